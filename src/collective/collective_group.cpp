@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "metadata/leaders.hpp"
+#include "metadata/row_slices.hpp"
 
 namespace sheaf {
 
@@ -98,39 +98,37 @@ void go_over(Comm& comm, int leaders, int mine, RankOf rank_of, bool backwards, 
 
 layout::GroupPlace place_in_groups(Comm& file, int64_t bytes, int64_t average, GroupPass::Begins begins) {
   const Request mine{bytes, begins};
-  Leaders leaders(file);
-  const std::vector<Request> slice = leaders.gather(std::span(&mine, 1));
+  RowSlices slices(file, Slicing::groups);
+  const Gathered collected = slices.collect_piece(0, std::as_bytes(std::span(&mine, 1)));
+  const std::vector<Request> slice = records_of<Request>(collected);
   std::vector<layout::GroupPlace> places(slice.size());
   Passes passes;
   const auto there = [&] {
     for (size_t t = 0; t < places.size(); ++t) {
       auto& pass = passes.forward;
       const int64_t first =
-          pass.add(leaders.first() + static_cast<int64_t>(t), slice[t].bytes, average, slice[t].begins);
+          pass.add(slices.first() + static_cast<int64_t>(t), slice[t].bytes, average, slice[t].begins);
       places[t] = {first, 0, pass.filled, pass.number, 0, pass.before};
     }
   };
   const auto back = [&] {
     for (size_t t = places.size(); t-- > 0;)
-      passes.back.complete(leaders.first() + static_cast<int64_t>(t), places[t]);
+      passes.back.complete(slices.first() + static_cast<int64_t>(t), places[t]);
   };
   const auto both_ways = [&](Comm& comm, int own, auto rank_of) {
-    go_over(comm, leaders.total(), own, rank_of, false, passes, there);
-    go_over(comm, leaders.total(), own, rank_of, true, passes, back);
+    go_over(comm, slices.slices(), own, rank_of, false, passes, there);
+    go_over(comm, slices.slices(), own, rank_of, true, passes, back);
   };
   if (file.grain() > 1) {
-    const int own = leaders.is_leader()
-                        ? static_cast<int>(leaders.first() / std::max<int64_t>(1, leaders.leader(1)))
-                        : -1;
-    both_ways(file, own, [&](int leader) { return static_cast<int>(leaders.leader(leader)); });
+    const int own = slices.leads() ? static_cast<int>(slices.first() / slices.rows_per_slice()) : -1;
+    both_ways(file, own, [&](int leader) { return static_cast<int>(leader * slices.rows_per_slice()); });
   } else {
-    const auto chain =
-        leaders.total() > 1 ? file.split(leaders.is_leader() ? 0 : -1, file.rank()) : self_comm();
-    if (leaders.is_leader()) both_ways(*chain, chain->rank(), [](int leader) { return leader; });
+    const auto chain = slices.slices() > 1 ? file.split(slices.leads() ? 0 : -1, file.rank()) : self_comm();
+    if (slices.leads()) both_ways(*chain, chain->rank(), [](int leader) { return leader; });
   }
-  layout::GroupPlace place;
-  leaders.scatter(std::span<const layout::GroupPlace>(places), place);
-  return place;
+  std::optional<Error> none;
+  return slices.answer<layout::GroupPlace, Request>(collected, 1, none,
+                                                    [&](const auto&) { return places; })[0];
 }
 
 bool is_first_of_host(Comm& file, int64_t host) {

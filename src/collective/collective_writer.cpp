@@ -158,7 +158,7 @@ void CollectiveWriter::round(Kind kind, std::optional<Error> mine) {
   plan_next(facts[1]);
   if (facts[0] != 0) {
     collected_->take_back();
-    if (journal()) journal()->come_back();
+    if (journal()) journal()->return_underway();
     refuse(mine);
   }
   if (journal()) journal()->arrived();

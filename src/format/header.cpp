@@ -50,7 +50,7 @@ void decode_all(std::span<const std::byte> from, ByteOrder order, std::span<T> v
 
 }  // namespace
 
-KeyvalMode Header::keyval() const {
+KeyvalMode HeaderFields::keyval() const {
   const auto upper = static_cast<int32_t>(flag1 >> 32);
   return version >= 5 && upper == static_cast<int32_t>(KeyvalMode::inline_) ? KeyvalMode::inline_
                                                                             : KeyvalMode::none;

@@ -33,7 +33,8 @@ inline constexpr int64_t pointer_size = 12;     // maxblocks and start_of_varhea
 
 enum class KeyvalMode : int32_t { none = 50, inline_ = 51, meta = 52, hash = 53, unknown = 54, not_set = 55 };
 
-struct SHEAF_EXPORT Header {
+// What tasks tell each other of a header.
+struct SHEAF_EXPORT HeaderFields {
   ByteOrder metadata_order = native_order;
   ByteOrder userdata_order = native_order;
   int32_t library = library_version;
@@ -45,19 +46,15 @@ struct SHEAF_EXPORT Header {
   int32_t filenumber = 0;  // 0..nfiles-1; 1 in a file written by the serial open
   int64_t flag1 = flag_of(KeyvalMode::none);
   int64_t flag2 = 0;
-  std::array<char, prefix_size> prefix{};  // NUL terminated
-  bool encoded = false;                    // META1 begins with encoded_magic
-  bool compressed =
-      false;  // not of META1: streams consist of frames, as the extension header says (format/extension). So
-              // they do if encoded, and in files from before there was a magic for that
+  bool encoded = false;  // META1 begins with encoded_magic
+  // Not of META1: streams consist of frames, as the extension header says (format/extension). So they do if
+  // encoded, and in files from before there was a magic for that.
+  bool compressed = false;
 
   static constexpr int64_t flag_of(KeyvalMode mode) { return static_cast<int64_t>(mode) << 32; }
 
   // none or inline_; a format before 5 has no key-value files, and 0 counts as none.
   KeyvalMode keyval() const;
-  std::string_view name() const { return prefix.data(); }
-  // Copies at most 1023 bytes of `name`.
-  void set_name(std::string_view name);
 
   // Absolute offsets in bytes.
   int64_t globalranks_offset() const { return version <= 2 ? fixed_size_v2 : fixed_size; }
@@ -66,6 +63,14 @@ struct SHEAF_EXPORT Header {
 
   // True if this file is the first of a set of several and therefore holds the mapping.
   bool leads_set() const { return nfiles > 1 && filenumber == 0; }
+};
+
+struct SHEAF_EXPORT Header : HeaderFields {
+  std::array<char, prefix_size> prefix{};  // NUL terminated
+
+  std::string_view name() const { return prefix.data(); }
+  // Copies at most 1023 bytes of `name`.
+  void set_name(std::string_view name);
 };
 
 // Where a reader has the block table of a file from.

@@ -92,7 +92,7 @@ void JournalWriter::report(File& data, int64_t task, int64_t block, int64_t byte
     if (how_ != Journaling::durable && !kept_until_synced() && holder_()) confirm(data);
     return;
   }
-  settle();
+  take_back_withdrawn();
   keep(data, [&] {
     if (!open(data)) return;
     require_journal(data);
@@ -201,9 +201,9 @@ void JournalWriter::take_back() {
 }
 
 void JournalWriter::confirm(File& data) {
-  come_back();
+  return_underway();
   if (held_.empty()) return;
-  settle();
+  take_back_withdrawn();
   keep(data, [&] {
     if (!open(data)) return;
     require_journal(data);
@@ -229,7 +229,7 @@ std::vector<JournalWriter::Report> JournalWriter::send(int64_t most) {
   return underway_;
 }
 
-void JournalWriter::come_back() {
+void JournalWriter::return_underway() {
   held_.insert(held_.begin(), underway_.begin(), underway_.end());
   underway_.clear();
 }
@@ -242,7 +242,7 @@ void JournalWriter::require_unfinished_file(File& data) {
 }
 
 void JournalWriter::record(File& data, std::vector<Report> reports) {
-  settle();
+  take_back_withdrawn();
   if (reports.empty()) return;
   keep(data, [&] {
     if (!open(data)) return;

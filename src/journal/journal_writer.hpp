@@ -53,10 +53,10 @@ class JournalWriter {
                   const std::function<int64_t(size_t t, int64_t block)>& size_of);
 
   // A write has failed that had finished the chunks first..last-1 of `task`: of chunk `first` only `bytes`
-  // count. Never throws: what cannot be taken back now is before the next record, or by settle(), to be
-  // called before the file changes.
+  // count. Never throws: what cannot be taken back now is before the next record, or by
+  // take_back_withdrawn(), to be called before the file changes.
   void withdraw(int64_t task, int64_t first, int64_t last, int64_t bytes);
-  void settle() {
+  void take_back_withdrawn() {
     if (withdrawn_) take_back();
   }
 
@@ -70,12 +70,12 @@ class JournalWriter {
   void confirm(File& data);  // all is in the file; throws, and can be repeated
   int64_t waiting() const { return std::ssize(held_); }
   // Finished chunks that are kept, for the collector: those a collector may record, what they are, at most
-  // `most` of them, from then on underway until either arrived() or come_back(). Only what is final travels:
-  // a collector may be late.
+  // `most` of them, from then on underway until either arrived() or return_underway(). Only what is final
+  // travels: a collector may be late.
   int64_t to_send() const;
   std::vector<Report> send(int64_t most);
   void arrived() { underway_.clear(); }
-  void come_back();
+  void return_underway();
   // At the collector, before it writes for others. Throws `foreign` as report() does.
   void require_unfinished_file(File& data);
   // At the collector: finished chunks of others, whose bytes are in `data`, the file itself. Throws as

@@ -6,6 +6,7 @@
 
 #include "format/edges.hpp"
 #include "format/journal.hpp"
+#include "metadata/constants.hpp"
 #include "metadata/metadata_io.hpp"
 #include "storage/beside.hpp"
 #include "storage/decorators/forwarding_file.hpp"
@@ -79,7 +80,7 @@ int32_t hosts_of(Store& store, const File& file, const format::Identity& identit
 // Adds the runs of the tasks that have written at this host.
 void add_runs(const format::EdgesHeader& header, File& file, size_t place,
               std::vector<layout::EdgeRange>& runs) {
-  constexpr int64_t at_once = 4096;
+  constexpr int64_t at_once = metadata_constants::edge_rows_at_once;
   std::vector<std::byte> rows;
   for (int64_t first = 0; first < header.ntasks; first += at_once) {
     const int64_t tasks = std::min(at_once, header.ntasks - first);
@@ -125,7 +126,7 @@ std::shared_ptr<File> with_edges(Store& store, std::shared_ptr<File> file, layou
 }
 
 void copy_edges(File& edged, const layout::EdgeMap& map, File& target, int64_t offset, int64_t length) {
-  constexpr int64_t at_once = 256 << 10;
+  constexpr int64_t at_once = metadata_constants::edges_copied_at_once;
   std::vector<std::byte> bytes;
   map.for_each_part(offset, length, [&](int64_t at, int64_t part_length, const auto& part) {
     for (int64_t done = 0; part.is_edge && done < part_length; done += at_once) {

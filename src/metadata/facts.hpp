@@ -30,7 +30,7 @@ struct FileFacts {
   ByteOrder metadata_order : 1 = native_order;
 };
 
-inline FileFacts facts_of(const format::Header& h) {
+inline FileFacts facts_of(const format::HeaderFields& h) {
   FileFacts facts;
   facts.nfiles = h.nfiles;
   facts.filenumber = h.filenumber;

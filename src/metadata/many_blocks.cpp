@@ -1,16 +1,11 @@
 #include "metadata/many_blocks.hpp"
+#include "metadata/constants.hpp"
 
 #include <algorithm>
 
 namespace sheaf {
 
-namespace {
-constexpr int64_t neighbour_sizes_at_once = 8 << 10;
-// In a table of more tasks than this the sizes of one are fetched one by one.
-constexpr int64_t most_neighbours = 512;
-constexpr int64_t singles_at_once = 64;
-constexpr int64_t most_blocks_held = 16 << 10;  // blocks of a task
-}  // namespace
+using namespace metadata_constants;
 
 int64_t ManyBlocks::size_of(int64_t block) {
   if (!in_window(block)) load(block);

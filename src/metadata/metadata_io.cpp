@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "journal/journal_reader.hpp"
+#include "metadata/constants.hpp"
 #include "stream/file_checks.hpp"
 
 namespace sheaf {
@@ -50,14 +51,10 @@ MetadataReader::MetadataReader(File& file) : MetadataReader(file, read_header(fi
 MetadataReader::MetadataReader(File& file, const Header& header)
     : file_(file), file_size_(regular_size(file)), header_(header) {}
 
-MetadataReader::MetadataReader(Store& store, File& file, NameOf name_of) : MetadataReader(file) {
+MetadataReader::MetadataReader(Store& store, File& file, Checking checking, NameOf name_of)
+    : MetadataReader(file) {
   store_ = &store;
-  name_of_ = std::move(name_of);
-}
-
-MetadataReader::MetadataReader(Store& store, File& file, const Header& header, NameOf name_of)
-    : MetadataReader(file, header) {
-  store_ = &store;
+  checking_ = checking;
   name_of_ = std::move(name_of);
 }
 
@@ -284,9 +281,10 @@ void write_block_table(MetadataWriter& writer, const Pointer& p, int64_t first,
                        const std::function<int64_t(size_t t, int64_t block)>& size_of, int64_t unused) {
   if (counts.empty()) return;
   // Rounds of a slice that covers the whole file are neighbours and go out together.
-  constexpr size_t batch_values = 128 << 10;
   const size_t rounds_per_write =
-      writer.covers_file(counts.size()) ? std::max<size_t>(1, batch_values / counts.size()) : 1;
+      writer.covers_file(counts.size())
+          ? std::max<size_t>(1, metadata_constants::written_at_once / counts.size())
+          : 1;
   std::vector<int64_t> values;
   for (int64_t round = 0; round < p.maxblocks;) {
     const int64_t begin = round;

@@ -34,10 +34,9 @@ class MetadataReader {
  public:
   // Reads and checks the header. `file`, and `store`, must outlive the reader.
   explicit MetadataReader(File& file);
-  MetadataReader(Store& store, File& file, NameOf name_of = {});
+  MetadataReader(Store& store, File& file, Checking checking = Checking::on, NameOf name_of = {});
   // Takes over a header that another task has read.
   MetadataReader(File& file, const format::Header& header);
-  MetadataReader(Store& store, File& file, const format::Header& header, NameOf name_of = {});
   ~MetadataReader();
 
   const format::Header& header() const { return header_; }
@@ -54,8 +53,6 @@ class MetadataReader {
   // of it.
   bool has_journal_gap();
 
-  // To be called before read_pointer().
-  void set_checking(Checking checking) { checking_ = checking; }
   // What guards the rest of a complete file, opened at the first call. Null: nothing does, or it is not
   // wanted.
   FileChecks* checks(const format::Pointer& p);

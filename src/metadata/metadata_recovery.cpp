@@ -3,6 +3,7 @@
 
 #include "journal/journal_reader.hpp"
 #include "journal/lease.hpp"
+#include "metadata/constants.hpp"
 #include "metadata/metadata_io.hpp"
 #include "stream/file_checks.hpp"
 
@@ -12,9 +13,7 @@ using format::Pointer;
 using format::TableSource;
 using layout::Placement;
 
-namespace {
-constexpr int64_t recovered_at_once = 64 << 10;
-}  // namespace
+using metadata_constants::recovered_at_once;
 
 // False if the file cannot have one. One that it could have, but has not, leaves journal_ empty.
 bool MetadataReader::open_journal() {

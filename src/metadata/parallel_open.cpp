@@ -87,12 +87,6 @@ Hosts find_hosts(Comm& all, Comm& local, const exchange::Nodes* known) {
   return {static_cast<int32_t>(nodes.mine), static_cast<int32_t>(nodes.count)};
 }
 
-void check_own_task(int64_t wanted, int64_t own, const std::string& path) {
-  if (wanted != own)
-    throw Error(Code::out_of_range, "'" + path + "': this handle gives access to task " +
-                                        std::to_string(own) + " only, not to task " + std::to_string(wanted));
-}
-
 PrefixedSum prefixed_sum(Comm& comm, int64_t mine) {
   // Halves of 32 bits cannot overflow in sums over fewer than 2^31 tasks.
   const std::array<int64_t, 2> halves{mine >> 32, mine & 0xffffffff};
@@ -105,29 +99,6 @@ PrefixedSum prefixed_sum(Comm& comm, int64_t mine) {
   };
   const int64_t sum = join(total);
   return {join(before), sum};
-}
-
-TravellingHeader pack(const format::Header& h, const format::Pointer& p) {
-  return {{static_cast<int64_t>(h.metadata_order), static_cast<int64_t>(h.userdata_order), h.version,
-           h.fsblksize, h.ntasks, h.nfiles, h.filenumber, h.flag1, h.flag2, p.maxblocks, p.varheader,
-           static_cast<int64_t>(p.source), h.compressed}};
-}
-
-void unpack(const TravellingHeader& facts, format::Header& h, format::Pointer& p) {
-  const auto& v = facts.values;
-  h.metadata_order = static_cast<ByteOrder>(v[0]);
-  h.userdata_order = static_cast<ByteOrder>(v[1]);
-  h.version = static_cast<int32_t>(v[2]);
-  h.fsblksize = static_cast<int32_t>(v[3]);
-  h.ntasks = static_cast<int32_t>(v[4]);
-  h.nfiles = static_cast<int32_t>(v[5]);
-  h.filenumber = static_cast<int32_t>(v[6]);
-  h.flag1 = v[7];
-  h.flag2 = v[8];
-  p.maxblocks = static_cast<int32_t>(v[9]);
-  p.varheader = v[10];
-  p.source = static_cast<format::TableSource>(v[11]);
-  h.compressed = v[12] != 0;
 }
 
 }  // namespace sheaf

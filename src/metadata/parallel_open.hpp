@@ -33,21 +33,11 @@ int leader_group(int ntasks);
 // of `local` are on one.
 Hosts find_hosts(Comm& all, Comm& local, const exchange::Nodes* known = nullptr);
 
-// Throws out_of_range unless `wanted` is the one task a parallel handle gives access to.
-void check_own_task(int64_t wanted, int64_t own, const std::string& path);
-
 // Sum of 63-bit numbers over the tasks of lower rank, and over all tasks, checked for overflow.
 struct PrefixedSum {
   int64_t before = 0;
   int64_t total = 0;
 };
 PrefixedSum prefixed_sum(Comm& comm, int64_t mine);
-
-// A header small enough to travel: everything but the prefix.
-struct TravellingHeader {
-  int64_t values[13];
-};
-TravellingHeader pack(const format::Header& header, const format::Pointer& pointer);
-void unpack(const TravellingHeader& facts, format::Header& header, format::Pointer& pointer);
 
 }  // namespace sheaf

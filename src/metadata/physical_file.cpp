@@ -18,8 +18,7 @@ TaskRow PhysicalFile::row(int64_t local_rank) const { return FileRows(*this).at(
 PhysicalFile load_physical_file(Store& store, const std::string& path, Checking checking, int64_t most_held) {
   PhysicalFile f;
   f.file = open_one_of_many(store, path);
-  auto reader = std::make_unique<MetadataReader>(store, *f.file);
-  reader->set_checking(checking);
+  auto reader = std::make_unique<MetadataReader>(store, *f.file, checking);
   f.header = reader->header();
   f.pointer = reader->read_pointer();
   f.extension = reader->extension();

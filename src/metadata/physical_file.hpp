@@ -1,5 +1,5 @@
 // metadata/physical_file: the metadata of one physical file, or of a set of them. For the serial handles and
-// the tools; parallel tasks read their own slices instead (set/reader_of_group.cpp).
+// the tools; parallel tasks read their own slices instead (set/set_tables).
 //
 // Metadata that take little are held, others are read again where they are asked for: whatever a file claims,
 // memory is bounded by what the loader says, plus a few MiB for whoever goes through the tasks
@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/export.hpp"
+#include "metadata/constants.hpp"
 #include "metadata/metadata_io.hpp"
 #include "metadata/task_table.hpp"
 
@@ -73,10 +74,10 @@ SHEAF_EXPORT Multifile load_multifile(Store& store, const std::string& path, Che
 // Calls visit(first, places) for all tasks of a set, slice by slice.
 template <class Visit>
 void for_each_place(const Multifile& multifile, Visit&& visit) {
-  constexpr int64_t at_once = 128 << 10;  // 1 MiB
   std::vector<layout::Placement> places;
   for (int64_t first = 0; first < multifile.ntasks(); first += std::ssize(places)) {
-    places.resize(static_cast<size_t>(std::min(at_once, multifile.ntasks() - first)));
+    places.resize(
+        static_cast<size_t>(std::min(metadata_constants::places_at_once, multifile.ntasks() - first)));
     multifile.read_places(first, places);
     visit(first, std::span<const layout::Placement>(places));
   }

@@ -1,25 +1,61 @@
 #include "metadata/row_slices.hpp"
 
 #include <algorithm>
+#include <numeric>
 
+#include "base/checked.hpp"
+#include "metadata/constants.hpp"
 #include "metadata/parallel_open.hpp"
 
 namespace sheaf {
 
-RowSlices::RowSlices(Comm& comm, int64_t rows, Slicing slicing) : comm_(comm), slicing_(slicing) {
+namespace {
+
+int64_t add(int64_t a, int64_t b) { return checked_add(a, b).value_or(INT64_MAX); }
+
+// What the first and the last segment of a slice add to a file that goes on in other slices.
+struct Border {
+  int64_t first_file = -1;
+  SegmentSums first;
+  int64_t last_file = -1;
+  SegmentSums last;
+};
+
+}  // namespace
+
+RowSlices::RowSlices(Comm& comm, int64_t rows, Slicing slicing, int root)
+    : all_(comm), comm_(&comm), slicing_(slicing), root_(root) {
   const int64_t tasks_per_leader = leader_group(static_cast<int>(std::clamp<int64_t>(rows, 1, INT32_MAX)));
   const int64_t wanted = std::max<int64_t>(1, (rows + tasks_per_leader - 1) / tasks_per_leader);
-  leaders_ = slicing == Slicing::whole ? 1 : static_cast<int>(std::min<int64_t>(wanted, comm.size()));
-  const int64_t groups = format::groups_of(std::max<int64_t>(1, (rows + leaders_ - 1) / leaders_));
-  for (int64_t l = 0; l <= leaders_; ++l)
-    begins_.push_back(l == leaders_ ? rows : std::min(rows, l * groups * format::group_tasks));
-  for (int l = 0; l < leaders_; ++l)
+  const int64_t leaders = slicing == Slicing::whole ? 1 : std::min<int64_t>(wanted, comm.size());
+  const int64_t groups = format::groups_of(std::max<int64_t>(1, (rows + leaders - 1) / leaders));
+  for (int64_t l = 0; l <= leaders; ++l)
+    begins_.push_back(l == leaders ? rows : std::min(rows, l * groups * format::group_tasks));
+  for (int l = 0; l < leaders; ++l)
     if (process_of(l) == comm.rank()) number_ = l;
   find_own();
 }
 
+RowSlices::RowSlices(Comm& comm, Slicing slicing, int root)
+    : all_(comm), comm_(&comm), slicing_(slicing), root_(slicing == Slicing::whole ? root : 0) {
+  const int64_t all = comm.size();
+  const int64_t group = slicing == Slicing::groups ? leader_group(comm.size()) : all;
+  const int64_t grain = std::lcm<int64_t>(comm.grain(), group < all ? format::group_tasks : 1);
+  rows_per_slice_ = std::min((group + grain - 1) / grain * grain, std::max(group, all));
+  slices_ = static_cast<int>((all + rows_per_slice_ - 1) / rows_per_slice_);
+  const int64_t slice = comm.rank() / rows_per_slice_;
+  if (slices_ > 1) {
+    slice_ = comm.split(static_cast<int>(slice), comm.rank());
+    comm_ = slice_.get();
+  }
+  if (comm_->rank() != root_) return;
+  number_ = 0;
+  first_ = slice * rows_per_slice_;
+  count_ = comm_->size();
+}
+
 void RowSlices::find_own() {
-  if (number_ < 0) return;
+  if (!leads()) return;
   const auto n = static_cast<size_t>(number_);
   first_ = begins_[n];
   count_ = begins_[n + 1] - first_;
@@ -34,68 +70,76 @@ void RowSlices::align_to_file(int64_t first_row, int64_t tasks) {
 }
 
 int64_t RowSlices::largest() const {
-  int64_t most = 0;
+  int64_t most = by_rank() ? comm_->size() : 0;
   for (size_t l = 0; l + 1 < begins_.size(); ++l) most = std::max(most, begins_[l + 1] - begins_[l]);
   return most;
 }
 
 int RowSlices::leader_of(int64_t row) const {
+  if (begins_.empty()) return 0;
   return static_cast<int>(std::upper_bound(begins_.begin() + 1, begins_.end() - 1, row) - begins_.begin()) -
          1;
 }
 
 int RowSlices::process_of(int leader) const {
-  return static_cast<int>(int64_t{leader} * comm_.size() / leaders_);
-}
-
-Gathered RowSlices::collect_pieces(std::span<const std::span<const std::byte>> piece_of_leader) {
-  Gathered mine;
-  for (int l = 0; l < leaders_; ++l) {
-    Gathered all = collect_piece(l, piece_of_leader[static_cast<size_t>(l)]);
-    if (l == number_) mine = std::move(all);
-  }
-  return mine;
+  return static_cast<int>(root_ + int64_t{leader} * comm_->size() / leaders());
 }
 
 std::vector<std::byte> RowSlices::answer(Gathered pieces) {
-  if (number_ >= 0 && pieces.sizes.size() != static_cast<size_t>(comm_.size())) {
+  if (leads() && pieces.sizes.size() != static_cast<size_t>(comm_->size())) {
     pieces.bytes.clear();
-    pieces.sizes.assign(static_cast<size_t>(comm_.size()), 0);
+    pieces.sizes.assign(static_cast<size_t>(comm_->size()), 0);
   }
   std::vector<std::byte> joined;
-  for (int l = 0; l < leaders_; ++l) {
-    const std::vector<std::byte> piece = comm_.scatter(l == number_ ? pieces : Gathered{}, process_of(l));
-    joined.insert(joined.end(), piece.begin(), piece.end());
+  for (int l = 0; l < leaders(); ++l) {
+    std::vector<std::byte> piece = comm_->scatter(l == number_ ? pieces : Gathered{}, process_of(l));
+    if (l == 0) {
+      joined = std::move(piece);
+    } else {
+      joined.insert(joined.end(), piece.begin(), piece.end());
+    }
   }
   return joined;
 }
 
-Border border_of(std::span<const Segment> segments, std::span<const int64_t> value_of_segment) {
-  if (segments.empty()) return {};
-  return {segments.front().file, value_of_segment.front(), segments.back().file, value_of_segment.back()};
-}
-
-int64_t fold_before(std::span<const Border> all, int number, int64_t file, int64_t start,
-                    const std::function<int64_t(int64_t, int64_t)>& add) {
-  for (int l = 0; l < number; ++l)
-    if (const Border& b = all[static_cast<size_t>(l)]; b.last_file == file) start = add(start, b.tail);
-  return start;
-}
-
-int64_t fold_behind(std::span<const Border> all, int number, int64_t file, int64_t start,
-                    const std::function<int64_t(int64_t, int64_t)>& add) {
-  for (auto l = static_cast<size_t>(number) + 1; l < all.size(); ++l)
-    if (all[l].first_file == file) start = add(start, all[l].head);
-  return start;
+std::vector<FileSums> RowSlices::add_up(std::span<const Segment> segments, std::span<const SegmentSums> own) {
+  std::vector<FileSums> found;
+  for (const SegmentSums& s : own) found.push_back({0, s.sum, s.largest});
+  if (by_rank()) {  // one file, of which each leader has one segment
+    if (slices_ == 1) return found;
+    SegmentSums mine = own.empty() ? SegmentSums{} : own[0];
+    all_.all_max(std::span(&mine.largest, 1));
+    std::optional<PrefixedSum> sum;
+    (void)attempt([&] { sum = prefixed_sum(all_, mine.sum); });
+    if (!found.empty())
+      found[0] = {sum ? sum->before : INT64_MAX, sum ? sum->total : INT64_MAX, mine.largest};
+    return found;
+  }
+  Border border;
+  if (!segments.empty()) border = {segments.front().file, own.front(), segments.back().file, own.back()};
+  const std::vector<Border> all = share(border);
+  for (size_t s = 0; s < segments.size(); ++s) {
+    FileSums& sums = found[s];
+    for (int l = 0; l < leaders(); ++l) {
+      const Border& b = all[static_cast<size_t>(l)];
+      const bool before = l < number_;
+      if (l == number_ || (before ? b.last_file : b.first_file) != segments[s].file) continue;
+      const SegmentSums& other = before ? b.last : b.first;
+      if (before) sums.before = add(sums.before, other.sum);
+      sums.sum = add(sums.sum, other.sum);
+      sums.largest = std::max(sums.largest, other.largest);
+    }
+  }
+  return found;
 }
 
 void for_each_file(Comm& comm, int32_t nfiles, std::span<const FileShare> mine,
                    const std::function<void(int32_t, int64_t, int64_t)>& visit) {
-  constexpr int32_t batch = 4096;
   int64_t row = 0;
   std::vector<int64_t> tasks;
-  for (int32_t begin = 0; begin < nfiles; begin += std::min(batch, nfiles - begin)) {
-    tasks.assign(static_cast<size_t>(std::min(batch, nfiles - begin)), 0);
+  for (int32_t begin = 0; begin < nfiles;
+       begin += std::min(metadata_constants::files_counted_at_once, nfiles - begin)) {
+    tasks.assign(static_cast<size_t>(std::min(metadata_constants::files_counted_at_once, nfiles - begin)), 0);
     for (; !mine.empty() && mine.front().file < begin + std::ssize(tasks); mine = mine.subspan(1))
       tasks[static_cast<size_t>(mine.front().file - begin)] += mine.front().tasks;
     comm.all_sum(tasks);

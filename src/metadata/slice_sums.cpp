@@ -21,11 +21,11 @@ void SumRounds::finish() {
 }
 
 void SliceSums::add(int64_t count, std::span<const std::byte> here, int source) {
-  const bool late = count > 0 && here.empty();
+  const bool follows = count > 0 && here.empty();
   static constexpr std::byte nothing{};
-  tasks_.push_back({late ? nullptr : here.empty() ? &nothing : here.data(), count, source});
+  tasks_.push_back({follows ? nullptr : here.empty() ? &nothing : here.data(), count, source});
   total_ += count;
-  if (late) in_rounds_ += count;
+  if (follows) in_rounds_ += count;
 }
 
 std::span<const std::byte> SliceSums::take_from_window(const Task& task, int64_t most, SumRounds& rounds) {

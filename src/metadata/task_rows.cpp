@@ -3,19 +3,12 @@
 #include <algorithm>
 #include <numeric>
 
+#include "metadata/constants.hpp"
 #include "stream/plain_file.hpp"
 
 namespace sheaf {
 
-namespace {
-
-constexpr int64_t first_slice = 1 << 10;  // tasks; slices grow while they follow each other
-constexpr int64_t largest_slice = 16 << 10;
-constexpr int64_t largest_batch = 32 << 10;
-constexpr size_t most_sizes = 256 << 10;  // of blocks, of a batch
-constexpr int64_t many_blocks = 16 << 10;
-
-}  // namespace
+using namespace metadata_constants;
 
 const TaskRow& FileRows::at(int64_t local_rank) {
   const TaskTable& table = *file_->table;

@@ -3,21 +3,14 @@
 #include <algorithm>
 
 #include "comm/agree.hpp"
+#include "metadata/constants.hpp"
 #include "stream/file_checks.hpp"
 
 namespace sheaf {
 
 using format::group_tasks;
 
-namespace {
-
-// No array of a slice has more than 1 MiB.
-constexpr int64_t rows_at_once = 16 << 10;
-constexpr int64_t row_sizes_at_once = 128 << 10;
-constexpr int64_t bytes_of_row = 6 * sizeof(int64_t);
-constexpr int64_t most_starts = 16 << 10;
-
-}  // namespace
+using namespace metadata_constants;
 
 int64_t RowSlice::bytes() const {
   const size_t numbers = globalranks.size() + chunks.size() + counts.size() + stored_chunks.size() +

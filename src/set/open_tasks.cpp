@@ -5,39 +5,25 @@
 #include "comm/agree.hpp"
 #include "metadata/edges_reader.hpp"
 #include "metadata/parallel_open.hpp"
-#include "storage/patience.hpp"
 #include "stream/file_checks.hpp"
 
 namespace sheaf {
 
-using format::Header;
-using format::Pointer;
-
-// The head of the first physical file, as process 0 found it.
-struct OpenTasks::Lead {
-  TravellingHeader header;
-  int64_t ntasks;
-};
-
-namespace {
-
-struct PlaceRequest {
-  int64_t row;  // task number
-};
-
-}  // namespace
-
 OpenTasks::OpenTasks(Store& store, Comm& comm, const MappedReadRequest& request, const OpenMode& mode,
                      AppendedTables* appends, Slicing slicing)
-    : search_(new Search{&store, request.path, request.name_of, mode.checking()}) {
-  const Lead lead = read_lead(comm);
+    : tables_(new SetTables(store, request.path, request.name_of, mode.checking())) {
+  std::shared_ptr<File> first;
+  const SetLead lead = tables_->read_lead(comm, first);
+  first.reset();
+  facts_ = lead.facts();
+  ntasks_ = lead.ntasks;
   choose_tasks(comm, request);
   find_places(comm, lead);
-  const std::vector<FileShare> share = count_files(comm);
+  const std::vector<FileShare> share = count_files(comm, lead);
   AppendedTables own_tables;
   AppendedTables& tables = appends ? *appends : own_tables;
   find_rows(comm, share, slicing, tables);
-  read_rows(comm, tables, appends != nullptr);
+  read_rows(comm, lead, tables, appends != nullptr);
   open_files(comm);
 }
 
@@ -65,27 +51,6 @@ Readable OpenTasks::readable(size_t index) {
   return {stored.filenumber, stored.globalrank, plain, plain->geometry(0), plain->sizes_of(0), nullptr, {}};
 }
 
-OpenTasks::Lead OpenTasks::read_lead(Comm& comm) {
-  Lead lead{};
-  agree(comm, attempt([&] {
-          if (comm.rank() != 0) return;
-          const auto file = search_->store->open(search_->path, Access::read);
-          MetadataReader reader(*search_->store, *file, search_->name_of);
-          reader.set_checking(search_->checking);
-          const Pointer p = reader.read_pointer();
-          lead.header = pack(reader.header(), p);
-          lead.ntasks = reader.header().leads_set() ? reader.read_mapping_size(p) : reader.header().ntasks;
-        }));
-  comm.broadcast(std::as_writable_bytes(std::span(&lead, 1)), 0);
-  Header h;
-  Pointer p;
-  unpack(lead.header, h, p);
-  facts_ = facts_of(h);
-  facts_.unclosed = !p.complete();
-  ntasks_ = lead.ntasks;
-  return lead;
-}
-
 void OpenTasks::choose_tasks(Comm& comm, const MappedReadRequest& request) {
   const auto add = [this](int64_t task) {
     own.tasks.push_back({task, {0, static_cast<int32_t>(task)}, 0, 0, 0, {}});
@@ -99,7 +64,7 @@ void OpenTasks::choose_tasks(Comm& comm, const MappedReadRequest& request) {
           }
           for (const int64_t task : request.tasks) {
             if (task < 0 || task >= ntasks_)
-              throw Error(Code::out_of_range, "'" + search_->path + "': there is no task " +
+              throw Error(Code::out_of_range, "'" + tables_->path() + "': there is no task " +
                                                   std::to_string(task) + "; the multifile holds tasks 0 to " +
                                                   std::to_string(ntasks_ - 1));
             add(task);
@@ -108,65 +73,32 @@ void OpenTasks::choose_tasks(Comm& comm, const MappedReadRequest& request) {
 }
 
 // Collective. The mapping of a set, in slices of task numbers.
-void OpenTasks::find_places(Comm& comm, const Lead& lead) {
-  Header header;
-  Pointer p;
-  unpack(lead.header, header, p);
+void OpenTasks::find_places(Comm& comm, const SetLead& lead) {
   own.index();
-  if (!header.leads_set()) return;
+  if (!lead.header.leads_set()) return;
   RowSlices numbers(comm, ntasks_);
-  std::vector<PlaceRequest> wanted;
-  for (const size_t i : own.by_number) wanted.push_back({own.tasks[i].task});
-  const Gathered asked = numbers.collect(std::span<const PlaceRequest>(wanted));
-  static_assert(sizeof(PlaceRequest) == sizeof(layout::Placement));
-  Gathered answers;
-  const auto problem = attempt([&] {
-    if (numbers.count() == 0) return;
-    std::vector<layout::Placement> entries(static_cast<size_t>(numbers.count()));
-    const auto file = open_patiently(*search_->store, search_->path, Access::read);
-    MetadataReader reader(*search_->store, *file, header, search_->name_of);
-    reader.set_checking(search_->checking);
-    if (FileChecks* const checks = reader.checks(p))
-      checks->check_mapping(numbers.first(), numbers.count(), ntasks_);
-    reader.read_mapping(p, numbers.first(), entries);
-    std::vector<layout::Placement> found;
-    for (const PlaceRequest& r : records_of<PlaceRequest>(asked))
-      found.push_back(entries[static_cast<size_t>(r.row - numbers.first())]);
-    const auto bytes = std::as_bytes(std::span(found));
-    answers = {{bytes.begin(), bytes.end()}, asked.sizes};
-  });
-  const std::vector<std::byte> mine = numbers.answer(std::move(answers));
+  std::vector<int64_t> wanted;
+  for (const size_t i : own.by_number) wanted.push_back(own.tasks[i].task);
+  std::optional<Error> problem;
+  const auto places = tables_->find_places(numbers, lead, wanted, problem);
   agree(comm, problem);
-  for (size_t k = 0; k < own.by_number.size(); ++k)
-    std::memcpy(&own.tasks[own.by_number[k]].place, mine.data() + k * sizeof(layout::Placement),
-                sizeof(layout::Placement));
+  for (size_t k = 0; k < places.size(); ++k) own.tasks[own.by_number[k]].place = places[k];
   own.index();
 }
 
 // Collective. Every process reads the heads of its share of the physical files.
-std::vector<FileShare> OpenTasks::count_files(Comm& comm) {
-  const bool set = is_set();
-  const int64_t files = set ? facts_.nfiles : 1;
+std::vector<FileShare> OpenTasks::count_files(Comm& comm, const SetLead& lead) {
+  const int64_t files = is_set() ? facts_.nfiles : 1;
   const auto border = [&](int64_t rank) { return static_cast<int32_t>(files * rank / comm.size()); };
   std::vector<FileShare> share;
-  int64_t unclosed = facts_.unclosed;
-  const auto problem = attempt([&] {
-    for (int32_t k = border(comm.rank()); k < border(comm.rank() + 1); ++k) {
-      const auto file =
-          open_patiently(*search_->store, search_->name(k), Access::read, patience_with_members);
-      MetadataReader reader(*search_->store, *file, search_->name_of);
-      reader.set_checking(search_->checking);
-      const Header& h = reader.header();
-      unclosed |= !reader.read_pointer().complete();
-      if (set && (h.nfiles != facts_.nfiles || h.filenumber != k))
-        reader.damaged("is file " + std::to_string(h.filenumber) + " of " + std::to_string(h.nfiles) +
-                       ", not file " + std::to_string(k) + " of the set '" + search_->path + "' of " +
-                       std::to_string(facts_.nfiles));
-      share.push_back({k, h.ntasks});
-    }
-  });
-  agree(comm, problem, std::span(&unclosed, 1));
-  facts_.unclosed = unclosed;
+  agree(comm, attempt([&] {
+          for (int32_t k = border(comm.rank()); k < border(comm.rank() + 1); ++k) {
+            const auto file = tables_->open_member(k);
+            const MetadataReader reader(*file);
+            tables_->check_member(reader, lead, k);
+            share.push_back({k, reader.header().ntasks});
+          }
+        }));
   return share;
 }
 
@@ -181,7 +113,7 @@ void OpenTasks::find_rows(Comm& comm, std::span<const FileShare> share, Slicing 
   agree(comm, attempt([&] {
           for (const OwnTask& t : own.tasks)
             if (t.place.local_rank >= t.file_tasks)
-              throw file_error(Code::damaged, search_->path,
+              throw file_error(Code::damaged, tables_->path(),
                                "the mapping sends task " + std::to_string(t.task) + " to task " +
                                    std::to_string(t.place.local_rank) + " of file " +
                                    std::to_string(t.place.file) + ", which has only " +
@@ -189,14 +121,33 @@ void OpenTasks::find_rows(Comm& comm, std::span<const FileShare> share, Slicing 
         }));
 }
 
+// Collective.
+void OpenTasks::read_rows(Comm& comm, const SetLead& lead, AppendedTables& tables, bool appends) {
+  std::vector<int64_t> wanted;
+  for (const size_t i : own.by_row) wanted.push_back(own.tasks[i].row);
+  tables.slice = std::make_unique<TableSlice>();
+  bool unclosed = facts_.unclosed;
+  const auto open = [&](int32_t number) { return tables_->open_member(number); };
+  const std::vector<FoundRow> rows = tables_->read_rows(comm, *tables.rows, lead, tables.segments, wanted,
+                                                        open, *tables.slice, appends, unclosed, std::nullopt);
+  facts_.unclosed = unclosed;
+  stored_.resize(own.tasks.size());
+  for (size_t k = 0; k < rows.size(); ++k) {
+    OwnTask& t = own.tasks[own.by_row[k]];
+    t.geometry = rows[k].geometry;
+    own.files[t.file].fsblksize = rows[k].fsblksize;
+    stored_[own.by_row[k]] = rows[k].readable(t.place);
+  }
+}
+
 // All processes open the files of their tasks.
 void OpenTasks::open_files(Comm& comm) {
   agree(comm, attempt([&] {
           for (OwnFile& f : own.files) {
-            f.file = open_patiently(*search_->store, search_->name(f.number), Access::read);
-            if (facts_.unclosed) f.file = with_edges(*search_->store, std::move(f.file));
+            f.file = tables_->open(f.number);
+            if (facts_.unclosed) f.file = with_edges(tables_->store(), std::move(f.file));
           }
-          if (own.files.empty()) no_task = open_patiently(*search_->store, search_->path, Access::read);
+          if (own.files.empty()) no_task = tables_->open(0);
           for (size_t i = 0; i < own.tasks.size(); ++i) stored_[i].file = own.files[own.tasks[i].file].file;
         }));
 }
@@ -215,19 +166,7 @@ int64_t OpenTasks::bytes_held() const {
 }
 
 std::vector<layout::Placement> OpenTasks::read_mapping() const {
-  if (!search_) return {};
-  std::vector<layout::Placement> entries(static_cast<size_t>(ntasks_));
-  const auto file = search_->store->open(search_->path, Access::read);
-  MetadataReader reader(*search_->store, *file, search_->name_of);
-  reader.set_checking(search_->checking);
-  if (reader.header().leads_set()) {
-    const Pointer p = reader.read_pointer();
-    if (FileChecks* const checks = reader.checks(p)) checks->check_mapping(0, ntasks_, ntasks_);
-    reader.read_mapping(p, 0, entries);
-  } else {
-    for (size_t t = 0; t < entries.size(); ++t) entries[t].local_rank = static_cast<int32_t>(t);
-  }
-  return entries;
+  return tables_ ? tables_->read_mapping() : std::vector<layout::Placement>();
 }
 
 }  // namespace sheaf

@@ -17,7 +17,7 @@
 #include "metadata/metadata_io.hpp"
 #include "mode/open_mode.hpp"
 #include "set/own_tasks.hpp"
-#include "set/table_slice.hpp"
+#include "set/set_tables.hpp"
 #include "stream/plain_file.hpp"
 #include "stream/read_stream.hpp"
 
@@ -28,17 +28,6 @@ struct MappedReadRequest {
   bool automatic = false;            // floor(M/P) consecutive tasks per process, the remainder to the last
   std::span<const int64_t> tasks{};  // else: those of this process
   NameOf name_of = {};
-};
-
-// What a stream can load: a task, where it is read.
-struct Readable {
-  int32_t filenumber = 0;   // in its set
-  int64_t globalrank = -1;  // -1: nobody has asked for it
-  std::shared_ptr<File> file;
-  layout::ChunkGeometry geometry;
-  BlockSizes sizes;                  // as long as somebody has
-  std::shared_ptr<const void> held;  // this
-  SumsPlace sums;
 };
 
 // What leaders have read, which appending goes on from.
@@ -72,26 +61,15 @@ class OpenTasks {
   std::shared_ptr<File> no_task;  // what a process without tasks has for a file
 
  private:
-  // How tasks are found by leaders.
-  struct Search {
-    Store* store;
-    std::string path;
-    NameOf name_of;
-    Checking checking;
-
-    std::string name(int32_t number) const { return name_in_set(path, number, name_of); }
-  };
-  struct Lead;
-  Lead read_lead(Comm& comm);
   void choose_tasks(Comm& comm, const MappedReadRequest& request);
-  void find_places(Comm& comm, const Lead& lead);
-  std::vector<FileShare> count_files(Comm& comm);
+  void find_places(Comm& comm, const SetLead& lead);
+  std::vector<FileShare> count_files(Comm& comm, const SetLead& lead);
   void find_rows(Comm& comm, std::span<const FileShare> share, Slicing slicing, AppendedTables& tables);
-  void read_rows(Comm& comm, AppendedTables& tables, bool appends);
+  void read_rows(Comm& comm, const SetLead& lead, AppendedTables& tables, bool appends);
   void open_files(Comm& comm);
   bool is_set() const { return facts_.nfiles > 1 && facts_.filenumber == 0; }
 
-  std::unique_ptr<const Search> search_;  // null: the caller has found the task
+  std::unique_ptr<const SetTables> tables_;  // null: the caller has found the task
   FileFacts facts_;
   int64_t ntasks_ = 0;
   std::vector<Readable> stored_;

@@ -53,10 +53,11 @@ struct PlacedRow {
 
 struct OwnTasks {
   std::vector<OwnTask> tasks;     // in the order of the caller
-  std::vector<size_t> by_row;     // indices, ascending by row
+  std::vector<size_t> by_row;     // indices, ascending by row; empty: as by_number
   std::vector<size_t> by_number;  // indices, ascending by task, then in the caller's order
   std::vector<OwnFile> files;     // ascending by number
 
+  const std::vector<size_t>& row_order() const { return by_row.empty() ? by_number : by_row; }
   // Local. Fills `files` from the places of the tasks, and by_number.
   void index();
   // Collective: counts the tasks of all processes in each file, `own` being what this process adds. Gives

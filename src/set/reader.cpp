@@ -32,8 +32,7 @@ Reader::Reader(Store& store, std::unique_ptr<Comm> comm, const MappedReadRequest
   if (tasks_->facts().compressed) agree(*comm_, problem);
 }
 
-Reader::Reader(Reader& original, std::optional<int64_t> only)
-    : tasks_(original.tasks_), duplicate_(true), only_(only) {
+Reader::Reader(Reader& original, std::optional<int64_t> only) : tasks_(original.tasks_), only_(only) {
   if (!tasks_)
     throw Error(Code::wrong_mode,
                 "'" + original.path() + "': only handles opened in parallel for reading can be duplicated");
@@ -155,8 +154,7 @@ int64_t group_begin(int64_t task) { return task / format::group_tasks * format::
 std::shared_ptr<File> find_task(Store& store, const std::string& path, int64_t task, Checking checking,
                                 int64_t& local_rank, int64_t& ntasks) {
   auto file = store.open(path, Access::read);
-  MetadataReader reader(store, *file);
-  reader.set_checking(checking);
+  MetadataReader reader(store, *file, checking);
   local_rank = task;
   ntasks = reader.header().ntasks;
   if (!reader.header().leads_set()) return file;
@@ -193,9 +191,8 @@ Reader::Reader(Store& store, const std::string& path, int64_t task, const OpenMo
   Readable stored;
   stored.file = find_task(store, path, task, mode.checking(), local_rank, all);
   const auto tables = std::make_shared<SharedReader>();
-  tables->reader = std::make_unique<MetadataReader>(store, *stored.file);
+  tables->reader = std::make_unique<MetadataReader>(store, *stored.file, mode.checking());
   MetadataReader& reader = *tables->reader;
-  reader.set_checking(mode.checking());
   const format::Header& h = reader.header();
   const format::Pointer p = tables->pointer = reader.read_pointer();
   FileFacts facts = facts_of(h);

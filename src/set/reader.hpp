@@ -71,7 +71,6 @@ class SHEAF_EXPORT Reader {
   std::span<const OwnTask> tasks() const;
   // Of all tasks, if they were opened by their numbers.
   std::vector<layout::Placement> read_mapping() const;
-  bool is_duplicate() const { return duplicate_; }
 
   Comm* comm() { return comm_.get(); }                 // of all processes; null: alone
   Comm& local() { return local_ ? *local_ : *comm_; }  // tasks of this physical file, one per process
@@ -89,15 +88,6 @@ class SHEAF_EXPORT Reader {
     TaskRows rows;
   };
 
-  // Opening by a process for each task.
-  TravellingHeader read_lead(Store& store, const std::string& path, const NameOf& name_of, Checking checking,
-                             std::shared_ptr<File>& file);
-  layout::Placement find_place(Store& store, const std::string& path, const TravellingHeader& lead,
-                               const NameOf& name_of, Checking checking, bool lead_alone,
-                               std::optional<Error>& problem);
-  void open_file(Store& store, const std::string& name, const FileFacts& set, TravellingHeader& travelling,
-                 layout::Placement place, Checking checking, std::shared_ptr<File>& file,
-                 std::optional<Error>& problem, bool collectively);
   void begin_collective(const CollectivePlan& plan, CollectiveMeans means);
 
   size_t index_of(int64_t task) const;
@@ -109,8 +99,7 @@ class SHEAF_EXPORT Reader {
   std::shared_ptr<Store> copies_;     // what is open comes from buddy copies; null: from the store
   std::unique_ptr<Whole> whole_;      // all tasks
   std::shared_ptr<OpenTasks> tasks_;  // else: these
-  bool duplicate_ = false;
-  std::optional<int64_t> only_;  // of a duplicate: the only task it gives access to
+  std::optional<int64_t> only_;       // of a duplicate: the only task it gives access to
   int64_t task_ = -1;
   int32_t filenumber_ = 0;            // of the current task, in its set
   int64_t globalrank_ = -1;           // as in Readable

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "metadata/metadata_io.hpp"
-#include "set/own_tasks.hpp"
+#include "metadata/row_slices.hpp"
 #include "stream/file_checks.hpp"
 #include "stream/read_stream.hpp"
 
@@ -15,11 +15,12 @@ namespace sheaf {
 struct TableSlice {
   std::vector<format::Header> headers;  // one per segment, as the next
   std::vector<format::Pointer> pointers;
+  std::vector<std::optional<format::Extension>> extensions;
   std::vector<int64_t> sizes;              // chunk sizes, one per row, as the next ones
   std::vector<int64_t> counts;             // blocks
   std::vector<int64_t> firsts;             // sizes of the first blocks
   std::vector<std::vector<int64_t>> more;  // sizes of the blocks behind those; empty if no task has any
-  std::vector<PlacedRow> places;
+  std::vector<int64_t> starts;             // of chunk 0
   std::vector<SumsPlace> sums;
   // Appending: the checksums of the rows that nobody asked for, one behind the other. They go into the new
   // trailer, and data that are appended may come to lie where the old one is, so they are held until then.
@@ -38,10 +39,11 @@ struct TableSlice {
     };
     headers.push_back(reader.header());
     pointers.push_back(p);
+    extensions.push_back(reader.extension());
     reader.read_chunk_sizes(s.first, grow(sizes));
     reader.read_block_counts(p, s.first, grow(counts));
     reader.read_block_sizes(p, 0, s.first, grow(firsts));
-    more.resize(at + n);
+    if (p.maxblocks > 1 || !more.empty()) more.resize(at + n);
     std::vector<int64_t> round(p.maxblocks > 1 ? n : 0);
     for (int64_t k = 1; k < p.maxblocks; ++k) {
       reader.read_block_sizes(p, k, s.first, round);

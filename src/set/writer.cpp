@@ -91,8 +91,10 @@ void Writer::open_placed(const MappedWriteRequest& request, const OpenMode& mode
     lay_out(rows);
     keep_hosts_apart();
     agree(*comm_, attempt([&] { empty_files(); }));
-    agree(*comm_,
-          attempt([&] { write_metadata(rows, request.stored_name.empty() ? path_ : request.stored_name); }));
+    agree(*comm_, attempt([&] {
+      write_metadata(*placed_->rows, placed_->segments, rows,
+                     request.stored_name.empty() ? path_ : request.stored_name, placed_->extension);
+    }));
   } catch (...) {
     discard();
     throw;
@@ -149,13 +151,6 @@ void Writer::park() {
 WrittenTask Writer::written(size_t index, std::span<const uint32_t> sums) const {
   const OwnTask& t = mine_.tasks[index];
   return {t.task, t.place.file, t.geometry, blocks_[index], sums};
-}
-
-void Writer::finish_frames() {
-  for (size_t i = 0; compressed_ && i < mine_.tasks.size(); ++i) {
-    select(mine_.tasks[i].task);
-    compressed_->finish();
-  }
 }
 
 void Writer::check(const MappedWriteRequest& request) const {

@@ -82,7 +82,7 @@ struct MappedAppendRequest {
   int64_t ntasks = 0;       // that the multifile must have; 0: any
 };
 
-class Leaders;
+class BlockTable;
 
 class Writer {
  public:
@@ -151,39 +151,93 @@ class Writer {
   std::shared_ptr<Edges> edges_of(int32_t file) const;
   void keep_hosts_apart();
   void mark_unclosed(File& file, const JournalKey& key);
-  // What a leader knows of the physical file of a segment in the end.
-  struct SegmentEnd {
-    format::Pointer pointer;
-    int64_t sums_before;  // data checksums of the tasks before the segment
-    int64_t sums;         // of all tasks of the file
-  };
-  std::optional<Error> bring_edges_home(std::span<const SegmentEnd> ends);
   Gathered collect_rows(const MappedWriteRequest& request);  // of RequestedRow
   void check_rows(const Gathered& rows) const;
   void collect_mapping();
   void lay_out(const Gathered& rows);
-  std::vector<std::byte> place_rows(const Gathered& rows);
   int64_t aligned(int64_t chunk_size, int32_t fsblksize) const;
   void know_journal(OwnFile& file, const format::Header& header,
                     const std::optional<format::Extension>& extension);
   void empty_files();
-  void write_metadata(const Gathered& rows, const std::string& stored_name);
+  void write_metadata(const RowSlices& slices, std::span<const Segment> segments, const Gathered& rows,
+                      std::string_view stored_name, const std::optional<format::Extension>& extension);
   format::Header header_of(int32_t file, int64_t file_tasks, int32_t fsblksize) const;
-  Gathered collect_blocks();
-  struct BlockTable;
-  SumRounds plan_rounds(const Gathered& collected, const SliceSums& sums, std::optional<Error>& problem);
-  std::vector<SegmentEnd> find_ends(std::span<const int64_t> counts, const SliceSums& sums_of_rows);
-  void change_file(const Segment& segment, const std::function<void(File&, const format::Header&)>& change);
-  std::shared_ptr<File> open_segment(const Segment& segment, Access access) const;
+
+  // Closing.
+  struct Closing {
+    // In the order of rows: what each task has written (append_row), and its checksums.
+    std::vector<std::byte> rows;
+    std::vector<uint32_t> sums;
+    // What tasks of this process have lost by writing behind a chunk themselves.
+    std::optional<Error> losses;
+  };
+  // visit(index, RowView, its checksums)
+  template <class Visit>
+  void for_each_row(const Closing& closing, Visit&& visit) const {
+    const std::byte* next = closing.rows.data();
+    std::span<const uint32_t> sums = closing.sums;
+    for (const size_t i : mine_.row_order()) {
+      const RowView row(next);
+      const auto n = static_cast<size_t>(row.sums());
+      visit(i, row, sums.first(n));
+      sums = sums.subspan(n);
+      next += row.bytes();
+    }
+  }
+  // What a leader knows of the physical file of a segment in the end.
+  struct SegmentEnd {
+    format::Pointer pointer;
+    int64_t sums_before = 0;  // data checksums of the tasks before the segment
+    int64_t sums = 0;         // of all tasks of the file
+    bool sound = false;       // no task of the file has failed
+  };
+  // What ties the checksums of a physical file to it.
+  struct Guard {
+    format::Identity identity{};
+    uint32_t piece = 0;  // bytes per checksum; 0: there are none
+  };
   struct Lead;
-  void write_mapping(const Lead& lead);
-  void finish();
-  void finish_streams();
+  void finish(Closing& closing);
+  std::optional<Error> finish_streams(Closing& closing, int64_t most_sums);
+  void finish_frames();
+  std::vector<Segment> own_segment(const RowSlices& slices) const;
+  Guard guard_of(size_t segment) const;
+  std::vector<SegmentEnd> find_ends(RowSlices& slices, std::span<const Segment> segments,
+                                    const BlockTable& table, const SliceSums& sums,
+                                    std::optional<Error>& problem);
+  std::optional<Error> bring_edges_home(std::span<const Segment> segments, std::span<const SegmentEnd> ends);
+  SumRounds plan_rounds(RowSlices& slices, const BlockTable& table, const SliceSums& sums,
+                        const Closing& closing, std::optional<Error>& problem);
+  bool keeps_open(int32_t file) const;
+  std::shared_ptr<File> open_segment(const Segment& segment, Access access) const;
+  void change_file(const Segment& segment, const std::function<void(File&, const format::Header&)>& change);
+  void take_pointers_away(std::span<const Segment> segments);
+  void write_tables(std::span<const Segment> segments, std::span<const SegmentEnd> ends,
+                    const BlockTable& table, SliceSums& sums, SumRounds& rounds);
+  void write_table(const Segment& segment, const SegmentEnd& end, const Guard& guard, const BlockTable& table,
+                   size_t row, SliceSums& sums, SumRounds& rounds);
+  void write_mapping(File& file, const format::Header& h, const SegmentEnd& lead, uint32_t piece,
+                     int64_t begin, int64_t end,
+                     const std::function<layout::Placement(int64_t task)>& place_of);
+  void write_known_mapping(const Lead& lead);
+  void complete_file(const Segment& segment, const SegmentEnd& end, const format::Identity& identity);
+  std::vector<bool> complete_early(std::span<const Segment> segments, std::span<const SegmentEnd> ends);
+  Lead lead_of(std::span<const Segment> segments, std::span<const SegmentEnd> ends,
+               const std::vector<bool>& complete) const;
+  void report_rows(std::span<const std::byte> row) noexcept;
   WrittenTask written(size_t index, std::span<const uint32_t> sums = {}) const;
-  void look_for_losses();
+  void look_for_losses(const Closing& closing);
+  // Appending: the slice as it was, at a leader; else null.
+  const TableSlice* old() const { return placed_ ? placed_->old.get() : nullptr; }
+  Comm& tasks_of_files() {
+    return grouped_ ? local() : *comm_;
+  }  // those who write the same files, and others
   // What is stored for rounds that a task has not used: serial and mapped writers of the format differ.
-  int64_t unused_rounds() const { return placed_->old ? placed_->old->unused : alone_ ? 0 : -1; }
-  int64_t mapping_of(int32_t file) const { return file == 0 ? placed_->mapping_entries : -1; }
+  int64_t unused_rounds() const { return old() ? old()->unused : alone_ || grouped_ ? 0 : -1; }
+  // Of the mapping field in file 0; -1: there is none.
+  int64_t mapping_entries() const {
+    return !grouped_ ? placed_->mapping_entries : facts_.nfiles > 1 ? ntasks_ : -1;
+  }
   void check_appending(const MappedAppendRequest& request, const OpenMode& mode) const;
   void go_on_behind(const OpenTasks& found);
   void read_mapping();
@@ -193,7 +247,6 @@ class Writer {
   void load_first();
   void enter(size_t index);
   void park();
-  void finish_frames();
   void compress(const codec::Compression& how);
   void go_on_compressing(const OpenTasks& found, const OpenMode& mode);
   void write_old_slots();
@@ -214,64 +267,11 @@ class Writer {
   RegionPlan plan_regions(int64_t chunk_size, const NewGroups& groups);
   void set_edges(const RegionPlan& plan, const layout::ChunkGeometry& geometry);
   const std::shared_ptr<Edges>& edges() const { return mine_.files[0].edges; }
-  bool has_edges() const { return edges() && edges()->in_use(); }
-  std::optional<Error> bring_group_edges_home(const TaskBlocks& blocks, std::optional<Error> problem);
   std::optional<Error> form_groups(int64_t request, int64_t& chunk_size, NewGroups& groups);
   enum class Existing : bool { nothing, something };  // in the file, before this open
   void lay_out_group(int64_t chunk_size, std::string_view base, Existing existing,
                      std::optional<Error> problem, NewGroups groups,
                      const std::optional<format::Extension>& extension);
-  void write_group_metadata(const Leaders& leaders, std::span<const int64_t> rows, std::string_view base,
-                            const std::optional<format::Extension>& extension);
-  format::Header header() const {
-    return header_of(facts_.filenumber, mine_.tasks[0].file_tasks, facts_.fsblksize);
-  }
-  // Closing: this file's block table as its leaders hold it.
-  struct Table {
-    Gathered rows;            // at a leader: of each task of its slice, as row_of() makes them
-    format::Pointer pointer;  // at a leader
-    int64_t first = 0;        // task of the slice
-    int leaders = 1;          // of the file
-    int64_t sums_before = 0;  // data checksums of the tasks before the slice
-    int64_t sums = 0;         // of all tasks of the file
-    bool is_leader = false;
-    // At a leader: no task of its slice (of the file, if there are several leaders) has failed.
-    bool sound = false;
-    bool sums_follow = false;  // at a leader: those of some task of its slice come in rounds
-
-    template <class Visit>
-    void for_each_row(Visit&& visit) const {  // visit(number, RowView)
-      std::span<const std::byte> bytes = rows.bytes;
-      for (size_t t = 0; t < rows.sizes.size(); ++t) {
-        visit(t, RowView(bytes.first(static_cast<size_t>(rows.sizes[t]))));
-        bytes = bytes.subspan(static_cast<size_t>(rows.sizes[t]));
-      }
-    }
-  };
-  void finish_group(std::vector<std::byte>& row);
-  std::vector<uint32_t> finish_stream(TaskBlocks& blocks);
-  void look_for_group_losses(const TaskBlocks& blocks, std::span<const uint32_t> sums);
-  void report_row(std::span<const std::byte> row) noexcept;
-  Table collect_table(Leaders& leaders, std::span<const std::byte> row);
-  static SliceSums sums_of(const Table& table);
-  void place_table(Table& table);
-  void write_table(const Table& table, SliceSums sums, SumRounds& rounds);
-  std::optional<Error> write_table_in_rounds(const Table& table, Leaders& leaders,
-                                             std::span<const uint32_t> own);
-  int64_t mapping_size() const { return facts_.nfiles > 1 && facts_.filenumber == 0 ? comm_->size() : -1; }
-  void write_trailer(const Table& table, const format::Header& header, SliceSums& sums, SumRounds& rounds);
-  template <class Visit>
-  void for_blockwise_mapping(const Table& table, Visit&& visit);
-  bool gathers_mapping() const { return facts_.nfiles > 1 && !blockwise_; }
-  struct GroupLead {
-    format::Pointer pointer;
-    int32_t ntasks;
-    int64_t sums;  // data checksums
-    int task;      // the first one of file 0
-  };
-  void gather_mapping(const GroupLead& lead);
-  void write_group_mapping(const GroupLead& lead, int64_t first, std::span<const layout::Placement> entries);
-  void complete(const format::Pointer& pointer);
   File& file() const { return stream_.file(); }
   // Where the collective calls of this file take place.
   Comm& meeting() {
@@ -292,22 +292,18 @@ class Writer {
 
   // What writers of tasks that are placed anywhere know beside.
   struct Placed {
-    std::optional<format::Extension> extension;    // of the files this open makes
-    std::vector<int64_t> globalranks;              // alone: as they are stored
-    std::vector<ReadPosition> ends_before;         // appending: where the stream of each task ended, by index
-    std::vector<int32_t> block_sizes;              // of the file system, one per file of mine_
-    std::unique_ptr<RowSlices> rows;               // by (file, local rank)
-    std::unique_ptr<RowSlices> numbers;            // by task number
-    std::vector<Segment> segments;                 // of the slice this process leads
-    std::vector<layout::Placement> mapping;        // of the tasks this process leads
-    int64_t mapping_entries = 0;                   // of the field in file 0; -1: there is none
-    std::unique_ptr<TableSlice> old;               // appending: the slice as it was
-    std::shared_ptr<WriteSlots> slots;             // null: no limit
-    std::shared_ptr<File> no_task;                 // what a process without tasks has for a file
-    std::vector<std::vector<std::byte>> own_rows;  // closing: what each task has written (row_of)
-    std::vector<std::vector<uint32_t>> own_sums;   // closing: its checksums
-    // Closing: what tasks of this process have lost by writing behind a chunk themselves.
-    std::optional<Error> losses;
+    std::optional<format::Extension> extension;  // of the files this open makes
+    std::vector<int64_t> globalranks;            // alone: as they are stored
+    std::vector<ReadPosition> ends_before;       // appending: where the stream of each task ended, by index
+    std::vector<int32_t> block_sizes;            // of the file system, one per file of mine_
+    std::unique_ptr<RowSlices> rows;             // by (file, local rank)
+    std::unique_ptr<RowSlices> numbers;          // by task number
+    std::vector<Segment> segments;               // of the slice this process leads
+    std::vector<layout::Placement> mapping;      // of the tasks this process leads
+    int64_t mapping_entries = 0;                 // as mapping_entries()
+    std::unique_ptr<TableSlice> old;             // appending: the slice as it was
+    std::shared_ptr<WriteSlots> slots;           // null: no limit
+    std::shared_ptr<File> no_task;               // what a process without tasks has for a file
   };
 
   Store* store_;

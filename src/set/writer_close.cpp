@@ -1,346 +1,212 @@
-// Closing a mapped multifile. Order on disk: data, then block tables and mapping, then the pointers that make
-// the files complete.
-#include <algorithm>
-
-#include "base/checked.hpp"
+// Closing a multifile. Order on disk, in every file: data, then block table and mapping, then the pointer
+// that makes it complete; and file 0, which everyone reads first, is completed when all others are.
+#include "buddy/buddy.hpp"
 #include "comm/agree.hpp"
+#include "set/block_table.hpp"
 #include "set/writer.hpp"
 #include "storage/patience.hpp"
 #include "stream/file_checks.hpp"
 
 namespace sheaf {
 
-// What a leader got of every task; what is not among it stays as it was.
-struct Writer::BlockTable {
-  BlockTable(const Gathered& collected, const RowSlices& slices, const TableSlice* before)
-      : old(before),
-        counts(static_cast<size_t>(slices.count()), 1),
-        rows(counts.size(), RowView({})),
-        sources(counts.size()) {
-    if (old) counts = old->counts;
-    for_each_row(collected, slices, [&](int process, size_t row, const RowView& view) {
-      rows[row] = view;
-      counts[row] = view.blocks();
-      sources[row] = process;
-    });
-  }
-  // visit(process, number in the slice, RowView), in the order in which they came.
-  template <class Visit>
-  static void for_each_row(const Gathered& collected, const RowSlices& slices, Visit&& visit) {
-    std::span<const std::byte> bytes = collected.bytes;
-    for (size_t process = 0; process < collected.sizes.size(); ++process) {
-      auto own = bytes.first(static_cast<size_t>(collected.sizes[process]));
-      bytes = bytes.subspan(own.size());
-      while (!own.empty()) {
-        const auto row = static_cast<size_t>(load<int64_t>(own.data(), native_order) - slices.first());
-        const auto length = static_cast<size_t>(load<int64_t>(own.data() + 8, native_order));
-        visit(static_cast<int>(process), row, RowView(own.subspan(16, length)));
-        own = own.subspan(16 + length);
-      }
-    }
-  }
-  int64_t size_of(size_t row, int64_t block) const {
-    return rows[row].empty() ? old->block(row, block) : rows[row].size_of(block);
-  }
-
-  SliceSums sums() const {
-    SliceSums sums;
-    sums.reserve(rows.size());
-    auto kept = old ? std::as_bytes(std::span(old->data_sums)) : std::span<const std::byte>();
-    for (size_t row = 0; row < rows.size(); ++row) {
-      if (rows[row].empty()) {
-        const int64_t count = old ? old->count_sums(row) : 0;
-        sums.add(count, kept.first(static_cast<size_t>(4 * count)), 0);
-        kept = kept.subspan(static_cast<size_t>(4 * count));
-      } else {
-        sums.add(rows[row].sums(), rows[row].sums_here(), sources[row]);
-      }
-    }
-    return sums;
-  }
-
-  const TableSlice* old;
-  std::vector<int64_t> counts;
-  std::vector<RowView> rows;
-  std::vector<int> sources;  // processes
-};
-
-// Where file 0 keeps the mapping, as all processes learn it; and whether checksums follow in rounds.
+// What the first leader of file 0 tells all processes; and what any of them knows.
 struct Writer::Lead {
-  enum Value : size_t { varheader, maxblocks, of_file, fsblksize, writes, piece, sums, sums_follow, values };
+  enum Value : size_t {
+    varheader,
+    maxblocks,
+    of_file,
+    fsblksize,
+    sums,
+    piece,
+    process,      // of file 0
+    sums_follow,  // in rounds
+    overran,      // a program wrote behind a chunk itself
+    incomplete,   // files other than 0 are so
+    values
+  };
   std::array<int64_t, values> value{};
 
-  format::Pointer pointer() const { return {static_cast<int32_t>(value[maxblocks]), value[varheader]}; }
+  SegmentEnd end() const {
+    return {{static_cast<int32_t>(value[maxblocks]), value[varheader]}, 0, value[sums], true};
+  }
   Segment file() const { return {0, static_cast<int32_t>(value[fsblksize]), 0, 0, value[of_file], 0}; }
 };
 
 void Writer::close() {
-  std::vector<std::byte> row;
+  Closing closing;
   try {
-    grouped_ ? finish_group(row) : finish();
+    finish(closing);
   } catch (...) {
     attempt([&] {
       if (stream_.handle()) stream_.handle()->close();
     });
-    if (grouped_ && stream_.keeps_journal() && !collecting_) report_row(row);
+    if (grouped_ && stream_.keeps_journal() && !collecting_) report_rows(closing.rows);
     throw;
   }
 }
 
-// Local: all bytes are in the files, and what every task has written is known.
-void Writer::finish_streams() {
-  finish_frames();
-  if (const auto handle = stream_.release_handle()) handle->close();
-  if (!mine_.tasks.empty()) park();
-  for (OwnFile& f : mine_.files)
-    if (f.handle) f.handle->close();
-  for (size_t i = 0; i < mine_.tasks.size(); ++i) {
-    const OwnTask& t = mine_.tasks[i];
-    File& file = *mine_.files[t.file].file;
-    placed_->own_sums.push_back(blocks_[i].take_sums(file, t.geometry));
-    placed_->own_rows.push_back(
-        row_of(blocks_[i], placed_->own_sums[i], most_sums_in_row(placed_->rows->largest())));
-    if (placed_->losses) continue;
-    placed_->losses = attempt([&] {
-      require_tails(written(i), file.path());
-      overruns_.check(file, written(i, placed_->own_sums[i]));
-    });
-  }
-  for (OwnFile& f : mine_.files) {
-    if (facts_.durable) f.file->sync();
-    if (!alone_) f.file->close();
-  }
-  stream_.require_nothing_lost();
-  if (hosts_.count == 1) return;  // else a leader looks at the journals before it removes them
-  stream_.release_journal();
-  for (OwnFile& f : mine_.files) f.journal.reset();
-}
+void Writer::finish(Closing& closing) {
+  const std::string base = collecting_ && collecting_->buddies > 0 ? path_ : std::string();
+  std::optional<RowSlices> by_rank;
+  if (grouped_) by_rank.emplace(local(), edges() ? Slicing::whole : Slicing::groups);
+  RowSlices& slices = by_rank ? *by_rank : *placed_->rows;
+  const std::vector<Segment> own = grouped_ ? own_segment(slices) : std::vector<Segment>();
+  const std::span<const Segment> segments = grouped_ ? std::span(own) : placed_->segments;
 
-void Writer::finish() {
-  auto problem = attempt([&] { finish_streams(); });
-  const Gathered collected = collect_blocks();
-  int64_t overran = std::ranges::any_of(blocks_, [](const TaskBlocks& b) { return !b.overruns().empty(); });
-  agree(*comm_, problem, std::span(&overran, 1));
-  const BlockTable table(collected, *placed_->rows, placed_->old.get());
+  auto problem = finish_streams(closing, most_sums_in_row(slices.largest()));
+  const BlockTable table(slices.collect_pieces([&, begin = size_t{0}](int leader) mutable {
+    const auto rows = std::span(closing.rows).subspan(begin);
+    size_t end = 0;
+    while (end < rows.size() && slices.leader_of(RowView(&rows[end]).row()) == leader)
+      end += RowView(&rows[end]).bytes();
+    begin += end;
+    return std::span<const std::byte>(rows.first(end));
+  }),
+                         slices, old());
   SliceSums sums = table.sums();
-  const std::vector<SegmentEnd> ends = find_ends(table.counts, sums);
-  problem = unit_ > 0 ? bring_edges_home(ends) : std::nullopt;
-
-  // A table that stays where it is has its pointer and its mapping already; but not if it has checksums,
-  // which change.
-  std::vector<std::optional<format::Extension>> extensions(placed_->segments.size());
-  const auto unread = attempt([&] {
-    for (size_t s = 0; s < placed_->segments.size(); ++s) {
-      const auto file = open_segment(placed_->segments[s], Access::read);
-      MetadataReader reader(*file);
-      require_unfinished(*file, reader.header().pointer_offset(),
-                         placed_->old ? placed_->old->pointers[s] : format::Pointer{});
-      extensions[s] = reader.extension();
-    }
-  });
-  if (!problem) problem = unread;
-  const auto has_sums = [&](size_t s) { return extensions[s] && extensions[s]->checksums(); };
-  const auto moves = [&](size_t s) {
-    return !placed_->old || has_sums(s) || placed_->old->pointers[s].maxblocks != ends[s].pointer.maxblocks;
+  const auto ends = find_ends(slices, segments, table, sums, problem);
+  const auto step = [&](auto&& act) {
+    if (!problem) problem = attempt(act);
   };
-  // Its first task is in the first slice, that of process 0.
-  Lead lead;
-  if (placed_->rows->number() == 0 && !placed_->segments.empty())
-    lead.value = {ends[0].pointer.varheader,
-                  ends[0].pointer.maxblocks,
-                  placed_->segments[0].file_tasks,
-                  placed_->segments[0].fsblksize,
-                  moves(0),
-                  has_sums(0) ? int64_t{extensions[0]->piece} : 0,
-                  ends[0].sums};
-  lead.value[Lead::sums_follow] = sums.in_rounds() > 0;
-  agree(*comm_, problem, lead.value);
-  if (placed_->old) {
-    problem = attempt([&] {
-      for (size_t s = 0; s < placed_->segments.size(); ++s)
-        if (placed_->segments[s].first == 0 && has_sums(s))
-          change_file(placed_->segments[s], [&](File& file, const format::Header& h) {
-            // In one write: of two, a loss of power could leave the second.
-            MetadataWriter(file, h).write_pointer({-1, 0});
-          });
-    });
+  if (unit_ > 0) {
+    const auto lost = bring_edges_home(segments, ends);
+    if (!problem) problem = lost;
+  }
+  if (old()) {
+    agree(*comm_, problem);
+    step([&] { take_pointers_away(segments); });
     agree(*comm_, problem);
   }
+  const bool sums_follow = sums.in_rounds() > 0;
   SumRounds rounds;
-  if (lead.value[Lead::sums_follow]) rounds = plan_rounds(collected, sums, problem);
-  const auto unwritten = attempt([&] {
-    size_t row = 0;
-    for (size_t s = 0; s < placed_->segments.size(); ++s) {
-      const auto n = static_cast<size_t>(placed_->segments[s].count);
-      int64_t own_sums = 0;
-      for (size_t t = 0; t < n; ++t) own_sums += sums.count(row + t);
-      const auto size_of = [&](size_t t, int64_t block) { return table.size_of(row + t, block); };
-      change_file(placed_->segments[s], [&](File& file, const format::Header& h) {
-        MetadataWriter writer(file, h);
-        write_block_table(writer, ends[s].pointer, placed_->segments[s].first,
-                          std::span(table.counts).subspan(row, n), size_of, unused_rounds());
-        if (!has_sums(s)) return sums.take(own_sums, rounds, [](std::span<const std::byte>) {});
-        const format::Trailer plan = plan_trailer(h, ends[s].pointer, extensions[s]->identity, ends[s].sums,
-                                                  mapping_of(placed_->segments[s].file));
-        TrailerWriter trailer(file, h, plan, extensions[s]->piece);
-        trailer.begin_groups(placed_->segments[s].first, placed_->segments[s].count, ends[s].sums_before);
-        sums.take(own_sums, rounds, [&](std::span<const std::byte> some) { trailer.add_sums(some); });
-        trailer.end_groups();
-        if (placed_->segments[s].first == 0) trailer.write_footer();
-      });
-      row += n;
-    }
-    if (lead.value[Lead::writes]) write_mapping(lead);
-  });
-  rounds.finish();
-  agree(*comm_, problem ? problem : unwritten);
-  agree(*comm_, attempt([&] {
-    for (size_t s = 0; s < placed_->segments.size(); ++s)
-      if (placed_->segments[s].first == 0 && (moves(s) || stream_.keeps_journal() || unit_ > 0)) {
-        change_file(placed_->segments[s], [&](File& file, const format::Header& h) {
-          MetadataWriter(file, h).write_pointer(ends[s].pointer);
-        });
-        if (alone_) mine_.files[0].file->close();
-        if (stream_.keeps_journal())
-          remove_journal(*store_, name_of(placed_->segments[s].file),
-                         extensions[s] ? extensions[s]->identity : format::Identity{}, hosts_.count);
-      }
-  }));
+  std::vector<bool> complete(segments.size());
+  if (!sums_follow)
+    step([&] {
+      write_tables(segments, ends, table, sums, rounds);
+      complete = complete_early(segments, ends);
+    });
+  Lead lead = lead_of(segments, ends, complete);
+  lead.value[Lead::sums_follow] = sums_follow;
+  agree(*comm_, problem, lead.value);
+  if (lead.value[Lead::sums_follow]) {
+    rounds = plan_rounds(slices, table, sums, closing, problem);
+    if (sums_follow) step([&] { write_tables(segments, ends, table, sums, rounds); });
+    rounds.finish();
+    agree(*comm_, problem);
+  }
+  if (mapping_entries() >= 0 && !(grouped_ && blockwise_)) {
+    step([&] { write_known_mapping(lead); });
+    agree(*comm_, problem);
+  }
+  for (size_t s = 0; s < segments.size(); ++s)
+    if (segments[s].first == 0 && !complete[s])
+      step([&] { complete_file(segments[s], ends[s], guard_of(s).identity); });
+  if (lead.value[Lead::incomplete]) {
+    agree(*comm_, problem);
+  } else {
+    agree_with(*comm_, problem, static_cast<int>(lead.value[Lead::process]));
+  }
   for (const OwnFile& f : mine_.files)
     if (f.edges) f.edges->remove();
-  if (overran) look_for_losses();
-}
-
-// Collective, when the files are complete: what else there is can be read.
-void Writer::look_for_losses() {
-  if (alone_) return agree(*comm_, placed_->losses);  // all tasks are its own
-  std::vector<WrittenTask> all;
-  for (size_t i = 0; i < placed_->own_sums.size(); ++i) all.push_back(written(i, placed_->own_sums[i]));
-  const auto problem = check_neighbours(
-      *comm_, all, [&](int32_t file) { return open_patiently(*store_, name_of(file), Access::read); });
-  agree(*comm_, placed_->losses ? placed_->losses : problem);
-}
-
-// Collective. A record per task: row, length, and that many bytes as row_of() makes them.
-Gathered Writer::collect_blocks() {
-  std::vector<std::vector<std::byte>> records(static_cast<size_t>(placed_->rows->leaders()));
-  for (const size_t i : mine_.by_row) {
-    if (i >= placed_->own_rows.size()) continue;  // after a failure
-    const int64_t head[] = {mine_.tasks[i].row, std::ssize(placed_->own_rows[i])};
-    auto& record = records[static_cast<size_t>(placed_->rows->leader_of(mine_.tasks[i].row))];
-    const auto bytes = std::as_bytes(std::span(head));
-    record.insert(record.end(), bytes.begin(), bytes.end());
-    record.insert(record.end(), placed_->own_rows[i].begin(), placed_->own_rows[i].end());
+  if (!base.empty()) {
+    comm_->barrier();  // files are completed by one task each, and read by others
+    write_buddies(*store_, *comm_, local(), facts_, path(), base, collecting_->buddies);
   }
-  std::vector<std::span<const std::byte>> pieces(records.begin(), records.end());
-  return placed_->rows->collect_pieces(pieces);
+  if (lead.value[Lead::overran]) look_for_losses(closing);
 }
 
-// Collective. The rounds in which leaders get the checksums that did not come with the rows: one gather to
-// each leader that still lacks some. A process whose leader could not tell it where its own belong brings
-// none, and the leader fails.
-SumRounds Writer::plan_rounds(const Gathered& collected, const SliceSums& sums,
-                              std::optional<Error>& problem) {
-  struct Brought {
-    int64_t begin;
-    std::span<const uint32_t> sums;
-  };
-  const std::vector<int64_t> in_rounds = placed_->rows->share(sums.in_rounds());
-  std::vector<std::vector<Brought>> own(in_rounds.size());  // by leader, in the order of rows
-  Gathered begins;  // of all that have come, in the order in which they did
+// Local. A file with one leader needs no agreement of its own: its leader sees from the rows that every
+// task's bytes are there, and completes it at once. Returns which are complete.
+std::vector<bool> Writer::complete_early(std::span<const Segment> segments,
+                                         std::span<const SegmentEnd> ends) {
+  std::vector<bool> complete(segments.size());
+  for (size_t s = 0; s < segments.size(); ++s) {
+    const Segment& file = segments[s];
+    if (file.file == 0 || file.count < file.file_tasks || !ends[s].sound || old() || unit_ > 0) continue;
+    complete_file(file, ends[s], guard_of(s).identity);
+    complete[s] = true;
+  }
+  return complete;
+}
+
+// Local: what this process knows.
+Writer::Lead Writer::lead_of(std::span<const Segment> segments, std::span<const SegmentEnd> ends,
+                             const std::vector<bool>& complete) const {
+  Lead lead;
+  lead.value[Lead::process] = -1;
+  for (size_t s = 0; s < segments.size(); ++s) {
+    if (segments[s].first != 0) continue;
+    if (segments[s].file > 0) lead.value[Lead::incomplete] |= !complete[s];
+    if (segments[s].file == 0)
+      std::ranges::copy(std::array{ends[s].pointer.varheader, int64_t{ends[s].pointer.maxblocks},
+                                   segments[s].file_tasks, int64_t{segments[s].fsblksize}, ends[s].sums,
+                                   int64_t{guard_of(s).piece}, int64_t{comm_->rank()}},
+                        lead.value.begin());
+  }
+  lead.value[Lead::overran] =
+      std::ranges::any_of(blocks_, [](const TaskBlocks& b) { return !b.overruns().empty(); });
+  return lead;
+}
+
+// Collective where tasks write collectively. All bytes are in the files then, or beside them, and what every
+// task has written is known; returns what went wrong.
+std::optional<Error> Writer::finish_streams(Closing& closing, int64_t most_sums) {
+  auto problem = attempt([&] { finish_frames(); });
+  const auto unsent = collective() ? collective()->finish() : std::nullopt;
+  if (!problem) problem = unsent;
+  if (collecting_) collecting_->writer.reset();
+  if (problem) return problem;
   problem = attempt([&] {
-    std::vector<int64_t> of_rows(static_cast<size_t>(placed_->rows->count()));
-    sums.for_each_begin([&](size_t row, int64_t begin) { of_rows[row] = begin; });
-    begins.sizes.assign(collected.sizes.size(), 0);
-    BlockTable::for_each_row(collected, *placed_->rows, [&](int process, size_t row, const RowView&) {
-      const auto bytes = std::as_bytes(std::span(of_rows).subspan(row, 1));
-      begins.bytes.insert(begins.bytes.end(), bytes.begin(), bytes.end());
-      begins.sizes[static_cast<size_t>(process)] += 8;
-    });
-  });
-  const std::vector<std::byte> answer = placed_->rows->answer(std::move(begins));
-  const auto unplanned = attempt([&] {
-    if (answer.size() != 8 * mine_.by_row.size()) return;
-    for (size_t k = 0; k < mine_.by_row.size(); ++k) {
-      const size_t i = mine_.by_row[k];
-      if (!RowView(placed_->own_rows[i]).sums_follow()) continue;
-      const auto leader = static_cast<size_t>(placed_->rows->leader_of(mine_.tasks[i].row));
-      own[leader].push_back({load<int64_t>(answer.data() + 8 * k, native_order), placed_->own_sums[i]});
+    if (const auto handle = stream_.release_handle()) handle->close();
+    if (!mine_.tasks.empty()) park();
+    for (OwnFile& f : mine_.files)
+      if (f.handle) f.handle->close();
+    for (const size_t i : mine_.row_order()) {
+      const OwnTask& t = mine_.tasks[i];
+      File& file = *mine_.files[t.file].file;
+      std::vector<uint32_t> sums = blocks_[i].take_sums(file, t.geometry);
+      append_row(closing.rows, t.row, blocks_[i], sums, most_sums);
+      if (!closing.losses)
+        closing.losses = attempt([&] {
+          require_tails(written(i), file.path());
+          overruns_.check(file, written(i, sums));
+        });
+      if (closing.sums.empty()) {
+        closing.sums = std::move(sums);
+      } else {
+        closing.sums.insert(closing.sums.end(), sums.begin(), sums.end());
+      }
     }
+    // What the operating system says late, at the close, must be known before file 0 is called complete.
+    for (OwnFile& f : mine_.files) {
+      if (facts_.durable) f.file->sync();
+      if (!keeps_open(f.number)) f.file->close();
+    }
+    stream_.require_nothing_lost();
+    if (hosts_.count == 1) return;  // else a leader looks at the journals before it removes them
+    stream_.release_journal();
+    for (OwnFile& f : mine_.files) f.journal.reset();
   });
-  if (!problem) problem = unplanned;
-  int64_t rounds = 0;
-  for (const int64_t n : in_rounds) rounds = std::max(rounds, rounds_of(n));
-  return {rounds, [this, in_rounds, own = std::move(own)](int64_t round) {
-            Gathered window;
-            for (size_t l = 0; l < in_rounds.size(); ++l) {
-              if (round >= rounds_of(in_rounds[l])) continue;
-              std::span<const uint32_t> piece;
-              std::vector<uint32_t> joined;
-              attempt([&] {
-                std::vector<std::span<const uint32_t>> parts;
-                const auto first = std::ranges::partition_point(own[l], [&](const Brought& b) {
-                  return b.begin + std::ssize(b.sums) <= round * sums_of_window;
-                });
-                for (auto b = first; b != own[l].end() && b->begin < (round + 1) * sums_of_window; ++b)
-                  parts.push_back(part_in_window(b->sums, b->begin, round));
-                if (parts.size() == 1) {
-                  piece = parts[0];
-                  return;
-                }
-                joined.reserve(parts.empty() ? 0 : sums_of_window);
-                for (const auto& part : parts) joined.insert(joined.end(), part.begin(), part.end());
-                piece = joined;
-              });
-              Gathered all = placed_->rows->collect_piece(static_cast<int>(l), std::as_bytes(piece));
-              if (static_cast<int>(l) == placed_->rows->number()) window = std::move(all);
-            }
-            return window;
-          }};
+  if (problem) closing.rows.clear();
+  return problem;
 }
 
-// Collective. What follows for each segment from all segments of its file.
-std::vector<Writer::SegmentEnd> Writer::find_ends(std::span<const int64_t> counts,
-                                                  const SliceSums& sums_of_rows) {
-  struct Borders {
-    Border blocks;
-    Border sums;
-  };
-  std::vector<int64_t> most, sums;
-  size_t row = 0;
-  for (const Segment& s : placed_->segments) {
-    const auto n = static_cast<size_t>(s.count);
-    most.push_back(n > 0 ? *std::ranges::max_element(counts.first(n)) : 0);
-    counts = counts.subspan(n);
-    sums.push_back(0);
-    for (const size_t end = row + n; row < end; ++row) sums.back() += sums_of_rows.count(row);
+void Writer::finish_frames() {
+  for (size_t i = 0; compressed_ && i < mine_.tasks.size(); ++i) {
+    select(mine_.tasks[i].task);
+    compressed_->finish();
   }
-  std::vector<Border> blocks_of, sums_of;
-  for (const Borders& b : placed_->rows->share(
-           Borders{border_of(placed_->segments, most), border_of(placed_->segments, sums)})) {
-    blocks_of.push_back(b.blocks);
-    sums_of.push_back(b.sums);
-  }
-  std::vector<SegmentEnd> ends;
-  agree(*comm_, attempt([&] {
-    const auto larger = [](int64_t a, int64_t b) { return std::max(a, b); };
-    const auto add = [](int64_t a, int64_t b) { return must_fit(checked_add(a, b), "the multifile"); };
-    for (size_t s = 0; s < placed_->segments.size(); ++s) {
-      const Segment& segment = placed_->segments[s];
-      const int64_t blocks =
-          fold_behind(blocks_of, placed_->rows->number(), segment.file,
-                      fold_before(blocks_of, placed_->rows->number(), segment.file, most[s], larger), larger);
-      const auto rounds = checked_mul(blocks, segment.skip);
-      const int64_t begin = layout::data_start(segment.file_tasks, segment.fsblksize);
-      const int64_t before = fold_before(sums_of, placed_->rows->number(), segment.file, 0, add);
-      ends.push_back(
-          {{static_cast<int32_t>(blocks),
-            must_fit(rounds ? checked_add(begin, *rounds) : rounds, "the multifile")},
-           before,
-           fold_behind(sums_of, placed_->rows->number(), segment.file, add(before, sums[s]), add)});
-    }
-  }));
-  return ends;
+}
+
+// A process alone, and the first task of a group, go on with the file they have open, whatever has become of
+// its name.
+bool Writer::keeps_open(int32_t file) const {
+  return alone_ || (grouped_ && facts_.filenumber == file && mine_.tasks[0].place.local_rank == 0);
+}
+
+std::shared_ptr<File> Writer::open_segment(const Segment& segment, Access access) const {
+  return keeps_open(segment.file) ? mine_.files[0].file
+                                  : open_patiently(*store_, name_of(segment.file), access);
 }
 
 void Writer::change_file(const Segment& segment,
@@ -348,27 +214,59 @@ void Writer::change_file(const Segment& segment,
   const auto file = open_segment(segment, Access::write);
   change(*file, header_of(segment.file, segment.file_tasks, segment.fsblksize));
   if (facts_.durable) file->sync();
-  if (!alone_) file->close();
+  if (!keeps_open(segment.file)) file->close();
 }
 
-// A process alone goes on with the file it has open, whatever has become of its name.
-std::shared_ptr<File> Writer::open_segment(const Segment& segment, Access access) const {
-  return alone_ ? mine_.files[0].file : open_patiently(*store_, name_of(segment.file), access);
+// Local, of a multifile that was complete: says that it is not, where the checksums of a table change.
+void Writer::take_pointers_away(std::span<const Segment> segments) {
+  for (size_t s = 0; s < segments.size(); ++s)
+    change_file(segments[s], [&](File& file, const format::Header& h) {
+      require_unfinished(file, h.pointer_offset(), old()->pointers[s]);
+      // In one write: of two, a loss of power could leave the second.
+      if (segments[s].first == 0 && guard_of(s).piece > 0) MetadataWriter(file, h).write_pointer({-1, 0});
+    });
 }
 
-void Writer::write_mapping(const Lead& lead) {
-  const bool begins = comm_->rank() == 0;  // leads the first slice
-  if (placed_->mapping_entries < 0 || (placed_->mapping.empty() && !begins)) return;
-  change_file(lead.file(), [&](File& file, const format::Header& h) {
-    MetadataWriter writer(file, h);
-    if (begins) writer.write_mapping_size(lead.pointer(), static_cast<int32_t>(placed_->mapping_entries));
-    if (placed_->mapping.empty()) return;
-    writer.write_mapping(lead.pointer(), placed_->numbers->first(), placed_->mapping);
-    if (lead.value[Lead::piece] == 0) return;
-    const format::Trailer plan =
-        plan_trailer(h, lead.pointer(), {}, lead.value[Lead::sums], placed_->mapping_entries);
-    TrailerWriter(file, h, plan, 0)
-        .write_mapping(placed_->numbers->first(), placed_->numbers->count(), placed_->mapping_entries);
+// Local, by the first leader of a file when all the rest is there.
+void Writer::complete_file(const Segment& segment, const SegmentEnd& end, const format::Identity& identity) {
+  change_file(segment, [&](File& file, const format::Header& h) {
+    MetadataWriter(file, h).write_pointer(end.pointer);
+  });
+  if (keeps_open(segment.file)) mine_.files[0].file->close();
+  if (stream_.keeps_journal()) remove_journal(*store_, name_of(segment.file), identity, hosts_.count);
+}
+
+// Collective, when the files are complete: what else there is can be read.
+void Writer::look_for_losses(const Closing& closing) {
+  std::optional<Error> problem;
+  if (!alone_) {  // else all tasks are its own
+    std::vector<WrittenTask> all;
+    for_each_row(closing, [&](size_t i, const RowView&, std::span<const uint32_t> sums) {
+      all.push_back(written(i, sums));
+    });
+    problem = check_neighbours(tasks_of_files(), all, [&](int32_t file) {
+      return open_patiently(*store_, name_of(file), Access::read);
+    });
+  }
+  agree(*comm_, closing.losses ? closing.losses : problem);
+}
+
+// After a close that has failed on some task: whoever opens the file finds all that this task has brought
+// into it.
+void Writer::report_rows(std::span<const std::byte> row) noexcept {
+  attempt([&] {
+    const auto data = store_->open(path(), Access::write);
+    if (stream_.journal_key().may_mark()) require_unfinished(*data, stream_.journal_key().pointer_offset());
+    const bool syncs = facts_.durable || own_caches_;
+    if (syncs) data->sync();
+    JournalWriter journal(*store_, stream_.journal_key(),
+                          facts_.durable ? Journaling::durable : Journaling::required);
+    const RowView view(row.empty() ? nullptr : row.data());
+    for (int64_t b = 0; !view.empty() && b < view.blocks(); ++b)
+      journal.report(*data, local().rank(), b, view.size_of(b), b + 1 < view.blocks());
+    if (syncs) journal.sync(*data);
+    journal.close();
+    data->close();
   });
 }
 

@@ -73,38 +73,32 @@ void Writer::keep_hosts_apart() {
     const OwnTask& t = mine_.tasks[i];
     mine.push_back({t.row, hosts_.mine, t.geometry.start, t.geometry.start + t.geometry.size});
   }
-  const Gathered collected = placed_->rows->collect(std::span<const HostedRow>(mine));
-  Gathered answers;
-  const auto problem = attempt([&] {
-    const auto asked = records_of<HostedRow>(collected);
-    std::vector<HostedRow> rows = asked;
-    std::ranges::sort(rows, {}, &HostedRow::row);
-    std::vector<RunOfRow> runs(rows.size());
-    size_t done = 0;
-    int64_t first_row = placed_->rows->first();
-    for (const Segment& segment : placed_->segments) {
-      const auto end = static_cast<size_t>(
-          std::ranges::lower_bound(rows, first_row += segment.count, {}, &HostedRow::row) - rows.begin());
-      find_runs(std::span(rows).subspan(done, end - done), segment, unit_,
-                std::span(runs).subspan(done, end - done));
-      done = end;
-    }
-    for (const HostedRow& r : asked) {
-      const auto at = std::ranges::lower_bound(rows, r.row, {}, &HostedRow::row) - rows.begin();
-      const auto bytes = std::as_bytes(std::span(&runs[static_cast<size_t>(at)], 1));
-      answers.bytes.insert(answers.bytes.end(), bytes.begin(), bytes.end());
-    }
-    for (const int64_t bytes : collected.sizes)
-      answers.sizes.push_back(bytes / int64_t{sizeof(HostedRow)} * int64_t{sizeof(RunOfRow)});
-  });
-  const std::vector<std::byte> answer = placed_->rows->answer(std::move(answers));
+  std::optional<Error> problem;
+  const auto runs_of_rows = placed_->rows->ask<RunOfRow>(
+      std::span<const HostedRow>(mine), problem, [&](const std::vector<HostedRow>& asked) {
+        std::vector<HostedRow> rows = asked;
+        std::ranges::sort(rows, {}, &HostedRow::row);
+        std::vector<RunOfRow> runs(rows.size()), answers;
+        size_t done = 0;
+        int64_t first_row = placed_->rows->first();
+        for (const Segment& segment : placed_->segments) {
+          const auto end = static_cast<size_t>(
+              std::ranges::lower_bound(rows, first_row += segment.count, {}, &HostedRow::row) - rows.begin());
+          find_runs(std::span(rows).subspan(done, end - done), segment, unit_,
+                    std::span(runs).subspan(done, end - done));
+          done = end;
+        }
+        for (const HostedRow& r : asked)
+          answers.push_back(runs[static_cast<size_t>(
+              std::ranges::lower_bound(rows, r.row, {}, &HostedRow::row) - rows.begin())]);
+        return answers;
+      });
   agree(*comm_, problem);
 
   std::vector<std::vector<Edges::Row>> rows(mine_.files.size());
   std::vector<int64_t> units(mine_.files.size());
   for (size_t k = 0; k < mine_.by_row.size(); ++k) {
-    RunOfRow run;
-    std::memcpy(&run, answer.data() + k * sizeof run, sizeof run);
+    const RunOfRow& run = runs_of_rows[k];
     const OwnTask& t = mine_.tasks[mine_.by_row[k]];
     Edges::Row row{t.place.local_rank, {run.begin, run.end, 0}};
     // Of a task that is appended to, edges begin where its stream goes on; its neighbours' may begin
@@ -139,54 +133,60 @@ void Writer::mark_unclosed(File& file, const JournalKey& key) {
   if (!unmade) file.write_at(format::journal_mark, key.pointer_offset());
 }
 
-// Collective, when all bytes are written. Returns what went wrong here.
-std::optional<Error> Writer::bring_edges_home(std::span<const SegmentEnd> ends) {
+// Collective, when all bytes are written. Returns what went wrong here; of a file with a task that has failed
+// nothing is brought home.
+std::optional<Error> Writer::bring_edges_home(std::span<const Segment> segments,
+                                              std::span<const SegmentEnd> ends) {
   constexpr int32_t files_at_once = 64;
-  struct Facts {  // of a file; the largest of all processes
-    int64_t has_edges, unit, data_start, end, leader;
+  struct FileEdges {  // of a file; the largest of all processes
+    int64_t has_edges, failed, unit, data_start, end, leader;
   };
+  static_assert(sizeof(FileEdges) % sizeof(int64_t) == 0);
+  Comm& comm = tasks_of_files();
+  const int32_t last = grouped_ ? facts_.filenumber + 1 : facts_.nfiles;
   std::optional<Error> problem;
-  for (int32_t first = 0; first < facts_.nfiles; first += files_at_once) {
-    const int32_t end = std::min(first + files_at_once, facts_.nfiles);
-    std::vector<Facts> facts(static_cast<size_t>(end - first));
-    std::vector<std::vector<exchange::Extent>> extents(facts.size());
+  for (int32_t first = grouped_ ? facts_.filenumber : 0; first < last; first += files_at_once) {
+    const int32_t end = std::min(first + files_at_once, last);
+    std::vector<FileEdges> files(static_cast<size_t>(end - first));
+    std::vector<std::vector<exchange::Extent>> extents(files.size());
     const auto is_here = [&](int32_t file) { return file >= first && file < end; };
-    for (size_t s = 0; s < placed_->segments.size(); ++s)
-      if (is_here(placed_->segments[s].file)) {
-        Facts& f = facts[static_cast<size_t>(placed_->segments[s].file - first)];
+    for (size_t s = 0; s < segments.size(); ++s)
+      if (is_here(segments[s].file)) {
+        FileEdges& f = files[static_cast<size_t>(segments[s].file - first)];
         f.end = ends[s].pointer.varheader;
-        f.leader = comm_->rank();
+        f.failed = !ends[s].sound;
+        f.leader = comm.rank();
       }
     for (size_t i = 0; i < mine_.tasks.size(); ++i) {
       const OwnTask& t = mine_.tasks[i];
       if (!is_here(t.place.file) || !mine_.files[t.file].edges->in_use()) continue;
       const auto k = static_cast<size_t>(t.place.file - first);
-      const ReadPosition before = placed_->old ? placed_->ends_before[i] : ReadPosition{};
+      const ReadPosition before = old() ? placed_->ends_before[i] : ReadPosition{};
       for (int64_t b = before.block; b < blocks_[i].count(); ++b) {
         const int64_t from = b == before.block ? before.offset : 0;
         add_edges(mine_.files[t.file].edges->map(), t.geometry.offset(b) + from, blocks_[i].size_of(b) - from,
                   extents[k]);
       }
-      facts[k].has_edges |= !extents[k].empty();
-      facts[k].unit = mine_.files[t.file].edges->unit();
-      facts[k].data_start = layout::data_start(t.file_tasks, mine_.files[t.file].fsblksize);
+      files[k].has_edges |= !extents[k].empty();
+      files[k].unit = mine_.files[t.file].edges->unit();
+      files[k].data_start = layout::data_start(t.file_tasks, mine_.files[t.file].fsblksize);
     }
-    static_assert(sizeof(Facts) % sizeof(int64_t) == 0);
-    comm_->all_max(
-        {reinterpret_cast<int64_t*>(facts.data()), facts.size() * sizeof(Facts) / sizeof(int64_t)});
-    for (size_t k = 0; k < facts.size(); ++k) {
-      if (facts[k].has_edges == 0) continue;
-      const std::string name = name_of(first + static_cast<int32_t>(k));
+    comm.all_max(
+        {reinterpret_cast<int64_t*>(files.data()), files.size() * sizeof(FileEdges) / sizeof(int64_t)});
+    for (size_t k = 0; k < files.size(); ++k) {
+      if (files[k].has_edges == 0 || files[k].failed) continue;
+      const int32_t number = first + static_cast<int32_t>(k);
+      const std::string name = name_of(number);
       std::ranges::sort(extents[k], {}, &exchange::Extent::offset);
-      const auto own = std::ranges::find(mine_.files, first + static_cast<int32_t>(k), &OwnFile::number);
+      const auto own = std::ranges::find(mine_.files, number, &OwnFile::number);
       std::shared_ptr<File> target;
       const auto open = [&]() -> File& {
         if (!target) target = open_patiently(*store_, name, Access::write);
         return *target;
       };
-      const EdgesHome where{facts[k].unit, facts[k].data_start, facts[k].end, hosts_.count,
-                            static_cast<int>(facts[k].leader)};
-      const auto lost = bring_home(*comm_, name, open, where,
+      const EdgesHome where{files[k].unit, files[k].data_start, files[k].end, hosts_.count,
+                            static_cast<int>(files[k].leader)};
+      const auto lost = bring_home(comm, name, open, where,
                                    {own == mine_.files.end() ? nullptr : own->edges.get(), extents[k]});
       if (!problem) problem = lost;
       const auto unwritten = attempt([&] {
@@ -197,6 +197,8 @@ std::optional<Error> Writer::bring_edges_home(std::span<const SegmentEnd> ends) 
       if (!problem) problem = unwritten;
     }
   }
+  for (const OwnFile& f : mine_.files)
+    if (f.edges) f.edges->end();
   return problem;
 }
 

@@ -15,93 +15,76 @@ struct BlockSizeOfFile {
   int64_t fsblksize;
 };
 
+// Appends the places of the rows of a segment; the next of `sizes` are theirs.
+void place_segment(Segment& segment, const FileSums& sums, std::span<const int64_t> sizes,
+                   std::vector<PlacedRow>& places) {
+  constexpr const char* what = "the sum of the chunk sizes";
+  segment.skip = sums.sum;
+  const int64_t begin = layout::data_start(segment.file_tasks, segment.fsblksize);
+  must_fit(checked_add(begin, sums.sum), what);
+  int64_t start = begin + sums.before;
+  for (int64_t k = 0; k < segment.count; ++k) {
+    const int64_t size = sizes[places.size()];
+    places.push_back({{start, segment.skip, size}, segment.fsblksize});
+    start += size;
+  }
+}
+
 }  // namespace
 
 // Collective: leaders place the chunks of their slice and answer every process.
 void Writer::lay_out(const Gathered& collected) {
-  std::vector<BlockSizeOfFile> sizes;
+  RowSlices& slices = *placed_->rows;
+  std::vector<Segment>& segments = placed_->segments;
+  std::vector<BlockSizeOfFile> sizes_of_blocks;
   for (const size_t i : mine_.by_row)
     if (mine_.tasks[i].place.local_rank == 0)
-      sizes.push_back({mine_.tasks[i].row, placed_->block_sizes[mine_.tasks[i].file]});
-  const auto found =
-      records_of<BlockSizeOfFile>(placed_->rows->collect(std::span<const BlockSizeOfFile>(sizes)));
+      sizes_of_blocks.push_back({mine_.tasks[i].row, placed_->block_sizes[mine_.tasks[i].file]});
+  auto found = records_of<BlockSizeOfFile>(slices.collect(std::span<const BlockSizeOfFile>(sizes_of_blocks)));
+  std::ranges::sort(found, {}, &BlockSizeOfFile::row);
   size_t next = 0;  // segments that begin a file, in order of rows
-  auto by_row = found;
-  std::ranges::sort(by_row, {}, &BlockSizeOfFile::row);
-  std::vector<int64_t> values;
-  for (Segment& s : placed_->segments) {
-    if (s.first == 0)
-      s.fsblksize = static_cast<int32_t>(alone_ ? placed_->block_sizes[0] : by_row[next++].fsblksize);
-    values.push_back(s.fsblksize);
-  }
-  const auto borders = placed_->rows->share(border_of(placed_->segments, values));
-  for (Segment& s : placed_->segments)
-    s.fsblksize = static_cast<int32_t>(fold_before(borders, placed_->rows->number(), s.file, s.fsblksize,
-                                                   [](int64_t a, int64_t b) { return std::max(a, b); }));
+  std::vector<SegmentSums> values;
+  for (const Segment& s : segments)
+    values.push_back({0, s.first != 0 ? 0 : alone_ ? placed_->block_sizes[0] : found[next++].fsblksize});
+  const std::vector<FileSums> block_sizes = slices.add_up(segments, values);
+  for (size_t s = 0; s < segments.size(); ++s)
+    segments[s].fsblksize = static_cast<int32_t>(block_sizes[s].largest);
 
-  const std::vector<std::byte> answers = place_rows(collected);
-  agree(*comm_, attempt([&] {
+  const auto rows = records_of<RequestedRow>(collected);
+  std::vector<int64_t> sizes(static_cast<size_t>(slices.count()));
+  for (const RequestedRow& r : rows) sizes[static_cast<size_t>(r.row - slices.first())] = r.chunk_size;
+  auto problem = attempt([&] {
+    size_t at = 0;
+    for (size_t s = 0; s < segments.size(); ++s) {
+      values[s] = {};
+      for (const size_t end = at + static_cast<size_t>(segments[s].count); at < end; ++at) {
+        sizes[at] = aligned(sizes[at], segments[s].fsblksize);
+        values[s].sum = must_fit(checked_add(values[s].sum, sizes[at]), "the sum of the chunk sizes");
+      }
+    }
+  });
+  const std::vector<FileSums> sums = slices.add_up(segments, values);
+  const auto places = slices.answer<PlacedRow, RequestedRow>(
+      collected, mine_.tasks.size(), problem, [&](const std::vector<RequestedRow>& requests) {
+        std::vector<PlacedRow> of_rows;
+        for (size_t s = 0; s < segments.size(); ++s) place_segment(segments[s], sums[s], sizes, of_rows);
+        std::vector<PlacedRow> answers;
+        for (const RequestedRow& r : requests)
+          answers.push_back(of_rows[static_cast<size_t>(r.row - slices.first())]);
+        return answers;
+      });
+  const auto unknown = attempt([&] {
     for (size_t k = 0; k < mine_.by_row.size(); ++k) {
       OwnTask& t = mine_.tasks[mine_.by_row[k]];
-      PlacedRow place;
-      std::memcpy(&place, answers.data() + k * sizeof place, sizeof place);
-      t.geometry = place.geometry;
-      mine_.files[t.file].fsblksize = static_cast<int32_t>(place.fsblksize);
+      t.geometry = places[k].geometry;
+      mine_.files[t.file].fsblksize = static_cast<int32_t>(places[k].fsblksize);
     }
     for (OwnFile& file : mine_.files) {
       if (alone_) file.fsblksize = placed_->block_sizes[0];
       know_journal(file, header_of(file.number, file.file_tasks, file.fsblksize), placed_->extension);
     }
-  }));
-}
-
-// Collective. Geometry of each row collected, for the process it came from.
-std::vector<std::byte> Writer::place_rows(const Gathered& collected) {
-  auto rows = records_of<RequestedRow>(collected);
-  std::vector<int64_t> sizes(static_cast<size_t>(placed_->rows->count()));
-  std::vector<int64_t> sums(placed_->segments.size());
-  auto problem = attempt([&] {
-    for (const RequestedRow& r : rows)
-      sizes[static_cast<size_t>(r.row - placed_->rows->first())] = r.chunk_size;
-    size_t at = 0;
-    for (size_t s = 0; s < placed_->segments.size(); ++s)
-      for (int64_t k = 0; k < placed_->segments[s].count; ++k, ++at) {
-        sizes[at] = aligned(sizes[at], placed_->segments[s].fsblksize);
-        sums[s] = must_fit(checked_add(sums[s], sizes[at]), "the sum of the chunk sizes");
-      }
   });
-  agree(*comm_, problem);
-  const auto borders = placed_->rows->share(border_of(placed_->segments, sums));
-  Gathered answers;
-  problem = attempt([&] {
-    const auto add = [](int64_t a, int64_t b) {
-      return must_fit(checked_add(a, b), "the sum of the chunk sizes");
-    };
-    std::vector<PlacedRow> places;
-    for (size_t s = 0; s < placed_->segments.size(); ++s) {
-      Segment& segment = placed_->segments[s];
-      const int64_t before = fold_before(borders, placed_->rows->number(), segment.file, 0, add);
-      segment.skip = fold_behind(borders, placed_->rows->number(), segment.file, add(before, sums[s]), add);
-      int64_t start = add(layout::data_start(segment.file_tasks, segment.fsblksize), before);
-      for (int64_t k = 0; k < segment.count; ++k) {
-        const int64_t size = sizes[places.size()];
-        places.push_back({{start, segment.skip, size}, segment.fsblksize});
-        start = add(start, size);
-      }
-      add(layout::data_start(segment.file_tasks, segment.fsblksize), segment.skip);
-    }
-    for (const RequestedRow& r : rows) {
-      const auto* place =
-          reinterpret_cast<const std::byte*>(&places[static_cast<size_t>(r.row - placed_->rows->first())]);
-      answers.bytes.insert(answers.bytes.end(), place, place + sizeof(PlacedRow));
-    }
-    for (const int64_t bytes : collected.sizes)
-      answers.sizes.push_back(bytes / static_cast<int64_t>(sizeof(RequestedRow)) *
-                              static_cast<int64_t>(sizeof(PlacedRow)));
-  });
-  std::vector<std::byte> mine = placed_->rows->answer(std::move(answers));
-  agree(*comm_, problem);
-  return mine;
+  agree(*comm_, problem ? problem : unknown);
 }
 
 int64_t Writer::aligned(int64_t chunk_size, int32_t fsblksize) const {
@@ -142,28 +125,32 @@ void Writer::empty_files() {
 }
 
 // Local, by leaders, who write all of META1: a page of it has one writer.
-void Writer::write_metadata(const Gathered& collected, const std::string& stored_name) {
-  std::vector<int64_t> ranks(static_cast<size_t>(placed_->rows->count()));
+void Writer::write_metadata(const RowSlices& slices, std::span<const Segment> segments,
+                            const Gathered& collected, std::string_view stored_name,
+                            const std::optional<format::Extension>& extension) {
+  std::vector<int64_t> ranks(static_cast<size_t>(slices.count()));
   std::vector<int64_t> sizes(ranks.size());
   for (const RequestedRow& r : records_of<RequestedRow>(collected)) {
-    ranks[static_cast<size_t>(r.row - placed_->rows->first())] = r.globalrank;
-    sizes[static_cast<size_t>(r.row - placed_->rows->first())] = r.chunk_size;
+    ranks[static_cast<size_t>(r.row - slices.first())] = r.globalrank;
+    sizes[static_cast<size_t>(r.row - slices.first())] = r.chunk_size;
   }
   size_t at = 0;
-  for (const Segment& s : placed_->segments) {
+  for (const Segment& s : segments) {
     const auto n = static_cast<size_t>(s.count);
     const auto chunks = std::span(sizes).subspan(at, n);
     for (int64_t& size : chunks) size = aligned(size, s.fsblksize);
     change_file(s, [&](File& file, format::Header h) {
       if (s.first == 0) h.set_name(stored_name);
       MetadataWriter writer(file, h);
-      if (s.first == 0) writer.write_header(placed_->extension);
-      if (s.first == 0 && unit_ > 0 && stream_.keeps_journal()) {
-        JournalKey key = JournalKey::of(h, placed_->extension);
+      if (s.first == 0) writer.write_header(extension);
+      if (s.first == 0 && !grouped_ && unit_ > 0 && stream_.keeps_journal()) {
+        JournalKey key = JournalKey::of(h, extension);
         key.hosts = hosts_;
         mark_unclosed(file, key);
       }
       writer.write_ranks_and_sizes(s.first, std::span(ranks).subspan(at, n), chunks);
+      // What one file of a set has flushed needs the others to be found.
+      if (!facts_.durable && stream_.keeps_journal() && own_caches_) file.sync();
     });
     at += n;
   }

@@ -8,7 +8,6 @@
 #include "creation/new_file.hpp"
 #include "exchange/transfer/throttle.hpp"
 #include "layout/placement.hpp"
-#include "metadata/leaders.hpp"
 #include "storage/patience.hpp"
 
 namespace sheaf {
@@ -27,6 +26,7 @@ Writer::Writer(Store& store, std::unique_ptr<Comm> comm, ParallelWriteRequest re
       path_(request.path),
       name_of_(request.name_of),
       grouped_(true),
+      keeps_sizes_(true),
       keeps_chunks_(request.keeps_chunks),
       ntasks_(comm_->size()),
       blocks_(1),
@@ -36,7 +36,8 @@ Writer::Writer(Store& store, std::unique_ptr<Comm> comm, ParallelWriteRequest re
     stream_.keep_sums(format::default_piece);
   know_mode(mode);
   choose_files(request, mode);
-  mine_.tasks.push_back({comm_->rank(), {facts_.filenumber, local().rank()}, 0, local().size(), 0, {}});
+  mine_.tasks.push_back(
+      {comm_->rank(), {facts_.filenumber, local().rank()}, local().rank(), local().size(), 0, {}});
   mine_.index();
   auto slots = share_slots(*comm_, store, mode.io_tasks);
   try {
@@ -148,7 +149,7 @@ void Writer::open_group_file(const ParallelWriteRequest& request, const OpenMode
   const std::string_view stored_name = request.stored_name.empty() ? request.path : request.stored_name;
   NewGroups groups;
   std::shared_ptr<File> file;
-  const Hosts hosts = find_hosts(*comm_, local(), collecting_ ? &collecting_->nodes : nullptr);
+  hosts_ = find_hosts(*comm_, local(), collecting_ ? &collecting_->nodes : nullptr);
   const bool on_several_hosts = comm_->node_count() > 1;
   // Block size, whether the file was there before, identity, unit that hosts may not share, whether they have
   // caches of their own.
@@ -169,12 +170,13 @@ void Writer::open_group_file(const ParallelWriteRequest& request, const OpenMode
       std::memcpy(&start[2], extension->identity.data(), sizeof(format::Identity));
     if (on_several_hosts)
       if (const FileSystemTraits traits = store_->traits(name); traits.coherence != Coherence::local) {
-        if (hosts.count > 1 && traits.unit > 1) start[4] = traits.unit;
+        if (hosts_.count > 1 && traits.unit > 1) start[4] = traits.unit;
         start[5] = 1;
       }
     start[0] = choose_block_size(*file, request.fsblksize);
   });
   local().broadcast(std::as_writable_bytes(std::span(start)), 0);
+  own_caches_ = start[5] != 0;
   if (start[4] > 0) {
     unit_ = start[4];
     keeps_chunks_ = request.keeps_chunks;
@@ -183,11 +185,11 @@ void Writer::open_group_file(const ParallelWriteRequest& request, const OpenMode
   }
   facts_.fsblksize = static_cast<int32_t>(start[0]);
   if (collecting_) collecting_->fsblksize = facts_.fsblksize;
-  if (hosts.count > 1 && !created_.empty() && !problem && stream_.keeps_journal())
-    problem = attempt([&] { remove_earlier_journals(*store_, file->path(), hosts.count); });
+  if (hosts_.count > 1 && !created_.empty() && !problem && stream_.keeps_journal())
+    problem = attempt([&] { remove_earlier_journals(*store_, file->path(), hosts_.count); });
 
-  JournalKey key{{},    local().size(), facts_.nfiles,      facts_.filenumber, facts_.fsblksize,
-                 hosts, start[5] != 0,  local().rank() == 0};
+  JournalKey key{{},     local().size(), facts_.nfiles,      facts_.filenumber, facts_.fsblksize,
+                 hosts_, own_caches_,    local().rank() == 0};
   std::memcpy(key.identity.data(), &start[2], sizeof key.identity);
   stream_.know_file(key);
 
@@ -211,6 +213,7 @@ void Writer::open_group_file(const ParallelWriteRequest& request, const OpenMode
         file = throttled(edged(std::move(file), edges()), std::move(slots));
       }
       const bool holds = !collecting_ || collecting_->plan.merge;
+      mine_.files[0].file = file;
       stream_.bind(std::move(file), holds ? OpenMode::buffer_in_bytes(buffer_, facts_.fsblksize) : 0);
       if (mode.compression.on()) {
         compressed_ = std::make_unique<CompressedWriter>(
@@ -266,11 +269,13 @@ void Writer::lay_out_group(int64_t chunk_size, std::string_view base, Existing e
     set_edges(plan, geometry);
   });
   if (!problem) problem = overflow;
-  Leaders leaders(local(), edges() != nullptr);
-  const int64_t row[2] = {task(), chunk_size};
-  const std::vector<int64_t> rows = leaders.gather(std::span<const int64_t>(row));
+  mine_.tasks[0].geometry = geometry;
+  RowSlices slices(local(), edges() ? Slicing::whole : Slicing::groups);
+  const RequestedRow row{local().rank(), task(), chunk_size};
+  const Gathered rows = slices.collect(std::span(&row, 1));
   const auto write = [&] {
-    if (!problem) problem = attempt([&] { write_group_metadata(leaders, rows, base, extension); });
+    if (!problem)
+      problem = attempt([&] { write_metadata(slices, own_segment(slices), rows, base, extension); });
     if (!problem && collecting_)
       problem = attempt([&] {
         collecting_->writer = std::make_unique<CollectiveWriter>(
@@ -295,31 +300,9 @@ void Writer::lay_out_group(int64_t chunk_size, std::string_view base, Existing e
     }
     agree(*comm_, problem);
   }
-  mine_.tasks[0].geometry = geometry;
   mine_.files[0].fsblksize = facts_.fsblksize;
   stream_.load(geometry, TaskBlocks::with_sums(stream_.piece()), local().rank());
   if (compressed_) compressed_->load({}, local().rank(), geometry);
-}
-
-// `rows` of (task, chunk size) of the slice, at its leader.
-void Writer::write_group_metadata(const Leaders& leaders, std::span<const int64_t> rows,
-                                  std::string_view base, const std::optional<format::Extension>& extension) {
-  if (!leaders.is_leader()) return;
-  format::Header h = header();
-  MetadataWriter writer(file(), h);
-  if (leaders.first() == 0) {
-    h.set_name(base);
-    writer.write_header(extension);
-  }
-  std::vector<int64_t> ranks(leaders.count());
-  std::vector<int64_t> sizes(leaders.count());
-  for (size_t t = 0; t < leaders.count(); ++t) {
-    ranks[t] = rows[2 * t];
-    sizes[t] = rows[2 * t + 1];
-  }
-  writer.write_ranks_and_sizes(leaders.first(), ranks, sizes);
-  // What one file of a set has flushed needs the others to be found.
-  if (facts_.durable || (stream_.keeps_journal() && stream_.journal_key().own_caches)) file().sync();
 }
 
 void Writer::resize_chunks(int64_t chunk_size) {

@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "base/warnings.hpp"
-#include "collective/edges_home.hpp"
 #include "set/writer.hpp"
 
 namespace sheaf {
@@ -51,29 +50,6 @@ void Writer::set_edges(const RegionPlan& plan, const layout::ChunkGeometry& geom
   std::vector<Edges::Row> rows;
   if (plan.run.sum > 0) rows.push_back({local().rank(), {begin, begin + plan.run.sum, 0}});
   edges()->set(stream_.journal_key(), plan.unit, data_start, geometry.skip, std::move(rows));
-}
-
-// Collective over the tasks of the file. Returns what went wrong here, `problem` first.
-std::optional<Error> Writer::bring_group_edges_home(const TaskBlocks& blocks, std::optional<Error> problem) {
-  const layout::ChunkGeometry& chunks = stream_.geometry();
-  std::vector<exchange::Extent> extents;
-  if (!problem)
-    problem = attempt([&] {
-      for (int64_t b = 0; b < blocks.count(); ++b)
-        add_edges(edges()->map(), chunks.offset(b), blocks.size_of(b), extents);
-    });
-  int64_t rounds = problem ? 0 : blocks.count();
-  local().all_max(std::span(&rounds, 1));
-  const int64_t data_start = layout::data_start(local().size(), facts_.fsblksize);
-  const EdgesHome where{edges()->unit(), data_start, data_start + rounds * chunks.skip,
-                        stream_.journal_key().hosts.count};
-  edges()->end();
-  const auto lost =
-      bring_home(local(), path(), [this]() -> File& { return file(); }, where, {edges().get(), extents});
-  if (!problem) problem = lost;
-  edges()->close();
-  if (facts_.durable && !problem) problem = attempt([&] { file().sync(); });
-  return problem;
 }
 
 }  // namespace sheaf

@@ -1,7 +1,7 @@
 #include "stream/task_blocks.hpp"
 
 #include <algorithm>
-#include <cstring>
+#include <array>
 #include <numeric>
 
 #include "base/crc32c.hpp"
@@ -157,20 +157,19 @@ void sum_pieces(File& file, int64_t offset, int64_t bytes, uint32_t piece, std::
   }
 }
 
-std::vector<std::byte> row_of(const TaskBlocks& blocks, std::span<const uint32_t> sums, int64_t most_sums) {
+void append_row(std::vector<std::byte>& rows, int64_t row, const TaskBlocks& blocks,
+                std::span<const uint32_t> sums, int64_t most_sums) {
+  const auto append = [&](const auto& values) {
+    const auto bytes = std::as_bytes(std::span(values));
+    rows.insert(rows.end(), bytes.begin(), bytes.end());
+  };
   const int64_t count = blocks.count();
-  const auto here = sums.first(std::ssize(sums) <= most_sums ? sums.size() : 0);
-  std::vector<std::byte> row(static_cast<size_t>(8 * (2 + count)) + here.size_bytes());
-  store<int64_t>(row.data(), count, native_order);
-  store<int64_t>(row.data() + 8, std::ssize(sums), native_order);
-  for (int64_t b = 0; b < count; ++b)
-    store<int64_t>(row.data() + 8 * (2 + b), blocks.size_of(b), native_order);
-  if (!here.empty()) std::memcpy(row.data() + 8 * (2 + count), here.data(), here.size_bytes());
-  return row;
-}
-
-int64_t RowView::word(int64_t number) const {
-  return load<int64_t>(bytes_.data() + 8 * number, native_order);
+  const bool here = std::ssize(sums) <= most_sums;
+  if (rows.empty())  // most processes have one task, and no memory to spare
+    rows.reserve(static_cast<size_t>(8 * (3 + count)) + (here ? sums.size_bytes() : 0));
+  append(std::array{row, count, here ? std::ssize(sums) : ~std::ssize(sums)});
+  for (int64_t b = 0; b < count; ++b) append(std::array{blocks.size_of(b)});
+  if (here) append(sums);
 }
 
 }  // namespace sheaf

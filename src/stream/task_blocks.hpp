@@ -12,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "base/byte_order.hpp"
 #include "layout/chunk_layout.hpp"
 #include "storage/store.hpp"
 
@@ -124,28 +125,32 @@ struct TaskBlocks {
 // piece, at a time.
 void sum_pieces(File& file, int64_t offset, int64_t bytes, uint32_t piece, std::span<uint32_t> sums);
 
-// How a task tells what it has written, in native byte order: the number of its blocks, that of its
-// checksums, the sizes of its blocks, and its checksums if there are no more than `most_sums`; others follow
-// in rounds (slice_sums.hpp).
-std::vector<std::byte> row_of(const TaskBlocks& blocks, std::span<const uint32_t> sums, int64_t most_sums);
+// How a task tells what it has written, in native byte order: its row in the metadata arrays, the number of
+// its blocks, that of its checksums, the sizes of its blocks, and its checksums if there are no more than
+// `most_sums`; others follow in rounds (slice_sums.hpp). Appended to `rows`.
+void append_row(std::vector<std::byte>& rows, int64_t row, const TaskBlocks& blocks,
+                std::span<const uint32_t> sums, int64_t most_sums);
 
-// A view of such a row.
+// A view of such a row; null: there is none.
 class RowView {
  public:
-  explicit RowView(std::span<const std::byte> bytes) : bytes_(bytes) {}
-  bool empty() const { return bytes_.empty(); }
-  int64_t blocks() const { return word(0); }
-  int64_t sums() const { return empty() ? 0 : word(1); }
-  int64_t size_of(int64_t block) const { return word(2 + block); }
+  explicit RowView(const std::byte* at = nullptr) : at_(at) {}
+  bool empty() const { return at_ == nullptr; }
+  int64_t row() const { return word(0); }
+  int64_t blocks() const { return word(1); }
+  int64_t sums() const { return empty() ? 0 : sums_follow() ? ~word(2) : word(2); }
+  int64_t size_of(int64_t block) const { return word(3 + block); }
+  bool sums_follow() const { return !empty() && word(2) < 0; }
   // The checksums that the row has.
   std::span<const std::byte> sums_here() const {
-    return empty() ? bytes_ : bytes_.subspan(static_cast<size_t>(8 * (2 + blocks())));
+    if (empty() || sums_follow()) return {};
+    return {at_ + 8 * (3 + blocks()), static_cast<size_t>(4 * sums())};
   }
-  bool sums_follow() const { return sums() > 0 && sums_here().empty(); }
+  size_t bytes() const { return static_cast<size_t>(8 * (3 + blocks())) + sums_here().size(); }
 
  private:
-  int64_t word(int64_t number) const;
-  std::span<const std::byte> bytes_;
+  int64_t word(int64_t number) const { return load<int64_t>(at_ + 8 * number, native_order); }
+  const std::byte* at_;
 };
 
 }  // namespace sheaf

@@ -189,7 +189,7 @@ std::span<const std::byte> WriteStream::put_directly(std::span<const std::byte> 
   const bool fills_chunk = position() + static_cast<int64_t>(piece.size()) == geometry_.size;
   const int64_t rest = fills_chunk ? 0 : end % std::min<int64_t>(border, max_buffer_);
   const auto direct = piece.first(piece.size() - static_cast<size_t>(rest));
-  settle();
+  take_back_records();
   const TaskBlocks::Sums before = blocks_.sums();
   try {
     write_summed({buffer(), static_cast<size_t>(buffered())}, direct);
@@ -226,7 +226,7 @@ void WriteStream::write_summed(std::span<const std::byte> head, std::span<const 
 
 void WriteStream::transfer(std::span<const std::byte> bytes) {
   const int64_t at = file_offset();
-  settle();
+  take_back_records();
   if (handle() && handle()->second_stream()) {
     if (handle()->write(bytes) < bytes.size())
       throw os_error("cannot write through the second stream of", file_->path(), errno);
@@ -246,7 +246,7 @@ void WriteStream::flush_buffer() {
 }
 
 void WriteStream::flush() {
-  settle();
+  take_back_records();
   learn_from_handle();
   flush_buffer();
 }
@@ -303,8 +303,8 @@ void WriteStream::attach(std::unique_ptr<JournalWriter> journal) {
 }
 
 // Records of a write that has failed must be gone before other bytes take the place of its own.
-void WriteStream::settle() {
-  if (journal()) journal()->settle();
+void WriteStream::take_back_records() {
+  if (journal()) journal()->take_back_withdrawn();
 }
 
 void WriteStream::require_nothing_lost() const {

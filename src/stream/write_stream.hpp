@@ -201,7 +201,7 @@ class WriteStream {
   // Whether records are kept until what they speak of has been synced.
   bool records_wait() const { return journal_on_ && journal_key_.own_caches && !durable_; }
   void record_waiting();
-  void settle();
+  void take_back_records();
   void make_room(int64_t wanted);
   void close_window();
   void set_window_end();
