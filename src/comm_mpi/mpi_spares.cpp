@@ -40,9 +40,12 @@ MPI_Comm duplicate_of(MPI_Comm comm) {
   return copy;
 }
 
-void free_communicator(MPI_Comm comm) {
+void free_spare(const Spares::Spare& spare) {
   int finalized = 0;
-  if (MPI_Finalized(&finalized) == MPI_SUCCESS && !finalized) MPI_Comm_free(&comm);
+  if (MPI_Finalized(&finalized) != MPI_SUCCESS || finalized) return;
+  if (spare.parts) spare.parts->free();
+  MPI_Comm comm = spare.comm;
+  MPI_Comm_free(&comm);
 }
 
 // Guards the attributes.
@@ -102,6 +105,7 @@ Spares::Spare Spares::take(MPI_Comm comm, std::span<const int64_t, numbers> larg
   Spare made{duplicate_of(comm)};
   if (number == most) return made;
   made.number = static_cast<int>(number);
+  made.parts = std::make_shared<Parts>();
   if (number == 0) {
     const auto meetings = Meeting::several(made.comm, 2);
     meeting = meetings.front();
@@ -117,7 +121,7 @@ Spares::Spare Spares::take(MPI_Comm comm, std::span<const int64_t, numbers> larg
 void Spares::give_back(const Spare& spare) {
   const std::lock_guard lock(mutex_);
   if (retired_ || spare.number < 0) {
-    free_communicator(spare.comm);
+    free_spare(spare);
   } else {
     duplicates_[static_cast<size_t>(spare.number)].memory = spare.memory;
     free_[static_cast<size_t>(spare.number)] = true;
@@ -128,7 +132,7 @@ void Spares::retire(bool free_now) {
   const std::lock_guard lock(mutex_);
   retired_ = true;
   for (size_t i = 0; i < free_.size(); ++i)
-    if (std::exchange(free_[i], false) && free_now) free_communicator(duplicates_[i].comm);
+    if (std::exchange(free_[i], false) && free_now) free_spare(duplicates_[i]);
 }
 
 }  // namespace sheaf::mpi
