@@ -14,15 +14,7 @@ namespace sheaf {
 
 namespace {
 
-constexpr int glances = 8;
-constexpr std::chrono::nanoseconds awake =
-    std::chrono::milliseconds(1);       // where two tasks or fewer share a core
-constexpr long shortest_nap = 200'000;  // ns between two calls of `progress`
-constexpr long longest_nap = 4'000'000;
-// Of a core's time that a call of `progress` takes, in ns. One with nothing to do mostly takes 2.5 to 4 us
-// where tasks share cores, as it gives its core away; one that copies 64 KiB takes 8 or more.
-constexpr long surely_idle = 3'000;
-constexpr long surely_moves = 8'000;
+using namespace comm_constants;
 
 // The time this thread has worked: `progress` may yield its core to others for long.
 long worked() {

@@ -12,6 +12,7 @@
 #include <span>
 
 #include "base/export.hpp"
+#include "comm/constants.hpp"
 #include "comm/meeting_steps.hpp"
 #include "process/futex.hpp"
 
@@ -19,8 +20,8 @@ namespace sheaf {
 
 class SHEAF_EXPORT SharedMeeting {
  public:
-  static constexpr int most_tasks = 1024;
-  static constexpr size_t most_bytes = 1024;  // of one contribution
+  static constexpr int most_tasks = comm_constants::most_tasks_of_a_meeting;
+  static constexpr size_t most_bytes = comm_constants::most_bytes_of_a_contribution;  // of one contribution
 
   // Bytes of the memory that `tasks` need.
   static size_t memory_size(int tasks);

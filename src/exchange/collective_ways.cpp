@@ -5,34 +5,30 @@
 #include "comm/agree.hpp"
 #include "exchange/collective_parts.hpp"
 #include "exchange/host_exchange.hpp"
+#include "exchange/pieces/constants.hpp"
 #include "exchange/staged.hpp"
 
 namespace sheaf::exchange {
 
-namespace {
-
-constexpr uint64_t windows_ahead = 3;        // that a task reads before their time
-constexpr int64_t short_window = 256 << 10;  // of several hosts
-
-}  // namespace
-
-int64_t Collective::alone(File& file, const Access& access, const Together& how, bool writes, Tally& tally) {
+int64_t Collective::go_alone(File& file, const ViewAccess& access, const CollectiveOptions& how, bool writes,
+                             Tally& tally) {
   int64_t done = 0;
   under_lock(file, access, how.serial, writes, [&] {
-    Alone alone = how.alone;
-    alone.locked = how.serial;
+    IndependentOptions independent = how.independent;
+    independent.locked = how.serial;
     if (writes) {
-      write_alone(file, access, alone, tally);
+      write_independent(file, access, independent, tally);
     } else {
-      done = read_alone(file, access, alone, tally);
+      done = read_independent(file, access, independent, tally);
     }
   });
   return done;
 }
 
-StageCall Collective::call_for(const Facts& facts, const Together& how, bool writes, int pens) {
+StageCall Collective::call_for(const CallSummary& summary, const CollectiveOptions& how, bool writes,
+                               int pens) {
   std::vector<StageCall::Range> ranges;
-  for (const Stage::Range& range : stage_->ranges(facts.call))
+  for (const Stage::Range& range : stage_->ranges(summary.call))
     if (const StageCall::Range known{range.low.load(), range.high.load()}; known.low < known.high)
       ranges.push_back(known);
   int64_t size = stage_->shape().window;
@@ -40,30 +36,31 @@ StageCall Collective::call_for(const Facts& facts, const Together& how, bool wri
   // A short range is shared by all owners.
   const int64_t least = std::max({short_window, how.block, unit}),
                 grain = std::max<int64_t>({how.block, unit, 1});
-  while (size / 2 >= least && size / 2 % grain == 0 && (facts.high - facts.low) / size < owners) size /= 2;
-  const Windows windows = Windows::over(facts.low, facts.high, size, unit, owners);
+  while (size / 2 >= least && size / 2 % grain == 0 && (summary.high - summary.low) / size < owners)
+    size /= 2;
+  const Windows windows = Windows::over(summary.low, summary.high, size, unit, owners);
   StageCall call(*stage_, next_, windows, ranges, pens);
   next_ = call.end();
   return call;
 }
 
-int64_t Collective::on_one_host(File& file, const Access& access, const Together& how, bool writes,
-                                const Facts& facts, Tally& tally) {
+int64_t Collective::on_one_host(File& file, const ViewAccess& access, const CollectiveOptions& how,
+                                bool writes, const CallSummary& summary, Tally& tally) {
   const int64_t tasks = how.per_host < 0 ? comm_.size() : std::clamp<int64_t>(how.per_host, 1, comm_.size());
   int64_t pens =
-      std::min<int64_t>({tasks, how.aggregators > 0 ? how.aggregators : facts.threads, Stage::most_pens});
+      std::min<int64_t>({tasks, how.aggregators > 0 ? how.aggregators : summary.threads, int64_t{most_pens}});
   tally.aggregators = std::max(tally.aggregators, pens);
   if (writes && how.aggregators == 0 && how.writers > 0) pens = std::min(pens, how.writers);
-  const StageCall call = call_for(facts, how, writes, static_cast<int>(pens));
+  const StageCall call = call_for(summary, how, writes, static_cast<int>(pens));
   const auto loan = file.traits().dear_requests ? stage_->lend() : nullptr;
-  Staged part(call, access, writes && !facts.tiled, tally);
-  SharedWord& failed = stage_->sums(facts.call).failed;
+  Staged part(call, access, writes && !summary.tiled, tally);
+  SharedWord& failed = stage_->sums(summary.call).failed;
   if (writes) {
     PutPass pass(call, access);
     pass.go(
         call.end(), [&](const WindowPart& window) { part.put(window); },
         [&](uint64_t number) {
-          part.write(number, file, how.alone.sieving);
+          part.write(number, file, how.independent.sieving);
           if (part.problem()) failed.store(1);
         });
   } else {
@@ -82,25 +79,25 @@ int64_t Collective::on_one_host(File& file, const Access& access, const Together
   return 0;
 }
 
-int64_t Collective::between_hosts(File& file, const Access& access, const Together& how, bool writes,
-                                  const Facts& facts, Tally& tally) {
+int64_t Collective::between_hosts(File& file, const ViewAccess& access, const CollectiveOptions& how,
+                                  bool writes, const CallSummary& summary, Tally& tally) {
   tally.aggregators = std::max(tally.aggregators, hosts_->owners());
   std::optional<Error> problem;
   if (!std::exchange(planned_, true)) {
-    const StageCall call = call_for(facts, how, writes, 0);
+    const StageCall call = call_for(summary, how, writes, 0);
     const Staged part(call, access, true, tally);
     const auto mark = [&](const WindowPart& window) { part.mark(window); };
     PutPass pass(call, access);
     if (lane_) problem = lane_->plan(call, pass, mark);
     pass.go(call.end(), mark, [](uint64_t) {});
   }
-  const StageCall call = call_for(facts, how, writes, 0);
+  const StageCall call = call_for(summary, how, writes, 0);
   Staged part(call, access, false, tally);
   std::optional<Error> moving;
   if (writes) {
     PutPass pass(call, access);
     const auto put = [&](const WindowPart& window) { part.put(window); };
-    if (lane_) moving = lane_->write(call, pass, put, file, how.alone.sieving, how.overlap, tally);
+    if (lane_) moving = lane_->write(call, pass, put, file, how.independent.sieving, how.overlap, tally);
     pass.go(call.end(), put, [](uint64_t) {});
   } else {
     TakePass pass(call, access);

@@ -5,14 +5,11 @@
 #include <numeric>
 
 #include "comm/agree.hpp"
+#include "stripedfile/service/constants.hpp"
 
 namespace sheaf::sfio {
 
 namespace {
-// Under way to one listener. A task that shares its core with a listener may not come to send for a while:
-// with two, listeners on other cores ran out of work (docs/api-sfio.md, "Measured").
-constexpr size_t most_flights = 8;
-
 // By the listeners' numbers, so that task after task begins with the next one. Not in the order of the task's
 // bytes: where ranges of equal length begin with stripe units of one listener, all tasks would begin with
 // that.
