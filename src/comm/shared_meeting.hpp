@@ -1,9 +1,9 @@
 // comm/shared_meeting: how tasks that share memory tell each other a few bytes without polling.
 //
-// Every task lays its contribution into a slot of its own and sleeps until the last one has come, unless that
-// comes while the others still look (base/glance.hpp); then each reads what it needs from all slots. One
-// wake-up is the whole latency, and a task that waits leaves its core to those that work, where messages
-// would have to be polled for.
+// Every task lays its contribution into memory of its own and sleeps until the last one has come,
+// unless that comes while the others still look (base/glance.hpp); then each reads what it needs of
+// them. One wake-up is the whole latency, and a task that waits leaves its core to those that work, where
+// messages would have to be polled for.
 #pragma once
 
 #include <cstddef>
@@ -49,12 +49,12 @@ class SHEAF_EXPORT SharedMeeting {
 
  private:
   struct Head;
-  struct Slot;
+  struct Contribution;
   struct Steps;  // words of the head, as comm/meeting_steps asks for them
-  Slot& slot(uint32_t meeting, int rank) const;
+  Contribution& contribution(uint32_t meeting, int rank) const;
 
   Head* head_;
-  std::byte* slots_;
+  std::byte* contributions_;
   int rank_;
   int size_;
   MeetingSteps<SharedWord> steps_;
