@@ -30,6 +30,7 @@ struct CollectiveOptions {
   enum class Way : uint8_t { automatic, always, never };
   Way exchange = Way::automatic;   // whether tasks exchange bytes
   IndependentOptions independent;  // for those transfers that do not
+  Sieving gaps = Sieving::never;   // in windows, where hosts share no page cache; one lane only
   bool serial = false;             // every task locks the range it touches and transfers alone (atomic mode)
   int64_t aggregators = 0;         // 0: automatic
   int64_t per_host = -1;           // most aggregators on the host of this task; negative: any number
@@ -74,14 +75,18 @@ class Collective {
                    std::optional<Error> problem, Tally& tally);
   int64_t go_alone(File& file, const ViewAccess& access, const CollectiveOptions& how, bool writes,
                    Tally& tally);
-  bool goes_alone(const ViewAccess& access, const CollectiveOptions& how, bool writes) const;
+  void publish(File& file);
+  // Whether a task carries out its part alone, whatever the others do: before it meets them, or when they
+  // have published what they wrote alone.
+  enum class Going : uint8_t { together, ahead, when_published };
+  Going way_of(File& file, const ViewAccess& access, const CollectiveOptions& how, bool writes) const;
   bool shares_requests(const CallSummary& summary, const CollectiveOptions& how, bool writes) const;
-  CallSummary meet(const ViewAccess& access, const CollectiveOptions& how, bool writes,
-                   const std::optional<Error>& problem);
+  CallSummary meet(File& file, const ViewAccess& access, const CollectiveOptions& how, bool writes,
+                   const std::optional<Error>& problem, bool waits);
   void bring(const ViewAccess& access, const Wish& wish, bool same, const CollectiveOptions& how);
   bool find_hosts(File& file, const CollectiveOptions& how,
                   bool anew);  // collective; whether there are others now
-  StageCall call_for(const CallSummary& summary, const CollectiveOptions& how, bool writes, int pens);
+  StageCall call_for(const CallSummary& summary, const CollectiveOptions& how, int pens);
   int64_t staged(File& file, const ViewAccess& access, const CollectiveOptions& how, bool writes,
                  const CallSummary& summary, Tally& tally);
   int64_t on_one_host(File& file, const ViewAccess& access, const CollectiveOptions& how, bool writes,
@@ -95,6 +100,7 @@ class Collective {
   std::unique_ptr<HostExchange> lane_;  // of an aggregator of several hosts
   std::unique_ptr<Wish> wish_;          // of the last call; null: nothing is known of it, or it has failed
   bool planned_ = false;                // the aggregators' plan is that of the last call
+  bool gaps_ = false;                   // pieces leave gaps in windows of that plan
   int call_ = 0;                        // whose sums and ranges are next
   uint64_t next_ = 0;                   // window
 };

@@ -24,6 +24,7 @@ void AcrossHosts::apply(exchange::IndependentOptions& how, bool writes) const {
 }
 
 void AcrossHosts::apply(exchange::CollectiveOptions& how, bool writes) const {
+  how.gaps = how.independent.sieving;
   apply(how.independent, writes);
   if (caches()) how.unit = unit;
   how.writers = writers;

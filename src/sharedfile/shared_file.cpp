@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdlib>
 #include <mutex>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "base/random.hpp"
 #include "comm/agree.hpp"
 #include "comm/host_name.hpp"
+#include "exchange/transfer/hosts_file.hpp"
 #include "sharedfile/across_hosts.hpp"
 #include "sharedfile/interleaved.hpp"
 #include "sharedfile/opening.hpp"
@@ -117,14 +119,12 @@ class OpenFile final : public SharedFile {
     const std::lock_guard lock(mutex_);
     return statistics_;
   }
-
   std::unique_ptr<Sequence> make_sequence() override {
+    several_sequences_ = true;
     return std::make_unique<Sequence>(comm().duplicate());
   }
   Sequence& sequence() override { return sequence_; }
-
   int64_t bytes() override { return across_.size_of(*file_); }
-
   void resize(int64_t bytes) override {
     by_task_0(bytes, [&] { file_->resize(bytes); });
   }
@@ -138,11 +138,11 @@ class OpenFile final : public SharedFile {
     agree(comm(), attempt([&] {
             if (mode_.write) file_->sync();
           }));
-    if (across_.apart()) agree(comm(), attempt([&] { file_->renew(); }));
+    see_others();
   }
   void set_atomic(bool atomic) override {
     if (atomic) across_.require_locks(path_);
-    comm().barrier();
+    sync();
     atomic_ = atomic;
   }
   bool atomic() const override { return atomic_; }
@@ -218,7 +218,6 @@ class OpenFile final : public SharedFile {
                       const Destination& to) override {
     return transfer_collective(sequence, view, position, to, false);
   }
-
   void fail_all(Sequence& sequence, bool writes, const Error& problem) override {
     Tally tally;
     take_refused();  // all learn of this one
@@ -276,7 +275,6 @@ class OpenFile final : public SharedFile {
     auto refused = take_refused();
     return refused ? refused : attempt(prepare);
   }
-
   int64_t block() const {
     return hints_.block_size > 0      ? hints_.block_size
            : hints_.striping_unit > 0 ? hints_.striping_unit
@@ -288,22 +286,25 @@ class OpenFile final : public SharedFile {
     agree(comm(), attempt([&] {
             require(bytes);
             if (!mode_.write) throw Error(Code::wrong_mode, "'" + path_ + "' is not open for writing");
+            if (across_.caches()) file_->sync();
           }));
     const auto act = [&] {
       part();
       if (across_.apart()) file_->sync();
     };
     agree_with(comm(), rank() == 0 ? attempt(act) : std::nullopt, 0);
-    // The same size everywhere.
-    if (across_.apart()) agree(comm(), rank() == 0 ? std::nullopt : attempt([&] { file_->renew(); }));
+    see_others();
   }
-
+  // All have synced.
+  void see_others() {
+    if (Published* const apart = file_->traits().apart) return apart->published();
+    if (across_.apart()) agree(comm(), attempt([&] { file_->renew(); }));
+  }
   static void require(int64_t position) {
     if (position < 0)
       throw Error(Code::invalid_argument,
                   "a position of " + std::to_string(position) + " lies before the file");
   }
-
   void check(const View& view) const {
     require(view.displacement);
     const auto refuse = [](const std::string& why) { throw Error(Code::invalid_argument, "a view " + why); };
@@ -345,16 +346,15 @@ class OpenFile final : public SharedFile {
     across_.apply(how, writes);
     return how;
   }
-
   exchange::CollectiveOptions for_collective(bool writes) const {
     exchange::CollectiveOptions how = collective_options(hints_, writes);
     across_.apply(how, writes);
+    if (several_sequences_) how.gaps = exchange::Sieving::never;
     how.serial = atomic_;
     how.per_host = per_host_;
     how.block = block();
     return how;
   }
-
   void count(const Tally& tally, const exchange::ViewAccess& access, int64_t Statistics::*calls, bool writes,
              int64_t bytes) {
     const std::lock_guard lock(mutex_);
@@ -373,6 +373,7 @@ class OpenFile final : public SharedFile {
   std::shared_ptr<File> file_;
   int64_t block_ = 4096;
   bool atomic_ = false;
+  std::atomic<bool> several_sequences_ = false;  // transfers of two may be under way at once
   AcrossHosts across_;
   int64_t per_host_ = -1;  // aggregators that cb_config_list allows on this host; negative: any number
   std::unique_ptr<SharedPointer> pointer_;
