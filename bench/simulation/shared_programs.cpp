@@ -74,8 +74,8 @@ struct Transfer {
     const Source from{memory, TypeMap::bytes(1), bytes};
     const Destination to{memory, TypeMap::bytes(1), bytes};
     if (together)
-      return writes ? file.write_at_all(file.lane(), view, position, from)
-                    : file.read_at_all(file.lane(), view, position, to);
+      return writes ? file.write_at_all(file.sequence(), view, position, from)
+                    : file.read_at_all(file.sequence(), view, position, to);
     return writes ? file.write_at(view, position, from) : file.read_at(view, position, to);
   }
 

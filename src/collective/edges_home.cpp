@@ -13,23 +13,23 @@ namespace {
 
 constexpr int64_t brought_at_once = 16 << 20;  // of the file
 
-// A range of units that one task writes.
-struct Leg {
+// A range of units, and the task that writes them.
+struct FileDomain {
   int64_t begin = 0;
   int64_t end = 0;
   int writer = 0;
 };
 
-// The next one, from `first` on, which is where some task has an edge. Legs take turns over the hosts.
-Leg next_leg(const EdgesHome& where, int64_t first, int64_t number, int ntasks) {
+// The next one, from `first` on, which is where some task has an edge. Writers take turns over the hosts.
+FileDomain next_domain(const EdgesHome& where, int64_t first, int64_t number, int ntasks) {
   const int64_t length = std::max(where.unit, brought_at_once / where.unit * where.unit);
   const int64_t begin = first / where.unit * where.unit;
   const int64_t last_unit = where.end / where.unit * where.unit;  // has the block table, too
   if (begin >= last_unit) return {begin, where.end, where.metadata_writer};
-  Leg leg{begin, std::min(begin + length, last_unit), where.metadata_writer};
+  FileDomain domain{begin, std::min(begin + length, last_unit), where.metadata_writer};
   const int64_t step = std::max<int64_t>(1, ntasks / std::max<int64_t>(1, where.hosts));
-  if (begin >= where.data_start) leg.writer = static_cast<int>(number * step % ntasks);
-  return leg;
+  if (begin >= where.data_start) domain.writer = static_cast<int>(number * step % ntasks);
+  return domain;
 }
 
 // What a task has for a file that it does not write to.
@@ -58,14 +58,14 @@ std::optional<Error> bring_home(Comm& comm, const std::string& path, const FileT
     int64_t first = next < extents.size() ? -(extents[next].offset + done) : INT64_MIN;
     comm.all_max(std::span(&first, 1));
     if (first == INT64_MIN) return problem;
-    const Leg leg = next_leg(where, -first, number, comm.size());
+    const FileDomain domain = next_domain(where, -first, number, comm.size());
     HeldBytes held;
     const auto unread = attempt([&] {
       std::vector<std::byte> bytes;
-      for (; next < extents.size() && extents[next].offset + done < leg.end;) {
+      for (; next < extents.size() && extents[next].offset + done < domain.end;) {
         const exchange::Extent& extent = extents[next];
         const int64_t at = extent.offset + done;
-        bytes.resize(static_cast<size_t>(std::min(extent.offset + extent.length, leg.end) - at));
+        bytes.resize(static_cast<size_t>(std::min(extent.offset + extent.length, domain.end) - at));
         if (edges->read(bytes, at) != bytes.size())
           throw file_error(
               Code::io, path,
@@ -83,13 +83,13 @@ std::optional<Error> bring_home(Comm& comm, const std::string& path, const FileT
       next = extents.size();
       if (!problem) problem = unread;
     }
-    GroupTransfer transfer(CollectiveGroup(comm, leg.writer));
+    GroupTransfer transfer(CollectiveGroup(comm, domain.writer));
     const int64_t each = step_bytes(comm.size());
     NotWritten none;
     File* target = &none;
     const auto unready = attempt([&] {
       transfer.reserve(each);
-      if (comm.rank() == leg.writer) target = &file();
+      if (comm.rank() == domain.writer) target = &file();
     });
     if (!problem) problem = unready;
     int64_t load[] = {held.bytes(), std::ssize(held.extents()), unready.has_value()};

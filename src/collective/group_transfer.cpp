@@ -22,33 +22,37 @@ std::span<Byte> part(std::span<Byte> bytes, int64_t from, int64_t most) {
   return bytes.subspan(begin, std::min(bytes.size() - begin, static_cast<size_t>(most)));
 }
 
-// The extents of the members at a collector, which has room for so many of each.
-class Lists {
+}  // namespace
+
+// At a collector: the extents of the members, room for `each` of them.
+class GroupTransfer::Lists {
  public:
   Lists(int members, int64_t each)
-      : each_(static_cast<size_t>(each)),
-        extents_(static_cast<size_t>(members) * each_),
-        sizes_(static_cast<size_t>(members)) {}
+      : each_(static_cast<size_t>(each)), extents_(static_cast<size_t>(members) * each_) {}
 
   std::span<std::byte> room(int member) {
     return std::as_writable_bytes(std::span(extents_).subspan(begin(member), each_));
   }
-  void arrived(int member, int64_t bytes) {
-    sizes_[static_cast<size_t>(member)] = static_cast<size_t>(bytes) / sizeof(Extent);
+  // Of the members in their order.
+  void arrived(int64_t list_bytes) {
+    counts_.push_back(static_cast<size_t>(list_bytes) / sizeof(Extent));
+    int64_t bytes = 0;
+    for (const Extent& extent : of(static_cast<int>(counts_.size()) - 1)) bytes += extent.length;
+    bytes_.push_back(bytes);
   }
   std::span<const Extent> of(int member) const {
-    return std::span(extents_).subspan(begin(member), sizes_[static_cast<size_t>(member)]);
+    return std::span(extents_).subspan(begin(member), counts_[static_cast<size_t>(member)]);
   }
+  int64_t bytes(int member) const { return bytes_[static_cast<size_t>(member)]; }
 
  private:
   size_t begin(int member) const { return static_cast<size_t>(member) * each_; }
 
   size_t each_;
   std::vector<Extent> extents_;
-  std::vector<size_t> sizes_;
+  std::vector<size_t> counts_;
+  std::vector<int64_t> bytes_;  // that the extents have
 };
-
-}  // namespace
 
 // Two steps are under way where there are several.
 struct GroupTransfer::Steps {
@@ -74,97 +78,88 @@ std::span<std::byte> GroupTransfer::room(int64_t step, int64_t bytes) const {
   return {memory_.get() + step % 2 * bytes, static_cast<size_t>(bytes)};
 }
 
+// One message from each member; who has nothing sends no other one.
+GroupTransfer::Lists GroupTransfer::tell(std::span<const Extent> mine, int64_t most) {
+  const int members = group_.is_collector() ? group_.size() : 0;
+  Lists lists(members, most);
+  std::vector<Incoming> incoming;
+  for (int member = 0; member < members; ++member)
+    incoming.push_back({group_.task(member), lists.room(member)});
+  const auto received =
+      group_.file()
+          .exchange({{group_.task(group_.collector()), std::as_bytes(mine)}}, std::move(incoming))
+          ->finish();
+  for (const int64_t bytes : received) lists.arrived(bytes);
+  return lists;
+}
+
+template <class Byte>
+std::optional<Error> GroupTransfer::move(File& file, const Placed<Byte>& mine, const Load& largest) {
+  constexpr bool writes = std::is_const_v<Byte>;
+  const Steps steps(largest);
+  const int members = group_.is_collector() ? group_.size() : 0;
+  const Lists lists = tell(mine.extents, largest.extents);
+  const auto own = [&](int64_t step) { return part(mine.memory, steps.begin(step), steps.bytes); };
+  const auto theirs = [&](int64_t step, int member) {
+    const int64_t bytes = std::clamp<int64_t>(lists.bytes(member) - steps.begin(step), 0, steps.bytes);
+    return part(room(step, group_.size() * steps.bytes), member * steps.bytes, bytes);
+  };
+  std::optional<Error> problem;
+  const auto at_file = [&](auto work) {
+    if (members > 0 && !problem) problem = attempt(work);
+  };
+  const auto move_pieces = [&](int64_t step) {
+    std::vector<Piece<Byte>> pieces;
+    for (int member = 0; member < members; ++member)
+      exchange::add_pieces(pieces,
+                           {lists.of(member), member == group_.rank() ? own(step) : theirs(step, member)},
+                           steps.begin(step));
+    if constexpr (writes) {
+      exchange::write_pieces(file, std::move(pieces));
+    } else {
+      exchange::read_pieces(file, std::move(pieces), exchange::gap_worth_reading);
+    }
+  };
+  const auto prepare = [&](int64_t step) {
+    if (!writes) at_file([&] { move_pieces(step); });
+    std::vector<Outgoing> outgoing;
+    std::vector<Incoming> incoming;
+    if (members == 0 && !own(step).empty()) {
+      const int collector = group_.task(group_.collector());
+      if constexpr (writes) {
+        outgoing.push_back({collector, own(step)});
+      } else {
+        incoming.push_back({collector, own(step)});
+      }
+    }
+    for (int member = 0; member < members; ++member) {
+      const auto bytes = theirs(step, member);
+      if (member == group_.rank() || bytes.empty()) continue;
+      if (writes) {
+        incoming.push_back({group_.task(member), bytes});
+      } else {  // what could not be read is not sent
+        outgoing.push_back({group_.task(member), problem ? bytes.first(0) : bytes});
+      }
+    }
+    return Step{std::move(outgoing), std::move(incoming)};
+  };
+  const auto use = [&](int64_t step, const std::vector<int64_t>&) {
+    if (writes) at_file([&] { move_pieces(step); });
+  };
+  if (!writes) at_file([&] { exchange::from_server(file); });
+  const auto failed = exchange::in_rounds(group_.file(), steps.count, prepare, use);
+  if (!problem) problem = failed;
+  if (writes) at_file([&] { exchange::to_server(file); });
+  return problem;
+}
+
 std::optional<Error> GroupTransfer::write(File& file, const Placed<const std::byte>& mine,
                                           const Load& largest) {
-  const Steps steps(largest);
-  const bool collects = group_.is_collector();
-  const int64_t all = group_.size() * steps.bytes;
-  Lists lists(collects ? group_.size() : 0, largest.extents);
-  const auto prepare = [&](int64_t step) {
-    Step messages;
-    if (!collects) {
-      const int collector = group_.task(group_.collector());
-      if (step == 0) messages.outgoing.push_back({collector, std::as_bytes(mine.extents)});
-      messages.outgoing.push_back({collector, part(mine.memory, steps.begin(step), steps.bytes)});
-      return messages;
-    }
-    for (int member = 0; member < group_.size(); ++member) {
-      if (member == group_.rank()) continue;
-      if (step == 0) messages.incoming.push_back({group_.task(member), lists.room(member)});
-      messages.incoming.push_back(
-          {group_.task(member), part(room(step, all), member * steps.bytes, steps.length(step))});
-    }
-    return messages;
-  };
-  const auto use = [&](int64_t step, const std::vector<int64_t>& received) {
-    if (!collects) return;
-    std::vector<Piece<const std::byte>> pieces;
-    auto bytes = received.begin();
-    for (int member = 0; member < group_.size(); ++member) {
-      if (member == group_.rank()) {
-        exchange::add_pieces(pieces, {mine.extents, part(mine.memory, steps.begin(step), steps.bytes)},
-                             steps.begin(step));
-        continue;
-      }
-      if (step == 0) lists.arrived(member, *bytes++);
-      const std::span<const std::byte> arrived = part(room(step, all), member * steps.bytes, *bytes++);
-      exchange::add_pieces(pieces, {lists.of(member), arrived}, steps.begin(step));
-    }
-    exchange::write_pieces(file, std::move(pieces));
-  };
-  const auto failed = exchange::in_rounds(group_.file(), steps.count, prepare, use);
-  if (failed || !collects) return failed;
-  return attempt([&] { exchange::to_server(file); });
+  return move(file, mine, largest);
 }
 
 std::optional<Error> GroupTransfer::read(File& file, const Placed<std::byte>& mine, const Load& largest) {
-  const Steps steps(largest);
-  const bool collects = group_.is_collector();
-  const int64_t all = group_.size() * steps.bytes;
-  const int collector = group_.task(group_.collector());
-  Lists lists(collects ? group_.size() : 0, largest.extents);
-  std::vector<int64_t> sizes;  // bytes that the members want
-  {
-    std::vector<Incoming> incoming;
-    for (int member = 0; collects && member < group_.size(); ++member)
-      incoming.push_back({group_.task(member), lists.room(member)});
-    const auto received =
-        group_.file().exchange({{collector, std::as_bytes(mine.extents)}}, std::move(incoming))->finish();
-    for (int member = 0; collects && member < group_.size(); ++member) {
-      lists.arrived(member, received[static_cast<size_t>(member)]);
-      int64_t& size = sizes.emplace_back(0);
-      for (const Extent& extent : lists.of(member)) size += extent.length;
-    }
-  }
-  std::optional<Error> problem;
-  if (collects) problem = attempt([&] { exchange::from_server(file); });
-  const auto prepare = [&](int64_t step) {
-    Step messages;
-    const int64_t from = steps.begin(step);
-    const auto wanted = part(mine.memory, from, steps.bytes);
-    if (!collects) {
-      if (!wanted.empty()) messages.incoming.push_back({collector, wanted});
-      return messages;
-    }
-    std::vector<Piece<std::byte>> pieces;
-    for (int member = 0; member < group_.size(); ++member) {
-      const int64_t bytes = std::clamp<int64_t>(sizes[static_cast<size_t>(member)] - from, 0, steps.bytes);
-      const bool own = member == group_.rank();
-      const auto memory = own ? wanted : part(room(step, all), member * steps.bytes, bytes);
-      exchange::add_pieces(pieces, {lists.of(member), memory}, from);
-      if (!own && bytes > 0) messages.outgoing.push_back({group_.task(member), memory});
-    }
-    const auto failed =
-        attempt([&] { exchange::read_pieces(file, std::move(pieces), exchange::gap_worth_reading); });
-    // Who has nothing sends no bytes.
-    for (Outgoing& message : messages.outgoing)
-      if (failed) message.bytes = {};
-    if (failed && !problem) problem = failed;
-    return messages;
-  };
-  const auto failed =
-      exchange::in_rounds(group_.file(), steps.count, prepare, [](int64_t, const std::vector<int64_t>&) {});
-  return problem ? problem : failed;
+  return move(file, mine, largest);
 }
 
 std::optional<Error> GroupTransfer::merge(std::span<const std::byte> mine, int64_t each,

@@ -1,9 +1,9 @@
 // collective/group_transfer: bytes of the members of a group go to its collector, which writes them, or come
 // from there.
 //
-// They travel as single messages (Comm::exchange), in steps of which two are under way: while a collector
-// works on the file, the bytes of the next step travel. What a member has to write goes with where it belongs
-// in the file; only collectors touch the file, and nobody waits for them.
+// First every member tells where in the file its bytes are; then those that have any get or send them, as
+// single messages (Comm::exchange), in steps of which two are under way: while a collector works on the file,
+// the bytes of the next step travel. Only collectors touch the file, and nobody waits for them.
 #pragma once
 
 #include <cstdint>
@@ -51,6 +51,10 @@ class GroupTransfer {
 
  private:
   struct Steps;
+  class Lists;
+  Lists tell(std::span<const exchange::Extent> mine, int64_t most);
+  template <class Byte>
+  std::optional<Error> move(File& file, const exchange::Placed<Byte>& mine, const Load& largest);
   std::span<std::byte> room(int64_t step, int64_t bytes) const;
 
   CollectiveGroup group_;

@@ -14,15 +14,7 @@ namespace sheaf {
 
 namespace {
 
-constexpr int glances = 8;
-constexpr std::chrono::nanoseconds awake =
-    std::chrono::milliseconds(1);       // where two tasks or fewer share a core
-constexpr long shortest_nap = 200'000;  // ns between two calls of `progress`
-constexpr long longest_nap = 4'000'000;
-// Of a core's time that a call of `progress` takes, in ns. One with nothing to do mostly takes 2.5 to 4 us
-// where tasks share cores, as it gives its core away; one that copies 64 KiB takes 8 or more.
-constexpr long surely_idle = 3'000;
-constexpr long surely_moves = 8'000;
+using namespace comm_constants;
 
 // The time this thread has worked: `progress` may yield its core to others for long.
 long worked() {
@@ -52,18 +44,18 @@ struct alignas(64) SharedMeeting::Head {
   SharedWord too_long[2];
 };
 
-struct alignas(64) SharedMeeting::Slot {
+struct alignas(64) SharedMeeting::Contribution {
   uint64_t length;
   std::byte data[most_bytes];
 };
 
 size_t SharedMeeting::memory_size(int tasks) {
-  return sizeof(Head) + 2 * static_cast<size_t>(tasks) * sizeof(Slot);
+  return sizeof(Head) + 2 * static_cast<size_t>(tasks) * sizeof(Contribution);
 }
 
 SharedMeeting::SharedMeeting(void* memory, int rank, int size)
     : head_(static_cast<Head*>(memory)),
-      slots_(static_cast<std::byte*>(memory) + sizeof(Head)),
+      contributions_(static_cast<std::byte*>(memory) + sizeof(Head)),
       rank_(rank),
       size_(size) {}
 
@@ -76,9 +68,9 @@ struct SharedMeeting::Steps {
   uint32_t size() const { return tasks; }
 };
 
-SharedMeeting::Slot& SharedMeeting::slot(uint32_t meeting, int rank) const {
+SharedMeeting::Contribution& SharedMeeting::contribution(uint32_t meeting, int rank) const {
   const size_t number = (meeting % 2) * static_cast<size_t>(size_) + static_cast<size_t>(rank);
-  return reinterpret_cast<Slot*>(slots_)[number];
+  return reinterpret_cast<Contribution*>(contributions_)[number];
 }
 
 void SharedMeeting::come(std::span<const std::byte> mine) {
@@ -89,7 +81,7 @@ void SharedMeeting::come(std::span<const std::byte> mine) {
   while (!steps_.waits()) {
     const Do what = steps_.step(words, fits);
     if (what == Do::bring) {
-      Slot& own = slot(steps_.number(), rank_);
+      Contribution& own = contribution(steps_.number(), rank_);
       own.length = fits ? mine.size() : 0;
       if (fits && !mine.empty()) std::memcpy(own.data, mine.data(), mine.size());
     }
@@ -119,7 +111,7 @@ bool SharedMeeting::wait(const std::function<void()>& progress) {
 }
 
 std::span<const std::byte> SharedMeeting::of(int rank) const {
-  const Slot& found = slot(steps_.number() - 1, rank);
+  const Contribution& found = contribution(steps_.number() - 1, rank);
   return {found.data, static_cast<size_t>(found.length)};
 }
 

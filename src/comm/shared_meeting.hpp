@@ -1,9 +1,9 @@
 // comm/shared_meeting: how tasks that share memory tell each other a few bytes without polling.
 //
-// Every task lays its contribution into a slot of its own and sleeps until the last one has come, unless that
-// comes while the others still look (base/glance.hpp); then each reads what it needs from all slots. One
-// wake-up is the whole latency, and a task that waits leaves its core to those that work, where messages
-// would have to be polled for.
+// Every task lays its contribution into memory of its own and sleeps until the last one has come,
+// unless that comes while the others still look (base/glance.hpp); then each reads what it needs of
+// them. One wake-up is the whole latency, and a task that waits leaves its core to those that work, where
+// messages would have to be polled for.
 #pragma once
 
 #include <cstddef>
@@ -12,6 +12,7 @@
 #include <span>
 
 #include "base/export.hpp"
+#include "comm/constants.hpp"
 #include "comm/meeting_steps.hpp"
 #include "process/futex.hpp"
 
@@ -19,8 +20,8 @@ namespace sheaf {
 
 class SHEAF_EXPORT SharedMeeting {
  public:
-  static constexpr int most_tasks = 1024;
-  static constexpr size_t most_bytes = 1024;  // of one contribution
+  static constexpr int most_tasks = comm_constants::most_tasks_of_a_meeting;
+  static constexpr size_t most_bytes = comm_constants::most_bytes_of_a_contribution;  // of one contribution
 
   // Bytes of the memory that `tasks` need.
   static size_t memory_size(int tasks);
@@ -48,12 +49,12 @@ class SHEAF_EXPORT SharedMeeting {
 
  private:
   struct Head;
-  struct Slot;
+  struct Contribution;
   struct Steps;  // words of the head, as comm/meeting_steps asks for them
-  Slot& slot(uint32_t meeting, int rank) const;
+  Contribution& contribution(uint32_t meeting, int rank) const;
 
   Head* head_;
-  std::byte* slots_;
+  std::byte* contributions_;
   int rank_;
   int size_;
   MeetingSteps<SharedWord> steps_;

@@ -1,22 +1,22 @@
 #include "comm/shared_memory.hpp"
 
 #include <sched.h>
+#include <sys/mman.h>
 
-#include <cstdlib>
-#include <new>
 #include <utility>
 
 namespace sheaf {
 
 namespace {
 
-constexpr size_t page = 4096;
-
-struct Freed {
-  void operator()(std::byte* memory) const { std::free(memory); }
-};
-
 using Memory = std::shared_ptr<std::byte>;
+
+// Zeros; null if they cannot be had.
+Memory map_zeros(size_t bytes) {
+  void* const zeros = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (zeros == MAP_FAILED) return nullptr;
+  return Memory(static_cast<std::byte*>(zeros), [bytes](std::byte* memory) { ::munmap(memory, bytes); });
+}
 
 class ProcessMemory final : public SharedMemory {
  public:
@@ -24,6 +24,7 @@ class ProcessMemory final : public SharedMemory {
       : memory_(std::move(memory)), bytes_(bytes), give_way_(give_way) {}
 
   std::span<std::byte> bytes() const override { return {memory_.get(), bytes_}; }
+  bool is_fresh() const override { return true; }
   void pause() override { give_way_ ? give_way_() : SharedMemory::pause(); }
   void wait(SharedWord& word, uint32_t value) override {
     give_way_ ? give_way_() : SharedMemory::wait(word, value);
@@ -53,8 +54,7 @@ std::unique_ptr<SharedMemory> share_process_memory(Comm& comm, size_t bytes) {
 
 std::unique_ptr<SharedMemory> share_process_memory(Comm& comm, size_t bytes, void (*give_way)()) {
   Memory mine;
-  if (comm.rank() == 0)
-    mine.reset(static_cast<std::byte*>(std::aligned_alloc(page, (bytes + page - 1) / page * page)), Freed());
+  if (comm.rank() == 0) mine = map_zeros(bytes);
   Memory* place = mine ? &mine : nullptr;
   comm.broadcast(std::as_writable_bytes(std::span(&place, 1)), 0);
   if (!place) return nullptr;

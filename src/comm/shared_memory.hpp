@@ -24,6 +24,9 @@ class SHEAF_EXPORT SharedMemory {
 
   virtual std::span<std::byte> bytes() const = 0;  // aligned to a page; at another address on each task
 
+  // Nobody has written to it before it was got: it is zeros, of which only what is touched takes room.
+  virtual bool is_fresh() const { return false; }
+
   // What those who use the memory leave in it, for who gets it from Comm::kept_memory(). 0 until it is set,
   // on all tasks alike.
   virtual uint64_t label() const { return label_; }
@@ -47,8 +50,10 @@ class SHEAF_EXPORT SharedMemory {
 // Memory that stays with a group for the next one who asks: tasks have touched it already.
 class KeptMemory final : public SharedMemory {
  public:
-  explicit KeptMemory(std::shared_ptr<SharedMemory> memory) : memory_(std::move(memory)) {}
+  explicit KeptMemory(std::shared_ptr<SharedMemory> memory, bool fresh = false)
+      : memory_(std::move(memory)), fresh_(fresh) {}
   std::span<std::byte> bytes() const override { return memory_->bytes(); }
+  bool is_fresh() const override { return fresh_; }
   uint64_t label() const override { return memory_->label(); }
   void set_label(uint64_t label) override { memory_->set_label(label); }
   std::optional<LentMemory> lent() const override { return memory_->lent(); }
@@ -58,6 +63,7 @@ class KeptMemory final : public SharedMemory {
 
  private:
   const std::shared_ptr<SharedMemory> memory_;
+  const bool fresh_;
 };
 
 // Collective. Memory of the process that all tasks of `comm` live in.

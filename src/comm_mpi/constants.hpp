@@ -31,7 +31,7 @@ inline constexpr size_t most_spares = 8;
 
 // Numbers of the caller that the first meeting of a group takes along: agree() brings most of them. They meet
 // in shared memory with those of the spares, the world's and the topology's.
-inline constexpr size_t most_on_first_meeting = most_agreed_values + 1;
+inline constexpr size_t most_on_first_meeting = comm_constants::most_agreed_values + 1;
 static_assert((most_spares + 2 + most_on_first_meeting) * sizeof(int64_t) <= SharedMeeting::most_bytes);
 
 }  // namespace sheaf::mpi

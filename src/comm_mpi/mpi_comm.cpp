@@ -11,6 +11,7 @@
 #include "comm_mpi/constants.hpp"
 #include "comm_mpi/mpi_comm_pieces.hpp"
 #include "comm_mpi/mpi_exchange.hpp"
+#include "comm_mpi/mpi_parts.hpp"
 #include "comm_mpi/mpi_patience.hpp"
 #include "comm_mpi/mpi_spares.hpp"
 
@@ -59,7 +60,12 @@ class Handle {
 
 class MpiComm final : public Comm {
  public:
-  MpiComm(Handle comm, std::shared_ptr<Family> family) : own_(std::move(comm)), family_(std::move(family)) {
+  // `part` >= 0: it is that of `from`, which gets it back.
+  MpiComm(Handle comm, std::shared_ptr<Family> family, mpi::Parts* from, int part)
+      : own_(std::move(comm)),
+        part_(static_cast<int8_t>(part)),
+        family_(std::move(family)),
+        from_(part < 0 ? nullptr : from) {
     check(MPI_Comm_set_errhandler(own_.get(), MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
     rank_ = mpi::rank_in(own_.get());
     size_ = mpi::size_of(own_.get());
@@ -70,6 +76,12 @@ class MpiComm final : public Comm {
       : own_(MPI_COMM_NULL, Handle::End::keep), first_(true), family_(std::move(family)) {
     family_->number = rank_ = mpi::rank_in(family_->program);
     size_ = mpi::size_of(family_->program);
+  }
+
+  MpiComm(const MpiComm&) = delete;
+  MpiComm& operator=(const MpiComm&) = delete;
+  ~MpiComm() override {
+    if (from_) from_->give_back(part_);
   }
 
   int rank() const override { return rank_; }
@@ -173,22 +185,16 @@ class MpiComm final : public Comm {
     return mpi::start_exchange(comm(), std::move(outgoing), std::move(incoming));
   }
 
-  std::unique_ptr<Comm> split(int color, int key) override { return split_off(color, key); }
-
-  std::unique_ptr<Comm> duplicate() override {
-    MPI_Comm copy = MPI_COMM_NULL;
-    mpi::meet(comm());
-    check(MPI_Comm_dup(comm(), &copy), "MPI_Comm_dup");
-    return std::make_unique<MpiComm>(Handle(copy), family_);
+  std::unique_ptr<Comm> split(int color, int key) override {
+    return part({mpi::Parts::How::split, color, key});
   }
 
+  std::unique_ptr<Comm> duplicate() override { return part({mpi::Parts::How::duplicate, 0, 0}); }
+
   std::unique_ptr<Comm> split_by_node() override {
-    if (const int per_node = tasks_per_node_by_hand()) return split_off(family_->number / per_node, rank_);
-    MPI_Comm node = MPI_COMM_NULL;
-    mpi::meet(comm());
-    check(MPI_Comm_split_type(comm(), MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &node),
-          "MPI_Comm_split_type");
-    return std::make_unique<MpiComm>(Handle(node), family_);
+    if (const int per_node = tasks_per_node_by_hand())
+      return part({mpi::Parts::How::split, family_->number / per_node, rank_});
+    return part({mpi::Parts::How::by_memory, 0, rank_});
   }
 
   int node_count() override {
@@ -203,7 +209,8 @@ class MpiComm final : public Comm {
     if (node_count() > 1) return nullptr;
     std::shared_ptr<SharedMemory> none;
     std::shared_ptr<SharedMemory>& kept = is_first() ? family_->spare.memory : none;
-    if (!kept || kept->bytes().size() < bytes) {
+    const bool fresh = !kept || kept->bytes().size() < bytes;
+    if (fresh) {
       const auto everywhere = [this](bool here) {
         int64_t missing = !here;
         all_max(std::span(&missing, 1));
@@ -214,7 +221,7 @@ class MpiComm final : public Comm {
     }
     if (!kept) return nullptr;
     kept->set_label(0);
-    return std::make_unique<KeptMemory>(kept);
+    return std::make_unique<KeptMemory>(kept, fresh);
   }
 
   // Before the first collective call there is none.
@@ -289,12 +296,34 @@ class MpiComm final : public Comm {
     });
   }
 
-  std::unique_ptr<Comm> split_off(int color, int key) {
-    MPI_Comm part = MPI_COMM_NULL;
-    mpi::meet(comm());
-    check(MPI_Comm_split(comm(), color < 0 ? MPI_UNDEFINED : color, key, &part), "MPI_Comm_split");
-    if (part == MPI_COMM_NULL) return nullptr;
-    return std::make_unique<MpiComm>(Handle(part), family_);
+  // The parts made from this group that are kept; null if none can be.
+  mpi::Parts* parts() const {
+    if (first_) return family_->spare.parts.get();
+    return from_ ? &from_->of(part_) : nullptr;
+  }
+
+  // One that an earlier open has left behind, or a new one.
+  std::unique_ptr<Comm> part(const mpi::Parts::Wish& wish) {
+    const MPI_Comm own = comm();
+    mpi::Parts* const kept = parts();
+    mpi::Parts::Offer offer{};
+    int number = -1;
+    if (kept && !kept->empty()) {
+      offer = kept->offer(wish);
+      if (mpi::Meeting* tasks = meeting(); !tasks || !tasks->all_max(offer)) all_reduce(own, offer, MPI_MAX);
+      number = kept->take(offer);
+    }
+    MPI_Comm found = MPI_COMM_NULL;
+    if (number >= 0) {
+      found = kept->comm(number);
+    } else {
+      mpi::meet(own);
+      found = mpi::Parts::make(own, wish);
+      if (kept) number = kept->keep(wish, found, offer);
+    }
+    if (found == MPI_COMM_NULL) return nullptr;
+    return std::make_unique<MpiComm>(Handle(found, number < 0 ? Handle::End::free : Handle::End::keep),
+                                     family_, kept, number);
   }
 
   static int topology_by_hand() {
@@ -315,7 +344,9 @@ class MpiComm final : public Comm {
 
   Handle own_;  // null before the first meeting
   const bool first_ = false;
+  const int8_t part_ = -1;
   std::shared_ptr<Family> family_;
+  mpi::Parts* const from_ = nullptr;  // null: nobody keeps it
   int rank_ = 0;
   int size_ = 0;
 };

@@ -17,8 +17,9 @@ namespace sheaf {
 
 // Local; `comm` remains the caller's and must live until the first collective call on the result. That call
 // finds a duplicate (mpi_spares.hpp); if it is all_max() of up to 16 values, which every open begins with, in
-// the same reduction. Groups split from it are freed with their Comm (collective in MPI's eyes: destroy in
-// the same order everywhere), or left to MPI if that has been finalized by then.
+// the same reduction. Groups split from it are kept for the next Comm that splits alike (mpi_parts.hpp); what
+// cannot be kept is freed with its Comm (collective in MPI's eyes: destroy in the same order everywhere), or
+// left to MPI if that has been finalized by then.
 //
 // split_by_node() groups by shared memory, or, where the environment of rank 0 has SHEAF_TOPOLOGY=node=K, by
 // every K consecutive ranks of `comm`, also on groups split from it. A bad SHEAF_TOPOLOGY is Error

@@ -33,6 +33,13 @@ int attribute() {
   return key;
 }
 
+void free_spare(const Spares::Spare& spare) {
+  int finalized = 0;
+  if (MPI_Finalized(&finalized) != MPI_SUCCESS || finalized) return;
+  if (spare.parts) spare.parts->free();
+  free_own(spare.comm);
+}
+
 // Guards the attributes.
 std::mutex& attributes() {
   static std::mutex mutex;
@@ -90,6 +97,7 @@ Spares::Spare Spares::take(MPI_Comm comm, std::span<const int64_t, most_spares> 
   Spare made{duplicate_of(comm)};
   if (number == most_spares) return made;
   made.number = static_cast<int>(number);
+  made.parts = std::make_shared<Parts>();
   if (number == 0) {
     const auto meetings = Meeting::several(made.comm, 2);
     meeting = meetings.front();
@@ -105,7 +113,7 @@ Spares::Spare Spares::take(MPI_Comm comm, std::span<const int64_t, most_spares> 
 void Spares::give_back(const Spare& spare) {
   const std::lock_guard lock(mutex_);
   if (retired_ || spare.number < 0) {
-    free_own(spare.comm);
+    free_spare(spare);
   } else {
     duplicates_[static_cast<size_t>(spare.number)].memory = spare.memory;
     free_[static_cast<size_t>(spare.number)] = true;
@@ -116,7 +124,7 @@ void Spares::retire(bool free_now) {
   const std::lock_guard lock(mutex_);
   retired_ = true;
   for (size_t i = 0; i < free_.size(); ++i)
-    if (std::exchange(free_[i], false) && free_now) free_own(duplicates_[i].comm);
+    if (std::exchange(free_[i], false) && free_now) free_spare(duplicates_[i]);
 }
 
 }  // namespace sheaf::mpi

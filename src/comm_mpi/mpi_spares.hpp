@@ -17,6 +17,7 @@
 
 #include "comm_mpi/constants.hpp"
 #include "comm_mpi/mpi_meeting.hpp"
+#include "comm_mpi/mpi_parts.hpp"
 
 namespace sheaf::mpi {
 
@@ -42,6 +43,7 @@ class Spares {
     int number = -1;                                 // -1: one too many to be kept
     std::shared_ptr<Meeting> meeting = nullptr;      // of its tasks; may be null
     std::shared_ptr<SharedMemory> memory = nullptr;  // that they have shared before
+    std::shared_ptr<Parts> parts = nullptr;          // made from it; null if it is not kept
   };
 
   // Taking one is collective over the communicator these belong to, in two steps. What all tasks bring to the

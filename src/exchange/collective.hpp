@@ -26,17 +26,17 @@
 namespace sheaf::exchange {
 
 // How a collective transfer is to be carried out; the same on all tasks but for `per_host`.
-struct Together {
+struct CollectiveOptions {
   enum class Way : uint8_t { automatic, always, never };
-  Way exchange = Way::automatic;  // whether tasks exchange bytes
-  Alone alone;                    // for those transfers that do not
-  Sieving gaps = Sieving::never;  // in windows, where hosts share no page cache; one lane only
-  bool serial = false;            // every task locks the range it touches and transfers alone (atomic mode)
-  int64_t aggregators = 0;        // 0: automatic
-  int64_t per_host = -1;          // most aggregators on the host of this task; negative: any number
-  int64_t stripes = 0;            // that the file has, 0: not known; as many aggregators on several hosts
-  int64_t buffer = 0;             // bytes of a window at most; 0: automatic
-  int64_t block = 4096;           // windows begin and end on multiples of it
+  Way exchange = Way::automatic;   // whether tasks exchange bytes
+  IndependentOptions independent;  // for those transfers that do not
+  Sieving gaps = Sieving::never;   // in windows, where hosts share no page cache; one lane only
+  bool serial = false;             // every task locks the range it touches and transfers alone (atomic mode)
+  int64_t aggregators = 0;         // 0: automatic
+  int64_t per_host = -1;           // most aggregators on the host of this task; negative: any number
+  int64_t stripes = 0;             // that the file has, 0: not known; as many aggregators on several hosts
+  int64_t buffer = 0;              // bytes of a window at most; 0: automatic
+  int64_t block = 4096;            // windows begin and end on multiples of it
   int64_t unit =
       0;  // > 0: hosts share no page cache; in a call a part of the file from a multiple on has one writer
   int64_t writers = 0;  // tasks of a host that may well write at once, where nobody says how many; 0: any
@@ -56,42 +56,43 @@ class Collective {
 
   // Collective. `problem`: why this task cannot take part; it then brings nothing, and all tasks throw.
   // Throws on all tasks what the lowest failing one met (comm/agree.hpp).
-  void write(File& file, const Access& access, const Together& how, std::optional<Error> problem,
+  void write(File& file, const ViewAccess& access, const CollectiveOptions& how, std::optional<Error> problem,
              Tally& tally);
   // Collective. Returns the bytes read here, from the beginning of the stream on.
-  int64_t read(File& file, const Access& access, const Together& how, std::optional<Error> problem,
-               Tally& tally);
+  int64_t read(File& file, const ViewAccess& access, const CollectiveOptions& how,
+               std::optional<Error> problem, Tally& tally);
 
   // Spare the first transfer the making of memory that earlier tasks of the group have left behind
   // (exchange/stage.hpp). Both local: one when all have come that far, the other when all have met since.
   void renew_memory();
-  void take_up_memory(File& file, const Together& how);
+  void take_up_memory(File& file, const CollectiveOptions& how);
 
  private:
-  struct Facts;
+  struct CallSummary;
   struct Wish;
 
-  int64_t transfer(File& file, const Access& access, const Together& how, bool writes,
+  int64_t transfer(File& file, const ViewAccess& access, const CollectiveOptions& how, bool writes,
                    std::optional<Error> problem, Tally& tally);
-  int64_t alone(File& file, const Access& access, const Together& how, bool writes, Tally& tally);
+  int64_t go_alone(File& file, const ViewAccess& access, const CollectiveOptions& how, bool writes,
+                   Tally& tally);
   void publish(File& file);
   // Whether a task carries out its part alone, whatever the others do: before it meets them, or when they
   // have published what they wrote alone.
   enum class Going : uint8_t { together, ahead, when_published };
-  Going way_of(File& file, const Access& access, const Together& how, bool writes) const;
-  bool shares_requests(const Facts& facts, const Together& how, bool writes) const;
-  Facts meet(File& file, const Access& access, const Together& how, bool writes,
-             const std::optional<Error>& problem, bool waits);
-  void bring(const Access& access, const Wish& wish, bool same, const Together& how);
-  bool find_hosts(File& file, const Together& how,
+  Going way_of(File& file, const ViewAccess& access, const CollectiveOptions& how, bool writes) const;
+  bool shares_requests(const CallSummary& summary, const CollectiveOptions& how, bool writes) const;
+  CallSummary meet(File& file, const ViewAccess& access, const CollectiveOptions& how, bool writes,
+                   const std::optional<Error>& problem, bool waits);
+  void bring(const ViewAccess& access, const Wish& wish, bool same, const CollectiveOptions& how);
+  bool find_hosts(File& file, const CollectiveOptions& how,
                   bool anew);  // collective; whether there are others now
-  StageCall call_for(const Facts& facts, const Together& how, int pens);
-  int64_t staged(File& file, const Access& access, const Together& how, bool writes, const Facts& facts,
-                 Tally& tally);
-  int64_t on_one_host(File& file, const Access& access, const Together& how, bool writes, const Facts& facts,
-                      Tally& tally);
-  int64_t between_hosts(File& file, const Access& access, const Together& how, bool writes,
-                        const Facts& facts, Tally& tally);
+  StageCall call_for(const CallSummary& summary, const CollectiveOptions& how, int pens);
+  int64_t staged(File& file, const ViewAccess& access, const CollectiveOptions& how, bool writes,
+                 const CallSummary& summary, Tally& tally);
+  int64_t on_one_host(File& file, const ViewAccess& access, const CollectiveOptions& how, bool writes,
+                      const CallSummary& summary, Tally& tally);
+  int64_t between_hosts(File& file, const ViewAccess& access, const CollectiveOptions& how, bool writes,
+                        const CallSummary& summary, Tally& tally);
 
   Comm& comm_;
   std::unique_ptr<Hosts> hosts_;        // where there are several

@@ -6,7 +6,7 @@
 namespace sheaf::exchange {
 
 // What all tasks know of a call; sizes and pieces of several hosts are about right, and not too small.
-struct Collective::Facts {
+struct Collective::CallSummary {
   int64_t low = 0;
   int64_t high = 0;
   bool repeated = false;     // every task wants what it wanted before
@@ -32,7 +32,7 @@ struct Collective::Wish {
   int64_t unit = 0;
   uint64_t coverage = 0;
 
-  static Wish of(const Access& access, const Together& how, bool writes) {
+  static Wish of(const ViewAccess& access, const CollectiveOptions& how, bool writes) {
     return {writes,
             access.bytes() > 0 ? access.filetype->fingerprint() : 0,
             access.displacement,

@@ -7,34 +7,29 @@
 #include "comm/agree.hpp"
 #include "exchange/collective_parts.hpp"
 #include "exchange/host_exchange.hpp"
+#include "exchange/pieces/constants.hpp"
 #include "exchange/staged.hpp"
 
 namespace sheaf::exchange {
 
-namespace {
-
-constexpr uint64_t windows_ahead = 3;        // that a task reads before their time
-constexpr int64_t short_window = 256 << 10;  // of several hosts
-
-}  // namespace
-
-int64_t Collective::alone(File& file, const Access& access, const Together& how, bool writes, Tally& tally) {
+int64_t Collective::go_alone(File& file, const ViewAccess& access, const CollectiveOptions& how, bool writes,
+                             Tally& tally) {
   int64_t done = 0;
   under_lock(file, access, how.serial, writes, [&] {
-    Alone alone = how.alone;
-    alone.locked = how.serial;
+    IndependentOptions independent = how.independent;
+    independent.locked = how.serial;
     if (writes) {
-      write_alone(file, access, alone, tally);
+      write_independent(file, access, independent, tally);
     } else {
-      done = read_alone(file, access, alone, tally);
+      done = read_independent(file, access, independent, tally);
     }
   });
   return done;
 }
 
-StageCall Collective::call_for(const Facts& facts, const Together& how, int pens) {
+StageCall Collective::call_for(const CallSummary& summary, const CollectiveOptions& how, int pens) {
   std::vector<StageCall::Range> ranges;
-  for (const Stage::Range& range : stage_->ranges(facts.call))
+  for (const Stage::Range& range : stage_->ranges(summary.call))
     if (const StageCall::Range known{range.low.load(), range.high.load()}; known.low < known.high)
       ranges.push_back(known);
   int64_t size = stage_->shape().window;
@@ -42,30 +37,31 @@ StageCall Collective::call_for(const Facts& facts, const Together& how, int pens
   // A short range is shared by all owners.
   const int64_t least = std::max({short_window, how.block, unit}),
                 grain = std::max<int64_t>({how.block, unit, 1});
-  while (size / 2 >= least && size / 2 % grain == 0 && (facts.high - facts.low) / size < owners) size /= 2;
-  const Windows windows = Windows::over(facts.low, facts.high, size, unit, owners);
+  while (size / 2 >= least && size / 2 % grain == 0 && (summary.high - summary.low) / size < owners)
+    size /= 2;
+  const Windows windows = Windows::over(summary.low, summary.high, size, unit, owners);
   StageCall call(*stage_, next_, windows, ranges, pens);
   next_ = call.end();
   return call;
 }
 
-int64_t Collective::on_one_host(File& file, const Access& access, const Together& how, bool writes,
-                                const Facts& facts, Tally& tally) {
+int64_t Collective::on_one_host(File& file, const ViewAccess& access, const CollectiveOptions& how,
+                                bool writes, const CallSummary& summary, Tally& tally) {
   const int64_t tasks = how.per_host < 0 ? comm_.size() : std::clamp<int64_t>(how.per_host, 1, comm_.size());
   int64_t pens =
-      std::min<int64_t>({tasks, how.aggregators > 0 ? how.aggregators : facts.threads, Stage::most_pens});
+      std::min<int64_t>({tasks, how.aggregators > 0 ? how.aggregators : summary.threads, int64_t{most_pens}});
   tally.aggregators = std::max(tally.aggregators, pens);
   if (writes && how.aggregators == 0 && how.writers > 0) pens = std::min(pens, how.writers);
-  const StageCall call = call_for(facts, how, static_cast<int>(pens));
+  const StageCall call = call_for(summary, how, static_cast<int>(pens));
   const auto loan = file.traits().dear_requests ? stage_->lend() : nullptr;
-  Staged part(call, access, writes && !facts.tiled, tally);
-  SharedWord& failed = stage_->sums(facts.call).failed;
+  Staged part(call, access, writes && !summary.tiled, tally);
+  SharedWord& failed = stage_->sums(summary.call).failed;
   if (writes) {
     PutPass pass(call, access);
     pass.go(
         call.end(), [&](const WindowPart& window) { part.put(window); },
         [&](uint64_t number) {
-          part.write(number, file, how.alone.sieving);
+          part.write(number, file, how.independent.sieving);
           if (part.problem()) failed.store(1);
         });
   } else {
@@ -84,12 +80,12 @@ int64_t Collective::on_one_host(File& file, const Access& access, const Together
   return 0;
 }
 
-int64_t Collective::between_hosts(File& file, const Access& access, const Together& how, bool writes,
-                                  const Facts& facts, Tally& tally) {
+int64_t Collective::between_hosts(File& file, const ViewAccess& access, const CollectiveOptions& how,
+                                  bool writes, const CallSummary& summary, Tally& tally) {
   tally.aggregators = std::max(tally.aggregators, hosts_->owners());
   std::optional<Error> problem;
   if (!std::exchange(planned_, true)) {
-    const StageCall call = call_for(facts, how, 0);
+    const StageCall call = call_for(summary, how, 0);
     const Staged part(call, access, true, tally);
     const auto mark = [&](const WindowPart& window) { part.mark(window); };
     PutPass pass(call, access);
@@ -99,18 +95,18 @@ int64_t Collective::between_hosts(File& file, const Access& access, const Togeth
     comm_.all_max(std::span(&gaps, 1));
     gaps_ = gaps != 0;
   }
-  const StageCall call = call_for(facts, how, 0);
+  const StageCall call = call_for(summary, how, 0);
   Staged part(call, access, false, tally);
   std::optional<Error> moving;
   Published* const apart = writes ? file.traits().apart : nullptr;
   std::unique_lock<std::shared_mutex> alone;
-  Sieving sieving = how.alone.sieving;
+  Sieving sieving = how.independent.sieving;
   if (apart && gaps_ && how.gaps != Sieving::never) {
     alone = std::unique_lock(apart->writers());
     publish(file);
     sieving = how.gaps;
   }
-  if (apart) apart->forget(facts.low, facts.high);
+  if (apart) apart->forget(summary.low, summary.high);
   File& windows = file.traits().apart ? file.traits().apart->windows() : file;
   if (writes) {
     PutPass pass(call, access);

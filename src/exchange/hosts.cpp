@@ -5,14 +5,12 @@
 
 #include "comm/agree.hpp"
 #include "comm/topology.hpp"
+#include "exchange/pieces/constants.hpp"
 #include "layout/aggregators.hpp"
 
 namespace sheaf::exchange {
 
 namespace {
-
-// More writers gain nothing, and the stage of each host has room for a window of each.
-constexpr int64_t most_owners = 1024;
 
 std::span<std::byte> bytes_of(std::span<int64_t> numbers) { return std::as_writable_bytes(numbers); }
 

@@ -12,14 +12,12 @@
 #include <vector>
 
 #include "comm/comm.hpp"
-#include "exchange/stage.hpp"
+#include "exchange/pieces/constants.hpp"
 
 namespace sheaf::exchange {
 
 class Hosts {
  public:
-  static constexpr int most_lanes = 4;
-
   struct Rules {              // the same on all tasks but for `most_here`
     int64_t aggregators = 0;  // in all; 0: as many as suit the hosts
     int64_t most_here = -1;   // on the host of this task; negative: any number
@@ -32,7 +30,8 @@ class Hosts {
 
   const Rules& rules() const { return rules_; }
   Comm& host() { return host_ ? *host_ : all_; }
-  Comm& lane() { return *lane_; }           // an aggregator's
+  Comm& lane() { return *lane_; }  // an aggregator's
+  int64_t lanes() const { return lanes_; }
   int my_lane() const { return my_lane_; }  // -1: no aggregator
   int64_t owners() const { return ends_[most_lanes - 1]; }
   int lane_of(int64_t owner) const;

@@ -12,9 +12,9 @@ class KeeperSteps {
   // The slot is the window's.
   template <class Call>
   Act<Word> await_free(Call& call, uint64_t window) {
-    Word& turn = call.turn(window);
-    const uint32_t seen = turn.load();
-    if (seen != call.free_for(window)) return {Do::sleep, &turn, seen};
+    Word& state = call.state(window);
+    const uint32_t seen = state.load();
+    if (seen != call.free_for(window)) return {Do::sleep, &state, seen};
     return {Do::leave};
   }
   // All tasks have put their parts into it; the slot is the window's.
@@ -33,27 +33,27 @@ class KeeperSteps {
       at_ = At::emptied;
       return {};
     }
-    return turn(call, window, Turn::done(call.free_for(window)));
+    return set_state(call, window, SlotState::done(call.free_for(window)));
   }
   // What was read may be taken; done, if nobody takes.
   template <class Call>
   Act<Word> offer(Call& call, uint64_t window) {
     const uint32_t free = call.free_for(window);
-    return turn(call, window, call.due(window) > 0 ? Turn::there(free) : Turn::done(free));
+    return set_state(call, window, call.due(window) > 0 ? SlotState::there(free) : SlotState::done(free));
   }
 
  private:
-  enum class At : uint8_t { begin, emptied, turned };
+  enum class At : uint8_t { begin, emptied, freed };
 
   template <class Call>
-  Act<Word> turn(Call& call, uint64_t window, uint32_t value) {
-    if (at_ == At::turned) {
+  Act<Word> set_state(Call& call, uint64_t window, uint32_t value) {
+    if (at_ == At::freed) {
       at_ = At::begin;
       return {Do::leave};
     }
-    call.turn(window).store(value);
-    at_ = At::turned;
-    return {Do::wake, &call.turn(window)};
+    call.state(window).store(value);
+    at_ = At::freed;
+    return {Do::wake, &call.state(window)};
   }
 
   At at_ = At::begin;

@@ -16,9 +16,7 @@ struct Stage::Head {
 
 namespace {
 
-constexpr size_t page = 4096;
-
-size_t in_pages(size_t bytes) { return (bytes + page - 1) / page * page; }
+size_t in_pages(size_t bytes) { return (bytes + stage_page - 1) / stage_page * stage_page; }
 
 struct Places {
   size_t ranges, slots, maps, memory, end;
@@ -64,8 +62,10 @@ std::unique_ptr<Stage> Stage::make(Comm& host, const Shape& shape) {
   if (!shared) return nullptr;
   std::unique_ptr<Stage> stage(new Stage(std::move(shared), shape, host.size()));
   if (host.rank() == 0) {
-    std::memset(static_cast<void*>(stage->maps_), 0, at.memory - at.maps);
-    stage->clear();
+    if (!stage->shared_->is_fresh()) {
+      std::memset(static_cast<void*>(stage->maps_), 0, at.memory - at.maps);
+      stage->clear();
+    }
   }
   stage->shared_->set_label(label_of(shape));
   host.barrier();

@@ -12,6 +12,7 @@
 
 #include "base/glance.hpp"
 #include "comm/shared_memory.hpp"
+#include "exchange/pieces/constants.hpp"
 #include "process/lent_memory.hpp"
 #include "storage/store.hpp"
 
@@ -19,10 +20,8 @@ namespace sheaf::exchange {
 
 class Stage {
  public:
-  static constexpr int most_pens = 8;
-
   struct Slot {
-    alignas(64) SharedWord turn;
+    alignas(64) SharedWord state;
     SharedWord arrived;
     std::atomic<int64_t> got;  // bytes that the file had of the window
   };
@@ -56,9 +55,6 @@ class Stage {
 
   const Shape& shape() const { return shape_; }
   Slot& slot(uint64_t number) const { return slot_[number % static_cast<uint64_t>(shape_.slots)]; }
-  uint32_t turn_of(uint64_t number) const {
-    return static_cast<uint32_t>(number / static_cast<uint64_t>(shape_.slots));
-  }
   std::byte* memory(uint64_t number) const;                     // of the window in its slot
   std::span<std::atomic<uint64_t>> map(uint64_t number) const;  // its coverage map
   SharedWord& pen(int number) const;

@@ -67,7 +67,7 @@ bool StageCall::has_work() const {
   for (int i = 0; i < pens_; ++i) {
     const uint32_t word = pen(i).load();
     const uint64_t next = Pen::next(*this, i, word);
-    if (!Pen::is_held(word) && next < end_ && turn(next).load() == free_for(next) &&
+    if (!Pen::is_held(word) && next < end_ && state(next).load() == free_for(next) &&
         arrived(next).load() == due(next))
       return true;
   }

@@ -51,8 +51,8 @@ class StageCall {
     return static_cast<int>((number - begin_) % static_cast<uint64_t>(pens_));
   }
   uint32_t due(uint64_t number) const;
-  uint32_t free_for(uint64_t number) const { return Turn::free_for(number, stage_.shape().slots); }
-  SharedWord& turn(uint64_t number) const { return stage_.slot(number).turn; }
+  uint32_t free_for(uint64_t number) const { return SlotState::free_for(number, stage_.shape().slots); }
+  SharedWord& state(uint64_t number) const { return stage_.slot(number).state; }
   SharedWord& arrived(uint64_t number) const { return stage_.slot(number).arrived; }
   SharedWord& pen(int number) const { return stage_.pen(number); }
 
@@ -86,7 +86,7 @@ struct WindowPart {
 template <class Steps>
 class StagePass {
  public:
-  StagePass(const StageCall& call, const Access& access)
+  StagePass(const StageCall& call, const ViewAccess& access)
       : call_(call), access_(access), own_(range_of(access)), steps_(call.next(call.begin(), own_)) {}
 
   // Up to the first own window from `until` on. copy(part), transfer(number). `ahead`: as TakeSteps::step()
@@ -112,7 +112,7 @@ class StagePass {
   }
 
  private:
-  static StageCall::Range range_of(const Access& access) {
+  static StageCall::Range range_of(const ViewAccess& access) {
     return access.bytes() > 0 ? StageCall::Range{access.low(), access.high()} : StageCall::Range{};
   }
   WindowPart part(uint64_t number) {
@@ -124,7 +124,7 @@ class StagePass {
   }
 
   const StageCall& call_;
-  const Access& access_;
+  const ViewAccess& access_;
   const StageCall::Range own_;
   Steps steps_;
   int64_t behind_ = -1;  // where the last window ended

@@ -4,10 +4,10 @@
 // A call works on windows begin..end-1, numbered over all calls; window n goes through slot n mod slots.
 // Words in shared memory:
 //
-//   turn of a slot     free_for(n): window n may use it; there(n): window n has been read into it. Changed by
+//   state of a slot    free_for(n): window n may use it; there(n): window n has been read into it. Changed by
 //                      who is done with a window: writing, who has written it; reading, who has read it,
 //                      then the last one to take of it.
-//   arrived of a slot  tasks that have put, or taken, their part of the window: each +1; 0 before the turn
+//   arrived of a slot  tasks that have put, or taken, their part of the window: each +1; 0 before the state
 //                      changes.
 //   pen                the next window of this pen, and whether somebody holds it. Windows of a pen are
 //                      written, or read, one after the other by who holds it.
@@ -18,8 +18,8 @@
 //
 // What the steps are run on, `Call`, tells of the call, the same on all tasks: begin(), end(), slots(),
 // pens(), pen_of(n), due(n) (tasks of the host that have a part of window n; 0 only if windows are kept),
-// free_for(n), kept() (windows belong to aggregators, nobody needs a pen), and the words turn(n), arrived(n),
-// pen(p). A step returns what the task has to do before it takes the next one.
+// free_for(n), kept() (windows belong to aggregators, nobody needs a pen), and the words state(n),
+// arrived(n), pen(p). A step returns what the task has to do before it takes the next one.
 #pragma once
 
 #include <cstdint>
@@ -64,7 +64,7 @@ struct Pen {
 };
 
 // The word of a slot.
-struct Turn {
+struct SlotState {
   static uint32_t free_for(uint64_t number, int slots) {
     return static_cast<uint32_t>(number / static_cast<uint64_t>(slots)) * 2;
   }
@@ -95,7 +95,7 @@ class PutSteps {
           at_ = At::finish;
           return {};
         }
-        seen_ = call.turn(number_).load();
+        seen_ = call.state(number_).load();
         at_ = seen_ == call.free_for(number_) ? At::put : At::find_pen;
         if (at_ == At::put) return {Do::copy, nullptr, 0, number_};
         return {};
@@ -110,7 +110,7 @@ class PutSteps {
         hurries_ = number < call.begin() + call.slots();
         if (hurries_) at_ = At::find_pen;
         return {Do::wake,
-                number + call.slots() < call.end() ? &call.turn(number) : &call.pen(call.pen_of(number))};
+                number + call.slots() < call.end() ? &call.state(number) : &call.pen(call.pen_of(number))};
       }
       case At::finish:
         if (waits_for_ == call.pens()) return {Do::leave};
@@ -133,7 +133,7 @@ class PutSteps {
     put,
     finish,
     find_pen,
-    look_at_turn,
+    look_at_slot,
     look_at_arrived,
     claim,
     wrote,
@@ -149,10 +149,10 @@ class PutSteps {
         if (call.kept() || pen_ == call.pens()) return doze(call);
         word_ = call.pen(pen_).load();
         window_ = Pen::next(call, pen_, word_);
-        go_if(!Pen::is_held(word_) && window_ < call.end(), At::look_at_turn);
+        go_if(!Pen::is_held(word_) && window_ < call.end(), At::look_at_slot);
         return {};
-      case At::look_at_turn:
-        go_if(call.turn(window_).load() == call.free_for(window_), At::look_at_arrived);
+      case At::look_at_slot:
+        go_if(call.state(window_).load() == call.free_for(window_), At::look_at_arrived);
         return {};
       case At::look_at_arrived:
         go_if(call.arrived(window_).load() == call.due(window_), At::claim);
@@ -167,9 +167,9 @@ class PutSteps {
         at_ = At::empty;
         return {};
       case At::empty:
-        call.turn(window_).store(Turn::done(call.free_for(window_)));
+        call.state(window_).store(SlotState::done(call.free_for(window_)));
         at_ = At::moved;
-        return {Do::wake, &call.turn(window_)};
+        return {Do::wake, &call.state(window_)};
       default:  // moved: given back, and taken again if the next window is full
         window_ = Pen::from_on(call, pen_, window_ + 1);
         call.pen(pen_).store(Pen::free_at(window_));
@@ -190,7 +190,7 @@ class PutSteps {
       return {};
     }
     at_ = number_ < call.end() ? At::look : At::finish;
-    return {Do::sleep, number_ < call.end() ? &call.turn(number_) : &call.pen(waits_for_), seen_};
+    return {Do::sleep, number_ < call.end() ? &call.state(number_) : &call.pen(waits_for_), seen_};
   }
 
   At at_ = At::look;
@@ -222,27 +222,27 @@ class TakeSteps {
           at_ = At::finish;
           return {};
         }
-        const uint32_t turn = call.turn(number_).load();
-        if (turn == Turn::there(call.free_for(number_))) {
+        const uint32_t state = call.state(number_).load();
+        if (state == SlotState::there(call.free_for(number_))) {
           at_ = At::take;
           return {Do::copy, nullptr, 0, number_};
         }
-        if (call.kept()) return {Do::sleep, &call.turn(number_), turn};
+        if (call.kept()) return {Do::sleep, &call.state(number_), state};
         at_ = At::find_pen;
         return {};
       }
       case At::find_pen:
         return find_pen(call, ahead);
-      case At::look_at_turn: {
-        const uint32_t turn = call.turn(window_).load();
+      case At::look_at_slot: {
+        const uint32_t state = call.state(window_).load();
         const auto early =
-            static_cast<int32_t>(call.free_for(window_) - turn);  // else others have read it meanwhile
+            static_cast<int32_t>(call.free_for(window_) - state);  // else others have read it meanwhile
         if (early == 0) {
           at_ = At::claim;
           return {};
         }
         if (tried_ > 0) return try_next();
-        const Act<Word> act = early > 0 ? Act<Word>{Do::sleep, &call.turn(window_), turn} : Act<Word>{};
+        const Act<Word> act = early > 0 ? Act<Word>{Do::sleep, &call.state(window_), state} : Act<Word>{};
         look_again();
         return act;
       }
@@ -254,9 +254,9 @@ class TakeSteps {
         at_ = At::have_read;
         return {Do::transfer, nullptr, 0, window_};
       case At::have_read:
-        call.turn(window_).store(Turn::there(call.free_for(window_)));
+        call.state(window_).store(SlotState::there(call.free_for(window_)));
         at_ = At::move;
-        return {Do::wake, &call.turn(window_)};
+        return {Do::wake, &call.state(window_)};
       case At::move:
         window_ = Pen::from_on(call, pen_, window_ + 1);
         call.pen(pen_).store(Pen::held_at(window_));
@@ -265,7 +265,7 @@ class TakeSteps {
       case At::look_ahead:
         at_ = At::give_back;
         if (window_ >= call.end() || window_ > number_ + ahead ||
-            call.turn(window_).load() != call.free_for(window_))
+            call.state(window_).load() != call.free_for(window_))
           return {};
         at_ = At::have_read;
         return {Do::transfer, nullptr, 0, window_};
@@ -285,13 +285,13 @@ class TakeSteps {
         return {};
       case At::empty:
         call.arrived(window_).store(0);
-        at_ = At::turned;
+        at_ = At::freed;
         return {};
-      case At::turned: {
-        Word& turn = call.turn(window_);
-        turn.store(Turn::done(call.free_for(window_)));
+      case At::freed: {
+        Word& state = call.state(window_);
+        state.store(SlotState::done(call.free_for(window_)));
         look_again();
-        return {Do::wake, &turn};
+        return {Do::wake, &state};
       }
       default:  // finish: others read what they need
         if (waits_for_ == call.pens()) return {Do::leave};
@@ -307,7 +307,7 @@ class TakeSteps {
   enum class At : uint8_t {
     look,
     find_pen,
-    look_at_turn,
+    look_at_slot,
     claim,
     have_read,
     move,
@@ -315,7 +315,7 @@ class TakeSteps {
     give_back,
     take,
     empty,
-    turned,
+    freed,
     finish
   };
 
@@ -340,7 +340,7 @@ class TakeSteps {
       }
     }
     if (Pen::is_held(word_) || window_ >= call.end() || window_ > number_ + ahead) return try_next();
-    at_ = At::look_at_turn;
+    at_ = At::look_at_slot;
     return {};
   }
   // What it knows of pens is old.

@@ -16,7 +16,7 @@ namespace sheaf::exchange {
 class Staged {
  public:
   // `marks`: which bytes are put is marked, for windows with gaps.
-  Staged(const StageCall& call, const Access& access, bool marks, Tally& tally)
+  Staged(const StageCall& call, const ViewAccess& access, bool marks, Tally& tally)
       : call_(call), access_(access), marks_(marks), done_(access.to), tally_(tally) {}
 
   void mark(const WindowPart& part) const;
@@ -34,7 +34,7 @@ class Staged {
 
  private:
   const StageCall& call_;
-  const Access& access_;
+  const ViewAccess& access_;
   const bool marks_;
   int64_t done_;
   Tally& tally_;

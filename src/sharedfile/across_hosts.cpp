@@ -19,13 +19,13 @@ void AcrossHosts::require_locks(const std::string& path) const {
                    "has no atomic mode: " + why + "; if that is not so, set SHEAF_FS=locks=global");
 }
 
-void AcrossHosts::apply(exchange::Alone& how, bool writes) const {
+void AcrossHosts::apply(exchange::IndependentOptions& how, bool writes) const {
   if (writes && (caches() || !excludes())) how.sieving = exchange::Sieving::never;
 }
 
-void AcrossHosts::apply(exchange::Together& how, bool writes) const {
-  how.gaps = how.alone.sieving;
-  apply(how.alone, writes);
+void AcrossHosts::apply(exchange::CollectiveOptions& how, bool writes) const {
+  how.gaps = how.independent.sieving;
+  apply(how.independent, writes);
   if (caches()) how.unit = unit;
   how.writers = writers;
 }
@@ -51,7 +51,9 @@ AcrossHosts across_hosts(const Opening& opening, Comm& comm) {
 }
 
 std::shared_ptr<File> open_first(Store& store, const std::string& path, const SharedMode& mode,
-                                 Opening& opening) {
+                                 const Striping& wanted, Opening& opening) {
+  // Before its traits are asked for, which tell its stripes.
+  const bool made = mode.create && wanted.is_wished() && store.make_in_stripes(path, wanted);
   FileSystemTraits traits;  // of what is unknown
   attempt([&] { traits = store.traits(path); });
   opening.coherence = static_cast<uint8_t>(traits.coherence);
@@ -59,10 +61,12 @@ std::shared_ptr<File> open_first(Store& store, const std::string& path, const Sh
   opening.unit = traits.unit;
   opening.writers = traits.writers;
   const bool apart = traits.coherence == Coherence::close_to_open;
-  const Access how = mode.create  ? (mode.exclusive ? Access::fresh : Access::create)
-                     : mode.write ? Access::write
-                                  : Access::read;
-  return apart ? open_at_server(store, path, how, Name::may_be_there) : store.open(path, how);
+  const Access how = made          ? Access::write
+                     : mode.create ? (mode.exclusive ? Access::fresh : Access::create)
+                     : mode.write  ? Access::write
+                                   : Access::read;
+  return apart ? open_at_server(store, path, how, made ? Name::is_there : Name::may_be_there)
+               : store.open(path, how);
 }
 
 std::shared_ptr<File> open_next(Store& store, const std::string& path, const SharedMode& mode, bool apart) {

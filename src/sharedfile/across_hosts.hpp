@@ -36,8 +36,8 @@ struct AcrossHosts {
 
   // Writes read nothing in order to write it back where somebody else might write there; in collective ones a
   // unit has one writer.
-  void apply(exchange::Alone& how, bool writes) const;
-  void apply(exchange::Together& how, bool writes) const;
+  void apply(exchange::IndependentOptions& how, bool writes) const;
+  void apply(exchange::CollectiveOptions& how, bool writes) const;
 
   // Bytes that the file has at its server.
   int64_t size_of(File& file) const;
@@ -49,11 +49,12 @@ struct AcrossHosts {
 // Collective where hosts do not share a page cache, else local.
 AcrossHosts across_hosts(const Opening& opening, Comm& comm);
 
-// Local; task 0 creates the file and tells in `opening` what it finds of the file system, the others open
+// Local; task 0 creates the file, in stripes as `wanted` if that is wished, and tells in `opening` what it
+// finds of the file system, the others open
 // what it has opened. On hosts with caches of their own a name that was made, or removed and made anew, just
 // before is tried for 5 s at most.
 std::shared_ptr<File> open_first(Store& store, const std::string& path, const SharedMode& mode,
-                                 Opening& opening);
+                                 const Striping& wanted, Opening& opening);
 std::shared_ptr<File> open_next(Store& store, const std::string& path, const SharedMode& mode, bool apart);
 
 }  // namespace sheaf

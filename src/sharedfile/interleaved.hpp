@@ -15,6 +15,6 @@ namespace sheaf {
 // Local. The same bytes of the file and of memory in an order in which offsets in the file rise; the access
 // itself if they do. Takes O(pieces) where more than one instance is reached. Throws invalid_argument, naming
 // `path`, where bytes to be written overlap, and where an instance lies before the file.
-exchange::Access in_order(exchange::Access access, bool writes, const std::string& path);
+exchange::ViewAccess in_order(exchange::ViewAccess access, bool writes, const std::string& path);
 
 }  // namespace sheaf

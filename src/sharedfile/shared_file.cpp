@@ -12,10 +12,11 @@
 #include "base/random.hpp"
 #include "comm/agree.hpp"
 #include "comm/host_name.hpp"
+#include "exchange/transfer/hosts_file.hpp"
 #include "sharedfile/across_hosts.hpp"
 #include "sharedfile/interleaved.hpp"
-#include "sharedfile/lane.hpp"
 #include "sharedfile/opening.hpp"
+#include "sharedfile/sequence.hpp"
 #include "sharedfile/shared_pointer.hpp"
 #include "sharedfile/transfer_hints.hpp"
 
@@ -28,7 +29,7 @@ using exchange::Tally;
 class OpenFile final : public SharedFile {
  public:
   OpenFile(std::unique_ptr<Comm> comm, Store& store, std::string path, const SharedMode& mode)
-      : lane_(std::move(comm)),
+      : sequence_(std::move(comm)),
         store_(store),
         path_(std::move(path)),
         mode_(mode),
@@ -38,9 +39,10 @@ class OpenFile final : public SharedFile {
     Opening opening{};
     std::optional<Error> problem;
     if (rank() == 0) {
-      problem = attempt([&] { file_ = open_first(store_, path_, mode_, opening); });
       Hints hints = wanted;
       hints.apply_environment();
+      const Striping striping{hints.striping_unit, hints.striping_factor};
+      problem = attempt([&] { file_ = open_first(store_, path_, mode_, striping, opening); });
       opening.opened = !problem;
       opening.id = random_number();
       const char* const wish = std::getenv("SHEAF_STATS");
@@ -64,11 +66,11 @@ class OpenFile final : public SharedFile {
         const FileStatus status = file_->status();
         facts = {status.block_size, mode_.append ? status.size : 0};
       });
-    lane_.transfers.renew_memory();
+    sequence_.transfers.renew_memory();
     agree(comm(), problem, facts);
     file_->expect_lockers(size());
     block_ = std::max<int64_t>(facts[0], 1);
-    lane_.transfers.take_up_memory(*file_, how_together(true));
+    sequence_.transfers.take_up_memory(*file_, for_collective(true));
     individual_ = facts[1];
     shared_base_ = facts[1];
     pointer_ = std::make_unique<SharedPointer>(store_, path_, opening.id, size(), across_);
@@ -95,8 +97,8 @@ class OpenFile final : public SharedFile {
     if (cleans_up) agree_with(comm(), removing, 0);
   }
 
-  int rank() const override { return lane_.comm().rank(); }
-  int size() const override { return lane_.comm().size(); }
+  int rank() const override { return sequence_.comm().rank(); }
+  int size() const override { return sequence_.comm().size(); }
   const std::string& path() const override { return path_; }
   const SharedMode& mode() const override { return mode_; }
   Hints hints() const override {
@@ -117,15 +119,12 @@ class OpenFile final : public SharedFile {
     const std::lock_guard lock(mutex_);
     return statistics_;
   }
-
-  std::unique_ptr<Lane> make_lane() override {
-    several_lanes_ = true;
-    return std::make_unique<Lane>(comm().duplicate());
+  std::unique_ptr<Sequence> make_sequence() override {
+    several_sequences_ = true;
+    return std::make_unique<Sequence>(comm().duplicate());
   }
-  Lane& lane() override { return lane_; }
-
+  Sequence& sequence() override { return sequence_; }
   int64_t bytes() override { return across_.size_of(*file_); }
-
   void resize(int64_t bytes) override {
     by_task_0(bytes, [&] { file_->resize(bytes); });
   }
@@ -191,14 +190,14 @@ class OpenFile final : public SharedFile {
         rank() == 0 ? attempt([&] { pointer_->set(position - shared_base_); }) : std::nullopt;
     agree_with(comm(), problem, 0);
   }
-  int64_t claim_ordered(Lane& lane, int64_t bytes) override {
+  int64_t claim_ordered(Sequence& sequence, int64_t bytes) override {
     std::array<int64_t, 1> before{bytes}, total{};
-    lane.comm().prefix_sum_and_total(before, total);
+    sequence.comm().prefix_sum_and_total(before, total);
     int64_t base = 0;
     const auto problem =
-        lane.comm().rank() == 0 ? attempt([&] { base = claim_shared(total[0]); }) : std::nullopt;
-    agree_with(lane.comm(), problem, 0);
-    lane.comm().broadcast(std::as_writable_bytes(std::span(&base, 1)), 0);
+        sequence.comm().rank() == 0 ? attempt([&] { base = claim_shared(total[0]); }) : std::nullopt;
+    agree_with(sequence.comm(), problem, 0);
+    sequence.comm().broadcast(std::as_writable_bytes(std::span(&base, 1)), 0);
     return base + before[0];
   }
   int64_t end_of_stream(const View& view) override {
@@ -207,80 +206,75 @@ class OpenFile final : public SharedFile {
   }
 
   int64_t write_at(const View& view, int64_t position, const Source& from) override {
-    Tally tally;
-    const auto access = access_of(view, position, from, true);
-    const auto failed = attempt([&] {
-      exchange::under_lock(*file_, access, atomic_, true,
-                           [&] { exchange::write_alone(*file_, access, how_alone(true), tally); });
-    });
-    count(tally, access, &Statistics::independent_writes, &Statistics::bytes_written,
-          failed ? 0 : access.bytes());
-    if (failed) throw *failed;
-    return access.bytes();
+    return transfer_independent(access_of(view, position, from, true), true);
   }
-
   int64_t read_at(const View& view, int64_t position, const Destination& to) override {
-    Tally tally;
-    const auto access = access_of(view, position, to, false);
-    int64_t done = 0;
-    const auto failed = attempt([&] {
-      exchange::under_lock(*file_, access, atomic_, false,
-                           [&] { done = exchange::read_alone(*file_, access, how_alone(false), tally); });
-    });
-    count(tally, access, &Statistics::independent_reads, &Statistics::bytes_read, done);
-    if (failed) throw *failed;
-    return done;
+    return transfer_independent(access_of(view, position, to, false), false);
   }
-
-  int64_t write_at_all(Lane& lane, const View& view, int64_t position, const Source& from) override {
-    exchange::Access access;
-    const auto problem = problem_of([&] { access = access_of(view, position, from, true); });
-    Tally tally;
-    const auto failed =
-        attempt([&] { lane.transfers.write(*file_, access, how_together(true), problem, tally); });
-    count(tally, access, &Statistics::collective_writes, &Statistics::bytes_written,
-          failed ? 0 : access.bytes());
-    if (failed) throw *failed;
-    return access.bytes();
+  int64_t write_at_all(Sequence& sequence, const View& view, int64_t position, const Source& from) override {
+    return transfer_collective(sequence, view, position, from, true);
   }
-
-  int64_t read_at_all(Lane& lane, const View& view, int64_t position, const Destination& to) override {
-    exchange::Access access;
-    const auto problem = problem_of([&] { access = access_of(view, position, to, false); });
-    Tally tally;
-    int64_t done = 0;
-    const auto failed =
-        attempt([&] { done = lane.transfers.read(*file_, access, how_together(false), problem, tally); });
-    count(tally, access, &Statistics::collective_reads, &Statistics::bytes_read, done);
-    if (failed) throw *failed;
-    return done;
+  int64_t read_at_all(Sequence& sequence, const View& view, int64_t position,
+                      const Destination& to) override {
+    return transfer_collective(sequence, view, position, to, false);
   }
-
-  void fail_all(Lane& lane, bool writes, const Error& problem) override {
+  void fail_all(Sequence& sequence, bool writes, const Error& problem) override {
     Tally tally;
     take_refused();  // all learn of this one
-    if (writes) {
-      lane.transfers.write(*file_, {}, how_together(true), problem, tally);
-    } else {
-      lane.transfers.read(*file_, {}, how_together(false), problem, tally);
-    }
+    carry_out(sequence, {}, writes, problem, tally);
   }
 
  private:
   // For collective calls.
-  Comm& comm() const { return lane_.comm(); }
+  Comm& comm() const { return sequence_.comm(); }
 
   std::optional<Error> take_refused() {
     const std::lock_guard lock(mutex_);
     return std::exchange(refused_, std::nullopt);
   }
+  int64_t transfer_independent(const exchange::ViewAccess& access, bool writes) {
+    Tally tally;
+    int64_t done = 0;
+    const auto failed = attempt([&] {
+      exchange::under_lock(*file_, access, atomic_, writes, [&] {
+        if (writes) exchange::write_independent(*file_, access, for_independent(true), tally);
+        done = writes ? access.bytes()
+                      : exchange::read_independent(*file_, access, for_independent(false), tally);
+      });
+    });
+    count(tally, access, writes ? &Statistics::independent_writes : &Statistics::independent_reads, writes,
+          done);
+    if (failed) throw *failed;
+    return done;
+  }
+
+  template <class Memory>
+  int64_t transfer_collective(Sequence& sequence, const View& view, int64_t position, const Memory& memory,
+                              bool writes) {
+    exchange::ViewAccess access;
+    const auto problem = problem_of([&] { access = access_of(view, position, memory, writes); });
+    Tally tally;
+    int64_t done = 0;
+    const auto failed = attempt([&] { done = carry_out(sequence, access, writes, problem, tally); });
+    count(tally, access, writes ? &Statistics::collective_writes : &Statistics::collective_reads, writes,
+          done);
+    if (failed) throw *failed;
+    return done;
+  }
+  int64_t carry_out(Sequence& sequence, const exchange::ViewAccess& access, bool writes,
+                    const std::optional<Error>& problem, Tally& tally) {
+    const exchange::CollectiveOptions how = for_collective(writes);
+    if (!writes) return sequence.transfers.read(*file_, access, how, problem, tally);
+    sequence.transfers.write(*file_, access, how, problem, tally);
+    return access.bytes();
+  }
+
   // What keeps this task from a collective transfer: a view that it was refused, or what `prepare` throws.
   template <class Prepare>
   std::optional<Error> problem_of(Prepare prepare) {
     auto refused = take_refused();
     return refused ? refused : attempt(prepare);
   }
-
   int64_t block() const {
     return hints_.block_size > 0      ? hints_.block_size
            : hints_.striping_unit > 0 ? hints_.striping_unit
@@ -306,13 +300,11 @@ class OpenFile final : public SharedFile {
     if (Published* const apart = file_->traits().apart) return apart->published();
     if (across_.apart()) agree(comm(), attempt([&] { file_->renew(); }));
   }
-
   static void require(int64_t position) {
     if (position < 0)
       throw Error(Code::invalid_argument,
                   "a position of " + std::to_string(position) + " lies before the file");
   }
-
   void check(const View& view) const {
     require(view.displacement);
     const auto refuse = [](const std::string& why) { throw Error(Code::invalid_argument, "a view " + why); };
@@ -325,12 +317,12 @@ class OpenFile final : public SharedFile {
   }
 
   template <class Byte>
-  exchange::Access access_of(const View& view, int64_t position, const MemoryOf<Byte>& memory,
-                             bool writes) const {
+  exchange::ViewAccess access_of(const View& view, int64_t position, const MemoryOf<Byte>& memory,
+                                 bool writes) const {
     require(position);
     if (writes ? !mode_.write : !mode_.read)
       throw Error(Code::wrong_mode, "'" + path_ + "' is not open for " + (writes ? "writing" : "reading"));
-    exchange::Access access;
+    exchange::ViewAccess access;
     access.displacement = view.displacement;
     access.filetype = &view.filetype;
     access.from = position;
@@ -348,33 +340,31 @@ class OpenFile final : public SharedFile {
     return in_order(std::move(access), writes, path_);
   }
 
-  exchange::Alone how_alone(bool writes) const {
-    exchange::Alone how = alone(hints_, writes);
+  exchange::IndependentOptions for_independent(bool writes) const {
+    exchange::IndependentOptions how = independent_options(hints_, writes);
     how.locked = atomic_;
     across_.apply(how, writes);
     return how;
   }
-
-  exchange::Together how_together(bool writes) const {
-    exchange::Together how = together(hints_, writes);
+  exchange::CollectiveOptions for_collective(bool writes) const {
+    exchange::CollectiveOptions how = collective_options(hints_, writes);
     across_.apply(how, writes);
-    if (several_lanes_) how.gaps = exchange::Sieving::never;
+    if (several_sequences_) how.gaps = exchange::Sieving::never;
     how.serial = atomic_;
     how.per_host = per_host_;
     how.block = block();
     return how;
   }
-
-  void count(const Tally& tally, const exchange::Access& access, int64_t Statistics::*calls,
-             int64_t Statistics::*moved, int64_t bytes) {
+  void count(const Tally& tally, const exchange::ViewAccess& access, int64_t Statistics::*calls, bool writes,
+             int64_t bytes) {
     const std::lock_guard lock(mutex_);
     statistics_.*calls += 1;
-    statistics_.*moved += bytes;
+    (writes ? statistics_.bytes_written : statistics_.bytes_read) += bytes;
     if (access.filetype) statistics_.pieces += access.pieces();
     add(statistics_, tally);
   }
 
-  mutable Lane lane_;
+  mutable Sequence sequence_;
   Store& store_;
   const std::string path_;
   const SharedMode mode_;
@@ -383,7 +373,7 @@ class OpenFile final : public SharedFile {
   std::shared_ptr<File> file_;
   int64_t block_ = 4096;
   bool atomic_ = false;
-  std::atomic<bool> several_lanes_ = false;  // transfers of two may be under way at once
+  std::atomic<bool> several_sequences_ = false;  // transfers of two may be under way at once
   AcrossHosts across_;
   int64_t per_host_ = -1;  // aggregators that cb_config_list allows on this host; negative: any number
   std::unique_ptr<SharedPointer> pointer_;

@@ -11,10 +11,10 @@
 // out the transfer later, from any thread.
 //
 // Threads: local transfers and claim_individual() may be called from several threads. Collective calls go
-// through a Lane: one thread at a time on one Lane, in the same order on all tasks. The file has a lane of
-// its own, which open() to close() use; nonblocking collectives of another thread need their own from
-// make_lane() - one is enough for all of them if they are carried out in the order in which they were called
-// (all tasks call them in one order).
+// through a Sequence: one thread at a time on one Sequence, in the same order on all tasks. The file has a
+// sequence of its own, which open() to close() use; nonblocking collectives of another thread need their own
+// from make_sequence() - one is enough for all of them if they are carried out in the order in which they
+// were called (all tasks call them in one order).
 //
 // Errors: sheaf::Error. wrong_mode: writing to a file opened for reading, and the like. not_found,
 // permission, no_space, io: as the operating system says. An error leaves the file pointers where they were
@@ -46,7 +46,7 @@ struct SharedMode {
 
 // What collective transfers need of their own: a group to talk in, memory that the tasks of a node share, the
 // plan of the last call. Destroyed on all tasks in the same order.
-class Lane;
+class Sequence;
 
 class SHEAF_EXPORT SharedFile {
  public:
@@ -69,9 +69,9 @@ class SHEAF_EXPORT SharedFile {
   virtual void set_hints(const Hints& hints) = 0;  // collective; aggregators and buffer sizes of later calls
   virtual Statistics statistics() const = 0;       // of this task so far; local
 
-  // Collective. The own lane is lane().
-  virtual std::unique_ptr<Lane> make_lane() = 0;
-  virtual Lane& lane() = 0;
+  // Collective. The own sequence is sequence().
+  virtual std::unique_ptr<Sequence> make_sequence() = 0;
+  virtual Sequence& sequence() = 0;
 
   // --- the file
   // ---------------------------------------------------------------------------------------------------
@@ -103,7 +103,7 @@ class SHEAF_EXPORT SharedFile {
   virtual void seek_shared(int64_t position) = 0;  // collective; the same position everywhere
   // Collective. The shared pointer moves on by the bytes of all tasks; returns this task's place, in rank
   // order.
-  virtual int64_t claim_ordered(Lane& lane, int64_t bytes) = 0;
+  virtual int64_t claim_ordered(Sequence& sequence, int64_t bytes) = 0;
 
   // Bytes of the view's stream up to the end of the file (MPI_SEEK_END). Local.
   virtual int64_t end_of_stream(const View& view) = 0;
@@ -115,13 +115,13 @@ class SHEAF_EXPORT SharedFile {
   virtual int64_t read_at(const View& view, int64_t position, const Destination& to) = 0;  // local
   // The collective ones may return before others have come, and what goes wrong there is then thrown on all
   // by the next one, by sync() or by close() (docs/sharedfile.md, "Ahead of the others").
-  virtual int64_t write_at_all(Lane& lane, const View& view, int64_t position,
+  virtual int64_t write_at_all(Sequence& sequence, const View& view, int64_t position,
                                const Source& from) = 0;  // collective
-  virtual int64_t read_at_all(Lane& lane, const View& view, int64_t position,
+  virtual int64_t read_at_all(Sequence& sequence, const View& view, int64_t position,
                               const Destination& to) = 0;  // collective
   // Collective, for nonblocking calls that find an error before they can take part in the transfer: this task
   // takes part with nothing and makes all tasks fail with `problem`.
-  virtual void fail_all(Lane& lane, bool writes, const Error& problem) = 0;
+  virtual void fail_all(Sequence& sequence, bool writes, const Error& problem) = 0;
 };
 
 }  // namespace sheaf

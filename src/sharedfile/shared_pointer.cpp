@@ -88,7 +88,7 @@ void SharedPointer::open() {
   file_ = across_.wrap(made_or_found());
   file_->expect_lockers(tasks_);
   const auto problem = attempt([&] {
-    alone(0, [&] {
+    independent_options(0, [&] {
       uint64_t found = 0;
       file_->read_at(std::as_writable_bytes(std::span(&found, 1)), 0);
       if (found == id_) return;
@@ -105,7 +105,7 @@ void SharedPointer::open() {
 
 // While no other task does the same.
 template <class Part>
-void SharedPointer::alone(int64_t at, Part part) {
+void SharedPointer::independent_options(int64_t at, Part part) {
   constexpr int64_t length = sizeof(int64_t);
   if (across_.excludes()) {
     const RangeLock lock = file_->lock(at, length, true);
@@ -123,7 +123,7 @@ int64_t SharedPointer::change(Change next) {
   used_ = true;
   const int64_t at = (1 + views_) * static_cast<int64_t>(sizeof(int64_t));
   int64_t before = 0;
-  alone(at, [&] {
+  independent_options(at, [&] {
     int64_t position = 0;
     const auto bytes = std::as_writable_bytes(std::span(&position, 1));
     if (file_->read_at(bytes, at) < bytes.size()) position = 0;

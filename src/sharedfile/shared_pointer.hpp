@@ -45,7 +45,7 @@ class SharedPointer {
   void open();
   std::shared_ptr<File> made_or_found();
   template <class Part>
-  void alone(int64_t at, Part part);
+  void independent_options(int64_t at, Part part);
 
   Store& store_;
   const std::string data_;

@@ -10,31 +10,31 @@ namespace sheaf {
 
 namespace {
 
+using exchange::CollectiveOptions;
 using exchange::Sieving;
-using exchange::Together;
 
 Sieving sieving(Choice choice) {
   return choice == Choice::enable    ? Sieving::always
          : choice == Choice::disable ? Sieving::never
                                      : Sieving::automatic;
 }
-Together::Way way(Choice choice) {
-  return choice == Choice::enable    ? Together::Way::always
-         : choice == Choice::disable ? Together::Way::never
-                                     : Together::Way::automatic;
+CollectiveOptions::Way way(Choice choice) {
+  return choice == Choice::enable    ? CollectiveOptions::Way::always
+         : choice == Choice::disable ? CollectiveOptions::Way::never
+                                     : CollectiveOptions::Way::automatic;
 }
 
 }  // namespace
 
-exchange::Alone alone(const Hints& hints, bool writes) {
+exchange::IndependentOptions independent_options(const Hints& hints, bool writes) {
   return {.sieving = sieving(writes ? hints.sieve_write : hints.sieve_read),
           .buffer = writes ? hints.sieve_write_size : hints.sieve_read_size};
 }
 
-exchange::Together together(const Hints& hints, bool writes) {
-  Together how;
+exchange::CollectiveOptions collective_options(const Hints& hints, bool writes) {
+  CollectiveOptions how;
   how.exchange = way(writes ? hints.collective_write : hints.collective_read);
-  how.alone = alone(hints, writes);
+  how.independent = independent_options(hints, writes);
   how.aggregators = hints.aggregators;
   how.stripes = hints.striping_factor;
   how.buffer = hints.buffer_size;

@@ -12,11 +12,11 @@
 namespace sheaf {
 
 // Local. Whether and how a task's own transfers sieve.
-exchange::Alone alone(const Hints& hints, bool writes);
+exchange::IndependentOptions independent_options(const Hints& hints, bool writes);
 
 // Local. The same on all tasks whose hints are the same. The size of blocks and what depends on hosts is the
 // file's to fill in.
-exchange::Together together(const Hints& hints, bool writes);
+exchange::CollectiveOptions collective_options(const Hints& hints, bool writes);
 
 // Collective over `comm`, where the hints limit the tasks that transfer at once: `file`, if this task has
 // opened one, becomes one that keeps to it. Without slots on any task `problem` says so there. Before the

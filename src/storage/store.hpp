@@ -37,6 +37,13 @@ enum class Access : uint8_t {
            // that no link in its place leads to. Never waits.
 };
 
+// How a program wishes a new file to be spread over the servers of a file system; 0: as that likes.
+struct Striping {
+  int64_t unit = 0;   // bytes of a stripe
+  int64_t count = 0;  // servers, or objects on them
+  bool is_wished() const { return unit > 0 || count > 0; }
+};
+
 // How far a new file is that will take the place of another one, or be a copy of it.
 enum class Making : uint8_t {
   begun,  // being written
@@ -181,6 +188,11 @@ class Store {
   virtual ~Store() = default;
 
   virtual std::shared_ptr<File> open(const std::string& path, Access access) = 0;
+
+  // Makes the file `path` (as Access::fresh), empty and spread as wished, where the file system takes such
+  // wishes from programs and there is no such file: to be opened with Access::write then. Else nothing
+  // happens, and the result is false. A wish that cannot be granted is no error.
+  virtual bool make_in_stripes(const std::string& /*path*/, const Striping&) { return false; }
 
   // Status of a path; `exists` is false if there is nothing. Throws for any other obstacle.
   virtual FileStatus status(const std::string& path) = 0;

@@ -4,12 +4,11 @@
 #include <thread>
 
 #include "stripedfile/listener_names.hpp"
+#include "stripedfile/service/constants.hpp"
 #include "stripedfile/service/service.hpp"
 
 namespace sheaf::sfio {
 namespace {
-
-constexpr int64_t direct_room = 4 << 20;
 
 class DirectCall final : public Call {
  public:

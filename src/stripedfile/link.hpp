@@ -11,6 +11,7 @@
 
 #include "comm/messages.hpp"
 #include "storage/store.hpp"
+#include "stripedfile/service/constants.hpp"
 #include "stripedfile/service/protocol.hpp"
 
 namespace sheaf::sfio {
@@ -20,10 +21,6 @@ struct ListenerFacts {
   int task = 0;      // among the tasks of the session
   int64_t room = 0;  // bytes of data of one message
 };
-
-// Room for the head of a request beside the data.
-inline constexpr int64_t head_room = 512 << 10;
-inline constexpr int64_t most_extents = 16 << 10;  // in one message: 256 KiB of them
 
 // A request under way. Ends with an answer or an Error of the link; ending it early gives the answer up.
 class Call {

@@ -5,21 +5,18 @@
 #include <numeric>
 
 #include "comm/agree.hpp"
+#include "stripedfile/service/constants.hpp"
 
 namespace sheaf::sfio {
 
 namespace {
-// Under way to one listener. A task that shares its core with a listener may not come to send for a while:
-// with two, listeners on other cores ran out of work (docs/api-sfio.md, "Measured").
-constexpr size_t most_flights = 8;
-
 // By the listeners' numbers, so that task after task begins with the next one. Not in the order of the task's
 // bytes: where ranges of equal length begin with stripe units of one listener, all tasks would begin with
 // that.
 std::vector<size_t> visits_of(const std::vector<int>& listeners, int task) {
   std::vector<size_t> visits(listeners.size());
   std::iota(visits.begin(), visits.end(), size_t{0});
-  std::ranges::sort(visits, {}, [&](size_t lane) { return listeners[lane]; });
+  std::ranges::sort(visits, {}, [&](size_t queue) { return listeners[queue]; });
   if (!visits.empty()) {
     const auto first = static_cast<std::ptrdiff_t>(static_cast<size_t>(task) % visits.size());
     std::rotate(visits.begin(), visits.begin() + first, visits.end());
@@ -34,7 +31,7 @@ Operation::Operation(Link& link, Direction direction, const layout::Stripes& str
       direction_(direction),
       streams_(stripes, subfiles,
                direction == Direction::write ? sorted_writes(blocks) : sorted_reads(blocks, copies_)),
-      lanes_(streams_.listeners().size()),
+      queues_(streams_.listeners().size()),
       visits_(visits_of(streams_.listeners(), link.number())) {
   put_in_order(flow);
   advance();
@@ -46,11 +43,11 @@ void Operation::put_in_order(const Flow& flow) {
   const std::vector<int>& listeners = streams_.listeners();
   std::vector<size_t> order;
   for (const int listener : flow.order) {
-    const auto lane = std::ranges::find(listeners, listener);
-    if (lane != listeners.end()) order.push_back(static_cast<size_t>(lane - listeners.begin()));
+    const auto queue = std::ranges::find(listeners, listener);
+    if (queue != listeners.end()) order.push_back(static_cast<size_t>(queue - listeners.begin()));
   }
-  for (const size_t lane : visits_)  // those it does not know come last
-    if (std::ranges::find(order, lane) == order.end()) order.push_back(lane);
+  for (const size_t queue : visits_)  // those it does not know come last
+    if (std::ranges::find(order, queue) == order.end()) order.push_back(queue);
   visits_ = std::move(order);
 }
 
@@ -69,23 +66,23 @@ bool Operation::advance_all() {
   for (size_t most = 1; more && most <= most_flights; ++most) {
     all = true;
     more = false;
-    for (const size_t lane : visits_) {
-      all = advance(lane, most) && all;
-      more = more || !lanes_[lane].empty;
+    for (const size_t queue : visits_) {
+      all = advance(queue, most) && all;
+      more = more || !queues_[queue].empty;
     }
   }
   return all;
 }
 
-// Whether the lane is at its end. After an error it sends nothing more.
+// Whether the queue is at its end. After an error it sends nothing more.
 bool Operation::advance(size_t number, size_t most) {
-  Lane& lane = lanes_[number];
+  Queue& queue = queues_[number];
   const int listener = streams_.listeners()[number];
   const auto note = [&](const std::optional<Error>& failed) {
     if (failed && !failed_) failed_ = failed;
-    if (failed) lane.empty = true;
+    if (failed) queue.empty = true;
   };
-  for (auto flight = lane.flights.begin(); flight != lane.flights.end();) {
+  for (auto flight = queue.flights.begin(); flight != queue.flights.end();) {
     bool ended = true;
     const auto lost = attempt([&] { ended = flight->call->done(); });
     if (!ended) {
@@ -95,12 +92,12 @@ bool Operation::advance(size_t number, size_t most) {
     ++ended_calls_;
     note(lost ? lost : error_of(link_, listener, flight->call->answer()));
     if (!lost && direction_ == Direction::read) missing_ += flight->call->answer().values[0];
-    flight = lane.flights.erase(flight);
+    flight = queue.flights.erase(flight);
   }
-  while (!lane.empty && lane.flights.size() < most) {
+  while (!queue.empty && queue.flights.size() < most) {
     Batch batch = streams_.next(number, link_.listeners()[static_cast<size_t>(listener)].room);
     if (batch.bytes == 0) {
-      lane.empty = true;
+      queue.empty = true;
       break;
     }
     Request request;
@@ -112,10 +109,10 @@ bool Operation::advance(size_t number, size_t most) {
       auto runs = std::move(batch.runs);
       auto call = writes ? link_.start(listener, std::move(request), std::move(runs), {})
                          : link_.start(listener, std::move(request), {}, std::move(runs));
-      lane.flights.push_back({std::move(call), listener});
+      queue.flights.push_back({std::move(call), listener});
     }));
   }
-  return lane.empty && lane.flights.empty();
+  return queue.empty && queue.flights.empty();
 }
 
 void Operation::finish() {

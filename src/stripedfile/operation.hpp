@@ -39,21 +39,21 @@ class SHEAF_EXPORT Operation {
     std::unique_ptr<Call> call;
     int listener = 0;
   };
-  struct Lane {
+  struct Queue {
     std::deque<Flight> flights;
     bool empty = false;  // nothing more to send
   };
 
   void put_in_order(const Flow& flow);
   bool advance_all();
-  bool advance(size_t lane, size_t most_flights);
+  bool advance(size_t queue, size_t most_flights);
 
   Link& link_;
   Direction direction_;
   std::vector<Copy> copies_;
   RequestStreams streams_;
-  std::vector<Lane> lanes_;     // as streams_.listeners()
-  std::vector<size_t> visits_;  // lanes in the order in which this task goes round them
+  std::vector<Queue> queues_;   // as streams_.listeners()
+  std::vector<size_t> visits_;  // queues in the order in which this task goes round them
   std::optional<Error> failed_;
   bool done_ = false;
   int64_t ended_calls_ = 0;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "stripedfile/link.hpp"
+#include "stripedfile/service/constants.hpp"
 
 namespace sheaf::sfio {
 

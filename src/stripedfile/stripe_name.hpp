@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/export.hpp"
+#include "stripedfile/service/constants.hpp"
 
 namespace sheaf {
 
@@ -28,8 +29,6 @@ struct StripeName {
 };
 
 inline constexpr std::string_view stripe_scheme = "sfio:";
-inline constexpr int64_t default_stripe_unit = 64 << 10;
-inline constexpr size_t most_subfiles = 4096;
 
 // Whether a path is the name of a striped file for programs that know only paths.
 inline bool is_stripe_path(std::string_view path) { return path.starts_with(stripe_scheme); }

@@ -226,6 +226,9 @@ class AnyStore final : public Store {
   std::shared_ptr<File> open(const std::string& path, Access access) override {
     return of(path)->open(path, access);
   }
+  bool make_in_stripes(const std::string& path, const Striping& wanted) override {
+    return of(path)->make_in_stripes(path, wanted);
+  }
   FileStatus status(const std::string& path) override { return of(path)->status(path); }
   void remove(const std::string& path) override { of(path)->remove(path); }
   void rename(const std::string& from, const std::string& to) override {

@@ -29,11 +29,12 @@ TEST(Collective, SmallPiecesAfterLargeOnesInAnyOrderOfTasks) {
           const TypeMap one = TypeMap::bytes(1);
           for (int i = 0; i < 6; ++i) {
             const int64_t base = i * (tasks + 1) * large;
-            const Access own{base + comm.rank() * large, &one, 0, large, data.data(), &contiguous_bytes()};
+            const ViewAccess own{base + comm.rank() * large, &one, 0, large, data.data(),
+                                 &contiguous_bytes()};
             transfers.write(*file, own, {}, std::nullopt, tally);
-            const Access few{
+            const ViewAccess few{
                 base + tasks * large + comm.rank() * 10, &one, 0, 10, data.data(), &contiguous_bytes()};
-            transfers.write(*file, comm.rank() == 0 ? Access{} : few, {}, std::nullopt, tally);
+            transfers.write(*file, comm.rank() == 0 ? ViewAccess{} : few, {}, std::nullopt, tally);
           }
         });
     const auto file = store.open("a", sheaf::Access::read);
@@ -50,6 +51,36 @@ TEST(Collective, SmallPiecesAfterLargeOnesInAnyOrderOfTasks) {
         EXPECT_EQ(bytes[2], bytes[0]) << "seed " << seed;
       }
   }
+}
+
+// As many as meet in shared memory. Each has a record of every row.
+TEST(Collective, AThousandTasksOnAHost) {
+  constexpr int tasks = 1024;
+  constexpr int64_t record = 16, rows = 40;
+  MemoryStore store;
+  store.open("a", sheaf::Access::fresh);
+  int64_t wrong = 0, requests = 0;
+  run_fibers({.ranks = tasks, .stack_bytes = 64 << 10, .ranks_per_node = tasks}, [&](Comm& comm) {
+    const auto file = store.open("a", sheaf::Access::write);
+    Collective transfers(comm);
+    CollectiveOptions how;
+    Tally tally;
+    const TypeMap type = TypeMap::bytes(record).resized(0, tasks * record);
+    std::vector<std::byte> data(static_cast<size_t>(record * rows),
+                                static_cast<std::byte>(comm.rank() % 251));
+    ViewAccess own{comm.rank() * record, &type, 0, record * rows, data.data(), &contiguous_bytes()};
+    for (int times = 0; times < 2; ++times) transfers.write(*file, own, how, std::nullopt, tally);
+    std::vector<std::byte> back(data.size());
+    own.address = back.data();
+    wrong += transfers.read(*file, own, how, std::nullopt, tally) != own.bytes() || back != data;
+    requests += tally.requests;
+  });
+  EXPECT_EQ(wrong, 0);
+  EXPECT_LE(requests, 3 * (tasks * record * rows / usual_window + 2)) << "whole windows";
+  const auto bytes = store.contents("a");
+  for (int64_t i = 0; i < tasks * rows; ++i)
+    ASSERT_EQ(bytes[static_cast<size_t>(i * record)], static_cast<std::byte>(i % tasks % 251))
+        << "record " << i;
 }
 
 }  // namespace

@@ -16,8 +16,8 @@ namespace {
 
 using layout::TypeMap;
 
-Access access_of(const TypeMap& type, int64_t displacement, int64_t bytes) {
-  Access access;
+ViewAccess access_of(const TypeMap& type, int64_t displacement, int64_t bytes) {
+  ViewAccess access;
   access.displacement = displacement;
   access.filetype = &type;
   access.to = bytes;

@@ -37,7 +37,10 @@ using Owners = std::vector<int>;
 
 TEST(Hosts, AggregatorsAreSpreadOverThem) {
   EXPECT_EQ(owners_of({}), (Owners{0, 1, 2, 3, 4, 5}));
+  EXPECT_EQ(owners_of({.aggregators = 1}), (Owners{0}));
+  EXPECT_EQ(owners_of({.aggregators = 2}), (Owners{0, 3})) << "fewer than hosts: not the first ones";
   EXPECT_EQ(owners_of({.aggregators = 3}), (Owners{0, 2, 4}));
+  EXPECT_EQ(owners_of({.aggregators = 4}), (Owners{0, 1, 3, 4}));
   EXPECT_EQ(owners_of({.aggregators = 8}), (Owners{0, 1, 2, 3, 4, 5, 0, 3}))
       << "those of the first lane, then those of the second";
 }
@@ -56,11 +59,11 @@ TEST(Hosts, MakeAPlanWhereTheLastCallHadNone) {
   run_fibers({.ranks = tasks, .stack_bytes = 128 << 10, .ranks_per_node = per_host}, [&](Comm& comm) {
     const auto file = store.open("a", sheaf::Access::write);
     Collective transfers(comm);
-    Together how;
+    CollectiveOptions how;
     Tally tally;
     const layout::TypeMap type = layout::TypeMap::bytes(record).resized(0, tasks * record);
     std::vector<std::byte> data(record * records);
-    const auto write = [&](Together::Way way, int64_t displacement, uint8_t value) {
+    const auto write = [&](CollectiveOptions::Way way, int64_t displacement, uint8_t value) {
       how.exchange = way;
       std::ranges::fill(data, static_cast<std::byte>(value + comm.rank()));
       transfers.write(
@@ -68,12 +71,12 @@ TEST(Hosts, MakeAPlanWhereTheLastCallHadNone) {
           {displacement + comm.rank() * record, &type, 0, std::ssize(data), data.data(), &contiguous_bytes()},
           how, std::nullopt, tally);
     };
-    write(Together::Way::always, 1'000'000, 20);
+    write(CollectiveOptions::Way::always, 1'000'000, 20);
     how.aggregators = 0;
-    write(Together::Way::automatic, 0, 40);
-    for (uint8_t value = 60; value < 120; value += 20) write(Together::Way::never, 0, value);
-    write(Together::Way::always, 0, 120);
-    write(Together::Way::always, 0, 140);
+    write(CollectiveOptions::Way::automatic, 0, 40);
+    for (uint8_t value = 60; value < 120; value += 20) write(CollectiveOptions::Way::never, 0, value);
+    write(CollectiveOptions::Way::always, 0, 120);
+    write(CollectiveOptions::Way::always, 0, 140);
   });
   const auto bytes = store.contents("a");
   for (int64_t i = 0; i < tasks * record * records; ++i)
@@ -90,12 +93,12 @@ TEST(Hosts, ReadWhatAllTasksWantOnce) {
   run_fibers({.ranks = tasks, .stack_bytes = 128 << 10, .ranks_per_node = per_host}, [&](Comm& comm) {
     const auto file = store.open("a", sheaf::Access::read);
     Collective transfers(comm);
-    Together how;
+    CollectiveOptions how;
     how.unit = 64 << 10;
     Tally tally;
     std::vector<std::byte> back(size);
     const layout::TypeMap all = layout::TypeMap::bytes(1);
-    const Access access{0, &all, 0, size, back.data(), &contiguous_bytes()};
+    const ViewAccess access{0, &all, 0, size, back.data(), &contiguous_bytes()};
     EXPECT_EQ(transfers.read(*file, access, how, std::nullopt, tally), size);
     EXPECT_TRUE(back == bytes);
     read += tally.file_bytes_read;

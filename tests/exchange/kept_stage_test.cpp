@@ -36,7 +36,7 @@ class KeptStage : public ::testing::Test {
                        uint8_t salt, int64_t buffer = 0) {
     Collective transfers(comm);
     const auto file = store.open(name, sheaf::Access::create);
-    Together how;
+    CollectiveOptions how;
     how.buffer = buffer;
     transfers.renew_memory();
     comm.barrier();
@@ -45,13 +45,13 @@ class KeptStage : public ::testing::Test {
     const TypeMap map = records.map();
     std::vector<std::byte> data(static_cast<size_t>(records.count * 100));
     for (size_t i = 0; i < data.size(); ++i) data[i] = value(comm.rank(), static_cast<int64_t>(i), salt);
-    const Access own{comm.rank() * 100, &map, 0, std::ssize(data), data.data(), &contiguous_bytes()};
+    const ViewAccess own{comm.rank() * 100, &map, 0, std::ssize(data), data.data(), &contiguous_bytes()};
     const int64_t before = traffic_of_this_task().collectives;
     transfers.write(*file, own, how, std::nullopt, tally);
     const int64_t meetings = traffic_of_this_task().collectives - before;
     comm.barrier();
     std::vector<std::byte> back(data.size());
-    const Access into{comm.rank() * 100, &map, 0, std::ssize(back), back.data(), &contiguous_bytes()};
+    const ViewAccess into{comm.rank() * 100, &map, 0, std::ssize(back), back.data(), &contiguous_bytes()};
     EXPECT_EQ(transfers.read(*file, into, how, std::nullopt, tally), std::ssize(back));
     EXPECT_TRUE(back == data);
     comm.barrier();

@@ -50,8 +50,8 @@ class ScatteringFile final : public ForwardingFile {
 // Every task owns the units whose number falls to it; `holes`: one more falls to nobody.
 void write_units(Comm& comm, File& file, int64_t unit, int64_t units, bool holes, int calls) {
   Collective transfers(comm);
-  Together how;
-  how.exchange = Together::Way::always;
+  CollectiveOptions how;
+  how.exchange = CollectiveOptions::Way::always;
   how.buffer = window;
   const int64_t row = (tasks + (holes ? 1 : 0)) * unit;
   const TypeMap one = TypeMap::bytes(unit).resized(0, row);
@@ -59,8 +59,9 @@ void write_units(Comm& comm, File& file, int64_t unit, int64_t units, bool holes
   for (int call = 0; call < calls; ++call) {
     const std::vector<std::byte> data(static_cast<size_t>(unit * units),
                                       static_cast<std::byte>(10 * call + comm.rank() + 1));
-    const Access access{comm.rank() * unit, &one, 0, std::ssize(data), const_cast<std::byte*>(data.data()),
-                        &contiguous_bytes()};
+    const ViewAccess access{
+        comm.rank() * unit, &one, 0, std::ssize(data), const_cast<std::byte*>(data.data()),
+        &contiguous_bytes()};
     transfers.write(file, access, how, std::nullopt, tally);
   }
 }

@@ -114,8 +114,8 @@ TEST_F(SharedRangeTest, NothingIsReadAndWrittenBackWithoutALock) {
     store.set_contents("a", zeros);
     file.writes.clear();
     file.was_exclusive = false;
-    Access access{0, &every_other, 0, 100, pieces.data(), &contiguous_bytes()};
-    write_alone(file, access, {.sieving = Sieving::always}, tally);
+    ViewAccess access{0, &every_other, 0, 100, pieces.data(), &contiguous_bytes()};
+    write_independent(file, access, {.sieving = Sieving::always}, tally);
     EXPECT_EQ(file.was_exclusive, !barred);
     EXPECT_EQ(file.writes.size(), barred ? 50U : 1U);
     for (size_t at = 0; at < 200; ++at)
@@ -137,7 +137,7 @@ TEST_F(SharedRangeTest, NothingIsReadAndWrittenBackWithoutALock) {
 TEST_F(SharedRangeTest, WhoMustHaveARangeGetsAnError) {
   file.bars = {{10, 20}};
   std::vector<std::byte> piece(100);
-  const Access access{0, &contiguous_bytes(), 0, 100, piece.data(), &contiguous_bytes()};
+  const ViewAccess access{0, &contiguous_bytes(), 0, 100, piece.data(), &contiguous_bytes()};
   EXPECT_THROW(under_lock(file, access, true, true, [] { FAIL() << "without the range"; }), Error);
 }
 

@@ -36,7 +36,7 @@ struct Memory {
 
 struct Model {
   const Program* program;
-  std::array<Word, most_slots> turns{}, arrivals{};
+  std::array<Word, most_slots> states{}, arrivals{};
   std::array<Word, 2> pens_{};
   std::array<Memory, most_slots> memory{};
   std::array<uint8_t, most_windows> transferred{};
@@ -52,9 +52,9 @@ struct Model {
   }
   uint8_t mask(uint64_t number) const { return program->parts[number - begin_at]; }
   uint32_t due(uint64_t number) const { return static_cast<uint32_t>(std::popcount(mask(number))); }
-  uint32_t free_for(uint64_t number) const { return Turn::free_for(number, program->slots); }
+  uint32_t free_for(uint64_t number) const { return SlotState::free_for(number, program->slots); }
   size_t slot(uint64_t number) const { return number % static_cast<uint64_t>(program->slots); }
-  Word& turn(uint64_t number) { return turns[slot(number)]; }
+  Word& state(uint64_t number) { return states[slot(number)]; }
   Word& arrived(uint64_t number) { return arrivals[slot(number)]; }
   Word& pen(int number) { return pens_[static_cast<size_t>(number)]; }
 
@@ -118,8 +118,8 @@ struct State {
   }
   bool has_left(int t) const { return task[static_cast<size_t>(t)].left; }
 
-  int64_t place_of(const Word* word) const { return word - model.turns.data(); }
-  Word& word_at(int64_t place) { return model.turns.data()[place]; }
+  int64_t place_of(const Word* word) const { return word - model.states.data(); }
+  Word& word_at(int64_t place) { return model.states.data()[place]; }
 
   std::string step(int t) {
     Task& own = task[static_cast<size_t>(t)];
@@ -188,7 +188,7 @@ struct State {
 
   std::string text() const {
     std::string out = "; words";
-    for (const Word* word = model.turns.data(); word != model.pens_.data() + model.pens_.size(); ++word)
+    for (const Word* word = model.states.data(); word != model.pens_.data() + model.pens_.size(); ++word)
       out += " " + std::to_string(word->value);
     for (const Task& one : task)
       out +=
@@ -206,7 +206,7 @@ struct State {
       if (word.value != 0) return "a count was left";
     for (uint64_t number = model.end(); number < model.end() + static_cast<uint64_t>(model.program->slots);
          ++number)
-      if (model.turns[model.slot(number)].value != model.free_for(number))
+      if (model.states[model.slot(number)].value != model.free_for(number))
         return "a slot is not free for the next call";
     return "";
   }
@@ -217,7 +217,7 @@ State begin_of(const Program& program) {
   std::memset(static_cast<void*>(&first), 0, sizeof first);
   first.model.program = &program;
   for (uint64_t number = begin_at; number < begin_at + static_cast<uint64_t>(program.slots); ++number)
-    first.model.turns[first.model.slot(number)].value = first.model.free_for(number);
+    first.model.states[first.model.slot(number)].value = first.model.free_for(number);
   for (int t = 0; t < tasks; ++t) {
     Task& task = first.task[static_cast<size_t>(t)];
     const uint64_t own = first.model.next_own(t, begin_at);

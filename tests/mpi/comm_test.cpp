@@ -11,6 +11,7 @@
 #include "comm/shared_memory.hpp"
 #include "comm_mpi/mpi_comm.hpp"
 #include "comm_mpi/mpi_comm_pieces.hpp"
+#include "mpi/made_communicators.hpp"
 
 namespace {
 
@@ -80,6 +81,39 @@ void check_kept_memory() {
   require(begin()->kept_memory()->label() == 0, "and keeps none");
 }
 
+// Who splits as the last one did, or its parts, makes no communicator; parts that are in use are nobody
+// else's, and those that nobody wants any more go.
+void check_kept_parts() {
+  int made = 0;
+  for (int round = 0; round < 4; ++round) {
+    const auto comm = sheaf::mpi_comm(MPI_COMM_WORLD);
+    const int me = comm->rank();
+    const auto node = comm->split_by_node();
+    const auto half = comm->split(me % 2, -me);
+    const auto same_half = comm->split(me % 2, -me);
+    const auto first = comm->split(me == 0 ? 0 : -1, 0);
+    const auto copy = comm->duplicate();
+    const auto quarter = half->split(half->rank() % 2, half->rank());
+    require((first != nullptr) == (me == 0), "a task of no part has none");
+    int64_t largest = me, copied = me;
+    half->all_max({&largest, 1});
+    copy->all_max({&copied, 1});
+    require(largest % 2 == me % 2 && copied == comm->size() - 1 && half->rank() == half->size() - 1 - me / 2,
+            "kept parts have the tasks that were asked for");
+    require(quarter->size() <= (half->size() + 1) / 2, "parts of parts, too");
+    if (round > 0) require(sheaf::test::made_communicators == made, "a split that repeats makes nothing");
+    made = sheaf::test::made_communicators;
+  }
+  const auto comm = sheaf::mpi_comm(MPI_COMM_WORLD);
+  std::unique_ptr<sheaf::Comm> child;
+  for (int i = 0; i < 40; ++i) {
+    const auto part = comm->split(comm->rank() % (2 + i), comm->rank());
+    require(part->size() == (comm->size() + 1 + i - comm->rank() % (2 + i)) / (2 + i), "each its own tasks");
+    if (i == 0) child = part->duplicate();
+    child->barrier();
+  }
+}
+
 void check_failure() {
   bool failed = false;
   try {
@@ -103,6 +137,7 @@ void check_all() {
   check_bad_topology();
   check_bad_pieces();
   check_kept_memory();
+  check_kept_parts();
   check_failure();
 }
 

@@ -5,7 +5,9 @@
 #include <cerrno>
 
 #include "comm/agree.hpp"
+#include "comm/shared_memory.hpp"
 #include "support/fibers/fiber_comm.hpp"
+#include "support/forwarding_comm.hpp"
 #include "support/stores/faulty_store.hpp"
 #include "support/stores/memory_store.hpp"
 
@@ -104,6 +106,42 @@ TEST(GroupTransfer, AFailureEndsNoStepsAndIsKnownAtTheCollector) {
     if (transfer.read(target, {own.extents, back}, load).has_value() != group.is_collector())
       throw std::logic_error("failure to read");
   });
+}
+
+// Counts messages to others.
+class CountedComm final : public test::ForwardingComm {
+ public:
+  CountedComm(std::unique_ptr<Comm> comm, int64_t& sent) : ForwardingComm(std::move(comm)), sent_(sent) {}
+  std::unique_ptr<Exchange> exchange(std::vector<Outgoing> outgoing,
+                                     std::vector<Incoming> incoming) override {
+    for (const Outgoing& message : outgoing) sent_ += message.peer != rank();
+    return comm_->exchange(std::move(outgoing), std::move(incoming));
+  }
+
+ private:
+  std::unique_ptr<Comm> wrap(std::unique_ptr<Comm> comm) override {
+    return std::make_unique<CountedComm>(std::move(comm), sent_);
+  }
+  int64_t& sent_;
+};
+
+// Task 4 has no bytes; the others have 9 to 11, which travel in steps of 5.
+TEST(GroupTransfer, WhoHasNothingSendsOneMessage) {
+  std::vector<int64_t> sent(tasks);
+  MemoryStore memory;
+  memory.open("a", Access::create);
+  run_fibers({.ranks = tasks}, [&](Comm& comm) {
+    CountedComm counted(comm.duplicate(), sent[static_cast<size_t>(comm.rank())]);
+    const CollectiveGroup group(counted, 0);
+    const Own own(comm.rank());
+    GroupTransfer transfer(group);
+    transfer.reserve(10);
+    const auto load = load_of(comm, own, 10);
+    const auto file = memory.open("a", Access::write);
+    agree(comm, transfer.write(*file, {own.extents, own.bytes}, load));
+  });
+  EXPECT_EQ(memory.contents("a"), in_file());
+  EXPECT_EQ(sent, (std::vector<int64_t>{0, 4, 3, 3, 1, 3, 3}));
 }
 
 TEST(GroupTransfer, MembersAreMergedInTheirOrder) {

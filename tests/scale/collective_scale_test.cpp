@@ -1,8 +1,10 @@
 // Collective transfers of very many tasks on a hundred hosts: what travels between hosts, and what a task
 // holds.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <fstream>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -18,8 +20,8 @@ namespace sheaf::collective_scale_test {
 namespace {
 
 using exchange::Collective;
+using exchange::CollectiveOptions;
 using exchange::Tally;
-using exchange::Together;
 using layout::TypeMap;
 
 constexpr int hosts = 100;
@@ -64,18 +66,18 @@ void check(int tasks, int64_t records, bool reads) {
     CountedComm counted(comm.duplicate(), sent[static_cast<size_t>(rank)]);
     const auto file = store.open("a", Access::write);
     Collective transfers(counted);
-    Together how;
-    how.exchange = Together::Way::always;
+    CollectiveOptions how;
+    how.exchange = CollectiveOptions::Way::always;
     how.aggregators = hosts;
     how.buffer = 64 << 10;
     Tally tally;
     std::vector<std::byte> data(record * records, static_cast<std::byte>(rank % 251 + 1));
-    const exchange::Access access{rank % per_host * hosts * record * records + rank / per_host * record,
-                                  &type,
-                                  0,
-                                  std::ssize(data),
-                                  data.data(),
-                                  &exchange::contiguous_bytes()};
+    const exchange::ViewAccess access{rank % per_host * hosts * record * records + rank / per_host * record,
+                                      &type,
+                                      0,
+                                      std::ssize(data),
+                                      data.data(),
+                                      &exchange::contiguous_bytes()};
     transfers.write(*file, access, how, std::nullopt, tally);
     comm.barrier();
     planned[static_cast<size_t>(rank)] = std::exchange(sent[static_cast<size_t>(rank)], Sent{});
@@ -92,7 +94,7 @@ void check(int tasks, int64_t records, bool reads) {
     }
     if (!reads) return;
     const std::vector<std::byte> expected = std::exchange(data, std::vector<std::byte>(data.size()));
-    exchange::Access into = access;
+    exchange::ViewAccess into = access;
     into.address = data.data();
     const int64_t got = transfers.read(*file, into, how, std::nullopt, tally);
     wrong += got != into.bytes() || data != expected;
@@ -128,6 +130,45 @@ void check(int tasks, int64_t records, bool reads) {
   EXPECT_LE(static_cast<double>(all_planned.bytes), 1.05 * static_cast<double>(changing));
   EXPECT_LE(held, 64 * per_host + 4096) << "a task knows the ranges of its host";
   EXPECT_LE(held_by_aggregator, 4 << 20);
+}
+
+int64_t resident_bytes() {
+  int64_t all = 0, resident = 0;
+  std::ifstream("/proc/self/statm") >> all >> resident;
+  return resident * ::sysconf(_SC_PAGESIZE);
+}
+
+// Each of them has a stage with room for windows of all. What nobody touches takes no memory: not the rest of
+// its windows, and not their maps (24 MiB on every host, once).
+TEST(CollectiveScale, HostsOfOneTaskTakeLittleMemory) {
+  constexpr int alone = 256;
+  constexpr int64_t records = 1024;
+  MemoryStore store;
+  store.open("a", Access::fresh);
+  const TypeMap type = TypeMap::bytes(record).resized(0, alone * record);
+  const int64_t before = resident_bytes();
+  int64_t held = 0;
+  run_fibers({.ranks = alone, .stack_bytes = 64 << 10, .ranks_per_node = 1}, [&](Comm& comm) {
+    const auto file = store.open("a", Access::write);
+    Collective transfers(comm);
+    CollectiveOptions how;
+    how.exchange = CollectiveOptions::Way::always;
+    Tally tally;
+    std::vector<std::byte> data(record * records, static_cast<std::byte>(comm.rank() % 251 + 1));
+    const exchange::ViewAccess access{comm.rank() * record, &type,       0,
+                                      std::ssize(data),     data.data(), &exchange::contiguous_bytes()};
+    transfers.write(*file, access, how, std::nullopt, tally);
+    comm.barrier();
+    if (comm.rank() == 0) held = resident_bytes() - before;
+    EXPECT_EQ(tally.aggregators, alone);
+    comm.barrier();
+  });
+  const auto bytes = store.contents("a");
+  for (int64_t i = 0; i < alone * records; ++i)
+    ASSERT_EQ(bytes[static_cast<size_t>(i * record)], static_cast<std::byte>(i % alone % 251 + 1)) << i;
+  std::printf("%d hosts of one task hold %.1f MiB each\n", alone,
+              static_cast<double>(held) / alone / (1 << 20));
+  EXPECT_LE(held / alone, 8 << 20);
 }
 
 TEST(CollectiveScale, TenThousandTasks) { check(10'000, 48, true); }

@@ -48,11 +48,11 @@ std::vector<std::exception_ptr> call(FaultyStore& store, const Kind& kind, const
     int fails = failing;
     const auto transfer = [&] {
       if (fails == comm.rank())
-        return file->fail_all(file->lane(), kind.writes, Error(Code::no_space, "a failure of its own"));
+        return file->fail_all(file->sequence(), kind.writes, Error(Code::no_space, "a failure of its own"));
       if (kind.writes) {
-        file->write_at_all(file->lane(), view, 0, {memory.data(), TypeMap::bytes(1), std::ssize(memory)});
+        file->write_at_all(file->sequence(), view, 0, {memory.data(), TypeMap::bytes(1), std::ssize(memory)});
       } else {
-        file->read_at_all(file->lane(), view, 0, {memory.data(), TypeMap::bytes(1), std::ssize(memory)});
+        file->read_at_all(file->sequence(), view, 0, {memory.data(), TypeMap::bytes(1), std::ssize(memory)});
       }
     };
     comm.barrier();
@@ -130,11 +130,11 @@ TEST_P(Failures, OfOneTaskBeforeTheTransferReachAllTasks) {
 INSTANTIATE_TEST_SUITE_P(Kinds, Failures,
                          testing::Values(Kind{"write", true, false, Choice::enable, 100},
                                          Kind{"write_gaps", true, true, Choice::enable, 100},
-                                         Kind{"write_alone", true, false, Choice::disable, 100},
+                                         Kind{"write_independent", true, false, Choice::disable, 100},
                                          Kind{"write_nodes", true, true, Choice::enable, 2},
                                          Kind{"read", false, false, Choice::enable, 100},
                                          Kind{"read_gaps", false, true, Choice::enable, 100},
-                                         Kind{"read_alone", false, false, Choice::disable, 100},
+                                         Kind{"read_independent", false, false, Choice::disable, 100},
                                          Kind{"read_nodes", false, true, Choice::enable, 2}),
                          [](const auto& p) { return std::string(p.param.name); });
 
@@ -144,7 +144,7 @@ TEST(SharedFile, RefusesWhatTheModeForbidsOnAllTasks) {
   const auto outcomes = run_fibers_collect({.ranks = 3, .stack_bytes = 128 << 10}, [&](Comm& comm) {
     const auto file = SharedFile::open(comm.duplicate(), store, "file", {.read = true});
     std::byte one{};
-    EXPECT_THROW(file->write_at_all(file->lane(), {}, 0, {&one, TypeMap::bytes(1), 1}), Error);
+    EXPECT_THROW(file->write_at_all(file->sequence(), {}, 0, {&one, TypeMap::bytes(1), 1}), Error);
     EXPECT_THROW(file->resize(5), Error);
     EXPECT_THROW(file->set_view({.displacement = -1}), Error);
     file->close();
@@ -163,10 +163,10 @@ TEST(SharedFile, AViewRefusedOnOneTaskFailsTheNextTransferOnAll) {
     const bool bad = comm.rank() == 1;
     auto mine = static_cast<std::byte>(comm.rank() + 1);
     const auto write = [&] {
-      file->write_at_all(file->lane(), *file->view(), comm.rank(), {&mine, TypeMap::bytes(1), 1});
+      file->write_at_all(file->sequence(), *file->view(), comm.rank(), {&mine, TypeMap::bytes(1), 1});
     };
     const auto read = [&] {
-      file->read_at_all(file->lane(), *file->view(), comm.rank(), {&mine, TypeMap::bytes(1), 1});
+      file->read_at_all(file->sequence(), *file->view(), comm.rank(), {&mine, TypeMap::bytes(1), 1});
     };
     const auto refuse = [&] {
       const auto failed = attempt([&] { file->set_view({.displacement = bad ? -1 : 5}, at_transfer); });
@@ -189,7 +189,7 @@ TEST(SharedFile, AViewRefusedOnOneTaskFailsTheNextTransferOnAll) {
     write();
     refuse();
     const auto failed =
-        attempt([&] { file->fail_all(file->lane(), true, Error(Code::io, "something else")); });
+        attempt([&] { file->fail_all(file->sequence(), true, Error(Code::io, "something else")); });
     EXPECT_TRUE(failed);
     file->set_view({}, SharedFile::Agreed::now);
     comm.barrier();

@@ -159,7 +159,8 @@ class Program {
     int64_t before = file_->claim_shared(0);
     comm_.broadcast(std::as_writable_bytes(std::span(&before, 1)), 0);
     comm_.barrier();
-    const int64_t place = ordered ? file_->claim_ordered(file_->lane(), bytes) : file_->claim_shared(bytes);
+    const int64_t place =
+        ordered ? file_->claim_ordered(file_->sequence(), bytes) : file_->claim_shared(bytes);
     comm_.barrier();
     std::vector<int64_t> sum{bytes, bytes > 0 ? place * bytes + bytes * (bytes - 1) / 2 : 0};
     comm_.all_sum(sum);
@@ -180,7 +181,7 @@ class Program {
     choose();
     Buffer buffer(own_, owns ? bytes_ : 0);
     contents_.write(view_, position_, buffer);
-    const int64_t done = together ? file_->write_at_all(file_->lane(), view_, position_, buffer.source())
+    const int64_t done = together ? file_->write_at_all(file_->sequence(), view_, position_, buffer.source())
                                   : file_->write_at(view_, position_, buffer.source());
     EXPECT_EQ(done, buffer.bytes());
     if (one_.reads_own && common_.once_in(3)) read_own();
@@ -208,8 +209,9 @@ class Program {
     choose();
     Buffer buffer(own_, bytes_);
     const Buffer before = buffer;
-    const int64_t done = together ? file_->read_at_all(file_->lane(), view_, position_, buffer.destination())
-                                  : file_->read_at(view_, position_, buffer.destination());
+    const int64_t done = together
+                             ? file_->read_at_all(file_->sequence(), view_, position_, buffer.destination())
+                             : file_->read_at(view_, position_, buffer.destination());
     contents_.check_read(view_, position_, buffer, before, done);
     comm_.barrier();
   }

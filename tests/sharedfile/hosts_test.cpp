@@ -119,7 +119,7 @@ TEST(SharedHosts, MayHavePagesOfDifferentSizes) {
       on_hosts(hosts, [&](Comm& comm, Store& store) {
         const auto file = SharedFile::open(comm.duplicate(), store, "file", both, hints);
         const auto mine = bytes_of(comm.rank(), 0, piece);
-        file->write_at_all(file->lane(), {}, comm.rank() * piece, from(mine));
+        file->write_at_all(file->sequence(), {}, comm.rank() * piece, from(mine));
         file->close();
       });
       const auto found = hosts.contents("file");

@@ -42,13 +42,13 @@ void play(Comm& comm, MemoryStore& store, Contents& contents, uint64_t seed, boo
   const int64_t position = own.in(0, instances * blocks * length - bytes);
   Buffer buffer(own, bytes);
   contents.write(view, position, buffer);
-  EXPECT_EQ(together ? file->write_at_all(file->lane(), view, position, buffer.source())
+  EXPECT_EQ(together ? file->write_at_all(file->sequence(), view, position, buffer.source())
                      : file->write_at(view, position, buffer.source()),
             bytes);
   comm.barrier();
   Buffer back(own, bytes);
   const Buffer before = back;
-  const int64_t done = together ? file->read_at_all(file->lane(), view, position, back.destination())
+  const int64_t done = together ? file->read_at_all(file->sequence(), view, position, back.destination())
                                 : file->read_at(view, position, back.destination());
   EXPECT_EQ(done, bytes);
   contents.check_read(view, position, back, before, done);
@@ -79,10 +79,10 @@ TEST(Interleaved, OverlapsAreRefusedWhereTheyWouldBeWritten) {
     file->set_view(view);
     std::array<std::byte, 32> bytes{};
     const auto source = [&](int64_t count) { return Source{bytes.data(), layout::TypeMap::bytes(1), count}; };
-    EXPECT_EQ(file->write_at_all(file->lane(), view, 0, source(16)), 16) << "one instance";
-    EXPECT_EQ(file->write_at_all(file->lane(), view, 16, source(16)), 16) << "another one";
+    EXPECT_EQ(file->write_at_all(file->sequence(), view, 0, source(16)), 16) << "one instance";
+    EXPECT_EQ(file->write_at_all(file->sequence(), view, 16, source(16)), 16) << "another one";
     EXPECT_EQ(file->write_at(view, 0, source(16)), 16);
-    EXPECT_THROW(file->write_at_all(file->lane(), view, 0, source(32)), Error);
+    EXPECT_THROW(file->write_at_all(file->sequence(), view, 0, source(32)), Error);
     const auto own = attempt([&] { file->write_at(view, 0, source(32)); });
     EXPECT_EQ(own.has_value(), comm.rank() == 1);
     if (own) {

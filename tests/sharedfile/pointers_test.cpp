@@ -67,8 +67,8 @@ TEST(SharedFilePointers, OrderedPlacesFollowTheRanks) {
   MemoryStore store;
   with_file(4, store, new_file, [&](SharedFile& file, Comm& comm) {
     const int64_t mine = comm.rank() + 1;
-    EXPECT_EQ(file.claim_ordered(file.lane(), mine), mine * (mine - 1) / 2);
-    EXPECT_EQ(file.claim_ordered(file.lane(), mine), 10 + mine * (mine - 1) / 2);
+    EXPECT_EQ(file.claim_ordered(file.sequence(), mine), mine * (mine - 1) / 2);
+    EXPECT_EQ(file.claim_ordered(file.sequence(), mine), 10 + mine * (mine - 1) / 2);
   });
 }
 
@@ -79,7 +79,7 @@ TEST(SharedFilePointers, AppendBeginsAtTheEnd) {
     EXPECT_EQ(file.claim_individual(5), 100);
     EXPECT_EQ(file.claim_individual(0), 105);
     comm.barrier();
-    file.claim_ordered(file.lane(), 10);
+    file.claim_ordered(file.sequence(), 10);
     EXPECT_EQ(file.claim_shared(0), 120);
   });
 }
@@ -110,7 +110,7 @@ TEST(SharedFile, AtomicWritesAreNotMixed) {
       if (round % 2)
         file->write_at(view, 0, {mine.data(), TypeMap::bytes(1), std::ssize(mine)});
       else
-        file->write_at_all(file->lane(), view, 0, {mine.data(), TypeMap::bytes(1), std::ssize(mine)});
+        file->write_at_all(file->sequence(), view, 0, {mine.data(), TypeMap::bytes(1), std::ssize(mine)});
       file->close();
     });
     const auto bytes = store.contents("file");
@@ -153,7 +153,7 @@ TEST(SharedFile, RepeatedCallsMeetOnceAndReuseThePlan) {
     view.filetype = TypeMap::bytes(16).resized(0, 16 * 5);  // with gaps
     const std::vector<std::byte> mine(16 * 1000);
     const auto write = [&] {
-      file.write_at_all(file.lane(), view, 0, {mine.data(), TypeMap::bytes(1), std::ssize(mine)});
+      file.write_at_all(file.sequence(), view, 0, {mine.data(), TypeMap::bytes(1), std::ssize(mine)});
     };
     write();
     comm.barrier();
@@ -174,7 +174,7 @@ TEST(SharedFile, RepeatedCallsAcrossHostsMakeNoPlan) {
     view.filetype = TypeMap::bytes(16).resized(0, 16 * 6);
     const std::vector<std::byte> mine(16 * 1000, static_cast<std::byte>(comm.rank() + 1));
     const auto write = [&] {
-      file->write_at_all(file->lane(), view, 0, {mine.data(), TypeMap::bytes(1), std::ssize(mine)});
+      file->write_at_all(file->sequence(), view, 0, {mine.data(), TypeMap::bytes(1), std::ssize(mine)});
     };
     write();
     write();
@@ -196,7 +196,7 @@ TEST(SharedFile, FullWindowsAreNotReadFirst) {
     view.displacement = 16 * comm.rank();
     view.filetype = TypeMap::bytes(16).resized(0, 64);
     const std::vector<std::byte> mine(16 * 1000);
-    file.write_at_all(file.lane(), view, 0, {mine.data(), TypeMap::bytes(1), std::ssize(mine)});
+    file.write_at_all(file.sequence(), view, 0, {mine.data(), TypeMap::bytes(1), std::ssize(mine)});
     EXPECT_EQ(file.statistics().file_bytes_read, 0);
     EXPECT_GT(file.statistics().exchange_calls, 0);
   });

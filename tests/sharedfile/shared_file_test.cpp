@@ -80,13 +80,14 @@ void play(Comm& comm, const Case& one, MemoryStore& store, Contents& contents, u
     const bool together = what % 3 != 2;
     if (writes) {
       contents.write(view, position, buffer);
-      const int64_t done = together ? file->write_at_all(file->lane(), view, position, buffer.source())
+      const int64_t done = together ? file->write_at_all(file->sequence(), view, position, buffer.source())
                                     : file->write_at(view, position, buffer.source());
       EXPECT_EQ(done, buffer.bytes());
     } else {
       const Buffer before = buffer;
-      const int64_t done = together ? file->read_at_all(file->lane(), view, position, buffer.destination())
-                                    : file->read_at(view, position, buffer.destination());
+      const int64_t done = together
+                               ? file->read_at_all(file->sequence(), view, position, buffer.destination())
+                               : file->read_at(view, position, buffer.destination());
       contents.check_read(view, position, buffer, before, done);
     }
     comm.barrier();

@@ -38,15 +38,15 @@ std::shared_ptr<Transfer> prepare(OpenFile& file, const Call& call, const Buffer
 }
 
 // Collective: makes all tasks fail with what this one is about to throw, and throws it.
-[[noreturn]] void fail_all(OpenFile& file, Lane& lane, Way way, const std::exception_ptr& problem) {
+[[noreturn]] void fail_all(OpenFile& file, Sequence& sequence, Way way, const std::exception_ptr& problem) {
   const auto told = attempt([&] { std::rethrow_exception(problem); });
-  attempt([&] { file.file->fail_all(lane, way == Way::writes, *told); });
+  attempt([&] { file.file->fail_all(sequence, way == Way::writes, *told); });
   std::rethrow_exception(problem);
 }
 
 // Collective. The ordered place is found together, so a task with a problem takes part in that as well.
 int64_t carry_out(OpenFile& file, const Call& call, const Buffer& buffer) {
-  Lane& lane = file.file->lane();
+  Sequence& sequence = file.file->sequence();
   const bool ordered = call.pointer == Pointer::shared;
   std::optional<Transfer> transfer;
   std::exception_ptr problem;
@@ -57,11 +57,11 @@ int64_t carry_out(OpenFile& file, const Call& call, const Buffer& buffer) {
     problem = std::current_exception();
   }
   if (ordered) {
-    const int64_t place = file.file->claim_ordered(lane, problem ? 0 : transfer->bytes());
+    const int64_t place = file.file->claim_ordered(sequence, problem ? 0 : transfer->bytes());
     if (!problem) transfer->place(place);
   }
-  if (problem) fail_all(file, lane, call.way, problem);
-  return transfer->together(lane);
+  if (problem) fail_all(file, sequence, call.way, problem);
+  return transfer->together(sequence);
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 
 #include "api/mpiio/entry.hpp"
 #include "api/mpiio/types/datatypes.hpp"
-#include "sharedfile/lane.hpp"
+#include "sharedfile/sequence.hpp"
 
 namespace sheaf::mpiio {
 namespace {

@@ -62,10 +62,10 @@ struct OpenFile : private NonCopyable {
 
   std::shared_ptr<Store> store;  // of the file, until it goes
   std::unique_ptr<SharedFile> file;
-  std::unique_ptr<Lane>
+  std::unique_ptr<Sequence>
       later;  // for nonblocking collectives; null if the program's MPI has no threads for them
   std::unique_ptr<Worker>
-      worker;  // carries them out; made at the first. Destroyed before the lane and the file
+      worker;  // carries them out; made at the first. Destroyed before the sequence and the file
   MPI_Group group = MPI_GROUP_NULL;
   int amode = 0;
   Errhandling errors;

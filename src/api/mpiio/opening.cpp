@@ -9,7 +9,7 @@
 #include "api/mpiio/striped.hpp"
 #include "comm_mpi/mpi_comm.hpp"
 #include "sharedfile/hints_file.hpp"
-#include "sharedfile/lane.hpp"
+#include "sharedfile/sequence.hpp"
 #include "storage/store.hpp"
 #include "stripedfile/striped_store.hpp"
 
@@ -79,7 +79,7 @@ FilePointer open_file(MPI_Comm program_comm, const char* name, int amode, MPI_In
   auto result = std::make_shared<OpenFile>();
   result->store = any_store_here();
   result->file = SharedFile::open(std::move(comm), *result->store, path, mode, hints);
-  if (threads) result->later = result->file->make_lane();
+  if (threads) result->later = result->file->make_sequence();
   result->amode = amode;
   PMPI_Comm_group(program_comm, &result->group);
   result->errors.inherit(default_errhandling(), result->handle());

@@ -52,10 +52,10 @@ int64_t Transfer::alone() {
   return finish(file_.read_at(*view_, position_, {address_, memory_type_, count_}));
 }
 
-int64_t Transfer::together(Lane& lane) {
+int64_t Transfer::together(Sequence& sequence) {
   if (way_ == Way::writes)
-    return finish(file_.write_at_all(lane, *view_, position_, {address_, memory_type_, count_}));
-  return finish(file_.read_at_all(lane, *view_, position_, {address_, memory_type_, count_}));
+    return finish(file_.write_at_all(sequence, *view_, position_, {address_, memory_type_, count_}));
+  return finish(file_.read_at_all(sequence, *view_, position_, {address_, memory_type_, count_}));
 }
 
 int64_t Transfer::finish(int64_t bytes) {

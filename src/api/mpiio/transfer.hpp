@@ -35,9 +35,9 @@ class Transfer {
   // Where it begins in the view's stream. To be said before it is carried out.
   void place(int64_t position) { position_ = position; }
 
-  // Carry it out: local, or collective on a lane of the file. Return bytes of the program's memory.
+  // Carry it out: local, or collective on a sequence of the file. Return bytes of the program's memory.
   int64_t alone();
-  int64_t together(Lane& lane);
+  int64_t together(Sequence& sequence);
 
  private:
   int64_t finish(int64_t bytes);

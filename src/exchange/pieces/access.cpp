@@ -4,6 +4,8 @@
 #include <array>
 #include <cstring>
 
+#include "exchange/pieces/constants.hpp"
+
 namespace sheaf::exchange {
 
 namespace {
@@ -86,9 +88,6 @@ class PieceMover final : public layout::PieceVisitor {
   Place* const at_;
 };
 
-// Pieces in memory and in the file: the stream between them passes through the nearest cache.
-constexpr int64_t chunk_bytes = 16 << 10;
-
 }  // namespace
 
 void scatter(const TypeMap& type, int64_t from, int64_t to, const std::byte* stream, std::byte* at) {
@@ -106,24 +105,24 @@ const TypeMap& contiguous_bytes() {
   return map;
 }
 
-int64_t Access::position_at(int64_t offset) const {
+int64_t ViewAccess::position_at(int64_t offset) const {
   return offset <= displacement ? from : std::clamp(filetype->bytes_below(offset - displacement), from, to);
 }
 
-int64_t Access::pieces() const {
+int64_t ViewAccess::pieces() const {
   if (to <= from) return 0;
   if (filetype->is_contiguous()) return 1;
   const auto share = static_cast<double>(bytes()) / static_cast<double>(filetype->size());
   return std::max<int64_t>(1, static_cast<int64_t>(share * static_cast<double>(filetype->pieces())));
 }
 
-std::byte* Access::contiguous(int64_t position) const {
+std::byte* ViewAccess::contiguous(int64_t position) const {
   const bool one_piece =
       memory->pieces() <= 1 && (memory->size() == memory->extent() || memory->size() >= bytes());
   return one_piece && memory->size() > 0 ? address + memory->offset_of(0) + (position - from) : nullptr;
 }
 
-void pack(const Access& access, int64_t from, int64_t to, std::byte* out) {
+void pack(const ViewAccess& access, int64_t from, int64_t to, std::byte* out) {
   if (from >= to) return;
   if (const std::byte* const stream = access.contiguous(from)) {
     std::memcpy(out, stream, static_cast<size_t>(to - from));
@@ -132,7 +131,7 @@ void pack(const Access& access, int64_t from, int64_t to, std::byte* out) {
   }
 }
 
-void unpack(const Access& access, int64_t from, int64_t to, const std::byte* in) {
+void unpack(const ViewAccess& access, int64_t from, int64_t to, const std::byte* in) {
   if (from >= to) return;
   if (std::byte* const stream = access.contiguous(from)) {
     std::memcpy(stream, in, static_cast<size_t>(to - from));
@@ -141,26 +140,27 @@ void unpack(const Access& access, int64_t from, int64_t to, const std::byte* in)
   }
 }
 
-void put_pieces(const Access& access, int64_t from, int64_t to, std::byte* window, int64_t window_offset) {
+void put_pieces(const ViewAccess& access, int64_t from, int64_t to, std::byte* window,
+                int64_t window_offset) {
   std::byte* const at = window + (access.displacement - window_offset);
   if (const std::byte* const stream = access.contiguous(from))
     return scatter(*access.filetype, from, to, stream, at);
-  std::array<std::byte, chunk_bytes> chunk;
-  for (; from < to; from += chunk_bytes) {
-    const int64_t end = std::min(to, from + chunk_bytes);
+  std::array<std::byte, mover_bytes> chunk;
+  for (; from < to; from += mover_bytes) {
+    const int64_t end = std::min(to, from + mover_bytes);
     pack(access, from, end, chunk.data());
     scatter(*access.filetype, from, end, chunk.data(), at);
   }
 }
 
-void take_pieces(const Access& access, int64_t from, int64_t to, const std::byte* window,
+void take_pieces(const ViewAccess& access, int64_t from, int64_t to, const std::byte* window,
                  int64_t window_offset) {
   const std::byte* const at = window + (access.displacement - window_offset);
   if (std::byte* const stream = access.contiguous(from))
     return gather(*access.filetype, from, to, at, stream);
-  std::array<std::byte, chunk_bytes> chunk;
-  for (; from < to; from += chunk_bytes) {
-    const int64_t end = std::min(to, from + chunk_bytes);
+  std::array<std::byte, mover_bytes> chunk;
+  for (; from < to; from += mover_bytes) {
+    const int64_t end = std::min(to, from + mover_bytes);
     gather(*access.filetype, from, end, at, chunk.data());
     unpack(access, from, end, chunk.data());
   }

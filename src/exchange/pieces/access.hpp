@@ -15,7 +15,7 @@
 
 namespace sheaf::exchange {
 
-struct Access {
+struct ViewAccess {
   int64_t displacement = 0;  // of the first instance of the file type
   const layout::TypeMap* filetype = nullptr;
   int64_t from = 0;  // positions in the stream of the file type
@@ -45,13 +45,13 @@ const layout::TypeMap& contiguous_bytes();
 
 // Copies bytes [from, to) of the stream from memory to where their places in the file are, or back, where
 // byte `window_offset` of the file is at `window`.
-void put_pieces(const Access& access, int64_t from, int64_t to, std::byte* window, int64_t window_offset);
-void take_pieces(const Access& access, int64_t from, int64_t to, const std::byte* window,
+void put_pieces(const ViewAccess& access, int64_t from, int64_t to, std::byte* window, int64_t window_offset);
+void take_pieces(const ViewAccess& access, int64_t from, int64_t to, const std::byte* window,
                  int64_t window_offset);
 
 // Copies bytes [from, to) of the stream from memory to `out`, one behind the other, or back.
-void pack(const Access& access, int64_t from, int64_t to, std::byte* out);
-void unpack(const Access& access, int64_t from, int64_t to, const std::byte* in);
+void pack(const ViewAccess& access, int64_t from, int64_t to, std::byte* out);
+void unpack(const ViewAccess& access, int64_t from, int64_t to, const std::byte* in);
 
 // The same between a stream and the pieces of any type map: `at` is where displacement 0 is.
 SHEAF_EXPORT void scatter(const layout::TypeMap& type, int64_t from, int64_t to, const std::byte* stream,

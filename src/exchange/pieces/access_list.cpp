@@ -10,9 +10,6 @@ namespace sheaf::exchange {
 
 namespace {
 
-// Longest run that is read into memory of its own to be handed out in pieces.
-constexpr int64_t longest_read = 16 << 20;
-
 [[noreturn]] void too_short(const File& file, int64_t offset) {
   throw Error(Code::damaged, "'" + file.path() + "' ends before offset " + std::to_string(offset) +
                                  ", inside a task's block");

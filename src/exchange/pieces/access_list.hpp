@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "exchange/pieces/constants.hpp"
 #include "exchange/pieces/extent.hpp"
 #include "storage/store.hpp"
 
@@ -17,9 +18,6 @@ namespace sheaf::exchange {
 // them together, in its order. Throws what the file throws; which of the pieces are in the file is then
 // open.
 void write_pieces(File& file, std::vector<Piece<const std::byte>> pieces);
-
-// Reading over so many bytes costs less than another request.
-inline constexpr int64_t gap_worth_reading = 16 << 10;
 
 // Fills pieces; runs of neighbours (overlap allowed) that are at least as long as `gap` apart are read on
 // their own, others together. Throws damaged if the file ends before.

@@ -14,7 +14,7 @@
 namespace sheaf::exchange {
 
 // Of the bytes [from, to) of the stream.
-uint64_t coverage(const Access& access, int64_t from, int64_t to);
+uint64_t coverage(const ViewAccess& access, int64_t from, int64_t to);
 // Of one piece [low, high).
 uint64_t coverage_of_range(int64_t low, int64_t high);
 
@@ -27,7 +27,7 @@ class CoverageMap {
 
   void set(int64_t begin, int64_t end) const;
   // The bytes [from, to) of the stream, in a window that begins at `window_offset` of the file.
-  void set(const Access& access, int64_t from, int64_t to, int64_t window_offset) const;
+  void set(const ViewAccess& access, int64_t from, int64_t to, int64_t window_offset) const;
   // First byte >= begin that is (not) set, at most `end`.
   int64_t next_set(int64_t begin, int64_t end) const { return find(begin, end, 0); }
   int64_t next_clear(int64_t begin, int64_t end) const { return find(begin, end, ~uint64_t{0}); }

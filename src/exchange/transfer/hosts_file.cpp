@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "comm/agree.hpp"
+#include "exchange/pieces/constants.hpp"
 #include "storage/range.hpp"
 
 namespace sheaf::exchange {
@@ -18,9 +19,9 @@ struct Pages {
 
 Pages pages_of(int64_t offset, int64_t length) {
   constexpr int64_t most = std::numeric_limits<int64_t>::max();
-  const int64_t begin = offset - offset % HostsFile::page;
+  const int64_t begin = offset - offset % most_host_page;
   const int64_t end = offset + std::min(std::max<int64_t>(length, 1), most - offset);
-  const int64_t beyond = (HostsFile::page - end % HostsFile::page) % HostsFile::page;
+  const int64_t beyond = (most_host_page - end % most_host_page) % most_host_page;
   return {begin, end - begin + std::min(beyond, most - end)};
 }
 

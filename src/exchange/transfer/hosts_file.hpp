@@ -26,9 +26,6 @@ namespace sheaf::exchange {
 
 class HostsFile final : public ForwardingFile, private Published {
  public:
-  // Pages of a host have so many bytes at most; ranges that are locked are whole ones.
-  static constexpr int64_t page = 64 << 10;
-
   // `locks`: whom those of the file system keep out.
   HostsFile(std::shared_ptr<File> inner, LockScope locks)
       : ForwardingFile(std::move(inner)), locks_(locks), windows_(*this) {}

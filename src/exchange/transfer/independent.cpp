@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "exchange/pieces/constants.hpp"
 #include "exchange/transfer/hosts_file.hpp"
 #include "layout/each_piece.hpp"
 
@@ -15,16 +16,10 @@ namespace sheaf::exchange {
 
 namespace {
 
-// A request costs about as much as so many bytes that pass through memory.
-constexpr int64_t bytes_per_write = 2 << 10;  // twice: read and written back
-constexpr int64_t bytes_per_read = 4 << 10;
-constexpr int64_t packed_bytes = 1 << 20;      // of memory that is not contiguous
-constexpr int64_t scattered_bytes = 16 << 20;  // the same where requests are dear
-
 // Neighbouring pieces in one request: request(offset, stream position, length), as long as it returns true.
 // The result is that of the last call.
 template <class Request>
-bool in_requests(const Access& access, int64_t from, int64_t to, Request request) {
+bool in_requests(const ViewAccess& access, int64_t from, int64_t to, Request request) {
   bool going = true;
   int64_t next = from;  // position in the stream
   int64_t begin = 0;    // of the request in the file
@@ -43,7 +38,7 @@ bool in_requests(const Access& access, int64_t from, int64_t to, Request request
   return going;
 }
 
-bool sieves(const Access& access, const Alone& how, int64_t worth) {
+bool sieves(const ViewAccess& access, const IndependentOptions& how, int64_t worth) {
   if (how.sieving == Sieving::never || !access.filetype->is_ordered()) return false;
   const int64_t pieces = access.pieces();
   if (pieces < 2) return false;
@@ -53,7 +48,7 @@ bool sieves(const Access& access, const Alone& how, int64_t worth) {
 // Windows of the file that hold pieces: use(from, to, offset, length) with the stream positions in each and
 // its first byte. `use` returns false to end.
 template <class Use>
-void in_windows(const Access& access, int64_t from, int64_t to, int64_t buffer, Use use) {
+void in_windows(const ViewAccess& access, int64_t from, int64_t to, int64_t buffer, Use use) {
   while (from < to) {
     const int64_t low = access.offset_of(from);
     const int64_t end = std::min(access.position_at(low + buffer), to);
@@ -64,7 +59,7 @@ void in_windows(const Access& access, int64_t from, int64_t to, int64_t buffer, 
 }
 
 // Stream positions [from, to), piece by piece.
-void write_direct(File& file, const Access& access, int64_t from, int64_t to, Tally& tally) {
+void write_direct(File& file, const ViewAccess& access, int64_t from, int64_t to, Tally& tally) {
   const std::byte* const memory = access.contiguous(from);
   std::vector<std::byte> packed(memory ? 0 : static_cast<size_t>(std::min(to - from, packed_bytes)));
   const int64_t step = memory ? to - from : packed_bytes;
@@ -79,7 +74,7 @@ void write_direct(File& file, const Access& access, int64_t from, int64_t to, Ta
   }
 }
 
-void write_sieved(File& file, const Access& access, const Alone& how, Tally& tally) {
+void write_sieved(File& file, const ViewAccess& access, const IndependentOptions& how, Tally& tally) {
   ++tally.sieve_calls;
   std::vector<std::byte> memory(static_cast<size_t>(std::min(how.buffer, access.high() - access.low())));
   in_windows(access, access.from, access.to, how.buffer,
@@ -107,7 +102,8 @@ void write_sieved(File& file, const Access& access, const Alone& how, Tally& tal
              });
 }
 
-int64_t read_sieved(File& file, const Access& access, int64_t to_end, const Alone& how, Tally& tally) {
+int64_t read_sieved(File& file, const ViewAccess& access, int64_t to_end, const IndependentOptions& how,
+                    Tally& tally) {
   ++tally.sieve_calls;
   std::vector<std::byte> memory(static_cast<size_t>(std::min(how.buffer, access.high() - access.low())));
   int64_t done = access.from;
@@ -125,7 +121,7 @@ int64_t read_sieved(File& file, const Access& access, int64_t to_end, const Alon
 
 // All pieces of stream positions [from, to) that lie in `memory` one behind the other.
 template <class Byte>
-std::vector<Piece<Byte>> pieces_of(const Access& access, int64_t from, int64_t to, Byte* memory) {
+std::vector<Piece<Byte>> pieces_of(const ViewAccess& access, int64_t from, int64_t to, Byte* memory) {
   std::vector<Piece<Byte>> pieces;
   in_requests(access, from, to, [&](int64_t offset, int64_t position, int64_t length) {
     pieces.push_back({offset, {memory + (position - from), static_cast<size_t>(length)}});
@@ -137,7 +133,7 @@ std::vector<Piece<Byte>> pieces_of(const Access& access, int64_t from, int64_t t
 // Calls move(from, to, stream, packed) for parts of the stream positions up to `end` and their bytes in
 // memory, so long that the lists of their pieces and what is packed stay small; one part for a single piece.
 template <class Move>
-void in_parts(const Access& access, int64_t end, Move move) {
+void in_parts(const ViewAccess& access, int64_t end, Move move) {
   std::byte* const memory = access.contiguous(access.from);
   std::vector<std::byte> packed(memory ? 0 : static_cast<size_t>(std::min(access.bytes(), scattered_bytes)));
   const int64_t step = memory && access.pieces() == 1 ? access.bytes() : scattered_bytes;
@@ -145,7 +141,7 @@ void in_parts(const Access& access, int64_t end, Move move) {
     move(from, std::min(end, from + step), memory ? memory + (from - access.from) : packed.data(), !memory);
 }
 
-void write_scattered(File& file, const Access& access, Tally& tally) {
+void write_scattered(File& file, const ViewAccess& access, Tally& tally) {
   ++tally.direct_calls;
   in_parts(access, access.to, [&](int64_t from, int64_t to, std::byte* stream, bool packed) {
     if (packed) pack(access, from, to, stream);
@@ -153,7 +149,7 @@ void write_scattered(File& file, const Access& access, Tally& tally) {
   });
 }
 
-int64_t read_scattered(File& file, const Access& access, Tally& tally) {
+int64_t read_scattered(File& file, const ViewAccess& access, Tally& tally) {
   ++tally.direct_calls;
   const int64_t end = std::min(access.to, access.position_at(file.status().size));
   in_parts(access, end, [&](int64_t from, int64_t to, std::byte* stream, bool packed) {
@@ -197,7 +193,7 @@ size_t get(File& file, std::span<std::byte> data, int64_t offset, Tally& tally) 
   return got;
 }
 
-void write_alone(File& file, const Access& access, const Alone& how, Tally& tally) {
+void write_independent(File& file, const ViewAccess& access, const IndependentOptions& how, Tally& tally) {
   if (access.bytes() <= 0) return;
   std::shared_lock<std::shared_mutex> writing;
   if (Published* const apart = file.traits().apart) {
@@ -216,7 +212,7 @@ void write_alone(File& file, const Access& access, const Alone& how, Tally& tall
   while_shared(file, access.low(), access.high() - access.low(), write);
 }
 
-int64_t read_alone(File& file, const Access& access, const Alone& how, Tally& tally) {
+int64_t read_independent(File& file, const ViewAccess& access, const IndependentOptions& how, Tally& tally) {
   if (access.bytes() <= 0) return 0;
   if (file.traits().dear_requests && access.filetype->is_ordered())
     return read_scattered(file, access, tally);

@@ -17,7 +17,7 @@ namespace sheaf::exchange {
 
 enum class Sieving : uint8_t { automatic, always, never };
 
-struct Alone {
+struct IndependentOptions {
   Sieving sieving = Sieving::automatic;
   int64_t buffer = 512 << 10;  // bytes
   bool locked = false;         // the caller holds the range
@@ -26,18 +26,18 @@ struct Alone {
 // Holds the range of an access, if `locks`, while `part` runs. Throws what File::lock() throws if it does not
 // come free.
 template <class Part>
-void under_lock(File& file, const Access& access, bool locks, bool exclusive, Part part) {
+void under_lock(File& file, const ViewAccess& access, bool locks, bool exclusive, Part part) {
   if (!locks || access.bytes() <= 0) return part();
   const RangeLock lock = file.lock(access.low(), access.high() - access.low(), exclusive);
   part();
 }
 
 // Local. Throws what the file throws; what is in the pieces is then undefined, other bytes are untouched.
-void write_alone(File& file, const Access& access, const Alone& how, Tally& tally);
+void write_independent(File& file, const ViewAccess& access, const IndependentOptions& how, Tally& tally);
 
 // Local. Returns the bytes read from the beginning of the stream on; fewer than wanted only at the end of the
 // file.
-int64_t read_alone(File& file, const Access& access, const Alone& how, Tally& tally);
+int64_t read_independent(File& file, const ViewAccess& access, const IndependentOptions& how, Tally& tally);
 
 // Writes while nobody may read and write back these bytes; counted.
 void put_shared(File& file, std::span<const std::byte> data, int64_t offset, Tally& tally);

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "exchange/pieces/constants.hpp"
 #include "storage/store.hpp"
 
 namespace sheaf::exchange {
@@ -37,8 +38,7 @@ class SharedRange {
 // sure.
 template <class Part>
 void while_shared(File& file, int64_t offset, int64_t length, Part part) {
-  constexpr int most_times = 8;  // a program that takes and gives back its lock all the time is not run after
-  for (int times = 0; times < most_times; ++times) {
+  for (int times = 0; times < most_guarded_writes; ++times) {
     SharedRange shared(file, offset, length);
     part();
     if (!shared.was_unguarded()) return;

@@ -3,13 +3,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "exchange/pieces/constants.hpp"
+
 namespace sheaf::exchange {
 
 namespace {
-
-// Gaps up to this are read and written back rather than left out: about what a request costs.
-constexpr int64_t gap_worth_a_request = 4 << 10;
-constexpr int64_t gap_worth_a_message = 64 << 10;  // where requests go to a server
 
 using Gaps = std::vector<std::pair<int64_t, int64_t>>;
 

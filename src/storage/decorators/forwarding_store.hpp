@@ -12,6 +12,9 @@ class ForwardingStore : public Store {
   std::shared_ptr<File> open(const std::string& path, Access access) override {
     return inner_.open(path, access);
   }
+  bool make_in_stripes(const std::string& path, const Striping& wanted) override {
+    return inner_.make_in_stripes(path, wanted);
+  }
   FileStatus status(const std::string& path) override { return inner_.status(path); }
   void remove(const std::string& path) override { inner_.remove(path); }
   void rename(const std::string& from, const std::string& to) override { inner_.rename(from, to); }

@@ -15,6 +15,7 @@
 #include "storage/constants.hpp"
 #include "storage/posix/directory.hpp"
 #include "storage/posix/likeness.hpp"
+#include "storage/posix/lustre_layout.hpp"
 #include "storage/posix/posix_file.hpp"
 #include "storage/system/posix_descriptor.hpp"
 #include "storage/system/posix_transfer.hpp"
@@ -88,6 +89,18 @@ FileStatus status_of(const struct stat& found) {
 
 std::shared_ptr<File> PosixStore::open(const std::string& path, Access access) {
   return while_stale([&] { return std::make_shared<PosixFile>(path, access, directory_); });
+}
+
+// Whatever goes wrong, the open that follows says it.
+bool PosixStore::make_in_stripes(const std::string& path, const Striping& wanted) {
+  if (while_stale([&] { return traits(path); }).kind != FileSystem::lustre) return false;
+  const Descriptor made(uninterrupted([&] {
+    return ::openat(base_of(directory_.get()), path.c_str(),
+                    O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | lustre_layout_follows, 0666);
+  }));
+  if (made.get() < 0) return false;
+  set_lustre_layout(made.get(), wanted);
+  return true;
 }
 
 FileStatus PosixStore::status(const std::string& path) {

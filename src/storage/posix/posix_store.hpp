@@ -21,6 +21,7 @@ class PosixStore final : public Store {
       : directory_(std::move(directory)) {}
 
   std::shared_ptr<File> open(const std::string& path, Access access) override;
+  bool make_in_stripes(const std::string& path, const Striping& wanted) override;
   FileStatus status(const std::string& path) override;
   void remove(const std::string& path) override;
   void rename(const std::string& from, const std::string& to) override;

@@ -19,6 +19,7 @@
 #include "format/stripe_identity.hpp"
 #include "layout/stripes.hpp"
 #include "storage/store.hpp"
+#include "stripedfile/service/constants.hpp"
 #include "stripedfile/service/protocol.hpp"
 
 namespace sheaf::sfio {
@@ -96,7 +97,6 @@ class SHEAF_EXPORT Service {
     LoanFacts facts;
     std::unique_ptr<BorrowedMemory> memory;
   };
-  static constexpr size_t most_borrowed = 16;  // the oldest goes first
 
   Answer dispatch(const Request& request, std::span<const MemoryRun> memory);
   Answer read_aside(const Request& request, const BorrowedMemory& memory);

@@ -9,11 +9,10 @@
 #include <utility>
 
 #include "base/quiet_thread.hpp"
+#include "stripedfile/service/constants.hpp"
 
 namespace sheaf::sfio {
 namespace {
-
-constexpr std::chrono::milliseconds moment{50};
 
 class OwnPlace final : public Workplace {
  public:
@@ -76,7 +75,7 @@ class GuardedPlace final : public PlaceWithThread {
 
   void guard() {
     std::unique_lock lock(mutex_);
-    for (int64_t seen = changes_; !changed_.wait_for(lock, moment, [this] { return ends_; });) {
+    for (int64_t seen = changes_; !changed_.wait_for(lock, pulse_pause, [this] { return ends_; });) {
       if (meanwhile_ && changes_ == seen) (*meanwhile_)();
       seen = changes_;
     }
@@ -97,7 +96,7 @@ class ThreadPlace final : public PlaceWithThread {
     std::unique_lock lock(mutex_);
     job_ = &job;
     changed_.notify_one();
-    while (!done_.wait_for(lock, moment, [this] { return !job_; })) {
+    while (!done_.wait_for(lock, pulse_pause, [this] { return !job_; })) {
       lock.unlock();
       meanwhile();
       lock.lock();

@@ -4,14 +4,11 @@
 
 #include "comm/agree.hpp"
 #include "stripedfile/flow.hpp"
+#include "stripedfile/service/constants.hpp"
 
 namespace sheaf::sfio {
 
 namespace {
-
-// Tasks times listeners of which everybody learns all loads: 128 KiB, and a few milliseconds to find the
-// schedule.
-constexpr int64_t most_pairs = 16 << 10;
 
 // Throws on all tasks if something is wrong on any.
 Flow agreed_flow(Comm& comm, std::span<const int64_t> mine, const std::optional<Error>& wrong) {

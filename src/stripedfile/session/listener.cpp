@@ -3,6 +3,7 @@
 #include <array>
 #include <list>
 
+#include "stripedfile/service/constants.hpp"
 #include "stripedfile/session/message_link.hpp"
 
 namespace sheaf::sfio {
@@ -98,20 +99,17 @@ class Listener {
     }
   }
 
-  // Their memory serves again: fresh pages cost more than the copy.
   void clear_replies() {
     for (auto reply = replies_.begin(); reply != replies_.end();) {
       if (!reply->sent->done()) {
         ++reply;
         continue;
       }
-      if (spare_.size() < most_spares && !reply->bytes.empty()) spare_.push_back(std::move(reply->bytes));
+      if (spare_.size() < most_spare_replies && !reply->bytes.empty())
+        spare_.push_back(std::move(reply->bytes));
       reply = replies_.erase(reply);
     }
   }
-
-  static constexpr size_t most_spares = 4;
-  static constexpr double patience_at_end = 5;  // seconds
 
   Messages& messages_;
   Service& service_;

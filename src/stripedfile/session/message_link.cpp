@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "stripedfile/listener_names.hpp"
+#include "stripedfile/service/constants.hpp"
 
 namespace sheaf::sfio {
 namespace {
@@ -123,7 +124,8 @@ class MessageLink final : public Link {
   LentMemory lend(Request& request, std::span<const MemoryRun> runs) const {
     int64_t pieces = 0;
     for (const MemoryRun& run : runs) pieces += run.count;
-    if (pieces == 0 || bytes_of(runs) < pieces * least_piece || std::ssize(runs) > most_places) return {};
+    if (pieces == 0 || bytes_of(runs) < pieces * least_lent_piece || std::ssize(runs) > most_places)
+      return {};
     const auto memory = find_loan(runs.front().at);
     if (!memory) return {};
     const std::byte* const base = memory->bytes.data();
@@ -191,10 +193,6 @@ class MessageLink final : public Link {
     looked_ = now;
     return waited_;
   }
-
-  // Smaller pieces are faster in one message than one by one in a request to the file.
-  static constexpr int64_t least_piece = 4 << 10;  // bytes, on average
-  static constexpr int64_t most_places = 4 << 10;  // of 32 bytes, in the head
 
   static const std::string& about_of(const Request& request) {
     return request.about.empty() ? request.path : request.about;

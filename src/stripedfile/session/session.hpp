@@ -11,6 +11,7 @@
 #include "comm/comm.hpp"
 #include "storage/store.hpp"
 #include "stripedfile/link.hpp"
+#include "stripedfile/service/constants.hpp"
 #include "stripedfile/service/service.hpp"
 
 namespace sheaf::sfio {
@@ -23,12 +24,11 @@ enum class Role : uint8_t {
   both,      // compute task with a listener in a thread
 };
 
-inline constexpr int64_t default_room = 1 << 20;
-
 struct SessionOptions {
   int64_t room = default_room;  // listeners: bytes of data they take in one message
-  double patience = 60;  // compute tasks: seconds after which a listener that gives no sign of life is gone
-  std::string name;      // listeners: host name that striped files know them by; empty: that of the machine
+  double patience =
+      usual_patience;  // compute tasks: seconds after which a listener that gives no sign of life is gone
+  std::string name;    // listeners: host name that striped files know them by; empty: that of the machine
   std::string
       root;  // listeners: directory that stands for the root of their file system; their name is appended
 };

@@ -25,6 +25,7 @@ struct MemoryStore::Inode {
   FileStatus status() const;
 
   RangeLocks locks;
+  Striping striping;                  // as wished when it was made
   std::atomic<bool> removed = false;  // it has no name any more
 
  private:

@@ -97,6 +97,19 @@ void MemoryStore::remove(const std::string& path) {
   files_.erase(path);
 }
 
+bool MemoryStore::make_in_stripes(const std::string& path, const Striping& wanted) {
+  const std::lock_guard lock(mutex_);
+  if (directories_.contains(path) || files_.contains(path)) return false;
+  const auto made = files_.emplace(path, std::make_shared<Inode>(block_size_, page_size_)).first;
+  made->second->striping = wanted;
+  return true;
+}
+
+Striping MemoryStore::striping(const std::string& path) const {
+  const std::lock_guard lock(mutex_);
+  return find(path, "cannot find")->striping;
+}
+
 void MemoryStore::rename(const std::string& from, const std::string& to) {
   const std::lock_guard lock(mutex_);
   auto inode = find(from, "cannot rename");

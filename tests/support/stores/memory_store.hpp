@@ -22,6 +22,7 @@ class MemoryStore final : public Store {
   ~MemoryStore() override;
 
   std::shared_ptr<File> open(const std::string& path, Access access) override;
+  bool make_in_stripes(const std::string& path, const Striping& wanted) override;
   FileStatus status(const std::string& path) override;
   void remove(const std::string& path) override;
   void rename(const std::string& from, const std::string& to) override;
@@ -32,6 +33,9 @@ class MemoryStore final : public Store {
 
   // All bytes of a file, holes included. Throws not_found.
   std::vector<std::byte> contents(const std::string& path) const;
+
+  // As whoever made it has wished.
+  Striping striping(const std::string& path) const;
 
   // Creates or replaces a file.
   void set_contents(const std::string& path, std::span<const std::byte> data);

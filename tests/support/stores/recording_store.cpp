@@ -58,6 +58,14 @@ std::shared_ptr<File> RecordingStore::open(const std::string& path, Access acces
   return std::make_shared<RecordingFile>(std::move(file), number, tape_);
 }
 
+bool RecordingStore::make_in_stripes(const std::string& path, const Striping& wanted) {
+  const std::lock_guard lock(tape_->mutex);
+  if (!inner().make_in_stripes(path, wanted)) return false;
+  tape_->created(path);
+  tape_->changes.back().striping = wanted;
+  return true;
+}
+
 void RecordingStore::remove(const std::string& path) {
   const std::lock_guard lock(tape_->mutex);
   if (!inner().status(path).is_directory && inner().status(path).exists) tape_->number_of(path, inner());
@@ -85,7 +93,10 @@ std::string RecordingStore::describe(size_t change) const {
   const auto& c = tape_->changes.at(change);
   switch (c.kind) {
     case Kind::create:
-      return "create " + c.path;
+      return "create " + c.path +
+             (c.striping.is_wished() ? " in stripes of " + std::to_string(c.striping.unit) + " bytes on " +
+                                           std::to_string(c.striping.count) + " servers"
+                                     : "");
     case Kind::write:
       return "write " + std::to_string(c.data.size()) + " bytes at " + std::to_string(c.offset) + " of " +
              c.path;

@@ -11,8 +11,8 @@
 
 namespace sheaf {
 
-// Decorator of a Store. The changes are: create, write, resize, sync, rename, remove. Files that exist before
-// their first use through this object are part of the state after 0 changes.
+// Decorator of a Store. The changes are: create (with stripes as wished), write, resize, sync, rename,
+// remove. Files that exist before their first use through this object are part of the state after 0 changes.
 //
 // Safe for use from several threads; calls that change something happen one at a time. `inner` must outlive
 // this object and its files; files may outlive this object.
@@ -22,6 +22,7 @@ class RecordingStore final : public ForwardingStore {
   ~RecordingStore() override;
 
   std::shared_ptr<File> open(const std::string& path, Access access) override;
+  bool make_in_stripes(const std::string& path, const Striping& wanted) override;
   void remove(const std::string& path) override;
   void rename(const std::string& from, const std::string& to) override;
   void sync_name(const std::string& path) override { Store::sync_name(path); }  // a change

@@ -23,6 +23,7 @@ class RecordingStore::Tape {
     std::string to;               // rename
     int64_t offset = 0;           // write; the new size of a resize
     std::vector<std::byte> data;  // write
+    Striping striping = {};       // create
   };
 
   std::mutex mutex;

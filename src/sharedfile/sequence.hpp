@@ -1,4 +1,4 @@
-// sharedfile/lane: what one sequence of collective transfers needs of its own.
+// sharedfile/sequence: what one sequence of collective transfers needs of its own.
 #pragma once
 
 #include <memory>
@@ -9,9 +9,9 @@
 
 namespace sheaf {
 
-class Lane {
+class Sequence {
  public:
-  explicit Lane(std::unique_ptr<Comm> comm) : comm_(std::move(comm)), transfers(*comm_) {}
+  explicit Sequence(std::unique_ptr<Comm> comm) : comm_(std::move(comm)), transfers(*comm_) {}
 
   Comm& comm() { return *comm_; }
 

@@ -1,0 +1,73 @@
+// The hints striping_unit and striping_factor reach new files, before there is anything in them.
+#include <gtest/gtest.h>
+
+#include "sharedfile/model.hpp"
+#include "support/fibers/fiber_comm.hpp"
+#include "support/stores/memory_store.hpp"
+#include "support/stores/recording_store.hpp"
+
+namespace sheaf::striping_test {
+namespace {
+
+using layout::TypeMap;
+
+void write(Store& store, const SharedMode& mode, const Hints& hints) {
+  run_fibers({.ranks = 4, .stack_bytes = 128 << 10, .ranks_per_node = 2}, [&](Comm& comm) {
+    const auto file = SharedFile::open(comm.duplicate(), store, "file", mode, hints);
+    std::vector<std::byte> memory(1000, std::byte{1});
+    file->write_at_all(file->sequence(), {}, 1000 * comm.rank(),
+                       {memory.data(), TypeMap::bytes(1), std::ssize(memory)});
+    file->close();
+  });
+}
+
+constexpr SharedMode create{.write = true, .create = true};
+Hints striped(int64_t unit, int64_t count) {
+  Hints hints;
+  hints.striping_unit = unit;
+  hints.striping_factor = count;
+  return hints;
+}
+
+TEST(Striping, OfANewFileIsAsTheHintsSay) {
+  for (const bool exclusive : {false, true}) {
+    MemoryStore memory;
+    RecordingStore store(memory);
+    SharedMode mode = create;
+    mode.exclusive = exclusive;
+    write(store, mode, striped(1 << 20, 8));
+    EXPECT_EQ(store.describe(0), "create file in stripes of 1048576 bytes on 8 servers");
+    for (size_t i = 1; i < store.length(); ++i)
+      EXPECT_EQ(store.describe(i).find("create file"), std::string::npos);
+    EXPECT_EQ(memory.striping("file").unit, 1 << 20);
+    EXPECT_EQ(memory.contents("file").size(), 4000U);
+  }
+}
+
+TEST(Striping, OneHintIsEnough) {
+  MemoryStore store;
+  write(store, create, striped(0, 3));
+  EXPECT_EQ(store.striping("file").count, 3);
+  EXPECT_EQ(store.striping("file").unit, 0);
+}
+
+TEST(Striping, OfAFileThatIsThereStays) {
+  MemoryStore store;
+  write(store, create, striped(1 << 20, 8));
+  write(store, create, striped(2 << 20, 4));
+  EXPECT_EQ(store.striping("file").count, 8);
+  SharedMode exclusive = create;
+  exclusive.exclusive = true;
+  EXPECT_THROW(write(store, exclusive, striped(2 << 20, 4)), std::exception);
+}
+
+TEST(Striping, WithoutHintsTheFileSystemDecides) {
+  MemoryStore memory;
+  RecordingStore store(memory);
+  write(store, create, {});
+  EXPECT_EQ(store.describe(0), "create file");
+  EXPECT_FALSE(memory.striping("file").is_wished());
+}
+
+}  // namespace
+}  // namespace sheaf::striping_test
