@@ -118,6 +118,40 @@ class Capture(ToolCase):
         done = subprocess.run(["tar", "tf", self.work / "all.tar"], capture_output=True, text=True)
         self.assertEqual(sorted(done.stdout.split()), ["./", "./out/", "./out/cap.1", "./out/cap.2"])
 
+    def test_what_is_written_after_another_process_renames_the_file_is_in_its_new_place(self) -> None:
+        script = ("import os, subprocess\n"
+                  "def move(a, b): subprocess.run(['mv', a, b], check=True)\n"
+                  "log, at = open('cap.log', 'ab', buffering=0), os.open('cap.log', os.O_RDWR)\n"
+                  "log.write(b'one '); move('cap.log', 'plain.log')\n"
+                  "log.write(b'two '); os.pwrite(at, b'O', 0)\n"
+                  "assert os.pread(at, 100, 0) == b'One two ' and os.fstat(at).st_size == 8\n"
+                  "subprocess.run(['sh', '-c', 'printf three'], stdout=log, check=True)\n"
+                  "assert open('plain.log').read() == 'One two three', open('plain.log').read()\n"
+                  "with open('cap.set', 'w') as f:\n"
+                  "    f.write('one '); f.flush(); move('cap.set', 'other.set'); f.write('two '); f.flush()\n"
+                  "    move('other.set', 'plain.set'); f.write('three')\n"
+                  "f = open('cap.lost', 'w'); move('cap.lost', 'plain.lost'); os.rename('plain.lost', 'elsewhere')\n"
+                  "try: f.write('x'); f.flush(); assert False\n"
+                  "except OSError as error: assert error.errno == 116, error\n"
+                  "os._exit(0)\n")
+        self.run_captured("python3", "-c", script, options=("--capture", "other.*:other.sion"))
+        self.assertEqual((self.work / "plain.log").read_text(), "One two three")
+        self.assertEqual((self.work / "plain.set").read_text(), "one two three")
+        self.assertEqual([name for name in os.listdir(self.work) if "sheaf" in name], [])
+
+    def test_a_file_that_is_renamed_while_it_is_written_has_every_line(self) -> None:
+        for round_number in range(int(os.environ.get("KILL_ROUNDS", "5"))):
+            with self.subTest(round_number):
+                job = subprocess.Popen([BIN / "sheaf", "run", "--capture", "cap.*:set.sion", "--", "sh", "-c",
+                                        f"'{BIN}/posix_files' log cap.log & sleep 0.0{random.randint(0, 9)}; "
+                                        "until mv cap.log plain.log 2>/dev/null; do :; done; sleep 0.05; kill $!; wait"],
+                                       cwd=self.work, stdout=subprocess.PIPE)
+                told = job.communicate(timeout=SECONDS)[0].split()
+                kept = (self.work / "plain.log").read_bytes().split()
+                self.assertEqual(kept[:len(told)], told)
+                self.assertLessEqual(len(kept), len(told) + 1)
+                self.assertGreater(len(told), 0)
+
     def test_what_a_killed_program_wrote_is_there(self) -> None:
         for round_number in range(int(os.environ.get("KILL_ROUNDS", "5"))):
             with self.subTest(round_number):

@@ -46,7 +46,6 @@ class ViewStream final : public ContainerStream {
     if (offset >= size) return std::nullopt;
     return size;
   }
-  Place place_of(int64_t) override { return {}; }
   void flush() override {}
   void sync() override {}
 
@@ -80,6 +79,9 @@ class ViewSet final : public ContainerSet {
   bool truncate(std::string_view name, int64_t) override { return refuse_if_there(name); }
   bool remove(std::string_view name) override { return refuse_if_there(name); }
   bool rename(std::string_view from, std::string_view, bool) override { return refuse_if_there(from); }
+  bool move_out(std::string_view name, const std::string&, const CopyOut&) override {
+    return refuse_if_there(name);
+  }
   void list(std::string_view prefix, const Visit& visit) override {
     const auto& all = streams_->streams();
     for (size_t i = 0; i < all.size(); ++i)
