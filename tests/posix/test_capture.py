@@ -7,37 +7,13 @@ import random
 import shutil
 import signal
 import subprocess
-import sys
 import time
 import unittest
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "cli"))
-from tool_case import BIN, SECONDS, ToolCase  # noqa: E402
+from capture_case import BIN, SECONDS, CaptureCase
 
 
-class Capture(ToolCase):
-    def setUp(self) -> None:
-        super().setUp()
-        self.work = self.dir / "work"
-        self.work.mkdir()
-
-    def sheaf(self, *words: object, check: bool = True) -> subprocess.CompletedProcess[str]:
-        done = subprocess.run([str(word) for word in (BIN / "sheaf", *words)], cwd=self.work, capture_output=True, text=True,
-                              timeout=SECONDS)
-        if check:
-            self.assertEqual(done.returncode, 0, done.stderr)
-        return done
-
-    def run_captured(self, *command: object, options: tuple[str, ...] = (), check: bool = True):
-        return self.sheaf("run", "--capture", "cap.*:set.sion", *options, "--", *command, check=check)
-
-    def names(self, path: str = "set.sion") -> list[str]:
-        return [line.split()[-1] for line in self.sheaf("ls", path).stdout.splitlines()]
-
-    def content(self, name: str, path: str = "set.sion") -> str:
-        return self.sheaf("cat", "--name", name, path).stdout
-
+class Capture(CaptureCase):
     def test_no_call_answers_otherwise_than_on_the_file_system(self) -> None:
         plain = self.dir / "plain"
         plain.mkdir()
@@ -162,9 +138,10 @@ class Capture(ToolCase):
                                 f"'{BIN}/posix_files' log {name} & echo $! >&2; wait"], cwd=self.work, stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE)
         writer = int(job.stderr.readline())
-        time.sleep(random.uniform(0.02, 0.3))
+        told = [job.stdout.readline().strip()]
+        time.sleep(random.uniform(0, 0.3))
         os.kill(writer, signal.SIGKILL)
-        told = job.stdout.read().split()
+        told += job.stdout.read().split()
         job.wait(SECONDS)
         job.stdout.close()
         job.stderr.close()
