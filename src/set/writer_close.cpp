@@ -180,13 +180,18 @@ void Writer::finish() {
         write_block_table(writer, ends[s].pointer, placed_->segments[s].first,
                           std::span(table.counts).subspan(row, n), size_of, unused_rounds());
         if (!has_sums(s)) return sums.take(own_sums, rounds, [](std::span<const std::byte>) {});
+        // Of the names only who writes the footer needs to know: they lie behind all else.
+        const bool first = placed_->segments[s].first == 0;
+        const auto more = first && h.filenumber == 0 ? std::span<const MoreSection>(placed_->names)
+                                                     : std::span<const MoreSection>();
         const format::Trailer plan = plan_trailer(h, ends[s].pointer, extensions[s]->identity, ends[s].sums,
-                                                  mapping_of(placed_->segments[s].file));
+                                                  mapping_of(placed_->segments[s].file), more);
         TrailerWriter trailer(file, h, plan, extensions[s]->piece);
         trailer.begin_groups(placed_->segments[s].first, placed_->segments[s].count, ends[s].sums_before);
         sums.take(own_sums, rounds, [&](std::span<const std::byte> some) { trailer.add_sums(some); });
         trailer.end_groups();
-        if (placed_->segments[s].first == 0) trailer.write_footer();
+        trailer.write_more(more);
+        if (first) trailer.write_footer();
       });
       row += n;
     }

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "cli"))
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent / "cli"), str(HERE.parent.parent / "python")]
 from tool_case import BIN, SECONDS, ToolCase  # noqa: E402
 
-__all__ = ["BIN", "SECONDS", "CaptureCase"]
+os.environ.setdefault("SHEAF_LIBRARY", str(BIN.parent / "lib" / "libsheaf.so.1"))
+import sheaf  # noqa: E402
+
+__all__ = ["BIN", "SECONDS", "CaptureCase", "sheaf"]
 
 
 class CaptureCase(ToolCase):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import random
 import shutil
@@ -10,7 +11,7 @@ import subprocess
 import time
 import unittest
 
-from capture_case import BIN, SECONDS, CaptureCase
+from capture_case import BIN, SECONDS, CaptureCase, sheaf
 
 
 class Capture(CaptureCase):
@@ -93,6 +94,37 @@ class Capture(CaptureCase):
         done = self.sheaf("run", "--view", "set.sion:seen", "--", "tar", "cf", "all.tar", "-C", "seen", ".")
         done = subprocess.run(["tar", "tf", self.work / "all.tar"], capture_output=True, text=True)
         self.assertEqual(sorted(done.stdout.split()), ["./", "./out/", "./out/cap.1", "./out/cap.2"])
+
+    def test_a_view_shows_what_a_mount_would(self) -> None:
+        """Tasks without names, several multifiles, streams of files elsewhere."""
+        tasks = [bytes([t]) * 50_000 * t for t in range(3)]
+        with sheaf.open(self.work / "tasks.sion", "w", tasks=3, chunk_size=4096) as made:
+            for task, content in enumerate(tasks):
+                made[task].write(content)
+        far = self.dir.resolve() / "far"
+        far.mkdir()
+        self.sheaf("run", "--capture", f"{self.dir.resolve()}/**cap.*:named.sion", "--", "sh", "-c", f"echo one > cap.1; echo two > {far}/cap.2")
+        script = ("import os, sys\n"
+                  "for at in range(3): print(os.path.getsize(f'seen/task.00000{at}'), sum(open(f'seen/task.00000{at}', 'rb').read()))\n"
+                  "f = open('seen/task.000002', 'rb'); f.seek(99_990); print(len(f.read()), f.seek(0, os.SEEK_DATA))\n"
+                  "print(sorted(os.listdir('seen')), os.path.exists('seen/task.3'), os.access('seen/task.000001', os.W_OK))\n")
+        done = self.sheaf("run", "--view", "tasks.sion:seen", "--", "python3", "-c", script)
+        self.assertEqual(done.stdout.splitlines(), [f"{len(content)} {sum(content)}" for content in tasks]
+                         + ["10 0", "['task.000000', 'task.000001', 'task.000002'] False False"])
+        both = ("--view", "tasks.sion:seen", "--view", "named.sion:seen")
+        found = self.sheaf("run", *both, "--", "find", "seen", "-type", "f").stdout.split()
+        self.assertEqual(sorted(found), sorted([f"seen/tasks.sion/task.00000{t}" for t in range(3)]
+                                               + ["seen/named.sion/cap.1", f"seen/named.sion{far}/cap.2"]))
+        done = self.sheaf("run", *both, "--", "sh", "-c", f"cat seen/named.sion/cap.1 seen/named.sion{far}/cap.2; cmp -n 40000 "
+                          "seen/tasks.sion/task.000001 /dev/zero; sha1sum < seen/tasks.sion/task.000002 | cut -c1-40", check=False)
+        self.assertEqual(done.stdout.splitlines()[:2], ["one", "two"])
+        self.assertEqual(done.stdout.splitlines()[-1], hashlib.sha1(tasks[2]).hexdigest())
+        self.assertFalse((self.work / "seen").exists())
+        damaged = bytearray((self.work / "tasks.sion").read_bytes())
+        damaged[damaged.index(tasks[1][:4096]) + 100] ^= 1
+        (self.work / "tasks.sion").write_bytes(damaged)
+        done = self.sheaf("run", "--view", "tasks.sion:seen", "--", "cat", "seen/task.000001", check=False)
+        self.assertIn("Input/output error", done.stderr)
 
     def test_what_is_written_after_another_process_renames_the_file_is_in_its_new_place(self) -> None:
         script = ("import os, subprocess\n"
