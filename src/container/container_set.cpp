@@ -315,8 +315,13 @@ bool HostSet::rename(std::string_view from, std::string_view to, bool keep) {
 bool HostSet::move_out(std::string_view name, const std::string& target, const CopyOut& copy) {
   const auto stream = open_for(name);
   if (!stream || !stream->move_out(target, copy)) return false;
-  status(name);  // takes the name of one that has moved
-  join(false)->hand_over();
+  try {
+    status(name);  // takes the name of one that has moved
+    join(false)->hand_over();
+  } catch (const Error&) {
+    // It has gone: a failure now would say that it is still here. Other hosts hear of it with what comes
+    // next.
+  }
   return true;
 }
 

@@ -162,8 +162,8 @@ class SHEAF_EXPORT ContainerSet {
   // Renames a stream to what is not of this set: copy(read, status) makes that under `target`, of the bytes
   // that read(data, offset) gives as ContainerStream::read does, and returns its device and number. All
   // others who have the stream open wait meanwhile; from then on their calls fail with ESTALE, and moved()
-  // tells where to go on. False: there is none. If copy throws, nothing has happened; if other hosts cannot
-  // be told, which throws as well, both are there.
+  // tells where to go on. False: there is none. What it throws, copy() has thrown, or it was thrown because
+  // the container cannot tell of it; then the stream stays.
   using ReadStream = std::function<size_t(std::span<std::byte> data, int64_t offset)>;
   using CopyOut = std::function<std::pair<uint64_t, uint64_t>(const ReadStream&, const StreamStatus&)>;
   virtual bool move_out(std::string_view name, const std::string& target, const CopyOut& copy) = 0;

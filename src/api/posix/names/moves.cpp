@@ -111,23 +111,28 @@ void fill_from(int fd, ContainerStream& stream) {
 }
 
 // Has fill(stream) make a stream that takes the name of `to` then, so that this has all bytes or none. False:
-// fill() has said so, and there is none.
-int fill_new(ContainerSet& set, const Place& to, unsigned flags,
+// fill() has said so, and there is none. only: what it has filled is the only copy from then on, so it stays
+// under the name it has if it cannot get the other.
+int fill_new(ContainerSet& set, const Place& to, unsigned flags, bool only,
              const std::function<bool(ContainerStream&)>& fill) {
   const std::string temporary = std::string(to.match.name) + ".sheaf." + std::to_string(getpid());
+  bool filled = false;
   const int error = errno_of([&] {
+    if ((flags & RENAME_NOREPLACE) && set.status(to.match.name))
+      throw os_error("cannot move to", to.path, EEXIST);
     StreamOpening opening;
     opening.create = opening.truncate = opening.write = true;
     const auto stream = set.open_stream(temporary, opening);
-    if (!fill(*stream)) throw os_error("cannot move to", to.path, ENOENT);
+    filled = fill(*stream);
+    if (!filled) throw os_error("cannot move to", to.path, ENOENT);
     set.rename(temporary, to.match.name, (flags & RENAME_NOREPLACE) != 0);
   });
-  if (error != 0) errno_of([&] { set.remove(temporary); });
+  if (error != 0 && !(filled && only)) errno_of([&] { set.remove(temporary); });
   return error;
 }
 
 int take(int fd, const struct stat& status, ContainerSet& set, const Place& to, unsigned flags) {
-  return fill_new(set, to, flags, [&](ContainerStream& stream) {
+  return fill_new(set, to, flags, false, [&](ContainerStream& stream) {
     fill_from(fd, stream);
     stream.set(
         {status.st_mode & 07777, int64_t{status.st_mtim.tv_sec} * 1000000000 + status.st_mtim.tv_nsec});
@@ -139,7 +144,7 @@ int take(int fd, const struct stat& status, ContainerSet& set, const Place& to, 
 // From one set to another. The new stream is made before the old one is held, since who holds a stream may
 // not wait for names.
 int move_across(ContainerSet& set, const Place& from, ContainerSet& other, const Place& to, unsigned flags) {
-  return fill_new(other, to, flags, [&](ContainerStream& made) {
+  return fill_new(other, to, flags, true, [&](ContainerStream& made) {
     return set.move_out(
         from.match.name, {to.path, to.size}, [&](const auto& read, const StreamStatus& status) {
           copy(read, [&](std::span<const std::byte> data, int64_t at) { made.write(data, at); });
