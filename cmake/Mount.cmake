@@ -16,6 +16,5 @@ sheaf_for_size(sheaf_mount_objects)
 add_executable(sheaf_mount $<TARGET_OBJECTS:sheaf_mount_objects>)
 set_target_properties(sheaf_mount PROPERTIES OUTPUT_NAME sheaf-mount LINKER_LANGUAGE CXX
   INSTALL_RPATH "$ORIGIN/../../${SHEAF_LIB}")
-# The sanitizer of types needs names of classes that the library does not show.
-target_link_libraries(sheaf_mount PRIVATE $<IF:$<BOOL:${SHEAF_SANITIZE}>,sheaf_static,sheaf> PkgConfig::fuse3)
+target_link_libraries(sheaf_mount PRIVATE ${SHEAF_FOR_TOOLS} PkgConfig::fuse3)
 install(TARGETS sheaf_mount DESTINATION libexec/sheaf)
