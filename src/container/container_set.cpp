@@ -81,7 +81,7 @@ class HostSet final : public ContainerSet {
 
   std::shared_ptr<ContainerStream> open_stream(std::string_view name, const StreamOpening& opening) override;
   std::shared_ptr<ContainerStream> open_number(uint64_t number) override;
-  std::optional<StreamStatus> status(std::string_view name, bool lately) override;
+  std::optional<StreamStatus> status(std::string_view name) override;
   bool set(std::string_view name, const StreamAttributes& attributes) override;
   bool truncate(std::string_view name, int64_t size) override;
   bool remove(std::string_view name) override;
@@ -220,9 +220,9 @@ std::shared_ptr<ContainerStream> HostSet::open_number(uint64_t number) {
   return found == 0 ? nullptr : std::make_shared<HostStream>(open, found, true);
 }
 
-std::optional<StreamStatus> HostSet::status(std::string_view name, bool lately) {
+std::optional<StreamStatus> HostSet::status(std::string_view name) {
   const auto open = join(false);
-  const auto elsewhere = contents(open.get(), !lately);
+  const auto elsewhere = contents(open.get(), true);
   if (!open) {
     const ReplayedStream* const found = elsewhere->find(name);
     return found == nullptr ? std::nullopt : std::optional(status_of(*found));
@@ -316,7 +316,7 @@ bool HostSet::move_out(std::string_view name, const std::string& target, const C
   const auto stream = open_for(name);
   if (!stream || !stream->move_out(target, copy)) return false;
   try {
-    status(name, true);  // takes the name of one that has moved
+    status(name);  // takes the name of one that has moved
     join(false)->hand_over();
   } catch (const Error&) {
     // It has gone: a failure now would say that it is still here. Other hosts hear of it with what comes

@@ -146,9 +146,8 @@ class SHEAF_EXPORT ContainerSet {
   // open.
   virtual std::shared_ptr<ContainerStream> open_number(uint64_t number) = 0;
 
-  // nullopt: there is none. lately: what other hosts have closed within the last second may be missing, which
-  // saves asking for it; for who makes the stream anew in any case.
-  virtual std::optional<StreamStatus> status(std::string_view name, bool lately = false) = 0;
+  // nullopt: there is none.
+  virtual std::optional<StreamStatus> status(std::string_view name) = 0;
 
   // Changes a stream without opening it. False: there is none.
   virtual bool set(std::string_view name, const StreamAttributes& attributes) = 0;

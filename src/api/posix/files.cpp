@@ -40,10 +40,9 @@ bool may_create_in(const Place& place) {
 
 // What the set says of a name: 0 or an errno. `found` is what it was if that throws: a result assigned to it
 // at once would be written in place, half of it perhaps.
-int look_up(ContainerSet& set, std::string_view name, std::optional<StreamStatus>& found,
-            bool lately = false) {
+int look_up(ContainerSet& set, std::string_view name, std::optional<StreamStatus>& found) {
   return errno_of([&] {
-    if (const std::optional<StreamStatus> status = set.status(name, lately)) found.emplace(*status);
+    if (const std::optional<StreamStatus> status = set.status(name)) found.emplace(*status);
   });
 }
 
@@ -160,11 +159,9 @@ int open_captured(const Place& place, int flags, mode_t mode) noexcept {
   const std::shared_ptr<ContainerSet> set = set_at(place.match.set, place.view());
   if (!set) return hand_on;
   std::shared_ptr<ContainerStream> stream;
-  // What another host has just made is replaced by what is made here: nobody needs to ask for it.
-  const bool anew = (flags & (O_CREAT | O_TRUNC | O_EXCL)) == (O_CREAT | O_TRUNC) && writes(flags);
   for (int attempt = 0; !stream && attempt < 3; ++attempt) {  // again if others remove or make it meanwhile
     std::optional<StreamStatus> found;
-    int error = look_up(*set, place.match.name, found, anew);
+    int error = look_up(*set, place.match.name, found);
     if (found) {
       error = open_existing(*set, *found, place, flags, stream);
       if (error != 0 && error != ENOENT) return failed(error);

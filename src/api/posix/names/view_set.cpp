@@ -93,7 +93,7 @@ class ViewSet final : public ContainerSet {
     const auto node = view_->tree.at(number);
     return node && !node->is_folder() ? std::make_shared<ViewStream>(view_, *node) : nullptr;
   }
-  std::optional<StreamStatus> status(std::string_view name, bool) override {
+  std::optional<StreamStatus> status(std::string_view name) override {
     if (const auto found = find(name)) return status_of(*view_, *found);
     return std::nullopt;
   }
