@@ -9,9 +9,10 @@ set(SHEAF_MPI_ROOMS comm_mpi)
 set(SHEAF_SHAREDFILE_ROOMS exchange sharedfile)
 set(SHEAF_SION_ROOMS api/sion/handles api/sion api/sion/families)
 set(SHEAF_SFIO_ROOMS api/sfio)
-set(SHEAF_POSIX_ROOMS api/posix api/posix/names api/posix/entries)
+set(SHEAF_VIEW_ROOMS mount)
+set(SHEAF_POSIX_ROOMS api/posix api/posix/names api/posix/stdio api/posix/entries)
 set(SHEAF_MPIIO_ROOMS api/mpiio api/mpiio/types api/mpiio/requests)
-set(SHEAF_MOUNT_ROOMS mount cli/mount)
+set(SHEAF_MOUNT_ROOMS cli/mount)
 set(SHEAF_CLI_ROOMS cli cli/classic cli/programs cli/stripe)
 
 # sheaf_rooms(VARIABLE ROOM...): the C++ files of these rooms.

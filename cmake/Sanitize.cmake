@@ -1,6 +1,8 @@
 # SHEAF_SANITIZE: builds everything with sanitizers. scripts/sanitize.sh runs the suite in such builds.
 set(SHEAF_SANITIZE "" CACHE STRING "Sanitizers to build with, e.g. address,undefined or thread")
+set(SHEAF_FOR_TOOLS sheaf)  # the library that programs of Sheaf use
 if(SHEAF_SANITIZE)
+  set(SHEAF_FOR_TOOLS sheaf_static)  # the sanitizer of types needs names of classes that the shared one does not show
   # -O1: the compiler is done in two thirds of the time of -O2.
   add_compile_options(-O1 -g1 -fsanitize=${SHEAF_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${SHEAF_SANITIZE})

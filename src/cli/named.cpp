@@ -110,8 +110,12 @@ bool is_container_set(const std::string& path) {
   }
 }
 
+bool is_containers_alone(const std::string& path) {
+  return is_container_set(path) && (set_of_container(path) || !posix_store().status(path).exists);
+}
+
 void refuse_containers(const std::string& path) {
-  if (is_container_set(path) && (set_of_container(path) || !posix_store().status(path).exists))
+  if (is_containers_alone(path))
     throw file_error(Code::unsupported, path,
                      "is a set of containers, which are read as they are: `sheaf ls` shows its streams, "
                      "`sheaf defrag` makes a multifile of them");
@@ -233,6 +237,34 @@ int info_of_containers(const InfoOptions& options) {
                                 origin.damage.empty() ? "" : ", " + origin.damage)});
   print_rows(summary_width, rows);
   return 0;
+}
+
+// They are complete at any moment, so there is nothing to do but to say what cannot be read.
+int repair_containers(const RepairOptions& options) {
+  if (!options.request.copy_to.empty())
+    throw file_error(Code::unsupported, options.path,
+                     "is a set of containers: `sheaf defrag` makes a multifile of them elsewhere");
+  const auto streams = NamedStreams::open(posix_store(), options.path);
+  Json files = Json::array();
+  bool whole = true;
+  for (const NamedStreams::Origin& origin : streams->origins()) {
+    whole = whole && origin.damage.empty();
+    files.push_back({{"path", origin.path}, {"damage", origin.damage}});
+  }
+  if (options.json) {
+    fmt::print(
+        "{}\n",
+        text_of(Json{{"path", options.path}, {"was_complete", whole}, {"containers", true}, {"files", files}},
+                1));
+    return whole ? 0 : 1;
+  }
+  for (const NamedStreams::Origin& origin : streams->origins())
+    fmt::print("{}: {}; {} streams\n", printable(origin.path),
+               origin.damage.empty() ? "complete, nothing to do" : printable(origin.damage), origin.streams);
+  fmt::print(
+      "nothing was changed: containers need no repair; `sheaf defrag` makes a multifile of what can be "
+      "read\n");
+  return whole ? 0 : 1;
 }
 
 bool verify_containers(const std::string& path, bool with_data, Json* json) {

@@ -23,11 +23,14 @@ struct LsOptions {
 };
 int ls(const LsOptions& options);
 
-// What `sheaf cat`, `split`, `defrag`, `info` and `verify` do with names and containers.
+// What `sheaf cat`, `split`, `defrag`, `info`, `repair` and `verify` do with names and containers.
 int cat_named(const CatOptions& options);
 int split_by_names(const SplitOptions& options);
 int gather(const DefragOptions& options);
 int info_of_containers(const InfoOptions& options);
+int repair_containers(const RepairOptions& options);
+// Whether there are containers alone, without a multifile that a command could work on.
+bool is_containers_alone(const std::string& path);
 // Whether nothing is wrong. Prints what it finds, or, where there is `json`, adds it there.
 bool verify_containers(const std::string& path, bool with_data, nlohmann::ordered_json* json);
 

@@ -6,6 +6,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/json.hpp"
+#include "cli/named.hpp"
 #include "cli/terminal.hpp"
 #include "journal/lease.hpp"
 #include "stripedfile/striped_store.hpp"
@@ -67,6 +68,7 @@ bool overrides_job(const RepairOptions& options) {
 }  // namespace
 
 int repair(const RepairOptions& options) {
+  if (is_containers_alone(options.path)) return repair_containers(options);
   raise_descriptor_limit();
   const bool in_place = options.request.copy_to.empty() && !options.request.dry_run;
   RepairRequest request = options.request;

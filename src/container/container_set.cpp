@@ -45,12 +45,6 @@ class ForeignStream final : public ContainerStream {
   std::string name() override { return stream_.name; }
   std::optional<int64_t> next_data(int64_t offset) override { return next(offset, true); }
   std::optional<int64_t> next_hole(int64_t offset) override { return next(offset, false); }
-  Place place_of(int64_t offset) override {
-    const PieceMap::At at = stream_.pieces.at(offset);
-    if (offset >= stream_.size || !at.found || !set_->sources[at.piece.source].file) return {};
-    return {set_->sources[at.piece.source].file, at.piece.place,
-            std::min(at.piece.length, stream_.size - offset)};
-  }
   void flush() override {}
   void sync() override {}
 
@@ -92,6 +86,7 @@ class HostSet final : public ContainerSet {
   bool truncate(std::string_view name, int64_t size) override;
   bool remove(std::string_view name) override;
   bool rename(std::string_view from, std::string_view to, bool keep) override;
+  bool move_out(std::string_view name, const std::string& target, const CopyOut& copy) override;
   void list(std::string_view prefix, const Visit& visit) override;
   void refresh() override {
     const auto open = join(false);
@@ -143,7 +138,11 @@ SharedPlace HostSet::find(OpenSet& open, const std::shared_ptr<const SetContents
                           std::string_view name) {
   SharedStreams& streams = open.streams();
   open.bring_up_to_date(elsewhere);
-  const SharedPlace own = streams.find(name);
+  SharedPlace own = streams.find(name);
+  if (own != 0 && streams.stream(own).moved.load() != 0) {  // its name is about to be taken
+    streams.take_name(own);
+    own = 0;
+  }
   const ReplayedStream* const other = elsewhere->find(name);
   if (other == nullptr) return own;
   if (own != 0) {
@@ -313,6 +312,19 @@ bool HostSet::rename(std::string_view from, std::string_view to, bool keep) {
   return true;
 }
 
+bool HostSet::move_out(std::string_view name, const std::string& target, const CopyOut& copy) {
+  const auto stream = open_for(name);
+  if (!stream || !stream->move_out(target, copy)) return false;
+  try {
+    status(name);  // takes the name of one that has moved
+    join(false)->hand_over();
+  } catch (const Error&) {
+    // It has gone: a failure now would say that it is still here. Other hosts hear of it with what comes
+    // next.
+  }
+  return true;
+}
+
 void HostSet::list(std::string_view prefix, const Visit& visit) {
   const auto open = join(false);
   const auto elsewhere = contents(open.get(), true);
@@ -323,7 +335,8 @@ void HostSet::list(std::string_view prefix, const Visit& visit) {
     for (const auto& [name, stream] : elsewhere->names)
       if (name.starts_with(prefix)) find(*open, elsewhere, name);
     streams.for_each([&](SharedPlace at) {
-      if (const auto name = streams.name_of(at); !name.empty() && name.starts_with(prefix))
+      if (const auto name = streams.name_of(at);
+          !name.empty() && name.starts_with(prefix) && streams.stream(at).moved.load() == 0)
         found.emplace_back(name, sheaf::status_of(streams.stream(at)));
     });
   } else {

@@ -32,6 +32,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/export.hpp"
 #include "storage/store.hpp"
@@ -49,6 +50,13 @@ struct StreamStatus {
   int64_t changed = 0;   // st_ctim
   uint32_t mode = 0;     // permissions, without the type: 0644
   bool linked = true;    // it still has a name
+};
+
+// Where a stream has gone that was renamed out of its set.
+struct StreamTarget {
+  std::string path;     // absolute, as move_out() was told
+  uint64_t device = 0;  // st_dev of a plain file there, whose st_ino is `number`; 0: a stream of another
+  uint64_t number = 0;  // set, which has this StreamStatus::number, and perhaps not its name yet
 };
 
 struct StreamAttributes {
@@ -85,20 +93,14 @@ class SHEAF_EXPORT ContainerStream {
   virtual void set(const StreamAttributes& attributes) = 0;
   virtual std::string name() = 0;  // as it is now; empty: it has none
 
+  // Where to go on once calls fail with ESTALE, because somebody of this host has renamed it out of the set
+  // (ContainerSet::move_out). What was written before is there.
+  virtual std::optional<StreamTarget> moved() { return std::nullopt; }
+
   // First offset >= `offset` that is in a piece somebody has written, or in none; the size of the stream ends
   // its last piece. nullopt: there is none (ENXIO of lseek(2)).
   virtual std::optional<int64_t> next_data(int64_t offset) = 0;
   virtual std::optional<int64_t> next_hole(int64_t offset) = 0;
-
-  // Where bytes from `offset` on lie in one piece in a file of the operating system, for who maps them:
-  // `length` of them at `place` of `file`, unchanged as long as the stream is not truncated; length 0: a
-  // hole, or not in one piece. The file stays as long as `file` is held.
-  struct Place {
-    std::shared_ptr<File> file;
-    int64_t place = 0;
-    int64_t length = 0;
-  };
-  virtual Place place_of(int64_t offset) = 0;
 
   // What a close(2) does for other hosts: what has been written can be found by whoever opens it from now on.
   // Cheap where there is one cache. To be called when a descriptor that has written is closed, because the
@@ -156,6 +158,15 @@ class SHEAF_EXPORT ContainerSet {
   // Gives it another name; a stream of that name is removed in the same step. False: there is no stream
   // `from`. keep: where there is one, nothing happens and EEXIST is thrown (RENAME_NOREPLACE).
   virtual bool rename(std::string_view from, std::string_view to, bool keep = false) = 0;
+
+  // Renames a stream to what is not of this set: copy(read, status) makes that under `target`, of the bytes
+  // that read(data, offset) gives as ContainerStream::read does, and returns its device and number. All
+  // others who have the stream open wait meanwhile; from then on their calls fail with ESTALE, and moved()
+  // tells where to go on. False: there is none. What it throws, copy() has thrown, or it was thrown because
+  // the container cannot tell of it; then the stream stays.
+  using ReadStream = std::function<size_t(std::span<std::byte> data, int64_t offset)>;
+  using CopyOut = std::function<std::pair<uint64_t, uint64_t>(const ReadStream&, const StreamStatus&)>;
+  virtual bool move_out(std::string_view name, const std::string& target, const CopyOut& copy) = 0;
 
   // Calls visit(name, status) for each stream whose name begins with `prefix`, in no order. Streams that come
   // or go meanwhile may be visited or not. visit may call the set.

@@ -1,9 +1,11 @@
 #include "container/gather.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <iterator>
 #include <memory>
 #include <optional>
+#include <thread>
 #include <vector>
 
 #include "base/checked.hpp"
@@ -26,6 +28,8 @@ constexpr int64_t copied_at_once = 1 << 20;  // bytes: many small streams in one
 constexpr int64_t most_holes = int64_t{1}
                                << 40;  // bytes: their checksums take memory and time as those of data do
 constexpr int64_t summed_at_once = format::default_piece;
+constexpr std::chrono::seconds patience_with_locks{5};
+constexpr std::chrono::milliseconds rest_between_tries{50};
 static_assert(copied_at_once % summed_at_once == 0);
 
 // Containers that nobody else may take up as long as this lives.
@@ -35,7 +39,7 @@ class HeldContainers {
   HeldContainers(Store& store, const std::vector<std::string>& paths, bool force) {
     for (const std::string& path : paths) {
       const auto file = store.open(path, Access::write);
-      RangeLock lock = lock_of(*file);
+      RangeLock lock = lock_of(store, path, *file);
       if (!lock && !force)
         throw Error(Code::wrong_mode, "processes have the set open to which '" + path +
                                           "' belongs: wait for them to end, or force it");
@@ -44,9 +48,17 @@ class HeldContainers {
   }
 
  private:
-  static RangeLock lock_of(File& file) {
+  // Servers hear late of locks of processes that have ended.
+  static RangeLock lock_of(Store& store, const std::string& path, File& file) {
+    const bool served = store.traits(path).coherence != Coherence::local;
+    const auto end =
+        std::chrono::steady_clock::now() + (served ? patience_with_locks : std::chrono::seconds(0));
     try {
-      return file.lock(0, 1, true, Barred::refuse);
+      for (;;) {
+        RangeLock lock = file.lock(0, 1, true, Barred::refuse);
+        if (lock || std::chrono::steady_clock::now() >= end) return lock;
+        std::this_thread::sleep_for(rest_between_tries);
+      }
     } catch (const Error&) {  // there are no locks
       return held_until([] {});
     }

@@ -64,6 +64,7 @@ void HostStream::require_writable() const {
 // --- what is where
 
 void HostStream::look() {
+  require_here();
   const uint64_t version = stream_.version.load();
   if (version != version_) {
     pieces_.clear();
@@ -122,7 +123,9 @@ void HostStream::fetch(const Segment& segment, std::span<std::byte> data) {
   }
 }
 
-size_t HostStream::read(std::span<std::byte> data, int64_t offset) {
+size_t HostStream::read(std::span<std::byte> data, int64_t offset) { return read_from(data, offset, false); }
+
+size_t HostStream::read_from(std::span<std::byte> data, int64_t offset, bool locked) {
   if (offset < 0) throw os_error("there is no such offset in a stream of", set_->file().path(), EINVAL);
   std::array<Segment, 8> segments;
   size_t done = 0;
@@ -130,7 +133,8 @@ size_t HostStream::read(std::span<std::byte> data, int64_t offset) {
     size_t count = 0;
     const int64_t from = offset + static_cast<int64_t>(done);
     {
-      const SharedStreams::StreamLock lock(streams_, at_);
+      std::optional<SharedStreams::StreamLock> lock;
+      if (!locked) lock.emplace(streams_, at_);
       look();
       const int64_t left = stream_.size.load() - from;
       if (left > 0)
@@ -262,6 +266,7 @@ void HostStream::write(Parts parts, int64_t offset) {
 int64_t HostStream::append(Parts parts) {
   require_writable();
   const SharedStreams::StreamLock lock(streams_, at_);
+  require_here();
   const int64_t end = stream_.size.load();
   write_locked(parts, end);
   return end + total_of(parts);
@@ -273,6 +278,7 @@ void HostStream::truncate(int64_t size) {
   if (size > largest_stream) throw os_error("a stream cannot be so long in", set_->file().path(), EFBIG);
   std::vector<std::pair<int64_t, int64_t>> unused;
   const SharedStreams::StreamLock lock(streams_, at_);
+  require_here();
   if (size == 0 && stream_.size.load() == 0 && stream_.first.load() == 0) return;
   if (size < stream_.size.load()) unused = set_->ranges(stream_, size);
   ContainerRecord record{
@@ -311,28 +317,6 @@ void HostStream::allocate(int64_t offset, int64_t length, bool extend) {
 
 // --- the rest
 
-void HostStream::set(const StreamAttributes& attributes) {
-  const SharedStreams::StreamLock lock(streams_, at_);
-  ContainerRecord record{
-      .kind = RecordKind::attributes, .time = streams_.tick(), .stream = set_->recorded(stream_.key)};
-  record.which =
-      (attributes.mode ? format::sets_mode : 0) | (attributes.modified ? format::sets_modified : 0);
-  record.mode = attributes.mode.value_or(0);
-  record.modified = attributes.modified.value_or(0);
-  set_->writer().record(record);
-  if (attributes.mode) stream_.mode.store(*attributes.mode);
-  if (attributes.modified) {
-    stream_.modified.store(*attributes.modified);
-    restamp_ = false;
-  }
-  stream_.changed.store(record.time);
-}
-
-std::string HostStream::name() {
-  const SharedStreams::NamesLock lock(streams_);
-  return std::string(streams_.name_of(at_));
-}
-
 std::optional<int64_t> HostStream::next_data(int64_t offset) {
   const SharedStreams::StreamLock lock(streams_, at_);
   look();
@@ -356,21 +340,8 @@ std::optional<int64_t> HostStream::next_hole(int64_t offset) {
   return std::min(offset, size);
 }
 
-ContainerStream::Place HostStream::place_of(int64_t offset) {
-  std::array<Segment, 1> segment;
-  {
-    const SharedStreams::StreamLock lock(streams_, at_);
-    look();
-    const int64_t left = stream_.size.load() - offset;
-    if (offset < 0 || left <= 0 || plan(offset, left, segment) == 0 || segment[0].piece.tag == 0) return {};
-  }
-  const auto file = segment[0].origin == 0 ? set_->shared_file() : set_->source(segment[0].origin).file;
-  if (!file) return {};
-  return {file, segment[0].piece.place, segment[0].piece.length};
-}
-
 void HostStream::flush() {
-  if (!has_written_.exchange(false)) return;
+  if (!has_written_.exchange(false) || stream_.moved.load() != 0) return;
   {
     const SharedStreams::StreamLock lock(streams_, at_);
     if (restamp_) {
@@ -386,6 +357,7 @@ void HostStream::flush() {
 }
 
 void HostStream::sync() {
+  require_here();
   if (has_written_) flush();
   set_->writer().note_sync();
   set_->file().sync();

@@ -34,14 +34,17 @@ class HostStream final : public ContainerStream {
   int64_t append(std::span<const std::span<const std::byte>> parts) override;
   void truncate(int64_t size) override;
   void allocate(int64_t offset, int64_t length, bool extend) override;
-  StreamStatus status() override { return status_of(stream_); }
+  StreamStatus status() override;
   void set(const StreamAttributes& attributes) override;
   std::string name() override;
+  std::optional<StreamTarget> moved() override;
   std::optional<int64_t> next_data(int64_t offset) override;
   std::optional<int64_t> next_hole(int64_t offset) override;
-  Place place_of(int64_t offset) override;
   void flush() override;
   void sync() override;
+
+  // Its part of ContainerSet::move_out; the name is the caller's to take. False: somebody else was first.
+  bool move_out(const std::string& target, const ContainerSet::CopyOut& copy);
 
  private:
   using Parts = std::span<const std::span<const std::byte>>;
@@ -49,6 +52,9 @@ class HostStream final : public ContainerStream {
     StreamPiece piece;  // tag 0: zeros
     uint64_t origin = 0;
   };
+
+  size_t read_from(std::span<std::byte> data, int64_t offset, bool locked);
+  void require_here() const;
 
   // Under the lock of the stream:
   void look();

@@ -63,7 +63,6 @@ class OpenSet : public std::enable_shared_from_this<OpenSet> {
   SharedStreams& streams() { return *streams_; }
   ContainerWriter& writer() { return *writer_; }
   File& file() { return *file_; }
-  const std::shared_ptr<File>& shared_file() const { return file_; }
   HostMemory& memory() { return *memory_; }
   uint64_t origin() const { return origin_; }
   SetView& view() { return view_; }

@@ -21,6 +21,10 @@ constexpr int64_t entries_per_bucket = 2;
 
 uint64_t entry_bytes(size_t name) { return (offsetof(SharedEntry, name) + name + grain - 1) / grain * grain; }
 
+uint64_t target_bytes(size_t path) {
+  return (offsetof(SharedTarget, path) + path + grain - 1) / grain * grain;
+}
+
 // As a name that no stream can have.
 struct KeyText {
   explicit KeyText(const format::StreamKey& key) {
@@ -230,7 +234,7 @@ SharedPlace SharedStreams::make_stream(const format::StreamKey& key, uint32_t mo
   one.mode = mode;
   one.size = one.cut = one.elsewhere = one.opens = 0;
   one.cut_to = -1;
-  one.first = one.last = 0;
+  one.first = one.last = one.moved = 0;
   one.modified = one.changed = time;
   one.version.fetch_add(1);
   one.used = 1;
@@ -242,6 +246,7 @@ void SharedStreams::close(SharedPlace at) {
   SharedStream& one = stream(at);
   if (one.opens.fetch_sub(1) > 1 || one.entry.load() != 0) return;
   drop_pieces(one);
+  if (const SharedPlace target = one.moved.exchange(0)) drop_target(target);
   if (find(one.key) != 0) return;
   one.used.store(0);
   one.first.store(head().spare.load());
@@ -257,6 +262,16 @@ SharedPlace SharedStreams::make_piece() {
 }
 
 void SharedStreams::drop_piece(SharedPlace at) { release(at, sizeof(SharedPiece)); }
+
+SharedPlace SharedStreams::make_target(std::string_view path) {
+  const SharedPlace at = allocate(target_bytes(path.size()));
+  SharedTarget& made = *::new (memory_.at(at)) SharedTarget{};
+  made.bytes = static_cast<uint32_t>(path.size());
+  std::memcpy(memory_.at(at) + offsetof(SharedTarget, path), path.data(), path.size());
+  return at;
+}
+
+void SharedStreams::drop_target(SharedPlace at) { release(at, target_bytes(target(at).bytes)); }
 
 void SharedStreams::add_piece(SharedStream& one, SharedPlace at) {
   const SharedPlace last = one.last.load();

@@ -53,7 +53,8 @@ struct SharedStream {
   std::atomic<uint64_t> growth;    // number of times that pieces have grown
   std::atomic<SharedPlace> first;  // of its pieces, in the order in which they count
   std::atomic<SharedPlace> last;
-  format::StreamKey key;  // origin: never 0
+  std::atomic<SharedPlace> moved;  // where it has gone that is not in the set any more; 0: it is
+  format::StreamKey key;           // origin: never 0
 };
 
 // A name, or a key of a stream that was made elsewhere.
@@ -65,9 +66,17 @@ struct SharedEntry {
   char name[4];  // `bytes` of them
 };
 
+// Of a stream that was renamed out of the set: what StreamTarget says.
+struct SharedTarget {
+  uint64_t device;
+  uint64_t number;
+  uint32_t bytes;
+  char path[4];  // `bytes` of them
+};
+
 class SharedStreams {
  public:
-  static constexpr uint32_t layout = 1;  // of everything here, and of the memory it is in
+  static constexpr uint32_t layout = 2;  // of everything here, and of the memory it is in
 
   explicit SharedStreams(HostMemory& memory) : memory_(memory) {}
   void make(const format::Identity& identity);  // in new memory
@@ -99,6 +108,7 @@ class SharedStreams {
   SharedStream& stream(SharedPlace at) { return memory_.as<SharedStream>(at); }
   SharedPiece& piece(SharedPlace at) { return memory_.as<SharedPiece>(at); }
   SharedEntry& entry(SharedPlace at) { return memory_.as<SharedEntry>(at); }
+  SharedTarget& target(SharedPlace at) { return memory_.as<SharedTarget>(at); }
 
   // A time that no other record of this host has, now or as soon after as that can be.
   int64_t tick();
@@ -160,6 +170,9 @@ class SharedStreams {
   // Its fields are set; it is the last one from now on.
   void add_piece(SharedStream& stream, SharedPlace piece);
   void drop_pieces(SharedStream& stream);
+  // Where it goes, for `moved`; throws no_space.
+  SharedPlace make_target(std::string_view path);
+  void drop_target(SharedPlace at);
   // Sets the size; visit(piece, from) for each own piece of which something is cut away.
   void cut(SharedStream& stream, int64_t size, int64_t time);
 

@@ -1,10 +1,14 @@
-// container/host_stream: what is said of a stream.
+// container/host_stream: what is said of a stream, and how it leaves its set.
 #include <cerrno>
+#include <tuple>
 
 #include "base/error.hpp"
 #include "container/host_stream.hpp"
 
 namespace sheaf {
+
+using format::ContainerRecord;
+using format::RecordKind;
 
 uint64_t number_of(const format::StreamKey& key) {
   const uint64_t origin = (key.origin * 0x9e3779b97f4a7c15u) >> 41;
@@ -27,6 +31,65 @@ void require_name(std::string_view name, const std::string& set) {
   if (std::ssize(name) > longest_stream_name)
     throw os_error("the name of a stream is too long for", set, ENAMETOOLONG);
   if (name.find('\0') != std::string_view::npos) throw os_error("a name with NUL cannot be in", set, EINVAL);
+}
+
+void HostStream::require_here() const {
+  if (stream_.moved.load() != 0) throw os_error("a stream was renamed out of", set_->file().path(), ESTALE);
+}
+
+StreamStatus HostStream::status() {
+  require_here();
+  return status_of(stream_);
+}
+
+void HostStream::set(const StreamAttributes& attributes) {
+  const SharedStreams::StreamLock lock(streams_, at_);
+  require_here();
+  ContainerRecord record{
+      .kind = RecordKind::attributes, .time = streams_.tick(), .stream = set_->recorded(stream_.key)};
+  record.which =
+      (attributes.mode ? format::sets_mode : 0) | (attributes.modified ? format::sets_modified : 0);
+  record.mode = attributes.mode.value_or(0);
+  record.modified = attributes.modified.value_or(0);
+  set_->writer().record(record);
+  if (attributes.mode) stream_.mode.store(*attributes.mode);
+  if (attributes.modified) {
+    stream_.modified.store(*attributes.modified);
+    restamp_ = false;
+  }
+  stream_.changed.store(record.time);
+}
+
+std::string HostStream::name() {
+  const SharedStreams::NamesLock lock(streams_);
+  return std::string(streams_.name_of(at_));
+}
+
+std::optional<StreamTarget> HostStream::moved() {
+  const SharedPlace at = stream_.moved.load();
+  if (at == 0) return std::nullopt;
+  const SharedTarget& target = streams_.target(at);
+  return StreamTarget{{target.path, target.bytes}, target.device, target.number};
+}
+
+// A single store says that it has gone; who is killed before that has changed nothing for others.
+bool HostStream::move_out(const std::string& path, const ContainerSet::CopyOut& copy) {
+  const SharedStreams::StreamLock lock(streams_, at_);
+  if (stream_.moved.load() != 0) return false;
+  const SharedPlace at = streams_.make_target(path);
+  try {
+    SharedTarget& target = streams_.target(at);
+    std::tie(target.device, target.number) =
+        copy([this](std::span<std::byte> data, int64_t offset) { return read_from(data, offset, true); },
+             status_of(stream_));
+    set_->writer().record(
+        {.kind = RecordKind::remove, .time = streams_.tick(), .stream = set_->recorded(stream_.key)});
+  } catch (...) {
+    streams_.drop_target(at);
+    throw;
+  }
+  stream_.moved.store(at);
+  return true;
 }
 
 }  // namespace sheaf

@@ -11,11 +11,11 @@ namespace {
 using format::SectionKind;
 
 // Empty: there is no such section.
-std::vector<std::byte> read_section(const PhysicalFile& file, const FileChecks& checks, SectionKind kind) {
+std::vector<std::byte> read_section(File& file, const FileChecks& checks, SectionKind kind) {
   const format::Section* const section = checks.trailer().find(kind);
   if (section == nullptr) return {};
   std::vector<std::byte> bytes(static_cast<size_t>(section->length));
-  if (file.file->read_at(bytes, section->offset) != bytes.size() || format::hash_of(bytes) != section->hash)
+  if (file.read_at(bytes, section->offset) != bytes.size() || format::hash_of(bytes) != section->hash)
     throw file_error(Code::damaged, file.path(), "the names of its tasks do not match their checksum");
   return bytes;
 }
@@ -28,14 +28,22 @@ TaskNames read_task_names(const Multifile& multifile) {
   const auto checks = FileChecks::open(*file.file, file.header, file.pointer, file.extension);
   if (!checks) return {};
   TaskNames found;
-  if (const auto names = read_section(file, *checks, SectionKind::names); !names.empty())
+  if (const auto names = read_section(*file.file, *checks, SectionKind::names); !names.empty())
     found.names = format::decode_names(names, file.header.ntasks, file.path());
-  const auto taken = read_section(file, *checks, SectionKind::taken);
+  const auto taken = read_section(*file.file, *checks, SectionKind::taken);
   if (taken.size() % sizeof(format::Identity) != 0)
     throw file_error(Code::damaged, file.path(), "its list of containers is cut off");
   for (auto at = taken.begin(); at != taken.end(); at += sizeof(format::Identity))
     std::copy_n(at, sizeof(format::Identity), found.taken.emplace_back().begin());
   return found;
+}
+
+std::vector<MoreSection> read_name_sections(File& file, const FileChecks& checks) {
+  std::vector<MoreSection> sections;
+  for (const SectionKind kind : {SectionKind::names, SectionKind::taken})
+    if (auto bytes = read_section(file, checks, kind); !bytes.empty())
+      sections.push_back({kind, std::move(bytes)});
+  return sections;
 }
 
 std::vector<MoreSection> sections_of(const TaskNames& names) {

@@ -18,6 +18,10 @@ struct TaskNames {
 // Holds the names. Throws damaged, and what reading throws.
 SHEAF_EXPORT TaskNames read_task_names(const Multifile& multifile);
 
+// The sections that say them as they are in the trailer of `file`, for who writes that anew; none: there are
+// none.
+std::vector<MoreSection> read_name_sections(File& file, const FileChecks& checks);
+
 // The sections of a trailer that say the same; none for what there is none of.
 std::vector<MoreSection> sections_of(const TaskNames& names);
 

@@ -54,7 +54,8 @@ void Tree::add_named(uint64_t folder, size_t multifile, int64_t stream) {
     throw Error(Code::invalid_argument,
                 "stream " + std::to_string(stream) + " is called '" + whole + "', " + why);
   };
-  for (std::string_view rest = whole;;) {
+  // Those of files elsewhere are absolute: they are shown below the root.
+  for (std::string_view rest = std::string_view(whole).substr(whole.starts_with('/'));;) {
     const size_t slash = rest.find('/');
     const std::string name(rest.substr(0, slash));
     if (!can_be_a_name(name)) refuse("which no file can be");
@@ -128,6 +129,15 @@ std::optional<Entry> Tree::entry(uint64_t folder, int64_t position) const {
 int64_t Tree::entries(uint64_t folder) const {
   const Folder& f = folders_[folder - root];
   return std::ssize(f.entries) + (f.computed ? f.streams->count() : 0);
+}
+
+std::vector<std::string> Tree::folder_paths() const {
+  std::vector<std::string> paths(folders_.size());
+  for (size_t f = 0; f < folders_.size(); ++f)  // who lies in a folder has a greater number
+    for (const Entry& e : folders_[f].entries)
+      if (e.node.is_folder()) paths[e.node.number - root] = f == 0 ? e.name : paths[f] + "/" + e.name;
+  paths.erase(paths.begin());
+  return paths;
 }
 
 int64_t Tree::files() const {

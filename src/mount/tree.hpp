@@ -54,6 +54,8 @@ class Tree {
   uint64_t parent(uint64_t folder) const { return folders_[folder - root].parent; }
   // Folders that lie in this one.
   int64_t subfolders(uint64_t folder) const { return folders_[folder - root].subfolders; }
+  // Of all folders but the root, from there: "a", "a/b".
+  std::vector<std::string> folder_paths() const;
   // Of all multifiles.
   int64_t files() const;
   int64_t bytes() const;

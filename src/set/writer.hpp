@@ -302,6 +302,7 @@ class Writer {
     std::vector<layout::Placement> mapping;      // of the tasks this process leads
     int64_t mapping_entries = 0;                 // as mapping_entries()
     std::unique_ptr<TableSlice> old;             // appending: the slice as it was
+    std::vector<MoreSection> names;              // appending: of the tasks; only process 0 has them
     std::shared_ptr<WriteSlots> slots;           // null: no limit
     std::shared_ptr<File> no_task;               // what a process without tasks has for a file
   };

@@ -6,6 +6,7 @@
 #include "base/warnings.hpp"
 #include "comm/agree.hpp"
 #include "exchange/transfer/throttle.hpp"
+#include "metadata/task_names.hpp"
 #include "set/appended_file.hpp"
 #include "set/writer.hpp"
 #include "storage/patience.hpp"
@@ -147,6 +148,7 @@ void Writer::read_mapping() {
     const format::Pointer p = reader.read_pointer();
     const int64_t end = p.varheader + layout::meta2_size(reader.header().ntasks, p.maxblocks);
     const FileChecks* const checks = reader.checks(p);
+    if (checks) placed_->names = read_name_sections(*file, *checks);
     if (reader.header().leads_set()) {
       entries = reader.read_mapping_size(p);
     } else if (checks && checks->trailer().plain_end == end) {

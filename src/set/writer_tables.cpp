@@ -88,13 +88,18 @@ void Writer::write_table(const Segment& segment, const SegmentEnd& end, const Gu
                     });
     }
     if (guard.piece == 0) return;
-    const format::Trailer plan =
-        plan_trailer(h, end.pointer, guard.identity, end.sums, segment.file == 0 ? mapping_entries() : -1);
+    // Of the names only who writes the footer needs to know: they lie behind all else.
+    const bool first = segment.first == 0;
+    const auto more = placed_ && first && segment.file == 0 ? std::span<const MoreSection>(placed_->names)
+                                                            : std::span<const MoreSection>();
+    const format::Trailer plan = plan_trailer(h, end.pointer, guard.identity, end.sums,
+                                              segment.file == 0 ? mapping_entries() : -1, more);
     TrailerWriter trailer(file, h, plan, guard.piece);
     trailer.begin_groups(segment.first, segment.count, end.sums_before);
     sums.take(own_sums, rounds, [&](std::span<const std::byte> some) { trailer.add_sums(some); });
     trailer.end_groups();
-    if (segment.first == 0) trailer.write_footer();
+    trailer.write_more(more);
+    if (first) trailer.write_footer();
   });
 }
 

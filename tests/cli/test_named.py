@@ -56,6 +56,18 @@ class NamedStreams(ToolCase):
         self.assertEqual(self.listed(self.dir / "small.sion"), ["a", "b/c", "step/17"])
         self.assertEqual(self.succeed("sheaf", "cat", "--name", "step/17", self.dir / "small.sion"), self.streams[b"step/17"])
 
+    def test_containers_need_no_repair(self) -> None:
+        before = {path.name: path.read_bytes() for path in self.dir.iterdir()}
+        said = self.succeed("sheaf", "repair", self.set).decode()
+        self.assertIn("complete, nothing to do; 3 streams", said)
+        self.assertIn("sheaf defrag", said)
+        self.assertTrue(json.loads(self.succeed("sheaf", "repair", "--json", self.set))["was_complete"])
+        self.assertEqual(before, {path.name: path.read_bytes() for path in self.dir.iterdir()})
+        self.assertIn("sheaf defrag", self.fail_on("set.sion", "sheaf", "repair", "--copy", self.dir / "x", self.set))
+        self.set.with_name("set.sion.container.torn").write_bytes(b"torn" * 5000)
+        self.assertIn("is not a container", self.fail_on("set.sion.container.torn", "sheaf", "repair", self.set))
+        self.assertIn("is not a container", self.fail_on("set.sion.container.torn", "sheaf", "verify", self.set))
+
     def test_an_independent_reader_of_what_the_library_writes(self) -> None:
         sheaf = ctypes.CDLL(str(BIN.parent / "lib" / "libsheaf.so"))
         sheaf.sheaf_set_open.restype = sheaf.sheaf_stream_open.restype = ctypes.c_void_p

@@ -2,6 +2,8 @@
 // appends.
 #include <gtest/gtest.h>
 
+#include "container/gather.hpp"
+#include "container/named_streams.hpp"
 #include "support/mapped.hpp"
 #include "support/stores/faulty_store.hpp"
 #include "tools/verify.hpp"
@@ -256,6 +258,37 @@ TEST(Append, IsRefusedWhereItCannotBe) {
   write_in_parallel(keyed, "a", p2, 0, "w,keyval");
   EXPECT_EQ(codes_of_append(keyed, "append,keyval=none"), all(Code::mismatch));
   EXPECT_EQ(codes_of_append(keyed), all(Code::ok));
+}
+
+TEST(Append, KeepsTheNamesOfTasksAndOfContainersThatWereTakenIn) {
+  for (const int processes : {1, 3}) {
+    MemoryStore store;
+    {
+      const auto set = ContainerSet::open(store, "a", {"host", "/dev/shm"});
+      for (const std::string name : {"x", "y", "z"})
+        set->open_stream(name, {.create = true})->append(std::as_bytes(std::span(name)));
+    }
+    const auto container = store.contents("a.container.host");
+    WorkProgress quiet;
+    gather(store, {.set = "a"}, quiet);
+    run_fibers(fibers(processes, 1), [&](Comm& comm) {
+      Writer writer(store, comm.duplicate(), MappedAppendRequest{{"a", true, {}}, 0}, mode_of("append"));
+      for (const OwnTask& t : writer.tasks()) {
+        writer.select(t.task);
+        writer.stream().write(std::vector<std::byte>(5000, std::byte{'+'}));
+      }
+      writer.close();
+    });
+    EXPECT_TRUE(verify(store, "a", true, quiet).ok());
+    store.set_contents("a.container.host", container);  // as if it could not have been removed
+    const auto seen = NamedStreams::open(store, "a");
+    ASSERT_EQ(seen->streams().size(), 3u);
+    std::vector<std::byte> found(6000);
+    EXPECT_EQ(seen->streams()[1].name, "y");
+    EXPECT_EQ(seen->read(1, found, 0), 5001u);
+    EXPECT_EQ(found[0], std::byte{'y'});
+    EXPECT_EQ(found[5000], std::byte{'+'});
+  }
 }
 
 }  // namespace

@@ -40,6 +40,7 @@ void cases_transfer(void);
 void cases_names(void);
 void cases_descriptors(void);
 void cases_stdio(void);
+void cases_wide(void);
 void cases_status(void);
 void cases_processes(void);
 void cases_memory(void);

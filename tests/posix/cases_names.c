@@ -71,6 +71,55 @@ static void borders(void) {
   CALL(unlink("cap.open"));
 }
 
+/* Files that others write go on where they are now. */
+static void leaving(void) {
+  char room[64] = "";
+  const int fd = file_with("cap.go", "begin ");
+  const int log = open("cap.go", O_WRONLY | O_APPEND);
+  CALL(rename("cap.go", "out"));
+  CALL(write(fd, "more ", 5));
+  CALL(write(log, "log ", 4));
+  if (fork() == 0) {
+    (void)!write(fd, "kid ", 4);
+    _exit(0);
+  }
+  wait(NULL);
+  CALL(lseek(fd, 0, SEEK_CUR));
+  CALL(pread(fd, room, sizeof room, 0));
+  printf("  %s\n", room);
+  CALL(ftruncate(fd, 12));
+  CALL(lseek(fd, 2, SEEK_END));
+  CALL(write(fd, "end", 3));
+  CALL(fsync(fd));
+  CALL(fchmod(fd, 0600));
+  struct stat status;
+  CALL(fstat(fd, &status));
+  VALUE(status.st_size);
+  VALUE(status.st_nlink);
+  show_status("cap.go");
+  show("out");
+  close(file_with("cap.go", "another"));
+  show("out");
+  show("cap.go");
+  CALL(unlink("cap.go"));
+  CALL(unlink("out"));
+  CALL(write(fd, "gone", 4));
+  CALL(fstat(fd, &status));
+  VALUE(status.st_nlink);
+  CALL(close(log));
+  CALL(close(fd));
+  FILE* const stream = fopen("cap.stream", "w+");
+  CALL(fputs("first ", stream));
+  CALL(rename("cap.stream", "out"));
+  CALL(fputs("second", stream));
+  CALL(fflush(stream));
+  show("out");
+  rewind(stream);
+  CALL(fgets(room, sizeof room, stream) ? (int)strlen(room) : -1);
+  CALL(fclose(stream));
+  CALL(unlink("out"));
+}
+
 static void listing(void) {
   CALL(mkdir("list", 0755));
   show_directory("list");
@@ -132,6 +181,7 @@ void cases_names(void) {
   removing();
   renaming();
   borders();
+  leaving();
   listing();
   taken();
 }

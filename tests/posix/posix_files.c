@@ -5,7 +5,10 @@
  * - log FILE: appends lines "N\n" with one write each until it is killed; prints each N that was written
  * - calls FILE COUNT: asks for the position in FILE and for access to it, so often; prints nanoseconds for a
  * call
+ * - steps: makes files cap.0 to cap.5, changes the first four, in ten steps, and prints for each "done STEP"
+ *   once all its calls have succeeded, or "STEP errno"
  * - small FILE COUNT: so many fwrite of 64 bytes; prints nanoseconds for one */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,6 +81,45 @@ static int calls(const char* name, long count) {
   return 0;
 }
 
+/* What a step says at once goes past buffers, because the process may be killed at the next call. */
+static void tell(const char* step, int good) {
+  char line[64];
+  const int size = good ? snprintf(line, sizeof line, "done %s\n", step)
+                        : snprintf(line, sizeof line, "%s %d\n", step, errno);
+  if (write(1, line, (size_t)size) != size) _exit(1);
+}
+
+/* 71,300 letters in three writes. */
+static int fill(const char* name, int flags, char letter) {
+  static char block[70000];
+  const size_t sizes[] = {1000, sizeof block, 300};
+  memset(block, letter, sizeof block);
+  const int fd = open(name, O_WRONLY | flags, 0644);
+  if (fd < 0) return 0;
+  for (int i = 0; i < 3; ++i)
+    if (write(fd, block, sizes[i]) != (ssize_t)sizes[i]) {
+      const int error = errno;
+      close(fd);
+      errno = error;
+      return 0;
+    }
+  if (letter % 2 == 0 && fsync(fd) != 0) return 0;
+  return close(fd) == 0;
+}
+
+static int steps(void) {
+  char name[] = "cap.0", step[] = "make 0";
+  for (char i = 0; i < 6; ++i) {
+    name[4] = step[5] = (char)('0' + i);
+    tell(step, fill(name, O_CREAT | O_EXCL, (char)('a' + i)));
+  }
+  tell("append 0", fill("cap.0", O_APPEND, 'x'));
+  tell("rename 1", rename("cap.1", "cap.new") == 0);
+  tell("remove 2", unlink("cap.2") == 0);
+  tell("cut 3", truncate("cap.3", 10) == 0);
+  return 0;
+}
+
 static int small(const char* name, long count) {
   char record[64];
   memset(record, 'r', sizeof record);
@@ -95,6 +137,7 @@ int main(int argc, char** argv) {
   if (argc == 5 && strcmp(argv[1], "remove") == 0) return in_processes(drop, argv + 2);
   if (argc == 3 && strcmp(argv[1], "log") == 0) return keep_log(argv[2]);
   if (argc == 4 && strcmp(argv[1], "calls") == 0) return calls(argv[2], atol(argv[3]));
+  if (argc == 2 && strcmp(argv[1], "steps") == 0) return steps();
   if (argc == 4 && strcmp(argv[1], "small") == 0) return small(argv[2], atol(argv[3]));
   return 2;
 }

@@ -2,42 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import random
 import shutil
 import signal
 import subprocess
-import sys
 import time
 import unittest
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "cli"))
-from tool_case import BIN, SECONDS, ToolCase  # noqa: E402
+from capture_case import BIN, SECONDS, CaptureCase, sheaf
 
 
-class Capture(ToolCase):
-    def setUp(self) -> None:
-        super().setUp()
-        self.work = self.dir / "work"
-        self.work.mkdir()
-
-    def sheaf(self, *words: object, check: bool = True) -> subprocess.CompletedProcess[str]:
-        done = subprocess.run([str(word) for word in (BIN / "sheaf", *words)], cwd=self.work, capture_output=True, text=True,
-                              timeout=SECONDS)
-        if check:
-            self.assertEqual(done.returncode, 0, done.stderr)
-        return done
-
-    def run_captured(self, *command: object, options: tuple[str, ...] = (), check: bool = True):
-        return self.sheaf("run", "--capture", "cap.*:set.sion", *options, "--", *command, check=check)
-
-    def names(self, path: str = "set.sion") -> list[str]:
-        return [line.split()[-1] for line in self.sheaf("ls", path).stdout.splitlines()]
-
-    def content(self, name: str, path: str = "set.sion") -> str:
-        return self.sheaf("cat", "--name", name, path).stdout
-
+class Capture(CaptureCase):
     def test_no_call_answers_otherwise_than_on_the_file_system(self) -> None:
         plain = self.dir / "plain"
         plain.mkdir()
@@ -118,6 +95,71 @@ class Capture(ToolCase):
         done = subprocess.run(["tar", "tf", self.work / "all.tar"], capture_output=True, text=True)
         self.assertEqual(sorted(done.stdout.split()), ["./", "./out/", "./out/cap.1", "./out/cap.2"])
 
+    def test_a_view_shows_what_a_mount_would(self) -> None:
+        """Tasks without names, several multifiles, streams of files elsewhere."""
+        tasks = [bytes([t]) * 50_000 * t for t in range(3)]
+        with sheaf.open(self.work / "tasks.sion", "w", tasks=3, chunk_size=4096) as made:
+            for task, content in enumerate(tasks):
+                made[task].write(content)
+        far = self.dir.resolve() / "far"
+        far.mkdir()
+        self.sheaf("run", "--capture", f"{self.dir.resolve()}/**cap.*:named.sion", "--", "sh", "-c", f"echo one > cap.1; echo two > {far}/cap.2")
+        script = ("import os, sys\n"
+                  "for at in range(3): print(os.path.getsize(f'seen/task.00000{at}'), sum(open(f'seen/task.00000{at}', 'rb').read()))\n"
+                  "f = open('seen/task.000002', 'rb'); f.seek(99_990); print(len(f.read()), f.seek(0, os.SEEK_DATA))\n"
+                  "print(sorted(os.listdir('seen')), os.path.exists('seen/task.3'), os.access('seen/task.000001', os.W_OK))\n")
+        done = self.sheaf("run", "--view", "tasks.sion:seen", "--", "python3", "-c", script)
+        self.assertEqual(done.stdout.splitlines(), [f"{len(content)} {sum(content)}" for content in tasks]
+                         + ["10 0", "['task.000000', 'task.000001', 'task.000002'] False False"])
+        both = ("--view", "tasks.sion:seen", "--view", "named.sion:seen")
+        found = self.sheaf("run", *both, "--", "find", "seen", "-type", "f").stdout.split()
+        self.assertEqual(sorted(found), sorted([f"seen/tasks.sion/task.00000{t}" for t in range(3)]
+                                               + ["seen/named.sion/cap.1", f"seen/named.sion{far}/cap.2"]))
+        done = self.sheaf("run", *both, "--", "sh", "-c", f"cat seen/named.sion/cap.1 seen/named.sion{far}/cap.2; cmp -n 40000 "
+                          "seen/tasks.sion/task.000001 /dev/zero; sha1sum < seen/tasks.sion/task.000002 | cut -c1-40", check=False)
+        self.assertEqual(done.stdout.splitlines()[:2], ["one", "two"])
+        self.assertEqual(done.stdout.splitlines()[-1], hashlib.sha1(tasks[2]).hexdigest())
+        self.assertFalse((self.work / "seen").exists())
+        damaged = bytearray((self.work / "tasks.sion").read_bytes())
+        damaged[damaged.index(tasks[1][:4096]) + 100] ^= 1
+        (self.work / "tasks.sion").write_bytes(damaged)
+        done = self.sheaf("run", "--view", "tasks.sion:seen", "--", "cat", "seen/task.000001", check=False)
+        self.assertIn("Input/output error", done.stderr)
+
+    def test_what_is_written_after_another_process_renames_the_file_is_in_its_new_place(self) -> None:
+        script = ("import os, subprocess\n"
+                  "def move(a, b): subprocess.run(['mv', a, b], check=True)\n"
+                  "log, at = open('cap.log', 'ab', buffering=0), os.open('cap.log', os.O_RDWR)\n"
+                  "log.write(b'one '); move('cap.log', 'plain.log')\n"
+                  "log.write(b'two '); os.pwrite(at, b'O', 0)\n"
+                  "assert os.pread(at, 100, 0) == b'One two ' and os.fstat(at).st_size == 8\n"
+                  "subprocess.run(['sh', '-c', 'printf three'], stdout=log, check=True)\n"
+                  "assert open('plain.log').read() == 'One two three', open('plain.log').read()\n"
+                  "with open('cap.set', 'w') as f:\n"
+                  "    f.write('one '); f.flush(); move('cap.set', 'other.set'); f.write('two '); f.flush()\n"
+                  "    move('other.set', 'plain.set'); f.write('three')\n"
+                  "f = open('cap.lost', 'w'); move('cap.lost', 'plain.lost'); os.rename('plain.lost', 'elsewhere')\n"
+                  "try: f.write('x'); f.flush(); assert False\n"
+                  "except OSError as error: assert error.errno == 116, error\n"
+                  "os._exit(0)\n")
+        self.run_captured("python3", "-c", script, options=("--capture", "other.*:other.sion"))
+        self.assertEqual((self.work / "plain.log").read_text(), "One two three")
+        self.assertEqual((self.work / "plain.set").read_text(), "one two three")
+        self.assertEqual([name for name in os.listdir(self.work) if "sheaf" in name], [])
+
+    def test_a_file_that_is_renamed_while_it_is_written_has_every_line(self) -> None:
+        for round_number in range(int(os.environ.get("KILL_ROUNDS", "5"))):
+            with self.subTest(round_number):
+                job = subprocess.Popen([BIN / "sheaf", "run", "--capture", "cap.*:set.sion", "--", "sh", "-c",
+                                        f"'{BIN}/posix_files' log cap.log & sleep 0.0{random.randint(0, 9)}; "
+                                        "until mv cap.log plain.log 2>/dev/null; do :; done; sleep 0.05; kill $!; wait"],
+                                       cwd=self.work, stdout=subprocess.PIPE)
+                told = job.communicate(timeout=SECONDS)[0].split()
+                kept = (self.work / "plain.log").read_bytes().split()
+                self.assertEqual(kept[:len(told)], told)
+                self.assertLessEqual(len(kept), len(told) + 1)
+                self.assertGreater(len(told), 0)
+
     def test_what_a_killed_program_wrote_is_there(self) -> None:
         for round_number in range(int(os.environ.get("KILL_ROUNDS", "5"))):
             with self.subTest(round_number):
@@ -128,9 +170,10 @@ class Capture(ToolCase):
                                 f"'{BIN}/posix_files' log {name} & echo $! >&2; wait"], cwd=self.work, stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE)
         writer = int(job.stderr.readline())
-        time.sleep(random.uniform(0.02, 0.3))
+        told = [job.stdout.readline().strip()]
+        time.sleep(random.uniform(0, 0.3))
         os.kill(writer, signal.SIGKILL)
-        told = job.stdout.read().split()
+        told += job.stdout.read().split()
         job.wait(SECONDS)
         job.stdout.close()
         job.stderr.close()

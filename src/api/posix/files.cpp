@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "api/posix/errors.hpp"
+#include "api/posix/following.hpp"
 #include "api/posix/names/sets.hpp"
 #include "api/posix/real.hpp"
 #include "base/printable.hpp"
@@ -27,12 +28,6 @@ int wanted(int flags) {
   return (mode != O_WRONLY ? R_OK : 0) | (mode != O_RDONLY ? W_OK : 0) | (flags & O_TRUNC ? W_OK : 0);
 }
 
-// Whether a plain file, link or directory of that name is there, or something keeps us from knowing.
-bool plain_there(const Place& place) {
-  struct stat status;
-  return lstat(place.path, &status) == 0 || errno != ENOENT;
-}
-
 bool may_create_in(const Place& place) {
   if (geteuid() == 0) return true;
   char directory[PATH_MAX];
@@ -41,6 +36,14 @@ bool may_create_in(const Place& place) {
   memcpy(directory, name.data(), name.size());
   directory[name.size()] = '\0';
   return faccessat(AT_FDCWD, name.empty() ? "/" : directory, W_OK | X_OK, AT_EACCESS) == 0;
+}
+
+// What the set says of a name: 0 or an errno. `found` is what it was if that throws: a result assigned to it
+// at once would be written in place, half of it perhaps.
+int look_up(ContainerSet& set, std::string_view name, std::optional<StreamStatus>& found) {
+  return errno_of([&] {
+    if (const std::optional<StreamStatus> status = set.status(name)) found.emplace(*status);
+  });
 }
 
 // What a slot tells of its stream to processes that inherit it.
@@ -92,7 +95,7 @@ int open_existing(ContainerSet& set, const StreamStatus& found, const Place& pla
     StreamOpening opening;
     opening.write = writes(flags);
     opening.truncate = (flags & O_TRUNC) && opening.write;
-    stream = set.open_stream(place.match.name, opening);
+    stream = following(set.open_stream(place.match.name, opening));
   });
 }
 
@@ -105,16 +108,48 @@ int create(ContainerSet& set, const Place& place, int flags, mode_t mode,
     opening.truncate = flags & O_TRUNC;
     opening.write = true;
     opening.mode = mode & 07777 & ~current_umask();
-    stream = set.open_stream(place.match.name, opening);
+    stream = following(set.open_stream(place.match.name, opening));
   });
+}
+
+}  // namespace
+
+bool plain_there(const Place& place) noexcept {
+  struct stat status;
+  return lstat(place.path, &status) == 0 || errno != ENOENT;
+}
+
+namespace {
+
+// Once for each rule.
+bool is_first(std::atomic<uint64_t>& warned, const Place& place) {
+  const uint64_t bit = uint64_t{1} << (place.match.rule->number % 64);
+  return !(warned.fetch_or(bit) & bit);
+}
+
+void warn_unseen(const Place& place, int error) {
+  static std::atomic<uint64_t> warned{0};
+  if (is_first(warned, place))
+    fprintf(stderr,
+            "sheaf: '%s' cannot be read (%s), so what it holds is not seen: `sheaf verify` says why\n",
+            printable(place.match.set).c_str(), strerror(error));
+}
+
+// How an opening goes on where the set does not know the name, or cannot say (error): hand_on, or -1 with
+// errno, or 0: the set is to make it.
+int without_stream(const Place& place, int flags, int error) {
+  const bool makes = (flags & O_CREAT) && !(flags & O_DIRECTORY);
+  if (plain_there(place) || (error == 0 && (!makes || !may_create_in(place)))) return hand_on;
+  if (error != 0) return (makes ? warn_plain(place, error) : warn_unseen(place, error)), hand_on;
+  if (place.view()) return failed(EROFS);
+  return place.slash ? failed(EISDIR) : 0;
 }
 
 }  // namespace
 
 void warn_plain(const Place& place, int error) noexcept {
   static std::atomic<uint64_t> warned{0};
-  const uint64_t bit = uint64_t{1} << (place.match.rule->number % 64);
-  if (warned.fetch_or(bit) & bit) return;
+  if (!is_first(warned, place)) return;
   fprintf(stderr, "sheaf: '%s' cannot take '%s' (%s): it is made as a plain file, and others may be\n",
           printable(place.match.set).c_str(), printable({place.path, place.size}).c_str(), strerror(error));
 }
@@ -126,17 +161,13 @@ int open_captured(const Place& place, int flags, mode_t mode) noexcept {
   std::shared_ptr<ContainerStream> stream;
   for (int attempt = 0; !stream && attempt < 3; ++attempt) {  // again if others remove or make it meanwhile
     std::optional<StreamStatus> found;
-    int error = errno_of([&] { found = set->status(place.match.name); });
+    int error = look_up(*set, place.match.name, found);
     if (found) {
       error = open_existing(*set, *found, place, flags, stream);
       if (error != 0 && error != ENOENT) return failed(error);
       continue;
     }
-    if (error != 0 || !(flags & O_CREAT) || (flags & O_DIRECTORY) || plain_there(place) ||
-        !may_create_in(place))
-      return hand_on;
-    if (place.view()) return failed(EROFS);
-    if (place.slash) return failed(EISDIR);
+    if (const int answer = without_stream(place, flags, error)) return answer;
     error = create(*set, place, flags, mode, stream);
     if (error == EEXIST) return failed(EEXIST);
     if (error != 0) {
@@ -181,9 +212,7 @@ std::shared_ptr<ContainerStream> stream_at(const Place& place, bool write) noexc
 
 std::optional<StreamStatus> status_at(const Place& place) noexcept {
   std::optional<StreamStatus> found;
-  errno_of([&] {
-    if (const auto set = set_at(place.match.set, place.view())) found = set->status(place.match.name);
-  });
+  if (const auto set = set_at(place.match.set, place.view())) look_up(*set, place.match.name, found);
   return found;
 }
 

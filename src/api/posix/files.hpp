@@ -22,6 +22,9 @@ int open_captured(const Place& place, int flags, mode_t mode) noexcept;
 // Another descriptor with an open file of its own for the stream of `file`, as open_captured.
 int open_same(OpenFile& file, int flags) noexcept;
 
+// Whether a plain file, link or directory of that name is there, or something keeps us from knowing.
+bool plain_there(const Place& place) noexcept;
+
 // The stream of that name; null: there is none, or no set.
 std::shared_ptr<ContainerStream> stream_at(const Place& place, bool write) noexcept;
 std::optional<StreamStatus> status_at(const Place& place) noexcept;
@@ -46,7 +49,7 @@ void end_of_process() noexcept;
 // already, because it is the one that has called exec.
 void adopt_inherited(bool counted) noexcept;
 
-// Once for each set: why a file of it is made as a plain file.
+// Once for each rule: why a file of it is made as a plain file.
 void warn_plain(const Place& place, int error) noexcept;
 
 }  // namespace sheaf::posix

@@ -6,6 +6,7 @@
 
 #include "api/posix/errors.hpp"
 #include "api/posix/files.hpp"
+#include "api/posix/following.hpp"
 #include "api/posix/names/sets.hpp"
 #include "api/posix/own_descriptors.hpp"
 
@@ -41,7 +42,7 @@ void adopt(int fd, bool counted) {
   file->slot.store(slot);
   const int error = errno_of([&] {
     file->set = set_at({slot->text, slot->set_size}, slot->view);
-    if (file->set) file->stream = file->set->open_number(slot->stream);
+    if (file->set) file->stream = following(file->set->open_number(slot->stream));
   });
   file->view = slot->view;
   if (error == 0 && file->stream) install(fd, file);

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 
 #include "base/error.hpp"
 #include "base/non_copyable.hpp"
@@ -15,7 +16,7 @@
 #include "capture/shared_names.hpp"
 #include "cli/programs/launch.hpp"
 #include "container/gather.hpp"
-#include "container/named_streams.hpp"
+#include "mount/sources.hpp"
 #include "storage/store.hpp"
 
 namespace sheaf::cli {
@@ -41,7 +42,7 @@ class ViewDirectories : private NonCopyable {
     for (auto at = made_.rbegin(); at != made_.rend(); ++at) fs::remove(*at, ignored);  // only what is empty
   }
 
-  // FILE:DIR with both absolute, and room for the streams of FILE below DIR.
+  // FILE:DIR with both absolute. All texts first, then fill().
   std::string add(const std::string& text) {
     const size_t colon = text.rfind(':');
     if (colon == text.npos || colon == 0 || colon + 1 == text.size())
@@ -50,12 +51,24 @@ class ViewDirectories : private NonCopyable {
     const std::string file = fs::weakly_canonical(fs::absolute(text.substr(0, colon))).string();
     const fs::path directory = fs::absolute(text.substr(colon + 1));
     make(directory);
-    const auto seen = NamedStreams::open(posix_store(), file);
-    for (const NamedStream& stream : seen->streams()) {
-      const fs::path name(stream.name);
-      if (name.has_parent_path() && name.is_relative()) make(directory / name.parent_path());
+    const std::string shown = fs::canonical(directory).string();
+    files_[shown].push_back(file);
+    return entry_of(file, shown);
+  }
+
+  // Room for the streams below each DIR.
+  void fill() {
+    const auto tell = [](const std::string& path, const std::string& what) {
+      fmt::print(stderr, "sheaf run: '{}': {}\n", printable(path), printable(what));
+    };
+    for (const auto& [directory, files] : files_) {
+      std::vector<mount::Source> all;
+      for (const std::string& file : files) {
+        const auto sources = mount::sources_of(posix_store(), file, Checking::on, true, tell);
+        all.insert(all.end(), sources.begin(), sources.end());
+      }
+      for (const std::string& folder : mount::tree_of(all).folder_paths()) make(fs::path(directory) / folder);
     }
-    return entry_of(file, fs::canonical(directory).string());
   }
 
  private:
@@ -71,6 +84,7 @@ class ViewDirectories : private NonCopyable {
   }
 
   std::vector<fs::path> made_;
+  std::map<std::string, std::vector<std::string>> files_;  // by directory
 };
 
 void tell_plain_files(const CaptureRule& rule) {
@@ -127,6 +141,7 @@ int run(const RunOptions& options) {
   for (const CaptureRule& rule : rules) captures.push_back(entry_of(rule.pattern, rule.set));
   ViewDirectories directories;
   for (const std::string& text : options.views) views.push_back(directories.add(text));
+  directories.fill();
   const std::string capture = joined(captures), view = joined(views);
   const auto command = with_variables(options.command, {"LD_PRELOAD", "SHEAF_CAPTURE", "SHEAF_VIEW"});
   preload(own_library("libsheaf_posix.so", "the installation is not complete"));

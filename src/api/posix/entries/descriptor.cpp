@@ -10,7 +10,7 @@
 #include "api/posix/locks.hpp"
 #include "api/posix/own_descriptors.hpp"
 #include "api/posix/real.hpp"
-#include "api/posix/standard_streams.hpp"
+#include "api/posix/stdio/standard_streams.hpp"
 
 namespace sheaf::posix {
 

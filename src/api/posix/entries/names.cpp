@@ -49,7 +49,7 @@ int remove_captured(int at, const char* path) {
   const int error = errno_of([&] {
     if (const auto set = set_at(place.match.set, place.view())) removed = set->remove(place.match.name);
   });
-  if (error != 0) return failed(error);
+  if (error != 0) return plain_there(place) ? hand_on : failed(error);
   return removed ? 0 : hand_on;
 }
 

@@ -14,7 +14,7 @@
 #include "api/posix/files.hpp"
 #include "api/posix/names/rules.hpp"
 #include "api/posix/real.hpp"
-#include "api/posix/standard_streams.hpp"
+#include "api/posix/stdio/standard_streams.hpp"
 #include "capture/capture_rule.hpp"
 #include "capture/shared_names.hpp"
 

@@ -11,7 +11,7 @@
 #include "api/posix/names/moves.hpp"
 #include "api/posix/opening.hpp"
 #include "api/posix/real.hpp"
-#include "api/posix/streams.hpp"
+#include "api/posix/stdio/streams.hpp"
 
 namespace sheaf::posix {
 

@@ -41,7 +41,7 @@ std::string set_pattern(const Rule& rule, std::string_view directory) {
 // The sets that a rule may name for files in `directory`: one, or those there are of a name with groups.
 void each_set(const Rule& rule, std::string_view directory, const std::function<void(ContainerSet&)>& visit) {
   if (rule.view || rule.set.find('\\') == rule.set.npos) {
-    if (const auto set = set_at(rule.set, rule.view)) visit(*set);
+    if (const auto set = set_at(rule.view ? rule.pattern : rule.set, rule.view)) visit(*set);
     return;
   }
   const std::string pattern = set_pattern(rule, directory);

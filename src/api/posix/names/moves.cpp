@@ -19,31 +19,11 @@ namespace {
 
 constexpr size_t piece = size_t{1} << 20;  // bytes copied at once
 
-struct OpenElsewhere {
-  const ContainerSet* set;
-  uint64_t number;
-  bool found = false;
-};
-
-// Whether this process writes to that stream: a copy would miss what comes.
-bool written_here(const ContainerSet& set, uint64_t number) {
-  OpenElsewhere asked{&set, number};
-  each_captured(
-      [](int, OpenFile& file, void* context) {
-        auto& question = *static_cast<OpenElsewhere*>(context);
-        const Slot& slot = *file.slot.load();
-        if (file.set.get() == question.set && slot.stream == question.number &&
-            (slot.flags.load() & O_ACCMODE) != O_RDONLY)
-          question.found = true;
-      },
-      &asked);
-  return asked.found;
-}
-
-void copy(ContainerStream& from, const std::function<void(std::span<const std::byte>, int64_t)>& put) {
+void copy(const ContainerSet::ReadStream& from,
+          const std::function<void(std::span<const std::byte>, int64_t)>& put) {
   std::vector<std::byte> room(piece);
   for (int64_t at = 0;;) {
-    const size_t n = from.read(room, at);
+    const size_t n = from(room, at);
     if (n == 0) return;
     put({room.data(), n}, at);
     at += int64_t(n);
@@ -58,35 +38,37 @@ void write_all(int fd, std::span<const std::byte> data) {
   }
 }
 
-// A plain file beside `to` that takes its name when it is complete.
-void copy_out(ContainerStream& from, int at, const char* to) {
-  char temporary[PATH_MAX + 40];
-  snprintf(temporary, sizeof temporary, "%s.sheaf.%d", to, int(getpid()));
-  const StreamStatus status = from.status();
-  const int fd = real::openat(at, temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+// A plain file beside `to`, canonical, that takes its name when it is complete. Device and number of the
+// file.
+std::pair<uint64_t, uint64_t> copy_out(const ContainerSet::ReadStream& from, const StreamStatus& status,
+                                       const std::string& to) {
+  const std::string temporary = to + ".sheaf." + std::to_string(getpid());
+  const int fd = real::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (fd < 0) throw os_error("cannot create", temporary, errno);
+  struct stat made;
   const int error = errno_of([&] {
     copy(from, [fd](std::span<const std::byte> data, int64_t) { write_all(fd, data); });
     const timespec time{status.modified / 1000000000, status.modified % 1000000000};
     const timespec times[2] = {time, time};
-    if (fchmod(fd, status.mode) != 0 || futimens(fd, times) != 0)
+    if (fchmod(fd, status.mode) != 0 || futimens(fd, times) != 0 || fstat(fd, &made) != 0)
       throw os_error("cannot set", temporary, errno);
   });
   real::close(fd);
-  if (error == 0 && renameat(at, temporary, at, to) == 0) return;
+  if (error == 0 && real::rename(temporary.c_str(), to.c_str()) == 0) return {made.st_dev, made.st_ino};
   const int why = error != 0 ? error : errno;
-  unlinkat(at, temporary, 0);
+  real::unlink(temporary.c_str());
   throw os_error("cannot rename", temporary, why);
 }
 
-void copy_across(ContainerStream& from, ContainerSet& set, std::string_view name) {
-  StreamOpening opening;
-  opening.create = opening.truncate = opening.write = true;
-  opening.mode = from.status().mode;
-  const auto made = set.open_stream(name, opening);
-  copy(from, [&](std::span<const std::byte> data, int64_t at) { made->write(data, at); });
-  made->set({opening.mode, from.status().modified});
-  made->flush();
+// As the system knows it; empty, with errno: there is no such directory.
+std::string canonical_name(int at, std::string_view name) {
+  const size_t last = name.rfind('/') + 1;
+  const std::string directory = last == 0 ? "." : std::string(name.substr(0, last));
+  char room[PATH_MAX + 1];
+  errno = ENOENT;
+  const size_t n = canonical_directory(at, directory.c_str(), room, sizeof room);
+  if (n == 0) return {};
+  return std::string(room, n) + (n == 1 ? "" : "/") + std::string(name.substr(last));
 }
 
 enum class There { nothing, file, directory };
@@ -128,21 +110,61 @@ void fill_from(int fd, ContainerStream& stream) {
   }
 }
 
-// Under a name of its own first, so that the new name has all bytes or none.
-int take(int fd, const struct stat& status, ContainerSet& set, const Place& to, unsigned flags) {
+// Has fill(stream) make a stream that takes the name of `to` then, so that this has all bytes or none. False:
+// fill() has said so, and there is none. only: what it has filled is the only copy from then on, so it stays
+// under the name it has if it cannot get the other.
+int fill_new(ContainerSet& set, const Place& to, unsigned flags, bool only,
+             const std::function<bool(ContainerStream&)>& fill) {
   const std::string temporary = std::string(to.match.name) + ".sheaf." + std::to_string(getpid());
+  bool filled = false;
   const int error = errno_of([&] {
+    if ((flags & RENAME_NOREPLACE) && set.status(to.match.name))
+      throw os_error("cannot move to", to.path, EEXIST);
     StreamOpening opening;
     opening.create = opening.truncate = opening.write = true;
-    opening.mode = status.st_mode & 07777;
     const auto stream = set.open_stream(temporary, opening);
-    fill_from(fd, *stream);
-    stream->set({opening.mode, int64_t{status.st_mtim.tv_sec} * 1000000000 + status.st_mtim.tv_nsec});
-    stream->flush();
+    filled = fill(*stream);
+    if (!filled) throw os_error("cannot move to", to.path, ENOENT);
     set.rename(temporary, to.match.name, (flags & RENAME_NOREPLACE) != 0);
   });
-  if (error != 0) errno_of([&] { set.remove(temporary); });
+  if (error != 0 && !(filled && only)) errno_of([&] { set.remove(temporary); });
   return error;
+}
+
+int take(int fd, const struct stat& status, ContainerSet& set, const Place& to, unsigned flags) {
+  return fill_new(set, to, flags, false, [&](ContainerStream& stream) {
+    fill_from(fd, stream);
+    stream.set(
+        {status.st_mode & 07777, int64_t{status.st_mtim.tv_sec} * 1000000000 + status.st_mtim.tv_nsec});
+    stream.flush();
+    return true;
+  });
+}
+
+// From one set to another. The new stream is made before the old one is held, since who holds a stream may
+// not wait for names.
+int move_across(ContainerSet& set, const Place& from, ContainerSet& other, const Place& to, unsigned flags) {
+  return fill_new(other, to, flags, true, [&](ContainerStream& made) {
+    return set.move_out(
+        from.match.name, {to.path, to.size}, [&](const auto& read, const StreamStatus& status) {
+          copy(read, [&](std::span<const std::byte> data, int64_t at) { made.write(data, at); });
+          made.set({status.mode, status.modified});
+          made.flush();
+          return std::pair<uint64_t, uint64_t>(0, made.status().number);
+        });
+  });
+}
+
+int move_away(ContainerSet& set, const Place& from, int at, const char* to) {
+  bool there = false;
+  const int error = errno_of([&] {
+    const std::string target = canonical_name(at, to);
+    if (target.empty()) throw os_error("cannot move", from.path, errno);
+    there = set.move_out(from.match.name, target, [&](const auto& read, const StreamStatus& status) {
+      return copy_out(read, status, target);
+    });
+  });
+  return error == 0 && !there ? ENOENT : error;
 }
 
 }  // namespace
@@ -156,25 +178,15 @@ int move_captured(const Place& from, const Place* to_place, int at, const char* 
     const int error = rename_within(*set, from, *to_place, at, to, flags);
     return error == 0 ? 0 : failed(error);
   }
+  if (*to && to[strlen(to) - 1] == '/') return failed(ENOTDIR);
   const There plain = plain_at(at, to);
   if (plain != There::nothing && (flags & RENAME_NOREPLACE)) return failed(EEXIST);
   if (plain == There::directory) return failed(EISDIR);
-  const auto stream = stream_at(from, false);
-  if (!stream) return failed(ENOENT);
-  const int error = errno_of([&] {
-    if (written_here(*set, stream->status().number)) throw os_error("cannot move", from.path, EXDEV);
-    const auto other = to_place ? set_at(to_place->match.set, false) : nullptr;
-    if (other) {
-      if ((flags & RENAME_NOREPLACE) && other->status(to_place->match.name))
-        throw os_error("cannot move", from.path, EEXIST);
-      copy_across(*stream, *other, to_place->match.name);
-      if (plain == There::file) unlinkat(at, to, 0);
-    } else {
-      copy_out(*stream, at, to);
-    }
-    set->remove(from.match.name);
-  });
-  return error == 0 ? 0 : failed(error);
+  const auto other = to_place ? set_at(to_place->match.set, false) : nullptr;
+  const int error = other ? move_across(*set, from, *other, *to_place, flags) : move_away(*set, from, at, to);
+  if (error != 0) return failed(error);
+  if (other && plain == There::file) unlinkat(at, to, 0);
+  return 0;
 }
 
 int take_in(int from_at, const char* from, const Place& to, unsigned flags) noexcept {

@@ -173,8 +173,8 @@ bool match(std::string_view path, Match& found) noexcept {
     if (!path.starts_with(rule.begin)) continue;
     if (rule.view) {
       if (path.size() < rule.pattern.size() + 2 || path[rule.pattern.size()] != '/') continue;
-      memcpy(found.set, rule.set.data(), rule.set.size() + 1);
-      found.set_size = rule.set.size();
+      memcpy(found.set, rule.pattern.data(), rule.pattern.size() + 1);
+      found.set_size = rule.pattern.size();
       found.rule = &rule;
       found.name = path.substr(rule.pattern.size() + 1);
       return true;

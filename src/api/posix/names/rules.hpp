@@ -34,7 +34,7 @@ uint64_t rules_identity() noexcept;
 // One canonical name against all rules.
 struct Match {
   const Rule* rule = nullptr;
-  char set[PATH_MAX];  // absolute path, ends in a NUL
+  char set[PATH_MAX];  // absolute path, ends in a NUL; of a view: its directory, which several may share
   size_t set_size = 0;
   std::string_view
       name;  // of the stream, in `path` as given: relative to the directory of the set, if it lies below that

@@ -3,8 +3,10 @@
 #include <cstdio>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "api/posix/fork_mutex.hpp"
+#include "api/posix/names/rules.hpp"
 #include "api/posix/names/view_set.hpp"
 #include "base/error.hpp"
 #include "base/printable.hpp"
@@ -21,13 +23,21 @@ struct Sets {
 constinit ForkMutex opening;
 constinit Sets* all = nullptr;
 
+// What all views of that directory show.
+std::vector<std::string> shown_in(std::string_view directory) {
+  std::vector<std::string> paths;
+  for (const Rule& rule : rules())
+    if (rule.view && rule.pattern == directory) paths.emplace_back(rule.set);
+  return paths;
+}
+
 std::shared_ptr<ContainerSet> open_set(const std::string& path, bool view) {
   try {
-    if (view) return open_view(posix_store(), path);
+    if (view) return open_view(posix_store(), path, shown_in(path));
     return ContainerSet::open(posix_store(), path);
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "sheaf: '%s' cannot be used (%s): its files are made as plain files\n",
-                 printable(path).c_str(), printable(error.what()).c_str());
+    std::fprintf(stderr, "sheaf: '%s' cannot be used (%s)%s\n", printable(path).c_str(),
+                 printable(error.what()).c_str(), view ? "" : ": its files are made as plain files");
     return nullptr;
   }
 }

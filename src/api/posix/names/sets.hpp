@@ -9,8 +9,8 @@
 
 namespace sheaf::posix {
 
-// The set of that absolute path; a view: what can be read there, which refuses changes with EROFS. Null: it
-// cannot be opened, which is said once on stderr; its files are plain ones then.
+// The set of that absolute path; a view: what is shown in that directory, which refuses changes with EROFS.
+// Null: it cannot be opened, which is said once on stderr; its files are plain ones then.
 std::shared_ptr<ContainerSet> set_at(std::string_view path, bool view) noexcept;
 
 }  // namespace sheaf::posix

@@ -1,4 +1,4 @@
-#include "api/posix/streams.hpp"
+#include "api/posix/stdio/streams.hpp"
 
 #include <fcntl.h>
 #include <stdio_ext.h>
@@ -14,19 +14,19 @@
 #include "api/posix/errors.hpp"
 #include "api/posix/fork_mutex.hpp"
 #include "api/posix/opening.hpp"
-#include "api/posix/standard_streams.hpp"
+#include "api/posix/stdio/standard_streams.hpp"
 
 namespace sheaf::posix {
 
 namespace {
 
-// Bits of FILE::_flags, part of the binary interface of the C library.
-constexpr int no_reads = 0x4, no_writes = 0x8, at_end = 0x10, in_error = 0x20, putting = 0x800,
-              appending = 0x1000;
+// More bits of FILE::_flags.
+constexpr int no_reads = 0x4, no_writes = 0x8, putting = 0x800, appending = 0x1000;
 
 struct Stream {
   int fd;
   FILE* file;
+  int orientation = 0;  // as fwide(3) says it, but for bytes that were read or written
 };
 
 constinit ForkMutex lock;
@@ -115,7 +115,7 @@ std::optional<StreamMode> stream_mode(const char* text) noexcept {
 }
 
 FILE* make_stream(int fd, const StreamMode& mode) noexcept {
-  auto* const stream = new (std::nothrow) Stream{fd, nullptr};
+  auto* const stream = new (std::nothrow) Stream{fd, nullptr, 0};
   if (!stream) return errno = ENOMEM, nullptr;
   const cookie_io_functions_t functions{read_stream, write_stream, seek_stream, close_stream};
   stream->file = fopencookie(stream, mode.words, functions);
@@ -132,6 +132,14 @@ FILE* make_stream(int fd, const StreamMode& mode) noexcept {
 }
 
 bool is_ours(FILE* stream) noexcept { return find(stream) != nullptr; }
+
+int orient_stream(FILE* file, int mode) noexcept {
+  Stream* const stream = find(file);
+  if (!stream) return 0;
+  const bool bytes = (file->_flags & putting) || file->_IO_read_end != file->_IO_read_base;
+  if (stream->orientation == 0) stream->orientation = bytes || mode < 0 ? -1 : int(mode > 0);
+  return stream->orientation;
+}
 
 FILE* reopen_stream(FILE* file, const char* path, const StreamMode& mode) noexcept {
   Stream* const stream = find(file);
@@ -152,9 +160,10 @@ FILE* reopen_stream(FILE* file, const char* path, const StreamMode& mode) noexce
   }
   if (!path) lseek64(fd, 0, mode.flags & O_APPEND ? SEEK_END : SEEK_SET);
   __fpurge(file);
-  file->_flags &= ~(no_reads | no_writes | at_end | in_error | putting | appending);
+  file->_flags &= ~(no_reads | no_writes | stream_at_end | stream_in_error | putting | appending);
   file->_flags |= access_bits(mode.flags);
   file->_offset = -1;
+  stream->orientation = 0;
   return file;
 }
 

@@ -1,6 +1,6 @@
-// api/posix/standard_streams: stdin, stdout and stderr of the C library write to descriptors 0, 1 and 2 by
-// calls that no preload meets. Where such a descriptor is a captured file, a stream of ours takes the place
-// of the C library's.
+// api/posix/stdio/standard_streams: stdin, stdout and stderr of the C library write to descriptors 0, 1 and 2
+// by calls that no preload meets. Where such a descriptor is a captured file, a stream of ours takes the
+// place of the C library's.
 #pragma once
 
 namespace sheaf::posix {

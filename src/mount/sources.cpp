@@ -1,0 +1,61 @@
+#include "mount/sources.hpp"
+
+#include <filesystem>
+
+#include "container/container_names.hpp"
+#include "journal/lease.hpp"
+#include "metadata/task_names.hpp"
+#include "mount/named_files.hpp"
+#include "mount/task_streams.hpp"
+
+namespace sheaf::mount {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_remote(const std::string& path) { return path.starts_with("sfio:"); }
+
+std::shared_ptr<Streams> named_files(const std::string& path, const Tell& tell) {
+  auto streams = NamedStreams::open(posix_store(), path);
+  for (const NamedStreams::Origin& origin : streams->origins())
+    if (!origin.damage.empty()) tell(origin.path, origin.damage);
+  return std::make_shared<NamedFiles>(path, std::move(streams));
+}
+
+}  // namespace
+
+std::vector<Source> sources_of(Store& store, const std::string& path, Checking checking, bool containers,
+                               const Tell& tell) {
+  std::vector<Source> found;
+  const auto add = [&](std::shared_ptr<Streams> streams) {
+    found.push_back({path, std::move(streams), !found.empty()});
+  };
+  const bool contained = !is_remote(path) && has_containers(posix_store(), path);
+  if (!set_of_container(path) && (store.status(path).exists || (containers && !contained))) {
+    Multifile multifile = load_multifile(store, path, checking);
+    if (!multifile.closed())
+      tell(path, "was not closed: what its tasks had flushed, and chunks they had completed, is shown (" +
+                     advice_on_unclosed(store, path) + ")");
+    auto names = read_task_names(multifile).names;
+    if (names.empty() || (containers && !contained))
+      add(std::make_shared<TaskStreams>(std::move(multifile), std::move(names)));
+  }
+  if (contained && containers) add(named_files(path, tell));
+  return found;
+}
+
+Tree tree_of(const std::vector<Source>& sources) {
+  std::vector<Tree::Multifile> multifiles;
+  for (const Source& source : sources)
+    multifiles.push_back({fs::path(source.path).filename(), source.streams, source.joins});
+  return Tree(std::move(multifiles));
+}
+
+std::string file_behind(Store& store, const std::string& path) {
+  if (is_remote(path) || store.status(path).exists) return path;
+  const auto containers = containers_of(posix_store(), path);
+  return containers.empty() ? fs::path(path).parent_path().string() : containers.front();
+}
+
+}  // namespace sheaf::mount

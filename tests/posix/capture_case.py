@@ -1,0 +1,40 @@
+"""What tests of `sheaf run` share."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent / "cli"), str(HERE.parent.parent / "python")]
+from tool_case import BIN, SECONDS, ToolCase  # noqa: E402
+
+os.environ.setdefault("SHEAF_LIBRARY", str(BIN.parent / "lib" / "libsheaf.so.1"))
+import sheaf  # noqa: E402
+
+__all__ = ["BIN", "SECONDS", "CaptureCase", "sheaf"]
+
+
+class CaptureCase(ToolCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.work = self.dir / "work"
+        self.work.mkdir()
+
+    def sheaf(self, *words: object, check: bool = True) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run([str(word) for word in (BIN / "sheaf", *words)], cwd=self.work, capture_output=True, text=True,
+                              timeout=SECONDS)
+        if check:
+            self.assertEqual(done.returncode, 0, done.stderr)
+        return done
+
+    def run_captured(self, *command: object, options: tuple[str, ...] = (), check: bool = True):
+        return self.sheaf("run", "--capture", "cap.*:set.sion", *options, "--", *command, check=check)
+
+    def names(self, path: str = "set.sion") -> list[str]:
+        return [line.split()[-1] for line in self.sheaf("ls", path).stdout.splitlines()]
+
+    def content(self, name: str, path: str = "set.sion") -> str:
+        return self.sheaf("cat", "--name", name, path).stdout

@@ -1,0 +1,137 @@
+"""Captured files when something fails: what was accepted is there, what was not is an error; where the set cannot take a file, the plain
+file is made."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import shutil
+import subprocess
+import unittest
+
+from capture_case import BIN, SECONDS, CaptureCase
+
+CALLS = ("pwrite64", "pwritev", "openat", "fallocate", "ftruncate", "fsync", "mmap")  # of a container
+
+
+def block(letter: str) -> bytes:
+    return letter.encode() * 71300
+
+
+class PlainInstead(CaptureCase):
+    """The multifile cannot take a file: it is a plain one, and a message says why, once."""
+
+    def check(self, prepare: str, directory: str, why: str) -> None:
+        if os.geteuid() != 0 or subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode != 0:
+            self.skipTest("no rights to mount")
+        (self.work / directory).mkdir()
+        script = ("echo one > cap.a; echo two >> cap.a; echo b > cap.b; mv cap.b cap.c; rm cap.c; "
+                  "exec 3>cap.d; echo d >&3; mv cap.d cap.e; echo e >&3; cat cap.a cap.e; ls cap.*")
+        done = subprocess.run(["unshare", "-m", "sh", "-ec", prepare + '; exec "$@"', "sh", BIN / "sheaf", "run", "--capture",
+                               f"cap.*:{directory}/set.sion", "--", "sh", "-ec", script],
+                              cwd=self.work, capture_output=True, text=True, timeout=SECONDS)
+        self.assertEqual(done.stdout, "one\ntwo\nd\ne\ncap.a\ncap.e\n", done.stderr)
+        self.assertEqual((self.work / "cap.a").read_text(), "one\ntwo\n")
+        self.assertEqual((self.work / "cap.e").read_text(), "d\ne\n")
+        said = [line for line in done.stderr.splitlines() if "made as a plain file" in line]
+        self.assertGreaterEqual(len(said), 1)
+        self.assertEqual({re.sub("'.*?'", "", line) for line in said},
+                         {f"sheaf:  cannot take  ({why}): it is made as a plain file, and others may be"})
+        self.assertIn("2 plain files match", done.stderr)
+
+    def test_the_directory_of_the_set_cannot_be_written(self) -> None:
+        self.check("mount -t tmpfs -o ro none ro", "ro", "Read-only file system")
+
+    def test_the_disk_of_the_set_is_full(self) -> None:
+        self.check("mount -t tmpfs -o size=64k none full; head -c 65536 /dev/zero > full/all", "full", "No space left on device")
+
+    def test_the_multifile_is_damaged(self) -> None:
+        self.check("head -c 100000 /dev/urandom > torn/set.sion", "torn", "Input/output error")
+
+    def test_the_container_is_damaged(self) -> None:
+        (self.work / "out").mkdir()
+        self.sheaf("run", "--keep-containers", "--capture", "out/cap.*:out/set.sion", "--", "sh", "-c", "echo kept > out/cap.0")
+        container, = (self.work / "out").glob("set.sion.container.*")
+        kept = container.read_bytes()
+        container.write_bytes(os.urandom(len(kept)))
+        done = self.sheaf("run", "--capture", "out/cap.*:out/set.sion", "--", "sh", "-c",
+                          "echo one > out/cap.a; cat out/cap.a; cat out/cap.0", check=False)
+        self.assertEqual(done.stdout, "one\n")
+        self.assertIn("made as a plain file", done.stderr)
+        self.assertIn("what it holds is not seen", done.stderr)
+        self.assertIn("stay as they are", done.stderr)
+        container.write_bytes(kept)
+        self.assertEqual(self.content("cap.0", "out/set.sion"), "kept\n")
+
+
+@unittest.skipUnless(shutil.which("strace"), "strace makes calls fail")
+class Faults(CaptureCase):
+    """The n-th call of a kind that a program makes on its container fails, or is the last one it makes; for all n."""
+
+    def steps(self, inject: str) -> tuple[list[str], bool]:
+        """What the program has said, and whether anything was injected."""
+        shutil.rmtree(self.work)
+        self.work.mkdir()
+        self.sheaf("run", "--keep-containers", "--capture", "cap.*:set.sion", "--", "sh", "-c", "echo > cap.first")
+        container, = self.work.glob("set.sion.container.*")
+        log = self.dir / "log"
+        done = self.run_captured("strace", "-f", "-qq", "-o", log, "-P", container, "-e", f"trace={inject.split(':')[0]}",
+                                 "-e", f"inject={inject}", BIN / "posix_files", "steps", check=False)
+        written = log.read_text()
+        return done.stdout.splitlines(), "(INJECTED)" in written or "SIGKILL" in written
+
+    def contents(self) -> dict[str, bytes]:
+        shown = self.run_captured("sh", "-c", "for f in cap.*; do wc -c $f; cat $f; echo; done").stdout.encode()
+        found = {}
+        while shown:
+            size, name, shown = re.fullmatch(rb"(\d+) (\S+)\n(.*)", shown, re.DOTALL).groups()
+            found[name.decode()], shown = shown[:int(size)], shown[int(size) + 1:]
+        return found
+
+    def check(self, said: list[str], found: dict[str, bytes], errors: set[int]) -> None:
+        done = {line[5:] for line in said if line.startswith("done ")}
+        for line in said:
+            if not line.startswith("done "):
+                self.assertIn(int(line.split()[-1]), errors | {errno.ENOENT}, line)
+        self.assertEqual(found.pop("cap.first"), b"\n")
+        names = {f"cap.{i}" for i in range(6)} | {"cap.new"}
+        self.assertEqual(set(found) - names, set())
+        for i, letter in enumerate("abcdef"):
+            if f"make {i}" not in done:
+                continue
+            held = found.get(f"cap.{i}")
+            if i == 1:
+                self.assertIn(block(letter), [held, found.get("cap.new")] if "rename 1" not in done else [found.get("cap.new")])
+            elif i == 2:
+                self.assertIn(held, [None] if "remove 2" in done else [None, block(letter)])
+            elif i == 3:
+                self.assertIn(held, [b"ddd" * 3 + b"d"] if "cut 3" in done else [b"d" * 10, block(letter)])
+            elif i == 0:
+                self.assertEqual(held[:71300], block(letter))
+                self.assertTrue("append 0" not in done or held[71300:] == block("x"))
+            else:
+                self.assertEqual(held, block(letter))
+
+    def sweep(self, inject: str, errors: set[int]) -> int:
+        n = 0
+        for n in range(1, 1000):
+            with self.subTest(f"{inject}:when={n}"):
+                said, injected = self.steps(f"{inject}:when={n}")
+                self.check(said, self.contents(), errors)
+            if not injected:
+                break
+        return n - 1
+
+    def test_every_call_fails(self) -> None:
+        faults = sum(self.sweep(f"{call}:error={name}", {getattr(errno, name), errno.EIO})
+                     for call, name in [(call, "ENOSPC") for call in CALLS] + [("pwrite64", "EIO"), ("fsync", "EIO")])
+        self.assertGreater(faults, 20)
+
+    def test_every_call_is_the_last_one(self) -> None:
+        kills = sum(self.sweep(f"{call}:signal=KILL", set()) for call in ("pwrite64", "openat", "fallocate", "mmap"))
+        self.assertGreater(kills, 20)
+
+
+if __name__ == "__main__":
+    unittest.main()
