@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""build_recipes.py [WORK]: carries out the recipes of EasyBuild, conda and Spack as far as this machine can, in WORK (build-recipes).
+"""build_recipes.py [WORK [PART...]]: carries out the recipes of EasyBuild, conda and Spack as far as this machine can, in WORK (build-recipes).
 
 EasyBuild and rattler-build come from the Python package index, into WORK/venv. The toolchain and the dependencies are those of the
 system: EasyBuild gets the system toolchain and is told that the dependencies are there; of the conda recipe the requirements are left
@@ -139,12 +139,15 @@ def main() -> int:
                                    SHEAF_RECIPE_TOOLS=str(work / "venv"))
     if "SHEAF_BIN" not in os.environ:
         parts.pop("recipes")  # looks at an installation of the ordinary build
+    chosen = sys.argv[2:] or list(parts)
     for name, part in parts.items():
+        if name not in chosen:
+            continue
         begin = time.monotonic()
         try:
             part()
             said = "passed"
-        except (RuntimeError, OSError) as error:
+        except (RuntimeError, OSError, subprocess.SubprocessError) as error:
             print(error)
             said, failed = "FAILED", 1
         print(f"{name}  {said}  {time.monotonic() - begin:.0f} s", flush=True)
