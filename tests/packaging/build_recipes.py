@@ -106,7 +106,7 @@ def spack(work: Path) -> None:
         build, log = work / f"spack-{name}", work / f"spack-{name}.log"
         spec = Spec(chosen | {"compression": True}, {"mpi": shutil.which(f"mpicc.{MPIS[0]}")} if MPIS else {})
         made = package(spec, str(prefixes[name]))
-        run(log, "cmake", "-S", ROOT, "-B", build, "-G", "Ninja", f"-DCMAKE_INSTALL_PREFIX={prefixes[name]}", *made.cmake_args())
+        run(log, "cmake", "-S", ROOT, "-B", build, f"-DCMAKE_INSTALL_PREFIX={prefixes[name]}", *made.cmake_args())
         run(log, "cmake", "--build", build, "-j", JOBS)
         run(log, "cmake", "--install", build)
         if name == "default":
