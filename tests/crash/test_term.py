@@ -52,7 +52,7 @@ class Term(unittest.TestCase):
 
     def round(self, mpi: str, tasks: int, threads: int, words: str, way: str) -> None:
         directory = pathlib.Path(tempfile.mkdtemp(prefix="sheaf-term-"))
-        # What Open MPI gives its tasks between TERM and KILL, in seconds: 1 by default, little on a machine that is busy.
+        # What Open MPI gives its tasks between TERM and KILL, in seconds: 1 by default, little on a busy machine.
         environment = {**os.environ, "OMPI_MCA_odls_base_sigkill_timeout": "6"}
         try:
             job = subprocess.Popen([MPIRUN, mpi, str(tasks), BIN / f"term_writer_{mpi}", directory, words, str(threads)],

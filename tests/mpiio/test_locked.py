@@ -42,7 +42,8 @@ class Locked(Programs):
             if holder == "other":
                 fcntl.lockf(file, fcntl.LOCK_EX)
             atomic = ["atomic"] if holder != "part" and not environment and self.in_memory else []
-            return self.run_under(mpi, 4 if yields(mpi) else 2, [program, path, holder, *atomic], environment=environment)
+            tasks = 4 if yields(mpi) else 2
+            return self.run_under(mpi, tasks, [program, path, holder, *atomic], environment=environment)
 
     @unittest.skipUnless("openmpi" in MPIS, "locks of multifiles are looked at under one MPI")
     def test_multifiles(self):

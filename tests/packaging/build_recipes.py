@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""build_recipes.py [WORK [PART...]]: carries out the recipes of EasyBuild, conda and Spack as far as this machine can, in WORK (build-recipes).
+"""build_recipes.py [WORK [PART...]]: carries out the recipes of EasyBuild, conda and Spack as far as this machine
+can, in WORK (build-recipes). PARTS: spack, conda, easybuild, recipes; all if none is given.
 
-EasyBuild and rattler-build come from the Python package index, into WORK/venv. The toolchain and the dependencies are those of the
-system: EasyBuild gets the system toolchain and is told that the dependencies are there; of the conda recipe the requirements are left
-out, and rattler-build makes a package for each MPI that is here and one without, and runs their tests. Spack is not on that index: its
-steps are followed with a stand-in, and a program that uses SIONlib is built and run with what it has installed. Exit code 0 if all has
-passed.
+EasyBuild and rattler-build come from the Python package index, into WORK/venv. The toolchain and the dependencies
+are those of the system: EasyBuild gets the system toolchain and is told that the dependencies are there; of the
+conda recipe the requirements are left out, and rattler-build makes a package for each MPI that is here and one
+without, and runs their tests. Spack is not on that index: its steps are followed with a stand-in, with Makefiles
+as Spack has them, and a program that uses SIONlib is built and run with what it has installed. Exit code 0 if all
+has passed.
 """
 
 from __future__ import annotations
@@ -106,7 +108,8 @@ def spack(work: Path) -> None:
         build, log = work / f"spack-{name}", work / f"spack-{name}.log"
         spec = Spec(chosen | {"compression": True}, {"mpi": shutil.which(f"mpicc.{MPIS[0]}")} if MPIS else {})
         made = package(spec, str(prefixes[name]))
-        run(log, "cmake", "-S", ROOT, "-B", build, f"-DCMAKE_INSTALL_PREFIX={prefixes[name]}", *made.cmake_args())
+        prefix = f"-DCMAKE_INSTALL_PREFIX={prefixes[name]}"
+        run(log, "cmake", "-S", ROOT, "-B", build, "-G", "Unix Makefiles", prefix, *made.cmake_args())
         run(log, "cmake", "--build", build, "-j", JOBS)
         run(log, "cmake", "--install", build)
         if name == "default":
@@ -124,7 +127,8 @@ def tried_as_tools(log: Path, prefix: Path) -> None:
 
 def documented(log: Path, frame: str, **environment: str) -> None:
     """The lines of docs/adopting.md in this frame."""
-    run(log, sys.executable, "-B", ROOT / "tests/packaging/test_docs.py", "Documentation.test_blocks", SHEAF_FRAMES=frame, **environment)
+    test = (ROOT / "tests/packaging/test_docs.py", "Documentation.test_blocks")
+    run(log, sys.executable, "-B", *test, SHEAF_FRAMES=frame, **environment)
 
 
 def main() -> int:

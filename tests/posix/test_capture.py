@@ -101,7 +101,8 @@ class Capture(ToolCase):
         for name in ("bin/sheaf", "lib/libsheaf.so.1", "lib/libsheaf_posix.so"):
             (place / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(BIN.parent / name, place / name)
-        done = subprocess.run([place / "bin/sheaf", "run", "--capture", "*.txt:x.sion", "--", "true"], cwd=self.work, capture_output=True)
+        command = [place / "bin/sheaf", "run", "--capture", "*.txt:x.sion", "--", "true"]
+        done = subprocess.run(command, cwd=self.work, capture_output=True)
         self.assertEqual(done.returncode, 1)
         self.assertIn(b"without them", done.stderr)
 
