@@ -150,8 +150,8 @@ void Collective::bring(const Access& access, const Wish& wish, bool same, const 
   if (!hosts_ && wish.writes) sums.coverage.fetch_add(same ? wish_->coverage : wish.coverage);
 }
 
-Collective::Facts Collective::meet(const Access& access, const Together& how, bool writes,
-                                   const std::optional<Error>& problem) {
+Collective::Facts Collective::meet(File& file, const Access& access, const Together& how, bool writes,
+                                   const std::optional<Error>& problem, bool waits) {
   const bool works = access.bytes() > 0 && !problem;
   Wish mine = Wish::of(works ? access : Access{}, how, writes);
   const bool same = how.reuse && wish_ && wish_->is(mine);
@@ -161,15 +161,18 @@ Collective::Facts Collective::meet(const Access& access, const Together& how, bo
   const bool other_hosts =
       hosts_ && !(hosts_->rules() == Hosts::Rules{how.aggregators > 0 ? how.aggregators : how.stripes,
                                                   how.per_host, hosts_->rules().shared});
-  std::array<int64_t, 9> values{problem.has_value(),
-                                works ? -access.low() : none,
-                                works ? access.high() : none,
-                                !same,
-                                hardware_threads(),
-                                works ? access.bytes() : 0,
-                                works ? access.pieces() : 0,
-                                works ? length_in_units(access, std::max(how.block, how.unit)) : 0,
-                                other_hosts};
+  const Published* const apart = file.traits().apart;
+  std::array<int64_t, 11> values{problem.has_value(),
+                                 works ? -access.low() : none,
+                                 works ? access.high() : none,
+                                 !same,
+                                 hardware_threads(),
+                                 works ? access.bytes() : 0,
+                                 works ? access.pieces() : 0,
+                                 works ? length_in_units(access, std::max(how.block, how.unit)) : 0,
+                                 other_hosts,
+                                 apart && apart->changed(),
+                                 waits};
   comm_.all_max(values);
   if (values[0] != 0) {
     wish_.reset();
@@ -184,6 +187,8 @@ Collective::Facts Collective::meet(const Access& access, const Together& how, bo
   facts.pieces = std::max<int64_t>(saturated_product(values[6], comm_.size()), 1);
   facts.lengths = saturated_product(values[7], comm_.size());
   facts.other_hosts = values[8] != 0;
+  facts.changed = values[9] != 0;
+  facts.waits = values[10] != 0;
   facts.call = call_;
   if (stage_) call_ = (call_ + 1) % 3;
   if (stage_ && !hosts_) {
@@ -201,15 +206,17 @@ Collective::Facts Collective::meet(const Access& access, const Together& how, bo
   return facts;
 }
 
-// Whether the task carries out its part alone, whatever the others do.
-bool Collective::goes_alone(const Access& access, const Together& how, bool writes) const {
-  if (access.bytes() <= 0) return false;
-  if (how.serial || how.exchange == Together::Way::never || !access.filetype->is_ordered() ||
-      comm_.size() == 1)
-    return true;
-  if (how.exchange == Together::Way::always) return false;
-  if (how.unit > 0) return writes && has_whole_units(access, how.unit);
-  return access.bytes() / access.pieces() >= (writes ? large_write : large_read);
+Collective::Going Collective::way_of(File& file, const Access& access, const Together& how,
+                                     bool writes) const {
+  if (access.bytes() <= 0) return Going::together;
+  const Published* const others = writes ? nullptr : file.traits().apart;
+  if (how.serial || (others && others->keeps(access.low(), access.high()))) return Going::ahead;
+  if (how.exchange == Together::Way::never || !access.filetype->is_ordered() || comm_.size() == 1)
+    return others ? Going::when_published : Going::ahead;
+  if (how.exchange == Together::Way::always) return Going::together;
+  const bool large = how.unit > 0 ? writes && has_whole_units(access, how.unit)
+                                  : access.bytes() / access.pieces() >= (writes ? large_write : large_read);
+  return large ? Going::ahead : Going::together;
 }
 
 // Whether requests are worth being put together.
@@ -223,28 +230,41 @@ bool Collective::shares_requests(const Facts& facts, const Together& how, bool w
   return range / sparse <= facts.bytes || gaps / facts.pieces < mean_gap_worth_a_request;
 }
 
+// Nothing that a task has written before reaches the server after what is transferred now.
+void Collective::publish(File& file) {
+  agree(comm_, attempt([&] { file.sync(); }));
+  file.traits().apart->published();
+}
+
 int64_t Collective::transfer(File& file, const Access& access, const Together& how, bool writes,
                              std::optional<Error> problem, Tally& tally) {
   // Who need not ask the others goes ahead; the reduction then tells how that went.
   int64_t done = 0;
-  const bool ahead = !problem && goes_alone(access, how, writes);
-  if (ahead) problem = attempt([&] { done = alone(file, access, how, writes, tally); });
-  const Access rest = ahead ? Access{} : access;
-  Facts facts = meet(rest, how, writes, problem);
+  const auto by_itself = [&] { done = alone(file, access, how, writes, tally); };
+  const Going going = problem ? Going::together : way_of(file, access, how, writes);
+  if (going == Going::ahead) problem = attempt(by_itself);
+  const Access rest = going == Going::together ? access : Access{};
+  Facts facts = meet(file, rest, how, writes, problem, going == Going::when_published);
+  if (!writes && facts.changed && (facts.waits || facts.low < facts.high)) publish(file);
+  if (facts.waits)
+    agree(comm_, attempt([&] {
+            if (going == Going::when_published) by_itself();
+          }));
   if (facts.low == facts.high) return done;
   // Programs whose tasks always go alone never need the memory. Ranges of tasks are in it: they meet again.
-  if (find_hosts(file, how, facts.other_hosts)) facts = meet(rest, how, writes, problem);
+  if (find_hosts(file, how, facts.other_hosts)) facts = meet(file, rest, how, writes, problem, false);
   if (!shares_requests(facts, how, writes)) {
     agree(comm_, attempt([&] {
-            if (rest.bytes() > 0) done = alone(file, rest, how, writes, tally);
+            if (rest.bytes() > 0) by_itself();
           }));
     return done;
   }
+  if (writes && facts.changed) publish(file);
   ++tally.exchange_calls;
   ++(facts.repeated ? tally.plans_reused : tally.plans_made);
   const int64_t exchanged = hosts_ ? between_hosts(file, rest, how, writes, facts, tally)
                                    : on_one_host(file, rest, how, writes, facts, tally);
-  return ahead ? done : exchanged;
+  return going == Going::together ? exchanged : done;
 }
 
 void Collective::write(File& file, const Access& access, const Together& how, std::optional<Error> problem,

@@ -30,6 +30,7 @@ struct Together {
   enum class Way : uint8_t { automatic, always, never };
   Way exchange = Way::automatic;  // whether tasks exchange bytes
   Alone alone;                    // for those transfers that do not
+  Sieving gaps = Sieving::never;  // in windows, where hosts share no page cache; one lane only
   bool serial = false;            // every task locks the range it touches and transfers alone (atomic mode)
   int64_t aggregators = 0;        // 0: automatic
   int64_t per_host = -1;          // most aggregators on the host of this task; negative: any number
@@ -73,13 +74,18 @@ class Collective {
   int64_t transfer(File& file, const Access& access, const Together& how, bool writes,
                    std::optional<Error> problem, Tally& tally);
   int64_t alone(File& file, const Access& access, const Together& how, bool writes, Tally& tally);
-  bool goes_alone(const Access& access, const Together& how, bool writes) const;
+  void publish(File& file);
+  // Whether a task carries out its part alone, whatever the others do: before it meets them, or when they
+  // have published what they wrote alone.
+  enum class Going : uint8_t { together, ahead, when_published };
+  Going way_of(File& file, const Access& access, const Together& how, bool writes) const;
   bool shares_requests(const Facts& facts, const Together& how, bool writes) const;
-  Facts meet(const Access& access, const Together& how, bool writes, const std::optional<Error>& problem);
+  Facts meet(File& file, const Access& access, const Together& how, bool writes,
+             const std::optional<Error>& problem, bool waits);
   void bring(const Access& access, const Wish& wish, bool same, const Together& how);
   bool find_hosts(File& file, const Together& how,
                   bool anew);  // collective; whether there are others now
-  StageCall call_for(const Facts& facts, const Together& how, bool writes, int pens);
+  StageCall call_for(const Facts& facts, const Together& how, int pens);
   int64_t staged(File& file, const Access& access, const Together& how, bool writes, const Facts& facts,
                  Tally& tally);
   int64_t on_one_host(File& file, const Access& access, const Together& how, bool writes, const Facts& facts,
@@ -93,6 +99,7 @@ class Collective {
   std::unique_ptr<HostExchange> lane_;  // of an aggregator of several hosts
   std::unique_ptr<Wish> wish_;          // of the last call; null: nothing is known of it, or it has failed
   bool planned_ = false;                // the aggregators' plan is that of the last call
+  bool gaps_ = false;                   // pieces leave gaps in windows of that plan
   int call_ = 0;                        // whose sums and ranges are next
   uint64_t next_ = 0;                   // window
 };

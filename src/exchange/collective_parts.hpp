@@ -10,6 +10,8 @@ struct Collective::Facts {
   int64_t low = 0;
   int64_t high = 0;
   bool repeated = false;     // every task wants what it wanted before
+  bool changed = false;      // somebody has written alone what others may not know of
+  bool waits = false;        // somebody goes alone when that is published
   bool other_hosts = false;  // the rules for aggregators are others now
   int64_t threads = 1;       // that can run at once
   int64_t bytes = 0;         // of all tasks

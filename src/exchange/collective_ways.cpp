@@ -1,5 +1,7 @@
 // The three ways of a collective transfer (exchange/collective).
 #include <algorithm>
+#include <mutex>
+#include <shared_mutex>
 #include <utility>
 
 #include "comm/agree.hpp"
@@ -30,13 +32,13 @@ int64_t Collective::alone(File& file, const Access& access, const Together& how,
   return done;
 }
 
-StageCall Collective::call_for(const Facts& facts, const Together& how, bool writes, int pens) {
+StageCall Collective::call_for(const Facts& facts, const Together& how, int pens) {
   std::vector<StageCall::Range> ranges;
   for (const Stage::Range& range : stage_->ranges(facts.call))
     if (const StageCall::Range known{range.low.load(), range.high.load()}; known.low < known.high)
       ranges.push_back(known);
   int64_t size = stage_->shape().window;
-  const int64_t owners = hosts_ ? hosts_->owners() : 1, unit = writes ? how.unit : 0;
+  const int64_t owners = hosts_ ? hosts_->owners() : 1, unit = how.unit;
   // A short range is shared by all owners.
   const int64_t least = std::max({short_window, how.block, unit}),
                 grain = std::max<int64_t>({how.block, unit, 1});
@@ -54,7 +56,7 @@ int64_t Collective::on_one_host(File& file, const Access& access, const Together
       std::min<int64_t>({tasks, how.aggregators > 0 ? how.aggregators : facts.threads, Stage::most_pens});
   tally.aggregators = std::max(tally.aggregators, pens);
   if (writes && how.aggregators == 0 && how.writers > 0) pens = std::min(pens, how.writers);
-  const StageCall call = call_for(facts, how, writes, static_cast<int>(pens));
+  const StageCall call = call_for(facts, how, static_cast<int>(pens));
   const auto loan = file.traits().dear_requests ? stage_->lend() : nullptr;
   Staged part(call, access, writes && !facts.tiled, tally);
   SharedWord& failed = stage_->sums(facts.call).failed;
@@ -87,29 +89,43 @@ int64_t Collective::between_hosts(File& file, const Access& access, const Togeth
   tally.aggregators = std::max(tally.aggregators, hosts_->owners());
   std::optional<Error> problem;
   if (!std::exchange(planned_, true)) {
-    const StageCall call = call_for(facts, how, writes, 0);
+    const StageCall call = call_for(facts, how, 0);
     const Staged part(call, access, true, tally);
     const auto mark = [&](const WindowPart& window) { part.mark(window); };
     PutPass pass(call, access);
     if (lane_) problem = lane_->plan(call, pass, mark);
     pass.go(call.end(), mark, [](uint64_t) {});
+    int64_t gaps = lane_ && lane_->leaves_gaps();
+    comm_.all_max(std::span(&gaps, 1));
+    gaps_ = gaps != 0;
   }
-  const StageCall call = call_for(facts, how, writes, 0);
+  const StageCall call = call_for(facts, how, 0);
   Staged part(call, access, false, tally);
   std::optional<Error> moving;
+  Published* const apart = writes ? file.traits().apart : nullptr;
+  std::unique_lock<std::shared_mutex> alone;
+  Sieving sieving = how.alone.sieving;
+  if (apart && gaps_ && how.gaps != Sieving::never) {
+    alone = std::unique_lock(apart->writers());
+    publish(file);
+    sieving = how.gaps;
+  }
+  if (apart) apart->forget(facts.low, facts.high);
+  File& windows = file.traits().apart ? file.traits().apart->windows() : file;
   if (writes) {
     PutPass pass(call, access);
     const auto put = [&](const WindowPart& window) { part.put(window); };
-    if (lane_) moving = lane_->write(call, pass, put, file, how.alone.sieving, how.overlap, tally);
+    if (lane_) moving = lane_->write(call, pass, put, windows, sieving, how.overlap, tally);
     pass.go(call.end(), put, [](uint64_t) {});
   } else {
     TakePass pass(call, access);
     const auto take = [&](const WindowPart& window) { part.take(window); };
-    if (lane_) moving = lane_->read(call, pass, take, file, how.overlap, tally);
+    if (lane_) moving = lane_->read(call, pass, take, windows, how.overlap, tally);
     pass.go(
         call.end(), take, [](uint64_t) {}, uint64_t{0});
   }
   if (!problem) problem = moving;
+  if (apart) apart->forget(0, 0);
   try {
     agree(comm_, problem);
   } catch (...) {

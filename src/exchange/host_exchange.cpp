@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include "base/byte_order.hpp"
 #include "exchange/transfer/write_covered.hpp"
@@ -77,6 +78,23 @@ void HostExchange::collect_runs(const StageCall& call, int64_t round) {
     }
     empty(call, number);
   }
+}
+
+bool HostExchange::leaves_gaps() const {
+  for (size_t i = 0; i < windows_.size(); ++i) {
+    if (!is_mine(i % owners())) continue;
+    int64_t begin = std::numeric_limits<int64_t>::max(), end = 0, bytes = 0;
+    const auto add = [&](const Runs& runs) {
+      if (runs.bytes == 0) return;
+      begin = std::min(begin, runs.begin);
+      end = std::max(end, runs.end);
+      bytes += runs.bytes;
+    };
+    add(windows_[i].ours);
+    for (const auto& their : windows_[i].theirs) add(their.runs);
+    if (bytes > 0 && bytes < end - begin) return true;
+  }
+  return false;
 }
 
 // How long the codes are, then the codes, to the owners of the lane from all its hosts.

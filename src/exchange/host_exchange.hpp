@@ -34,6 +34,10 @@ class HostExchange {
   template <class Mark>
   std::optional<Error> plan(const StageCall& call, PutPass& marks, Mark mark);
 
+  // Whether windows of this aggregator's have gaps between what is in the plan; not always where pieces
+  // overlap.
+  bool leaves_gaps() const;
+
   // Collective over the aggregators, by the plan. `own`: this task's pass, which copies by `copy`. Nothing is
   // thrown; returns what went wrong here. `overlap`: the file works while messages travel.
   template <class Copy>
@@ -140,7 +144,6 @@ template <class Copy>
 std::optional<Error> HostExchange::read(const StageCall& call, TakePass& own, Copy copy, File& file,
                                         bool overlap, Tally& tally) {
   problem_.reset();
-  attempt_part([&] { from_server(file); });
   const int64_t rounds = call.windows().rounds();
   read_in(call, 0, file, tally);
   for (int64_t round = 0; round < rounds; ++round) {

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "exchange/keeper_steps.hpp"
 #include "exchange/pieces/access.hpp"
 #include "exchange/pieces/windows.hpp"
 #include "exchange/stage.hpp"

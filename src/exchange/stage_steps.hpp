@@ -87,7 +87,9 @@ class PutSteps {
   Act<Word> step(Call& call, NextOwn next_own, uint64_t until) {
     switch (at_) {
       case At::look:
-        pen_ = 0;
+        pen_ = 0;  // what it knows of pens is old
+        window_ = 0;
+        word_ = 0;
         if (number_ >= until && (until < call.end() || call.kept())) return {Do::leave};
         if (number_ >= call.end()) {
           at_ = At::finish;
@@ -209,8 +211,8 @@ class TakeSteps {
 
   uint64_t number() const { return number_; }
 
-  // `until`: as for PutSteps, with all windows read. `ahead`: windows read behind the own one if their slots
-  // are free.
+  // `until`: as for PutSteps, with all windows read. `ahead`: so many windows behind the own one are read if
+  // their slots are free, by who has read the own one, and by who waits for it.
   template <class Call, class NextOwn>
   Act<Word> step(Call& call, NextOwn next_own, uint64_t until, uint64_t ahead) {
     switch (at_) {
@@ -230,23 +232,25 @@ class TakeSteps {
         return {};
       }
       case At::find_pen:
-        pen_ = call.pen_of(number_);
-        word_ = call.pen(pen_).load();
-        window_ = Pen::next(call, pen_, word_);
-        at_ = window_ > number_ || Pen::is_held(word_) ? At::look : At::look_at_turn;
-        if (window_ <= number_ && Pen::is_held(word_)) return {Do::sleep, &call.pen(pen_), word_};
-        return {};
+        return find_pen(call, ahead);
       case At::look_at_turn: {
         const uint32_t turn = call.turn(window_).load();
         const auto early =
             static_cast<int32_t>(call.free_for(window_) - turn);  // else others have read it meanwhile
-        at_ = early == 0 ? At::claim : At::look;
-        if (early > 0) return {Do::sleep, &call.turn(window_), turn};
-        return {};
+        if (early == 0) {
+          at_ = At::claim;
+          return {};
+        }
+        if (tried_ > 0) return try_next();
+        const Act<Word> act = early > 0 ? Act<Word>{Do::sleep, &call.turn(window_), turn} : Act<Word>{};
+        look_again();
+        return act;
       }
       case At::claim:
-        at_ = At::look;
-        if (!call.pen(pen_).compare_exchange_strong(word_, Pen::held_at(window_))) return {};
+        if (!call.pen(pen_).compare_exchange_strong(word_, Pen::held_at(window_))) {
+          look_again();
+          return {};
+        }
         at_ = At::have_read;
         return {Do::transfer, nullptr, 0, window_};
       case At::have_read:
@@ -265,23 +269,30 @@ class TakeSteps {
           return {};
         at_ = At::have_read;
         return {Do::transfer, nullptr, 0, window_};
-      case At::give_back:
-        call.pen(pen_).store(Pen::free_at(window_));
-        at_ = At::look;
-        return {Do::wake, &call.pen(pen_)};
+      case At::give_back: {
+        Word& pen = call.pen(pen_);
+        pen.store(Pen::free_at(window_));
+        look_again();
+        return {Do::wake, &pen};
+      }
       case At::take:
-        window_ = number_;
-        at_ = call.arrived(window_).fetch_add(1) + 1 == call.due(window_) ? At::empty : At::look;
-        number_ = next_own(number_ + 1);
+        window_ = std::exchange(number_, next_own(number_ + 1));
+        if (call.arrived(window_).fetch_add(1) + 1 == call.due(window_)) {
+          at_ = At::empty;
+        } else {
+          look_again();
+        }
         return {};
       case At::empty:
         call.arrived(window_).store(0);
         at_ = At::turned;
         return {};
-      case At::turned:
-        call.turn(window_).store(Turn::done(call.free_for(window_)));
-        at_ = At::look;
-        return {Do::wake, &call.turn(window_)};
+      case At::turned: {
+        Word& turn = call.turn(window_);
+        turn.store(Turn::done(call.free_for(window_)));
+        look_again();
+        return {Do::wake, &turn};
+      }
       default:  // finish: others read what they need
         if (waits_for_ == call.pens()) return {Do::leave};
         word_ = call.pen(waits_for_).load();
@@ -308,76 +319,51 @@ class TakeSteps {
     finish
   };
 
+  // The pen of the own window; while another task holds that and reads, a free pen of a window that comes
+  // soon. Sleeps if there is none.
+  template <class Call>
+  Act<Word> find_pen(Call& call, uint64_t ahead) {
+    const int own = call.pen_of(number_);
+    if (tried_ == call.pens()) {
+      const uint32_t seen = seen_;
+      look_again();
+      return {Do::sleep, &call.pen(own), seen};
+    }
+    pen_ = (own + tried_) % call.pens();
+    word_ = call.pen(pen_).load();
+    window_ = Pen::next(call, pen_, word_);
+    if (tried_ == 0) {
+      seen_ = word_;
+      if (window_ > number_) {  // read meanwhile
+        look_again();
+        return {};
+      }
+    }
+    if (Pen::is_held(word_) || window_ >= call.end() || window_ > number_ + ahead) return try_next();
+    at_ = At::look_at_turn;
+    return {};
+  }
+  // What it knows of pens is old.
+  void look_again() {
+    at_ = At::look;
+    window_ = 0;
+    word_ = seen_ = 0;
+    pen_ = tried_ = 0;
+  }
+  Act<Word> try_next() {
+    ++tried_;
+    at_ = At::find_pen;
+    return {};
+  }
+
   At at_ = At::look;
   uint64_t number_;
   uint64_t window_ = 0;
   uint32_t word_ = 0;
+  uint32_t seen_ = 0;  // of the pen to sleep on
   int pen_ = 0;
+  int tried_ = 0;      // pens that are of no use now, the own one first
   int waits_for_ = 0;  // pen that is not at the end yet
 };
-
-// An aggregator whose windows are kept for it. Each call is to be repeated until it says leave.
-template <class Word>
-class KeeperSteps {
- public:
-  // The slot is the window's.
-  template <class Call>
-  Act<Word> await_free(Call& call, uint64_t window) {
-    Word& turn = call.turn(window);
-    const uint32_t seen = turn.load();
-    if (seen != call.free_for(window)) return {Do::sleep, &turn, seen};
-    return {Do::leave};
-  }
-  // All tasks have put their parts into it; the slot is the window's.
-  template <class Call>
-  Act<Word> await_full(Call& call, uint64_t window) {
-    Word& arrived = call.arrived(window);
-    const uint32_t seen = arrived.load();
-    if (seen != call.due(window)) return {Do::sleep, &arrived, seen};
-    return {Do::leave};
-  }
-  // What was put is where it belongs.
-  template <class Call>
-  Act<Word> empty(Call& call, uint64_t window) {
-    if (at_ == At::begin) {
-      call.arrived(window).store(0);
-      at_ = At::emptied;
-      return {};
-    }
-    return turn(call, window, Turn::done(call.free_for(window)));
-  }
-  // What was read may be taken; done, if nobody takes.
-  template <class Call>
-  Act<Word> offer(Call& call, uint64_t window) {
-    const uint32_t free = call.free_for(window);
-    return turn(call, window, call.due(window) > 0 ? Turn::there(free) : Turn::done(free));
-  }
-
- private:
-  enum class At : uint8_t { begin, emptied, turned };
-
-  template <class Call>
-  Act<Word> turn(Call& call, uint64_t window, uint32_t value) {
-    if (at_ == At::turned) {
-      at_ = At::begin;
-      return {Do::leave};
-    }
-    call.turn(window).store(value);
-    at_ = At::turned;
-    return {Do::wake, &call.turn(window)};
-  }
-
-  At at_ = At::begin;
-};
-
-// Carries out step(keeper) until it says leave; `call` does what acts ask for.
-template <class Word, class Call, class Step>
-void keep(const Call& call, Step step) {
-  for (KeeperSteps<Word> keeper;;) {
-    const Act<Word> act = step(keeper);
-    if (act.what == Do::leave) return;
-    call.carry_out(act);
-  }
-}
 
 }  // namespace sheaf::exchange

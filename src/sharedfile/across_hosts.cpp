@@ -24,6 +24,7 @@ void AcrossHosts::apply(exchange::Alone& how, bool writes) const {
 }
 
 void AcrossHosts::apply(exchange::Together& how, bool writes) const {
+  how.gaps = how.alone.sieving;
   apply(how.alone, writes);
   if (caches()) how.unit = unit;
   how.writers = writers;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdlib>
 #include <mutex>
 #include <utility>
@@ -117,7 +118,10 @@ class OpenFile final : public SharedFile {
     return statistics_;
   }
 
-  std::unique_ptr<Lane> make_lane() override { return std::make_unique<Lane>(comm().duplicate()); }
+  std::unique_ptr<Lane> make_lane() override {
+    several_lanes_ = true;
+    return std::make_unique<Lane>(comm().duplicate());
+  }
   Lane& lane() override { return lane_; }
 
   int64_t bytes() override { return across_.size_of(*file_); }
@@ -135,11 +139,11 @@ class OpenFile final : public SharedFile {
     agree(comm(), attempt([&] {
             if (mode_.write) file_->sync();
           }));
-    if (across_.apart()) agree(comm(), attempt([&] { file_->renew(); }));
+    see_others();
   }
   void set_atomic(bool atomic) override {
     if (atomic) across_.require_locks(path_);
-    comm().barrier();
+    sync();
     atomic_ = atomic;
   }
   bool atomic() const override { return atomic_; }
@@ -288,14 +292,19 @@ class OpenFile final : public SharedFile {
     agree(comm(), attempt([&] {
             require(bytes);
             if (!mode_.write) throw Error(Code::wrong_mode, "'" + path_ + "' is not open for writing");
+            if (across_.caches()) file_->sync();
           }));
     const auto act = [&] {
       part();
       if (across_.apart()) file_->sync();
     };
     agree_with(comm(), rank() == 0 ? attempt(act) : std::nullopt, 0);
-    // The same size everywhere.
-    if (across_.apart()) agree(comm(), rank() == 0 ? std::nullopt : attempt([&] { file_->renew(); }));
+    see_others();
+  }
+  // All have synced.
+  void see_others() {
+    if (Published* const apart = file_->traits().apart) return apart->published();
+    if (across_.apart()) agree(comm(), attempt([&] { file_->renew(); }));
   }
 
   static void require(int64_t position) {
@@ -349,6 +358,7 @@ class OpenFile final : public SharedFile {
   exchange::Together how_together(bool writes) const {
     exchange::Together how = together(hints_, writes);
     across_.apply(how, writes);
+    if (several_lanes_) how.gaps = exchange::Sieving::never;
     how.serial = atomic_;
     how.per_host = per_host_;
     how.block = block();
@@ -373,6 +383,7 @@ class OpenFile final : public SharedFile {
   std::shared_ptr<File> file_;
   int64_t block_ = 4096;
   bool atomic_ = false;
+  std::atomic<bool> several_lanes_ = false;  // transfers of two may be under way at once
   AcrossHosts across_;
   int64_t per_host_ = -1;  // aggregators that cb_config_list allows on this host; negative: any number
   std::unique_ptr<SharedPointer> pointer_;

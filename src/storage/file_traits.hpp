@@ -4,9 +4,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <shared_mutex>
 #include <span>
 
 namespace sheaf {
+
+class File;
 
 // Transfers past what this host keeps of a file, where hosts do not share a page cache.
 class PastCache {
@@ -36,13 +39,36 @@ class RestingFile {
   ~RestingFile() = default;
 };
 
+// A file that tasks of several hosts have open, each host with a page cache of its own. What a task has
+// written alone is seen by the others when all have synced and published (MPI 3.1, 13.6.1); the task itself
+// sees it at once, in what its host keeps.
+class Published {
+ public:
+  // This task writes alone: others know nothing of it yet.
+  virtual void change() = 0;
+  virtual bool changed() const = 0;
+  // All tasks have synced. Whatever this host keeps may be others' by now, and nothing has changed since.
+  virtual void published() = 0;
+  // Tasks of other hosts write [begin, end) and have synced when they call this; reads ask the server again.
+  virtual void forget(int64_t begin, int64_t end) = 0;
+  // This task has written all of [begin, end) alone, and nobody has published other bytes there since.
+  virtual bool keeps(int64_t begin, int64_t end) const = 0;
+  // Who writes alone shares it meanwhile; who has it alone knows that this task writes nowhere.
+  virtual std::shared_mutex& writers() = 0;
+  // The same file for who has parts of it alone in collective transfers, and finds there what it wrote.
+  virtual File& windows() = 0;
+
+ protected:
+  ~Published() = default;
+};
+
 struct FileTraits {
   // A request costs a message, whatever is in it: who has many pieces gives them together
   // (File::write_pieces), and nothing is read in order to be written back. So with files on I/O listeners.
   bool dear_requests = false;
-  // Tasks of several hosts have it open, each host with a page cache of its own: bytes are brought to the
-  // server by sync(), and asked for there after renew(). Nothing is read in order to be written back.
-  bool apart = false;
+  // null: no task of another host has it open, or all hosts share a page cache. Else bytes are brought to the
+  // server by sync(), and nothing is read in order to be written back.
+  Published* apart = nullptr;
   PastCache* past_cache = nullptr;  // lives as long as the File; null: nothing is between it and its bytes
   RestingFile* resting = nullptr;   // the same; null: it has no descriptor that could go
 

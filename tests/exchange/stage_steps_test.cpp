@@ -1,6 +1,6 @@
 // The protocol of the stage in all interleavings of three tasks: nobody sleeps for ever, and no slot is used
 // by two windows at a time.
-#include "exchange/stage_steps.hpp"
+#include "exchange/keeper_steps.hpp"
 
 #include <gtest/gtest.h>
 
@@ -15,8 +15,8 @@ using Word = test::ModelWord;
 
 constexpr int tasks = 3;
 constexpr int most_windows = 6;
-constexpr int most_slots = 3;
-constexpr uint64_t begin_at = 6;  // calls before have used these numbers; a multiple of all numbers of slots
+constexpr int most_slots = 4;
+constexpr uint64_t begin_at = 12;  // calls before have used these numbers; a multiple of all numbers of slots
 
 struct Program {
   int windows = 4;
@@ -212,7 +212,7 @@ struct State {
   }
 };
 
-size_t explore(const Program& program) {
+State begin_of(const Program& program) {
   State first;
   std::memset(static_cast<void*>(&first), 0, sizeof first);
   first.model.program = &program;
@@ -226,8 +226,10 @@ size_t explore(const Program& program) {
     task.window = begin_at;
     task.sleeps_on = -1;
   }
-  return test::explore(first, tasks);
+  return first;
 }
+
+size_t explore(const Program& program) { return test::explore(begin_of(program), tasks); }
 
 constexpr std::array<uint8_t, most_windows> all_have_all{7, 7, 7, 7, 7, 7};
 constexpr std::array<uint8_t, most_windows> mixed{3, 7, 4, 5, 6, 1};
@@ -244,6 +246,22 @@ TEST(StageSteps, ReadingGoesThroughInEveryOrder) {
   for (const auto& parts : {all_have_all, mixed, last_alone})
     for (const int pens : {1, 2})
       EXPECT_GT(explore({.windows = 4, .slots = 2, .pens = pens, .writes = false, .parts = parts}), 1000U);
+}
+
+// All tasks have parts of all windows, so all come to the first one at the same time: one reads it, the next
+// one that behind it, and only who finds no pen sleeps.
+TEST(StageSteps, WhoWaitsForAWindowReadsTheNext) {
+  const Program program{.windows = 4, .slots = 4, .pens = 2, .writes = false, .parts = all_have_all};
+  State state = begin_of(program);
+  std::array<uint64_t, tasks> reads{};
+  for (int task = 0; task < tasks; ++task)
+    while (state.can_go(task) && state.task[static_cast<size_t>(task)].uses.what == 0) {
+      ASSERT_EQ(state.step(task), "");
+      if (const Using& uses = state.task[static_cast<size_t>(task)].uses; uses.what == 2)
+        reads[static_cast<size_t>(task)] = uses.number;
+    }
+  EXPECT_EQ(reads, (std::array<uint64_t, tasks>{begin_at, begin_at + 1, 0}));
+  EXPECT_GE(state.task[2].sleeps_on, 0);
 }
 
 // An aggregator needs slots for three rounds, here of one window each; nobody of its host may have a part of

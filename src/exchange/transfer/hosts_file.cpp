@@ -43,41 +43,87 @@ void HostsFile::while_locked(int64_t offset, int64_t length, Part part) {
   const RangeLock lock = try_to_lock(offset, length);
   if (!lock) renew();
   const auto problem = attempt(part);
-  const auto bringing = lock ? attempt([&] { sync(); }) : std::nullopt;
+  const auto bringing = attempt([&] { sync(); });
   if (problem) throw *problem;
   if (bringing) throw *bringing;
 }
 
-void HostsFile::write_at(std::span<const std::byte> data, int64_t offset) {
+void HostsFile::write(std::span<const std::byte> data, int64_t offset, KeptRanges& kept) {
   require_range(path(), offset, data.size());
   if (data.empty()) return;
   unsynced_ = true;
   PastCache* const past = inner().traits().past_cache;
-  if (!past) return inner().write_at(data, offset);
-  if (past->write_past_cache(data, offset)) return;
-  through_ = false;
-  while_locked(offset, std::ssize(data), [&] { inner().write_at(data, offset); });
+  if (!past) {
+    inner().write_at(data, offset);
+  } else if (!past->write_past_cache(data, offset)) {
+    through_ = false;
+    while_locked(offset, std::ssize(data), [&] { inner().write_at(data, offset); });
+  }
+  kept.add(offset, offset + std::ssize(data));
+}
+
+void HostsFile::write_at(std::span<const std::byte> data, int64_t offset) { write(data, offset, alone_); }
+
+template <class Write>
+void HostsFile::write_all(std::span<const Piece<const std::byte>> pieces, Write write) {
+  if (pieces.empty()) return;
+  if (through_) return write();
+  const int64_t low = std::ranges::min(pieces, {}, &Piece<const std::byte>::offset).offset;
+  while_locked(low, std::ranges::max(pieces, {}, &Piece<const std::byte>::end).end() - low, write);
 }
 
 void HostsFile::write_pieces(std::span<const Piece<const std::byte>> pieces) {
-  if (pieces.empty()) return;
-  const auto write = [&] { File::write_pieces(pieces); };
-  if (through_) {
-    write();
-  } else {
-    const int64_t low = std::ranges::min(pieces, {}, &Piece<const std::byte>::offset).offset;
-    while_locked(low, std::ranges::max(pieces, {}, &Piece<const std::byte>::end).end() - low, write);
-  }
+  write_all(pieces, [&] { File::write_pieces(pieces); });
+}
+
+void HostsFile::Windows::write_pieces(std::span<const Piece<const std::byte>> pieces) {
+  file_.write_all(pieces, [&] { File::write_pieces(pieces); });
 }
 
 size_t HostsFile::read_at(std::span<std::byte> data, int64_t offset) {
+  require_range(path(), offset, data.size());
+  return read(data, offset, keeps(offset, offset + std::ssize(data)));
+}
+
+size_t HostsFile::read(std::span<std::byte> data, int64_t offset, bool kept) {
+  if (kept) return inner().read_at(data, offset);
+  look_anew();
   PastCache* const past = inner().traits().past_cache;
   return past ? past->read_past_cache(data, offset) : inner().read_at(data, offset);
 }
 
+FileStatus HostsFile::status() {
+  look_anew();
+  return inner().status();
+}
+
 void HostsFile::resize(int64_t size) {
   unsynced_ = true;
+  forget(0, KeptRanges::everywhere);
   inner().resize(size);
+}
+
+void HostsFile::renew() {
+  forget(0, KeptRanges::everywhere);
+  look_anew();
+}
+
+// Threads that come while one renews wait for it.
+void HostsFile::look_anew() {
+  const std::lock_guard lock(renewing_);
+  if (!stale_.exchange(false)) return;
+  try {
+    inner().renew();
+  } catch (...) {
+    stale_ = true;
+    throw;
+  }
+}
+
+void HostsFile::close() {
+  const auto syncing = attempt([&] { sync(); });
+  inner().close();
+  if (syncing) throw *syncing;
 }
 
 void HostsFile::sync() {
@@ -88,6 +134,18 @@ void HostsFile::sync() {
     unsynced_ = true;
     throw;
   }
+}
+
+void HostsFile::published() {
+  changed_ = false;
+  forget(0, KeptRanges::everywhere);
+}
+
+void HostsFile::forget(int64_t begin, int64_t end) {
+  stale_ = true;
+  if (begin >= end) return;
+  alone_.remove(begin, end);
+  windows_.forget(begin, end);
 }
 
 RangeLock HostsFile::lock_range(const LockRequest& wanted) {
@@ -108,7 +166,7 @@ RangeLock HostsFile::lock_range(const LockRequest& wanted) {
 
 // Whoever has one writes by it.
 FileDescriptor HostsFile::descriptor(Whose whose) {
-  unsynced_ = true;
+  unsynced_ = changed_ = true;
   return inner().descriptor(whose);
 }
 

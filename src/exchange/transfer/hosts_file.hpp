@@ -5,34 +5,43 @@
 // So this file reads and writes past the cache: exactly the bytes of the call (storage/file_traits.hpp), or,
 // where the file system refuses such, under a lock, with the cache forgotten before and synced afterwards;
 // Linux writes back no other bytes of a page in which its host holds a lock. What was written is at the
-// server after sync(), and who has called renew() reads what was there by then. Nobody reads bytes in order
-// to write them back here, so that transfers need no other locks.
+// server after sync(). A read asks the server, and renews before if others have published since it did so
+// last; only what the task itself has written since then comes from what its host keeps. Nobody reads bytes
+// in order to write them back while others may write, so that transfers need no other locks.
 //
 // Threads: any. Offsets and lengths are in bytes.
 #pragma once
 
 #include <atomic>
 #include <memory>
+#include <mutex>
+#include <shared_mutex>
 #include <utility>
 
+#include "exchange/transfer/kept_ranges.hpp"
 #include "storage/decorators/forwarding_file.hpp"
 #include "storage/traits/traits.hpp"
 
 namespace sheaf::exchange {
 
-class HostsFile final : public ForwardingFile {
+class HostsFile final : public ForwardingFile, private Published {
  public:
   // Pages of a host have so many bytes at most; ranges that are locked are whole ones.
   static constexpr int64_t page = 64 << 10;
 
   // `locks`: whom those of the file system keep out.
-  HostsFile(std::shared_ptr<File> inner, LockScope locks) : ForwardingFile(std::move(inner)), locks_(locks) {}
+  HostsFile(std::shared_ptr<File> inner, LockScope locks)
+      : ForwardingFile(std::move(inner)), locks_(locks), windows_(*this) {}
 
   void write_at(std::span<const std::byte> data, int64_t offset) override;
   // Where writes need a lock, with one for all of them.
   void write_pieces(std::span<const Piece<const std::byte>> pieces) override;
   size_t read_at(std::span<std::byte> data, int64_t offset) override;
+  FileStatus status() override;
   void resize(int64_t size) override;
+  void renew() override;
+  // Syncs before; the file is closed also if that fails.
+  void close() override;
   // Only if something was written through this File.
   void sync() override;
 
@@ -41,10 +50,43 @@ class HostsFile final : public ForwardingFile {
   // told by the transfer, which brings it before the lock ends.
   RangeLock lock_range(const LockRequest& wanted) override;
 
-  FileTraits traits() override { return {.apart = true}; }
+  FileTraits traits() override { return {.apart = this}; }
   FileDescriptor descriptor(Whose whose) override;
 
  private:
+  void change() override { changed_ = true; }
+  bool changed() const override { return changed_; }
+  void published() override;
+  void forget(int64_t begin, int64_t end) override;
+  bool keeps(int64_t begin, int64_t end) const override { return held_ == 0 && alone_.have(begin, end); }
+  std::shared_mutex& writers() override { return writers_; }
+  File& windows() override { return windows_; }
+
+  // What aggregators have of the file.
+  class Windows final : public ForwardingFile {
+   public:
+    explicit Windows(HostsFile& file)
+        : ForwardingFile(std::shared_ptr<File>(std::shared_ptr<File>(), &file)), file_(file) {}
+    void write_at(std::span<const std::byte> data, int64_t offset) override {
+      file_.write(data, offset, kept_);
+    }
+    void write_pieces(std::span<const Piece<const std::byte>> pieces) override;
+    size_t read_at(std::span<std::byte> data, int64_t offset) override {
+      return file_.read(data, offset, kept_.have(offset, offset + std::ssize(data)));
+    }
+    FileTraits traits() override { return file_.traits(); }
+    void forget(int64_t begin, int64_t end) { kept_.remove(begin, end); }
+
+   private:
+    HostsFile& file_;
+    KeptRanges kept_;
+  };
+
+  void write(std::span<const std::byte> data, int64_t offset, KeptRanges& kept);
+  template <class Write>
+  void write_all(std::span<const Piece<const std::byte>> pieces, Write write);
+  size_t read(std::span<std::byte> data, int64_t offset, bool kept);
+  void look_anew();
   template <class Part>
   void while_locked(int64_t offset, int64_t length, Part part);
   RangeLock try_to_lock(int64_t offset, int64_t length);
@@ -52,7 +94,13 @@ class HostsFile final : public ForwardingFile {
   const LockScope locks_;
   std::atomic<bool> through_ = true;    // writes past the cache have not been refused yet
   std::atomic<bool> unsynced_ = false;  // something was written
+  std::atomic<bool> changed_ = false;   // the same, alone, and the others have not been told
   std::atomic<int> held_ = 0;           // ranges that this task has locked
+  std::atomic<bool> stale_ = false;     // others have published since the file was renewed
+  std::shared_mutex writers_;
+  std::mutex renewing_;
+  KeptRanges alone_;
+  Windows windows_;
 };
 
 // For files of several hosts; nothing for others. What this task has written is at the server; what it reads

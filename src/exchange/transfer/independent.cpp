@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <mutex>
+#include <shared_mutex>
 #include <vector>
 
 #include "base/error.hpp"
@@ -197,9 +199,15 @@ size_t get(File& file, std::span<std::byte> data, int64_t offset, Tally& tally) 
 
 void write_alone(File& file, const Access& access, const Alone& how, Tally& tally) {
   if (access.bytes() <= 0) return;
+  std::shared_lock<std::shared_mutex> writing;
+  if (Published* const apart = file.traits().apart) {
+    writing = std::shared_lock(apart->writers());
+    apart->change();
+  }
   if (file.traits().written_as_pieces()) {
     write_scattered(file, access, tally);
-    return to_server(file);
+    if (how.locked) to_server(file);
+    return;
   }
   if (sieves(access, how, bytes_per_write)) return write_sieved(file, access, how, tally);
   ++tally.direct_calls;
@@ -210,7 +218,6 @@ void write_alone(File& file, const Access& access, const Alone& how, Tally& tall
 
 int64_t read_alone(File& file, const Access& access, const Alone& how, Tally& tally) {
   if (access.bytes() <= 0) return 0;
-  if (!how.locked) from_server(file);
   if (file.traits().dear_requests && access.filetype->is_ordered())
     return read_scattered(file, access, tally);
   if (sieves(access, how, bytes_per_read)) {

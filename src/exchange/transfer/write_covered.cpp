@@ -9,6 +9,7 @@ namespace {
 
 // Gaps up to this are read and written back rather than left out: about what a request costs.
 constexpr int64_t gap_worth_a_request = 4 << 10;
+constexpr int64_t gap_worth_a_message = 64 << 10;  // where requests go to a server
 
 using Gaps = std::vector<std::pair<int64_t, int64_t>>;
 
@@ -29,8 +30,11 @@ void write_between(File& file, std::span<const std::byte> run, int64_t offset, c
 
 void write_with_gaps(File& file, std::span<std::byte> run, int64_t offset, const Gaps& gaps, Tally& tally) {
   ++tally.sieve_calls;
-  const RangeLock lock = file.lock(offset, std::ssize(run), true, Barred::tell);
-  if (!lock) return write_between(file, run, offset, gaps, tally);
+  RangeLock lock;
+  if (!file.traits().apart) {
+    lock = file.lock(offset, std::ssize(run), true, Barred::tell);
+    if (!lock) return write_between(file, run, offset, gaps, tally);
+  }
   std::vector<std::byte> old(run.size());
   const size_t got = get(file, old, offset, tally);
   std::fill(old.begin() + static_cast<std::ptrdiff_t>(got), old.end(), std::byte());
@@ -56,10 +60,13 @@ std::vector<Piece<const std::byte>> covered(std::span<const std::byte> window, c
 
 void write_covered(File& file, std::span<std::byte> window, const CoverageMap& map, int64_t offset,
                    Sieving sieving, Tally& tally) {
-  if (file.traits().written_as_pieces()) return put_pieces(file, covered(window, map, offset), tally);
+  const FileTraits traits = file.traits();
+  if (traits.dear_requests || (traits.apart && sieving == Sieving::never))
+    return put_pieces(file, covered(window, map, offset), tally);
   const int64_t length = std::ssize(window);
   const int64_t worth = sieving == Sieving::never    ? 0
                         : sieving == Sieving::always ? length
+                        : traits.apart               ? gap_worth_a_message
                                                      : gap_worth_a_request;
   Gaps gaps;
   for (int64_t from = map.next_set(0, length); from < length;) {

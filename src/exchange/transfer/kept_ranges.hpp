@@ -1,0 +1,61 @@
+// exchange/transfer/kept_ranges: ranges of a file that a task has written and nobody else since.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <limits>
+#include <map>
+#include <mutex>
+#include <utility>
+
+namespace sheaf::exchange {
+
+// Bytes [begin, end). Threads: any. Never more ranges than it was written, maybe fewer: what is forgotten is
+// asked for at the server.
+class KeptRanges {
+ public:
+  static constexpr int64_t everywhere = std::numeric_limits<int64_t>::max();
+
+  void add(int64_t begin, int64_t end) {
+    const std::lock_guard lock(mutex_);
+    auto at = ranges_.upper_bound(begin);
+    if (at != ranges_.begin() && std::prev(at)->second >= begin) {
+      --at;
+      begin = at->first;
+    }
+    while (at != ranges_.end() && at->first <= end) {
+      end = std::max(end, at->second);
+      at = ranges_.erase(at);
+    }
+    if (std::ssize(ranges_) >= most) ranges_.clear();
+    ranges_[begin] = end;
+  }
+
+  void remove(int64_t begin, int64_t end) {
+    const std::lock_guard lock(mutex_);
+    auto at = ranges_.lower_bound(begin);
+    if (at != ranges_.begin() && std::prev(at)->second > begin) {
+      const int64_t beyond = std::exchange(std::prev(at)->second, begin);
+      if (beyond > end) ranges_[end] = beyond;
+    }
+    while (at != ranges_.end() && at->first < end) {
+      if (at->second > end) ranges_[end] = at->second;
+      at = ranges_.erase(at);
+    }
+  }
+
+  bool have(int64_t begin, int64_t end) const {
+    const std::lock_guard lock(mutex_);
+    const auto behind = ranges_.upper_bound(begin);
+    return behind != ranges_.begin() && std::prev(behind)->second >= end;
+  }
+
+ private:
+  static constexpr std::ptrdiff_t most = 4096;  // ranges: some hundred KiB of memory
+
+  mutable std::mutex mutex_;
+  std::map<int64_t, int64_t> ranges_;  // begin, end; they do not touch
+};
+
+}  // namespace sheaf::exchange
