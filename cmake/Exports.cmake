@@ -1,11 +1,13 @@
 # sheaf_exports(LIBRARY OWN object libraries USERS object libraries): the shared library offers what packaging/exports.sh says.
 function(sheaf_exports library)
   cmake_parse_arguments(PARSE_ARGV 1 of "" "" "OWN;USERS")
+  set(targets "")  # with Makefiles a custom target has no rules for the objects of others
   foreach(kind OWN USERS)
     set(${kind} "")
     foreach(target ${of_${kind}})
       if(TARGET ${target})
         list(APPEND ${kind} $<TARGET_OBJECTS:${target}>)
+        list(APPEND targets ${target})
       endif()
     endforeach()
   endforeach()
@@ -15,6 +17,7 @@ function(sheaf_exports library)
   add_custom_command(OUTPUT ${map} COMMAND ${SHEAF_BINUTILS} ${script} ${map} ${PROJECT_VERSION} ${OWN} -- ${USERS}
     DEPENDS ${script} ${OWN} ${USERS} COMMAND_EXPAND_LISTS VERBATIM)
   add_custom_target(${library}_exports DEPENDS ${map})
+  add_dependencies(${library}_exports ${targets})
   add_dependencies(${library} ${library}_exports)
   target_link_options(${library} PRIVATE -Wl,--version-script=${map})
   set_target_properties(${library} PROPERTIES LINK_DEPENDS ${map})

@@ -19,5 +19,8 @@ else()
     DEPENDS ${dispatch} ${objects} VERBATIM)
 endif()
 add_custom_target(sheaf_mpi_dispatch ALL DEPENDS ${archive})
+foreach(mpi ${SHEAF_MPIS})
+  add_dependencies(sheaf_mpi_dispatch sheaf_${mpi}_objects)
+endforeach()
 # Under its own name there is a linker script (packaging/install_classic.cmake.in), which names the C++ runtime too.
 install(FILES ${archive} DESTINATION ${SHEAF_LIB} RENAME libsheaf_mpi_objects.a)

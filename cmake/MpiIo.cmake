@@ -23,6 +23,7 @@ foreach(mpi ${SHEAF_MPIS})
   set(interface ${SHEAF_INTERFACE_${mpi}})
   add_library(sheaf_mpiio_${mpi} MODULE ${mpiio_sources}
     "$<FILTER:$<TARGET_OBJECTS:sheaf_${mpi}_objects>,INCLUDE,/(unity_)?comm[/_]>")
+  add_dependencies(sheaf_mpiio_${mpi} sheaf_${mpi}_objects)
   target_include_directories(sheaf_mpiio_${mpi} PRIVATE src include)
   sheaf_unity(sheaf_mpiio_${mpi})
   sheaf_for_size(sheaf_mpiio_${mpi})

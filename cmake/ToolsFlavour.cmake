@@ -11,6 +11,7 @@ add_custom_command(OUTPUT ${archive} ${header}
   COMMAND ${SHEAF_BINUTILS} ${script} ${archive} ${header} ${PROJECT_SOURCE_DIR}/include ${core_objects}
   DEPENDS ${script} ${PROJECT_SOURCE_DIR}/packaging/archive.ld ${core_objects} COMMAND_EXPAND_LISTS VERBATIM)
 add_custom_target(sheaf_tools_flavour ALL DEPENDS ${archive} ${header})
+add_dependencies(sheaf_tools_flavour sheaf_swift_objects sheaf_objects)
 
 install(FILES ${archive} DESTINATION lib)
 install(DIRECTORY include/ DESTINATION include PATTERN "sion_libversion_rep.h" EXCLUDE

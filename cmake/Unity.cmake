@@ -114,5 +114,6 @@ function(sheaf_install_archive name directory)
     DEPENDS ${script} ${PROJECT_SOURCE_DIR}/packaging/archive.ld ${objects} COMMAND_EXPAND_LISTS VERBATIM)
   string(MAKE_C_IDENTIFIER "archive_${directory}_${name}" target)
   add_custom_target(${target} ALL DEPENDS ${archive})
+  add_dependencies(${target} ${ARGN})  # with Makefiles it has no rules for the objects of others
   install(FILES ${archive} DESTINATION ${directory})
 endfunction()

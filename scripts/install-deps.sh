@@ -18,7 +18,7 @@ packages="build-essential cmake ninja-build libopenmpi-dev openmpi-bin libcli11-
 case ${1:-all} in
 deb) packages="mmdebstrap lintian autopkgtest iproute2" ;;
 foreign-arm64) packages="$packages gcc-aarch64-linux-gnu g++-aarch64-linux-gnu qemu-user" ;;
-recipes) packages="$packages lmod python3-venv" ;;
+recipes) packages="$packages lmod python3-venv patchelf" ;;
 slurm) packages="$packages slurmctld slurmd slurm-client munge" ;;
 foreign-s390x) packages="$packages gcc-s390x-linux-gnu g++-s390x-linux-gnu qemu-user" ;;
 esac

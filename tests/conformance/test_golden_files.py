@@ -120,11 +120,12 @@ class GoldenFiles(unittest.TestCase):
         sizes = [(150,) * 6, tuple(10 * rank for rank in range(6)), (120,) * 6]
         calls = [("collwrite", *size) for size in sizes]
         mode = "bw,collective,collsize=3"
+        of_all = {"parallel": True, "byte_order": "little"}  # golden files are those of such machines
         cases = {
-            "coll": Case([200] * 6, calls, 256, mode, parallel=True, name="coll.sion"),
-            "cmerge": Case([200] * 6, calls, 256, mode + ",cmerge", parallel=True, name="cmerge.sion"),
-            "buddy": Case([100] * 4, [("collwrite", 70, 71, 72, 73)], 64, "bw,buddy", parallel=True,
-                          groups=[0, 0, 1, 1], name="buddy.sion"),
+            "coll": Case([200] * 6, calls, 256, mode, name="coll.sion", **of_all),
+            "cmerge": Case([200] * 6, calls, 256, mode + ",cmerge", name="cmerge.sion", **of_all),
+            "buddy": Case([100] * 4, [("collwrite", 70, 71, 72, 73)], 64, "bw,buddy",
+                          groups=[0, 0, 1, 1], name="buddy.sion", **of_all),
         }
         for directory, case in cases.items():
             for name, data in case.expected().items():

@@ -37,6 +37,7 @@ class Case:
     written: Sequence[int] | None = None
     records: Sequence[int] | None = None
     name: str = "case.sion"
+    byte_order: str = sys.byteorder  # of the machine that writes
     words: list[str] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -129,13 +130,13 @@ class Case:
         return MultifileSpec(
             self.name, tasks, fsblksize,
             Kind.MAPPED if self.places is not None else Kind.PARALLEL if self.parallel else Kind.SERIAL,
-            byte_order=sys.byteorder, userdata_order=self._userdata_order(),
+            byte_order=self.byte_order, userdata_order=self._userdata_order(),
             keyval_mode=KEYVAL_INLINE if "keyval" in self.words else KEYVAL_NONE, aligned=True)
 
     def _userdata_order(self) -> str:
-        """What the mode says; the byte order of this machine if it says nothing."""
+        """What the mode says; that of the machine if it says nothing."""
         orders = [word.removeprefix("endianness=") for word in self.words if word.startswith("endianness=")]
-        return orders[0] if orders else sys.byteorder
+        return orders[0] if orders else self.byte_order
 
     @staticmethod
     def _buddy_tasks(tasks: list[TaskSpec]) -> list[TaskSpec]:
@@ -170,7 +171,7 @@ class Case:
                 fillers[rank].ensure(size)
             elif word == "record":
                 key = int(numbers[1])
-                fillers[rank].fill(encode_records([(key, record_value(key, records[rank], size))], sys.byteorder))
+                fillers[rank].fill(encode_records([(key, record_value(key, records[rank], size))], self.byte_order))
                 records[rank] += 1
         return [filler.blocks() for filler in fillers]
 

@@ -9,6 +9,7 @@ import sys
 import tempfile
 import time
 import unittest
+from concurrent.futures import ThreadPoolExecutor
 
 BIN = pathlib.Path(os.environ["SHEAF_BIN"])
 MPIRUN = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "mpirun.sh"
@@ -41,15 +42,18 @@ class Term(unittest.TestCase):
         mpi = next((name for name in ("openmpi", "mpich") if (BIN / f"term_writer_{name}").exists()), None)
         if mpi is None:
             self.skipTest("no MPI")
-        for number, (tasks, threads, words) in enumerate(CASES):
-            way = ("tasks", "mpirun")[number % 2]
+        # A job takes as long as mpirun waits between TERM and KILL: several end at a time.
+        with ThreadPoolExecutor(max_workers=4) as pool:
+            ways = [(*case, ("tasks", "mpirun")[number % 2]) for number, case in enumerate(CASES)]
+            rounds = [pool.submit(self.round, mpi, *way) for way in ways]
+        for (tasks, threads, words, way), done in zip(ways, rounds):
             with self.subTest(tasks=tasks, threads=threads, words=words, way=way):
-                self.round(mpi, tasks, threads, words, way)
+                done.result()
 
     def round(self, mpi: str, tasks: int, threads: int, words: str, way: str) -> None:
         directory = pathlib.Path(tempfile.mkdtemp(prefix="sheaf-term-"))
-        # All of it passes before mpirun ends. What Open MPI gives its tasks between TERM and KILL, in seconds: 1 by default, little on a machine that is busy.
-        environment = {**os.environ, "OMPI_MCA_odls_base_sigkill_timeout": "4"}
+        # What Open MPI gives its tasks between TERM and KILL, in seconds: 1 by default, little on a busy machine.
+        environment = {**os.environ, "OMPI_MCA_odls_base_sigkill_timeout": "6"}
         try:
             job = subprocess.Popen([MPIRUN, mpi, str(tasks), BIN / f"term_writer_{mpi}", directory, words, str(threads)],
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment, start_new_session=True)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from concurrent.futures import ThreadPoolExecutor
 
 from programs import BIN, HERE, MPIRUN, MPIS, Programs, yields
 
@@ -28,16 +29,21 @@ class Locked(Programs):
         for mpi in MPIS:
             program = self.build(f"mpicc.{mpi}", "locked.c")
             for environment in hows[yields(mpi)]:
-                for holder in ("none", "file", "part", "other"):
+                with ThreadPoolExecutor(max_workers=2) as pool:  # in the atomic mode a run waits for ten seconds
+                    runs = [(holder, pool.submit(self.transfers, mpi, program, holder, environment))
+                            for holder in ("file", "other", "none", "part")]
+                for holder, done in runs:
                     with self.subTest(mpi=mpi, holder=holder, environment=environment):
-                        path = os.path.join(self.where, f"{holder}.dat")
-                        with open(path, "w") as file:
-                            if holder == "other":
-                                fcntl.lockf(file, fcntl.LOCK_EX)
-                            atomic = ["atomic"] if holder != "part" and not environment and self.in_memory else []
-                            said = self.run_under(mpi, 4 if yields(mpi) else 2, [program, path, holder, *atomic],
-                                                  environment=environment)
-                            self.assertIn("all right", said)
+                        self.assertIn("all right", done.result())
+
+    def transfers(self, mpi, program, holder, environment):
+        path = os.path.join(self.where, f"{holder}.dat")
+        with open(path, "w") as file:
+            if holder == "other":
+                fcntl.lockf(file, fcntl.LOCK_EX)
+            atomic = ["atomic"] if holder != "part" and not environment and self.in_memory else []
+            tasks = 4 if yields(mpi) else 2
+            return self.run_under(mpi, tasks, [program, path, holder, *atomic], environment=environment)
 
     @unittest.skipUnless("openmpi" in MPIS, "locks of multifiles are looked at under one MPI")
     def test_multifiles(self):

@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
-"""build_recipes.py [WORK]: carries out the recipes of EasyBuild, conda and Spack as far as this machine can, in WORK (build-recipes).
+"""build_recipes.py [WORK [PART...]]: carries out the recipes of EasyBuild, conda and Spack as far as this machine
+can, in WORK (build-recipes). PARTS: spack, conda, easybuild, recipes; all if none is given.
 
-EasyBuild and rattler-build come from the Python package index, into WORK/venv. The toolchain and the dependencies are those of the
-system: EasyBuild gets the system toolchain and is told that the dependencies are there; of the conda recipe the requirements are left
-out, and rattler-build makes a package and runs its tests. Spack is not on that index: its steps are followed with a stand-in. Takes
-about 5 minutes on two idle cores. Exit code 0 if all has passed.
+EasyBuild and rattler-build come from the Python package index, into WORK/venv. The toolchain and the dependencies
+are those of the system: EasyBuild gets the system toolchain and is told that the dependencies are there; of the
+conda recipe the requirements are left out, and rattler-build makes a package for each MPI that is here and one
+without, and runs their tests. Spack is not on that index: its steps are followed with a stand-in, with Makefiles
+as Spack has them, and a program that uses SIONlib is built and run with what it has installed. Exit code 0 if all
+has passed.
 """
 
 from __future__ import annotations
@@ -26,6 +29,7 @@ RECIPES = ROOT / "packaging"
 DEPENDENCIES = "CMake,CLI11,nlohmann_json,xxHash,fmt,zstd,lz4,zlib"
 JOBS = os.environ.get("JOBS", str(os.cpu_count()))
 VERSION = re.search(r'SHEAF_VERSION_STRING "([0-9.]+)', (ROOT / "include" / "sheaf.h").read_text())[1]
+MPIS = [mpi for mpi in ("openmpi", "mpich") if shutil.which(f"mpicc.{mpi}")]
 LMOD = os.environ.get("LMOD_CMD", "/usr/share/lmod/lmod/libexec/lmod")  # which EasyBuild asks for
 CONDA = """
 import sys
@@ -67,38 +71,64 @@ def easybuild(work: Path, bin_directory: Path) -> None:
         run(log, bin_directory / "eb", copy, f"--filter-deps={DEPENDENCIES}", f"--sourcepath={sources}",
             f"--prefix={work / 'easybuild'}", "--modules-tool=Lmod", "--rebuild", f"--parallel={JOBS}",
             "--allow-use-as-root-and-accept-consequences", PATH=f"{bin_directory}:{os.environ['PATH']}", LMOD_CMD=LMOD)
+    tried_as_tools(log, work / "easybuild" / "software" / "Sheaf" / f"{VERSION}-tools")
 
 
 def conda(work: Path, bin_directory: Path) -> None:
-    """A package of the variant without MPI, whose tests are run."""
-    recipe, channel, log = work / "conda", work / "channel", work / "conda.log"
+    """A package of each variant, whose tests are run."""
+    recipe, channel, packages, log = work / "conda", work / "channel", work / "packages", work / "conda.log"
     for platform in ("noarch", "linux-64"):
         (channel / platform).mkdir(parents=True, exist_ok=True)
         (channel / platform / "repodata.json").write_text('{"info":{},"packages":{},"packages.conda":{}}')
     recipe.mkdir(exist_ok=True)
+    shutil.rmtree(packages, ignore_errors=True)
     text = (RECIPES / "conda" / "recipe.yaml").read_text()
     text = re.sub(r"^requirements:.*?(?=^tests:)", "", text, flags=re.MULTILINE | re.DOTALL)
+    # Scripts get a clean environment: what makes the compiler quicker, such as ccache, goes through the recipe.
+    quicker = "".join(f"\n      {name}: {value}" for name, value in os.environ.items()
+                      if re.match("CCACHE_|CMAKE_.*_LAUNCHER$", name))
+    text = text.replace("\n      mpi: ${{ mpi }}", "\n      mpi: ${{ mpi }}" + quicker)
     (recipe / "recipe.yaml").write_text(text.replace("path: ../..", f"path: {ROOT}"))
-    (recipe / "variants.yaml").write_text("mpi: [nompi]\n")
+    variants = ["nompi", *MPIS]
+    (recipe / "variants.yaml").write_text(f"mpi: [{', '.join(variants)}]\n")
     shutil.copy(RECIPES / "conda" / "build.sh", recipe)
-    run(log, bin_directory / "python3", "-c", CONDA, recipe / "recipe.yaml", recipe / "variants.yaml", channel, work / "packages")
-    if not list((work / "packages").glob("*/*.conda")):
-        raise RuntimeError(f"no package was made\n{log.read_text()[-4000:]}")
+    run(log, bin_directory / "python3", "-c", CONDA, recipe / "recipe.yaml", recipe / "variants.yaml", channel, packages)
+    made = sorted(re.search(r"mpi_([a-z]+)_", path.name)[1] for path in packages.glob("*/*.conda"))
+    if made != sorted(variants):
+        raise RuntimeError(f"packages of {made} were made, not of {variants}\n{log.read_text()[-4000:]}")
 
 
 def spack(work: Path) -> None:
     package = load(RECIPES / "spack" / "repo" / "packages" / "sheaf" / "package.py")
-    for name, variants in (("serial", {"mpi": False, "fortran": False, "flavour": "default"}),
-                           ("tools", {"mpi": False, "fortran": False, "flavour": "tools"})):
-        build, prefix, log = work / f"spack-{name}", work / f"spack-{name}-prefix", work / f"spack-{name}.log"
-        arguments = package(Spec(variants | {"compression": True}, {})).cmake_args()
-        run(log, "cmake", "-S", ROOT, "-B", build, "-G", "Ninja", f"-DCMAKE_INSTALL_PREFIX={prefix}", *arguments)
+    variants: dict[str, dict] = {"tools": {"mpi": False, "fortran": False, "flavour": "tools"}}
+    if MPIS:
+        variants["default"] = {"mpi": True, "fortran": True, "flavour": "default"}
+    prefixes = {name: work / f"spack-{name}-prefix" for name in variants}
+    for name, chosen in variants.items():
+        build, log = work / f"spack-{name}", work / f"spack-{name}.log"
+        spec = Spec(chosen | {"compression": True}, {"mpi": shutil.which(f"mpicc.{MPIS[0]}")} if MPIS else {})
+        made = package(spec, str(prefixes[name]))
+        prefix = f"-DCMAKE_INSTALL_PREFIX={prefixes[name]}"
+        run(log, "cmake", "-S", ROOT, "-B", build, "-G", "Unix Makefiles", prefix, *made.cmake_args())
         run(log, "cmake", "--build", build, "-j", JOBS)
         run(log, "cmake", "--install", build)
-        run(log, prefix / "bin" / "sheaf", "--version")
-    # The flavour beside the ordinary library, if that is built: its installation is what test_tools_flavour.py looks at.
+        if name == "default":
+            made.written_file_is_right()
+            documented(log, "adopt-sionlib", SHEAF_INSTALLED=str(prefixes[name]), SHEAF_INSTALLED_MPIS=MPIS[0])
+    tried_as_tools(work / "spack-tools.log", prefixes["tools"])
+
+
+def tried_as_tools(log: Path, prefix: Path) -> None:
+    """An installation of the tools flavour, beside the ordinary library if that is built."""
     if "SHEAF_BIN" in os.environ:
         run(log, sys.executable, "-B", ROOT / "tests/packaging/test_tools_flavour.py", SHEAF_TOOLS_PREFIX=str(prefix))
+        documented(log, "adopt-tools", SHEAF_TOOLS_PREFIX=str(prefix))
+
+
+def documented(log: Path, frame: str, **environment: str) -> None:
+    """The lines of docs/adopting.md in this frame."""
+    test = (ROOT / "tests/packaging/test_docs.py", "Documentation.test_blocks")
+    run(log, sys.executable, "-B", *test, SHEAF_FRAMES=frame, **environment)
 
 
 def main() -> int:
@@ -117,12 +147,15 @@ def main() -> int:
                                    SHEAF_RECIPE_TOOLS=str(work / "venv"))
     if "SHEAF_BIN" not in os.environ:
         parts.pop("recipes")  # looks at an installation of the ordinary build
+    chosen = sys.argv[2:] or list(parts)
     for name, part in parts.items():
+        if name not in chosen:
+            continue
         begin = time.monotonic()
         try:
             part()
             said = "passed"
-        except (RuntimeError, OSError) as error:
+        except (RuntimeError, OSError, subprocess.SubprocessError) as error:
             print(error)
             said, failed = "FAILED", 1
         print(f"{name}  {said}  {time.monotonic() - begin:.0f} s", flush=True)

@@ -60,6 +60,9 @@ both_mpis)
     done
     sheaf verify $mpi.sion
   done
+  mkdir out
+  sheaf run --capture 'out/*:captured.sion' -- sh -c 'echo text >out/file'
+  [ "$(sheaf cat --name out/file captured.sion)" = text ] && [ ! -e out/file ]
   ;;
 remove)
   rm -rf $scratch

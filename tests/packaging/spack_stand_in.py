@@ -3,9 +3,25 @@ prefixes. What it does not know is an error, so a recipe cannot use what is not 
 
 from __future__ import annotations
 
+import subprocess
 import types
 from pathlib import Path
 from typing import Any
+
+
+class Prefix(str):
+    """A directory, whose attributes are what is in it: `prefix.bin.sheaf`."""
+
+    def __getattr__(self, name: str) -> Prefix:
+        return Prefix(f"{self}/{name}")
+
+
+class Executable:
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def __call__(self, *words: str) -> None:
+        subprocess.run([self.path, *words], check=True, stdout=subprocess.DEVNULL)
 
 
 class Spec:
@@ -25,8 +41,8 @@ class Spec:
 class CMakePackage:
     recorded: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {}
 
-    def __init__(self, spec: Spec) -> None:
-        self.spec = spec
+    def __init__(self, spec: Spec, prefix: str = "") -> None:
+        self.spec, self.prefix = spec, Prefix(prefix)
 
     @staticmethod
     def define(name: str, value: Any) -> str:
@@ -42,7 +58,7 @@ def load(path: Path) -> type[CMakePackage]:
 
     names = {name: directive(name) for name in ("version", "variant", "depends_on", "provides", "conflicts", "license")}
     keep = {"run_after": lambda phase: lambda function: function, "on_package_attributes": lambda **_: lambda function: function}
-    names |= {"CMakePackage": CMakePackage, "Executable": None} | keep
+    names |= {"CMakePackage": CMakePackage, "Executable": Executable} | keep
     text = path.read_text()
     first, _, rest = text.partition("\n")
     if first != "from spack.package import *":

@@ -1,7 +1,7 @@
 #!/bin/sh
-# tarball_moved.sh ARCHIVE: unpacks the relocatable archive, moves it, and uses it there: the tools, and
-# programs in C, C++ and Fortran of every MPI that find it by sionconfig, pkg-config and CMake; the README's
-# examples.
+# tarball_moved.sh ARCHIVE: unpacks the relocatable archive, moves it, and uses it there: the tools, a captured
+# file, programs in C, C++ and Fortran of every MPI that find it by sionconfig, pkg-config and CMake; the
+# README's examples.
 set -eu
 here=$(dirname "$(readlink -f "$0")")
 place=$(mktemp -d)
@@ -20,6 +20,9 @@ if ldd "$moved"/bin/sheaf "$moved"/libexec/sheaf/*/* | grep -E 'not found|libfmt
 fi
 # Options that are words of a command line, as make and shells split them, know no blanks.
 mv "$moved" "$place/moved"
+mkdir "$place/out"
+(cd "$place" && moved/bin/sheaf run --capture 'out/*:captured.sion' -- sh -c 'echo text >out/file')
+[ "$("$place/moved/bin/sheaf" cat --name out/file "$place/captured.sion")" = text ] && [ ! -e "$place/out/file" ]
 export SHEAF_INSTALLED="$place/moved"
 cd "$here"
 python3 -B test_install.py -k pkg_config -k cmake_package -k ClassicLines -k find_module

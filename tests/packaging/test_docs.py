@@ -21,7 +21,7 @@ BLOCKS = [block for page in PAGES for block in snippets.blocks(str(page.relative
 SERIAL = ("serial.c", "vectors.sh", "stripe.sh", "repair.sh", "adopt-tools.sh", "adopt-doctor.sh",
           "mount.sh")  # frames without MPI
 HELPERS = ("linked.c", "program.c", "unclosed.c", "endless.c", "hdf5.c", "pnetcdf.c", "profiling.c", "traced.c",
-           "tracer.c")  # what frames of the shell compile
+           "tracer.c", "writer.c")  # what frames of the shell compile
 CAN_MOUNT = os.access("/dev/fuse", os.W_OK) and (os.geteuid() == 0 or shutil.which("fusermount3"))
 STAND_INS = ("srun",)  # programs of machines that are not here
 

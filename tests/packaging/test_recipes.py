@@ -80,9 +80,12 @@ class Recipes(InstalledCase):
 
     @unittest.skipUnless(MPIS, "no MPI: the recipe is for one")
     def test_an_installation_has_what_easybuild_looks_for(self):
-        found = next(easyconfig(path) for path in EASYBUILD if "tools" not in path.name)["sanity_check_paths"]
-        absent = [name for name in found["files"] + found["dirs"] if not (self.prefix / name).exists()]
-        self.assertEqual(absent, [])
+        found = next(easyconfig(path) for path in EASYBUILD if "tools" not in path.name)
+        paths = found["sanity_check_paths"]
+        self.assertEqual([name for name in paths["files"] + paths["dirs"] if not (self.prefix / name).exists()], [])
+        self.environment |= {"PATH": f"{self.prefix}/bin:{self.environment['PATH']}"}
+        for command in found["sanity_check_commands"]:
+            self.run_command("sh", "-ec", command)
 
     def test_an_installation_passes_the_tests_of_the_conda_package(self):
         lines = re.findall(r"^ +- ((?:sheaf|sionconfig|test) .*)$", CONDA.read_text(), re.MULTILINE)

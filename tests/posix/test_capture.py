@@ -73,6 +73,16 @@ class Capture(CaptureCase):
             self.assertEqual(done.returncode, 1)
             self.assertIn(said, done.stderr)
 
+    def test_a_place_that_no_preload_can_name_is_refused(self) -> None:
+        place = self.dir / "a place with blanks"
+        for name in ("bin/sheaf", "lib/libsheaf.so.1", "lib/libsheaf_posix.so"):
+            (place / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(BIN.parent / name, place / name)
+        command = [place / "bin/sheaf", "run", "--capture", "*.txt:x.sion", "--", "true"]
+        done = subprocess.run(command, cwd=self.work, capture_output=True)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(b"without them", done.stderr)
+
     def test_a_static_program_is_told_of(self) -> None:
         source = self.work / "static.c"
         source.write_text('#include <stdio.h>\nint main(void) { return !fopen("cap.static", "w"); }\n')

@@ -54,6 +54,12 @@ std::string own_library(const std::string& name, const std::string& reason) {
 }
 
 void preload(const std::string& library) {
+  if (library.find_first_of(" \t\n:") != library.npos)
+    throw Error(
+        Code::invalid_argument,
+        "'" + library +
+            "' cannot be preloaded, since a blank or a colon ends a name in LD_PRELOAD: move Sheaf to a "
+            "directory without them");
   const char* const others = std::getenv("LD_PRELOAD");
   setenv("LD_PRELOAD", (library + (others && *others ? ":" + std::string(others) : "")).c_str(), 1);
 }

@@ -10,7 +10,7 @@ namespace sheaf::cli {
 // `reason`.
 std::string own_library(const std::string& name, const std::string& reason);
 
-// Puts a library before those that LD_PRELOAD names.
+// Puts a library before those that LD_PRELOAD names; throws invalid_argument if its path cannot stand there.
 void preload(const std::string& library);
 
 // The command as it hands on these variables to other hosts, where it is a launcher that must be told.

@@ -1,6 +1,8 @@
 cp linked.c app.c
 mpicc $(sionconfig --cflags --mpi) app.c -o app $(sionconfig --libs --mpi)
 mpicc program.c -o program
+mpicc writer.c -o writer
+mkdir out
 export SHEAF_STATS=1
 {
 @SNIPPET@
@@ -8,3 +10,5 @@ export SHEAF_STATS=1
 test "$(cat x)" = texttexttexttext
 grep -q 'sheaf\|Sheaf' said    # of the drop-in
 sheaf verify data.sion
+test -z "$(ls out)"
+test "$(sheaf ls out.sion | wc -l)" = 4
