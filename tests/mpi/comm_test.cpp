@@ -101,7 +101,8 @@ void check_kept_parts() {
     require(largest % 2 == me % 2 && copied == comm->size() - 1 && half->rank() == half->size() - 1 - me / 2,
             "kept parts have the tasks that were asked for");
     require(quarter->size() <= (half->size() + 1) / 2, "parts of parts, too");
-    if (round > 0) require(sheaf::test::made_communicators == made, "a split that repeats makes nothing");
+    // The two halves may have changed places in the first repetition, and with them whose quarters are kept.
+    if (round > 1) require(sheaf::test::made_communicators == made, "a split that repeats makes nothing");
     made = sheaf::test::made_communicators;
   }
   const auto comm = sheaf::mpi_comm(MPI_COMM_WORLD);
