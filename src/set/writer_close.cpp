@@ -69,6 +69,7 @@ void Writer::finish(Closing& closing) {
     if (!problem) problem = attempt(act);
   };
   if (unit_ > 0) {
+    if (old()) agree(*comm_, problem);  // its table says nothing of tasks that have failed
     const auto lost = bring_edges_home(segments, ends);
     if (!problem) problem = lost;
   }
