@@ -6,6 +6,7 @@
 #include <exception>
 #include <new>
 #include <string>
+#include <system_error>
 
 #include "base/error.hpp"
 #include "base/printable.hpp"
@@ -32,16 +33,26 @@ const char* advice(sheaf::Code code, const std::string& command) {
   }
 }
 
+// fmt throws where standard output takes nothing, also because of a signal.
+int run(const std::string& name, int argc, char** argv) {
+  try {
+    const auto classic = sheaf::cli::run_classic(name, argc, argv);
+    const int status = classic ? *classic : sheaf::cli::run_sheaf(argc, argv);
+    sheaf::cli::finish_stdout();
+    return status;
+  } catch (const std::system_error&) {
+    sheaf::cli::check_signals();
+    throw;
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const std::string name = argc > 0 ? base_name(argv[0]) : "sheaf";
   const std::string shown = sheaf::printable(name);
   try {
-    const auto classic = sheaf::cli::run_classic(name, argc, argv);
-    const int status = classic ? *classic : sheaf::cli::run_sheaf(argc, argv);
-    sheaf::cli::finish_stdout();
-    return status;
+    return run(name, argc, argv);
   } catch (const sheaf::Error& error) {
     std::fflush(stdout);
     std::fprintf(stderr, "%s: %s%s\n", shown.c_str(), error.what(),
