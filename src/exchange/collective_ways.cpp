@@ -37,7 +37,7 @@ StageCall Collective::call_for(const CallSummary& summary, const CollectiveOptio
   // A short range is shared by all owners.
   const int64_t least = std::max({short_window, how.block, unit}),
                 grain = std::max<int64_t>({how.block, unit, 1});
-  while (size / 2 >= least && size / 2 % grain == 0 && (summary.high - summary.low) / size < owners)
+  while (size / 2 >= least && size / 2 % grain == 0 && (summary.high - summary.low) / size < 4 * owners)
     size /= 2;
   const Windows windows = Windows::over(summary.low, summary.high, size, unit, owners);
   StageCall call(*stage_, next_, windows, ranges, pens);
