@@ -17,6 +17,7 @@ struct SharedMode;
 struct AcrossHosts {
   Coherence coherence = Coherence::local;
   LockScope locks = LockScope::global;
+  bool at_once = true;  // each transfer is published by itself
   int64_t unit = 0;     // bytes > 0
   int64_t writers = 0;  // tasks of one host that may well write at once; 0: any number
   int hosts = 1;  // that tasks of the file are on; not asked for, and 1, where they share a page cache anyway

@@ -21,6 +21,7 @@ struct Opening {
   // Of the file system (storage/traits/traits.hpp).
   uint8_t coherence;
   uint8_t locks;
+  uint8_t at_once;  // each transfer is published by itself
   int64_t unit;
   int64_t writers;
 };

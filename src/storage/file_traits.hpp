@@ -47,6 +47,8 @@ class Published {
   // This task writes alone: others know nothing of it yet.
   virtual void change() = 0;
   virtual bool changed() const = 0;
+  // Each transfer is published by itself: the task itself would not see its writes before.
+  virtual bool at_once() const = 0;
   // All tasks have synced. Whatever this host keeps may be others' by now, and nothing has changed since.
   virtual void published() = 0;
   // Tasks of other hosts write [begin, end) and have synced when they call this; reads ask the server again.

@@ -27,8 +27,9 @@ namespace sheaf::exchange {
 class HostsFile final : public ForwardingFile, private Published {
  public:
   // `locks`: whom those of the file system keep out.
-  HostsFile(std::shared_ptr<File> inner, LockScope locks)
-      : ForwardingFile(std::move(inner)), locks_(locks), windows_(*this) {}
+  // `at_once`: each transfer is published by itself, and nothing is read from what the host keeps.
+  HostsFile(std::shared_ptr<File> inner, LockScope locks, bool at_once)
+      : ForwardingFile(std::move(inner)), locks_(locks), at_once_(at_once), windows_(*this) {}
 
   void write_at(std::span<const std::byte> data, int64_t offset) override;
   // Where writes need a lock, with one for all of them.
@@ -55,7 +56,10 @@ class HostsFile final : public ForwardingFile, private Published {
   bool changed() const override { return changed_; }
   void published() override;
   void forget(int64_t begin, int64_t end) override;
-  bool keeps(int64_t begin, int64_t end) const override { return held_ == 0 && alone_.have(begin, end); }
+  bool keeps(int64_t begin, int64_t end) const override {
+    return held_ == 0 && !at_once_ && alone_.have(begin, end);
+  }
+  bool at_once() const override { return at_once_; }
   std::shared_mutex& writers() override { return writers_; }
   File& windows() override { return windows_; }
 
@@ -69,7 +73,7 @@ class HostsFile final : public ForwardingFile, private Published {
     }
     void write_pieces(std::span<const Piece<const std::byte>> pieces) override;
     size_t read_at(std::span<std::byte> data, int64_t offset) override {
-      return file_.read(data, offset, kept_.have(offset, offset + std::ssize(data)));
+      return file_.read(data, offset, !file_.at_once_ && kept_.have(offset, offset + std::ssize(data)));
     }
     FileTraits traits() override { return file_.traits(); }
     void forget(int64_t begin, int64_t end) { kept_.remove(begin, end); }
@@ -89,6 +93,7 @@ class HostsFile final : public ForwardingFile, private Published {
   RangeLock try_to_lock(int64_t offset, int64_t length);
 
   const LockScope locks_;
+  const bool at_once_;
   std::atomic<bool> through_ = true;    // writes past the cache have not been refused yet
   std::atomic<bool> unsynced_ = false;  // something was written
   std::atomic<bool> changed_ = false;   // the same, alone, and the others have not been told
@@ -107,6 +112,10 @@ inline void to_server(File& file) {
 }
 inline void from_server(File& file) {
   if (file.traits().apart) file.renew();
+}
+// Before a transfer reads.
+inline void look_if_needed(File& file) {
+  if (const Published* const apart = file.traits().apart; apart && apart->at_once()) file.renew();
 }
 
 }  // namespace sheaf::exchange

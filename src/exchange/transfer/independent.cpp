@@ -196,13 +196,14 @@ size_t get(File& file, std::span<std::byte> data, int64_t offset, Tally& tally) 
 void write_independent(File& file, const ViewAccess& access, const IndependentOptions& how, Tally& tally) {
   if (access.bytes() <= 0) return;
   std::shared_lock<std::shared_mutex> writing;
-  if (Published* const apart = file.traits().apart) {
+  Published* const apart = file.traits().apart;
+  if (apart) {
     writing = std::shared_lock(apart->writers());
     apart->change();
   }
   if (file.traits().written_as_pieces()) {
     write_scattered(file, access, tally);
-    if (how.locked) to_server(file);
+    if (how.locked || (apart && apart->at_once())) to_server(file);
     return;
   }
   if (sieves(access, how, bytes_per_write)) return write_sieved(file, access, how, tally);
@@ -214,6 +215,7 @@ void write_independent(File& file, const ViewAccess& access, const IndependentOp
 
 int64_t read_independent(File& file, const ViewAccess& access, const IndependentOptions& how, Tally& tally) {
   if (access.bytes() <= 0) return 0;
+  if (!how.locked) look_if_needed(file);
   if (file.traits().dear_requests && access.filetype->is_ordered())
     return read_scattered(file, access, tally);
   if (sieves(access, how, bytes_per_read)) {
