@@ -59,6 +59,10 @@ std::optional<Error> bring_home(Comm& comm, const std::string& path, const FileT
     comm.all_max(std::span(&first, 1));
     if (first == INT64_MIN) return problem;
     const FileDomain domain = next_domain(where, -first, number, comm.size());
+    if (domain.end <= -first)  // all tasks see the same
+      return file_error(Code::damaged, path,
+                        "has bytes of a task at offset " + std::to_string(-first) + ", behind its end at " +
+                            std::to_string(where.end));
     HeldBytes held;
     const auto unread = attempt([&] {
       std::vector<std::byte> bytes;

@@ -40,16 +40,6 @@ std::shared_ptr<File> AcrossHosts::wrap(std::shared_ptr<File> file) const {
   return std::make_shared<exchange::HostsFile>(std::move(file), locks, at_once);
 }
 
-namespace {
-
-// Whether a task that writes by one descriptor and reads by another finds what it wrote, with the file's
-// size, before that is at the server. MooseFS does not, of others it is not known.
-bool finds_own_writes(FileSystem kind) {
-  return kind == FileSystem::glusterfs || kind == FileSystem::nfs || kind == FileSystem::memory;
-}
-
-}  // namespace
-
 AcrossHosts across_hosts(const Opening& opening, Comm& comm) {
   AcrossHosts found;
   found.coherence = static_cast<Coherence>(opening.coherence);

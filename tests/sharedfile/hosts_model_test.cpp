@@ -31,6 +31,7 @@ struct Case {
 test::HostsOptions any_options(Random& random) {
   test::HostsOptions options;
   options.locks = static_cast<LockScope>(random.in(0, 2));
+  if (random.once_in(3)) options.kind = FileSystem::unknown;  // each transfer is published by itself
   options.page = int64_t{16} << random.in(0, 6);
   options.unit = options.page << random.in(0, 5);
   options.seed = static_cast<uint64_t>(random.in(0, 1 << 30));

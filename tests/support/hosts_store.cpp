@@ -305,6 +305,7 @@ std::vector<std::string> HostsStore::names_in(const std::string& directory) {
 
 FileSystemTraits HostsStore::traits(const std::string& path) {
   FileSystemTraits traits = Store::traits(path);
+  traits.kind = world_->options.kind;
   traits.coherence = world_->options.coherence;
   traits.locks = traits.coherence == Coherence::local ? LockScope::global : world_->options.locks;
   traits.unit = world_->options.unit;

@@ -21,10 +21,11 @@ struct HostsOptions {
   // anything that a cache may hold.
   Coherence coherence = Coherence::close_to_open;
   LockScope locks = LockScope::host;
-  int64_t page = 4096;              // bytes of a page of a host's cache
-  std::vector<int64_t> pages = {};  // the same of host 0, 1, ... in turn; empty: `page` for all
-  int64_t unit = 64 << 10;          // bytes; what traits() says, and what is counted
-  uint64_t seed = 0;                // of the moments below
+  FileSystem kind = FileSystem::nfs;  // what traits() says
+  int64_t page = 4096;                // bytes of a page of a host's cache
+  std::vector<int64_t> pages = {};    // the same of host 0, 1, ... in turn; empty: `page` for all
+  int64_t unit = 64 << 10;            // bytes; what traits() says, and what is counted
+  uint64_t seed = 0;                  // of the moments below
   int pressure =
       0;  // one in so many transfers of a host writes a page back, or forgets one, at random; 0: none
   int timeout =

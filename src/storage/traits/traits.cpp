@@ -166,6 +166,10 @@ FileSystemTraits traits_of_kind(FileSystem kind, const std::optional<Mount>& mou
   return traits;
 }
 
+bool finds_own_writes(FileSystem kind) {
+  return kind == FileSystem::glusterfs || kind == FileSystem::nfs || kind == FileSystem::memory;
+}
+
 bool opens_anew(FileSystem kind) {
   switch (kind) {
     case FileSystem::unknown:

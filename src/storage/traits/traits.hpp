@@ -108,6 +108,10 @@ FileSystemTraits traits_of_kind(FileSystem kind, const std::optional<Mount>& mou
 // a file system keep its pages over an open, which GlusterFS does, and so does 9p.
 bool opens_anew(FileSystem kind);
 
+// Whether a task that writes by one descriptor and reads by another finds what it wrote, with the file's
+// size, before that is at the server. With MooseFS it does not; of what is not listed it is not known.
+bool finds_own_writes(FileSystem kind);
+
 // BeeGFS: what its client's configuration says (beegfs-client.conf, or /proc/fs/beegfs/*/config).
 void apply_beegfs_config(FileSystemTraits& traits, std::string_view config);
 
