@@ -73,6 +73,15 @@ class Kinds(MountCase):
                 self.assertEqual(attributes(view)["compressed"], "yes")
                 self.assertLess(int(attributes(view / "task.000001")["stored_size"]), 500_000)
 
+    @unittest.skipUnless(os.geteuid() == 0, "only root may say how far the kernel reads ahead")
+    def test_the_kernel_reads_ahead_a_whole_request(self) -> None:
+        path, streams = self.written("a.sion", [3 << 20])
+        view = self.mount(path)
+        self.assert_shows(view, streams)  # all is agreed upon by now
+        device = os.stat(view).st_dev
+        ahead = Path(f"/sys/class/bdi/{os.major(device)}:{os.minor(device)}/read_ahead_kb")
+        self.assertEqual(ahead.read_text().strip(), "1024")
+
     def test_without_checksums(self) -> None:
         path, streams = self.written("a.sion", [100_000, 70], checksums=False)
         view = self.mount(path)

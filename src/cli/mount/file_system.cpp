@@ -17,6 +17,8 @@ void begin(void*, fuse_conn_info* connection) {
   connection->want &=
       ~static_cast<unsigned>(FUSE_CAP_AUTO_INVAL_DATA);  // times that change would drop what is kept
   connection->max_background = most_in_background;
+  // The kernel goes by the least of this and of what the mount has been given (read_ahead_far in main.cpp).
+  connection->max_readahead = preferred_request;
 }
 
 void look_up(fuse_req_t request, fuse_ino_t folder, const char* name) {
