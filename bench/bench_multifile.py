@@ -122,6 +122,7 @@ def main():
     parser.add_argument("--json", type=pathlib.Path)
     parser.add_argument("--bin", type=pathlib.Path, default=pathlib.Path(os.environ.get("SHEAF_BIN", here.parent / "build/bin")))
     args = parser.parse_args()
+    args.bin = args.bin.absolute()  # programs run elsewhere
     rows = []
     for name in args.fs or args.dir.split(","):
         place = Cluster(args, name) if args.fs else OneHost(args, name)
