@@ -13,17 +13,24 @@ namespace sheaf {
 
 namespace {
 
+// Null: there is something of that name. One call, where asking first would be another message to a server.
+std::shared_ptr<File> make(Store& store, const std::string& path) {
+  try {
+    return store.open(path, Access::fresh);
+  } catch (const Error& e) {
+    if (e.errno_value() != EEXIST) throw;
+  }
+  return nullptr;
+}
+
 NewFile open_given(Store& store, const std::string& path) {
-  const bool existed = store.status(path).exists;
+  if (auto made = make(store, path)) return {std::move(made), false};
+  const bool existed = store.status(path).exists;  // not what a link leads to that leads nowhere
   return {open_patiently(store, path, Access::create), existed};
 }
 
 NewFile open_placed(Store& store, const std::string& path) {
-  try {
-    return {store.open(path, Access::fresh), false};
-  } catch (const Error& e) {
-    if (e.errno_value() != EEXIST) throw;
-  }
+  if (auto made = make(store, path)) return {std::move(made), false};
   auto file = store.open(path, Access::beside);
   std::array<std::byte, 16> head;
   const auto found = std::span(head).first(file->read_at(head, 0));

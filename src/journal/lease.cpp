@@ -1,9 +1,12 @@
 #include "journal/lease.hpp"
 
+#include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <mutex>
 #include <span>
 #include <thread>
 #include <vector>
@@ -77,60 +80,85 @@ LeaseTimes lease_times() {
   long long beat = 0, patience = 0;
   const char* const set = setting("SHEAF_LEASE_TIMES");
   if (set && std::sscanf(set, "%lld,%lld", &beat, &patience) == 2 && beat > 0 && patience > 0)
-    times = {std::chrono::milliseconds(beat), std::chrono::milliseconds(patience)};
+    times = {std::min(times.begin, std::chrono::milliseconds(beat)), std::chrono::milliseconds(beat),
+             std::chrono::milliseconds(patience)};
   return times;
 }
 
+// Used by the thread that beats, and by whoever ends the lease.
 struct Lease::Held {
-  std::shared_ptr<File> file;
-  format::Lease lease;
-  RangeLock lock;  // ends before the file goes
+  Held(std::shared_ptr<Store> its_store, const std::string& path)
+      : store(std::move(its_store)), physical_file(path) {}
+
+  const std::shared_ptr<Store> store;
+  const std::string physical_file;
+  const std::string name = format::lease_name(physical_file);
+  format::Lease lease = lease_of_this_process();
+  std::mutex mutex;  // of all below
+  bool begun = false;
+  std::shared_ptr<File> file;  // null: another file is in its place, or it cannot be made
+  RangeLock lock;              // ends before the file goes
+  std::atomic<bool> ended = false;
 
   bool is_own() const {
     const auto found = read_lease(*file);
     return found && found->id == lease.id;
   }
   void write() const { file->write_at(format::encode(lease), 0); }
-  // By the thread that beats.
+
+  void begin() {
+    begun = true;
+    std::shared_ptr<File> made;
+    try {
+      made = store->open(name, Access::fresh);
+    } catch (const Error& e) {
+      if (e.errno_value() != EEXIST) throw;
+      made = open_beside(*store, name, physical_file);
+      if (made->status().size > 0 && !read_lease(*made)) return;  // another file
+    }
+    file = std::move(made);
+    write();
+  }
   void raise() {
     if (!is_own()) return;  // another job writes under this name now
     ++lease.counter;
     write();
     if (!lock) lock = file->lock(lock_at, lock_length, true, Barred::refuse);
   }
+  void beat() {
+    {
+      const std::lock_guard held(mutex);
+      if (!begun) {
+        begin();
+      } else if (file) {
+        raise();
+      }
+    }
+    if (ended) remove();
+  }
+  // By whoever comes last: a call of the thread that hangs is not waited for, and removes the file when it
+  // ends.
+  void remove() {
+    const std::unique_lock held(mutex, std::try_to_lock);
+    if (!held || !file) return;
+    attempt([&] {
+      if (is_own()) store->remove(name);
+    });
+  }
 };
 
-Lease::Lease(Store& store, std::string path, std::shared_ptr<Held> held)
-    : store_(store), path_(std::move(path)), held_(std::move(held)) {
-  heartbeat_ = Heartbeat::start(lease_times().beat, [held = held_] { held->raise(); });
-}
-
-std::unique_ptr<Lease> Lease::take(Store& store, const std::string& path) {
-  std::unique_ptr<Lease> taken;
-  attempt([&] {
-    const std::string name = format::lease_name(path);
-    const auto held = std::make_shared<Held>();
-    try {
-      held->file = store.open(name, Access::fresh);
-    } catch (const Error& e) {
-      if (e.errno_value() != EEXIST) throw;
-      held->file = open_beside(store, name, path);
-      if (held->file->status().size > 0 && !read_lease(*held->file)) return;  // another file
-    }
-    held->lease = lease_of_this_process();
-    held->write();
-    taken.reset(new Lease(store, path, held));
-  });
-  return taken;
+std::unique_ptr<Lease> Lease::take(std::shared_ptr<Store> store, const std::string& path) {
+  const LeaseTimes times = lease_times();
+  const auto held = std::make_shared<Held>(std::move(store), path);
+  auto heartbeat = Heartbeat::start(times.begin, times.beat, [held] { held->beat(); });
+  return heartbeat ? std::unique_ptr<Lease>(new Lease(held, std::move(heartbeat))) : nullptr;
 }
 
 Lease::~Lease() {
   if (held_->lease.pid != process_number()) return;
   heartbeat_.reset();
-  // The file goes with its last user, which may be a call of the heartbeat that hangs.
-  attempt([&] {
-    if (held_->is_own()) store_.remove(format::lease_name(path_));
-  });
+  held_->ended = true;
+  held_->remove();
 }
 
 std::string LeaseView::job() const {

@@ -1,9 +1,10 @@
 // journal/lease: says that a job is writing a multifile, as long as it lives (docs/format.md, section 17).
 //
-// The first task of a set makes `NAME.lease` in the open, raises a counter in it every ten seconds, and
-// removes it when the set is closed or given up. What a dead job leaves is told by whoever looks: at once on
-// the machine it ran on, elsewhere from the counter, which does not move any more. Local; whatever goes wrong
-// with a lease is no error, it is missing then.
+// The first task of a set makes `NAME.lease` soon after the open, raises a counter in it every ten seconds,
+// and removes it when the set is closed or given up. A thread makes it, since a new file takes a tenth of a
+// second on some file systems; a set that is closed before has none. What a dead job leaves is told by
+// whoever looks: at once on the machine it ran on, elsewhere from the counter, which does not move any more.
+// Local; whatever goes wrong with a lease is no error, it is missing then.
 #pragma once
 
 #include <chrono>
@@ -20,6 +21,7 @@
 namespace sheaf {
 
 struct LeaseTimes {
+  std::chrono::milliseconds begin{100};    // from the open until it is made
   std::chrono::milliseconds beat{10'000};  // between two raises
   std::chrono::milliseconds patience{
       25'000};  // after which a counter that has not moved belongs to a dead job
@@ -29,8 +31,8 @@ SHEAF_EXPORT LeaseTimes lease_times();
 
 class Lease {
  public:
-  // Of the set `path`. Null if it cannot be had. `store` outlives it.
-  static std::unique_ptr<Lease> take(Store& store, const std::string& path);
+  // Of the set `path`. Where it cannot be made it is missing. Null if there can be no thread.
+  static std::unique_ptr<Lease> take(std::shared_ptr<Store> store, const std::string& path);
   // Removes it, but not in a forked child, nor if somebody else has taken it over.
   ~Lease();
   Lease(const Lease&) = delete;
@@ -38,10 +40,9 @@ class Lease {
 
  private:
   struct Held;
-  Lease(Store& store, std::string path, std::shared_ptr<Held> held);
+  Lease(std::shared_ptr<Held> held, std::unique_ptr<Heartbeat> heartbeat)
+      : held_(std::move(held)), heartbeat_(std::move(heartbeat)) {}
 
-  Store& store_;
-  const std::string path_;
   const std::shared_ptr<Held> held_;
   std::unique_ptr<Heartbeat> heartbeat_;
 };

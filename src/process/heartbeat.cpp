@@ -150,11 +150,12 @@ Thread& thread_of_process() {
 
 }  // namespace
 
-std::unique_ptr<Heartbeat> Heartbeat::start(std::chrono::milliseconds interval, std::function<void()> beat) {
+std::unique_ptr<Heartbeat> Heartbeat::start(std::chrono::milliseconds first,
+                                            std::chrono::milliseconds interval, std::function<void()> beat) {
   const auto call = std::make_shared<Call>();
   call->interval = interval;
   call->beat = std::move(beat);
-  call->due = Clock::now() + interval;
+  call->due = Clock::now() + first;
   thread_of_process().add(call);
   return thread_of_process().has(call) ? std::unique_ptr<Heartbeat>(new Heartbeat(call)) : nullptr;
 }

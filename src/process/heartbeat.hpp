@@ -15,10 +15,11 @@ namespace sheaf {
 
 class Heartbeat : private NonCopyable {
  public:
-  // Calls `beat` every `interval`, first when one has passed, until the object is destroyed. Then a call that
-  // is at work is waited for, two seconds at most; what it uses must live as long as `beat` does, therefore.
-  // Null if there can be no thread.
-  static std::unique_ptr<Heartbeat> start(std::chrono::milliseconds interval, std::function<void()> beat);
+  // Calls `beat` when `first` has passed, and then every `interval`, until the object is destroyed. Then a
+  // call that is at work is waited for, two seconds at most; what it uses must live as long as `beat` does,
+  // therefore. Null if there can be no thread.
+  static std::unique_ptr<Heartbeat> start(std::chrono::milliseconds first, std::chrono::milliseconds interval,
+                                          std::function<void()> beat);
   ~Heartbeat();
 
   struct Call;  // private to the implementation

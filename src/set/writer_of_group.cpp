@@ -169,7 +169,7 @@ void Writer::open_group_file(const ParallelWriteRequest& request, const OpenMode
     if (extension && format::extensible(stored_name))
       std::memcpy(&start[2], extension->identity.data(), sizeof(format::Identity));
     if (on_several_hosts)
-      if (const FileSystemTraits traits = store_->traits(name); traits.coherence != Coherence::local) {
+      if (const FileSystemTraits traits = store_->traits_of(*file); traits.coherence != Coherence::local) {
         if (hosts_.count > 1 && traits.unit > 1) start[4] = traits.unit;
         start[5] = 1;
       }

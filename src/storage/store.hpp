@@ -225,6 +225,9 @@ class Store {
   // (storage/traits/traits.hpp): for one task per physical file, which tells the others. By default that of
   // memory that all tasks share. Throws not_found without the directory.
   virtual FileSystemTraits traits(const std::string& path);
+  // The same of a file that this store has opened, without another look at its name, which is a message where
+  // files are at a server.
+  virtual FileSystemTraits traits_of(File& file) { return traits(file.path()); }
 
   // Returns when the name of the file `path` would survive a loss of power.
   virtual void sync_name(const std::string& path);

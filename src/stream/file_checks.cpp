@@ -18,8 +18,7 @@ using format::SectionKind;
 using format::Trailer;
 
 // nullopt: the file does not end with a footer.
-static std::optional<Trailer> read_trailer(File& file) {
-  const int64_t size = file.status().size;
+static std::optional<Trailer> read_trailer(File& file, int64_t size) {
   // Footer and table of all sections there are now, in one read.
   std::array<std::byte, 8 * format::section_entry_size + format::footer_size> end;
   const int64_t from = std::max<int64_t>(0, size - std::ssize(end));
@@ -48,7 +47,7 @@ std::optional<FileChecks> FileChecks::open(File& file, const Header& header, con
   const auto damaged = [&](const std::string& finding) {
     throw file_error(Code::damaged, file.path(), finding);
   };
-  std::optional<Trailer> found = read_trailer(file);
+  std::optional<Trailer> found = read_trailer(file, size);
   if (!found) damaged("its trailer with the checksums is missing");
   Trailer trailer = std::move(*found);
   if (trailer.identity != extension->identity) damaged("its trailer is that of another file");

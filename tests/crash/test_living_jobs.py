@@ -25,6 +25,14 @@ class Job:
                                         stderr=subprocess.PIPE, text=True, **options)
         self.opened = int(self.process.stdout.readline())
 
+    def has_lease(self, lease: pathlib.Path) -> bool:
+        """A thread of the job makes it, soon after the open."""
+        for _ in range(200):
+            if lease.exists() and f"\npid {self.process.pid}\n" in lease.read_text():
+                return True
+            time.sleep(0.01)
+        return False
+
     def tell(self, *words: object) -> int:
         print(*words, file=self.process.stdin, flush=True)
         return int(self.process.stdout.readline())
@@ -50,6 +58,7 @@ class LivingJobs(unittest.TestCase):
     def job(self, **options: object) -> Job:
         self.jobs.append(Job(self.path, **options))
         self.assertGreaterEqual(self.jobs[-1].opened, 0)
+        self.assertTrue(self.jobs[-1].has_lease(self.lease))
         return self.jobs[-1]
 
     def sheaf(self, *arguments: object, times: str = "") -> subprocess.CompletedProcess:

@@ -5,14 +5,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <thread>
 
 #include "creation/temporary_name.hpp"
 #include "process/process_identity.hpp"
 #include "recovery/leftovers.hpp"
+#include "storage/decorators/forwarding_store.hpp"
 #include "support/stores/faulty_store.hpp"
 #include "support/stores/memory_store.hpp"
+#include "support/stores/recording_store.hpp"
 
 namespace sheaf::test::lease_test {
 namespace {
@@ -68,6 +71,21 @@ TEST(LeaseFormat, WhatIsNoneIsNotTakenForOne) {
   EXPECT_FALSE(format::decode_lease(bytes));
 }
 
+std::shared_ptr<Store> shared(Store& store) {
+  return {&store, [](Store*) {}};
+}
+
+// A lease that is there, or would be.
+std::unique_ptr<Lease> begun(Store& store, const std::string& path = "a") {
+  auto lease = Lease::take(shared(store), path);
+  const auto has_begun = [&] {
+    const LeaseView view = look_at_lease(store, path);
+    return view.lease && view.lease->pid == ::getpid() && view.lease->started == this_process().started;
+  };
+  for (int tries = 0; tries < 2000 && !has_begun(); ++tries) std::this_thread::sleep_for(milliseconds(1));
+  return lease;
+}
+
 class Leases : public ::testing::Test {
  protected:
   Leases() { ::setenv("SHEAF_LEASE_TIMES", "20,400", 1); }
@@ -80,7 +98,7 @@ class Leases : public ::testing::Test {
 };
 
 TEST_F(Leases, AreThereAndMoveAsLongAsTheyAreHeld) {
-  auto lease = Lease::take(store, "a");
+  auto lease = begun(store);
   ASSERT_TRUE(lease);
   EXPECT_EQ(look_at_lease(store, "a").holder, Holder::living);
   EXPECT_EQ(look_at_lease(store, "a.000003").holder, Holder::living) << "of the set that the file belongs to";
@@ -97,20 +115,58 @@ TEST_F(Leases, AreThereAndMoveAsLongAsTheyAreHeld) {
   EXPECT_EQ(look_at_lease(store, "a").holder, Holder::none);
 }
 
+TEST_F(Leases, OfASetThatIsClosedAtOnceAreNeverMade) {
+  ::setenv("SHEAF_LEASE_TIMES", "60000,400", 1);
+  RecordingStore recording(store);
+  Lease::take(shared(recording), "a").reset();
+  EXPECT_EQ(recording.length(), 0u);
+}
+
+// A file system that takes longer than anybody waits for a thread.
+class SlowStore : public ForwardingStore {
+ public:
+  using ForwardingStore::ForwardingStore;
+  std::shared_ptr<File> open(const std::string& path, Access access) override {
+    begun = true;
+    while (!goes_on) std::this_thread::sleep_for(milliseconds(1));
+    auto file = inner().open(path, access);
+    made = true;
+    return file;
+  }
+  std::atomic<bool> begun = false, goes_on = false, made = false;
+};
+
+TEST_F(Leases, ThatAreStillBeingMadeWhenTheSetIsClosedGoAway) {
+  SlowStore slow(store);
+  auto lease = Lease::take(shared(slow), "a");
+  while (!slow.begun) std::this_thread::sleep_for(milliseconds(1));
+  lease.reset();
+  slow.goes_on = true;
+  for (int tries = 0; tries < 2000 && !(slow.made && store.paths().empty()); ++tries)
+    std::this_thread::sleep_for(milliseconds(1));
+  EXPECT_TRUE(store.paths().empty());
+}
+
 TEST_F(Leases, WhereTheyCannotBeMadeTheyAreMissing) {
   const std::string foreign = "of somebody else";
   store.set_contents("a.lease", std::as_bytes(std::span(foreign)));
-  EXPECT_FALSE(Lease::take(store, "a"));
+  const auto held = [](Store& where) {
+    const auto lease = Lease::take(shared(where), "a");
+    std::this_thread::sleep_for(milliseconds(60));  // three beats
+  };
+  held(store);
+  EXPECT_EQ(text_of(store), foreign);
   remove_lease(store, "a");
   EXPECT_EQ(text_of(store), foreign);
   EXPECT_EQ(look_at_lease(store, "a").holder, Holder::none);
   store.remove("a.lease");
   store.add_directory("a.lease");
-  EXPECT_FALSE(Lease::take(store, "a"));
+  held(store);
+  EXPECT_TRUE(store.status("a.lease").is_directory);
   for (FaultPlan plan; plan.fail_at < 10; ++plan.fail_at) {
     MemoryStore memory;
     FaultyStore faulty(memory, plan);
-    EXPECT_NO_THROW(Lease::take(faulty, "a"));
+    EXPECT_NO_THROW(held(faulty));
   }
 }
 
@@ -123,7 +179,7 @@ TEST_F(Leases, OfADeadJobAreNoObstacleAndAreTakenOver) {
   put(store, dead);
   EXPECT_EQ(watched(), Holder::none);
   EXPECT_EQ(looks, 0);
-  const auto lease = Lease::take(store, "a");
+  const auto lease = begun(store);
   EXPECT_TRUE(lease);
   EXPECT_EQ(look_at_lease(store, "a").holder, Holder::living);
 }
@@ -163,8 +219,8 @@ TEST_F(Leases, ThatAreLockedAreHeldAtOnce) {
 }
 
 TEST_F(Leases, ThatAnotherJobHasTakenOverAreItsOwn) {
-  auto first = Lease::take(store, "a");
-  auto second = Lease::take(store, "a");
+  auto first = begun(store);
+  auto second = begun(store);
   const uint64_t id = lease_in(store).id;
   std::this_thread::sleep_for(milliseconds(100));
   EXPECT_EQ(lease_in(store).id, id) << "the first one raises it no more";
@@ -177,7 +233,7 @@ TEST_F(Leases, ThatAnotherJobHasTakenOverAreItsOwn) {
 TEST_F(Leases, AreNotTouchedByAForkedChild) {
   auto& disk = posix_store();
   const std::string path = "/tmp/sheaf_lease." + std::to_string(::getpid());
-  auto lease = Lease::take(disk, path);
+  auto lease = begun(disk, path);
   ASSERT_TRUE(lease);
   const pid_t child = ::fork();
   if (child == 0) {
@@ -197,7 +253,7 @@ TEST_F(Leases, NameTheJobOfALeftover) {
   store.set_contents(name, {});
   const auto entries = [&] { return find_leftovers(store, "", store.paths()); };
   EXPECT_EQ(entries().at(0).writer, "");
-  auto lease = Lease::take(store, name);
+  auto lease = begun(store, name);
   EXPECT_NE(entries().at(0).writer.find(std::to_string(::getpid())), std::string::npos);
 }
 

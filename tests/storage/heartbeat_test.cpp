@@ -27,8 +27,8 @@ bool comes(Holds holds) {
 
 TEST(Heartbeat, CallsUntilItIsDestroyedAndNeverAfterwards) {
   std::atomic<int> quick = 0, slow = 0;
-  auto one = Heartbeat::start(milliseconds(5), [&] { ++quick; });
-  auto other = Heartbeat::start(std::chrono::hours(1), [&] { ++slow; });
+  auto one = Heartbeat::start(milliseconds(5), milliseconds(5), [&] { ++quick; });
+  auto other = Heartbeat::start(std::chrono::hours(1), std::chrono::hours(1), [&] { ++slow; });
   ASSERT_TRUE(one && other);
   EXPECT_TRUE(comes([&] { return quick >= 3; }));
   one.reset();
@@ -40,7 +40,7 @@ TEST(Heartbeat, CallsUntilItIsDestroyedAndNeverAfterwards) {
 
 TEST(Heartbeat, WaitsForACallThatIsAtWork) {
   std::atomic<bool> begun = false, ended = false;
-  auto beat = Heartbeat::start(milliseconds(1), [&] {
+  auto beat = Heartbeat::start(milliseconds(1), milliseconds(1), [&] {
     begun = true;
     std::this_thread::sleep_for(milliseconds(100));
     ended = true;
@@ -52,7 +52,7 @@ TEST(Heartbeat, WaitsForACallThatIsAtWork) {
 
 TEST(Heartbeat, GoesOnBehindACallThatFails) {
   std::atomic<int> calls = 0;
-  const auto beat = Heartbeat::start(milliseconds(1), [&] {
+  const auto beat = Heartbeat::start(milliseconds(1), milliseconds(1), [&] {
     ++calls;
     throw std::runtime_error("once more");
   });
@@ -61,7 +61,7 @@ TEST(Heartbeat, GoesOnBehindACallThatFails) {
 
 TEST(Heartbeat, AChildHasNoneOfItAndMayBeginItsOwn) {
   std::atomic<int> calls = 0;
-  auto beat = Heartbeat::start(milliseconds(1), [&] { ++calls; });
+  auto beat = Heartbeat::start(milliseconds(1), milliseconds(1), [&] { ++calls; });
   EXPECT_TRUE(comes([&] { return calls >= 1; }));
   const pid_t child = ::fork();
   if (child == 0) {
@@ -69,7 +69,7 @@ TEST(Heartbeat, AChildHasNoneOfItAndMayBeginItsOwn) {
     std::this_thread::sleep_for(milliseconds(50));
     const bool quiet = calls == before;
     std::atomic<int> own = 0;
-    auto mine = Heartbeat::start(milliseconds(1), [&] { ++own; });
+    auto mine = Heartbeat::start(milliseconds(1), milliseconds(1), [&] { ++own; });
     const bool beats = mine && comes([&] { return own >= 2; });
     mine.reset();
     beat.reset();
@@ -86,7 +86,7 @@ TEST(Heartbeat, DoesNotKeepAProcessFromEnding) {
   const pid_t child = ::fork();
   if (child == 0) {
     static std::atomic<bool> begun = false;
-    static auto beat = Heartbeat::start(milliseconds(1), [] {
+    static auto beat = Heartbeat::start(milliseconds(1), milliseconds(1), [] {
       begun = true;
       std::this_thread::sleep_for(std::chrono::hours(1));
     });

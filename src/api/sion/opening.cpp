@@ -44,7 +44,7 @@ void report_unclosed(const char* function, const FileFacts& facts, const std::st
 }
 
 void keep_lease(Handle& handle, const std::string& path) {
-  handle.lease = Lease::take(*handle.store, handle.atomic ? handle.atomic->temporary : path);
+  handle.lease = Lease::take(handle.store, handle.atomic ? handle.atomic->temporary : path);
 }
 
 void give_stream(Handle& handle, FILE** fileptr) {

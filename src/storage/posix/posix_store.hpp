@@ -31,6 +31,9 @@ class PosixStore final : public Store {
   std::string place_of(const std::string& path) override;
   std::string target_of(const std::string& path) override;
   void take_after(const std::string& path, const std::string& like, Making making) override;
+  FileSystemTraits traits_of(File& file) override {
+    return traits_of_descriptor(file.descriptor(Whose::file).number);
+  }
   FileSystemTraits traits(const std::string& path) override {
     return traits_of_path(path, base_of(directory_.get()));
   }
