@@ -61,8 +61,10 @@ class Handle {
 class MpiComm final : public Comm {
  public:
   // `part` >= 0: it is that of `from`, which gets it back.
-  MpiComm(Handle comm, std::shared_ptr<Family> family, mpi::Parts* from, int part)
+  // `on_node`: its tasks are on one node.
+  MpiComm(Handle comm, std::shared_ptr<Family> family, mpi::Parts* from, int part, bool on_node)
       : own_(std::move(comm)),
+        on_node_(on_node),
         part_(static_cast<int8_t>(part)),
         family_(std::move(family)),
         from_(part < 0 ? nullptr : from) {
@@ -193,11 +195,12 @@ class MpiComm final : public Comm {
 
   std::unique_ptr<Comm> split_by_node() override {
     if (const int per_node = tasks_per_node_by_hand())
-      return part({mpi::Parts::How::split, family_->number / per_node, rank_});
-    return part({mpi::Parts::How::by_memory, 0, rank_});
+      return part({mpi::Parts::How::split, family_->number / per_node, rank_}, true);
+    return part({mpi::Parts::How::by_memory, 0, rank_}, true);
   }
 
   int node_count() override {
+    if (on_node_) return 1;
     if (!is_first()) return Comm::node_count();
     meet_once();
     if (const int per_node = tasks_per_node_by_hand()) return (size_ + per_node - 1) / per_node;
@@ -303,7 +306,7 @@ class MpiComm final : public Comm {
   }
 
   // One that an earlier open has left behind, or a new one.
-  std::unique_ptr<Comm> part(const mpi::Parts::Wish& wish) {
+  std::unique_ptr<Comm> part(const mpi::Parts::Wish& wish, bool on_node = false) {
     const MPI_Comm own = comm();
     mpi::Parts* const kept = parts();
     mpi::Parts::Offer offer{};
@@ -323,7 +326,7 @@ class MpiComm final : public Comm {
     }
     if (found == MPI_COMM_NULL) return nullptr;
     return std::make_unique<MpiComm>(Handle(found, number < 0 ? Handle::End::free : Handle::End::keep),
-                                     family_, kept, number);
+                                     family_, kept, number, on_node);
   }
 
   static int topology_by_hand() {
@@ -344,6 +347,7 @@ class MpiComm final : public Comm {
 
   Handle own_;  // null before the first meeting
   const bool first_ = false;
+  const bool on_node_ = false;
   const int8_t part_ = -1;
   std::shared_ptr<Family> family_;
   mpi::Parts* const from_ = nullptr;  // null: nobody keeps it

@@ -9,17 +9,18 @@
 
 namespace sheaf::mpi {
 
-int count_nodes(MPI_Comm comm) {
+int count_nodes(MPI_Comm comm, Parts& parts) {
   const int size = size_of(comm);
   if (size == 1) return 1;
-  MPI_Comm node = MPI_COMM_NULL;
   meet(comm);
-  check(MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node), "MPI_Comm_split_type");
-  const int here = size_of(node);
-  const int rank = rank_in(node);
-  MPI_Comm_free(&node);
-  if (here == size) return 1;  // and so it is on all tasks
-  int nodes = rank == 0;
+  const Parts::Wish wish{Parts::How::by_memory, 0, rank_in(comm)};
+  MPI_Comm node = Parts::make(comm, wish);
+  int nodes = rank_in(node) == 0;
+  if (size_of(node) == size) {  // and so it is on all tasks
+    MPI_Comm_free(&node);
+    return 1;
+  }
+  parts.give_back(parts.keep(wish, node, {}));
   patiently("MPI_Iallreduce", [&](MPI_Request* request) {
     return MPI_Iallreduce(MPI_IN_PLACE, &nodes, 1, MPI_INT, MPI_SUM, comm, request);
   });

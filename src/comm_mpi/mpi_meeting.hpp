@@ -12,12 +12,14 @@
 #include "base/non_copyable.hpp"
 #include "comm/comm.hpp"
 #include "comm/shared_meeting.hpp"
+#include "comm_mpi/mpi_parts.hpp"
 #include "comm_mpi/mpi_shared_memory.hpp"
 
 namespace sheaf::mpi {
 
-// Collective over `comm`: how many groups its tasks make that share memory.
-int count_nodes(MPI_Comm comm);
+// Collective over `comm`: how many groups its tasks make that share memory. Where there are several, this
+// task's is kept in `parts` for the first split by node.
+int count_nodes(MPI_Comm comm, Parts& parts);
 
 class Meeting : private NonCopyable {
  public:

@@ -102,7 +102,7 @@ Spares::Spare Spares::take(MPI_Comm comm, std::span<const int64_t, most_spares> 
     const auto meetings = Meeting::several(made.comm, 2);
     meeting = meetings.front();
     made.meeting = meetings.back();
-    nodes = meeting ? 1 : count_nodes(made.comm);
+    nodes = meeting ? 1 : count_nodes(made.comm, *made.parts);
   } else if (meeting) {
     made.meeting = Meeting::several(made.comm, 1).front();
   }

@@ -64,6 +64,10 @@ bool has_whole_units(const ViewAccess& access, int64_t unit) {
   return whole;
 }
 
+Hosts::Rules rules_of(const CollectiveOptions& how, bool shared) {
+  return {how.aggregators > 0 ? how.aggregators : how.stripes, how.per_host, shared};
+}
+
 // Bytes of the units that the range of an access touches.
 int64_t length_in_units(const ViewAccess& access, int64_t unit) {
   return access.high() - access.low() + access.low() % unit + (unit - access.high() % unit) % unit;
@@ -76,36 +80,48 @@ Collective::~Collective() = default;
 
 void Collective::renew_memory() { Stage::renew(comm_); }
 
-void Collective::take_up_memory(File& file, const CollectiveOptions& how) {
+void Collective::begin(File& file, const CollectiveOptions& how, bool several_hosts) {
+  if (several_hosts) return find_hosts(how);
   if (how.shared && comm_.size() > 1) stage_ = Stage::take_up(comm_, shape_on_one_host(file, how));
 }
 
-bool Collective::find_hosts(File& file, const CollectiveOptions& how, bool anew) {
-  const Hosts::Rules rules{how.aggregators > 0 ? how.aggregators : how.stripes, how.per_host, how.shared};
+void Collective::find_hosts(const CollectiveOptions& how) {
+  hosts_ = Hosts::find(comm_, rules_of(how, how.shared));
+}
+
+bool Collective::find_stage(File& file, const CollectiveOptions& how, bool anew) {
   if (stage_ && !anew) return false;
   lane_.reset();
   stage_.reset();
-  hosts_.reset();
+  if (anew) hosts_.reset();
   next_ = 0;
   call_ = 0;
   wish_.reset();
-  if (how.shared && comm_.node_count() == 1) stage_ = Stage::make(comm_, shape_on_one_host(file, how));
+  if (how.shared && !hosts_ && comm_.node_count() == 1)
+    stage_ = Stage::make(comm_, shape_on_one_host(file, how));
   if (stage_) return true;
-  hosts_ = Hosts::find(comm_, rules);
-  stage_ = Stage::make(hosts_->host(), shape_between_hosts(how, *hosts_));
-  int64_t missing = !stage_;
-  comm_.all_max(std::span(&missing, 1));
-  if (missing != 0) {
-    hosts_ = Hosts::find(comm_, {rules.aggregators, rules.most_here, false});
-    stage_ = Stage::make(hosts_->host(), shape_between_hosts(how, *hosts_));
-  }
-  if (hosts_->my_lane() >= 0) lane_ = std::make_unique<HostExchange>(*hosts_);
+  if (!hosts_) find_hosts(how);
+  make_stages(how);
   return true;
+}
+
+void Collective::make_stages(const CollectiveOptions& how) {
+  stage_ = Stage::make(hosts_->host(), shape_between_hosts(how, *hosts_));
+  if (hosts_->my_lane() >= 0) lane_ = std::make_unique<HostExchange>(*hosts_);
+}
+
+// Then every task counts as a host.
+void Collective::do_without_memory(const CollectiveOptions& how) {
+  lane_.reset();
+  stage_.reset();
+  call_ = 0;
+  hosts_ = Hosts::find(comm_, rules_of(how, false));
+  make_stages(how);
 }
 
 // The sums of a call are cleared before anybody can have come to it: all have left the last call but one,
 // which they were of.
-void Collective::bring(const ViewAccess& access, const Wish& wish, bool same, const CollectiveOptions& how) {
+void Collective::bring(const ViewAccess& access, const Wish& wish, const CollectiveOptions& how) {
   Comm& host = hosts_ ? hosts_->host() : comm_;
   Stage::Sums& sums = stage_->sums(call_);
   Stage::Range& range = stage_->ranges(call_)[static_cast<size_t>(host.rank())];
@@ -124,22 +140,20 @@ void Collective::bring(const ViewAccess& access, const Wish& wish, bool same, co
   sums.bytes.fetch_add(access.bytes());
   sums.pieces.fetch_add(access.pieces());
   sums.lengths.fetch_add(length_in_units(access, how.block));
-  if (!hosts_ && wish.writes) sums.coverage.fetch_add(same ? wish_->coverage : wish.coverage);
+  if (wish.coverage) sums.coverage.fetch_add(*wish.coverage);
 }
 
 Collective::CallSummary Collective::meet(File& file, const ViewAccess& access, const CollectiveOptions& how,
                                          bool writes, const std::optional<Error>& problem, bool waits) {
   const bool works = access.bytes() > 0 && !problem;
-  Wish mine = Wish::of(works ? access : ViewAccess{}, how, writes);
+  Wish mine = Wish::of(works ? access : ViewAccess{}, how);
   const bool same = how.reuse && wish_ && wish_->is(mine);
   if (stage_ && writes && works && !hosts_)
-    mine.coverage = same ? wish_->coverage : coverage(access, access.from, access.to);
-  if (stage_) bring(works ? access : ViewAccess{}, mine, same, how);
-  const bool other_hosts =
-      hosts_ && !(hosts_->rules() == Hosts::Rules{how.aggregators > 0 ? how.aggregators : how.stripes,
-                                                  how.per_host, hosts_->rules().shared});
+    mine.coverage = same && wish_->coverage ? wish_->coverage : coverage(access, access.from, access.to);
+  if (stage_) bring(works ? access : ViewAccess{}, mine, how);
+  const bool other_hosts = hosts_ && !(hosts_->rules() == rules_of(how, hosts_->rules().shared));
   const Published* const apart = file.traits().apart;
-  std::array<int64_t, 11> values{problem.has_value(),
+  std::array<int64_t, 12> values{problem.has_value(),
                                  works ? -access.low() : none,
                                  works ? access.high() : none,
                                  !same,
@@ -149,7 +163,8 @@ Collective::CallSummary Collective::meet(File& file, const ViewAccess& access, c
                                  works ? length_in_units(access, std::max(how.block, how.unit)) : 0,
                                  other_hosts,
                                  apart && apart->changed(),
-                                 waits};
+                                 waits,
+                                 hosts_ && !stage_};
   comm_.all_max(values);
   if (values[0] != 0) {
     wish_.reset();
@@ -166,6 +181,7 @@ Collective::CallSummary Collective::meet(File& file, const ViewAccess& access, c
   summary.other_hosts = values[8] != 0;
   summary.changed = values[9] != 0;
   summary.waits = values[10] != 0;
+  summary.alone = values[11] != 0;
   summary.call = call_;
   if (stage_) call_ = (call_ + 1) % 3;
   if (stage_ && !hosts_) {
@@ -179,6 +195,8 @@ Collective::CallSummary Collective::meet(File& file, const ViewAccess& access, c
   if (!summary.repeated) {
     wish_ = std::make_unique<Wish>(mine);
     planned_ = false;
+  } else if (mine.coverage) {
+    wish_->coverage = mine.coverage;
   }
   return summary;
 }
@@ -211,7 +229,7 @@ bool Collective::shares_requests(const CallSummary& summary, const CollectiveOpt
 
 // Nothing that a task has written before reaches the server after what is transferred now.
 void Collective::publish(File& file) {
-  agree(comm_, attempt([&] { file.sync(); }));
+  agree(comm_, attempt([&] { file.traits().apart->publish(); }));
   file.traits().apart->published();
 }
 
@@ -231,7 +249,14 @@ int64_t Collective::transfer(File& file, const ViewAccess& access, const Collect
           }));
   if (summary.low == summary.high) return done;
   // Programs whose tasks always go alone never need the memory. Ranges of tasks are in it: they meet again.
-  if (find_hosts(file, how, summary.other_hosts)) summary = meet(file, rest, how, writes, problem, false);
+  const auto again = [&] { summary = meet(file, rest, how, writes, problem, false); };
+  if (find_stage(file, how, summary.other_hosts)) {
+    again();
+    if (summary.alone) {
+      do_without_memory(how);
+      again();
+    }
+  }
   if (!shares_requests(summary, how, writes)) {
     agree(comm_, attempt([&] {
             if (rest.bytes() > 0) by_itself();

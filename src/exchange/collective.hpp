@@ -63,9 +63,10 @@ class Collective {
                std::optional<Error> problem, Tally& tally);
 
   // Spare the first transfer the making of memory that earlier tasks of the group have left behind
-  // (exchange/stage.hpp). Both local: one when all have come that far, the other when all have met since.
+  // (exchange/stage.hpp), or, on several hosts, the finding of these. One when all have come that far, local;
+  // the other when all have met since, local on one host, collective on several.
   void renew_memory();
-  void take_up_memory(File& file, const CollectiveOptions& how);
+  void begin(File& file, const CollectiveOptions& how, bool several_hosts);
 
  private:
   struct CallSummary;
@@ -83,14 +84,18 @@ class Collective {
   bool shares_requests(const CallSummary& summary, const CollectiveOptions& how, bool writes) const;
   CallSummary meet(File& file, const ViewAccess& access, const CollectiveOptions& how, bool writes,
                    const std::optional<Error>& problem, bool waits);
-  void bring(const ViewAccess& access, const Wish& wish, bool same, const CollectiveOptions& how);
-  bool find_hosts(File& file, const CollectiveOptions& how,
-                  bool anew);  // collective; whether there are others now
+  void bring(const ViewAccess& access, const Wish& wish, const CollectiveOptions& how);
+  void find_hosts(const CollectiveOptions& how);
+  // Collective; whether it is another one now.
+  bool find_stage(File& file, const CollectiveOptions& how, bool anew);
+  void make_stages(const CollectiveOptions& how);
+  void do_without_memory(const CollectiveOptions& how);
   StageCall call_for(const CallSummary& summary, const CollectiveOptions& how, int pens);
   int64_t staged(File& file, const ViewAccess& access, const CollectiveOptions& how, bool writes,
                  const CallSummary& summary, Tally& tally);
   int64_t on_one_host(File& file, const ViewAccess& access, const CollectiveOptions& how, bool writes,
                       const CallSummary& summary, Tally& tally);
+  bool leave_gaps();  // collective
   int64_t between_hosts(File& file, const ViewAccess& access, const CollectiveOptions& how, bool writes,
                         const CallSummary& summary, Tally& tally);
 
@@ -100,7 +105,7 @@ class Collective {
   std::unique_ptr<HostExchange> lane_;  // of an aggregator of several hosts
   std::unique_ptr<Wish> wish_;          // of the last call; null: nothing is known of it, or it has failed
   bool planned_ = false;                // the aggregators' plan is that of the last call
-  bool gaps_ = false;                   // pieces leave gaps in windows of that plan
+  std::optional<bool> gaps_;            // whether pieces leave gaps in windows of that plan
   int call_ = 0;                        // whose sums and ranges are next
   uint64_t next_ = 0;                   // window
 };

@@ -12,6 +12,7 @@ struct Collective::CallSummary {
   bool repeated = false;     // every task wants what it wanted before
   bool changed = false;      // somebody has written alone what others may not know of
   bool waits = false;        // somebody goes alone when that is published
+  bool alone = false;        // a host of several has no memory for its tasks
   bool other_hosts = false;  // the rules for aggregators are others now
   int64_t threads = 1;       // that can run at once
   int64_t bytes = 0;         // of all tasks
@@ -21,30 +22,28 @@ struct Collective::CallSummary {
   int call = 0;         // whose sums and ranges these are
 };
 
-// What this task wants in a call.
+// What this task wants in a call. Whoever reads what was written wants the same.
 struct Collective::Wish {
-  bool writes = false;
   uint64_t filetype = 0;
   int64_t displacement = 0;
   int64_t from = 0;
   int64_t to = 0;
   int64_t buffer = 0;
   int64_t unit = 0;
-  uint64_t coverage = 0;
+  std::optional<uint64_t> coverage;  // on one host, of a write
 
-  static Wish of(const ViewAccess& access, const CollectiveOptions& how, bool writes) {
-    return {writes,
-            access.bytes() > 0 ? access.filetype->fingerprint() : 0,
+  static Wish of(const ViewAccess& access, const CollectiveOptions& how) {
+    return {access.bytes() > 0 ? access.filetype->fingerprint() : 0,
             access.displacement,
             access.from,
             access.to,
             how.buffer,
             how.unit,
-            0};
+            std::nullopt};
   }
   bool is(const Wish& other) const {
-    return writes == other.writes && filetype == other.filetype && displacement == other.displacement &&
-           from == other.from && to == other.to && buffer == other.buffer && unit == other.unit;
+    return filetype == other.filetype && displacement == other.displacement && from == other.from &&
+           to == other.to && buffer == other.buffer && unit == other.unit;
   }
 };
 

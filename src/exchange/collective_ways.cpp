@@ -80,6 +80,15 @@ int64_t Collective::on_one_host(File& file, const ViewAccess& access, const Coll
   return 0;
 }
 
+// Asked for by writes only, once for a plan.
+bool Collective::leave_gaps() {
+  if (gaps_) return *gaps_;
+  int64_t somewhere = lane_ && lane_->leaves_gaps();
+  comm_.all_max(std::span(&somewhere, 1));
+  gaps_ = somewhere != 0;
+  return *gaps_;
+}
+
 int64_t Collective::between_hosts(File& file, const ViewAccess& access, const CollectiveOptions& how,
                                   bool writes, const CallSummary& summary, Tally& tally) {
   tally.aggregators = std::max(tally.aggregators, hosts_->owners());
@@ -91,9 +100,7 @@ int64_t Collective::between_hosts(File& file, const ViewAccess& access, const Co
     PutPass pass(call, access);
     if (lane_) problem = lane_->plan(call, pass, mark);
     pass.go(call.end(), mark, [](uint64_t) {});
-    int64_t gaps = lane_ && lane_->leaves_gaps();
-    comm_.all_max(std::span(&gaps, 1));
-    gaps_ = gaps != 0;
+    gaps_.reset();
   }
   const StageCall call = call_for(summary, how, 0);
   Staged part(call, access, false, tally);
@@ -101,7 +108,7 @@ int64_t Collective::between_hosts(File& file, const ViewAccess& access, const Co
   Published* const apart = writes ? file.traits().apart : nullptr;
   std::unique_lock<std::shared_mutex> alone;
   Sieving sieving = how.independent.sieving;
-  if (apart && gaps_ && how.gaps != Sieving::never) {
+  if (apart && how.gaps != Sieving::never && leave_gaps()) {
     alone = std::unique_lock(apart->writers());
     publish(file);
     sieving = how.gaps;

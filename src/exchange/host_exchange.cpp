@@ -97,35 +97,63 @@ bool HostExchange::leaves_gaps() const {
   return false;
 }
 
-// How long the codes are, then the codes, to the owners of the lane from all its hosts.
-void HostExchange::tell_owners(const StageCall& call) {
+// The codes to the owners of the lane from all its hosts: how long each is, and as much of it as goes with
+// that. Whether one of this host is longer.
+bool HostExchange::tell_owners(Told& told) {
+  constexpr size_t head = sizeof(int64_t);
   const bool owns = std::ranges::find(hosts_.owner_hosts(), hosts_.me()) != hosts_.owner_hosts().end();
-  std::vector<int64_t> lengths, coming(owns ? static_cast<size_t>(lane_.size()) : 0);
-  for (const auto& code : codes_) lengths.push_back(problem_ ? 0 : std::ssize(code));
+  told.codes.resize(owns ? static_cast<size_t>(lane_.size()) : 0);
+  told.lengths.resize(told.codes.size());
+  bool more = false;
+  std::vector<std::vector<std::byte>> messages(owners());
+  std::vector<Outgoing> outgoing;
+  std::vector<Incoming> incoming;
+  for (size_t owner = 0; owner < owners(); ++owner) {
+    if (is_mine(owner)) continue;
+    const int64_t length = problem_ ? 0 : std::ssize(codes_[owner]);
+    const auto begin = std::span(codes_[owner]).first(std::min(static_cast<size_t>(length), short_code));
+    more = more || length > std::ssize(begin);
+    messages[owner].resize(head + begin.size());
+    std::memcpy(messages[owner].data(), &length, head);
+    std::ranges::copy(begin, messages[owner].begin() + head);
+    outgoing.push_back({hosts_.owner_hosts()[owner], messages[owner]});
+  }
+  for (size_t host = 0; host < told.codes.size(); ++host) {
+    if (static_cast<int>(host) == hosts_.me()) continue;
+    told.codes[host].resize(head + short_code);
+    incoming.push_back({static_cast<int>(host), told.codes[host]});
+  }
+  const auto got = lane_.exchange(std::move(outgoing), std::move(incoming))->finish();
+  for (size_t host = 0, next = 0; host < told.codes.size(); ++host) {
+    if (static_cast<int>(host) == hosts_.me()) continue;
+    auto& code = told.codes[host];
+    code.resize(static_cast<size_t>(got[next++]));
+    if (code.size() < head) throw_senseless();
+    std::memcpy(&told.lengths[host], code.data(), head);
+    code.erase(code.begin(), code.begin() + head);
+    if (std::min<int64_t>(told.lengths[host], short_code) != std::ssize(code)) throw_senseless();
+  }
+  return more;
+}
+
+void HostExchange::tell_rest(Told& told) {
   std::vector<Outgoing> outgoing;
   std::vector<Incoming> incoming;
   for (size_t owner = 0; owner < owners(); ++owner)
-    if (!is_mine(owner))
-      outgoing.push_back({hosts_.owner_hosts()[owner], std::as_bytes(std::span(lengths).subspan(owner, 1))});
-  for (size_t host = 0; host < coming.size(); ++host)
-    if (static_cast<int>(host) != hosts_.me())
-      incoming.push_back(
-          {static_cast<int>(host), std::as_writable_bytes(std::span(coming).subspan(host, 1))});
-  lane_.exchange(std::move(outgoing), std::move(incoming))->finish();
-
-  outgoing.clear();
-  incoming.clear();
-  for (size_t owner = 0; owner < owners(); ++owner)
-    if (lengths[owner] > 0) outgoing.push_back({hosts_.owner_hosts()[owner], codes_[owner]});
-  std::vector<std::vector<std::byte>> arrived(coming.size());
-  for (size_t host = 0; host < coming.size(); ++host) {
-    arrived[host].resize(static_cast<size_t>(coming[host]));
-    if (coming[host] > 0) incoming.push_back({static_cast<int>(host), arrived[host]});
+    if (codes_[owner].size() > short_code)
+      outgoing.push_back({hosts_.owner_hosts()[owner], std::span(codes_[owner]).subspan(short_code)});
+  for (size_t host = 0; host < told.codes.size(); ++host) {
+    if (told.lengths[host] <= std::ssize(told.codes[host])) continue;
+    told.codes[host].resize(static_cast<size_t>(told.lengths[host]));
+    incoming.push_back({static_cast<int>(host), std::span(told.codes[host]).subspan(short_code)});
   }
   lane_.exchange(std::move(outgoing), std::move(incoming))->finish();
-  codes_.clear();
-  for (size_t host = 0; host < arrived.size() && !windows_.empty(); ++host)
-    learn(call, arrived[host], static_cast<int>(host));
+}
+
+void HostExchange::learn(const StageCall& call, const Told& told, bool were_long) {
+  for (size_t host = 0; host < told.codes.size() && !windows_.empty(); ++host)
+    if (were_long == (told.lengths[host] > static_cast<int64_t>(short_code)))
+      learn(call, told.codes[host], static_cast<int>(host));
 }
 
 void HostExchange::learn(const StageCall& call, std::span<const std::byte> code, int host) {

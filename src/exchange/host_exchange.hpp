@@ -85,7 +85,14 @@ class HostExchange {
   }
 
   void collect_runs(const StageCall& call, int64_t round);
-  void tell_owners(const StageCall& call);
+  // Codes from the hosts of the lane, by host, and their whole lengths.
+  struct Told {
+    std::vector<std::vector<std::byte>> codes;
+    std::vector<int64_t> lengths;
+  };
+  bool tell_owners(Told& told);
+  void tell_rest(Told& told);
+  void learn(const StageCall& call, const Told& told, bool were_long);
   void learn(const StageCall& call, std::span<const std::byte> code, int host);
   void start_write(const StageCall& call, int64_t round, Round& r, Tally& tally);
   void finish_write(const StageCall& call, Round& r);
@@ -117,8 +124,17 @@ std::optional<Error> HostExchange::plan(const StageCall& call, PutPass& marks, M
     marks.go(end_of(call, round), mark, [](uint64_t) {});
     collect_runs(call, round);
   }
-  attempt_part([&] { tell_owners(call); });
-  attempt_part([&] { agree(lane_, problem_); });
+  Told told;
+  int64_t more = 0;
+  attempt_part([&] { more = tell_owners(told); });
+  attempt_part([&] { learn(call, told, false); });
+  attempt_part([&] { agree(lane_, problem_, std::span(&more, 1)); });
+  if (!problem_ && more != 0) {
+    attempt_part([&] { tell_rest(told); });
+    attempt_part([&] { learn(call, told, true); });
+    attempt_part([&] { agree(lane_, problem_); });
+  }
+  codes_.clear();
   if (problem_) windows_.clear();
   return problem_;
 }

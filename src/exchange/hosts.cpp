@@ -64,8 +64,11 @@ void Hosts::find_owners() {
       ends_[static_cast<size_t>(lane)] = next;
     }
   }
-  host_->broadcast(bytes_of(ends_), 0);
-  host_->broadcast(bytes_of(own_), 0);
+  std::array<int64_t, 2 * most_lanes> both;
+  std::ranges::copy(own_, std::ranges::copy(ends_, both.begin()).out);
+  host_->broadcast(bytes_of(both), 0);
+  std::ranges::copy_n(both.begin(), most_lanes, ends_.begin());
+  std::ranges::copy_n(both.begin() + most_lanes, most_lanes, own_.begin());
 }
 
 int Hosts::lane_of(int64_t owner) const {

@@ -24,7 +24,7 @@ void AcrossHosts::apply(exchange::IndependentOptions& how, bool writes) const {
 }
 
 void AcrossHosts::apply(exchange::CollectiveOptions& how, bool writes) const {
-  if (!at_once) how.gaps = how.independent.sieving;
+  if (!at_once()) how.gaps = how.independent.sieving;
   apply(how.independent, writes);
   if (caches()) how.unit = unit;
   how.writers = writers;
@@ -37,14 +37,15 @@ int64_t AcrossHosts::size_of(File& file) const {
 
 std::shared_ptr<File> AcrossHosts::wrap(std::shared_ptr<File> file) const {
   if (!caches() || !file) return file;
-  return std::make_shared<exchange::HostsFile>(std::move(file), locks, at_once);
+  if (PastCache* const past = file->traits().past_cache) past->know(kind);
+  return std::make_shared<exchange::HostsFile>(std::move(file), locks, at_once());
 }
 
 AcrossHosts across_hosts(const Opening& opening, Comm& comm) {
   AcrossHosts found;
   found.coherence = static_cast<Coherence>(opening.coherence);
   found.locks = static_cast<LockScope>(opening.locks);
-  found.at_once = opening.at_once != 0;
+  found.kind = static_cast<FileSystem>(opening.kind);
   found.unit = opening.unit;
   found.writers = opening.writers;
   if (found.coherence != Coherence::local) found.hosts = comm.node_count();
@@ -59,7 +60,7 @@ std::shared_ptr<File> open_first(Store& store, const std::string& path, const Sh
   attempt([&] { traits = store.traits(path); });
   opening.coherence = static_cast<uint8_t>(traits.coherence);
   opening.locks = static_cast<uint8_t>(traits.locks);
-  opening.at_once = !finds_own_writes(traits.kind);
+  opening.kind = static_cast<uint8_t>(traits.kind);
   opening.unit = traits.unit;
   opening.writers = traits.writers;
   const bool apart = traits.coherence == Coherence::close_to_open;

@@ -17,7 +17,7 @@ struct SharedMode;
 struct AcrossHosts {
   Coherence coherence = Coherence::local;
   LockScope locks = LockScope::global;
-  bool at_once = true;  // each transfer is published by itself
+  FileSystem kind = FileSystem::unknown;
   int64_t unit = 0;     // bytes > 0
   int64_t writers = 0;  // tasks of one host that may well write at once; 0: any number
   int hosts = 1;  // that tasks of the file are on; not asked for, and 1, where they share a page cache anyway
@@ -26,6 +26,8 @@ struct AcrossHosts {
   bool apart() const { return coherence == Coherence::close_to_open; }
   // Two tasks of the file may have page caches of their own.
   bool caches() const { return apart() && hosts > 1; }
+  // Each transfer is published by itself.
+  bool at_once() const { return !finds_own_writes(kind); }
   // A lock keeps out every task of the file.
   bool excludes() const {
     return coherence == Coherence::local || locks == LockScope::global ||

@@ -21,7 +21,7 @@ struct Opening {
   // Of the file system (storage/traits/traits.hpp).
   uint8_t coherence;
   uint8_t locks;
-  uint8_t at_once;  // each transfer is published by itself
+  uint8_t kind;
   int64_t unit;
   int64_t writers;
 };

@@ -70,7 +70,7 @@ class OpenFile final : public SharedFile {
     agree(comm(), problem, facts);
     file_->expect_lockers(size());
     block_ = std::max<int64_t>(facts[0], 1);
-    sequence_.transfers.take_up_memory(*file_, for_collective(true));
+    sequence_.transfers.begin(*file_, for_collective(true), across_.hosts > 1);
     individual_ = facts[1];
     shared_base_ = facts[1];
     pointer_ = std::make_unique<SharedPointer>(store_, path_, opening.id, size(), across_);
@@ -286,7 +286,7 @@ class OpenFile final : public SharedFile {
     agree(comm(), attempt([&] {
             require(bytes);
             if (!mode_.write) throw Error(Code::wrong_mode, "'" + path_ + "' is not open for writing");
-            if (across_.caches()) file_->sync();
+            exchange::to_server(*file_);
           }));
     const auto act = [&] {
       part();

@@ -10,17 +10,23 @@
 namespace sheaf {
 
 class File;
+enum class FileSystem : uint8_t;
 
 // Transfers past what this host keeps of a file, where hosts do not share a page cache.
 class PastCache {
  public:
   // Writes exactly these bytes: what other hosts have written beside them stays. They are at the server after
-  // a File::sync() at the latest. False where the file system cannot, or not at such places; some of the
-  // bytes may be written then. Throws as File::write_at().
+  // publish() or File::sync() at the latest. False where the file system cannot, or not at such places; some
+  // of the bytes may be written then. Throws as File::write_at().
   virtual bool write_past_cache(std::span<const std::byte> data, int64_t offset) = 0;
   // As File::read_at(), but what the server has, as far as the file system lets this be asked for. For who
   // has renewed.
   virtual size_t read_past_cache(std::span<std::byte> data, int64_t offset) = 0;
+  // What was written here, past the cache or through it, is at the server, where other hosts find it; maybe
+  // not on a disk yet, which is File::sync()'s. Throws as File::sync().
+  virtual void publish() = 0;
+  // One task has found for all what the file system is. Until then nothing is taken for granted.
+  virtual void know(FileSystem kind) = 0;
 
  protected:
   ~PastCache() = default;
@@ -47,11 +53,13 @@ class Published {
   // This task writes alone: others know nothing of it yet.
   virtual void change() = 0;
   virtual bool changed() const = 0;
+  // What this task has written is at the server; no more than that (File::sync). Throws as File::sync().
+  virtual void publish() = 0;
   // Each transfer is published by itself: the task itself would not see its writes before.
   virtual bool at_once() const = 0;
-  // All tasks have synced. Whatever this host keeps may be others' by now, and nothing has changed since.
+  // All tasks have published. Whatever this host keeps may be others' by now, and nothing has changed since.
   virtual void published() = 0;
-  // Tasks of other hosts write [begin, end) and have synced when they call this; reads ask the server again.
+  // Tasks of other hosts write [begin, end) and have published that; reads ask the server again.
   virtual void forget(int64_t begin, int64_t end) = 0;
   // This task has written all of [begin, end) alone, and nobody has published other bytes there since.
   virtual bool keeps(int64_t begin, int64_t end) const = 0;

@@ -40,7 +40,7 @@ class KeptStage : public ::testing::Test {
     how.buffer = buffer;
     transfers.renew_memory();
     comm.barrier();
-    transfers.take_up_memory(*file, how);
+    transfers.begin(*file, how, false);
     Tally tally;
     const TypeMap map = records.map();
     std::vector<std::byte> data(static_cast<size_t>(records.count * 100));

@@ -39,7 +39,7 @@ test::HostsOptions any_options(Random& random) {
   options.timeout = static_cast<int>(random.in(0, 3));
   const int64_t direct[] = {0, 1, 1, 8, options.page};
   options.direct = direct[random.in(0, 4)];
-  for (bool* flag : {&options.writes_whole_pages, &options.answers_tell_change_before,
+  for (bool* flag : {&options.behind, &options.writes_whole_pages, &options.answers_tell_change_before,
                      &options.locks_revalidate, &options.names_get_stale, &options.absence_is_kept})
     *flag = random.once_in(2);
   return options;

@@ -65,6 +65,44 @@ TEST(SharedHosts, SeeWhatWasSyncedBetween) {
   EXPECT_EQ(hosts.counts().foreign_bytes, 0);
 }
 
+// What another host's aggregator has written is at the server when the call is over, also where the file
+// system says that a write is done before that.
+TEST(SharedHosts, ReadAloneWhatTheyWroteTogether) {
+  test::SimulatedHosts hosts({.behind = true});
+  on_hosts(hosts, [&](Comm& comm, Store& store) {
+    const auto file = SharedFile::open(comm.duplicate(), store, "file", both, {});
+    for (int round = 0; round < 4; ++round) {
+      const auto mine = bytes_of(comm.rank(), round, 1000);
+      file->write_at_all(file->sequence(), {}, comm.rank() * 1000, from(mine));
+      // Task 0, which has written for all, does not look: that would bring its bytes to the server as well.
+      std::vector<std::byte> found(1000);
+      const Destination to{found.data(), layout::TypeMap::bytes(1), 1000};
+      if (comm.rank() > 0) {
+        EXPECT_EQ(file->read_at({}, comm.rank() * 1000, to), 1000);
+        EXPECT_EQ(found, mine) << "at task " << comm.rank() << ", round " << round;
+      }
+      comm.barrier();
+    }
+    file->close();
+  });
+}
+
+TEST(SharedHosts, ReadWhatTheyWroteByTheSamePlan) {
+  test::SimulatedHosts hosts;
+  on_hosts(hosts, [&](Comm& comm, Store& store) {
+    const auto file = SharedFile::open(comm.duplicate(), store, "file", both, {});
+    const auto mine = bytes_of(comm.rank(), 0, 1000);
+    file->write_at_all(file->sequence(), {}, comm.rank() * 1000, from(mine));
+    std::vector<std::byte> found(1000);
+    const Destination to{found.data(), layout::TypeMap::bytes(1), 1000};
+    EXPECT_EQ(file->read_at_all(file->sequence(), {}, comm.rank() * 1000, to), 1000);
+    EXPECT_EQ(found, mine);
+    EXPECT_EQ(file->statistics().plans_made, 1);
+    EXPECT_EQ(file->statistics().plans_reused, 1);
+    file->close();
+  });
+}
+
 TEST(SharedHosts, HaveOneSize) {
   test::SimulatedHosts hosts;
   on_hosts(hosts, [&](Comm& comm, Store& store) {
@@ -179,8 +217,11 @@ TEST(SharedHosts, RefuseAtomicModeWhereLocksEndAtTheHost) {
 
 // Bytes that all write, one after the other: each finds what the one before has left.
 TEST(SharedHosts, SeeInAtomicModeWhatHasReturned) {
-  for (const int64_t direct : {0, 1}) {
-    test::SimulatedHosts hosts({.locks = LockScope::global, .direct = direct, .locks_revalidate = false});
+  for (const int64_t direct : {0, 1, 2}) {
+    test::SimulatedHosts hosts({.locks = LockScope::global,
+                                .direct = std::min<int64_t>(direct, 1),
+                                .behind = direct == 2,
+                                .locks_revalidate = false});
     on_hosts(hosts, [&](Comm& comm, Store& store) {
       const auto file = SharedFile::open(comm.duplicate(), store, "file", both, {});
       file->set_atomic(true);

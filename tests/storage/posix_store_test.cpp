@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <chrono>
 #include <deque>
+#include <filesystem>
 #include <thread>
 
 #include "storage/beside.hpp"
@@ -26,6 +27,25 @@ class PosixStoreTest : public ::testing::Test {
   TemporaryDirectory directory;
   Store& store = posix_store();
 };
+
+// MooseFS takes a file for as long as open descriptors have written, so writes have one that goes.
+TEST_F(PosixStoreTest, WritesPastTheCacheOfFuseHaveADescriptorWhereLengthsAreKeptWithThem) {
+  const auto open_now = [] {
+    const std::filesystem::directory_iterator all("/proc/self/fd");
+    return std::distance(begin(all), end(all));
+  };
+  for (const FileSystem kind : {FileSystem::glusterfs, FileSystem::moosefs, FileSystem::fuse}) {
+    const auto file = store.open(directory / name_of(kind), Access::create);
+    PastCache& past = *file->traits().past_cache;
+    past.know(kind);
+    const auto before = open_now();
+    EXPECT_TRUE(past.write_past_cache(bytes("abc"), 0));
+    EXPECT_EQ(open_now() - before, kind != FileSystem::glusterfs) << name_of(kind);
+    past.publish();
+    EXPECT_EQ(open_now(), before) << name_of(kind);
+    EXPECT_EQ(file->status().size, 3);
+  }
+}
 
 TEST_F(PosixStoreTest, WhatOnlySeemsToLieBesideAnotherFileIsForeign) {
   const std::string other = directory / "other";

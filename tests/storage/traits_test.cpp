@@ -189,6 +189,14 @@ TEST(Traits, AnOpenShowsWhatOthersHaveClosedWhereTheKernelSeesToThat) {
     EXPECT_FALSE(finds_own_writes(kind)) << name_of(kind);
 }
 
+TEST(Traits, NothingIsTakenForGrantedOfWhatIsNotKnown) {
+  EXPECT_TRUE(closes_publish(FileSystem::glusterfs) && forgets_lengths(FileSystem::glusterfs));
+  for (const FileSystem kind : {FileSystem::unknown, FileSystem::fuse, FileSystem::moosefs, FileSystem::nfs})
+    EXPECT_FALSE(closes_publish(kind) || forgets_lengths(kind)) << name_of(kind);
+  EXPECT_TRUE(is_fuse(FileSystem::fuse) && is_fuse(FileSystem::glusterfs));
+  EXPECT_FALSE(is_fuse(FileSystem::unknown) || is_fuse(FileSystem::nfs) || is_fuse(FileSystem::p9));
+}
+
 // --- layouts
 
 template <class Number>

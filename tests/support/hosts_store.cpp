@@ -77,18 +77,25 @@ class HostedFile final : public File, public PastCache {
   void sync() override {
     const std::lock_guard lock(world_->mutex);
     require_open();
-    publish();
+    bring();
   }
 
   void renew() override {
     const std::lock_guard lock(world_->mutex);
     require_open();
     if (!world_->has_caches()) return;
-    publish();
+    bring();
     cache().forget();
     server().check();
     since_ = ++world_->clock;
   }
+
+  void publish() override {
+    const std::lock_guard lock(world_->mutex);
+    require_open();
+    bring();
+  }
+  void know(FileSystem) override {}
 
   FileTraits traits() override { return {.past_cache = world_->has_caches() ? this : nullptr}; }
 
@@ -99,9 +106,14 @@ class HostedFile final : public File, public PastCache {
     require_open();
     if (!takes_directly(offset, data.size())) return false;
     file_->tally.wrote(path_, who_, offset, std::ssize(data));
-    cache().flush();
-    server().write(data, offset);
-    cache().forget();
+    ServedFile::Seen& here = server();
+    here.cache.flush();
+    if (world_->options.behind)
+      here.write_behind(data, offset);
+    else
+      here.write(data, offset);
+    here.cache.forget();
+    disturb();
     return true;
   }
 
@@ -154,7 +166,7 @@ class HostedFile final : public File, public PastCache {
     attempt([&] {
       const std::lock_guard lock(world_->mutex);
       if (world_->has_caches()) --cache().locks_held;
-      if (revalidates()) publish();
+      if (revalidates()) bring();
     });
     locks().unlock(offset, length);
   }
@@ -163,9 +175,13 @@ class HostedFile final : public File, public PastCache {
     if (!is_open_) throw os_error("cannot use the closed file", path_, EBADF);
   }
   ServedFile::Seen& server() { return world_->seen_by(who_.host, *file_); }
-  HostCache& cache() { return server().cache; }
+  // What waits goes before all else that its host does.
+  HostCache& cache() {
+    server().drain();
+    return server().cache;
+  }
 
-  void publish() {
+  void bring() {
     if (world_->has_caches()) cache().flush();
     file_->tally.published(who_);
   }

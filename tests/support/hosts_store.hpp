@@ -32,6 +32,7 @@ struct HostsOptions {
       0;  // one in so many looks at the attributes of a file, at random, as after their time; 0: none
   int64_t direct =
       1;  // bytes: multiples of so many are written past the cache; 0: none, and nothing is read so
+  bool behind = false;  // what is written past the cache waits on the host until it is published (GlusterFS)
   bool writes_whole_pages = true;  // pages that are up to date, unless the host holds a lock of the file
   bool answers_tell_change_before =
       true;  // else a host that writes does not see that others have (NFS 4): not even the next open does

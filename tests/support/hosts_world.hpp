@@ -7,6 +7,8 @@
 #include <random>
 #include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "support/hosts_cache.hpp"
 #include "support/stores/memory_inode.hpp"
@@ -41,6 +43,16 @@ class ServedFile::Seen final : public HostsServer {
   int64_t change() override { return file_.change; }
   void check() { require_handle(); }  // as any request: throws ESTALE
 
+  // Past the cache; what waits is written by drain(), in this order.
+  void write_behind(std::span<const std::byte> data, int64_t offset) {
+    waiting_.push_back({offset, {data.begin(), data.end()}});
+  }
+  void drain() {
+    if (waiting_.empty()) return;
+    for (const auto& [offset, bytes] : std::exchange(waiting_, {})) write(bytes, offset);
+    cache.forget();
+  }
+
  private:
   void require_handle();
 
@@ -48,6 +60,7 @@ class ServedFile::Seen final : public HostsServer {
   const int host_;
   const HostsOptions& options_;
   HostsCounts& counts_;
+  std::vector<std::pair<int64_t, std::vector<std::byte>>> waiting_;
 
  public:
   HostCache cache;  // uses all of the above

@@ -52,7 +52,7 @@ void HostsFile::while_locked(int64_t offset, int64_t length, Part part) {
 void HostsFile::write(std::span<const std::byte> data, int64_t offset, KeptRanges& kept) {
   require_range(path(), offset, data.size());
   if (data.empty()) return;
-  unsynced_ = true;
+  written_ = Written::here;
   PastCache* const past = inner().traits().past_cache;
   if (!past) {
     inner().write_at(data, offset);
@@ -60,6 +60,7 @@ void HostsFile::write(std::span<const std::byte> data, int64_t offset, KeptRange
     through_ = false;
     while_locked(offset, std::ssize(data), [&] { inner().write_at(data, offset); });
   }
+  written_ = Written::here;  // also if another thread has published meanwhile
   kept.add(offset, offset + std::ssize(data));
 }
 
@@ -99,7 +100,7 @@ FileStatus HostsFile::status() {
 }
 
 void HostsFile::resize(int64_t size) {
-  unsynced_ = true;
+  written_ = Written::here;
   forget(0, KeptRanges::everywhere);
   inner().resize(size);
 }
@@ -128,11 +129,24 @@ void HostsFile::close() {
 }
 
 void HostsFile::sync() {
-  if (!unsynced_.exchange(false)) return;
+  if (written_.exchange(Written::synced) == Written::synced) return;
   try {
     inner().sync();
   } catch (...) {
-    unsynced_ = true;
+    written_ = Written::here;
+    throw;
+  }
+}
+
+void HostsFile::publish() {
+  PastCache* const past = inner().traits().past_cache;
+  if (!past) return sync();
+  Written here = Written::here;
+  if (!written_.compare_exchange_strong(here, Written::published)) return;
+  try {
+    past->publish();
+  } catch (...) {
+    written_ = Written::here;
     throw;
   }
 }
@@ -167,7 +181,8 @@ RangeLock HostsFile::lock_range(const LockRequest& wanted) {
 
 // Whoever has one writes by it.
 FileDescriptor HostsFile::descriptor(Whose whose) {
-  unsynced_ = changed_ = true;
+  written_ = Written::here;
+  changed_ = true;
   return inner().descriptor(whose);
 }
 

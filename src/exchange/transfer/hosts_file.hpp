@@ -42,6 +42,7 @@ class HostsFile final : public ForwardingFile, private Published {
   void close() override;
   // Only if something was written through this File.
   void sync() override;
+  void publish() override;
 
   // For atomic mode: who has the lock sees what others wrote under theirs, and the other way round. Throws
   // what File::lock_range() throws, and whatever renew() does. What could not be brought to the server is
@@ -94,11 +95,12 @@ class HostsFile final : public ForwardingFile, private Published {
 
   const LockScope locks_;
   const bool at_once_;
-  std::atomic<bool> through_ = true;    // writes past the cache have not been refused yet
-  std::atomic<bool> unsynced_ = false;  // something was written
-  std::atomic<bool> changed_ = false;   // the same, alone, and the others have not been told
-  std::atomic<int> held_ = 0;           // ranges that this task has locked
-  std::atomic<bool> stale_ = false;     // others have published since the file was renewed
+  std::atomic<bool> through_ = true;  // writes past the cache have not been refused yet
+  enum class Written : uint8_t { synced, published, here };
+  std::atomic<Written> written_ = Written::synced;  // where all that was written is at the least
+  std::atomic<bool> changed_ = false;               // the same, alone, and the others have not been told
+  std::atomic<int> held_ = 0;                       // ranges that this task has locked
+  std::atomic<bool> stale_ = false;                 // others have published since the file was renewed
   std::shared_mutex writers_;
   std::mutex renewing_;
   KeptRanges alone_;
@@ -108,7 +110,7 @@ class HostsFile final : public ForwardingFile, private Published {
 // For files of several hosts; nothing for others. What this task has written is at the server; what it reads
 // from now on is what has been there.
 inline void to_server(File& file) {
-  if (file.traits().apart) file.sync();
+  if (Published* const apart = file.traits().apart) apart->publish();
 }
 inline void from_server(File& file) {
   if (file.traits().apart) file.renew();

@@ -37,6 +37,8 @@ class ThrottledFile final : public ForwardingFile, public PastCache {
     const Slot slot(*slots_);
     return inner().traits().past_cache->read_past_cache(data, offset);
   }
+  void publish() override { inner().traits().past_cache->publish(); }
+  void know(FileSystem kind) override { inner().traits().past_cache->know(kind); }
   FileTraits traits() override {
     FileTraits traits = inner().traits();
     if (traits.past_cache) traits.past_cache = this;

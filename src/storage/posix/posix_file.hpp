@@ -60,9 +60,12 @@ class PosixFile final : public File, public PastCache, public RestingFile {
   void sync() override;
   void renew() override;
 
-  // By O_DIRECT, where the file system knows it, through a descriptor of its own; FUSE writes as ever.
+  // By O_DIRECT, where the file system knows it, through a descriptor of its own; FUSE writes as ever, by its
+  // own descriptor where that may be.
   bool write_past_cache(std::span<const std::byte> data, int64_t offset) override;
   size_t read_past_cache(std::span<std::byte> data, int64_t offset) override;
+  void publish() override;
+  void know(FileSystem kind) override;
 
   int64_t next(Space space, int64_t offset) override;
 

@@ -52,7 +52,7 @@ int PosixFile::open_beside_own(int flags) const {
 }
 
 std::shared_ptr<DirectFile> PosixFile::open_direct() {
-  const bool writes = writable_ && file_system() != FileSystem::fuse;
+  const bool writes = writable_ && !is_fuse(file_system());
   const int access = writes ? O_RDWR : O_RDONLY;
   bool direct = true;
   int fd = open_beside_own(access | O_DIRECT);
@@ -87,6 +87,20 @@ void PosixFile::sync_written() {
     throw os_error("cannot sync", path_, errno);
 }
 
+void PosixFile::know(FileSystem kind) {
+  if (is_fuse(kind)) file_system_ = static_cast<int>(kind);
+}
+
+// A look at the attributes would do on GlusterFS, too, but the kernel then forgets the pages of the file.
+void PosixFile::publish() {
+  sync_written();
+  const int again = closes_publish(file_system()) ? ::fcntl(fd_, F_DUPFD_CLOEXEC, 0) : -1;
+  const int error = again < 0 || ::close(again) == 0 ? 0 : errno;
+  if (again >= 0 && error == 0) return;
+  if ((error != 0 && error != EINTR) || uninterrupted([&] { return ::fsync(fd_); }) != 0)
+    throw os_error("cannot sync", path_, errno);
+}
+
 // GlusterFS brings its attributes up to date with the answer to fsync, MooseFS when a file is opened, and
 // what the kernel keeps goes with the pages and with a new look at the attributes. The descriptor with the
 // locks stays.
@@ -104,17 +118,16 @@ void PosixFile::renew() {
 
 // FUSE hands on just the bytes of a write, unless it was mounted with a write-back cache. Its direct writes
 // are no better there, and not safe: one that fails behind the end sets the file to the size that this host
-// knows of, which cuts off what others have written. For MooseFS a file is as long as the descriptors that
-// are open have ever written, whoever has made it shorter since: so these writes have one that the next sync
-// closes.
+// knows of, which cuts off what others have written. Where lengths are kept with descriptors
+// (forgets_lengths), these writes have one that the next sync closes.
 bool PosixFile::write_past_cache(std::span<const std::byte> data, int64_t offset) {
   require_writable(path_, writable_);
   require_range(path_, offset, data.size());
-  if (file_system() != FileSystem::fuse) {
+  if (!is_fuse(file_system())) {
     const auto file = direct();
     return file && file->write_at(data, offset);
   }
-  const auto file = written();
+  const auto file = forgets_lengths(file_system()) ? nullptr : written();
   if (!file) {
     write_at(data, offset);
     return true;

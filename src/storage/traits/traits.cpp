@@ -170,21 +170,33 @@ bool finds_own_writes(FileSystem kind) {
   return kind == FileSystem::glusterfs || kind == FileSystem::nfs || kind == FileSystem::memory;
 }
 
-bool opens_anew(FileSystem kind) {
+bool is_fuse(FileSystem kind) {
   switch (kind) {
-    case FileSystem::unknown:
-    case FileSystem::fuse:
     case FileSystem::glusterfs:
     case FileSystem::moosefs:
     case FileSystem::juicefs:
     case FileSystem::sshfs:
     case FileSystem::daos:
+    case FileSystem::fuse:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool forgets_lengths(FileSystem kind) { return kind == FileSystem::glusterfs; }
+
+bool closes_publish(FileSystem kind) { return kind == FileSystem::glusterfs; }
+
+bool opens_anew(FileSystem kind) {
+  switch (kind) {
+    case FileSystem::unknown:
     case FileSystem::p9:
     case FileSystem::virtiofs:
     case FileSystem::orangefs:
       return false;
     default:
-      return true;
+      return !is_fuse(kind);
   }
 }
 

@@ -112,6 +112,17 @@ bool opens_anew(FileSystem kind);
 // size, before that is at the server. With MooseFS it does not; of what is not listed it is not known.
 bool finds_own_writes(FileSystem kind);
 
+// Whether programs reach it by FUSE.
+bool is_fuse(FileSystem kind);
+
+// FUSE: whether a file is as long as its server says, whatever descriptors are open. For MooseFS it is as
+// long as they have ever written, whoever has made it shorter since.
+bool forgets_lengths(FileSystem kind);
+
+// Whether what was written is at the server when any descriptor of the file is closed. Close-to-open says so,
+// but known to do it, and to tell then what could not be written, are those that are listed.
+bool closes_publish(FileSystem kind);
+
 // BeeGFS: what its client's configuration says (beegfs-client.conf, or /proc/fs/beegfs/*/config).
 void apply_beegfs_config(FileSystemTraits& traits, std::string_view config);
 
