@@ -32,8 +32,7 @@ class Steps {
   }
 
   Flow of(size_t task) {
-    Flow flow;
-    flow.width = static_cast<int>(width_);
+    Flow flow{.width = static_cast<int>(width_)};
     while (task < tasks_ && task_left_[task] > 0) {
       step([&](size_t t, size_t listener) {
         if (t == task) flow.order.push_back(static_cast<int>(listener));
@@ -96,8 +95,7 @@ Flow flow_of(std::span<const int64_t> loads, int listeners, int task) {
 }
 
 Flow turns(int tasks, int listeners, int task) {
-  Flow flow;
-  flow.width = static_cast<int>(std::max<int64_t>(1, lanes(tasks, listeners)));
+  Flow flow{.width = static_cast<int>(std::max<int64_t>(1, lanes(tasks, listeners)))};
   for (int i = 0; i < listeners; ++i)
     flow.order.push_back(static_cast<int>((int64_t{task} * flow.width + i) % listeners));
   return flow;

@@ -11,8 +11,8 @@ namespace sheaf::sfio {
 
 // One task's part of the schedule.
 struct Flow {
-  std::vector<int> order;  // numbers of listeners, each at most once
-  int width = 1;           // so many of them in a step
+  std::vector<int> order{};  // numbers of listeners, each at most once
+  int width = 1;             // so many of them in a step
 };
 
 // The schedule of task `task`, the same for all who ask with the same loads: bytes of every task for every

@@ -35,12 +35,8 @@ class SHEAF_EXPORT Operation {
   int64_t missing() const { return missing_; }
 
  private:
-  struct Flight {
-    std::unique_ptr<Call> call;
-    int listener = 0;
-  };
   struct Queue {
-    std::deque<Flight> flights;
+    std::deque<std::unique_ptr<Call>> flights;
     bool empty = false;  // nothing more to send
   };
 

@@ -40,7 +40,7 @@ struct StripedStatus {
   int64_t unit = 0;        // bytes
   int64_t block_size = 0;  // the largest of the subfiles' file systems
   int64_t allocated = 0;   // bytes that the subfiles take
-  std::vector<int64_t> subfile_sizes;
+  std::vector<int64_t> subfile_sizes{};
   int32_t listeners = 0;  // that hold them
 };
 
@@ -115,7 +115,10 @@ class SHEAF_EXPORT StripedFile {
   void ask_for_all(const StripeName& name, OpenMode mode, const std::vector<FoundSubfile>& found,
                    Made& state);
   void give_up(Made state);
-  std::vector<Answer> ask_all(Kind kind, const std::function<int64_t(int)>& value, OnError on_error);
+  // Of all subfiles, with a value for each, by number.
+  std::vector<Answer> ask_all(
+      Kind kind, const std::function<int64_t(int)>& value = [](int) { return 0; },
+      OnError on_error = OnError::raise);
 
   std::shared_ptr<Link> link_;
   std::string name_;
