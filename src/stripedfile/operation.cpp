@@ -26,29 +26,14 @@ std::vector<size_t> visits_of(const std::vector<int>& listeners, int task) {
 }  // namespace
 
 Operation::Operation(Link& link, Direction direction, const layout::Stripes& stripes,
-                     std::span<const SubfileHandle> subfiles, std::span<const Block> blocks, const Flow& flow)
+                     std::span<const SubfileHandle> subfiles, std::span<const Block> blocks)
     : link_(link),
       direction_(direction),
       streams_(stripes, subfiles,
                direction == Direction::write ? sorted_writes(blocks) : sorted_reads(blocks, copies_)),
       queues_(streams_.listeners().size()),
       visits_(visits_of(streams_.listeners(), link.number())) {
-  put_in_order(flow);
   advance();
-}
-
-// As the schedule of a collective call says.
-void Operation::put_in_order(const Flow& flow) {
-  if (flow.order.empty()) return;
-  const std::vector<int>& listeners = streams_.listeners();
-  std::vector<size_t> order;
-  for (const int listener : flow.order) {
-    const auto queue = std::ranges::find(listeners, listener);
-    if (queue != listeners.end()) order.push_back(static_cast<size_t>(queue - listeners.begin()));
-  }
-  for (const size_t queue : visits_)  // those it does not know come last
-    if (std::ranges::find(order, queue) == order.end()) order.push_back(queue);
-  visits_ = std::move(order);
 }
 
 bool Operation::advance() {

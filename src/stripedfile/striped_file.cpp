@@ -40,25 +40,10 @@ void StripedFile::check(std::span<const Block> blocks) const {
   }
 }
 
-std::unique_ptr<Operation> StripedFile::start(Direction direction, std::span<const Block> blocks,
-                                              const Flow& flow) {
+std::unique_ptr<Operation> StripedFile::start(Direction direction, std::span<const Block> blocks) {
   check(blocks);
   const std::lock_guard hold(link_->lock());
-  return std::make_unique<Operation>(*link_, direction, stripes_, subfiles_, blocks, flow);
-}
-
-void StripedFile::add_loads(std::span<const Block> blocks, std::span<int64_t> loads) const {
-  check(blocks);
-  for (const Block& block : blocks) {
-    if (block.length == 0) continue;
-    const int64_t first = block.offset / stripes_.unit;
-    const int64_t last = (block.end() - 1) / stripes_.unit;
-    for (int64_t unit = first; unit <= std::min(last, first + stripes_.count - 1); ++unit) {
-      const int64_t subfile = unit % stripes_.count;
-      const int listener = subfiles_[static_cast<size_t>(subfile)].listener;
-      loads[static_cast<size_t>(listener)] += stripes_.share(subfile, block.offset, block.length).length;
-    }
-  }
+  return std::make_unique<Operation>(*link_, direction, stripes_, subfiles_, blocks);
 }
 
 void StripedFile::write(std::span<const Block> blocks) {

@@ -66,11 +66,10 @@ class SHEAF_EXPORT StripedFile {
   const layout::Stripes& stripes() const { return stripes_; }
   const std::string& name() const { return name_; }
 
-  // Starts a transfer; checks offsets and lengths first (Error invalid_argument).
-  std::unique_ptr<Operation> start(Direction direction, std::span<const Block> blocks, const Flow& flow = {});
-
-  // Adds the bytes of these blocks to those of the listeners they go to, by number; checks them first.
-  void add_loads(std::span<const Block> blocks, std::span<int64_t> loads) const;
+  // Throws invalid_argument for offsets and lengths that no file has.
+  void check(std::span<const Block> blocks) const;
+  // Starts a transfer; checks the blocks first.
+  std::unique_ptr<Operation> start(Direction direction, std::span<const Block> blocks);
 
   // The same and waits. `read` returns for how many bytes the file has something, counted from the first byte
   // of the blocks' range; what lies behind its end is set to zero.
@@ -99,8 +98,6 @@ class SHEAF_EXPORT StripedFile {
  private:
   StripedFile(std::shared_ptr<Link> link, std::string name)
       : link_(std::move(link)), name_(std::move(name)) {}
-
-  void check(std::span<const Block> blocks) const;
 
   // What becomes of what a failed open has made.
   enum class Made : uint8_t {
