@@ -20,7 +20,7 @@ def sources(entry):
     """The files of src/ that a translation unit consists of: of a unity build those that it includes."""
     path = pathlib.Path(entry["directory"], entry["file"])
     if "/Unity/" not in str(path):
-        return frozenset([path]) if path.is_relative_to(SRC) else frozenset()
+        return frozenset([path]) if path.is_relative_to(SRC) and path.suffix in {".c", ".cpp"} else frozenset()
     names = re.findall(r'#include "([^"]+)"', path.read_text())
     return frozenset(pathlib.Path(name) for name in names if pathlib.Path(name).is_relative_to(SRC))
 
