@@ -17,6 +17,7 @@
 # make test-torch   checkpoints of PyTorch, which is installed in build-torch; make bench-torch   their speed against FileSystemWriter
 # make wheel   in dist/: wheels of the Python package and its source package; make python-test   its tests with packages from PyPI
 # make figures [QUICK=1] [FIGURES="sc09-3 jugene"]   the figures and tables of the papers: here, and on modelled machines; into figures/
+# make tidy [TIDY="cli comm_mpi"] [TIDY="--changed main"]   clang-tidy over src/, or over some of its folders, or the changed ones
 # make build | install PREFIX=... | bench | format | clean
 BUILD ?= build
 PREFIX ?= /usr/local
@@ -155,6 +156,10 @@ bench-torch: build
 
 install: build
 	@cmake --install $(BUILD) --prefix $(PREFIX) >/dev/null && cmake --install $(BUILD) --prefix $(PREFIX) --component figures >/dev/null && echo "installed in $(PREFIX)"
+
+.PHONY: tidy
+tidy: configure
+	@scripts/tidy.py $(BUILD) --jobs $(JOBS) $(TIDY)
 
 format:
 	@git ls-files '*.cpp' '*.hpp' '*.h' '*.c' ':!*frozen*' ':!tests/packaging/snippets' | xargs clang-format-16 -i

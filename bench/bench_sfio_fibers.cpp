@@ -7,9 +7,9 @@
 // Then what a call costs that fits one message: messages and disk requests per call and listener, counted.
 // Both are to be 1.
 //
-// Last collective calls, whose tasks turn to the listeners in the order of a schedule, against calls of every
-// task on its own: time, and the bandwidth of a listener, average and maximum, from the begin of the calls to
-// its last request. "even": as above; "uneven": every task has its bytes on three listeners.
+// Last collective calls against calls of every task on its own: time, and the bandwidth of a listener,
+// average and maximum, from the begin of the calls to its last request. "even": as above; "uneven": every
+// task has its bytes on three listeners.
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -154,7 +154,7 @@ Outcome write_all(int nodes, std::span<std::byte> data, int64_t unit, const Mode
     if (calls == Calls::own)
       file->write(blocks);
     else
-      transfer_together(*link, *mine, Direction::write, {file.get(), blocks, {}});
+      transfer_together(*mine, Direction::write, {file.get(), blocks, {}});
     outcome.messages += link->counts().messages - messages;
     mine->barrier();
     outcome.seconds = network.now() - begin;

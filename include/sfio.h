@@ -93,11 +93,11 @@ int64_t sfio_mreadb(MFILE* f, unsigned blocks, const int64_t offsets[], void* co
 /* --- data: collective, blocking
  * ------------------------------------------------------------------------------------- */
 
-/* Over the compute tasks, each with data of its own or none (size 0, no blocks). The tasks first learn who
- * has how much for which listener, then turn to the listeners in the order of a common schedule, which gives
- * each about as many tasks as the others at any time. What was written can be read by every task when the
- * call returns; where data of several tasks overlap, either may win. Return what the local forms return, or
- * -1 on all tasks if anything fails on one, a wrong argument included; everything else has ended then. */
+/* Over the compute tasks, each with data of its own or none (size 0, no blocks). Each turns to the listeners
+ * from a place of its own on, so that they have about as many tasks each. What was written can be read by
+ * every task when the call returns; where data of several tasks overlap, either may win. Return what the
+ * local forms return, or -1 on all tasks if anything fails on one, a wrong argument included; everything else
+ * has ended then. */
 int64_t sfio_mwritec_all(MFILE* f, int64_t offset, const void* buffer, size_t size);
 int64_t sfio_mreadc_all(MFILE* f, int64_t offset, void* buffer, size_t size);
 int64_t sfio_mwriteb_all(MFILE* f, unsigned blocks, const int64_t offsets[], const void* const buffers[],

@@ -7,7 +7,7 @@ set -eu
 packages="build-essential cmake ninja-build libopenmpi-dev openmpi-bin libcli11-dev libfmt-dev nlohmann-json3-dev libxxhash-dev"
 [ "${1:-all}" = demo ] || packages="$packages pkg-config python3 libmpich-dev mpich gfortran
  libgtest-dev librapidcheck-dev libboost-context-dev strace
- clang-16 clang-format-16 libclang-rt-16-dev libomp-16-dev libhdf5-openmpi-dev libhdf5-mpich-dev hdf5-tools libpnetcdf-dev python3-mpi4py python3-numpy
+ clang-16 clang-format-16 clang-tidy-16 libclang-rt-16-dev libomp-16-dev libhdf5-openmpi-dev libhdf5-mpich-dev hdf5-tools libpnetcdf-dev python3-mpi4py python3-numpy
  python3-pytest
  iproute2 valgrind fuse3 libfuse3-dev
  python3-matplotlib libzstd-dev liblz4-dev zlib1g-dev zstd abigail-tools

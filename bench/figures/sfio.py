@@ -56,7 +56,7 @@ def striped(run: Runner, network: str) -> tuple[list[dict], list[dict]]:
     # In a crossbar all places are alike.
     runs = 1 if network == "ethernet" else 3 if run.quick else P["runs"]
     curves: dict[str, list[dict]] = {"write": [], "read": []}
-    # turns: every task begins with another listener, as local calls do; flow: the schedule of collective calls; none: all
+    # turns: every task begins with another listener, as local calls do; flow: collective calls; none: all
     # begin with the first one.
     for operation, schedule, name in (("write", "turns", "write"), ("read", "turns", "read"), ("write", "none", "write, no schedule"),
                                       ("write", "flow", "collective write"), ("read", "flow", "collective read")):

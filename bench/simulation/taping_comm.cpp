@@ -67,17 +67,9 @@ class TapingComm final : public Comm {
     meet(std::ssize(data));
     comm_->broadcast(data, root);
   }
-  void all_max(std::span<int64_t> values) override {
+  void reduce(Reduction how, std::span<int64_t> values) override {
     meet(std::ssize(values) * 8);
-    comm_->all_max(values);
-  }
-  void all_sum(std::span<int64_t> values) override {
-    meet(std::ssize(values) * 8);
-    comm_->all_sum(values);
-  }
-  void prefix_sum(std::span<int64_t> values) override {
-    meet(std::ssize(values) * 8);
-    comm_->prefix_sum(values);
+    comm_->reduce(how, values);
   }
   void prefix_sum_and_total(std::span<int64_t> values, std::span<int64_t> totals) override {
     meet(std::ssize(values) * 16);

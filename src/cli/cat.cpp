@@ -89,12 +89,11 @@ void check_block(const std::string& path, int64_t block, int64_t count) {
 int64_t most_blocks(const Multifile& m) {
   if (!m.compressed()) return m.maxblocks();
   int64_t most = 0;
-  TaskRows rows(m);
-  for (int64_t t = 0; t < m.ntasks(); ++t) {
+  for_each_row(m, [&](int64_t t, const TaskRow& row) {
     ReadStream stream;
-    load_stream(stream, m, t, rows.at(t));
+    load_stream(stream, m, t, row);
     most = std::max<int64_t>(most, stream.sizes().count);
-  }
+  });
   return most;
 }
 
@@ -144,15 +143,13 @@ int cat(const CatOptions& options) {
     if (options.block) check_block(options.path, *options.block, stream.sizes().count);
     append_task(sink, stream, options, *options.task);
   } else {
-    raise_descriptor_limit();
     const Multifile m = load(options.path, options.checking);
     if (options.block) check_block(options.path, *options.block, most_blocks(m));
-    TaskRows rows(m);
-    for (int64_t t = 0; t < m.ntasks(); ++t) {
+    for_each_row(m, [&](int64_t t, const TaskRow& row) {
       ReadStream stream;
-      load_stream(stream, m, t, rows.at(t));
+      load_stream(stream, m, t, row);
       append_task(sink, stream, options, t);
-    }
+    });
   }
   sink.finish();
   return 0;

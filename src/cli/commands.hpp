@@ -20,7 +20,7 @@ Multifile load(const std::string& path, Checking checking = Checking::on);
 void tell_unclosed(const std::string& path);
 
 struct DumpOptions {
-  std::string path;
+  std::string path{};
   Checking checking = Checking::on;
   bool blocks = false;           // -a
   bool bytes = false;            // -l
@@ -36,29 +36,29 @@ void dump_text(const Multifile& multifile, const DumpOptions& options);
 void dump_json(const Multifile& multifile, bool with_records);
 
 struct CatOptions {
-  std::string path;
+  std::string path{};
   Checking checking = Checking::on;
-  std::optional<int64_t> task;
-  std::string name;  // of a stream; empty: tasks
-  std::optional<int64_t> block;
-  std::string output;  // empty: stdout
+  std::optional<int64_t> task{};
+  std::string name{};  // of a stream; empty: tasks
+  std::optional<int64_t> block{};
+  std::string output{};  // empty: stdout
   bool replace = false;
   bool verbose = false;
 };
 int cat(const CatOptions& options);
 
 struct SplitOptions {
-  std::string path;
+  std::string path{};
   Checking checking = Checking::on;
-  SplitRequest request;
+  SplitRequest request{};
   bool names = false;  // call the outputs by the names of the streams
 };
 int split(const SplitOptions& options);
 
 struct DefragOptions {
-  std::string path;
+  std::string path{};
   Checking checking = Checking::on;
-  DefragRequest request;
+  DefragRequest request{};
 };
 int defrag(const DefragOptions& options);
 
@@ -99,6 +99,25 @@ struct DoctorOptions {
   bool json = false;
 };
 int doctor(const DoctorOptions& options);
+
+struct MountOptions {
+  std::vector<std::string> paths;  // of the multifiles, then the directory
+  bool write = false;
+  bool foreground = false;
+  bool allow_other = false;
+  bool ignore_checksums = false;
+};
+// Becomes the program sheaf-mount, which is there where Sheaf was built with libfuse; throws unsupported
+// where it is not.
+int mount(const MountOptions& options);
+
+struct UmountOptions {
+  std::vector<std::string> directories;
+  bool lazy = false;
+};
+// Returns when the programs behind the mounts have ended. Throws for a directory where nothing of ours is
+// mounted.
+int umount(const UmountOptions& options);
 
 // The programs siondump, sionsplit, siondefrag, sioncat, sionversion; nullopt: `name` is none of them.
 std::optional<int> run_classic(const std::string& name, int argc, char** argv);

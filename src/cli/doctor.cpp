@@ -27,17 +27,17 @@ constexpr double dear_sharing = 2;  // times as long as apart
 struct Diagnosis {
   std::string directory;
   std::string other;
-  FileSystemTraits traits;
-  std::optional<Mount> mount;
-  DirectoryFindings tried;
-  std::optional<PairFindings> pair;
+  FileSystemTraits traits{};
+  std::optional<Mount> mount{};
+  DirectoryFindings tried{};
+  std::optional<PairFindings> pair{};
   bool is_one_mount = false;  // directory and other
   int64_t free_bytes = 0;
   int64_t all_bytes = 0;
 
-  std::vector<std::string> behaviour;  // what Sheaf does there
-  std::vector<std::string> advice;     // what to set
-  std::vector<std::string> problems;   // what the file system does not keep
+  std::vector<std::string> behaviour{};  // what Sheaf does there
+  std::vector<std::string> advice{};     // what to set
+  std::vector<std::string> problems{};   // what the file system does not keep
 };
 
 std::string size_text(int64_t bytes) {
@@ -75,19 +75,21 @@ void tell_behaviour(Diagnosis& d) {
 
 void tell_advice(Diagnosis& d) {
   const FileSystemTraits& t = d.traits;
-  if (t.kind == FileSystem::lustre && t.locks != LockScope::global)
-    d.advice.push_back("mount with the option flock, for programs that lock ranges between hosts");
-  if (t.kind == FileSystem::lustre && t.stripes == 1)
-    d.advice.push_back("lfs setstripe -c -1 " + d.directory +
-                       ", for files that many hosts write to: new ones have one stripe");
-  if (t.kind == FileSystem::nfs && t.locks != LockScope::global)
-    d.advice.push_back("mount without nolock and local_lock, for programs that lock ranges between hosts");
-  if (t.kind == FileSystem::beegfs && t.locks != LockScope::global)
-    d.advice.push_back(
-        "tuneUseGlobalFileLocks = true in beegfs-client.conf, for programs that lock ranges between hosts");
-  if (t.kind == FileSystem::unknown || t.kind == FileSystem::fuse)
-    d.advice.push_back("SHEAF_FS, if more is known of this file system: " +
-                       std::string(known_traits_words()));
+  const bool local_locks = t.locks != LockScope::global;
+  const std::pair<bool, std::string> possible[] = {
+      {t.kind == FileSystem::lustre && local_locks,
+       "mount with the option flock, for programs that lock ranges between hosts"},
+      {t.kind == FileSystem::lustre && t.stripes == 1,
+       "lfs setstripe -c -1 " + d.directory +
+           ", for files that many hosts write to: new ones have one stripe"},
+      {t.kind == FileSystem::nfs && local_locks,
+       "mount without nolock and local_lock, for programs that lock ranges between hosts"},
+      {t.kind == FileSystem::beegfs && local_locks,
+       "tuneUseGlobalFileLocks = true in beegfs-client.conf, for programs that lock ranges between hosts"},
+      {t.kind == FileSystem::unknown || t.kind == FileSystem::fuse,
+       "SHEAF_FS, if more is known of this file system: " + std::string(known_traits_words())}};
+  for (const auto& [applies, advice] : possible)
+    if (applies) d.advice.push_back(advice);
 }
 
 std::string of_tried(const Tried& tried) { return fmt::format("{} of {}", tried.well, tried.times); }
@@ -129,9 +131,7 @@ void compare(Diagnosis& d) {
 }
 
 Diagnosis examine(const DoctorOptions& options) {
-  Diagnosis d;
-  d.directory = options.directory;
-  d.other = options.other;
+  Diagnosis d{.directory = options.directory, .other = options.other};
   for (const std::string& directory : {options.directory, options.other})
     if (!directory.empty() && !posix_store().status(directory).is_directory)
       throw Error(posix_store().status(directory).exists ? Code::invalid_argument : Code::not_found,

@@ -148,10 +148,8 @@ void print_blocks(const Multifile& m, bool in_bytes) {
     std::printf("%70s", "");
     for (int64_t b = first; b < last; ++b) std::printf("BLK%03" PRId64 "    ", b);
     std::printf("\n");
-    TaskRows rows(m);
     ShownSizes shown(m, first);
-    for (int64_t t = 0; t < m.ntasks(); ++t) {
-      const TaskRow& row = rows.at(t);
+    for_each_row(m, [&](int64_t t, const TaskRow& row) {
       const int64_t total = row.sizes.total();
       if (in_bytes)
         std::printf("Task %02" PRId64 ": size=%10" PRId64 " B glblrnk=%4" PRId64 " #blks=%2" PRId64
@@ -169,7 +167,7 @@ void print_blocks(const Multifile& m, bool in_bytes) {
           std::printf(" %6.2f MB ", mb(size));
       }
       std::printf("\n");
-    }
+    });
     std::printf("\n");
   }
   std::printf("%s\n", dashes_155.c_str());
@@ -182,11 +180,10 @@ void print_keys(const Multifile& m) {
     int64_t bytes;
   };
   std::printf("%s\n", dashes_155.c_str());
-  TaskRows rows(m);
-  for (int64_t t = 0; t < m.ntasks(); ++t) {
+  for_each_row(m, [&](int64_t t, const TaskRow& row) {
     std::vector<Key> keys;  // in order of first appearance
     std::unordered_map<uint64_t, size_t> number;
-    for_each_record(m, t, rows.at(t), [&](const KeyvalRecord& record) {
+    for_each_record(m, t, row, [&](const KeyvalRecord& record) {
       const auto [at, is_new] = number.try_emplace(record.key, keys.size());
       if (is_new) keys.push_back({record.key, 0, 0});
       Key& key = keys[at->second];
@@ -197,23 +194,22 @@ void print_keys(const Multifile& m) {
       std::printf("Task %02" PRId64 ": key[%02zu]=%8" PRId64 ": #blocks=%6" PRId64 " totalsize=%10" PRId64
                   "\n",
                   t, i, static_cast<int64_t>(keys[i].key), keys[i].records, keys[i].bytes);
-  }
+  });
   std::printf("%s\n", dashes_155.c_str());
 }
 
 void print_records(const Multifile& m) {
   std::printf("%s\n", dashes_155.c_str());
-  TaskRows rows(m);
-  for (int64_t t = 0; t < m.ntasks(); ++t) {
+  for_each_row(m, [&](int64_t t, const TaskRow& row) {
     std::printf("Task %02" PRId64 ":", t);
     int64_t i = 0;
-    for_each_record(m, t, rows.at(t), [&](const KeyvalRecord& record) {
+    for_each_record(m, t, row, [&](const KeyvalRecord& record) {
       if (i > 0 && i % 5 == 0) std::printf("\n       :");
       std::printf(" [%02" PRId64 ":k=<%" PRId64 ">,size=%" PRId64 "]", i++, static_cast<int64_t>(record.key),
                   record.length);
     });
     std::printf("\n");
-  }
+  });
   std::printf("%s\n", dashes_155.c_str());
 }
 
@@ -313,7 +309,6 @@ void dump_text(const Multifile& m, const DumpOptions& options) {
 }
 
 int dump(const DumpOptions& options) {
-  raise_descriptor_limit();
   const Multifile m = load(options.path, options.checking);
   if (options.json)
     dump_json(m, options.records);

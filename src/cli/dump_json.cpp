@@ -157,11 +157,10 @@ void dump_json(const Multifile& m, bool with_records) {
     print_physical(m, k);
   }
   std::printf("\n ],\n \"tasks\": [");
-  TaskRows rows(m);
-  for (int64_t t = 0; t < m.ntasks(); ++t) {
+  for_each_row(m, [&](int64_t t, const TaskRow& row) {
     std::printf("%s\n  ", t > 0 ? "," : "");
-    print_task(m, t, rows.at(t), with_records);
-  }
+    print_task(m, t, row, with_records);
+  });
   std::printf("\n ]\n}\n");
 }
 

@@ -66,20 +66,18 @@ void print_about() {
 // Of a compressed multifile, task by task.
 int64_t plain_bytes(const Multifile& m) {
   int64_t sum = 0;
-  TaskRows rows(m);
   ReadStream stored;
   stored.set_max_buffer(4 << 10);
-  for (int64_t t = 0; t < m.ntasks(); ++t) {
-    const TaskRow& row = rows.at(t);
+  for_each_row(m, [&](int64_t t, const TaskRow& row) {
     const PhysicalFile& f = m.file_of(row);
     if (!f.header.compressed) {
       sum += row.sizes.total();
-      continue;
+      return;
     }
     stored.load(f.file, row.geometry, row.sizes, {}, row.sums);
     for_each_frame(stored, {t, row.geometry, !f.pointer.complete()},
                    [&](const format::Frame& frame) { sum += frame.used; });
-  }
+  });
   return sum;
 }
 

@@ -4,6 +4,7 @@
 #include "base/printable.hpp"
 #include "cli/commands.hpp"
 #include "cli/named.hpp"
+#include "cli/terminal.hpp"
 #include "journal/lease.hpp"
 #include "stripedfile/striped_store.hpp"
 
@@ -17,6 +18,7 @@ void tell_unclosed(const std::string& path) {
 }
 
 Multifile load(const std::string& path, Checking checking) {
+  raise_descriptor_limit();
   refuse_containers(path);
   Multifile m = load_multifile(any_store(), path, checking);
   if (!m.closed()) tell_unclosed(path);

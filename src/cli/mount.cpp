@@ -1,4 +1,4 @@
-#include "cli/mount.hpp"
+// cli/mount: `sheaf mount` and `sheaf umount`.
 
 #include <fcntl.h>
 #include <poll.h>
@@ -13,6 +13,8 @@
 #include <filesystem>
 
 #include "base/error.hpp"
+#include "cli/commands.hpp"
+#include "cli/programs/launch.hpp"
 #include "storage/traits/mounts.hpp"
 
 namespace sheaf::cli {
@@ -114,11 +116,7 @@ int mount(const MountOptions& options) {
   if (options.ignore_checksums) words += ",ignore-checksums";
   std::vector<std::string> command{mounting_program(), words, directory};
   for (size_t i = 0; i + 1 < options.paths.size(); ++i) command.push_back(absolute(options.paths[i]));
-  std::vector<char*> arguments;
-  for (std::string& word : command) arguments.push_back(word.data());
-  arguments.push_back(nullptr);
-  execv(arguments.front(), arguments.data());
-  throw os_error("cannot run", command.front(), errno);
+  become(command);
 }
 
 int umount(const UmountOptions& options) {

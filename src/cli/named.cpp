@@ -44,9 +44,9 @@ std::vector<NamedStream> numbered(const std::string& path) {
   const size_t digits =
       std::max<size_t>(6, std::to_string(std::max<int64_t>(0, multifile.ntasks() - 1)).size());
   std::vector<NamedStream> streams;
-  TaskRows rows(multifile);
-  for (int64_t task = 0; task < multifile.ntasks(); ++task)
-    streams.push_back({fmt::format("task.{:0{}}", task, digits), rows.at(task).sizes.total()});
+  for_each_row(multifile, [&](int64_t task, const TaskRow& row) {
+    streams.push_back({fmt::format("task.{:0{}}", task, digits), row.sizes.total()});
+  });
   return streams;
 }
 
@@ -195,10 +195,9 @@ int gather(const DefragOptions& options) {
   if (options.request.compression.on() || options.request.plain)
     throw Error(Code::invalid_argument,
                 "make a multifile of the containers first, and compress that: `sheaf defrag` twice");
-  GatherRequest request;
-  request.set = set_of_container(options.path).value_or(options.path);
-  request.output = options.request.output;
-  request.replace = options.request.replace;
+  GatherRequest request{.set = set_of_container(options.path).value_or(options.path),
+                        .output = options.request.output,
+                        .replace = options.request.replace};
   if (options.request.fsblksize > 0) request.fsblksize = options.request.fsblksize;
   catch_signals();
   TerminalProgress progress("defrag");

@@ -1,11 +1,10 @@
 // cli/sheaf: the command line of `sheaf`.
-#include <CLI/CLI.hpp>
 #include <cstdio>
 
 #include "base/printable.hpp"
+#include "cli/command_line.hpp"
 #include "cli/commands.hpp"
 #include "cli/compression.hpp"
-#include "cli/mount.hpp"
 #include "cli/named.hpp"
 #include "cli/programs/mpiio.hpp"
 #include "cli/programs/run.hpp"
@@ -21,23 +20,6 @@ const std::string exit_codes =
 // The line of a footer that every command has which works on files.
 std::string with_exit_codes(const std::string& example) { return "Example: " + example + "\n" + exit_codes; }
 
-// A command and its options, which live as long as `app` does.
-template <class Options>
-struct Command {
-  CLI::App* sub;
-  std::shared_ptr<Options> o;
-};
-
-// Adds one, which `run` carries out.
-template <class Options>
-Command<Options> add(CLI::App& app, int& status, int (*run)(const Options&), const char* name,
-                     const char* what, std::string footer) {
-  Command<Options> made{app.add_subcommand(name, what), std::make_shared<Options>()};
-  made.sub->footer(std::move(footer));
-  made.sub->callback([o = made.o, run, &status] { status = run(*o); });
-  return made;
-}
-
 template <class Options>
 void add_ignore_checksums(const Command<Options>& command) {
   command.sub->add_flag_callback(
@@ -51,14 +33,14 @@ void add_dump(CLI::App& app, int& status) {
                                         with_exit_codes("sheaf dump -a -l restart.sion"));
   const auto& [sub, o] = command;
   sub->add_option("FILE", o->path, "physical file 0 of a multifile, or any one physical file")->required();
-  sub->add_flag("-a", o->blocks, "table of the blocks of every task");
-  sub->add_flag("-l", o->bytes, "that table in bytes instead of MB");
-  sub->add_flag("-m", o->mapping, "mapping of tasks to physical files as a list");
-  sub->add_flag("-M", o->mapping_by_file, "mapping per physical file");
-  sub->add_flag("-k", o->keys, "key-value statistics per task");
-  sub->add_flag("-K", o->records, "key-value records per task");
-  sub->add_flag("-S", o->internals, "memory and descriptors in use");
-  sub->add_flag("--json", o->json, "everything as JSON; with -K including the key-value records");
+  add_flags(*sub, {{"-a", o->blocks, "table of the blocks of every task"},
+                   {"-l", o->bytes, "that table in bytes instead of MB"},
+                   {"-m", o->mapping, "mapping of tasks to physical files as a list"},
+                   {"-M", o->mapping_by_file, "mapping per physical file"},
+                   {"-k", o->keys, "key-value statistics per task"},
+                   {"-K", o->records, "key-value records per task"},
+                   {"-S", o->internals, "memory and descriptors in use"},
+                   {"--json", o->json, "everything as JSON; with -K including the key-value records"}});
   add_ignore_checksums(command);
 }
 
@@ -133,8 +115,8 @@ void add_cat(CLI::App& app, int& status) {
       ->excludes(task);
   sub->add_option("-b,--block", o->block, "only this block of each task");
   sub->add_option("-o,--output", o->output, "write into this file");
-  sub->add_flag("--force", o->replace, "replace that file if it exists");
-  sub->add_flag("-v", o->verbose, "say on stderr what is written");
+  add_flags(*sub, {{"--force", o->replace, "replace that file if it exists"},
+                   {"-v", o->verbose, "say on stderr what is written"}});
   add_ignore_checksums(command);
 }
 
@@ -144,8 +126,8 @@ void add_ls(CLI::App& app, int& status) {
       with_exit_codes("sheaf ls -l dump.sion out/"));
   sub->add_option("FILE", o->path, "the multifile or set, or one container")->required();
   sub->add_option("PREFIX", o->prefix, "only names that begin so");
-  sub->add_flag("-l", o->details, "permissions, bytes and time of the last change (UTC), too");
-  sub->add_flag("--json", o->json, "the list as JSON");
+  add_flags(*sub, {{"-l", o->details, "permissions, bytes and time of the last change (UTC), too"},
+                   {"--json", o->json, "the list as JSON"}});
 }
 
 void add_info(CLI::App& app, int& status) {
@@ -166,9 +148,9 @@ void add_verify(CLI::App& app, int& status) {
       with_exit_codes("sheaf verify checkpoints/*.sion"));
   sub->add_option("FILE", o->paths, "multifiles: physical file 0 of each, or any one physical file")
       ->required();
-  sub->add_flag("--metadata-only", o->metadata_only,
-                "do not read the data (key-value records are scanned all the same)");
-  sub->add_flag("--json", o->json, "the findings as JSON");
+  add_flags(*sub, {{"--metadata-only", o->metadata_only,
+                    "do not read the data (key-value records are scanned all the same)"},
+                   {"--json", o->json, "the findings as JSON"}});
 }
 
 void add_repair(CLI::App& app, int& status) {
@@ -178,13 +160,13 @@ void add_repair(CLI::App& app, int& status) {
   sub->add_option("FILE", o->path, "physical file 0 of the multifile, or any one physical file")->required();
   auto* copy = sub->add_option("--copy", o->request.copy_to,
                                "write a complete copy of this name and leave FILE as it is");
-  sub->add_flag("--force", o->force,
-                "replace that copy if it exists; in place: repair although a living job is writing FILE, "
-                "which fails then");
-  sub->add_flag("--dry-run", o->request.dry_run, "only say what would be recovered");
-  sub->add_flag("--holes", o->request.holes,
-                "go by the holes of the file even where a journal tells what tasks had flushed");
-  sub->add_flag("--json", o->json, "the report as JSON");
+  add_flags(*sub, {{"--force", o->force,
+                    "replace that copy if it exists; in place: repair although a living job is writing FILE, "
+                    "which fails then"},
+                   {"--dry-run", o->request.dry_run, "only say what would be recovered"},
+                   {"--holes", o->request.holes,
+                    "go by the holes of the file even where a journal tells what tasks had flushed"},
+                   {"--json", o->json, "the report as JSON"}});
   sub->callback([o, copy, &status] {
     o->request.replace = o->force && copy->count() > 0;
     status = repair(*o);
@@ -236,13 +218,14 @@ void add_mount(CLI::App& app, int& status) {
   sub->add_option("FILE DIR", o->paths,
                   "multifiles, then the directory; of several multifiles each is a directory in there")
       ->required();
-  sub->add_flag("--write", o->write,
-                "new streams can be written: they go into a container beside FILE, which need not be there");
-  sub->add_flag("--foreground", o->foreground, "stay until DIR is unmounted, and tell problems on stderr");
-  sub->add_flag("--allow-other", o->allow_other,
-                "other users may see DIR, as far as the modes of the multifiles let them");
-  sub->add_flag("--ignore-checksums", o->ignore_checksums,
-                "show the data as they are, also where checksums say that they are damaged");
+  add_flags(*sub,
+            {{"--write", o->write,
+              "new streams can be written: they go into a container beside FILE, which need not be there"},
+             {"--foreground", o->foreground, "stay until DIR is unmounted, and tell problems on stderr"},
+             {"--allow-other", o->allow_other,
+              "other users may see DIR, as far as the modes of the multifiles let them"},
+             {"--ignore-checksums", o->ignore_checksums,
+              "show the data as they are, also where checksums say that they are damaged"}});
 }
 
 void add_umount(CLI::App& app, int& status) {
@@ -291,21 +274,10 @@ int run_sheaf(int argc, char** argv) {
   app.require_subcommand(1);
   app.footer(std::string("`sheaf COMMAND --help` explains a command; `man sheaf-COMMAND` says more.\n") +
              exit_codes);
-  add_dump(app, status);
-  add_split(app, status);
-  add_defrag(app, status);
-  add_cat(app, status);
-  add_ls(app, status);
-  add_info(app, status);
-  add_verify(app, status);
-  add_stripe(app, status);
-  add_repair(app, status);
-  add_leftovers(app, status);
-  add_doctor(app, status);
-  add_mpiio(app, status);
-  add_mount(app, status);
-  add_umount(app, status);
-  add_run(app, status);
+  for (const auto add_command :
+       {add_dump, add_split, add_defrag, add_cat, add_ls, add_info, add_verify, add_stripe, add_repair,
+        add_leftovers, add_doctor, add_mpiio, add_mount, add_umount, add_run})
+    add_command(app, status);
   if (const std::string unknown = unknown_command(app, argc, argv); !unknown.empty()) {
     std::fprintf(stderr, "sheaf: '%s' is no command\n  (`sheaf --help` shows the commands)\n",
                  printable(unknown).c_str());

@@ -1,5 +1,4 @@
 #include "comm/agree.hpp"
-#include "comm/constants.hpp"
 
 #include <algorithm>
 #include <array>

@@ -58,6 +58,10 @@ class SHEAF_EXPORT Exchange {
   virtual std::vector<int64_t> finish() = 0;
 };
 
+// How the numbers of the tasks become one: the largest, the sum, or the sum over the tasks of lower rank (0
+// at rank 0).
+enum class Reduction : uint8_t { max, sum, sum_before };
+
 class SHEAF_EXPORT Comm {
  public:
   virtual ~Comm() = default;
@@ -74,12 +78,11 @@ class SHEAF_EXPORT Comm {
   // data of `root` to all; the length is the same everywhere.
   virtual void broadcast(std::span<std::byte> data, int root) = 0;
 
-  // Element-wise over the tasks, result everywhere, in place.
-  virtual void all_max(std::span<int64_t> values) = 0;
-  virtual void all_sum(std::span<int64_t> values) = 0;
-
-  // Element-wise sum over the tasks of lower rank (0 at rank 0), in place.
-  virtual void prefix_sum(std::span<int64_t> values) = 0;
+  // Element-wise over the tasks, in place; everybody gets a result.
+  virtual void reduce(Reduction how, std::span<int64_t> values) = 0;
+  void all_max(std::span<int64_t> values) { reduce(Reduction::max, values); }
+  void all_sum(std::span<int64_t> values) { reduce(Reduction::sum, values); }
+  void prefix_sum(std::span<int64_t> values) { reduce(Reduction::sum_before, values); }
 
   // prefix_sum(values), and in `totals` (as many as values) the sum over all tasks.
   virtual void prefix_sum_and_total(std::span<int64_t> values, std::span<int64_t> totals);

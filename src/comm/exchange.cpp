@@ -74,13 +74,7 @@ class ThroughTask0 final : public Exchange {
   std::vector<int64_t> finish() override {
     std::vector<std::byte> mine;
     for (const Outgoing& message : outgoing_) append(mine, message.peer, message.bytes);
-    const Gathered all = comm_.gather(mine, 0);
-    Gathered sorted;
-    std::optional<Error> problem;
-    if (comm_.rank() == 0) problem = attempt([&] { sorted = sort(all); });
-    const std::vector<std::byte> found = comm_.scatter(sorted, 0);  // refused by all if task 0 has failed
-    if (problem) throw *problem;
-    return take(found);
+    return take(answered_by_task_0(comm_, mine, [this](const Gathered& all) { return sort(all); }));
   }
 
  private:
@@ -118,6 +112,20 @@ class ThroughTask0 final : public Exchange {
 };
 
 }  // namespace
+
+std::vector<std::byte> answered_by_task_0(Comm& comm, std::span<const std::byte> mine,
+                                          const std::function<Gathered(const Gathered&)>& answer) {
+  const Gathered calls = comm.gather(mine, 0);
+  Gathered replies;  // stays empty after a failure, which all then refuse
+  std::optional<Error> problem;
+  if (comm.rank() == 0) problem = attempt([&] { replies = answer(calls); });
+  try {
+    return comm.scatter(replies, 0);
+  } catch (const Error&) {
+    if (problem) throw *problem;
+    throw;
+  }
+}
 
 void deliver(std::span<ExchangeLists* const> tasks) {
   // Messages of one sender in order: `next` is the first of its list that may still be for somebody.

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -38,6 +39,11 @@ struct ExchangeLists {
 // Throws Error invalid_argument unless all peers are in a group of `size` and all lengths fit an int.
 SHEAF_EXPORT void check_exchange(std::span<const Outgoing> outgoing, std::span<const Incoming> incoming,
                                  int size);
+
+// Collective. Task 0 answers what all bring: piece r of answer(calls) comes to task r. What answer() throws
+// is thrown there; the others then get Error invalid_argument, as from a scatter of pieces that do not match.
+SHEAF_EXPORT std::vector<std::byte> answered_by_task_0(
+    Comm& comm, std::span<const std::byte> mine, const std::function<Gathered(const Gathered&)>& answer);
 
 // Copies every message between lists in the same memory, one list per task. Throws Error mismatch if they do
 // not match.

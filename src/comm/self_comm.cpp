@@ -16,9 +16,9 @@ class SelfComm final : public Comm {
 
   void barrier() override {}
   void broadcast(std::span<std::byte>, int root) override { check_root(root, 1); }
-  void all_max(std::span<int64_t>) override {}
-  void all_sum(std::span<int64_t>) override {}
-  void prefix_sum(std::span<int64_t> values) override { std::ranges::fill(values, 0); }
+  void reduce(Reduction how, std::span<int64_t> values) override {
+    if (how == Reduction::sum_before) std::ranges::fill(values, 0);
+  }
 
   Gathered gather(std::span<const std::byte> mine, int root) override {
     check_root(root, 1);

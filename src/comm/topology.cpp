@@ -99,8 +99,7 @@ std::unique_ptr<Comm> split_by_io_node(Comm& all) {
 }
 
 Nodes find_nodes(Comm& all) {
-  Nodes nodes;
-  nodes.count = all.node_count();
+  Nodes nodes{.count = all.node_count()};
   if (nodes.count <= 1) return nodes;
   const auto node = all.split_by_node();
   nodes.mine = node->rank() == 0;

@@ -58,7 +58,7 @@ class Handle {
   End end_;
 };
 
-class MpiComm final : public Comm {
+class MpiComm final : public Comm, private NonCopyable {
  public:
   // `part` >= 0: it is that of `from`, which gets it back.
   // `on_node`: its tasks are on one node.
@@ -80,8 +80,6 @@ class MpiComm final : public Comm {
     size_ = mpi::size_of(family_->program);
   }
 
-  MpiComm(const MpiComm&) = delete;
-  MpiComm& operator=(const MpiComm&) = delete;
   ~MpiComm() override {
     if (from_) from_->give_back(part_);
   }
@@ -100,22 +98,12 @@ class MpiComm final : public Comm {
     mpi::broadcast(group(), data, root);
   }
 
-  void all_max(std::span<int64_t> values) override {
-    if (own_.get() == MPI_COMM_NULL && values.size() <= mpi::most_on_first_meeting) return meet_first(values);
-    if (mpi::Meeting* tasks = meeting(); tasks && tasks->all_max(values)) return;
-    all_reduce(comm(), values, MPI_MAX);
-  }
-
-  void all_sum(std::span<int64_t> values) override {
-    if (mpi::Meeting* tasks = meeting(); tasks && tasks->all_sum(values)) return;
-    all_reduce(comm(), values, MPI_SUM);
-  }
-
-  void prefix_sum(std::span<int64_t> values) override {
-    if (mpi::Meeting* tasks = meeting()) {
-      std::vector<int64_t> totals(values.size());
-      if (tasks->prefix_sum_and_total(values, totals)) return;
-    }
+  void reduce(Reduction how, std::span<int64_t> values) override {
+    if (how == Reduction::max && own_.get() == MPI_COMM_NULL && values.size() <= mpi::most_on_first_meeting)
+      return meet_first(values);
+    if (mpi::Meeting* tasks = meeting(); tasks && tasks->reduce(how, values)) return;
+    if (how != Reduction::sum_before)
+      return all_reduce(comm(), values, how == Reduction::max ? MPI_MAX : MPI_SUM);
     in_pieces(values, [&](std::span<int64_t> piece) {
       patiently("MPI_Iexscan", [&](MPI_Request* request) {
         return MPI_Iexscan(MPI_IN_PLACE, piece.data(), static_cast<int>(piece.size()), MPI_INT64_T, MPI_SUM,
@@ -270,7 +258,7 @@ class MpiComm final : public Comm {
     std::ranges::copy(values, all.begin() + own);
     const auto used = std::span(all).first(own + values.size());
     mpi::Meeting* const tasks = family_->spares->meeting.get();
-    if (!tasks || !tasks->all_max(used)) all_reduce(family_->program, used, MPI_MAX);
+    if (!tasks || !tasks->reduce(Reduction::max, used)) all_reduce(family_->program, used, MPI_MAX);
     std::ranges::copy_n(all.begin() + own, std::ssize(values), values.begin());
     family_->per_node = static_cast<int>(all[offered + 1]);
     if (all[offered] == 0) {
@@ -313,7 +301,7 @@ class MpiComm final : public Comm {
     int number = -1;
     if (kept && !kept->empty()) {
       offer = kept->offer(wish);
-      if (mpi::Meeting* tasks = meeting(); !tasks || !tasks->all_max(offer)) all_reduce(own, offer, MPI_MAX);
+      all_max(offer);
       number = kept->take(offer);
     }
     MPI_Comm found = MPI_COMM_NULL;

@@ -76,10 +76,6 @@ bool is_small(const Group& group, size_t size) { return static_cast<int64_t>(siz
 
 bool is_own(const Group& group, size_t task) { return static_cast<int>(task) == group.rank; }
 
-void copy_bytes(std::byte* to, const std::byte* from, size_t size) {
-  if (size > 0) std::memcpy(to, from, size);
-}
-
 }  // namespace
 
 void check(int result, const char* call) {
@@ -122,73 +118,75 @@ void broadcast(const Group& group, std::span<std::byte> data, int root) {
   });
 }
 
-void gather(const Group& group, std::span<const std::byte> mine, std::span<std::byte> joined,
-            std::span<const int64_t> sizes, int root) {
+namespace {
+
+// A gather, or the reverse. Neither changes what it takes from.
+enum class Direction : uint8_t { up, down };
+
+void move(const Group& group, Direction direction, std::span<std::byte> mine, std::span<std::byte> joined,
+          std::span<const int64_t> sizes, int root) {
+  const bool up = direction == Direction::up;
   const bool small = is_small(group, mine.size());
   const int count = small ? static_cast<int>(mine.size()) : 0;
+  const auto copy = [up](std::byte* above, std::byte* below, size_t size) {
+    if (size > 0) std::memcpy(up ? above : below, up ? below : above, size);
+  };
   Packing plan;
-  if (group.rank == root) plan = pack_plan(group, sizes);
-  patiently("MPI_Igatherv", [&](MPI_Request* request) {
-    return MPI_Igatherv(mine.data(), count, MPI_BYTE, plan.bytes.data(), plan.counts.data(),
-                        plan.starts.data(), MPI_BYTE, root, group.comm, request);
+  const auto copy_small = [&] {
+    for_each_piece(sizes, [&](size_t task, size_t offset, size_t size) {
+      if (is_small(group, size)) copy(joined.data() + offset, plan.bytes.data() + plan.starts[task], size);
+    });
+  };
+  if (group.rank == root) {
+    plan = pack_plan(group, sizes);
+    if (!up) copy_small();
+  }
+  patiently(up ? "MPI_Igatherv" : "MPI_Iscatterv", [&](MPI_Request* request) {
+    return up ? MPI_Igatherv(mine.data(), count, MPI_BYTE, plan.bytes.data(), plan.counts.data(),
+                             plan.starts.data(), MPI_BYTE, root, group.comm, request)
+              : MPI_Iscatterv(plan.bytes.data(), plan.counts.data(), plan.starts.data(), MPI_BYTE,
+                              mine.data(), count, MPI_BYTE, root, group.comm, request);
   });
   if (group.rank != root) {
     if (small) return;
     in_messages(group, mine.size(), [&](size_t start, int part) {
-      check(MPI_Send(mine.data() + start, part, MPI_BYTE, root, pieces_tag, group.comm), "MPI_Send");
+      std::byte* const at = mine.data() + start;
+      check(up ? MPI_Send(at, part, MPI_BYTE, root, pieces_tag, group.comm)
+               : MPI_Recv(at, part, MPI_BYTE, root, pieces_tag, group.comm, MPI_STATUS_IGNORE),
+            up ? "MPI_Send" : "MPI_Recv");
     });
     return;
   }
+  if (up) copy_small();
   Messages messages;
   for_each_piece(sizes, [&](size_t task, size_t offset, size_t size) {
+    if (is_small(group, size)) return;
     std::byte* const place = joined.data() + offset;
-    if (is_small(group, size)) return copy_bytes(place, plan.bytes.data() + plan.starts[task], size);
-    if (is_own(group, task)) return copy_bytes(place, mine.data(), size);
+    if (is_own(group, task)) return copy(place, mine.data(), size);
     in_messages(group, size, [&](size_t start, int part) {
-      check(MPI_Irecv(place + start, part, MPI_BYTE, static_cast<int>(task), pieces_tag, group.comm,
-                      messages.next()),
-            "MPI_Irecv");
+      const int peer = static_cast<int>(task);
+      check(up ? MPI_Irecv(place + start, part, MPI_BYTE, peer, pieces_tag, group.comm, messages.next())
+               : MPI_Isend(place + start, part, MPI_BYTE, peer, pieces_tag, group.comm, messages.next()),
+            up ? "MPI_Irecv" : "MPI_Isend");
     });
   });
   messages.finish();
 }
 
+std::span<std::byte> only_read(std::span<const std::byte> bytes) {
+  return {const_cast<std::byte*>(bytes.data()), bytes.size()};
+}
+
+}  // namespace
+
+void gather(const Group& group, std::span<const std::byte> mine, std::span<std::byte> joined,
+            std::span<const int64_t> sizes, int root) {
+  move(group, Direction::up, only_read(mine), joined, sizes, root);
+}
+
 void scatter(const Group& group, std::span<std::byte> mine, std::span<const std::byte> joined,
              std::span<const int64_t> sizes, int root) {
-  const bool small = is_small(group, mine.size());
-  const int count = small ? static_cast<int>(mine.size()) : 0;
-  Packing plan;
-  if (group.rank == root) {
-    plan = pack_plan(group, sizes);
-    for_each_piece(sizes, [&](size_t task, size_t offset, size_t size) {
-      if (is_small(group, size))
-        copy_bytes(plan.bytes.data() + plan.starts[task], joined.data() + offset, size);
-    });
-  }
-  patiently("MPI_Iscatterv", [&](MPI_Request* request) {
-    return MPI_Iscatterv(plan.bytes.data(), plan.counts.data(), plan.starts.data(), MPI_BYTE, mine.data(),
-                         count, MPI_BYTE, root, group.comm, request);
-  });
-  if (group.rank != root) {
-    if (small) return;
-    in_messages(group, mine.size(), [&](size_t start, int part) {
-      check(MPI_Recv(mine.data() + start, part, MPI_BYTE, root, pieces_tag, group.comm, MPI_STATUS_IGNORE),
-            "MPI_Recv");
-    });
-    return;
-  }
-  Messages messages;
-  for_each_piece(sizes, [&](size_t task, size_t offset, size_t size) {
-    if (is_small(group, size)) return;
-    const std::byte* const piece = joined.data() + offset;
-    if (is_own(group, task)) return copy_bytes(mine.data(), piece, size);
-    in_messages(group, size, [&](size_t start, int part) {
-      check(MPI_Isend(piece + start, part, MPI_BYTE, static_cast<int>(task), pieces_tag, group.comm,
-                      messages.next()),
-            "MPI_Isend");
-    });
-  });
-  messages.finish();
+  move(group, Direction::down, mine, only_read(joined), sizes, root);
 }
 
 }  // namespace sheaf::mpi

@@ -69,13 +69,13 @@ bool Meeting::combine(std::span<const int64_t> mine, Join join) {
   return true;
 }
 
-bool Meeting::all_max(std::span<int64_t> values) {
-  return combine(values, [&](size_t i, int64_t value, int) { values[i] = std::max(values[i], value); });
-}
-
-bool Meeting::all_sum(std::span<int64_t> values) {
-  return combine(values,
-                 [&](size_t i, int64_t value, int r) { values[i] = r == 0 ? value : values[i] + value; });
+bool Meeting::reduce(Reduction how, std::span<int64_t> values) {
+  return combine(values, [&](size_t i, int64_t value, int r) {
+    const bool counts = how != Reduction::sum_before || r < tasks_.rank();
+    const int64_t first = how == Reduction::max ? INT64_MIN : 0;
+    const int64_t known = r == 0 ? first : values[i];
+    values[i] = !counts ? known : how == Reduction::max ? std::max(known, value) : known + value;
+  });
 }
 
 bool Meeting::prefix_sum_and_total(std::span<int64_t> values, std::span<int64_t> totals) {

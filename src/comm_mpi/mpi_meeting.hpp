@@ -36,8 +36,7 @@ class Meeting : private NonCopyable {
   // waits, as in any call of MPI.
   void barrier() { meet({}); }
   bool broadcast(std::span<std::byte> data, int root);
-  bool all_max(std::span<int64_t> values);
-  bool all_sum(std::span<int64_t> values);
+  bool reduce(Reduction how, std::span<int64_t> values);
   bool prefix_sum_and_total(std::span<int64_t> values, std::span<int64_t> totals);
   bool gather(std::span<const std::byte> mine, Gathered& joined, int root);
   // `sizes` and `bytes` of all pieces at the root; sets the length of this task's, and the piece unless that

@@ -143,22 +143,10 @@ class MessagesOnComm final : public MpiMessages, private NonCopyable {
   MPI_Comm comm() const override { return comm_; }
 
   std::unique_ptr<Transfer> send(int peer, int tag, std::span<const MemoryRun> pieces) override {
-    const auto calling = one_at_a_time();
-    const Shape shape(pieces);
-    auto transfer = std::make_unique<MpiTransfer>(MpiTransfer::Kind::send);
-    check(MPI_Isend(shape.at(), shape.count(), shape.type(), peer, tag, comm_, transfer->request()),
-          "MPI_Isend");
-    return transfer;
+    return start(MpiTransfer::Kind::send, peer, tag, pieces);
   }
-
   std::unique_ptr<Transfer> receive(int peer, int tag, std::span<const MemoryRun> room) override {
-    const auto calling = one_at_a_time();
-    const Shape shape(room);
-    auto transfer = std::make_unique<MpiTransfer>(MpiTransfer::Kind::receive);
-    check(MPI_Irecv(shape.at(), shape.count(), shape.type(), peer == any_task ? MPI_ANY_SOURCE : peer, tag,
-                    comm_, transfer->request()),
-          "MPI_Irecv");
-    return transfer;
+    return start(MpiTransfer::Kind::receive, peer == any_task ? MPI_ANY_SOURCE : peer, tag, room);
   }
 
   double now() override {
@@ -176,6 +164,19 @@ class MessagesOnComm final : public MpiMessages, private NonCopyable {
   }
 
  private:
+  std::unique_ptr<Transfer> start(MpiTransfer::Kind kind, int peer, int tag,
+                                  std::span<const MemoryRun> runs) {
+    const auto calling = one_at_a_time();
+    const Shape shape(runs);
+    auto transfer = std::make_unique<MpiTransfer>(kind);
+    MPI_Request* const request = transfer->request();
+    const bool sends = kind == MpiTransfer::Kind::send;
+    check(sends ? MPI_Isend(shape.at(), shape.count(), shape.type(), peer, tag, comm_, request)
+                : MPI_Irecv(shape.at(), shape.count(), shape.type(), peer, tag, comm_, request),
+          sends ? "MPI_Isend" : "MPI_Irecv");
+    return transfer;
+  }
+
   const MPI_Comm comm_;
   const bool own_;
   const int rank_;

@@ -33,6 +33,14 @@ int attribute() {
   return key;
 }
 
+// What the communicator holds; null: nothing yet.
+Holder* holder_of(MPI_Comm comm) {
+  void* value = nullptr;
+  int found = 0;
+  check(MPI_Comm_get_attr(comm, attribute(), &value, &found), "MPI_Comm_get_attr");
+  return found ? static_cast<Holder*>(value) : nullptr;
+}
+
 void free_spare(const Spares::Spare& spare) {
   int finalized = 0;
   if (MPI_Finalized(&finalized) != MPI_SUCCESS || finalized) return;
@@ -50,10 +58,7 @@ std::mutex& attributes() {
 
 std::shared_ptr<Spares> Spares::of(MPI_Comm comm) {
   const std::lock_guard lock(attributes());
-  void* value = nullptr;
-  int found = 0;
-  check(MPI_Comm_get_attr(comm, attribute(), &value, &found), "MPI_Comm_get_attr");
-  if (found) return *static_cast<Holder*>(value);
+  if (const Holder* const known = holder_of(comm)) return *known;
   auto holder = std::make_unique<Holder>(std::make_shared<Spares>(comm));
   check(MPI_Comm_set_attr(comm, attribute(), holder.get()), "MPI_Comm_set_attr");
   return *holder.release();
@@ -71,10 +76,7 @@ std::shared_ptr<Spares> Spares::of_world(MPI_Comm comm) {
 
 void Spares::join(MPI_Comm comm, const std::shared_ptr<Spares>& world) {
   const std::lock_guard lock(attributes());
-  void* value = nullptr;
-  int found = 0;
-  check(MPI_Comm_get_attr(comm, attribute(), &value, &found), "MPI_Comm_get_attr");
-  if (found) *static_cast<Holder*>(value) = world;
+  if (Holder* const known = holder_of(comm)) *known = world;
 }
 
 std::array<int64_t, most_spares> Spares::offer() {

@@ -32,9 +32,11 @@ class StarComm final : public Comm {
     if (!is_root) fill(data, found);
   }
 
-  void all_max(std::span<int64_t> values) override { reduce(Op::all_max, values); }
-  void all_sum(std::span<int64_t> values) override { reduce(Op::all_sum, values); }
-  void prefix_sum(std::span<int64_t> values) override { reduce(Op::prefix_sum, values); }
+  void reduce(Reduction how, std::span<int64_t> values) override {
+    constexpr Op ops[] = {Op::all_max, Op::all_sum, Op::prefix_sum};
+    const auto bytes = std::as_writable_bytes(values);
+    fill(bytes, call({.op = ops[static_cast<size_t>(how)], .length = std::ssize(bytes)}, bytes));
+  }
 
   Gathered gather(std::span<const std::byte> mine, int root) override {
     check_root(root, size());
@@ -105,11 +107,6 @@ class StarComm final : public Comm {
       const int per_node = hub_->tasks_per_node();
       return per_node > 0 ? task / per_node : given;
     });
-  }
-
-  void reduce(Op op, std::span<int64_t> values) {
-    const auto bytes = std::as_writable_bytes(values);
-    fill(bytes, call({.op = op, .length = std::ssize(bytes)}, bytes));
   }
 
   std::unique_ptr<Comm> split_off(const Call& wanted) {

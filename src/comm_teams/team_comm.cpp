@@ -1,6 +1,7 @@
 #include "comm_teams/team_comm.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -97,36 +98,26 @@ void TeamComm::broadcast(std::span<std::byte> data, int root) {
   });
 }
 
-template <class Combine>
-void TeamComm::reduce(const char* call, std::span<int64_t> values, Combine combine,
-                      void (Comm::*between_processes)(std::span<int64_t>)) {
-  if (star_) return (star_.get()->*between_processes)(values);
-  meet(offer_of(call, values), [&](Offers all) {
-    const auto result = values_of(all[0]);
-    for (const Offer& one : all.subspan(1))
-      std::ranges::transform(result, values_of(one), result.begin(), combine);
-    if (processes_) (processes_.get()->*between_processes)(result);
-    for (const Offer& one : all.subspan(1)) std::ranges::copy(result, values_of(one).begin());
-  });
-}
-
-void TeamComm::all_max(std::span<int64_t> values) {
-  reduce(
-      "all_max", values, [](int64_t a, int64_t b) { return std::max(a, b); }, &Comm::all_max);
-}
-
-void TeamComm::all_sum(std::span<int64_t> values) { reduce("all_sum", values, std::plus(), &Comm::all_sum); }
-
-void TeamComm::prefix_sum(std::span<int64_t> values) {
-  if (star_) return star_->prefix_sum(values);
-  meet(offer_of("prefix_sum", values), [&](Offers all) {
-    std::vector<int64_t> sums(values.size());
+void TeamComm::reduce(Reduction how, std::span<int64_t> values) {
+  if (star_) return star_->reduce(how, values);
+  static constexpr const char* names[] = {"all_max", "all_sum", "prefix_sum"};
+  const bool before = how == Reduction::sum_before;
+  meet(offer_of(names[static_cast<size_t>(how)], values), [&](Offers all) {
+    std::vector<int64_t> result(values.size(), how == Reduction::max ? INT64_MIN : 0);
     for (const Offer& one : all)
-      for (size_t i = 0; i < sums.size(); ++i) sums[i] += std::exchange(values_of(one)[i], sums[i]);
-    if (!processes_) return;
-    processes_->prefix_sum(sums);
+      for (size_t i = 0; i < result.size(); ++i) {
+        int64_t& own = values_of(one)[i];
+        const int64_t known = result[i];
+        result[i] = how == Reduction::max ? std::max(known, own) : known + own;
+        if (before) own = known;
+      }
+    if (processes_) processes_->reduce(how, result);
+    if (before && !processes_) return;
     for (const Offer& one : all)
-      std::ranges::transform(sums, values_of(one), values_of(one).begin(), std::plus());
+      for (size_t i = 0; i < result.size(); ++i) {
+        int64_t& own = values_of(one)[i];
+        own = result[i] + (before ? own : 0);
+      }
   });
 }
 

@@ -34,9 +34,7 @@ class TeamComm final : public Comm {
 
   void barrier() override;
   void broadcast(std::span<std::byte> data, int root) override;
-  void all_max(std::span<int64_t> values) override;
-  void all_sum(std::span<int64_t> values) override;
-  void prefix_sum(std::span<int64_t> values) override;
+  void reduce(Reduction how, std::span<int64_t> values) override;
   Gathered gather(std::span<const std::byte> mine, int root) override;
   std::vector<std::byte> scatter(const Gathered& pieces, int root) override;
   std::unique_ptr<Exchange> exchange(std::vector<Outgoing> outgoing, std::vector<Incoming> incoming) override;
@@ -67,9 +65,6 @@ class TeamComm final : public Comm {
   void meet(const Offer& mine, Act&& act) {
     team_->meet(thread_, is_hybrid_ ? ThreadTeam::Actor::first : ThreadTeam::Actor::last, mine, act);
   }
-  template <class Combine>
-  void reduce(const char* call, std::span<int64_t> values, Combine combine,
-              void (Comm::*between_processes)(std::span<int64_t>));
   void exchange_between(std::span<ExchangeLists* const> threads);
   Shape shape_of(Offers all, std::unique_ptr<Comm>& processes);
   bool cut_through(Offers all);

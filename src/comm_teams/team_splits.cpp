@@ -50,16 +50,7 @@ class TeamHub final : public StarHub {
   int64_t node() override { return node_; }
 
   std::vector<std::byte> round(std::span<const std::byte> mine, const Answer& answer) override {
-    const Gathered calls = group_->gather(mine, 0);
-    Gathered replies;  // stays empty after a failure, which all then refuse
-    std::optional<Error> problem;
-    if (rank() == 0) problem = attempt([&] { replies = answer(calls); });
-    try {
-      return group_->scatter(replies, 0);
-    } catch (const Error&) {
-      if (problem) throw *problem;
-      throw;
-    }
+    return answered_by_task_0(*group_, mine, answer);
   }
 
  private:

@@ -49,4 +49,11 @@ class SHEAF_EXPORT TaskRows {
   TaskRow row_;
 };
 
+// Calls visit(task, row) for all tasks of a multifile, in order.
+template <class Visit>
+void for_each_row(const Multifile& multifile, Visit visit) {
+  TaskRows rows(multifile);
+  for (int64_t task = 0; task < multifile.ntasks(); ++task) visit(task, rows.at(task));
+}
+
 }  // namespace sheaf

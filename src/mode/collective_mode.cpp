@@ -81,8 +81,9 @@ std::optional<CollectivePlan> plan_of(const CollectiveMode& mode, bool writes, i
   const bool asked = mode.buddies > 0 || (writes && (mode.wanted || mode.renumber));
   if (mode.forced == Forced::off ? !(writes && mode.buddies > 0) : mode.forced == Forced::no && !asked)
     return std::nullopt;
-  CollectivePlan plan;
-  plan.merge = writes && mode.merge && mode.buddies == 0;
+  CollectivePlan plan{.merge = writes && mode.merge && mode.buddies == 0,
+                      .equal = writes && mode.renumber,
+                      .may_collect = mode.may_collect};
   if (mode.collectors > 0) {
     plan.tasks_per_collector = (ntasks + mode.collectors - 1) / mode.collectors;
   } else if (mode.forced == Forced::on) {
@@ -92,8 +93,6 @@ std::optional<CollectivePlan> plan_of(const CollectiveMode& mode, bool writes, i
   }
   if (mode.buddies > 0 && plan.tasks_per_collector == 0) plan.tasks_per_collector = ntasks;
   plan.tasks_per_collector = std::min(plan.tasks_per_collector, ntasks);
-  plan.equal = writes && mode.renumber;
-  plan.may_collect = mode.may_collect;
   return plan;
 }
 

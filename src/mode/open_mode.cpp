@@ -20,6 +20,14 @@ using format::KeyvalMode;
               "open mode: '" + std::string(word) + "' is impossible; expected " + std::string(expected));
 }
 
+// A count or a size; `word` is impossible if that is no number from least to most.
+int64_t number_of(std::string_view word, std::string_view value, int64_t least, int64_t most,
+                  std::string_view expected) {
+  const auto number = parse_bytes(value);
+  if (!number || *number < least || *number > most) bad_value(word, expected);
+  return *number;
+}
+
 void set_files(OpenMode& m, std::string_view word, std::string_view value) {
   if (value == "auto") {
     m.file_policy = FilePolicy::automatic;
@@ -31,11 +39,9 @@ void set_files(OpenMode& m, std::string_view word, std::string_view value) {
     m.file_policy = FilePolicy::table;
     m.table = value.substr(1);
   } else {
-    const auto count = parse_bytes(value);
-    if (!count || *count < 1 || *count > INT32_MAX)
-      bad_value(word, "files=auto, files=node, files=ion, files=@TABLE or files=N with N >= 1");
     m.file_policy = FilePolicy::fixed;
-    m.files = static_cast<int32_t>(*count);
+    m.files = static_cast<int32_t>(number_of(
+        word, value, 1, INT32_MAX, "files=auto, files=node, files=ion, files=@TABLE or files=N with N >= 1"));
   }
 }
 
@@ -51,12 +57,36 @@ void set_keyval(OpenMode& m, std::string_view word, std::string_view value) {
   }
 }
 
+constexpr auto first_codec = static_cast<uint8_t>(format::Codec::none);
+constexpr auto last_codec = static_cast<uint8_t>(format::last_codec);
+
+// What there is, for messages.
+std::string possible_compressions() {
+  std::string with_levels;
+  std::string without;
+  for (int number = first_codec + 1; number <= last_codec; ++number) {
+    const auto codec = static_cast<format::Codec>(number);
+    const std::string word = "compress=" + std::string(codec::name_of(codec));
+    if (!codec::has_levels(codec)) {
+      without += (without.empty() ? "" : ", ") + word;
+      continue;
+    }
+    int least = INT8_MIN;
+    int most = INT8_MAX;
+    while (!codec::level_fits(codec, least)) ++least;
+    while (!codec::level_fits(codec, most)) --most;
+    with_levels += word + ", " + word + ":LEVEL with LEVEL from " + std::to_string(least) + " to " +
+                   std::to_string(most) + ", ";
+  }
+  return with_levels + without + " or compress=none";
+}
+
 void set_compression(codec::Compression& c, std::string_view word, std::string_view value) {
   const size_t colon = value.find(':');
   const std::string_view name = value.substr(0, colon);
   c.codec = format::Codec::none;
-  for (const auto codec : {format::Codec::zstd, format::Codec::lz4, format::Codec::gzip})
-    if (name == codec::name_of(codec)) c.codec = codec;
+  for (int number = first_codec; number <= last_codec; ++number)
+    if (const auto codec = static_cast<format::Codec>(number); name == codec::name_of(codec)) c.codec = codec;
   int level = codec::has_levels(c.codec) ? codec::default_level : 0;
   bool sound = c.on() || name == "none";
   if (colon != std::string_view::npos) {
@@ -64,11 +94,7 @@ void set_compression(codec::Compression& c, std::string_view word, std::string_v
     sound &= given && *given >= INT_MIN && *given <= INT_MAX && codec::has_levels(c.codec);
     if (sound) level = static_cast<int>(*given);
   }
-  if (!sound || !codec::level_fits(c.codec, level))
-    bad_value(word,
-              "compress=zstd, compress=zstd:LEVEL with LEVEL from -100 to 22, compress=gzip, "
-              "compress=gzip:LEVEL with LEVEL from 1 "
-              "to 9, compress=lz4 or compress=none");
+  if (!sound || !codec::level_fits(c.codec, level)) bad_value(word, possible_compressions());
   c.level = static_cast<int8_t>(level);
 }
 
@@ -78,23 +104,56 @@ bool apply_compression_word(codec::Compression& c, std::string_view word, std::s
   if (key == "compress") {
     set_compression(c, word, value);
   } else if (key == "shuffle") {
-    const auto bytes = parse_bytes(value);
-    if (!bytes || *bytes > 255) bad_value(word, "shuffle=BYTES of an element, at most 255");
-    c.shuffle = static_cast<uint8_t>(*bytes);
+    c.shuffle =
+        static_cast<uint8_t>(number_of(word, value, 0, 255, "shuffle=BYTES of an element, at most 255"));
   } else if (key == "frame") {
-    const auto bytes = parse_bytes(value);
-    if (!bytes || *bytes < format::smallest_frame || *bytes > format::largest_frame)
-      bad_value(word, "frame=BYTES from 1k to 16M");
-    c.frame = static_cast<uint32_t>(*bytes);
+    c.frame = static_cast<uint32_t>(
+        number_of(word, value, format::smallest_frame, format::largest_frame, "frame=BYTES from 1k to 16M"));
   } else if (key == "compress_threads") {
-    const auto threads = value == "auto" ? codec::Compression::automatic_threads : parse_bytes(value);
-    if (!threads || *threads > 64)
-      bad_value(word, "compress_threads=auto or compress_threads=N from 0 to 64");
-    c.threads = static_cast<int32_t>(*threads);
+    c.threads = value == "auto"
+                    ? codec::Compression::automatic_threads
+                    : static_cast<int32_t>(number_of(
+                          word, value, 0, 64, "compress_threads=auto or compress_threads=N from 0 to 64"));
   } else {
     return false;
   }
   return true;
+}
+
+// Words that switch something. Of those with a value no others are possible.
+struct Switch {
+  std::string_view word;
+  bool OpenMode::*field;
+  bool value;
+};
+constexpr Switch switches[] = {{"ansi", &OpenMode::posix, false},
+                               {"posix", &OpenMode::posix, true},
+                               {"fileptr=file", &OpenMode::stream, false},
+                               {"fileptr=stream", &OpenMode::stream, true},
+                               {"term=flush", &OpenMode::term_flush, true},
+                               {"term=default", &OpenMode::term_flush, false},
+                               {"durable", &OpenMode::durable, true},
+                               {"atomic", &OpenMode::atomic, true},
+                               {"journal=on", &OpenMode::journal, true},
+                               {"journal=off", &OpenMode::journal, false},
+                               {"checksums=on", &OpenMode::checksums, true},
+                               {"checksums=off", &OpenMode::checksums, false},
+                               {"strict", &OpenMode::strict, true}};
+
+std::string_view key_of(std::string_view word) { return word.substr(0, word.find('=')); }
+
+// False if it is none of them.
+bool apply_switch(OpenMode& m, std::string_view word, std::string_view key) {
+  std::string possible;
+  for (const auto& [known, field, value] : switches) {
+    if (word == known) {
+      m.*field = value;
+      return true;
+    }
+    if (known != key && key_of(known) == key) possible.append(possible.empty() ? "" : " or ").append(known);
+  }
+  if (!possible.empty()) bad_value(word, possible);
+  return false;
 }
 
 // One word; `key` and `value` are its halves around the first '='. False if nobody knows it.
@@ -106,33 +165,11 @@ bool apply(OpenMode& m, std::string_view word, std::string_view key, std::string
   } else if (word == "a" || word == "append") {
     m.direction = Direction::write;
     m.append = true;
-  } else if (word == "ansi") {
-    m.posix = false;
-  } else if (word == "posix") {
-    m.posix = true;
-  } else if (key == "fileptr") {
-    if (value != "file" && value != "stream") bad_value(word, "fileptr=file or fileptr=stream");
-    m.stream = value == "stream";
-  } else if (key == "term") {
-    if (value != "flush" && value != "default") bad_value(word, "term=flush or term=default");
-    m.term_flush = value == "flush";
   } else if (word == "sionfwd") {
     throw Error(Code::invalid_argument, "open mode: 'sionfwd' needs SIONfwd, which this build does not have");
   } else if (word == "buffered" || word == "compress") {
     // No effect in the API they come from: programs in circulation use the stream between calls without a
     // flush.
-  } else if (word == "durable") {
-    m.durable = true;
-  } else if (word == "atomic") {
-    m.atomic = true;
-  } else if (key == "journal") {
-    if (value != "on" && value != "off") bad_value(word, "journal=on or journal=off");
-    m.journal = value == "on";
-  } else if (key == "checksums") {
-    if (value != "on" && value != "off") bad_value(word, "checksums=on or checksums=off");
-    m.checksums = value == "on";
-  } else if (word == "strict") {
-    m.strict = true;
   } else if (key == "endianness") {
     m.userdata_order = value == "big" ? ByteOrder::big : ByteOrder::little;
   } else if (key == "keyval") {
@@ -143,21 +180,18 @@ bool apply(OpenMode& m, std::string_view word, std::string_view key, std::string
   } else if (key == "files") {
     set_files(m, word, value);
   } else if (key == "buffer") {
-    const auto bytes = value == "block" ? OpenMode::one_block : parse_bytes(value);
-    if (!bytes || *bytes > (int64_t{1} << 30)) bad_value(word, "buffer=block or buffer=BYTES, at most 1G");
-    m.buffer_bytes = *bytes;
+    m.buffer_bytes = value == "block" ? OpenMode::one_block
+                                      : number_of(word, value, 0, int64_t{1} << 30,
+                                                  "buffer=block or buffer=BYTES, at most 1G");
   } else if (key == "iotasks") {
-    const auto tasks = parse_bytes(value);
-    if (!tasks || *tasks > INT32_MAX) bad_value(word, "iotasks=K with K >= 0 (0: no limit)");
-    m.io_tasks = static_cast<int32_t>(*tasks);
+    m.io_tasks =
+        static_cast<int32_t>(number_of(word, value, 0, INT32_MAX, "iotasks=K with K >= 0 (0: no limit)"));
   } else {
-    return apply_compression_word(m.compression, word, key, value) ||
+    return apply_switch(m, word, key) || apply_compression_word(m.compression, word, key, value) ||
            apply_collective_word(m.collective, word, key, value);
   }
   return true;
 }
-
-std::string_view key_of(std::string_view word) { return word.substr(0, word.find('=')); }
 
 // Words of the SION API as it was, which compares them with their blanks.
 bool is_classic(std::string_view word) {

@@ -55,14 +55,14 @@ struct OpenMode {
   format::KeyvalMode keyval = format::KeyvalMode::not_set;
   FilePolicy file_policy = FilePolicy::caller;
   int32_t files = 0;     // for FilePolicy::fixed
-  std::string table;     // for FilePolicy::table: its path
+  std::string table{};   // for FilePolicy::table: its path
   int32_t io_tasks = 0;  // tasks of a node that transfer at once; 0: all
   int64_t buffer_bytes =
       default_buffer;  // write-behind and read-ahead buffer of a task; 0: none; or one_block
-  CollectiveMode collective;
-  codec::Compression compression;    // of new files
-  std::vector<std::string> unknown;  // words without a meaning
-  format::Identity identity{};       // of the files to be made; zeros: none was chosen yet
+  CollectiveMode collective{};
+  codec::Compression compression{};    // of new files
+  std::vector<std::string> unknown{};  // words without a meaning
+  format::Identity identity{};         // of the files to be made; zeros: none was chosen yet
 
   int64_t read_buffer() const { return buffer_in_bytes(buffer_bytes, default_buffer); }
   // What the extension header of a new file says (docs/format.md, section 14.1); nothing if it needs none. A

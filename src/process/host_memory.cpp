@@ -25,11 +25,12 @@ auto repeated(Call call) {
 
 // A lock of the open file description on the first byte: who has joined holds it with others, who fills or
 // removes alone. Changing from one to the other gives nothing up before it has got what it wants.
+struct flock first_byte(short type) {
+  return {.l_type = type, .l_whence = SEEK_SET, .l_start = 0, .l_len = 1, .l_pid = 0};
+}
+
 bool lock(int descriptor, short type, int command) {
-  struct flock wanted {};
-  wanted.l_type = type;
-  wanted.l_whence = SEEK_SET;
-  wanted.l_len = 1;
+  struct flock wanted = first_byte(type);
   return repeated([&] { return ::fcntl(descriptor, command, &wanted); }) == 0;
 }
 
@@ -160,10 +161,7 @@ HostMemory::~HostMemory() {
 }
 
 bool HostMemory::alone() {
-  struct flock wanted {};
-  wanted.l_type = F_WRLCK;
-  wanted.l_whence = SEEK_SET;
-  wanted.l_len = 1;
+  struct flock wanted = first_byte(F_WRLCK);
   return ::fcntl(descriptor_, F_OFD_GETLK, &wanted) == 0 && wanted.l_type == F_UNLCK;
 }
 

@@ -60,11 +60,8 @@ int64_t process_number() { return ::getpid(); }
 int64_t own_user() { return ::geteuid(); }
 
 ProcessIdentity this_process() {
-  ProcessIdentity me;
-  me.boot = boot_and_space();
-  me.pid = process_number();
-  if (const auto life = life_of(me.pid)) me.started = life->started;
-  return me;
+  const int64_t pid = process_number();
+  return {.boot = boot_and_space(), .pid = pid, .started = life_of(pid).value_or(Life()).started};
 }
 
 std::optional<bool> runs_here(const ProcessIdentity& process) {

@@ -85,6 +85,14 @@ struct Question {
   Request request;
 };
 
+// The same question about each of `n` things, the i-th by question_of(i).
+template <class QuestionOf>
+std::vector<Question> questions(size_t first, size_t n, QuestionOf question_of) {
+  std::vector<Question> all;
+  for (size_t i = first; i < n; ++i) all.push_back(question_of(i));
+  return all;
+}
+
 // Sends all questions at once and waits for all answers, in their order. If any failed: throws the error of
 // the first, after all have come. `unanswered`: instead of throwing, errors are left in the answers (code !=
 // 0), those of the link too.

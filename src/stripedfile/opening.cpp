@@ -39,14 +39,10 @@ bool is_settled(const std::vector<FoundSubfile>& found) {
 
 std::vector<FoundSubfile> look(Link& link, const StripeName& name) {
   const std::vector<int> listeners = listeners_of(link, name);
-  std::vector<Question> questions;
-  for (size_t i = 0; i < listeners.size(); ++i) {
-    Request request;
-    request.kind = Kind::look;
-    request.path = name.subfiles[i].path;
-    questions.push_back({listeners[i], std::move(request)});
-  }
-  const std::vector<Answer> answers = ask(link, std::move(questions));
+  const std::vector<Answer> answers =
+      ask(link, questions(0, listeners.size(), [&](size_t i) {
+            return Question{listeners[i], {.kind = Kind::look, .path = name.subfiles[i].path}};
+          }));
   std::vector<FoundSubfile> found;
   for (size_t i = 0; i < answers.size(); ++i) {
     const auto& v = answers[i].values;
@@ -108,12 +104,7 @@ std::unique_ptr<StripedFile> StripedFile::open_found(const std::shared_ptr<Link>
 namespace {
 
 Question commit(const SubfileHandle& subfile, bool complete) {
-  Request request;
-  request.kind = Kind::commit;
-  request.handle = subfile.handle;
-  request.about = subfile.path;
-  request.values[0] = complete;
-  return {subfile.listener, std::move(request)};
+  return about(subfile, Kind::commit, {complete});
 }
 
 // Whether a listener has answered, and has left nothing that it made.
@@ -134,51 +125,42 @@ void StripedFile::open_subfiles(const StripeName& name, OpenMode mode,
 
 // Closes what is open, and has removed what was made; subfile 0, without which there is no file, last.
 void StripedFile::give_up(Made state) {
-  const auto question = [&](const SubfileHandle& subfile, bool goes) {
-    Request request;
-    request.kind = Kind::close;
-    request.handle = subfile.handle;
-    request.about = subfile.path;
-    request.values = {-1, goes};
-    return Question{subfile.listener, std::move(request)};
+  const auto close = [](const SubfileHandle& subfile, bool goes) {
+    return about(subfile, Kind::close, {-1, goes});
   };
   if (subfiles_.empty()) return;
-  std::vector<Question> questions;
-  for (size_t i = 1; i < subfiles_.size(); ++i)
-    questions.push_back(question(subfiles_[i], state != Made::stays));
-  const bool all_gone = std::ranges::all_of(ask(*link_, std::move(questions), OnError::keep), left_nothing);
-  ask(*link_, {question(subfiles_[0], state == Made::goes && all_gone)}, OnError::keep);
+  const auto answers =
+      ask(*link_,
+          questions(1, subfiles_.size(), [&](size_t i) { return close(subfiles_[i], state != Made::stays); }),
+          OnError::keep);
+  const bool all_gone = std::ranges::all_of(answers, left_nothing);
+  ask(*link_, {close(subfiles_[0], state == Made::goes && all_gone)}, OnError::keep);
   subfiles_.clear();
 }
 
 // Subfile 0 decides which file this is; then all others at once.
 void StripedFile::ask_for_all(const StripeName& name, OpenMode mode, const std::vector<FoundSubfile>& found,
                               Made& state) {
-  StripeIdentity identity;
-  identity.file = new_file_id();
-  identity.unit = stripes_.unit;
-  identity.count = static_cast<int32_t>(stripes_.count);
-  const auto question = [&](size_t i, bool suggest) {
+  StripeIdentity identity{
+      .file = new_file_id(), .unit = stripes_.unit, .count = static_cast<int32_t>(stripes_.count)};
+  const auto question = [&](size_t i) {
+    const OpenMode how = mode == OpenMode::fresh && i > 0 ? OpenMode::make : mode;
     identity.index = static_cast<int32_t>(i);
-    Request request;
-    request.kind = Kind::open;
-    request.values = {static_cast<int64_t>(mode == OpenMode::fresh && i > 0 ? OpenMode::make : mode),
-                      suggest};
-    request.path = name.subfiles[i].path;
-    request.more = to_bytes(identity);
-    return Question{found[i].listener, std::move(request)};
+    return Question{found[i].listener,
+                    {.kind = Kind::open,
+                     .values = {static_cast<int64_t>(how), i == 0},
+                     .path = name.subfiles[i].path,
+                     .more = to_bytes(identity)}};
   };
   const auto take = [&](size_t i, const Answer& answer) {
     if (answer.code == 0) subfiles_.push_back({found[i].listener, answer.values[0], name.subfiles[i].path});
   };
-  const Answer first = ask(*link_, {question(0, true)})[0];
+  const Answer first = ask(*link_, {question(0)})[0];
   take(0, first);
   const auto made = format::stripe_identity_of(std::as_bytes(std::span(first.words())));
   if (!made) throw Error(Code::damaged, "an I/O listener answered without an identity");
   identity.file = made->file;
-  std::vector<Question> questions;
-  for (size_t i = 1; i < found.size(); ++i) questions.push_back(question(i, false));
-  const std::vector<Answer> answers = ask(*link_, std::move(questions), OnError::keep);
+  const std::vector<Answer> answers = ask(*link_, questions(1, found.size(), question), OnError::keep);
   std::optional<Error> failed;
   for (size_t i = 0; i < answers.size(); ++i) {
     if (!failed) failed = error_of(*link_, found[i + 1].listener, answers[i]);
@@ -188,9 +170,7 @@ void StripedFile::ask_for_all(const StripeName& name, OpenMode mode, const std::
   if (failed) throw *failed;
   if (made->complete || mode == OpenMode::read) return;
   // Subfile 0 last: as long as it is incomplete, others may be missing.
-  questions.clear();
-  for (size_t i = 1; i < subfiles_.size(); ++i) questions.push_back(commit(subfiles_[i], true));
-  ask(*link_, std::move(questions));
+  ask(*link_, questions(1, subfiles_.size(), [&](size_t i) { return commit(subfiles_[i], true); }));
   const auto uncommitted = attempt([&] { ask(*link_, {commit(subfiles_[0], true)}); });
   if (!uncommitted) return;
   // It may say so all the same. If that cannot be changed, the file is whole, and stays.
@@ -221,15 +201,10 @@ void rename_striped(Link& link, const StripeName& from, const StripeName& to) {
                 "cannot rename '" + from.given + "' to '" + to.given + "': the hosts differ");
   require_own(link, from);
   require_own(link, to);
-  std::vector<Question> questions;
-  for (size_t i = 0; i < listeners.size(); ++i) {
-    Request request;
-    request.kind = Kind::rename;
-    request.path = from.subfiles[i].path;
-    request.more = to.subfiles[i].path;
-    questions.push_back({listeners[i], std::move(request)});
-  }
-  ask(link, std::move(questions));
+  ask(link, questions(0, listeners.size(), [&](size_t i) {
+        return Question{listeners[i],
+                        {.kind = Kind::rename, .path = from.subfiles[i].path, .more = to.subfiles[i].path}};
+      }));
 }
 
 bool remove_striped(Link& link, const StripeName& name) {
@@ -238,14 +213,9 @@ bool remove_striped(Link& link, const StripeName& name) {
   require_own(link, name);
   // Subfile 0 last: as long as it is there the file counts as damaged, not as none.
   const auto question = [&](size_t i) {
-    Request request;
-    request.kind = Kind::remove;
-    request.path = name.subfiles[i].path;
-    return Question{listeners[i], std::move(request)};
+    return Question{listeners[i], {.kind = Kind::remove, .path = name.subfiles[i].path}};
   };
-  std::vector<Question> questions;
-  for (size_t i = 1; i < listeners.size(); ++i) questions.push_back(question(i));
-  std::vector<Answer> answers = ask(link, std::move(questions));
+  std::vector<Answer> answers = ask(link, questions(1, listeners.size(), question));
   answers.push_back(ask(link, {question(0)})[0]);
   return std::ranges::any_of(answers, [](const Answer& a) { return a.values[0] != 0; });
 }

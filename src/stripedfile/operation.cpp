@@ -26,29 +26,14 @@ std::vector<size_t> visits_of(const std::vector<int>& listeners, int task) {
 }  // namespace
 
 Operation::Operation(Link& link, Direction direction, const layout::Stripes& stripes,
-                     std::span<const SubfileHandle> subfiles, std::span<const Block> blocks, const Flow& flow)
+                     std::span<const SubfileHandle> subfiles, std::span<const Block> blocks)
     : link_(link),
       direction_(direction),
       streams_(stripes, subfiles,
                direction == Direction::write ? sorted_writes(blocks) : sorted_reads(blocks, copies_)),
       queues_(streams_.listeners().size()),
       visits_(visits_of(streams_.listeners(), link.number())) {
-  put_in_order(flow);
   advance();
-}
-
-// As the schedule of a collective call says.
-void Operation::put_in_order(const Flow& flow) {
-  if (flow.order.empty()) return;
-  const std::vector<int>& listeners = streams_.listeners();
-  std::vector<size_t> order;
-  for (const int listener : flow.order) {
-    const auto queue = std::ranges::find(listeners, listener);
-    if (queue != listeners.end()) order.push_back(static_cast<size_t>(queue - listeners.begin()));
-  }
-  for (const size_t queue : visits_)  // those it does not know come last
-    if (std::ranges::find(order, queue) == order.end()) order.push_back(queue);
-  visits_ = std::move(order);
 }
 
 bool Operation::advance() {
@@ -84,14 +69,14 @@ bool Operation::advance(size_t number, size_t most) {
   };
   for (auto flight = queue.flights.begin(); flight != queue.flights.end();) {
     bool ended = true;
-    const auto lost = attempt([&] { ended = flight->call->done(); });
+    const auto lost = attempt([&] { ended = (*flight)->done(); });
     if (!ended) {
       ++flight;
       continue;
     }
     ++ended_calls_;
-    note(lost ? lost : error_of(link_, listener, flight->call->answer()));
-    if (!lost && direction_ == Direction::read) missing_ += flight->call->answer().values[0];
+    note(lost ? lost : error_of(link_, listener, (*flight)->answer()));
+    if (!lost && direction_ == Direction::read) missing_ += (*flight)->answer().values[0];
     flight = queue.flights.erase(flight);
   }
   while (!queue.empty && queue.flights.size() < most) {
@@ -100,16 +85,15 @@ bool Operation::advance(size_t number, size_t most) {
       queue.empty = true;
       break;
     }
-    Request request;
-    request.kind = direction_ == Direction::write ? Kind::write : Kind::read;
-    request.sections = std::move(batch.sections);
-    request.about = std::move(batch.about);
+    const bool writes = direction_ == Direction::write;
+    Request request{.kind = writes ? Kind::write : Kind::read,
+                    .sections = std::move(batch.sections),
+                    .about = std::move(batch.about)};
+    using Runs = std::vector<MemoryRun>;
     note(attempt([&] {
-      const bool writes = direction_ == Direction::write;
-      auto runs = std::move(batch.runs);
-      auto call = writes ? link_.start(listener, std::move(request), std::move(runs), {})
-                         : link_.start(listener, std::move(request), {}, std::move(runs));
-      queue.flights.push_back({std::move(call), listener});
+      queue.flights.push_back(link_.start(listener, std::move(request),
+                                          writes ? std::move(batch.runs) : Runs(),
+                                          writes ? Runs() : std::move(batch.runs)));
     }));
   }
   return queue.empty && queue.flights.empty();

@@ -8,7 +8,6 @@
 #include <optional>
 #include <vector>
 
-#include "stripedfile/flow.hpp"
 #include "stripedfile/link.hpp"
 #include "stripedfile/request_stream.hpp"
 
@@ -19,10 +18,10 @@ enum class Direction : uint8_t { write, read };
 class SHEAF_EXPORT Operation {
  public:
   // Starts. The blocks' memory, the link and `subfiles` must live until the operation is done or destroyed;
-  // destroying one that is not done leaves open what of it happens. `flow`: the part of a collective call's
-  // schedule; without an order all listeners work at once, the first of which is another one for every task.
+  // destroying one that is not done leaves open what of it happens. All listeners work at once, the first
+  // of which is another one for every task, so that tasks that begin together pair with them evenly.
   Operation(Link& link, Direction direction, const layout::Stripes& stripes,
-            std::span<const SubfileHandle> subfiles, std::span<const Block> blocks, const Flow& flow = {});
+            std::span<const SubfileHandle> subfiles, std::span<const Block> blocks);
 
   // Moves on; whether all is done, errors included. Never throws.
   bool advance();
@@ -35,16 +34,11 @@ class SHEAF_EXPORT Operation {
   int64_t missing() const { return missing_; }
 
  private:
-  struct Flight {
-    std::unique_ptr<Call> call;
-    int listener = 0;
-  };
   struct Queue {
-    std::deque<Flight> flights;
+    std::deque<std::unique_ptr<Call>> flights;
     bool empty = false;  // nothing more to send
   };
 
-  void put_in_order(const Flow& flow);
   bool advance_all();
   bool advance(size_t queue, size_t most_flights);
 

@@ -6,19 +6,6 @@
 
 namespace sheaf::sfio {
 
-namespace {
-
-Question question_of(const SubfileHandle& subfile, Kind kind, int64_t offset, int64_t length) {
-  Request request;
-  request.kind = kind;
-  request.handle = subfile.handle;
-  request.about = subfile.path;
-  request.values = {offset, length};
-  return {subfile.listener, std::move(request)};
-}
-
-}  // namespace
-
 // Nobody is kept from the link while this waits: who holds the range may be another thread of this task. So
 // the listener is asked again and again; it does not answer late, which would look as if it were gone.
 RangeLock StripedFile::lock_range(const LockRequest& wanted) {
@@ -30,7 +17,7 @@ RangeLock StripedFile::lock_range(const LockRequest& wanted) {
     {
       const std::lock_guard hold(link_->lock());
       const auto kind = exclusive ? Kind::lock : Kind::lock_shared;
-      if (ask(*link_, {question_of(subfiles_[0], kind, offset, length)})[0].values[0] != 0) break;
+      if (ask(*link_, {about(subfiles_[0], kind, {offset, length})})[0].values[0] != 0) break;
     }
     if (barred == Barred::refuse) return {};
     const double waited = link_->now() - begin;
@@ -43,7 +30,7 @@ RangeLock StripedFile::lock_range(const LockRequest& wanted) {
   return held_until([this, is_open = std::weak_ptr(open_), offset = offset, length = length] {
     if (is_open.expired()) return;
     const std::lock_guard hold(link_->lock());
-    attempt([&] { ask(*link_, {question_of(subfiles_[0], Kind::unlock, offset, length)}); });
+    attempt([&] { ask(*link_, {about(subfiles_[0], Kind::unlock, {offset, length})}); });
   });
 }
 

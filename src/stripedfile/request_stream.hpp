@@ -24,6 +24,12 @@ struct SubfileHandle {
   std::string path;  // for messages
 };
 
+// A question about an open one, without bytes.
+inline Question about(const SubfileHandle& subfile, Kind kind, std::array<int64_t, 2> values = {}) {
+  return {subfile.listener,
+          {.kind = kind, .handle = subfile.handle, .values = values, .about = subfile.path}};
+}
+
 // One message to one listener.
 struct Batch {
   std::vector<Section> sections;

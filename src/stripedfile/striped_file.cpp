@@ -40,25 +40,10 @@ void StripedFile::check(std::span<const Block> blocks) const {
   }
 }
 
-std::unique_ptr<Operation> StripedFile::start(Direction direction, std::span<const Block> blocks,
-                                              const Flow& flow) {
+std::unique_ptr<Operation> StripedFile::start(Direction direction, std::span<const Block> blocks) {
   check(blocks);
   const std::lock_guard hold(link_->lock());
-  return std::make_unique<Operation>(*link_, direction, stripes_, subfiles_, blocks, flow);
-}
-
-void StripedFile::add_loads(std::span<const Block> blocks, std::span<int64_t> loads) const {
-  check(blocks);
-  for (const Block& block : blocks) {
-    if (block.length == 0) continue;
-    const int64_t first = block.offset / stripes_.unit;
-    const int64_t last = (block.end() - 1) / stripes_.unit;
-    for (int64_t unit = first; unit <= std::min(last, first + stripes_.count - 1); ++unit) {
-      const int64_t subfile = unit % stripes_.count;
-      const int listener = subfiles_[static_cast<size_t>(subfile)].listener;
-      loads[static_cast<size_t>(listener)] += stripes_.share(subfile, block.offset, block.length).length;
-    }
-  }
+  return std::make_unique<Operation>(*link_, direction, stripes_, subfiles_, blocks);
 }
 
 void StripedFile::write(std::span<const Block> blocks) {
@@ -97,24 +82,16 @@ void StripedFile::transfer_simply(Direction direction, const Block& block) {
 
 std::vector<Answer> StripedFile::ask_all(Kind kind, const std::function<int64_t(int)>& value,
                                          OnError on_error) {
-  std::vector<Question> questions;
-  for (size_t i = 0; i < subfiles_.size(); ++i) {
-    Request request;
-    request.kind = kind;
-    request.handle = subfiles_[i].handle;
-    request.about = subfiles_[i].path;
-    request.values[0] = value(static_cast<int>(i));
-    questions.push_back({subfiles_[i].listener, std::move(request)});
-  }
-  return ask(*link_, std::move(questions), on_error);
+  return ask(*link_,
+             questions(0, subfiles_.size(),
+                       [&](size_t i) { return about(subfiles_[i], kind, {value(static_cast<int>(i))}); }),
+             on_error);
 }
 
 StripedStatus StripedFile::status() {
   const std::lock_guard hold(link_->lock());
-  StripedStatus status;
-  status.unit = stripes_.unit;
-  for (const Answer& answer : ask_all(
-           Kind::size, [](int) { return 0; }, OnError::raise)) {
+  StripedStatus status{.unit = stripes_.unit};
+  for (const Answer& answer : ask_all(Kind::size)) {
     status.subfile_sizes.push_back(answer.values[0]);
     status.block_size = std::max(status.block_size, answer.values[1]);
     status.allocated += answer.values[2];
@@ -130,14 +107,12 @@ void StripedFile::resize(int64_t size) {
   if (size < 0)
     throw Error(Code::invalid_argument, "'" + name_ + "': a size of " + std::to_string(size) + " bytes");
   const std::lock_guard hold(link_->lock());
-  ask_all(
-      Kind::resize, [&](int i) { return stripes_.subfile_size(i, size); }, OnError::raise);
+  ask_all(Kind::resize, [&](int i) { return stripes_.subfile_size(i, size); });
 }
 
 void StripedFile::sync() {
   const std::lock_guard hold(link_->lock());
-  ask_all(
-      Kind::sync, [](int) { return 0; }, OnError::raise);
+  ask_all(Kind::sync);
 }
 
 void StripedFile::close() {

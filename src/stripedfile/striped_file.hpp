@@ -40,7 +40,7 @@ struct StripedStatus {
   int64_t unit = 0;        // bytes
   int64_t block_size = 0;  // the largest of the subfiles' file systems
   int64_t allocated = 0;   // bytes that the subfiles take
-  std::vector<int64_t> subfile_sizes;
+  std::vector<int64_t> subfile_sizes{};
   int32_t listeners = 0;  // that hold them
 };
 
@@ -66,11 +66,10 @@ class SHEAF_EXPORT StripedFile {
   const layout::Stripes& stripes() const { return stripes_; }
   const std::string& name() const { return name_; }
 
-  // Starts a transfer; checks offsets and lengths first (Error invalid_argument).
-  std::unique_ptr<Operation> start(Direction direction, std::span<const Block> blocks, const Flow& flow = {});
-
-  // Adds the bytes of these blocks to those of the listeners they go to, by number; checks them first.
-  void add_loads(std::span<const Block> blocks, std::span<int64_t> loads) const;
+  // Throws invalid_argument for offsets and lengths that no file has.
+  void check(std::span<const Block> blocks) const;
+  // Starts a transfer; checks the blocks first.
+  std::unique_ptr<Operation> start(Direction direction, std::span<const Block> blocks);
 
   // The same and waits. `read` returns for how many bytes the file has something, counted from the first byte
   // of the blocks' range; what lies behind its end is set to zero.
@@ -100,8 +99,6 @@ class SHEAF_EXPORT StripedFile {
   StripedFile(std::shared_ptr<Link> link, std::string name)
       : link_(std::move(link)), name_(std::move(name)) {}
 
-  void check(std::span<const Block> blocks) const;
-
   // What becomes of what a failed open has made.
   enum class Made : uint8_t {
     goes,
@@ -115,7 +112,10 @@ class SHEAF_EXPORT StripedFile {
   void ask_for_all(const StripeName& name, OpenMode mode, const std::vector<FoundSubfile>& found,
                    Made& state);
   void give_up(Made state);
-  std::vector<Answer> ask_all(Kind kind, const std::function<int64_t(int)>& value, OnError on_error);
+  // Of all subfiles, with a value for each, by number.
+  std::vector<Answer> ask_all(
+      Kind kind, const std::function<int64_t(int)>& value = [](int) { return 0; },
+      OnError on_error = OnError::raise);
 
   std::shared_ptr<Link> link_;
   std::string name_;

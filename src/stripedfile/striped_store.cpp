@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "base/non_copyable.hpp"
 #include "comm/host_name.hpp"
 #include "storage/posix/posix_store.hpp"
 #include "storage/range.hpp"
@@ -13,12 +14,10 @@ namespace sheaf {
 namespace sfio {
 namespace {
 
-class StoredFile final : public File {
+class StoredFile final : public File, private NonCopyable {
  public:
   StoredFile(std::string path, std::unique_ptr<StripedFile> file, bool writable)
       : path_(std::move(path)), file_(std::move(file)), writable_(writable) {}
-  StoredFile(const StoredFile&) = delete;
-  StoredFile& operator=(const StoredFile&) = delete;
   ~StoredFile() override {
     try {
       close();
@@ -44,12 +43,7 @@ class StoredFile final : public File {
 
   FileStatus status() override {
     const StripedStatus found = file().status();
-    FileStatus status;
-    status.exists = true;
-    status.size = found.size;
-    status.block_size = found.block_size;
-    status.allocated = found.allocated;
-    return status;
+    return {.exists = true, .size = found.size, .block_size = found.block_size, .allocated = found.allocated};
   }
 
   void resize(int64_t size) override {

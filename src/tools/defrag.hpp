@@ -17,7 +17,7 @@
 namespace sheaf {
 
 struct DefragRequest {
-  std::string output;
+  std::string output{};
   int32_t fsblksize = 0;  // bytes; 0: that of the input. 1: no gaps at all
   bool replace = false;   // an existing output
   bool plain = false;  // what is compressed is written as it was before; else frames are copied as they are

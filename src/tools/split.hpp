@@ -16,11 +16,11 @@
 namespace sheaf {
 
 struct SplitRequest {
-  std::string prefix;          // of the names of the outputs
-  int digits = 5;              // of the number behind the prefix, at least
-  bool global_ranks = false;   // number the outputs by the stored global rank instead of the task
-  std::vector<int64_t> tasks;  // the tasks wanted; none: all
-  bool replace = false;        // existing files
+  std::string prefix{};          // of the names of the outputs
+  int digits = 5;                // of the number behind the prefix, at least
+  bool global_ranks = false;     // number the outputs by the stored global rank instead of the task
+  std::vector<int64_t> tasks{};  // the tasks wanted; none: all
+  bool replace = false;          // existing files
 };
 
 // Final name of the output for a task; of a key-value multifile: the part in front of "_KEY".

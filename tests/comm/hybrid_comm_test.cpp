@@ -104,9 +104,7 @@ class OneThreadOnly final : public Comm {
   int size() const override { return own().size(); }
   void barrier() override { own().barrier(); }
   void broadcast(std::span<std::byte> data, int root) override { own().broadcast(data, root); }
-  void all_max(std::span<int64_t> values) override { own().all_max(values); }
-  void all_sum(std::span<int64_t> values) override { own().all_sum(values); }
-  void prefix_sum(std::span<int64_t> values) override { own().prefix_sum(values); }
+  void reduce(Reduction how, std::span<int64_t> values) override { own().reduce(how, values); }
   Gathered gather(std::span<const std::byte> mine, int root) override { return own().gather(mine, root); }
   std::vector<std::byte> scatter(const Gathered& pieces, int root) override {
     return own().scatter(pieces, root);

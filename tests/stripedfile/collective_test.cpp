@@ -64,7 +64,7 @@ void random_blocks(int tasks, int listeners, uint64_t seed) {
       part.blocks.push_back(block(offset, text));
       bytes += std::ssize(text);
     }
-    EXPECT_EQ(transfer_together(*task.link, task.comm, Direction::write, part), bytes);
+    EXPECT_EQ(transfer_together(task.comm, Direction::write, part), bytes);
     part.blocks.clear();
     std::vector<std::string> found;
     found.reserve(reads[me].size());
@@ -72,7 +72,7 @@ void random_blocks(int tasks, int listeners, uint64_t seed) {
       found.emplace_back(text.size(), '?');
       part.blocks.push_back(block(offset, found.back()));
     }
-    transfer_together(*task.link, task.comm, Direction::read, part);
+    transfer_together(task.comm, Direction::read, part);
     for (size_t i = 0; i < found.size(); ++i) EXPECT_EQ(found[i], reads[me][i].second);
     task.comm.barrier();
     if (task.comm.rank() == 0) file->close();
@@ -93,11 +93,10 @@ TEST(Collective, TheEndOfTheFileAndTasksWithoutData) {
     std::string text = text_of(1, 25);
     Part part{file.get(), {}, {}};
     if (task.comm.rank() == 1) part.blocks = {block(0, text)};
-    EXPECT_EQ(transfer_together(*task.link, task.comm, Direction::write, part),
-              task.comm.rank() == 1 ? 25 : 0);
+    EXPECT_EQ(transfer_together(task.comm, Direction::write, part), task.comm.rank() == 1 ? 25 : 0);
     std::string found(30, '?');
     part.blocks = {block(10 * task.comm.rank(), found)};
-    EXPECT_EQ(transfer_together(*task.link, task.comm, Direction::read, part), 25 - 10 * task.comm.rank());
+    EXPECT_EQ(transfer_together(task.comm, Direction::read, part), 25 - 10 * task.comm.rank());
     EXPECT_EQ(found[0], text[static_cast<size_t>(10 * task.comm.rank())]);
     EXPECT_EQ(found.back(), '\0');
     task.comm.barrier();
@@ -113,7 +112,7 @@ TEST(Collective, WhatIsWrongOnOneTaskIsTheErrorOfAll) {
     Part part{file.get(), {block(30 * task.comm.rank(), text)}, {}};
     if (task.comm.rank() == 1) part.blocks[0].offset = -1;
     std::string message;
-    const auto write = [&] { transfer_together(*task.link, task.comm, Direction::write, part); };
+    const auto write = [&] { transfer_together(task.comm, Direction::write, part); };
     EXPECT_EQ(code_of(write, &message), Code::invalid_argument);
     EXPECT_EQ(message.starts_with("task 1: "), task.comm.rank() != 1) << message;
     EXPECT_NE(message.find("at offset -1"), std::string::npos) << message;
@@ -144,8 +143,7 @@ TEST(Collective, AListenerThatFailsIsTheErrorOfAllAndTheOthersDoTheirParts) {
     std::string text = text_of(0, task.comm.rank() == 0 ? 10 : 30);
     const Part part{file.get(), {block(30 * task.comm.rank(), text)}, {}};
     std::string message;
-    EXPECT_NE(code_of([&] { transfer_together(*task.link, task.comm, Direction::write, part); }, &message),
-              Code::ok);
+    EXPECT_NE(code_of([&] { transfer_together(task.comm, Direction::write, part); }, &message), Code::ok);
     EXPECT_NE(message.find("host1"), std::string::npos) << message;
     EXPECT_EQ(read_text(*file, 0, 10), text_of(0, 10));
     EXPECT_EQ(read_text(*file, 50, 10), text_of(0, 30).substr(20));
@@ -158,7 +156,8 @@ TEST(Collective, AListenerThatFailsIsTheErrorOfAllAndTheOthersDoTheirParts) {
 // Remembers which listeners have calls under way; each ends when it has been looked at a few times.
 class WatchedLink final : public Link {
  public:
-  explicit WatchedLink(int listeners) : facts_(static_cast<size_t>(listeners)), open(facts_.size()) {
+  WatchedLink(int listeners, int number)
+      : facts_(static_cast<size_t>(listeners)), number_(number), open(facts_.size()) {
     for (auto& one : facts_) one.room = 100'000;
   }
   const std::vector<sfio::ListenerFacts>& listeners() const override { return facts_; }
@@ -173,6 +172,7 @@ class WatchedLink final : public Link {
   void rest(double) override {}
   double now() override { return 0; }
   LinkCounts counts() const override { return {}; }
+  int number() const override { return number_; }
 
  private:
   class Watched final : public sfio::Call {
@@ -192,6 +192,7 @@ class WatchedLink final : public Link {
     sfio::Answer answer_;
   };
   std::vector<sfio::ListenerFacts> facts_;
+  int number_;
 
  public:
   std::vector<int> open;   // calls under way to each listener
@@ -199,24 +200,21 @@ class WatchedLink final : public Link {
   int64_t most = 0;        // listeners with calls under way at a time
 };
 
-TEST(Collective, ATaskTurnsToTheListenersInTheOrderOfItsSchedule) {
+TEST(Collective, EachTaskBeginsWithAnotherListenerAndAllHaveWork) {
   std::vector<std::byte> memory(8'000'000);
   std::vector<sfio::SubfileHandle> subfiles;
   for (int i = 0; i < 8; ++i) subfiles.push_back({i, i, "f"});
-  Block all{0, memory.data(), std::ssize(memory)};
-  const auto run = [&](const sfio::Flow& flow) {
-    WatchedLink link(8);
-    sfio::Operation operation(link, Direction::write, {1000, 8}, subfiles, {&all, 1}, flow);
-    operation.finish();
-    EXPECT_EQ(link.most, 8) << "all have work at the same time";
-    return link.first;
-  };
-  const std::vector<int> order = {3, 5, 0, 7, 1, 4, 2, 6};
-  EXPECT_EQ(run({order, 1}), order);
-  EXPECT_EQ(run({order, 2}), order);
-  EXPECT_EQ(run({{3, 5}, 1}), (std::vector{3, 5, 0, 1, 2, 4, 6, 7})) << "others last";
-  all.length = 8000;
-  EXPECT_EQ(run({order, 1}), order) << "small messages too";
+  for (const int64_t bytes : {8'000, 8'000'000})
+    for (int number = 0; number < 10; ++number) {
+      const Block all{0, memory.data(), bytes};
+      WatchedLink link(8, number);
+      sfio::Operation operation(link, Direction::write, {1000, 8}, subfiles, {&all, 1});
+      operation.finish();
+      EXPECT_EQ(link.most, 8) << "all have work at the same time";
+      std::vector<int> round(8);
+      for (int i = 0; i < 8; ++i) round[static_cast<size_t>(i)] = (number + i) % 8;
+      EXPECT_EQ(link.first, round);
+    }
 }
 
 }  // namespace

@@ -18,9 +18,7 @@ class ForwardingComm : public Comm {
   int grain() const override { return comm_->grain(); }
   void barrier() override { comm_->barrier(); }
   void broadcast(std::span<std::byte> data, int root) override { comm_->broadcast(data, root); }
-  void all_max(std::span<int64_t> values) override { comm_->all_max(values); }
-  void all_sum(std::span<int64_t> values) override { comm_->all_sum(values); }
-  void prefix_sum(std::span<int64_t> values) override { comm_->prefix_sum(values); }
+  void reduce(Reduction how, std::span<int64_t> values) override { comm_->reduce(how, values); }
   Gathered gather(std::span<const std::byte> mine, int root) override { return comm_->gather(mine, root); }
   std::vector<std::byte> scatter(const Gathered& pieces, int root) override {
     return comm_->scatter(pieces, root);

@@ -10,7 +10,7 @@
 //   --unit U         stripe unit [200]
 //   --runs R         placements of the tasks on the nodes, by chance; 1: one after the other [1]
 //   --schedule turns|none|flow   every task begins with another listener, as the local calls do, or all with
-//   the first; flow: the schedule of the collective calls
+//   the first; flow: collective calls
 //   --calls optimised|single   mwritec and mreadc, or a message for every piece (mwrite, mread)
 //
 // TNET has eight crossbars with four nodes each. The paper's picture does not say which of them are
@@ -231,7 +231,7 @@ double striped(const Setting& setting, int run) {
     const Block block{setting.bytes * mine->rank(), data.data(), setting.bytes};
     const auto transfer = [&](Direction direction) {
       if (setting.schedule == "flow") {
-        transfer_together(*link, *mine, direction, {file.get(), {block}, {}});
+        transfer_together(*mine, direction, {file.get(), {block}, {}});
         return;
       }
       if (!setting.optimised) return file->transfer_simply(direction, block);

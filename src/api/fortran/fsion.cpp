@@ -50,9 +50,9 @@ sion_int64 address(const void* pointer) {
 // -----------------------------------------------------------------------------------------------------
 
 // Reading leaves the two arrays alone: programs pass variables that are too small for them.
-SHEAF_FORTRAN void fsion_open_c_(const char* fname, const char* file_mode, int* ntasks, int* nfiles,
-                                 sion_int64* chunksizes, int* fsblksize, int* globalranks, int* sid,
-                                 int fname_length, int mode_length) {
+SHEAF_ROUTINE(fsion_open, const char* fname, const char* file_mode, int* ntasks, int* nfiles,
+              sion_int64* chunksizes, int* fsblksize, int* globalranks, int* sid, int fname_length,
+              int mode_length) {
   open(sid, [&] {
     std::string name = text(fname, fname_length);
     const std::string mode = text(file_mode, mode_length);
@@ -61,7 +61,6 @@ SHEAF_FORTRAN void fsion_open_c_(const char* fname, const char* file_mode, int* 
                      writes ? &globalranks : nullptr, nullptr);
   });
 }
-SHEAF_F77(fsion_open);
 
 SHEAF_FORTRAN void sheaf_fortran_open(const char* fname, const char* file_mode, int* ntasks, int* nfiles,
                                       const Descriptor* chunksizes, int* fsblksize,
@@ -71,39 +70,32 @@ SHEAF_FORTRAN void sheaf_fortran_open(const char* fname, const char* file_mode, 
                 globalranks->as<int>(), sid, fname_length, mode_length);
 }
 
-SHEAF_FORTRAN void fsion_open_rank_c_(const char* fname, const char* file_mode, sion_int64* chunksize,
-                                      int* fsblksize, int* rank, int* sid, int fname_length,
-                                      int mode_length) {
+SHEAF_ROUTINE(fsion_open_rank, const char* fname, const char* file_mode, sion_int64* chunksize,
+              int* fsblksize, int* rank, int* sid, int fname_length, int mode_length) {
   open(sid, [&] {
     std::string name = text(fname, fname_length);
     return sion_open_rank(name.data(), text(file_mode, mode_length).c_str(), chunksize, fsblksize, rank,
                           nullptr);
   });
 }
-SHEAF_F77(fsion_open_rank);
 
-SHEAF_FORTRAN void fsion_close_c_(const int* sid, int* ierr) { *ierr = sion_close(*sid); }
-SHEAF_F77(fsion_close);
+SHEAF_ROUTINE(fsion_close, const int* sid, int* ierr) { *ierr = sion_close(*sid); }
 
 // --- positions
 // -------------------------------------------------------------------------------------------------------
 
-SHEAF_FORTRAN void fsion_feof_c_(const int* sid, int* eof) { *eof = sion_feof(*sid); }
-SHEAF_F77(fsion_feof);
+SHEAF_ROUTINE(fsion_feof, const int* sid, int* eof) { *eof = sion_feof(*sid); }
 
-SHEAF_FORTRAN void fsion_seek_c_(const int* sid, const int* rank, const int* currentblocknr,
-                                 const sion_int64* posinblk, int* ierr) {
+SHEAF_ROUTINE(fsion_seek, const int* sid, const int* rank, const int* currentblocknr,
+              const sion_int64* posinblk, int* ierr) {
   *ierr = sion_seek(*sid, *rank, *currentblocknr, *posinblk);
 }
-SHEAF_F77(fsion_seek);
 
-SHEAF_FORTRAN void fsion_ensure_free_space_c_(const int* sid, const sion_int64* bytes, int* ierr) {
+SHEAF_ROUTINE(fsion_ensure_free_space, const int* sid, const sion_int64* bytes, int* ierr) {
   *ierr = sion_ensure_free_space(*sid, *bytes);
 }
-SHEAF_F77(fsion_ensure_free_space);
 
-SHEAF_FORTRAN void fsion_flush_c_(const int* sid, int* ierr) { *ierr = sion_flush(*sid); }
-SHEAF_F77(fsion_flush);
+SHEAF_ROUTINE(fsion_flush, const int* sid, int* ierr) { *ierr = sion_flush(*sid); }
 
 // Two functions in Fortran; the C functions the modules bind to are the entry points of FORTRAN 77.
 SHEAF_FORTRAN sion_int64 fsion_bytes_avail_in_block_(const int* sid) {
@@ -120,19 +112,18 @@ SHEAF_FORTRAN void fsion_get_position_c_(const int* sid, sion_int64* position) {
 // --- information: where the text says so, ierr is set only by a failure (-1)
 // -----------------------------------------
 
-SHEAF_FORTRAN void fsion_get_chunksizes_c_(const int* sid, sion_int64* chunksizes, int* ierr) {
+SHEAF_ROUTINE(fsion_get_chunksizes, const int* sid, sion_int64* chunksizes, int* ierr) {
   Locations found;
   if (found.find(*sid) == SION_SUCCESS && found.chunksizes)
     std::copy_n(found.chunksizes, found.ntasks, chunksizes);
   else
     *ierr = -1;
 }
-SHEAF_F77(fsion_get_chunksizes);
 SHEAF_FORTRAN void sheaf_fortran_get_chunksizes(const int* sid, const Descriptor* chunksizes, int* ierr) {
   fsion_get_chunksizes_c_(sid, chunksizes->as<sion_int64>(), ierr);
 }
 
-SHEAF_FORTRAN void fsion_get_globalranks_c_(const int* sid, int* globalranks, int* ierr) {
+SHEAF_ROUTINE(fsion_get_globalranks, const int* sid, int* globalranks, int* ierr) {
   Locations found;
   if (found.find(*sid) == SION_SUCCESS && found.globalranks)
     std::transform(found.globalranks, found.globalranks + found.ntasks, globalranks,
@@ -140,18 +131,16 @@ SHEAF_FORTRAN void fsion_get_globalranks_c_(const int* sid, int* globalranks, in
   else
     *ierr = -1;
 }
-SHEAF_F77(fsion_get_globalranks);
 SHEAF_FORTRAN void sheaf_fortran_get_globalranks(const int* sid, const Descriptor* globalranks, int* ierr) {
   fsion_get_globalranks_c_(sid, globalranks->as<int>(), ierr);
 }
 
-SHEAF_FORTRAN void fsion_get_mapping_spec_c_(const int* sid, int* mapping_size, int* numfiles, int* ierr) {
+SHEAF_ROUTINE(fsion_get_mapping_spec, const int* sid, int* mapping_size, int* numfiles, int* ierr) {
   sion_int32* mapping = nullptr;
   if (sion_get_mapping(*sid, mapping_size, &mapping, numfiles) != SION_SUCCESS) *ierr = -1;
 }
-SHEAF_F77(fsion_get_mapping_spec);
 
-SHEAF_FORTRAN void fsion_get_mapping_c_(const int* sid, sion_int32* mapping, int* ierr) {
+SHEAF_ROUTINE(fsion_get_mapping, const int* sid, sion_int32* mapping, int* ierr) {
   int size = -1;
   int numfiles = 0;
   sion_int32* found = nullptr;
@@ -160,16 +149,14 @@ SHEAF_FORTRAN void fsion_get_mapping_c_(const int* sid, sion_int32* mapping, int
   else
     *ierr = -1;
 }
-SHEAF_F77(fsion_get_mapping);
 SHEAF_FORTRAN void sheaf_fortran_get_mapping(const int* sid, const Descriptor* mapping, int* ierr) {
   fsion_get_mapping_c_(sid, mapping->as<sion_int32>(), ierr);
 }
 
 // The arrays come back as addresses.
-SHEAF_FORTRAN void fsion_get_locations_c_(const int* sid, int* ntasks, int* maxblocks, sion_int64* globalskip,
-                                          sion_int64* start_of_varheader, sion_int64* sion_localsizes,
-                                          sion_int64* sion_globalranks, sion_int64* sion_chunkcount,
-                                          sion_int64* sion_chunksizes, int* ierr) {
+SHEAF_ROUTINE(fsion_get_locations, const int* sid, int* ntasks, int* maxblocks, sion_int64* globalskip,
+              sion_int64* start_of_varheader, sion_int64* sion_localsizes, sion_int64* sion_globalranks,
+              sion_int64* sion_chunkcount, sion_int64* sion_chunksizes, int* ierr) {
   Locations found;
   *ierr = found.find(*sid);
   if (*ierr != SION_SUCCESS) return;
@@ -182,10 +169,9 @@ SHEAF_FORTRAN void fsion_get_locations_c_(const int* sid, int* ntasks, int* maxb
   *sion_chunkcount = address(found.blockcount);
   *sion_chunksizes = address(found.blocksizes);
 }
-SHEAF_F77(fsion_get_locations);
 
-SHEAF_FORTRAN void fsion_get_current_locations_c_(const int* sid, int* ntasks, sion_int64* sion_currentpos,
-                                                  sion_int64* sion_currentblocknr, int* ierr) {
+SHEAF_ROUTINE(fsion_get_current_locations, const int* sid, int* ntasks, sion_int64* sion_currentpos,
+              sion_int64* sion_currentblocknr, int* ierr) {
   sion_int64* positions = nullptr;
   sion_int64* blocks = nullptr;
   *ierr = sion_get_current_locations(*sid, ntasks, &positions, &blocks);
@@ -193,33 +179,28 @@ SHEAF_FORTRAN void fsion_get_current_locations_c_(const int* sid, int* ntasks, s
   *sion_currentpos = address(positions);
   *sion_currentblocknr = address(blocks);
 }
-SHEAF_F77(fsion_get_current_locations);
 
 // The descriptor of the operating system, despite the name. Streams that go through the library have none;
 // sion_get_fd says why.
-SHEAF_FORTRAN void fsion_get_fileno_c_(const int* sid, int* filenumber) {
+SHEAF_ROUTINE(fsion_get_fileno, const int* sid, int* filenumber) {
   FILE* stream = sion_get_fp(*sid);
   *filenumber = stream ? fileno(stream) : -1;
   if (*filenumber < 0) *filenumber = sion_get_fd(*sid);
 }
-SHEAF_F77(fsion_get_fileno);
 
 // --- byte order; both spellings
 // --------------------------------------------------------------------------------------
 
-SHEAF_FORTRAN void fsion_get_file_endianness_c_(const int* sid, int* endianness) {
+SHEAF_ROUTINE(fsion_get_file_endianness, const int* sid, int* endianness) {
   *endianness = sion_get_file_endianness(*sid);
 }
-SHEAF_F77(fsion_get_file_endianness);
 SHEAF_ALIAS(fsion_get_file_endianess_c_, fsion_get_file_endianness_c_);
 SHEAF_ALIAS(fsion_get_file_endianess_, fsion_get_file_endianness_c_);
 
-SHEAF_FORTRAN void fsion_get_endianness_c_(int* endianness) { *endianness = sion_get_endianness(); }
-SHEAF_F77(fsion_get_endianness);
+SHEAF_ROUTINE(fsion_get_endianness, int* endianness) { *endianness = sion_get_endianness(); }
 SHEAF_ALIAS(fsion_get_endianess_c_, fsion_get_endianness_c_);
 SHEAF_ALIAS(fsion_get_endianess_, fsion_get_endianness_c_);
 
-SHEAF_FORTRAN void fsion_endianness_swap_needed_c_(const int* sid, int* needed) {
+SHEAF_ROUTINE(fsion_endianness_swap_needed, const int* sid, int* needed) {
   *needed = sion_endianness_swap_needed(*sid);
 }
-SHEAF_F77(fsion_endianness_swap_needed);

@@ -21,8 +21,10 @@
 // Gives a function defined above another name.
 #define SHEAF_ALIAS(name, target) SHEAF_FORTRAN decltype(target) name __attribute__((alias(#target)))
 
-// The entry point for FORTRAN 77.
-#define SHEAF_F77(name) SHEAF_ALIAS(name##_, name##_c_)
+// Defines the routine fsion_NAME_c_ with the name that FORTRAN 77 programs have for it.
+#define SHEAF_ROUTINE(name, ...)                                               \
+  SHEAF_FORTRAN void name##_(__VA_ARGS__) __attribute__((alias(#name "_c_"))); \
+  SHEAF_FORTRAN void name##_c_(__VA_ARGS__)
 
 // Gives a function with a data argument its names in FORTRAN 77, one for each type of the data.
 #define SHEAF_F77_TYPES(name, target)     \

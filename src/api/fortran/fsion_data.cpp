@@ -36,11 +36,10 @@ SHEAF_ALIAS(fsion_fread_c_, fsion_read_c_);
 SHEAF_F77_TYPES(fsion_fread, fsion_read_c_);
 
 // The last argument is never set, as in the original: FORTRAN 77 programs pass what they like there.
-SHEAF_FORTRAN void fsion_swap_c_(void* target, void* source, const int* size, const int* n,
-                                 const int* do_swap, int*) {
+SHEAF_ROUTINE(fsion_swap, void* target, void* source, const int* size, const int* n, const int* do_swap,
+              int*) {
   sion_swap(target, source, *size, *n, *do_swap);
 }
-SHEAF_F77(fsion_swap);
 
 SHEAF_FORTRAN void sheaf_fortran_write(const Descriptor* data, const sion_int64* size,
                                        const sion_int64* nitems, const int* sid, sion_int64* rc) {

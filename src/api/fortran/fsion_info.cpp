@@ -23,15 +23,13 @@ SHEAF_FORTRAN void fsion_get_bytes_read_c_(const int* sid, sion_int64* bytes) {
   *bytes = sion_get_bytes_read(*sid);
 }
 
-SHEAF_FORTRAN void fsion_get_number_of_files_c_(const int* sid, int* numfiles) {
+SHEAF_ROUTINE(fsion_get_number_of_files, const int* sid, int* numfiles) {
   *numfiles = sion_get_number_of_files(*sid);
 }
-SHEAF_F77(fsion_get_number_of_files);
 
 // Of `ntasks` elements each, and block_sizes(ntasks, maxblocks), as fsion_get_locations tells the two.
-SHEAF_FORTRAN void fsion_get_location_arrays_c_(const int* sid, sion_int64* chunksizes,
-                                                sion_int64* globalranks, sion_int64* blockcounts,
-                                                sion_int64* blocksizes, int* ierr) {
+SHEAF_ROUTINE(fsion_get_location_arrays, const int* sid, sion_int64* chunksizes, sion_int64* globalranks,
+              sion_int64* blockcounts, sion_int64* blocksizes, int* ierr) {
   int ntasks = 0;
   int maxblocks = 0;
   sion_int64 globalskip = 0;
@@ -44,13 +42,10 @@ SHEAF_FORTRAN void fsion_get_location_arrays_c_(const int* sid, sion_int64* chun
   for (int i = 0; i < 4; ++i)
     if (found[i]) std::copy_n(found[i], int64_t{ntasks} * (i < 3 ? 1 : std::max(maxblocks, 0)), given[i]);
 }
-SHEAF_F77(fsion_get_location_arrays);
 
-SHEAF_FORTRAN void fsion_dup_c_(const int* sid, const int* mode, const int* rank, const sion_int64* key,
-                                int* newsid) {
+SHEAF_ROUTINE(fsion_dup, const int* sid, const int* mode, const int* rank, const sion_int64* key,
+              int* newsid) {
   *newsid = sion_dup(*sid, *mode, *rank, static_cast<uint64_t>(*key));
 }
-SHEAF_F77(fsion_dup);
 
-SHEAF_FORTRAN void fsion_dedup_c_(const int* sid, int* ierr) { *ierr = sion_dedup(*sid); }
-SHEAF_F77(fsion_dedup);
+SHEAF_ROUTINE(fsion_dedup, const int* sid, int* ierr) { *ierr = sion_dedup(*sid); }

@@ -17,21 +17,19 @@ uint64_t key_of(const sion_int64* key) { return static_cast<uint64_t>(*key); }
 
 }  // namespace
 
-SHEAF_FORTRAN void fsion_fwrite_key_c_(const void* data, const sion_int64* key, const sion_int64* size,
-                                       const sion_int64* nitems, const int* sid, sion_int64* rc) {
+SHEAF_ROUTINE(fsion_fwrite_key, const void* data, const sion_int64* key, const sion_int64* size,
+              const sion_int64* nitems, const int* sid, sion_int64* rc) {
   *rc = transfer(*size, *nitems, [&](size_t bytes, size_t items) {
     return sion_fwrite_key(data, key_of(key), bytes, items, *sid);
   });
 }
-SHEAF_F77(fsion_fwrite_key);
 
-SHEAF_FORTRAN void fsion_fread_key_c_(void* data, const sion_int64* key, const sion_int64* size,
-                                      const sion_int64* nitems, const int* sid, sion_int64* rc) {
+SHEAF_ROUTINE(fsion_fread_key, void* data, const sion_int64* key, const sion_int64* size,
+              const sion_int64* nitems, const int* sid, sion_int64* rc) {
   *rc = transfer(*size, *nitems, [&](size_t bytes, size_t items) {
     return sion_fread_key(data, key_of(key), bytes, items, *sid);
   });
 }
-SHEAF_F77(fsion_fread_key);
 
 SHEAF_FORTRAN void sheaf_fortran_write_key(const Descriptor* data, const sion_int64* key,
                                            const sion_int64* size, const sion_int64* nitems, const int* sid,
@@ -45,19 +43,16 @@ SHEAF_FORTRAN void sheaf_fortran_read_key(const Descriptor* data, const sion_int
   fsion_fread_key_c_(data->address, key, size, nitems, sid, rc);
 }
 
-SHEAF_FORTRAN void fsion_seek_key_c_(const int* sid, const sion_int64* key, const int* entrynum,
-                                     const sion_int64* posinentry, int* ierr) {
+SHEAF_ROUTINE(fsion_seek_key, const int* sid, const sion_int64* key, const int* entrynum,
+              const sion_int64* posinentry, int* ierr) {
   *ierr = sion_seek_key(*sid, key_of(key), *entrynum, *posinentry);
 }
-SHEAF_F77(fsion_seek_key);
 
-SHEAF_FORTRAN void fsion_fread_key_iterator_reset_c_(const int* sid, int* ierr) {
+SHEAF_ROUTINE(fsion_fread_key_iterator_reset, const int* sid, int* ierr) {
   *ierr = sion_fread_key_iterator_reset(*sid);
 }
-SHEAF_F77(fsion_fread_key_iterator_reset);
 
-SHEAF_FORTRAN void fsion_fread_key_iterator_next_c_(const int* sid, sion_int64* key, sion_int64* size,
-                                                    int* ierr) {
+SHEAF_ROUTINE(fsion_fread_key_iterator_next, const int* sid, sion_int64* key, sion_int64* size, int* ierr) {
   uint64_t found = 0;
   size_t bytes = 0;
   *ierr = sion_fread_key_iterator_next(*sid, &found, &bytes);
@@ -65,31 +60,25 @@ SHEAF_FORTRAN void fsion_fread_key_iterator_next_c_(const int* sid, sion_int64* 
   *key = static_cast<sion_int64>(found);
   *size = static_cast<sion_int64>(bytes);
 }
-SHEAF_F77(fsion_fread_key_iterator_next);
 
-SHEAF_FORTRAN void fsion_key_full_scan_c_(const int* sid, int* ierr) { *ierr = sion_key_full_scan(*sid); }
-SHEAF_F77(fsion_key_full_scan);
+SHEAF_ROUTINE(fsion_key_full_scan, const int* sid, int* ierr) { *ierr = sion_key_full_scan(*sid); }
 
-SHEAF_FORTRAN void fsion_key_list_iterator_reset_c_(const int* sid, int* ierr) {
+SHEAF_ROUTINE(fsion_key_list_iterator_reset, const int* sid, int* ierr) {
   *ierr = sion_key_list_iterator_reset(*sid);
 }
-SHEAF_F77(fsion_key_list_iterator_reset);
 
-SHEAF_FORTRAN void fsion_key_list_iterator_next_c_(const int* sid, sion_int64* key, int* ierr) {
+SHEAF_ROUTINE(fsion_key_list_iterator_next, const int* sid, sion_int64* key, int* ierr) {
   uint64_t found = 0;
   *ierr = sion_key_list_iterator_next(*sid, &found);
   *key = static_cast<sion_int64>(found);
 }
-SHEAF_F77(fsion_key_list_iterator_next);
 
-SHEAF_FORTRAN void fsion_key_get_stat_c_(const int* sid, const sion_int64* key, sion_int64* num_blocks,
-                                         sion_int64* total_size, int* ierr) {
+SHEAF_ROUTINE(fsion_key_get_stat, const int* sid, const sion_int64* key, sion_int64* num_blocks,
+              sion_int64* total_size, int* ierr) {
   sion_key_stat_t stat{};
   *ierr = sion_key_get_stat(*sid, key_of(key), &stat);
   *num_blocks = stat.num_blocks;
   *total_size = stat.total_size;
 }
-SHEAF_F77(fsion_key_get_stat);
 
-SHEAF_FORTRAN void fsion_get_keyval_mode_c_(const int* sid, int* mode) { *mode = sion_get_keyval_mode(*sid); }
-SHEAF_F77(fsion_get_keyval_mode);
+SHEAF_ROUTINE(fsion_get_keyval_mode, const int* sid, int* mode) { *mode = sion_get_keyval_mode(*sid); }

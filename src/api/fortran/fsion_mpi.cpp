@@ -23,22 +23,19 @@ SHEAF_FORTRAN void sheaf_fortran_paropen_mpi(const char* fname, const char* file
 }
 
 // Leaves newfname alone, as in the original: FORTRAN 77 programs may pass a constant.
-SHEAF_FORTRAN void fsion_paropen_mpi_c_(const char* fname, const char* file_mode, int* nfiles,
-                                        const MPI_Fint* fgcomm, const MPI_Fint* flcomm,
-                                        sion_int64* chunksizes, int* fsblksize, int* globalrank, char*,
-                                        int* sid, int fname_length, int mode_length, int) {
+SHEAF_ROUTINE(fsion_paropen_mpi, const char* fname, const char* file_mode, int* nfiles,
+              const MPI_Fint* fgcomm, const MPI_Fint* flcomm, sion_int64* chunksizes, int* fsblksize,
+              int* globalrank, char*, int* sid, int fname_length, int mode_length, int) {
   sheaf_fortran_paropen_mpi(fname, file_mode, nfiles, fgcomm, flcomm, chunksizes, fsblksize, globalrank,
                             nullptr, sid, fname_length, mode_length, 0);
 }
-SHEAF_F77(fsion_paropen_mpi);
 SHEAF_ALIAS(fsion_paropen_multi_mpi_c_, fsion_paropen_mpi_c_);
 
 // The arrays are the caller's and long enough for the local tasks.
-SHEAF_FORTRAN void fsion_paropen_mapped_mpi_c_(const char* fname, const char* file_mode, int* nfiles,
-                                               const MPI_Fint* fgcomm, int* nlocaltasks, int* globalranks,
-                                               sion_int64* chunksizes, int* mapping_filenrs,
-                                               int* mapping_lranks, int* fsblksize, int* sid,
-                                               int fname_length, int mode_length) {
+SHEAF_ROUTINE(fsion_paropen_mapped_mpi, const char* fname, const char* file_mode, int* nfiles,
+              const MPI_Fint* fgcomm, int* nlocaltasks, int* globalranks, sion_int64* chunksizes,
+              int* mapping_filenrs, int* mapping_lranks, int* fsblksize, int* sid, int fname_length,
+              int mode_length) {
   open(sid, [&] {
     int initialized = 0;
     MPI_Initialized(&initialized);
@@ -49,7 +46,6 @@ SHEAF_FORTRAN void fsion_paropen_mapped_mpi_c_(const char* fname, const char* fi
                                    fsblksize, nullptr);
   });
 }
-SHEAF_F77(fsion_paropen_mapped_mpi);
 
 // An array without elements may have no address, which the C call would take for a wish to allocate.
 SHEAF_FORTRAN void sheaf_fortran_paropen_mapped_mpi(
@@ -64,15 +60,12 @@ SHEAF_FORTRAN void sheaf_fortran_paropen_mapped_mpi(
       static_cast<int*>(array(mapping_lranks)), fsblksize, sid, fname_length, mode_length);
 }
 
-SHEAF_FORTRAN void fsion_parclose_mapped_mpi_c_(const int* sid, int* ierr) {
+SHEAF_ROUTINE(fsion_parclose_mapped_mpi, const int* sid, int* ierr) {
   *ierr = sion_parclose_mapped_mpi(*sid);
 }
-SHEAF_F77(fsion_parclose_mapped_mpi);
 
-SHEAF_FORTRAN void fsion_parreinit_mpi_c_(const int* sid, const sion_int64* chunksize, int* ierr) {
+SHEAF_ROUTINE(fsion_parreinit_mpi, const int* sid, const sion_int64* chunksize, int* ierr) {
   *ierr = sion_parreinit_mpi(*sid, *chunksize);
 }
-SHEAF_F77(fsion_parreinit_mpi);
 
-SHEAF_FORTRAN void fsion_parclose_mpi_c_(const int* sid, int* ierr) { *ierr = sion_parclose_mpi(*sid); }
-SHEAF_F77(fsion_parclose_mpi);
+SHEAF_ROUTINE(fsion_parclose_mpi, const int* sid, int* ierr) { *ierr = sion_parclose_mpi(*sid); }

@@ -14,13 +14,10 @@ SHEAF_FORTRAN void sheaf_fortran_paropen_omp(const char* fname, const char* file
 }
 
 // Leaves newfname alone: FORTRAN 77 programs may pass a constant.
-SHEAF_FORTRAN void fsion_paropen_omp_c_(const char* fname, const char* file_mode, sion_int64* chunksizes,
-                                        int* fsblksize, int* globalranks, char*, int* sid, int fname_length,
-                                        int mode_length, int) {
+SHEAF_ROUTINE(fsion_paropen_omp, const char* fname, const char* file_mode, sion_int64* chunksizes,
+              int* fsblksize, int* globalranks, char*, int* sid, int fname_length, int mode_length, int) {
   sheaf_fortran_paropen_omp(fname, file_mode, chunksizes, fsblksize, globalranks, nullptr, sid, fname_length,
                             mode_length, 0);
 }
-SHEAF_F77(fsion_paropen_omp);
 
-SHEAF_FORTRAN void fsion_parclose_omp_c_(const int* sid, int* ierr) { *ierr = sion_parclose_omp(*sid); }
-SHEAF_F77(fsion_parclose_omp);
+SHEAF_ROUTINE(fsion_parclose_omp, const int* sid, int* ierr) { *ierr = sion_parclose_omp(*sid); }

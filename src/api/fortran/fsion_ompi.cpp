@@ -32,15 +32,12 @@ SHEAF_FORTRAN void sheaf_fortran_paropen_ompi(const char* fname, const char* fil
 }
 
 // Leaves newfname alone: FORTRAN 77 programs may pass a constant.
-SHEAF_FORTRAN void fsion_paropen_ompi_c_(const char* fname, const char* file_mode, int* nfiles,
-                                         const MPI_Fint* fgcomm, const MPI_Fint* flcomm,
-                                         sion_int64* chunksizes, int* fsblksize, int* globalranks, char*,
-                                         int* sid, int fname_length, int mode_length, int) {
+SHEAF_ROUTINE(fsion_paropen_ompi, const char* fname, const char* file_mode, int* nfiles,
+              const MPI_Fint* fgcomm, const MPI_Fint* flcomm, sion_int64* chunksizes, int* fsblksize,
+              int* globalranks, char*, int* sid, int fname_length, int mode_length, int) {
   sheaf_fortran_paropen_ompi(fname, file_mode, nfiles, fgcomm, flcomm, chunksizes, fsblksize, globalranks,
                              nullptr, sid, fname_length, mode_length, 0);
 }
-SHEAF_F77(fsion_paropen_ompi);
 SHEAF_ALIAS(fsion_paropen_multi_ompi_c_, fsion_paropen_ompi_c_);
 
-SHEAF_FORTRAN void fsion_parclose_ompi_c_(const int* sid, int* ierr) { *ierr = sion_parclose_ompi(*sid); }
-SHEAF_F77(fsion_parclose_ompi);
+SHEAF_ROUTINE(fsion_parclose_ompi, const int* sid, int* ierr) { *ierr = sion_parclose_ompi(*sid); }

@@ -12,6 +12,7 @@
 namespace sheaf::mpiio {
 namespace {
 
+// This thread opens or closes a shadow: what the library then asks of its own file is passed through.
 thread_local bool at_shadow = false;
 
 // The library asks of its own file while it opens and closes it.
@@ -114,7 +115,17 @@ int borrow(MPI_Errhandler own, MPI_Errhandler* handler) {
 
 }  // namespace
 
-bool at_a_shadow() { return at_shadow; }
+namespace {
+
+// Runs call(errors, file) for the handler of a file, or of all that are not open yet.
+template <class Call>
+int on_errhandling(MPI_File file, Call call) {
+  if (file == MPI_FILE_NULL) return call(default_errhandling(), file);
+  const auto open = find_file(file);
+  return open ? call(open->errors, open->handle()) : MPI_ERR_FILE;
+}
+
+}  // namespace
 
 Errhandling& default_errhandling() {
   static auto* const one = new Errhandling;
@@ -213,29 +224,21 @@ int PMPI_File_create_errhandler(MPI_File_errhandler_function* function, MPI_Errh
 }
 
 int PMPI_File_set_errhandler(MPI_File file, MPI_Errhandler handler) {
-  if (at_a_shadow()) return SHEAF_REAL(File_set_errhandler)(file, handler);
-  if (file == MPI_FILE_NULL) return default_errhandling().set(handler, file);
-  const auto open = find_file(file);
-  return open ? open->errors.set(handler, open->handle()) : MPI_ERR_FILE;
+  if (at_shadow) return SHEAF_REAL(File_set_errhandler)(file, handler);
+  return on_errhandling(file, [&](Errhandling& errors, MPI_File own) { return errors.set(handler, own); });
 }
 
 int PMPI_File_get_errhandler(MPI_File file, MPI_Errhandler* handler) {
-  if (at_a_shadow()) return SHEAF_REAL(File_get_errhandler)(file, handler);
-  if (file == MPI_FILE_NULL) return default_errhandling().get(handler);
-  const auto open = find_file(file);
-  return open ? open->errors.get(handler) : MPI_ERR_FILE;
+  if (at_shadow) return SHEAF_REAL(File_get_errhandler)(file, handler);
+  return on_errhandling(file, [&](Errhandling& errors, MPI_File) { return errors.get(handler); });
 }
 
 int PMPI_File_call_errhandler(MPI_File file, int code) {
-  if (at_a_shadow()) return SHEAF_REAL(File_call_errhandler)(file, code);
-  if (file == MPI_FILE_NULL) {
-    default_errhandling().call(file, code, "");
+  if (at_shadow) return SHEAF_REAL(File_call_errhandler)(file, code);
+  return on_errhandling(file, [&](Errhandling& errors, MPI_File) {
+    errors.call(file, code, "");
     return MPI_SUCCESS;
-  }
-  const auto open = find_file(file);
-  if (!open) return MPI_ERR_FILE;
-  open->errors.call(file, code, "");
-  return MPI_SUCCESS;
+  });
 }
 
 int PMPI_Errhandler_free(MPI_Errhandler* handler) {

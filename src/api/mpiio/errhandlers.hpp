@@ -48,7 +48,4 @@ class Errhandling : private NonCopyable {
 // That of MPI_FILE_NULL: what opened files begin with and what failing opens call. Lives until exit.
 Errhandling& default_errhandling();
 
-// Whether this thread opens or closes a shadow: what the library then asks of its own file is passed through.
-bool at_a_shadow();
-
 }  // namespace sheaf::mpiio

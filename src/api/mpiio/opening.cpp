@@ -33,15 +33,13 @@ SharedMode mode_of(int amode) {
     throw MpiError(MPI_ERR_AMODE, "MPI_MODE_CREATE and MPI_MODE_EXCL do not go with MPI_MODE_RDONLY");
   if (has(MPI_MODE_RDWR) && has(MPI_MODE_SEQUENTIAL))
     throw MpiError(MPI_ERR_AMODE, "MPI_MODE_SEQUENTIAL does not go with MPI_MODE_RDWR");
-  SharedMode mode;
-  mode.read = !has(MPI_MODE_WRONLY);
-  mode.write = !has(MPI_MODE_RDONLY);
-  mode.create = has(MPI_MODE_CREATE);
-  mode.exclusive = has(MPI_MODE_EXCL);
-  mode.delete_on_close = has(MPI_MODE_DELETE_ON_CLOSE);
-  mode.append = has(MPI_MODE_APPEND);
-  mode.sequential = has(MPI_MODE_SEQUENTIAL);
-  return mode;
+  return {.read = !has(MPI_MODE_WRONLY),
+          .write = !has(MPI_MODE_RDONLY),
+          .create = has(MPI_MODE_CREATE),
+          .exclusive = has(MPI_MODE_EXCL),
+          .delete_on_close = has(MPI_MODE_DELETE_ON_CLOSE),
+          .append = has(MPI_MODE_APPEND),
+          .sequential = has(MPI_MODE_SEQUENTIAL)};
 }
 
 // Collective. Throws on all tasks if the arguments of one cannot be or the modes differ. Returns whether

@@ -28,14 +28,11 @@ struct NewView {
 
 NewView make_view(OpenFile& file, MPI_Offset displacement, MPI_Datatype etype, MPI_Datatype filetype,
                   const char* datarep) {
-  NewView result;
-  result.program.datarep_name = datarep ? datarep : "";
-  result.program.datarep = find_datarep(result.program.datarep_name);
-  result.view.displacement = displacement_in(file, displacement);
-  const Datarep* const representation = result.program.datarep.get();
-  result.view.etype_size = map_in_file(etype, representation).size();
-  result.view.filetype = map_in_file(filetype, representation);
-  const layout::TypeMap& type = result.view.filetype;
+  const std::string name = datarep ? datarep : "";
+  const auto representation = find_datarep(name);
+  View view{displacement_in(file, displacement), map_in_file(etype, representation.get()).size(),
+            map_in_file(filetype, representation.get())};
+  const layout::TypeMap& type = view.filetype;
   if (!type.rises((file.amode & MPI_MODE_RDONLY) != 0))
     throw MpiError(
         MPI_ERR_IO,
@@ -43,28 +40,18 @@ NewView make_view(OpenFile& file, MPI_Offset displacement, MPI_Datatype etype, M
             "': the file type of a view goes back, overlaps itself or begins before 0 (size " +
             std::to_string(type.size()) + ", bytes from " + std::to_string(type.true_lower_bound()) + " to " +
             std::to_string(type.true_upper_bound()) + ", extent " + std::to_string(type.extent()) + ")");
-  if (result.view.displacement < 0) throw MpiError(MPI_ERR_ARG, "the displacement of a view is negative");
-  if (result.view.etype_size <= 0) throw MpiError(MPI_ERR_ARG, "the etype of a view has no data");
-  if (result.view.filetype.size() == 0) {  // of a task that has no part in the file
-    result.program.empty = true;
-    result.view.filetype = layout::TypeMap::bytes(result.view.etype_size);
-  }
-  result.program.displacement = result.view.displacement;
-  result.program.etype = KeptType(etype);
-  result.program.filetype = KeptType(filetype);
-  return result;
-}
-
-// What makes the view impossible on all tasks.
-View impossible() {
-  View view;
-  view.displacement = -1;
-  return view;
+  if (view.displacement < 0) throw MpiError(MPI_ERR_ARG, "the displacement of a view is negative");
+  if (view.etype_size <= 0) throw MpiError(MPI_ERR_ARG, "the etype of a view has no data");
+  const bool empty = type.size() == 0;  // of a task that has no part in the file
+  if (empty) view.filetype = layout::TypeMap::bytes(view.etype_size);
+  const ProgramView program{
+      view.displacement, KeptType(etype), KeptType(filetype), name, representation, empty};
+  return {view, program};
 }
 
 void set_view(OpenFile& file, MPI_Offset displacement, MPI_Datatype etype, MPI_Datatype filetype,
               const char* datarep, MPI_Info info) {
-  NewView made{impossible(), {}};
+  NewView made{{.displacement = -1}, {}};  // impossible, on all tasks
   // With hints, which task 0 tells the others, all wait for each other anyway.
   const auto agreed = info == MPI_INFO_NULL ? SharedFile::Agreed::at_transfer : SharedFile::Agreed::now;
   in_step([&] { made = make_view(file, displacement, etype, filetype, datarep); },

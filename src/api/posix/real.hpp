@@ -63,4 +63,15 @@ inline constinit Real<int(const char*, const char*)> rename{"rename"};
   extern "C" __attribute__((visibility("default"))) result sheaf_posix_##name(__VA_ARGS__) asm(#name); \
   extern "C" result sheaf_posix_##name(__VA_ARGS__)
 
+// The same with a second name that the C library has for it, as that for offsets of 64 bits, which all have.
+#define SHEAF_ENTRY_AND(result, name, twin, ...)                  \
+  extern "C" __attribute__((visibility("default"), alias(#name))) \
+  result sheaf_posix_##twin(__VA_ARGS__) asm(#twin);              \
+  SHEAF_ENTRY(result, name, __VA_ARGS__)
+
+// One more name for an entry point above.
+#define SHEAF_ALSO(name, other)                    \
+  extern "C" __attribute__((visibility("default"), \
+                            alias(#name))) decltype(sheaf_posix_##name) sheaf_posix_##other asm(#other)
+
 }  // namespace sheaf::posix

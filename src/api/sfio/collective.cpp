@@ -19,7 +19,7 @@ int64_t together(const char* call, MFILE* f, Direction direction, Blocks&& block
       part.file = &file_of(f);
       part.blocks = blocks();
     });
-    return transfer_together(*session->link(), session->comm(), direction, part);
+    return transfer_together(session->comm(), direction, part);
   });
 }
 

@@ -33,6 +33,13 @@ std::string text(const char* name) {
   return name;
 }
 
+// The name that all tasks say.
+StripeName agreed_name(Runtime& session, const char* name) {
+  StripeName parsed;
+  agree_on(session.comm(), name ? name : "", 0, attempt([&] { parsed = parse_stripe_name(text(name)); }));
+  return parsed;
+}
+
 std::unique_ptr<StripedFile> open(Runtime& session, const StripeName& name) {
   std::unique_ptr<StripedFile> file;
   act(session, [&] { file = StripedFile::open(session.link(), name, OpenMode::make); });
@@ -47,13 +54,12 @@ std::unique_ptr<StripedFile> open(Runtime& session, const StripeName& name) {
 ErrorCounts take_errors(Runtime& session) {
   Link& link = *session.link();
   const std::lock_guard hold(link.lock());
-  std::vector<Question> questions;
-  for (int listener = 0; listener < std::ssize(link.listeners()); ++listener) {
-    Request request;
-    request.kind = Kind::errors;
-    questions.push_back({listener, std::move(request)});
-  }
-  const auto answers = ask(link, std::move(questions), OnError::keep);
+  const auto answers = ask(link,
+                           questions(0, link.listeners().size(),
+                                     [](size_t listener) {
+                                       return Question{static_cast<int>(listener), {.kind = Kind::errors}};
+                                     }),
+                           OnError::keep);
   ErrorCounts sum{};
   for (const Answer& answer : answers)
     for (size_t i = 0; i < sum.size() && answer.code == 0; ++i) sum[i] += answer.values[i];
@@ -111,8 +117,7 @@ int sfio_mchsize(MFILE* f, int64_t size) {
 int sfio_mdelete(const char* name) {
   return succeeds("mdelete", [&] {
     Runtime& session = Runtime::required();
-    StripeName parsed;
-    agree_on(session.comm(), name ? name : "", 0, attempt([&] { parsed = parse_stripe_name(text(name)); }));
+    const StripeName parsed = agreed_name(session, name);
     act(session, [&] {
       if (!remove_striped(*session.link(), parsed))
         throw Error(Code::not_found, "there is no striped file '" + parsed.given + "'", ENOENT);
@@ -123,8 +128,7 @@ int sfio_mdelete(const char* name) {
 int sfio_mcreate(const char* name) {
   return succeeds("mcreate", [&] {
     Runtime& session = Runtime::required();
-    StripeName parsed;
-    agree_on(session.comm(), name ? name : "", 0, attempt([&] { parsed = parse_stripe_name(text(name)); }));
+    const StripeName parsed = agreed_name(session, name);
     act(session, [&] {
       remove_striped(*session.link(), parsed);
       StripedFile::make_empty(session.link(), parsed);

@@ -52,8 +52,5 @@ void* sfio_malloc(size_t bytes) {
 
 int sfio_free(void* memory) {
   if (!memory) return 0;
-  return guarded("sfio_free", -1, [&] {
-    release(memory);
-    return 0;
-  });
+  return succeeds("sfio_free", [&] { release(memory); });
 }

@@ -132,12 +132,10 @@ void Runtime::begin(MPI_Comm all, const char* how) {
 }
 
 SharedSession Runtime::shared() const {
-  SharedSession shared;
-  shared.number = number_;
-  shared.comm = messages_->comm();
-  shared.patience = options_.patience;
-  shared.listeners = static_cast<int32_t>(link_->listeners().size());
-  return shared;
+  return {.number = number_,
+          .comm = messages_->comm(),
+          .patience = options_.patience,
+          .listeners = static_cast<int32_t>(link_->listeners().size())};
 }
 
 void Runtime::end() {

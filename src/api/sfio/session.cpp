@@ -6,18 +6,14 @@ using namespace sheaf::sfio;
 
 int sfio_start(MPI_Comm all, const char* how, MPI_Comm* compute) {
   if (compute) *compute = MPI_COMM_NULL;
-  return guarded("sfio_start", -1, [&] {
+  return succeeds("sfio_start", [&] {
     Runtime::start(all, how);
     if (compute) *compute = sfio_comm();
-    return 0;
   });
 }
 
 int sfio_stop(void) {
-  return guarded("sfio_stop", -1, [] {
-    Runtime::stop();
-    return 0;
-  });
+  return succeeds("sfio_stop", [] { Runtime::stop(); });
 }
 
 MPI_Comm sfio_comm(void) { return Runtime::current() ? Runtime::current()->compute() : MPI_COMM_NULL; }

@@ -6,11 +6,9 @@
 using namespace sheaf::sfio;
 
 extern "C" SHEAF_EXPORT int sheaf_sfio_shared_session(SharedSession* session, int begins) {
-  return guarded("MPI_File_open", -1, [&] {
+  return succeeds("MPI_File_open", [&] {
     Runtime* const runtime = begins ? &Runtime::required() : Runtime::current();
-    *session = {};
-    if (runtime) *session = runtime->shared();
-    return 0;
+    *session = runtime ? runtime->shared() : SharedSession();
   });
 }
 

@@ -28,9 +28,7 @@ std::unique_ptr<Reader> duplicate(Handle& handle, bool one, int64_t rank) {
 int sion_dup(int sid, int mode, int rank, uint64_t key) {
   return on_handle("sion_dup", sid, -1, [&](Handle& original) {
     const bool one = mode == SION_DUP_RANK || mode == SION_DUP_RANK_KEY;
-    OpenMode how;
-    how.posix = original.posix;
-    how.stream = original.through_library;
+    const OpenMode how{.posix = original.posix, .stream = original.through_library};
     auto copy = std::make_unique<Handle>(original.store, duplicate(original, one, rank), how);
     copy->opened_by = OpenedBy::duplicate;
     if (mode == SION_DUP_RANK_KEY) copy->only_key = key;

@@ -57,6 +57,15 @@ Result on_keys(const char* function, int sid, Result failure, Body&& body) {
   });
 }
 
+// The same for a call that only does something: body(index).
+template <class Body>
+int succeeds_on_keys(const char* function, int sid, Body&& body) {
+  return on_keys(function, sid, SION_NOT_SUCCESS, [&](KeyvalIndex& index, auto) {
+    body(index);
+    return SION_SUCCESS;
+  });
+}
+
 [[gnu::noinline]] size_t write_key_slowly(const void* data, uint64_t key, size_t size, size_t nitems,
                                           int sid) {
   constexpr const char* function = "sion_fwrite_key";
@@ -103,10 +112,8 @@ size_t sion_fread_key(void* data, uint64_t key, size_t size, size_t nitems, int 
 }
 
 int sion_fread_key_iterator_reset(int sid) {
-  return on_keys("sion_fread_key_iterator_reset", sid, SION_NOT_SUCCESS, [](KeyvalIndex& index, auto) {
-    index.restart_records();
-    return SION_SUCCESS;
-  });
+  return succeeds_on_keys("sion_fread_key_iterator_reset", sid,
+                          [](KeyvalIndex& index) { index.restart_records(); });
 }
 
 int sion_fread_key_iterator_next(int sid, uint64_t* key, size_t* size) {
@@ -142,17 +149,12 @@ int sion_seek_key(int sid, uint64_t key, int entrynum, sion_int64 posinentry) {
 }
 
 int sion_key_full_scan(int sid) {
-  return on_keys("sion_key_full_scan", sid, SION_NOT_SUCCESS, [](KeyvalIndex& index, auto) {
-    index.scan_all();
-    return SION_SUCCESS;
-  });
+  return succeeds_on_keys("sion_key_full_scan", sid, [](KeyvalIndex& index) { index.scan_all(); });
 }
 
 int sion_key_list_iterator_reset(int sid) {
-  return on_keys("sion_key_list_iterator_reset", sid, SION_NOT_SUCCESS, [](KeyvalIndex& index, auto) {
-    index.restart_keys();
-    return SION_SUCCESS;
-  });
+  return succeeds_on_keys("sion_key_list_iterator_reset", sid,
+                          [](KeyvalIndex& index) { index.restart_keys(); });
 }
 
 int sion_key_list_iterator_next(int sid, uint64_t* keyptr) {

@@ -15,10 +15,6 @@ namespace sheaf::api {
 
 namespace {
 
-void need(bool holds, const char* text) {
-  if (!holds) throw Error(Code::invalid_argument, text);
-}
-
 std::optional<Error> check_arguments(const MappedOpen& call) {
   return attempt([&] {
     need(call.fname, "No file name given");

@@ -14,6 +14,10 @@
 
 namespace sheaf::api {
 
+void need(bool holds, const char* text) {
+  if (!holds) throw Error(Code::invalid_argument, text);
+}
+
 void report_unknown_words(const char* function, const OpenMode& mode, int task) {
   for (const std::string& word : mode.unknown) {
     const std::string meant(trimmed(word));
@@ -74,27 +78,24 @@ namespace {
 
 std::optional<Error> check_arguments(const ParallelOpen& call) {
   return attempt([&] {
-    const auto need = [](const void* pointer, const char* text) {
-      if (!pointer) throw Error(Code::invalid_argument, text);
-    };
     need(call.fname, "No file name given");
     need(call.numfiles, "No numFiles variable given");
     need(call.chunksize, "No chunksize variable given");
     need(call.fsblksize, "No fsblksize variable given");
-    if (!call.has_local) throw Error(Code::invalid_argument, "No lComm variable given");
+    need(call.has_local, "No lComm variable given");
   });
 }
 
 std::unique_ptr<Handle> open_parallel_to_write(std::unique_ptr<Comm> comm, const ParallelOpen& call,
                                                const std::shared_ptr<Store>& store, const OpenMode& mode) {
-  ParallelWriteRequest request;
   auto atomic = begin_atomic(*comm, mode, call.fname, *store, call.name_of != nullptr);
-  request.path = atomic ? std::string_view(atomic->temporary) : call.fname;
-  request.stored_name = call.fname;
-  request.nfiles = *call.numfiles;
-  request.chunk_size = *call.chunksize;
-  request.fsblksize = *call.fsblksize;
-  request.name_of = call.name_of;
+  ParallelWriteRequest request{.path = atomic ? std::string_view(atomic->temporary) : call.fname,
+                               .stored_name = call.fname,
+                               .nfiles = *call.numfiles,
+                               .local = nullptr,
+                               .name_of = call.name_of,
+                               .chunk_size = *call.chunksize,
+                               .fsblksize = *call.fsblksize};
   if (call.place) {
     call.place(*comm, request, mode);
   } else if (mode.file_policy == FilePolicy::caller && request.nfiles <= 0) {

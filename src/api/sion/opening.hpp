@@ -13,6 +13,9 @@
 
 namespace sheaf::api {
 
+// Throws invalid_argument with this text unless it holds.
+void need(bool holds, const char* text);
+
 // Warns about words of the open mode that nobody knows.
 void report_unknown_words(const char* function, const OpenMode& mode, int task);
 
@@ -41,13 +44,13 @@ struct ParallelOpen {
   const char* fname;
   const char* file_mode;
   int* numfiles;
-  bool has_local;  // the caller named a variable for the local communicator
-  bool has_group;  // that variable names a group; else all tasks are one
-  std::function<std::unique_ptr<Comm>(Comm&)>
-      local;  // makes the local group, collectively over all; null: there is none
+  bool has_local;          // the caller named a variable for the local communicator
+  bool has_group = false;  // that variable names a group; else all tasks are one
+  // Makes the local group, collectively over all; null: there is none.
+  std::function<std::unique_ptr<Comm>(Comm&)> local = {};
   long long* chunksize;
   int* fsblksize;
-  int* globalrank;
+  int* globalrank = nullptr;
   FILE** fileptr;
   char** newfname;
   bool may_collect = true;        // this task may begin a group of tasks that write collectively

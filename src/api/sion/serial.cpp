@@ -36,15 +36,14 @@ std::unique_ptr<Handle> open_to_write(const char* fname, const OpenMode& mode, c
   const auto n = static_cast<size_t>(*ntasks);
   const std::vector<int64_t> sizes(*chunksizes, *chunksizes + n);
   const std::vector<int64_t> ranks(*globalranks, *globalranks + n);
-  SerialWriteRequest request;
   const auto alone = self_comm();
   const auto store = any_store_for(fname);
   auto atomic = begin_atomic(*alone, mode, fname, *store, false);
-  request.path = atomic ? atomic->temporary : fname;
-  request.stored_name = fname;
-  request.chunk_sizes = sizes;
-  request.globalranks = ranks;
-  request.fsblksize = *fsblksize;
+  const SerialWriteRequest request{.path = atomic ? atomic->temporary : fname,
+                                   .chunk_sizes = sizes,
+                                   .globalranks = ranks,
+                                   .fsblksize = *fsblksize,
+                                   .stored_name = fname};
   auto writer = std::make_unique<Writer>(*store, request, mode);
   *fsblksize = writer->facts().fsblksize;
   auto handle = std::make_unique<Handle>(store, std::move(writer), mode);

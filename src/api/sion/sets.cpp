@@ -63,19 +63,17 @@ struct Mode {
 };
 
 Mode mode_of(std::string_view text) {
-  Mode mode;
   const char first = text.empty() ? '\0' : text[0];
   const bool both = text.find('+') != std::string_view::npos;
   if ((first != 'r' && first != 'w' && first != 'a') ||
       text.find_first_not_of("+xbe", 1) != std::string_view::npos)
     throw Error(Code::invalid_argument, "there is no mode '" + std::string(text) + "' of streams", EINVAL);
-  mode.opening.create = first != 'r';
-  mode.opening.truncate = first == 'w';
-  mode.opening.exclusive = first != 'r' && text.find('x') != std::string_view::npos;
-  mode.opening.write = first != 'r' || both;
-  mode.reads = first == 'r' || both;
-  mode.appends = first == 'a';
-  return mode;
+  return {.opening = {.create = first != 'r',
+                      .exclusive = first != 'r' && text.find('x') != std::string_view::npos,
+                      .truncate = first == 'w',
+                      .write = first != 'r' || both},
+          .reads = first == 'r' || both,
+          .appends = first == 'a'};
 }
 
 void require_bytes(const void* data, unsigned long long bytes) {

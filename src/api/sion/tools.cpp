@@ -196,11 +196,10 @@ int sheaf_repair(const char* path, const char* copy_to, int flags, sheaf_progres
                  sheaf_finding finding, void* user) {
   return succeeds("sheaf_repair", -1, [&] {
     require(path, "path");
-    RepairRequest request;
-    if (copy_to) request.copy_to = copy_to;
-    request.replace = flags & SHEAF_REPLACE;
-    request.dry_run = flags & SHEAF_DRY_RUN;
-    request.holes = flags & SHEAF_BY_HOLES;
+    RepairRequest request{.copy_to = copy_to ? copy_to : "",
+                          .replace = (flags & SHEAF_REPLACE) != 0,
+                          .dry_run = (flags & SHEAF_DRY_RUN) != 0,
+                          .holes = (flags & SHEAF_BY_HOLES) != 0};
     const bool in_place = !copy_to && !request.dry_run;
     if (in_place) request.may_live = overrides_job(path, flags);
     CallbackProgress told(progress, user);

@@ -18,44 +18,37 @@ namespace sheaf::cli {
 namespace {
 
 int run_dump(const ClassicArguments& a) {
-  DumpOptions o;
-  o.path = a.files[0];
-  o.blocks = a.has('a');
-  o.bytes = a.has('l');
-  o.mapping = a.has('m');
-  o.mapping_by_file = a.has('M');
-  o.keys = a.has('k');
-  o.records = a.has('K');
-  o.internals = a.has('S');
-  return dump(o);
+  return dump({.path = a.files[0],
+               .blocks = a.has('a'),
+               .bytes = a.has('l'),
+               .mapping = a.has('m'),
+               .mapping_by_file = a.has('M'),
+               .keys = a.has('k'),
+               .records = a.has('K'),
+               .internals = a.has('S')});
 }
 
 int run_split(const ClassicArguments& a) {
-  SplitOptions o;
-  o.path = a.files[0];
-  o.request.prefix = a.files[1];
-  o.request.digits = static_cast<int>(a.number('d', 5, 1, 200));
-  o.request.global_ranks = a.has('g');
-  o.request.replace = true;
-  return classic_split(o);
+  return classic_split({.path = a.files[0],
+                        .request = {.prefix = a.files[1],
+                                    .digits = static_cast<int>(a.number('d', 5, 1, 200)),
+                                    .global_ranks = a.has('g'),
+                                    .replace = true}});
 }
 
 int run_defrag(const ClassicArguments& a) {
   if (a.number('n', 1, INT_MIN, INT_MAX) > 1)
     throw Error(Code::invalid_argument, "-n: the result is always one physical file");
-  DefragOptions o;
-  o.path = a.files[0];
-  o.request.output = a.files[1];
-  o.request.fsblksize = static_cast<int32_t>(a.number('q', 0, -1, INT32_MAX));
-  if (a.has('Q'))
-    o.request.fsblksize = static_cast<int32_t>(a.number('Q', 0, -1, INT32_MAX >> 20) * (1 << 20));
-  o.request.replace = true;
-  return classic_defrag(o, a.has('v'));
+  const int64_t bytes = a.number('q', 0, -1, INT32_MAX);
+  const int64_t megabytes = a.number('Q', 0, -1, INT32_MAX >> 20);
+  const auto fsblksize = static_cast<int32_t>(a.has('Q') ? megabytes * (1 << 20) : bytes);
+  return classic_defrag(
+      {.path = a.files[0], .request = {.output = a.files[1], .fsblksize = fsblksize, .replace = true}},
+      a.has('v'));
 }
 
 int run_cat(const ClassicArguments& a) {
-  CatOptions o;
-  o.path = a.files[0];
+  CatOptions o{.path = a.files[0], .replace = true, .verbose = a.has('v')};
   if (a.has('t')) o.task = a.number('t', 0, INT64_MIN, INT64_MAX);
   if (a.has('b')) o.block = a.number('b', 0, INT64_MIN, INT64_MAX);
   if (a.has('o')) o.output = a.options.at('o');
@@ -64,8 +57,6 @@ int run_cat(const ClassicArguments& a) {
     if (!std::freopen(o.output.c_str(), "w", stdout)) throw os_error("cannot open", o.output, errno);
     o.output.clear();
   }
-  o.replace = true;
-  o.verbose = a.has('v');
   return cat(o);
 }
 

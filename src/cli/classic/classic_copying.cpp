@@ -77,13 +77,13 @@ class DefragReport : public TerminalProgress {
 
   void begin_output(int64_t task, const std::string& name) override {
     TerminalProgress::begin_output(task, name);
-    TaskRows rows(multifile_);
-    for (int64_t t = 0; t < multifile_.ntasks(); ++t, check_signals()) {
-      const BlockSizes& sizes = rows.at(t).sizes;
+    for_each_row(multifile_, [&](int64_t t, const TaskRow& row) {
+      const BlockSizes& sizes = row.sizes;
       if (!verbose_ && t % 16 == 0) std::printf("[%" PRId64 "]\n", t);
       for (int64_t b = 0; verbose_ && b < sizes.count; ++b)
         std::printf("siondefrag: task %" PRId64 " block %" PRId64 ": %" PRId64 " bytes\n", t, b, sizes[b]);
-    }
+      check_signals();
+    });
   }
 
  private:
@@ -94,7 +94,6 @@ class DefragReport : public TerminalProgress {
 }  // namespace
 
 int classic_split(const SplitOptions& options) {
-  raise_descriptor_limit();
   const Multifile m = load(options.path, options.checking);
   const format::Header& h = m.files.front().header;
   const Usage usage = usage_of(m);
@@ -126,7 +125,6 @@ int classic_split(const SplitOptions& options) {
 }
 
 int classic_defrag(const DefragOptions& options, bool verbose) {
-  raise_descriptor_limit();
   const Multifile m = load(options.path, options.checking);
   const format::Header& h = m.files.front().header;
   const Usage usage = usage_of(m);

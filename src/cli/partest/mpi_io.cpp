@@ -36,21 +36,11 @@ class SharedFile : public Target {
   }
 
   void write(const std::byte* data, int64_t bytes) override {
-    MPI_Status status;
-    const auto count = static_cast<int>(bytes);
-    check(options.collwrite ? MPI_File_write_at_all(fh_, at_, data, count, MPI_BYTE, &status)
-                            : MPI_File_write_at(fh_, at_, data, count, MPI_BYTE, &status),
-          "cannot write to");
-    moved(status, bytes);
+    move(options.collwrite ? MPI_File_write_at_all : MPI_File_write_at, data, bytes, "cannot write to");
   }
 
   void read(std::byte* data, int64_t bytes) override {
-    MPI_Status status;
-    const auto count = static_cast<int>(bytes);
-    check(options.collread ? MPI_File_read_at_all(fh_, at_, data, count, MPI_BYTE, &status)
-                           : MPI_File_read_at(fh_, at_, data, count, MPI_BYTE, &status),
-          "cannot read");
-    moved(status, bytes);
+    move(options.collread ? MPI_File_read_at_all : MPI_File_read_at, data, bytes, "cannot read");
   }
 
   void close() override { check(MPI_File_close(&fh_), "cannot close"); }
@@ -75,7 +65,10 @@ class SharedFile : public Target {
                               "': " + std::string(words, static_cast<size_t>(length)));
   }
 
-  void moved(const MPI_Status& status, int64_t bytes) {
+  template <class Call, class Byte>
+  void move(Call call, Byte* data, int64_t bytes, const char* doing) {
+    MPI_Status status;
+    check(call(fh_, at_, data, static_cast<int>(bytes), MPI_BYTE, &status), doing);
     int count = 0;
     MPI_Get_count(&status, MPI_BYTE, &count);
     if (bytes > 0 && count != bytes)

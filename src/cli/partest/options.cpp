@@ -73,17 +73,23 @@ void add_size(CLI::App& app, const std::string& names, int64_t& value, const cha
       ->type_name("SIZE");
 }
 
-// -v and --verbose switch on, --verbose=0 off.
-CLI::Option* add_flag(CLI::App& app, const std::string& names, int& value, const char* text) {
-  return app.add_flag_function(
-      names, [&value](int64_t given) { value = given > 0 ? 1 : 0; }, text);
-}
+struct Numeric {
+  const char* names;
+  int& value;
+  const char* text;
+  std::optional<int> least{};  // none: -v and --verbose switch on, --verbose=0 off
+};
 
-void add_number(CLI::App& app, const std::string& names, int& value, const char* text, int least) {
-  app.add_option(names, value, text)
-      ->check(CLI::Range(least, INT_MAX).description(""))
-      ->type_name("N")
-      ->capture_default_str();
+void add(CLI::App& app, std::initializer_list<Numeric> options) {
+  for (const auto& [names, value, text, least] : options)
+    if (!least)
+      app.add_flag_function(
+          names, [&given = value](int64_t times) { given = times > 0 ? 1 : 0; }, text);
+    else
+      app.add_option(names, value, text)
+          ->check(CLI::Range(*least, INT_MAX).description(""))
+          ->type_name("N")
+          ->capture_default_str();
 }
 
 void add_options(CLI::App& app, Options& o, int64_t& totalsize) {
@@ -91,7 +97,7 @@ void add_options(CLI::App& app, Options& o, int64_t& totalsize) {
   app.add_option("-f,--filename", o.filename, "the file; with one per task NAME.000000, ...")
       ->type_name("NAME")
       ->capture_default_str();
-  add_number(app, "-n,--numfiles", o.numfiles, "physical files of the multifile; 0: one per node", INT_MIN);
+  add(app, {{"-n,--numfiles", o.numfiles, "physical files of the multifile; 0: one per node", INT_MIN}});
   add_size(app, "-r,--chunksize", o.chunksize, "chunk size [20MiB]; negative: the data of the task",
            INT64_MIN, INT64_MAX);
   add_size(app, "-q,--fsblksize", o.fsblksize, "block size [2MiB]; negative: the file system's", INT64_MIN,
@@ -125,32 +131,33 @@ void add_options(CLI::App& app, Options& o, int64_t& totalsize) {
       ->type_name("0|1|2")
       ->check(CLI::Range(0, 2).description(""))
       ->capture_default_str();
-  add_flag(app, "-v,--verbose", o.verbose, "results of every task");
-  add_flag(app, "-C,--nochecksum", o.nochecksum, "do not check what is read");
-  add_flag(app, "-d,--debugtask", o.debugtask, "say on stderr what the first task does");
-  add_flag(app, "-D,--Debugtask", o.debuglast, "the same for the last task");
-  add_flag(app, "-L,--posix", o.posix, "descriptors instead of stdio streams");
-  add_flag(app, "-M,--collwrite", o.collwrite, "write with the collective calls (SION_COLLSIZE)");
-  add_flag(app, "-m,--collread", o.collread, "read with the collective calls (SION_COLLSIZE)");
-  add_flag(app, "-c,--collmsa", o.collmsa, "add collmsa to the mode");
+  add(app, {{"-v,--verbose", o.verbose, "results of every task"},
+            {"-C,--nochecksum", o.nochecksum, "do not check what is read"},
+            {"-d,--debugtask", o.debugtask, "say on stderr what the first task does"},
+            {"-D,--Debugtask", o.debuglast, "the same for the last task"},
+            {"-L,--posix", o.posix, "descriptors instead of stdio streams"},
+            {"-M,--collwrite", o.collwrite, "write with the collective calls (SION_COLLSIZE)"},
+            {"-m,--collread", o.collread, "read with the collective calls (SION_COLLSIZE)"},
+            {"-c,--collmsa", o.collmsa, "add collmsa to the mode"}});
   app.add_option("-Z,--taskoffset", o.taskoffset,
                  "task t reads what task t+N wrote, not what its node may hold")
       ->type_name("N")
       ->capture_default_str();
   add_size(app, "-O,--byteoffset", o.byteoffset,
            "bytes of the first call, so that others are not aligned [0]", 0, INT32_MAX);
-  add_number(app, "-j,--serialized", o.serialized, "so many tasks at a time; -1: all; -2: transactions", -2);
-  add_number(app, "-X,--unlinkfiles", o.unlinkfiles, "1: remove the files afterwards", 0);
-  add_flag(app, "--bgionode", o.bgionode, "accepted; there is no Blue Gene here");
-  add_number(app, "--bgtaskperionode", o.tasks_per_file, "with -n 0: one physical file for every N tasks", 0);
-  add_flag(app, "--bgtasksort", o.bgtasksort, "accepted; there is no Blue Gene here");
-  add_flag(app, "-w,--hintlargeblock", o.hintlargeblock, "MPI-IO hint IBM_largeblock_io");
-  add_number(app, "-Q,--hintiobufsize", o.hintiobufsize, "MPI-IO hint IBM_io_buffer_size, in KB", -1);
-  add_flag(app, "-x,--hintsparseaccess", o.hintsparseaccess, "MPI-IO hint IBM_sparse_access");
-  add_flag(app, "--hintsparseacess", o.hintsparseaccess, "as the original spells it")->group("");
-  add_number(app, "--threads", o.threads, "every process has N threads, and every thread is a task", 0);
-  add_number(app, "--iotasks", o.iotasks,
-             "at most N tasks of a node transfer at once (multifile, MPI-IO of Sheaf)", 0);
+  add(app, {{"-j,--serialized", o.serialized, "so many tasks at a time; -1: all; -2: transactions", -2},
+            {"-X,--unlinkfiles", o.unlinkfiles, "1: remove the files afterwards", 0},
+            {"--bgionode", o.bgionode, "accepted; there is no Blue Gene here"},
+            {"--bgtaskperionode", o.tasks_per_file, "with -n 0: one physical file for every N tasks", 0},
+            {"--bgtasksort", o.bgtasksort, "accepted; there is no Blue Gene here"},
+            {"-w,--hintlargeblock", o.hintlargeblock, "MPI-IO hint IBM_largeblock_io"},
+            {"-Q,--hintiobufsize", o.hintiobufsize, "MPI-IO hint IBM_io_buffer_size, in KB", -1},
+            {"-x,--hintsparseaccess", o.hintsparseaccess, "MPI-IO hint IBM_sparse_access"}});
+  add(app, {{"--hintsparseacess", o.hintsparseaccess, "as the original spells it"},
+            {"--threads", o.threads, "every process has N threads, and every thread is a task", 0},
+            {"--iotasks", o.iotasks,
+             "at most N tasks of a node transfer at once (multifile, MPI-IO of Sheaf)", 0}});
+  app.get_option("--hintsparseacess")->group("");
   app.add_flag("--json", o.json, "the results as JSON");
   app.set_version_flag("-V,--version", "sheaf " + std::string(sheaf_version()), "print the version");
   app.set_help_flag("-h,--help", "print this");

@@ -5,8 +5,7 @@
 namespace sheaf::partest {
 
 Totals totals_of(const std::vector<Record>& tasks) {
-  Totals totals;
-  totals.tasks = static_cast<int64_t>(tasks.size());
+  Totals totals{.tasks = std::ssize(tasks)};
   for (const Record& r : tasks) {
     totals.bytes += r.bytes;
     totals.chunks += r.chunks;

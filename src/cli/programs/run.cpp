@@ -102,9 +102,7 @@ void tell_plain_files(const CaptureRule& rule) {
 bool gather_set(const std::string& set) {
   try {
     WorkProgress progress;
-    GatherRequest request;
-    request.set = set;
-    gather(posix_store(), request, progress);
+    gather(posix_store(), {.set = set}, progress);
     return true;
   } catch (const Error& error) {
     fmt::print(stderr, "sheaf run: the containers of '{}' stay as they are: {}\n", printable(set),

@@ -1,7 +1,6 @@
 #include "cli/stripe/stripe.hpp"
 
-#include <memory>
-
+#include "cli/command_line.hpp"
 #include "cli/stripe/stripe_commands.hpp"
 
 namespace sheaf::cli {
@@ -12,15 +11,16 @@ const char* const footer =
     "Example: sheaf stripe ls 'tonep0,/tmp/a.dat;tonep1,/tmp/a.dat;'\n"
     "Exit codes: 0 success, 1 a problem with a file or its data, 2 a mistake in the command line.";
 
-CLI::App* add(CLI::App& parent, const char* name, const char* what, const std::shared_ptr<StripeOptions>& o,
-              int& status, int (*run)(const StripeOptions&)) {
-  auto* sub = parent.add_subcommand(name, what);
-  sub->add_option("NAME", o->name, "the striped file: 'host,path;host,path;...'")->required();
-  sub->add_option("--root", o->root,
-                  "directory with one directory per host, for hosts other than this machine")
+// What all of them have.
+auto add_striped(CLI::App& parent, int& status, int (*run)(const StripeOptions&), const char* name,
+                 const char* what) {
+  auto made = add<StripeOptions>(parent, status, run, name, what);
+  made.sub->add_option("NAME", made.o->name, "the striped file: 'host,path;host,path;...'")->required();
+  made.sub
+      ->add_option("--root", made.o->root,
+                   "directory with one directory per host, for hosts other than this machine")
       ->envname("SHEAF_SFIO_ROOT");
-  sub->callback([o, &status, run] { status = run(*o); });
-  return sub;
+  return made;
 }
 
 }  // namespace
@@ -30,36 +30,33 @@ void add_stripe(CLI::App& app, int& status) {
       app.add_subcommand("stripe", "List, read, make, check and remove striped files without a running job");
   stripe->require_subcommand(1);
   stripe->footer(footer);
-  const auto options = [] { return std::make_shared<StripeOptions>(); };
 
-  auto o = options();
-  add(*stripe, "ls", "Size, stripe unit and subfiles", o, status, stripe_ls)
-      ->add_flag("--json", o->json, "as JSON");
+  const auto ls = add_striped(*stripe, status, stripe_ls, "ls", "Size, stripe unit and subfiles");
+  add_flags(*ls.sub, {{"--json", ls.o->json, "as JSON"}});
 
-  o = options();
-  auto* cat = add(*stripe, "cat", "Write the logical file to standard output", o, status, stripe_cat);
-  cat->add_option("--offset", o->offset, "first byte")->check(CLI::NonNegativeNumber);
-  cat->add_option("--length", o->length, "most bytes")->check(CLI::NonNegativeNumber);
+  const auto cat =
+      add_striped(*stripe, status, stripe_cat, "cat", "Write the logical file to standard output");
+  cat.sub->add_option("--offset", cat.o->offset, "first byte")->check(CLI::NonNegativeNumber);
+  cat.sub->add_option("--length", cat.o->length, "most bytes")->check(CLI::NonNegativeNumber);
 
-  o = options();
-  auto* import = add(*stripe, "import", "Make a striped file from a plain file", o, status, stripe_import);
-  import->add_option("FILE", o->file, "the plain file")->required();
-  import->add_option("--unit", o->unit, "bytes of a stripe unit (default 64 KiB)")
+  const auto import =
+      add_striped(*stripe, status, stripe_import, "import", "Make a striped file from a plain file");
+  import.sub->add_option("FILE", import.o->file, "the plain file")->required();
+  import.sub->add_option("--unit", import.o->unit, "bytes of a stripe unit (default 64 KiB)")
       ->check(CLI::PositiveNumber);
-  import->add_flag("--force", o->replace, "replace the striped file if it exists");
+  add_flags(*import.sub, {{"--force", import.o->replace, "replace the striped file if it exists"}});
 
-  o = options();
-  auto* exported = add(*stripe, "export", "Make a plain file from a striped file", o, status, stripe_export);
-  exported->add_option("FILE", o->file, "the plain file")->required();
-  exported->add_flag("--force", o->replace, "replace the plain file if it exists");
+  const auto exported =
+      add_striped(*stripe, status, stripe_export, "export", "Make a plain file from a striped file");
+  exported.sub->add_option("FILE", exported.o->file, "the plain file")->required();
+  add_flags(*exported.sub, {{"--force", exported.o->replace, "replace the plain file if it exists"}});
 
-  o = options();
-  add(*stripe, "check", "Whether all subfiles are there, belong together and are long enough", o, status,
-      stripe_check)
-      ->add_flag("--json", o->json, "the findings as JSON");
+  const auto check = add_striped(*stripe, status, stripe_check, "check",
+                                 "Whether all subfiles are there, belong together and are long enough");
+  add_flags(*check.sub, {{"--json", check.o->json, "the findings as JSON"}});
 
-  o = options();
-  add(*stripe, "rm", "Remove all subfiles and their identities, of damaged files too", o, status, stripe_rm);
+  add_striped(*stripe, status, stripe_rm, "rm",
+              "Remove all subfiles and their identities, of damaged files too");
 }
 
 }  // namespace sheaf::cli

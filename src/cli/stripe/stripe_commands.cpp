@@ -18,13 +18,7 @@ namespace sheaf::cli {
 
 namespace {
 
-using sfio::Block;
-using sfio::direct_link;
-using sfio::FoundSubfile;
-using sfio::Link;
-using sfio::StripedFile;
-using sfio::StripeFinding;
-using sfio::StripeReport;
+using namespace sfio;
 
 constexpr int64_t buffer_bytes = 4 << 20;
 

@@ -30,9 +30,6 @@ inline constexpr int64_t least_lent_piece = 4 << 10;
 // --- Requests. Under way to one listener: a task that shares its core with a listener may not come to send
 // for a while, and with two, listeners on other cores ran out of work (docs/api-sfio.md, "Measured").
 inline constexpr size_t most_flights = 8;
-// Tasks times listeners of which everybody learns all loads: 128 KiB, and a few milliseconds to find the
-// schedule.
-inline constexpr int64_t most_pairs = 16 << 10;
 
 // --- A listener.
 inline constexpr size_t most_borrowed = 16;  // tasks whose memory stays mapped; the oldest goes first

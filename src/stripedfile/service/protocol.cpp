@@ -10,53 +10,57 @@ namespace {
 
 constexpr uint32_t magic = 0x4f494653;  // "SFIO"
 
+// Puts the parts of a message one behind the other. Of lists their length comes first.
 class Writer {
  public:
   template <class T>
-  void put(T value) {
+  bool part(const T& value) {
     static_assert(std::is_trivially_copyable_v<T>);
-    append(&value, sizeof value);
+    return append(&value, sizeof value);
   }
-  void put_text(const std::string& text) {
-    put(std::ssize(text));
-    append(text.data(), text.size());
+  template <class List>
+  bool list(const List& list) {
+    return part(std::ssize(list)) && append(list.data(), list.size() * sizeof *list.data());
   }
-  template <class T>
-  void put_list(const std::vector<T>& list) {
-    put(std::ssize(list));
-    append(list.data(), list.size() * sizeof(T));
-  }
-  void append(const void* from, size_t bytes) {
-    const auto* const at = static_cast<const std::byte*>(from);
-    bytes_.insert(bytes_.end(), at, at + bytes);
+  template <class List, class Each>
+  bool list_of(const List& list, Each each) {
+    return part(std::ssize(list)) && std::ranges::all_of(list, each);
   }
   std::vector<std::byte> take() { return std::move(bytes_); }
 
  private:
+  bool append(const void* from, size_t bytes) {
+    const auto* const at = static_cast<const std::byte*>(from);
+    bytes_.insert(bytes_.end(), at, at + bytes);
+    return true;
+  }
   std::vector<std::byte> bytes_;
 };
 
-// Every get() says whether the bytes were there.
+// Takes them out again. Every call says whether the bytes were there.
 class Reader {
  public:
   explicit Reader(std::span<const std::byte> bytes) : rest_(bytes) {}
 
   template <class T>
-  bool get(T& value) {
+  bool part(T& value) {
     return copy(&value, sizeof value);
   }
-  bool get_text(std::string& text) {
-    int64_t length = 0;
-    if (!get(length) || length < 0 || length > std::ssize(rest_)) return false;
-    text.resize(static_cast<size_t>(length));
-    return copy(text.data(), text.size());
-  }
-  template <class T>
-  bool get_list(std::vector<T>& list) {
+  template <class List>
+  bool list(List& list) {
+    const auto size = static_cast<int64_t>(sizeof *list.data());
     int64_t count = 0;
-    if (!get(count) || count < 0 || count > std::ssize(rest_) / static_cast<int64_t>(sizeof(T))) return false;
+    if (!part(count) || count < 0 || count > std::ssize(rest_) / size) return false;
     list.resize(static_cast<size_t>(count));
-    return copy(list.data(), list.size() * sizeof(T));
+    return copy(list.data(), list.size() * sizeof *list.data());
+  }
+  // Grows with what is there, whatever the length says.
+  template <class List, class Each>
+  bool list_of(List& list, Each each) {
+    int64_t count = 0;
+    if (!part(count) || count < 0) return false;
+    while (count > 0 && each(list.emplace_back())) --count;
+    return count == 0;
   }
   std::span<const std::byte> rest() const { return rest_; }
 
@@ -70,44 +74,31 @@ class Reader {
   std::span<const std::byte> rest_;
 };
 
+// The parts of a request in the order in which they travel, both ways.
+template <class Archive, class AnyRequest>
+bool parts_of(Archive& archive, AnyRequest& request) {
+  const auto section = [&](auto& one) { return archive.part(one.handle) && archive.list(one.extents); };
+  return archive.part(request.kind) && archive.part(request.answer_tag) && archive.part(request.handle) &&
+         archive.part(request.values) && archive.list(request.path) && archive.list(request.more) &&
+         archive.list_of(request.sections, section) && archive.list(request.places) &&
+         (request.places.empty() || archive.part(request.loan));
+}
+
 }  // namespace
 
 std::vector<std::byte> encode(const Request& request) {
   Writer out;
-  out.put(magic);
-  out.put(request.kind);
-  out.put(request.answer_tag);
-  out.put(request.handle);
-  out.put(request.values);
-  out.put_text(request.path);
-  out.put_text(request.more);
-  out.put(std::ssize(request.sections));
-  for (const Section& section : request.sections) {
-    out.put(section.handle);
-    out.put_list(section.extents);
-  }
-  out.put_list(request.places);
-  if (!request.places.empty()) out.put(request.loan);
+  out.part(magic);
+  parts_of(out, request);
   return out.take();
 }
 
 std::optional<Decoded> decode(std::span<const std::byte> message) {
   Decoded decoded;
-  Request& request = decoded.request;
   Reader in(message);
   uint32_t found = 0;
-  int64_t sections = 0;
-  if (!in.get(found) || found != magic || !in.get(request.kind) || !in.get(request.answer_tag) ||
-      !in.get(request.handle) || !in.get(request.values) || !in.get_text(request.path) ||
-      !in.get_text(request.more) || !in.get(sections))
-    return std::nullopt;
-  if (request.kind < Kind::look || request.kind > Kind::bye) return std::nullopt;
-  for (; sections > 0; --sections) {
-    Section& section = request.sections.emplace_back();
-    if (!in.get(section.handle) || !in.get_list(section.extents)) return std::nullopt;
-  }
-  if (sections < 0 || !in.get_list(request.places)) return std::nullopt;
-  if (!request.places.empty() && !in.get(request.loan)) return std::nullopt;
+  if (!in.part(found) || found != magic || !parts_of(in, decoded.request)) return std::nullopt;
+  if (decoded.request.kind < Kind::look || decoded.request.kind > Kind::bye) return std::nullopt;
   decoded.data = in.rest();
   return decoded;
 }
@@ -118,9 +109,7 @@ void Answer::set_text(std::string_view words) {
 }
 
 Answer answer_of(const Error& error) {
-  Answer answer;
-  answer.code = static_cast<int32_t>(error.code());
-  answer.errno_value = error.errno_value();
+  Answer answer{.code = static_cast<int32_t>(error.code()), .errno_value = error.errno_value()};
   answer.set_text(error.what());
   return answer;
 }

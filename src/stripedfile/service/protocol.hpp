@@ -70,12 +70,12 @@ struct Request {
   int32_t answer_tag = 0;
   int64_t handle = 0;
   std::array<int64_t, 2> values{};
-  std::string path;
-  std::string more;
-  std::vector<Section> sections;
-  LoanFacts loan;             // if there are places: the memory that they are in
-  std::vector<Place> places;  // of the bytes of all extents, in their order
-  std::string about;          // the subfile's path, for messages of this task; does not travel
+  std::string path{};
+  std::string more{};
+  std::vector<Section> sections{};
+  LoanFacts loan{};             // if there are places: the memory that they are in
+  std::vector<Place> places{};  // of the bytes of all extents, in their order
+  std::string about{};          // the subfile's path, for messages of this task; does not travel
 };
 
 std::vector<std::byte> encode(const Request& request);

@@ -137,7 +137,6 @@ std::vector<MemoryRun> Service::runs_of(const Request& request, const BorrowedMe
 }
 
 Answer Service::dispatch(const Request& request, std::span<const MemoryRun> memory) {
-  Answer answer;
   const bool names_files = request.kind == Kind::look || request.kind == Kind::open ||
                            request.kind == Kind::remove || request.kind == Kind::rename;
   if (names_files) require_name(request.path);
@@ -155,8 +154,7 @@ Answer Service::dispatch(const Request& request, std::span<const MemoryRun> memo
     }
     case Kind::size: {
       const FileStatus status = subfile_of(request.handle).file->status();
-      answer.values = {status.size, status.block_size, status.allocated};
-      break;
+      return {.values = {status.size, status.block_size, status.allocated}};
     }
     case Kind::resize: {
       Subfile& subfile = writable(request.handle);
@@ -169,14 +167,12 @@ Answer Service::dispatch(const Request& request, std::span<const MemoryRun> memo
       break;
     case Kind::close:
       close(request);
-      answer.values[0] = left_;
-      break;
+      return {.values = {left_}};
     case Kind::write:
       write(request, memory);
       break;
     case Kind::read:
-      answer.values[0] = read(request, memory);
-      break;
+      return {.values = {read(request, memory)}};
     case Kind::remove:
       return remove(request.path);
     case Kind::rename:
@@ -184,19 +180,17 @@ Answer Service::dispatch(const Request& request, std::span<const MemoryRun> memo
       break;
     case Kind::lock:
     case Kind::lock_shared:
-      answer.values[0] = lock(request, request.kind == Kind::lock);
-      break;
+      return {.values = {lock(request, request.kind == Kind::lock)}};
     case Kind::unlock:
       unlock(request);
       break;
     case Kind::errors:
-      answer.values = std::exchange(errors_, {});
-      break;
+      return {.values = std::exchange(errors_, {})};
     case Kind::bye:
       ended_ = true;
       break;
   }
-  return answer;
+  return {};
 }
 
 Service::Subfile& Service::subfile_of(int64_t handle) {

@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "base/non_copyable.hpp"
 #include "comm/messages.hpp"
 #include "format/stripe_identity.hpp"
 #include "layout/stripes.hpp"
@@ -33,14 +34,12 @@ struct ServiceCounts {
   int64_t disk_requests = 0;  // reads and writes of subfiles
 };
 
-class SHEAF_EXPORT Service {
+class SHEAF_EXPORT Service : private NonCopyable {
  public:
   // Paths of requests are those beneath the directory `root`, which none can leave (storage/posix/beneath);
   // "": any. largest: bytes that one read may ask for. `store` must outlive the service.
   Service(Store& store, std::string root, int64_t largest);
   ~Service();
-  Service(const Service&) = delete;
-  Service& operator=(const Service&) = delete;
 
   // Carries out a request. `answer` gets the bytes to send back: an Answer and, after a read, the data;
   // memory that is there is used again. Returns how many bytes of it are to be sent. Throws damaged if
@@ -62,8 +61,8 @@ class SHEAF_EXPORT Service {
   // A subfile in use; all opens of one path and kind of access share it.
   struct Subfile {
     std::string path;
-    std::shared_ptr<File> file;
-    format::StripeIdentity identity;
+    std::shared_ptr<File> file{};
+    format::StripeIdentity identity{};
     bool writable = false;
     bool removed = false;
     int users = 0;
@@ -77,7 +76,7 @@ class SHEAF_EXPORT Service {
     FileStatus data;
     bool has_identity_file = false;
     format::IdentityState state = format::IdentityState::foreign;  // of that
-    std::optional<format::StripeIdentity> identity;
+    std::optional<format::StripeIdentity> identity{};
 
     // A subfile, or what is left of one: not a file of somebody else.
     bool is_own() const;

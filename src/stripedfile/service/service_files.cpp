@@ -31,9 +31,7 @@ void Service::keep_identity(const std::string& path, const StripeIdentity& ident
 }
 
 Service::Looked Service::look_at(const std::string& path) {
-  Looked found;
-  found.data = store_.status(path);
-  found.has_identity_file = store_.status(identity_path(path)).exists;
+  Looked found{.data = store_.status(path), .has_identity_file = store_.status(identity_path(path)).exists};
   if (!found.has_identity_file) return found;
   const auto file = counted(Counted::open, [&] { return store_.open(identity_path(path), Access::read); });
   std::array<std::byte, StripeIdentity::bytes> bytes;
@@ -64,9 +62,8 @@ void Service::require_own(const std::string& path, const Looked& found) {
 
 Answer Service::look(const std::string& path) {
   const Looked found = look_at(path);
-  Answer answer;
-  answer.values = {found.data.exists,    found.has_identity_file, found.data.size, found.data.block_size,
-                   found.data.allocated, found.data.is_directory, found.is_own()};
+  Answer answer{.values = {found.data.exists, found.has_identity_file, found.data.size, found.data.block_size,
+                           found.data.allocated, found.data.is_directory, found.is_own()}};
   if (found.identity) answer.set_text(to_bytes(*found.identity));
   return answer;
 }
@@ -74,9 +71,7 @@ Answer Service::look(const std::string& path) {
 // Makes a subfile, or what is missing of one, and opens it. If that fails nothing is left that was not there.
 int64_t Service::make(const Request& request, const Looked& found, const StripeIdentity& identity) {
   const std::string& path = request.path;
-  Subfile made;
-  made.path = path;
-  made.identity = identity;
+  Subfile made{.path = path, .identity = identity};
   int64_t handle = 0;
   const auto failed = attempt([&] {
     const auto access = [](bool exists) { return exists ? Access::beside : Access::fresh; };
@@ -148,8 +143,7 @@ Answer Service::open(const Request& request) {
 }
 
 Answer Service::opened(int64_t handle) {
-  Answer answer;
-  answer.values[0] = handle;
+  Answer answer{.values = {handle}};
   answer.set_text(to_bytes(subfile_of(handle).identity));
   return answer;
 }
@@ -198,13 +192,10 @@ int64_t Service::share(const std::string& path, bool writable, const StripeIdent
   std::weak_ptr<Subfile>& known = in_use_[{path, writable}];
   std::shared_ptr<Subfile> subfile = known.lock();
   if (!subfile || subfile->removed) {
-    subfile = std::make_shared<Subfile>();
-    subfile->path = path;
-    subfile->writable = writable;
-    subfile->identity = identity;
-    subfile->file =
+    auto file =
         counted(Counted::open, [&] { return store_.open(path, writable ? Access::write : Access::read); });
-    known = subfile;
+    known = subfile = std::make_shared<Subfile>(
+        Subfile{.path = path, .file = std::move(file), .identity = identity, .writable = writable});
   }
   if (subfile->identity.unit == 0) subfile->identity.unit = identity.unit;
   ++subfile->users;

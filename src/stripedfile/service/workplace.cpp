@@ -8,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/non_copyable.hpp"
 #include "base/quiet_thread.hpp"
 #include "stripedfile/service/constants.hpp"
 
@@ -22,11 +23,8 @@ class OwnPlace final : public Workplace {
 };
 
 // A thread that sleeps on `changed_` until `ends_` is set.
-class PlaceWithThread : public Workplace {
+class PlaceWithThread : public Workplace, private NonCopyable {
  public:
-  PlaceWithThread(const PlaceWithThread&) = delete;
-  PlaceWithThread& operator=(const PlaceWithThread&) = delete;
-
  protected:
   PlaceWithThread() = default;
   void start(std::function<void()> work) { thread_ = quiet_thread(std::move(work)); }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "base/non_copyable.hpp"
 #include "stripedfile/listener_names.hpp"
 #include "stripedfile/service/constants.hpp"
 
@@ -39,7 +40,7 @@ class MessageLink final : public Link {
   int number() const override { return messages_->rank(); }
 
  private:
-  class MessageCall final : public Call {
+  class MessageCall final : public Call, private NonCopyable {
    public:
     MessageCall(MessageLink& link, int listener, Request request, std::vector<MemoryRun> out,
                 std::vector<MemoryRun> in)
@@ -53,8 +54,6 @@ class MessageLink final : public Link {
       if (!link.far_[static_cast<size_t>(listener)]) lent_ = link.lend(request_, out_.empty() ? in_ : out_);
       send();
     }
-    MessageCall(const MessageCall&) = delete;
-    MessageCall& operator=(const MessageCall&) = delete;
     // Given up: its memory may soon hold something else.
     ~MessageCall() override {
       --link_.pulses_[static_cast<size_t>(listener_)].calls;

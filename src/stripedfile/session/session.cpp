@@ -142,11 +142,8 @@ std::unique_ptr<Service> make_service(Store& store, const ListenerFacts& facts,
 
 void say_goodbye(Link& link) {
   const std::lock_guard hold(link.lock());
-  for (int listener = 0; listener < std::ssize(link.listeners()); ++listener) {
-    Request request;
-    request.kind = Kind::bye;
-    attempt([&] { wait(link, listener, *link.start(listener, std::move(request), {}, {})); });
-  }
+  for (int listener = 0; listener < std::ssize(link.listeners()); ++listener)
+    attempt([&] { wait(link, listener, *link.start(listener, {.kind = Kind::bye}, {}, {})); });
 }
 
 }  // namespace sheaf::sfio

@@ -45,26 +45,12 @@ class FiberComm final : public Comm {
     if (!is_root) std::ranges::copy(slot.bytes, data.begin());
   }
 
-  void all_max(std::span<int64_t> values) override { reduce("all_max", values, larger); }
-
-  void all_sum(std::span<int64_t> values) override {
-    reduce("all_sum", values, [](int64_t a, int64_t b) { return a + b; });
-  }
-
-  void prefix_sum(std::span<int64_t> values) override {
-    const size_t width = values.size();
-    Slot& slot = come({"prefix_sum", 0, length_of(values)}, values.size_bytes());
-    resize(slot.values, width * static_cast<size_t>(size()));
-    const auto mine = slot.values.begin() + rank_ * std::ssize(values);
-    std::ranges::copy(values, mine);
-    std::vector<int64_t>& all = slot.values;
-    group_->meet([&all, width] {
-      for (size_t column = 0; column < width; ++column) {
-        int64_t sum = 0;
-        for (size_t i = column; i < all.size(); i += width) sum += std::exchange(all[i], sum);
-      }
-    });
-    std::copy_n(slot.values.begin() + rank_ * std::ssize(values), width, values.begin());
+  void reduce(Reduction how, std::span<int64_t> values) override {
+    if (how == Reduction::sum_before) return prefixes(values);
+    const bool largest = how == Reduction::max;
+    Slot& slot = bring(largest ? "all_max" : "all_sum", values, largest);
+    group_->meet([] {});
+    std::ranges::copy(slot.values, values.begin());
   }
 
   Gathered gather(std::span<const std::byte> mine, int root) override {
@@ -175,26 +161,33 @@ class FiberComm final : public Comm {
     values.resize(count);
   }
 
-  static int64_t larger(int64_t a, int64_t b) { return std::max(a, b); }
+  void prefixes(std::span<int64_t> values) {
+    const size_t width = values.size();
+    Slot& slot = come({"prefix_sum", 0, length_of(values)}, values.size_bytes());
+    resize(slot.values, width * static_cast<size_t>(size()));
+    const auto mine = slot.values.begin() + rank_ * std::ssize(values);
+    std::ranges::copy(values, mine);
+    std::vector<int64_t>& all = slot.values;
+    group_->meet([&all, width] {
+      for (size_t column = 0; column < width; ++column) {
+        int64_t sum = 0;
+        for (size_t i = column; i < all.size(); i += width) sum += std::exchange(all[i], sum);
+      }
+    });
+    std::copy_n(slot.values.begin() + rank_ * std::ssize(values), width, values.begin());
+  }
 
   // Comes to the reduction with `values`.
-  template <typename Combine>
-  Slot& bring(const char* operation, std::span<const int64_t> values, Combine combine) {
+  Slot& bring(const char* operation, std::span<const int64_t> values, bool largest) {
     Slot& slot = come({operation, 0, length_of(values)}, values.size_bytes());
     if (group_->arrived == 1) {
       const Billing network(nobody);
       slot.values.assign(values.begin(), values.end());
     } else {
-      std::ranges::transform(slot.values, values, slot.values.begin(), combine);
+      std::ranges::transform(slot.values, values, slot.values.begin(),
+                             [largest](int64_t a, int64_t b) { return largest ? std::max(a, b) : a + b; });
     }
     return slot;
-  }
-
-  template <typename Combine>
-  void reduce(const char* operation, std::span<int64_t> values, Combine combine) {
-    Slot& slot = bring(operation, values, combine);
-    group_->meet([] {});
-    std::ranges::copy(slot.values, values.begin());
   }
 
   // Copies the members' contributions, which wait on their stacks, straight to where the root takes them.

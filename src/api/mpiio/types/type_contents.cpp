@@ -65,14 +65,9 @@ Envelope envelope_of(MPI_Datatype type) {
     check_type(get(type, &e.integers, &e.places, &e.counts, &e.inner, &e.combiner));
     return e;
   }
-  int integers = 0;
-  int places = 0;
-  int inner = 0;
-  check_type(PMPI_Type_get_envelope(type, &integers, &places, &inner, &e.combiner));
-  e.integers = integers;
-  e.places = places;
-  e.inner = inner;
-  return e;
+  int numbers[3] = {};  // of integers, places and types
+  check_type(PMPI_Type_get_envelope(type, &numbers[0], &numbers[1], &numbers[2], &e.combiner));
+  return {numbers[0], numbers[1], 0, numbers[2], e.combiner};
 }
 
 }  // namespace

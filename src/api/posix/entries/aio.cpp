@@ -65,7 +65,21 @@ bool any_captured(aiocb* const* list, int n) {
   return false;
 }
 
-int list_io(int mode, aiocb* const* list, int n, sigevent* event) {
+}  // namespace
+
+SHEAF_ENTRY_AND(int, aio_read, aio_read64, aiocb* block) {
+  return is_captured(block->aio_fildes) ? submit(block, What::read) : next::aio_read(block);
+}
+SHEAF_ENTRY_AND(int, aio_write, aio_write64, aiocb* block) {
+  return is_captured(block->aio_fildes) ? submit(block, What::write) : next::aio_write(block);
+}
+SHEAF_ENTRY_AND(int, aio_fsync, aio_fsync64, int how, aiocb* block) {
+  return is_captured(block->aio_fildes) ? submit(block, What::sync) : next::aio_fsync(how, block);
+}
+SHEAF_ENTRY_AND(int, aio_cancel, aio_cancel64, int fd, aiocb* block) {
+  return is_captured(fd) ? AIO_ALLDONE : next::aio_cancel(fd, block);
+}
+SHEAF_ENTRY_AND(int, lio_listio, lio_listio64, int mode, aiocb* const* list, int n, sigevent* event) {
   if (!any_captured(list, n)) return next::lio_listio(mode, list, n, event);
   if (mode != LIO_WAIT && mode != LIO_NOWAIT) return failed(EINVAL);
   int bad = 0;
@@ -76,34 +90,6 @@ int list_io(int mode, aiocb* const* list, int n, sigevent* event) {
   }
   if (mode == LIO_NOWAIT && event) notify(*event);
   return bad ? failed(bad) : 0;
-}
-
-int read_block(aiocb* block) {
-  return is_captured(block->aio_fildes) ? submit(block, What::read) : next::aio_read(block);
-}
-int write_block(aiocb* block) {
-  return is_captured(block->aio_fildes) ? submit(block, What::write) : next::aio_write(block);
-}
-int sync_block(int how, aiocb* block) {
-  return is_captured(block->aio_fildes) ? submit(block, What::sync) : next::aio_fsync(how, block);
-}
-int cancel_block(int fd, aiocb* block) { return is_captured(fd) ? AIO_ALLDONE : next::aio_cancel(fd, block); }
-
-}  // namespace
-
-SHEAF_ENTRY(int, aio_read, aiocb* block) { return read_block(block); }
-SHEAF_ENTRY(int, aio_read64, aiocb* block) { return read_block(block); }
-SHEAF_ENTRY(int, aio_write, aiocb* block) { return write_block(block); }
-SHEAF_ENTRY(int, aio_write64, aiocb* block) { return write_block(block); }
-SHEAF_ENTRY(int, aio_fsync, int how, aiocb* block) { return sync_block(how, block); }
-SHEAF_ENTRY(int, aio_fsync64, int how, aiocb* block) { return sync_block(how, block); }
-SHEAF_ENTRY(int, aio_cancel, int fd, aiocb* block) { return cancel_block(fd, block); }
-SHEAF_ENTRY(int, aio_cancel64, int fd, aiocb* block) { return cancel_block(fd, block); }
-SHEAF_ENTRY(int, lio_listio, int mode, aiocb* const* list, int n, sigevent* event) {
-  return list_io(mode, list, n, event);
-}
-SHEAF_ENTRY(int, lio_listio64, int mode, aiocb* const* list, int n, sigevent* event) {
-  return list_io(mode, list, n, event);
 }
 
 }  // namespace sheaf::posix

@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include <utime.h>
 
+#include "api/posix/entries/captured_name.hpp"
 #include "api/posix/errors.hpp"
 #include "api/posix/files.hpp"
 #include "api/posix/names/sets.hpp"
@@ -58,23 +59,12 @@ int change_open(int fd, const StreamAttributes& attributes) {
   return error == 0 ? 0 : failed(error);
 }
 
-StreamAttributes mode_of(mode_t mode) {
-  StreamAttributes attributes;
-  attributes.mode = mode & 07777;
-  return attributes;
-}
+StreamAttributes mode_of(mode_t mode) { return {.mode = mode & 07777, .modified = {}}; }
 
 // The owner can only become who it is.
 int own(uid_t user, gid_t group) {
   const bool same = (user == uid_t(-1) || user == geteuid()) && (group == gid_t(-1) || group == getegid());
   return same ? 0 : failed(EPERM);
-}
-
-bool captured_name(int at, const char* path) {
-  Place place;
-  if (!find_place(at, path, place)) return false;
-  const Inside inside;
-  return status_at(place).has_value();
 }
 
 bool good_time(const timespec& time) {
@@ -124,10 +114,6 @@ int set_times_old(int at, const char* path, const timeval* times) {
 
 }  // namespace
 
-#define SHEAF_FIRST(ours, theirs) \
-  const int answer = ours;        \
-  return answer != hand_on ? answer : theirs
-
 SHEAF_ENTRY(int, chmod, const char* path, mode_t mode) {
   SHEAF_FIRST(change_name(AT_FDCWD, path, mode_of(mode)), next::chmod(path, mode));
 }
@@ -141,16 +127,17 @@ SHEAF_ENTRY(int, fchmodat, int at, const char* path, mode_t mode, int flags) {
   SHEAF_FIRST(change_name(at, path, mode_of(mode)), next::fchmodat(at, path, mode, flags));
 }
 SHEAF_ENTRY(int, chown, const char* path, uid_t user, gid_t group) {
-  return captured_name(AT_FDCWD, path) ? own(user, group) : next::chown(path, user, group);
+  return is_captured_name(AT_FDCWD, path) ? own(user, group) : next::chown(path, user, group);
 }
 SHEAF_ENTRY(int, lchown, const char* path, uid_t user, gid_t group) {
-  return captured_name(AT_FDCWD, path) ? own(user, group) : next::lchown(path, user, group);
+  return is_captured_name(AT_FDCWD, path) ? own(user, group) : next::lchown(path, user, group);
 }
 SHEAF_ENTRY(int, fchown, int fd, uid_t user, gid_t group) {
   return is_captured(fd) ? own(user, group) : next::fchown(fd, user, group);
 }
 SHEAF_ENTRY(int, fchownat, int at, const char* path, uid_t user, gid_t group, int flags) {
-  const bool captured = path && !*path && (flags & AT_EMPTY_PATH) ? is_captured(at) : captured_name(at, path);
+  const bool captured =
+      path && !*path && (flags & AT_EMPTY_PATH) ? is_captured(at) : is_captured_name(at, path);
   return captured ? own(user, group) : next::fchownat(at, path, user, group, flags);
 }
 SHEAF_ENTRY(int, utimensat, int at, const char* path, const timespec* times, int flags) {
@@ -199,37 +186,39 @@ constinit Real<int(int, const char*)> fremovexattr{"fremovexattr"};
 }  // namespace
 
 SHEAF_ENTRY(ssize_t, getxattr, const char* path, const char* name, void* value, size_t size) {
-  return captured_name(AT_FDCWD, path) ? failed(ENODATA) : next::getxattr(path, name, value, size);
+  return is_captured_name(AT_FDCWD, path) ? failed(ENODATA) : next::getxattr(path, name, value, size);
 }
 SHEAF_ENTRY(ssize_t, lgetxattr, const char* path, const char* name, void* value, size_t size) {
-  return captured_name(AT_FDCWD, path) ? failed(ENODATA) : next::lgetxattr(path, name, value, size);
+  return is_captured_name(AT_FDCWD, path) ? failed(ENODATA) : next::lgetxattr(path, name, value, size);
 }
 SHEAF_ENTRY(ssize_t, fgetxattr, int fd, const char* name, void* value, size_t size) {
   return is_captured(fd) ? failed(ENODATA) : next::fgetxattr(fd, name, value, size);
 }
 SHEAF_ENTRY(ssize_t, listxattr, const char* path, char* list, size_t size) {
-  return captured_name(AT_FDCWD, path) ? 0 : next::listxattr(path, list, size);
+  return is_captured_name(AT_FDCWD, path) ? 0 : next::listxattr(path, list, size);
 }
 SHEAF_ENTRY(ssize_t, llistxattr, const char* path, char* list, size_t size) {
-  return captured_name(AT_FDCWD, path) ? 0 : next::llistxattr(path, list, size);
+  return is_captured_name(AT_FDCWD, path) ? 0 : next::llistxattr(path, list, size);
 }
 SHEAF_ENTRY(ssize_t, flistxattr, int fd, char* list, size_t size) {
   return is_captured(fd) ? 0 : next::flistxattr(fd, list, size);
 }
 SHEAF_ENTRY(int, setxattr, const char* path, const char* name, const void* value, size_t size, int flags) {
-  return captured_name(AT_FDCWD, path) ? failed(EOPNOTSUPP) : next::setxattr(path, name, value, size, flags);
+  return is_captured_name(AT_FDCWD, path) ? failed(EOPNOTSUPP)
+                                          : next::setxattr(path, name, value, size, flags);
 }
 SHEAF_ENTRY(int, lsetxattr, const char* path, const char* name, const void* value, size_t size, int flags) {
-  return captured_name(AT_FDCWD, path) ? failed(EOPNOTSUPP) : next::lsetxattr(path, name, value, size, flags);
+  return is_captured_name(AT_FDCWD, path) ? failed(EOPNOTSUPP)
+                                          : next::lsetxattr(path, name, value, size, flags);
 }
 SHEAF_ENTRY(int, fsetxattr, int fd, const char* name, const void* value, size_t size, int flags) {
   return is_captured(fd) ? failed(EOPNOTSUPP) : next::fsetxattr(fd, name, value, size, flags);
 }
 SHEAF_ENTRY(int, removexattr, const char* path, const char* name) {
-  return captured_name(AT_FDCWD, path) ? failed(ENODATA) : next::removexattr(path, name);
+  return is_captured_name(AT_FDCWD, path) ? failed(ENODATA) : next::removexattr(path, name);
 }
 SHEAF_ENTRY(int, lremovexattr, const char* path, const char* name) {
-  return captured_name(AT_FDCWD, path) ? failed(ENODATA) : next::lremovexattr(path, name);
+  return is_captured_name(AT_FDCWD, path) ? failed(ENODATA) : next::lremovexattr(path, name);
 }
 SHEAF_ENTRY(int, fremovexattr, int fd, const char* name) {
   return is_captured(fd) ? failed(ENODATA) : next::fremovexattr(fd, name);

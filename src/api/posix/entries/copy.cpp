@@ -54,18 +54,11 @@ ssize_t copy(int from, off64_t* from_at, int to, off64_t* to_at, size_t size) {
   return ssize_t(done);
 }
 
-ssize_t send(int to, int from, off64_t* from_at, size_t size) {
-  return is_captured(to) || is_captured(from) ? copy(from, from_at, to, nullptr, size)
-                                              : next::sendfile(to, from, from_at, size);
-}
-
 }  // namespace
 
-SHEAF_ENTRY(ssize_t, sendfile, int to, int from, off64_t* at, size_t size) {
-  return send(to, from, at, size);
-}
-SHEAF_ENTRY(ssize_t, sendfile64, int to, int from, off64_t* at, size_t size) {
-  return send(to, from, at, size);
+SHEAF_ENTRY_AND(ssize_t, sendfile, sendfile64, int to, int from, off64_t* from_at, size_t size) {
+  return is_captured(to) || is_captured(from) ? copy(from, from_at, to, nullptr, size)
+                                              : next::sendfile(to, from, from_at, size);
 }
 SHEAF_ENTRY(ssize_t, copy_file_range, int from, off64_t* from_at, int to, off64_t* to_at, size_t size,
             unsigned flags) {

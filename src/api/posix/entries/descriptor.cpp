@@ -131,38 +131,26 @@ int close_descriptor(int fd) noexcept {
   return 0;
 }
 
-SHEAF_ENTRY(int, close, int fd) { return close_descriptor(fd); }
-SHEAF_ENTRY(int, __close, int fd) { return close_descriptor(fd); }
+SHEAF_ENTRY_AND(int, close, __close, int fd) { return close_descriptor(fd); }
 SHEAF_ENTRY(int, dup, int fd) { return is_captured(fd) ? control(fd, F_DUPFD, 0) : next::dup(fd); }
-SHEAF_ENTRY(int, dup2, int fd, int wanted) {
-  return is_captured(fd) || is_captured(wanted) ? replace(fd, wanted, 0, true) : real::dup2(fd, wanted);
-}
-SHEAF_ENTRY(int, __dup2, int fd, int wanted) {
+SHEAF_ENTRY_AND(int, dup2, __dup2, int fd, int wanted) {
   return is_captured(fd) || is_captured(wanted) ? replace(fd, wanted, 0, true) : real::dup2(fd, wanted);
 }
 SHEAF_ENTRY(int, dup3, int fd, int wanted, int flags) {
   return is_captured(fd) || is_captured(wanted) ? replace(fd, wanted, flags, false)
                                                 : real::dup3(fd, wanted, flags);
 }
-SHEAF_ENTRY(int, fcntl, int fd, int command, long argument) {
+SHEAF_ENTRY_AND(int, fcntl, fcntl64, int fd, int command, long argument) {
   return is_captured(fd) ? control(fd, command, argument) : real::fcntl(fd, command, argument);
 }
-SHEAF_ENTRY(int, fcntl64, int fd, int command, long argument) {
-  return is_captured(fd) ? control(fd, command, argument) : real::fcntl(fd, command, argument);
-}
-SHEAF_ENTRY(int, __fcntl, int fd, int command, long argument) {
-  return is_captured(fd) ? control(fd, command, argument) : real::fcntl(fd, command, argument);
-}
+SHEAF_ALSO(fcntl, __fcntl);
 SHEAF_ENTRY(int, flock, int fd, int operation) {
   if (!is_captured(fd)) return next::flock(fd, operation);
   const Inside inside;
   const Use file(fd);
   return file ? lock_whole(*file, operation) : failed(EBADF);
 }
-SHEAF_ENTRY(int, lockf, int fd, int command, off64_t length) {
-  return is_captured(fd) ? lock_section(fd, command, length) : next::lockf(fd, command, length);
-}
-SHEAF_ENTRY(int, lockf64, int fd, int command, off64_t length) {
+SHEAF_ENTRY_AND(int, lockf, lockf64, int fd, int command, off64_t length) {
   return is_captured(fd) ? lock_section(fd, command, length) : next::lockf(fd, command, length);
 }
 SHEAF_ENTRY(int, close_range, unsigned first, unsigned last, int flags) {

@@ -11,9 +11,11 @@
 #include <unistd.h>
 
 #include <map>
+#include <mutex>
 #include <string>
 #include <vector>
 
+#include "api/posix/entries/captured_name.hpp"
 #include "api/posix/errors.hpp"
 #include "api/posix/files.hpp"
 #include "api/posix/fork_mutex.hpp"
@@ -57,8 +59,7 @@ void read_extra(Extra& extra) {
   list_directory(extra.directory, [&](std::string_view last, uint64_t number) {
     dirent entry = {};
     if (last.size() >= sizeof entry.d_name) return;
-    StreamStatus status;
-    status.number = number;
+    const StreamStatus status{.number = number};
     struct stat as_file;
     fill(as_file, status, 0);
     entry.d_ino = as_file.st_ino;
@@ -83,14 +84,13 @@ DIR* with_captured(DIR* directory) {
                                   : may_hold(rule.pattern, {path, size_t(n)}));
   if (wanted) {
     const Inside inside;
-    lock.lock();
+    const std::lock_guard guard(lock);
     errno_of([&] {
       Extra& extra = extras()[directory];
       extra.directory.assign(path, size_t(n));
       read_extra(extra);
     });
     shown.store(int(extras().size()));
-    lock.unlock();
   }
   errno = error;
   return directory;
@@ -101,12 +101,11 @@ template <class Work>
 bool on_extra(DIR* directory, const Work& work) {
   if (shown.load(std::memory_order_relaxed) == 0 || is_inside()) return false;
   const Inside inside;
-  lock.lock();
+  const std::lock_guard guard(lock);
   const auto found = extras().find(directory);
-  const bool there = found != extras().end();
-  if (there) work(found->second);
-  lock.unlock();
-  return there;
+  if (found == extras().end()) return false;
+  work(found->second);
+  return true;
 }
 
 dirent* read_entry(DIR* directory) {
@@ -130,15 +129,8 @@ dirent* read_entry(DIR* directory) {
   return result;
 }
 
-bool captured_file(int at, const char* path) {
-  Place place;
-  if (!find_place(at, path, place)) return false;
-  const Inside inside;
-  return status_at(place).has_value();
-}
-
 DIR* open_directory(const char* path) {
-  if (captured_file(AT_FDCWD, path)) return errno = ENOTDIR, nullptr;
+  if (is_captured_name(AT_FDCWD, path)) return errno = ENOTDIR, nullptr;
   return with_captured(next::opendir(path));
 }
 
@@ -170,7 +162,15 @@ int scan(DIR* directory, dirent*** names, int (*filter)(const dirent*),
   return int(found.size());
 }
 
-int read_entry_into(DIR* directory, dirent* entry, dirent** result) {
+}  // namespace
+
+SHEAF_ENTRY(DIR*, opendir, const char* path) { return open_directory(path); }
+SHEAF_ENTRY(DIR*, fdopendir, int fd) {
+  if (is_captured(fd)) return errno = ENOTDIR, nullptr;
+  return with_captured(next::fdopendir(fd));
+}
+SHEAF_ENTRY_AND(dirent*, readdir, readdir64, DIR* directory) { return read_entry(directory); }
+SHEAF_ENTRY_AND(int, readdir_r, readdir64_r, DIR* directory, dirent* entry, dirent** result) {
   const int kept = errno;
   errno = 0;
   dirent* const found = read_entry(directory);
@@ -180,29 +180,12 @@ int read_entry_into(DIR* directory, dirent* entry, dirent** result) {
   *result = found ? entry : nullptr;
   return found ? 0 : error;
 }
-
-}  // namespace
-
-SHEAF_ENTRY(DIR*, opendir, const char* path) { return open_directory(path); }
-SHEAF_ENTRY(DIR*, fdopendir, int fd) {
-  if (is_captured(fd)) return errno = ENOTDIR, nullptr;
-  return with_captured(next::fdopendir(fd));
-}
-SHEAF_ENTRY(dirent*, readdir, DIR* directory) { return read_entry(directory); }
-SHEAF_ENTRY(dirent*, readdir64, DIR* directory) { return read_entry(directory); }
-SHEAF_ENTRY(int, readdir_r, DIR* directory, dirent* entry, dirent** result) {
-  return read_entry_into(directory, entry, result);
-}
-SHEAF_ENTRY(int, readdir64_r, DIR* directory, dirent* entry, dirent** result) {
-  return read_entry_into(directory, entry, result);
-}
 SHEAF_ENTRY(int, closedir, DIR* directory) {
   if (shown.load(std::memory_order_relaxed) > 0 && !is_inside()) {
     const Inside inside;
-    lock.lock();
+    const std::lock_guard guard(lock);
     extras().erase(directory);
     shown.store(int(extras().size()));
-    lock.unlock();
   }
   return next::closedir(directory);
 }
@@ -222,12 +205,8 @@ SHEAF_ENTRY(void, seekdir, DIR* directory, long place) {
   });
   if (!captured || place < beyond) next::seekdir(directory, place);
 }
-SHEAF_ENTRY(int, scandir, const char* path, dirent*** names, int (*filter)(const dirent*),
-            int (*compare)(const dirent**, const dirent**)) {
-  return scan(open_directory(path), names, filter, compare);
-}
-SHEAF_ENTRY(int, scandir64, const char* path, dirent*** names, int (*filter)(const dirent*),
-            int (*compare)(const dirent**, const dirent**)) {
+SHEAF_ENTRY_AND(int, scandir, scandir64, const char* path, dirent*** names, int (*filter)(const dirent*),
+                int (*compare)(const dirent**, const dirent**)) {
   return scan(open_directory(path), names, filter, compare);
 }
 SHEAF_ENTRY(int, scandirat, int at, const char* path, dirent*** names, int (*filter)(const dirent*),
@@ -259,10 +238,8 @@ int expand_pattern(const char* pattern, int flags, int (*failure)(const char*, i
 
 }  // namespace
 
-SHEAF_ENTRY(int, glob, const char* pattern, int flags, int (*failure)(const char*, int), glob_t* found) {
-  return expand_pattern(pattern, flags, failure, found);
-}
-SHEAF_ENTRY(int, glob64, const char* pattern, int flags, int (*failure)(const char*, int), glob_t* found) {
+SHEAF_ENTRY_AND(int, glob, glob64, const char* pattern, int flags, int (*failure)(const char*, int),
+                glob_t* found) {
   return expand_pattern(pattern, flags, failure, found);
 }
 

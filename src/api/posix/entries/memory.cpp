@@ -45,11 +45,8 @@ void* map_captured(void* wanted, size_t size, int protection, int flags, int fd,
 
 }  // namespace
 
-SHEAF_ENTRY(void*, mmap, void* wanted, size_t size, int protection, int flags, int fd, off64_t offset) {
-  return is_captured(fd) ? map_captured(wanted, size, protection, flags, fd, offset)
-                         : next::mmap(wanted, size, protection, flags, fd, offset);
-}
-SHEAF_ENTRY(void*, mmap64, void* wanted, size_t size, int protection, int flags, int fd, off64_t offset) {
+SHEAF_ENTRY_AND(void*, mmap, mmap64, void* wanted, size_t size, int protection, int flags, int fd,
+                off64_t offset) {
   return is_captured(fd) ? map_captured(wanted, size, protection, flags, fd, offset)
                          : next::mmap(wanted, size, protection, flags, fd, offset);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "api/posix/entries/captured_name.hpp"
 #include "api/posix/errors.hpp"
 #include "api/posix/files.hpp"
 #include "api/posix/names/listing.hpp"
@@ -34,16 +35,11 @@ constinit Real<ssize_t(const char*, char*, size_t, size_t)> readlink_chk{"__read
 constinit Real<char*(const char*, char*)> realpath{"realpath"};
 }  // namespace next
 
-bool there(const Place& place) {
-  const Inside inside;
-  return status_at(place).has_value();
-}
-
 // hand_on: there is no captured file of that name.
 int remove_captured(int at, const char* path) {
   Place place;
   if (!find_place(at, path, place)) return hand_on;
-  if (place.slash) return there(place) ? failed(ENOTDIR) : hand_on;
+  if (place.slash) return is_there(place) ? failed(ENOTDIR) : hand_on;
   const Inside inside;
   bool removed = false;
   const int error = errno_of([&] {
@@ -55,8 +51,7 @@ int remove_captured(int at, const char* path) {
 
 int remove_directory(int at, const char* path) {
   if (holds_captured(at, path)) return failed(ENOTEMPTY);
-  Place place;
-  if (find_place(at, path, place) && there(place)) return failed(ENOTDIR);
+  if (is_captured_name(at, path)) return failed(ENOTDIR);
   const int result = next::unlinkat(at, path, AT_REMOVEDIR);
   if (result == 0) forget_directories();
   return result;
@@ -64,7 +59,7 @@ int remove_directory(int at, const char* path) {
 
 int move(int from_at, const char* from, int to_at, const char* to, unsigned flags) {
   Place source, target;
-  const bool captured = find_place(from_at, from, source) && there(source);
+  const bool captured = find_place(from_at, from, source) && is_there(source);
   const bool wanted = find_place(to_at, to, target);
   if (captured) {
     if (source.slash) return failed(ENOTDIR);
@@ -78,7 +73,7 @@ int move(int from_at, const char* from, int to_at, const char* to, unsigned flag
     const int result = take_in(from_at, from, target, flags);
     if (result != hand_on) return result;
   }
-  const bool replaced = wanted && there(target);
+  const bool replaced = wanted && is_there(target);
   if (replaced && (flags & RENAME_NOREPLACE)) return failed(EEXIST);
   struct stat source_status;
   if (replaced && fstatat(from_at, from, &source_status, AT_SYMLINK_NOFOLLOW) == 0 &&
@@ -93,41 +88,24 @@ int move(int from_at, const char* from, int to_at, const char* to, unsigned flag
 
 // For calls that make a name: whether a captured file has it.
 bool taken(int at, const char* path) {
-  Place place;
-  if (!find_place(at, path, place) || !there(place)) return false;
+  if (!is_captured_name(at, path)) return false;
   errno = EEXIST;
   return true;
 }
 
-int shorten(const char* path, off64_t size) {
-  Place place;
-  if (!find_place(AT_FDCWD, path, place)) return next::truncate(path, size);
-  const Inside inside;
-  const auto status = status_at(place);
-  if (!status) return next::truncate(path, size);
-  if (size < 0) return failed(EINVAL);
-  if (!permitted(*status, W_OK)) return failed(EACCES);
-  const int error =
-      errno_of([&] { set_at(place.match.set, place.view())->truncate(place.match.name, size); });
-  return error == 0 ? 0 : failed(error);
-}
-
 int link_name(int from_at, const char* from, int to_at, const char* to, int flags) {
-  Place place;
-  if (find_place(from_at, from, place) && there(place))
-    return failed(EPERM);  // as where there are no hard links
+  if (is_captured_name(from_at, from)) return failed(EPERM);  // as where there are no hard links
   return taken(to_at, to) ? -1 : next::linkat(from_at, from, to_at, to, flags);
 }
 
 ssize_t read_link(int at, const char* path, char* room, size_t size) {
-  Place place;
-  if (find_place(at, path, place) && there(place)) return failed(EINVAL);
+  if (is_captured_name(at, path)) return failed(EINVAL);
   return next::readlinkat(at, path, room, size);
 }
 
 char* real_path(const char* path, char* room) {
   Place place;
-  if (!find_place(AT_FDCWD, path, place) || !there(place)) return next::realpath(path, room);
+  if (!find_place(AT_FDCWD, path, place) || !is_there(place)) return next::realpath(path, room);
   return room ? strcpy(room, place.path) : strdup(place.path);
 }
 
@@ -139,13 +117,11 @@ int changed(int result) {
 }  // namespace
 
 SHEAF_ENTRY(int, unlink, const char* path) {
-  const int answer = remove_captured(AT_FDCWD, path);
-  return answer != hand_on ? answer : next::unlink(path);
+  SHEAF_FIRST(remove_captured(AT_FDCWD, path), next::unlink(path));
 }
 SHEAF_ENTRY(int, unlinkat, int at, const char* path, int flags) {
   if (flags & AT_REMOVEDIR) return remove_directory(at, path);
-  const int answer = remove_captured(at, path);
-  return answer != hand_on ? answer : next::unlinkat(at, path, flags);
+  SHEAF_FIRST(remove_captured(at, path), next::unlinkat(at, path, flags));
 }
 SHEAF_ENTRY(int, remove, const char* path) {
   const int answer = remove_captured(AT_FDCWD, path);
@@ -161,8 +137,18 @@ SHEAF_ENTRY(int, renameat, int from_at, const char* from, int to_at, const char*
 SHEAF_ENTRY(int, renameat2, int from_at, const char* from, int to_at, const char* to, unsigned flags) {
   return move(from_at, from, to_at, to, flags);
 }
-SHEAF_ENTRY(int, truncate, const char* path, off64_t size) { return shorten(path, size); }
-SHEAF_ENTRY(int, truncate64, const char* path, off64_t size) { return shorten(path, size); }
+SHEAF_ENTRY_AND(int, truncate, truncate64, const char* path, off64_t size) {
+  Place place;
+  if (!find_place(AT_FDCWD, path, place)) return next::truncate(path, size);
+  const Inside inside;
+  const auto status = status_at(place);
+  if (!status) return next::truncate(path, size);
+  if (size < 0) return failed(EINVAL);
+  if (!permitted(*status, W_OK)) return failed(EACCES);
+  const int error =
+      errno_of([&] { set_at(place.match.set, place.view())->truncate(place.match.name, size); });
+  return error == 0 ? 0 : failed(error);
+}
 SHEAF_ENTRY(int, link, const char* from, const char* to) {
   return link_name(AT_FDCWD, from, AT_FDCWD, to, 0);
 }
@@ -206,8 +192,7 @@ SHEAF_ENTRY(char*, realpath, const char* path, char* room) { return real_path(pa
 SHEAF_ENTRY(char*, __realpath_chk, const char* path, char* room, size_t) { return real_path(path, room); }
 SHEAF_ENTRY(char*, canonicalize_file_name, const char* path) { return real_path(path, nullptr); }
 SHEAF_ENTRY(int, chdir, const char* path) {
-  Place place;
-  if (find_place(AT_FDCWD, path, place) && there(place)) return failed(ENOTDIR);
+  if (is_captured_name(AT_FDCWD, path)) return failed(ENOTDIR);
   return changed(next::chdir(path));
 }
 SHEAF_ENTRY(int, fchdir, int fd) { return is_captured(fd) ? failed(ENOTDIR) : changed(next::fchdir(fd)); }

@@ -68,42 +68,27 @@ int make_temporary(char* name, int suffix, int flags) {
 
 }  // namespace
 
-SHEAF_ENTRY(int, open, const char* path, int flags, mode_t mode) {
+SHEAF_ENTRY_AND(int, open, open64, const char* path, int flags, mode_t mode) {
   return open_name(AT_FDCWD, path, flags, mode);
 }
-SHEAF_ENTRY(int, open64, const char* path, int flags, mode_t mode) {
-  return open_name(AT_FDCWD, path, flags, mode);
+SHEAF_ALSO(open, __open64);
+SHEAF_ALSO(open, __open);
+SHEAF_ENTRY_AND(int, __open_2, __open64_2, const char* path, int flags) {
+  return open_name(AT_FDCWD, path, flags, 0);
 }
-SHEAF_ENTRY(int, __open, const char* path, int flags, mode_t mode) {
-  return open_name(AT_FDCWD, path, flags, mode);
-}
-SHEAF_ENTRY(int, __open64, const char* path, int flags, mode_t mode) {
-  return open_name(AT_FDCWD, path, flags, mode);
-}
-SHEAF_ENTRY(int, __open_2, const char* path, int flags) { return open_name(AT_FDCWD, path, flags, 0); }
-SHEAF_ENTRY(int, __open64_2, const char* path, int flags) { return open_name(AT_FDCWD, path, flags, 0); }
-SHEAF_ENTRY(int, openat, int at, const char* path, int flags, mode_t mode) {
+SHEAF_ENTRY_AND(int, openat, openat64, int at, const char* path, int flags, mode_t mode) {
   return open_name(at, path, flags, mode);
 }
-SHEAF_ENTRY(int, openat64, int at, const char* path, int flags, mode_t mode) {
-  return open_name(at, path, flags, mode);
+SHEAF_ENTRY_AND(int, __openat_2, __openat64_2, int at, const char* path, int flags) {
+  return open_name(at, path, flags, 0);
 }
-SHEAF_ENTRY(int, __openat_2, int at, const char* path, int flags) { return open_name(at, path, flags, 0); }
-SHEAF_ENTRY(int, __openat64_2, int at, const char* path, int flags) { return open_name(at, path, flags, 0); }
-SHEAF_ENTRY(int, creat, const char* path, mode_t mode) {
+SHEAF_ENTRY_AND(int, creat, creat64, const char* path, mode_t mode) {
   return open_name(AT_FDCWD, path, O_CREAT | O_WRONLY | O_TRUNC, mode);
 }
-SHEAF_ENTRY(int, creat64, const char* path, mode_t mode) {
-  return open_name(AT_FDCWD, path, O_CREAT | O_WRONLY | O_TRUNC, mode);
-}
-SHEAF_ENTRY(int, mkstemp, char* name) { return make_temporary(name, 0, 0); }
-SHEAF_ENTRY(int, mkstemp64, char* name) { return make_temporary(name, 0, 0); }
-SHEAF_ENTRY(int, mkostemp, char* name, int flags) { return make_temporary(name, 0, flags); }
-SHEAF_ENTRY(int, mkostemp64, char* name, int flags) { return make_temporary(name, 0, flags); }
-SHEAF_ENTRY(int, mkstemps, char* name, int suffix) { return make_temporary(name, suffix, 0); }
-SHEAF_ENTRY(int, mkstemps64, char* name, int suffix) { return make_temporary(name, suffix, 0); }
-SHEAF_ENTRY(int, mkostemps, char* name, int suffix, int flags) { return make_temporary(name, suffix, flags); }
-SHEAF_ENTRY(int, mkostemps64, char* name, int suffix, int flags) {
+SHEAF_ENTRY_AND(int, mkstemp, mkstemp64, char* name) { return make_temporary(name, 0, 0); }
+SHEAF_ENTRY_AND(int, mkostemp, mkostemp64, char* name, int flags) { return make_temporary(name, 0, flags); }
+SHEAF_ENTRY_AND(int, mkstemps, mkstemps64, char* name, int suffix) { return make_temporary(name, suffix, 0); }
+SHEAF_ENTRY_AND(int, mkostemps, mkostemps64, char* name, int suffix, int flags) {
   return make_temporary(name, suffix, flags);
 }
 

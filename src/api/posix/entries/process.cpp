@@ -226,7 +226,6 @@ __attribute__((destructor)) void end() {
 
 }  // namespace
 
-SHEAF_ENTRY(void, _exit, int code) { leave(code); }
-SHEAF_ENTRY(void, _Exit, int code) { leave(code); }
+SHEAF_ENTRY_AND(void, _exit, _Exit, int code) { leave(code); }
 
 }  // namespace sheaf::posix

@@ -8,6 +8,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "api/posix/entries/captured_name.hpp"
 #include "api/posix/errors.hpp"
 #include "api/posix/files.hpp"
 #include "api/posix/names/links.hpp"
@@ -60,21 +61,32 @@ int stat_descriptor(int fd, struct stat* found) {
   return error == 0 ? 0 : failed(error);
 }
 
+// Fills `found` if the name, or a link to follow, is that of a captured file; else what the library says.
+template <class Library>
+int stat_captured(int at, const char* path, int flags, struct stat& found, bool& captured,
+                  const Library& library) {
+  Place place;
+  std::optional<StreamStatus> status;
+  captured = true;
+  const Found what = found_at(at, path, place, status);
+  if (what == Found::bad) return -1;
+  if (what == Found::nothing) {
+    const int result = library();
+    captured = result != 0 && !(flags & AT_SYMLINK_NOFOLLOW) && found_behind(at, path, place, status);
+    if (!captured) return result;
+  }
+  const Inside inside;
+  fill(found, *status, place.device);
+  return 0;
+}
+
 int stat_name(int at, const char* path, struct stat* found, int flags) {
   if ((flags & AT_EMPTY_PATH) && path && !*path && is_captured(at)) return stat_descriptor(at, found);
   if (const int fd = descriptor_named(path); fd >= 0 && is_captured(fd) && !(flags & AT_SYMLINK_NOFOLLOW))
     return stat_descriptor(fd, found);
-  Place place;
-  std::optional<StreamStatus> status;
-  const Found what = found_at(at, path, place, status);
-  if (what == Found::bad) return -1;
-  if (what == Found::nothing) {
-    const int result = next::fstatat(at, path, found, flags);
-    if (result == 0 || (flags & AT_SYMLINK_NOFOLLOW) || !found_behind(at, path, place, status)) return result;
-  }
-  const Inside inside;
-  fill(*found, *status, place.device);
-  return 0;
+  bool captured = false;
+  return stat_captured(at, path, flags, *found, captured,
+                       [&] { return next::fstatat(at, path, found, flags); });
 }
 
 void widen(struct statx& wide, const struct stat& narrow) {
@@ -99,28 +111,6 @@ void widen(struct statx& wide, const struct stat& narrow) {
   wide.stx_ctime = time(narrow.st_ctim);
   wide.stx_dev_major = major(narrow.st_dev);
   wide.stx_dev_minor = minor(narrow.st_dev);
-}
-
-int statx_name(int at, const char* path, int flags, unsigned mask, struct statx* found) {
-  struct stat narrow;
-  const bool descriptor = (flags & AT_EMPTY_PATH) && (!path || !*path) && is_captured(at);
-  if (descriptor) {
-    if (stat_descriptor(at, &narrow) != 0) return -1;
-  } else {
-    Place place;
-    std::optional<StreamStatus> status;
-    const Found what = found_at(at, path, place, status);
-    if (what == Found::bad) return -1;
-    if (what == Found::nothing) {
-      const int result = next::statx(at, path, flags, mask, found);
-      if (result == 0 || (flags & AT_SYMLINK_NOFOLLOW) || !found_behind(at, path, place, status))
-        return result;
-    }
-    const Inside inside;
-    fill(narrow, *status, place.device);
-  }
-  widen(*found, narrow);
-  return 0;
 }
 
 // -1, 0, or hand_on: no captured file of that name.
@@ -169,49 +159,39 @@ int ask_set(int fd, const Ask& ask, const AskOpen& ask_open, Result* result) {
 
 }  // namespace
 
-SHEAF_ENTRY(int, stat, const char* path, struct stat* found) { return stat_name(AT_FDCWD, path, found, 0); }
-SHEAF_ENTRY(int, stat64, const char* path, struct stat* found) { return stat_name(AT_FDCWD, path, found, 0); }
-SHEAF_ENTRY(int, lstat, const char* path, struct stat* found) {
+SHEAF_ENTRY_AND(int, stat, stat64, const char* path, struct stat* found) {
+  return stat_name(AT_FDCWD, path, found, 0);
+}
+SHEAF_ENTRY_AND(int, lstat, lstat64, const char* path, struct stat* found) {
   return stat_name(AT_FDCWD, path, found, AT_SYMLINK_NOFOLLOW);
 }
-SHEAF_ENTRY(int, lstat64, const char* path, struct stat* found) {
-  return stat_name(AT_FDCWD, path, found, AT_SYMLINK_NOFOLLOW);
-}
-SHEAF_ENTRY(int, fstat, int fd, struct stat* found) {
+SHEAF_ENTRY_AND(int, fstat, fstat64, int fd, struct stat* found) {
   return is_captured(fd) ? stat_descriptor(fd, found) : next::fstat(fd, found);
 }
-SHEAF_ENTRY(int, fstat64, int fd, struct stat* found) {
-  return is_captured(fd) ? stat_descriptor(fd, found) : next::fstat(fd, found);
-}
-SHEAF_ENTRY(int, fstatat, int at, const char* path, struct stat* found, int flags) {
-  return stat_name(at, path, found, flags);
-}
-SHEAF_ENTRY(int, fstatat64, int at, const char* path, struct stat* found, int flags) {
+SHEAF_ENTRY_AND(int, fstatat, fstatat64, int at, const char* path, struct stat* found, int flags) {
   return stat_name(at, path, found, flags);
 }
 // Programs built before glibc 2.33 call these; the version is that of the one layout there is.
-SHEAF_ENTRY(int, __xstat, int, const char* path, struct stat* found) {
+SHEAF_ENTRY_AND(int, __xstat, __xstat64, int, const char* path, struct stat* found) {
   return stat_name(AT_FDCWD, path, found, 0);
 }
-SHEAF_ENTRY(int, __xstat64, int, const char* path, struct stat* found) {
-  return stat_name(AT_FDCWD, path, found, 0);
-}
-SHEAF_ENTRY(int, __lxstat, int, const char* path, struct stat* found) {
+SHEAF_ENTRY_AND(int, __lxstat, __lxstat64, int, const char* path, struct stat* found) {
   return stat_name(AT_FDCWD, path, found, AT_SYMLINK_NOFOLLOW);
 }
-SHEAF_ENTRY(int, __lxstat64, int, const char* path, struct stat* found) {
-  return stat_name(AT_FDCWD, path, found, AT_SYMLINK_NOFOLLOW);
+SHEAF_ENTRY_AND(int, __fxstat, __fxstat64, int, int fd, struct stat* found) {
+  return sheaf_posix_fstat(fd, found);
 }
-SHEAF_ENTRY(int, __fxstat, int, int fd, struct stat* found) { return sheaf_posix_fstat(fd, found); }
-SHEAF_ENTRY(int, __fxstat64, int, int fd, struct stat* found) { return sheaf_posix_fstat(fd, found); }
-SHEAF_ENTRY(int, __fxstatat, int, int at, const char* path, struct stat* found, int flags) {
-  return stat_name(at, path, found, flags);
-}
-SHEAF_ENTRY(int, __fxstatat64, int, int at, const char* path, struct stat* found, int flags) {
+SHEAF_ENTRY_AND(int, __fxstatat, __fxstatat64, int, int at, const char* path, struct stat* found, int flags) {
   return stat_name(at, path, found, flags);
 }
 SHEAF_ENTRY(int, statx, int at, const char* path, int flags, unsigned mask, struct statx* found) {
-  return statx_name(at, path, flags, mask, found);
+  struct stat narrow;
+  bool captured = (flags & AT_EMPTY_PATH) && (!path || !*path) && is_captured(at);
+  const int result = captured ? stat_descriptor(at, &narrow)
+                              : stat_captured(at, path, flags, narrow, captured,
+                                              [&] { return next::statx(at, path, flags, mask, found); });
+  if (captured && result == 0) widen(*found, narrow);
+  return result;
 }
 
 SHEAF_ENTRY(int, access, const char* path, int mode) {
@@ -226,34 +206,20 @@ SHEAF_ENTRY(int, faccessat, int at, const char* path, int mode, int flags) {
   const int result = next::faccessat(at, path, mode, flags);
   return result == 0 || (flags & AT_SYMLINK_NOFOLLOW) ? result : access_behind(at, path, mode);
 }
-SHEAF_ENTRY(int, euidaccess, const char* path, int mode) {
-  const int answer = access_captured(AT_FDCWD, path, mode);
-  return answer != hand_on ? answer : next::euidaccess(path, mode);
+SHEAF_ENTRY_AND(int, euidaccess, eaccess, const char* path, int mode) {
+  SHEAF_FIRST(access_captured(AT_FDCWD, path, mode), next::euidaccess(path, mode));
 }
-SHEAF_ENTRY(int, eaccess, const char* path, int mode) { return sheaf_posix_euidaccess(path, mode); }
 
-SHEAF_ENTRY(int, statfs, const char* path, struct statfs64* found) {
+SHEAF_ENTRY_AND(int, statfs, statfs64, const char* path, struct statfs64* found) {
   return ask_directory(path, next::statfs, found);
 }
-SHEAF_ENTRY(int, statfs64, const char* path, struct statfs64* found) {
-  return ask_directory(path, next::statfs, found);
-}
-SHEAF_ENTRY(int, statvfs, const char* path, struct statvfs64* found) {
+SHEAF_ENTRY_AND(int, statvfs, statvfs64, const char* path, struct statvfs64* found) {
   return ask_directory(path, next::statvfs, found);
 }
-SHEAF_ENTRY(int, statvfs64, const char* path, struct statvfs64* found) {
-  return ask_directory(path, next::statvfs, found);
-}
-SHEAF_ENTRY(int, fstatfs, int fd, struct statfs64* found) {
+SHEAF_ENTRY_AND(int, fstatfs, fstatfs64, int fd, struct statfs64* found) {
   return ask_set(fd, next::statfs, next::fstatfs, found);
 }
-SHEAF_ENTRY(int, fstatfs64, int fd, struct statfs64* found) {
-  return ask_set(fd, next::statfs, next::fstatfs, found);
-}
-SHEAF_ENTRY(int, fstatvfs, int fd, struct statvfs64* found) {
-  return ask_set(fd, next::statvfs, next::fstatvfs, found);
-}
-SHEAF_ENTRY(int, fstatvfs64, int fd, struct statvfs64* found) {
+SHEAF_ENTRY_AND(int, fstatvfs, fstatvfs64, int fd, struct statvfs64* found) {
   return ask_set(fd, next::statvfs, next::fstatvfs, found);
 }
 SHEAF_ENTRY(long, pathconf, const char* path, int name) {

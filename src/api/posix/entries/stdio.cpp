@@ -44,32 +44,9 @@ FILE* open_captured_stream(const char* path, const char* words, const StreamMode
   return next::fopen(path, again);
 }
 
-FILE* open_stream(const char* path, const char* words) {
-  if (is_inside() || rules().empty()) return next::fopen(path, words);
-  const auto mode = stream_mode(words);
-  Place place;
-  const int named = descriptor_named(path);
-  if (mode && ((named >= 0 && is_captured(named)) || find_place(AT_FDCWD, path, place)))
-    return open_captured_stream(path, words, *mode);
-  FILE* const plain = next::fopen(path, words);
-  if (plain || !mode || errno != ENOENT || !find_behind_link(AT_FDCWD, path, place)) return plain;
-  return open_captured_stream(path, words, *mode);
-}
-
 bool fits(int have, int want) {
   const int mode = have & O_ACCMODE;
   return mode == O_RDWR || mode == (want & O_ACCMODE);
-}
-
-FILE* stream_of(int fd, const char* words) {
-  if (!is_captured(fd)) return next::fdopen(fd, words);
-  const auto mode = stream_mode(words);
-  const int flags = fcntl(fd, F_GETFL);
-  if (flags < 0) return nullptr;
-  if (!mode || !fits(flags, mode->flags)) return errno = EINVAL, nullptr;
-  if ((mode->flags & O_APPEND) && !(flags & O_APPEND)) fcntl(fd, F_SETFL, flags | O_APPEND);
-  if (mode->flags & O_CLOEXEC) fcntl(fd, F_SETFD, FD_CLOEXEC);
-  return make_stream(fd, *mode);
 }
 
 // A stream of the C library cannot become one of ours, whose pointer would be another. Its file is a plain
@@ -83,7 +60,30 @@ FILE* reopen_plain(const Place& place, const char* path, const char* words, FILE
   return next::freopen(path, words, stream);
 }
 
-FILE* reopen(const char* path, const char* words, FILE* stream) {
+}  // namespace
+
+SHEAF_ENTRY_AND(FILE*, fopen, fopen64, const char* path, const char* words) {
+  if (is_inside() || rules().empty()) return next::fopen(path, words);
+  const auto mode = stream_mode(words);
+  Place place;
+  const int named = descriptor_named(path);
+  if (mode && ((named >= 0 && is_captured(named)) || find_place(AT_FDCWD, path, place)))
+    return open_captured_stream(path, words, *mode);
+  FILE* const plain = next::fopen(path, words);
+  if (plain || !mode || errno != ENOENT || !find_behind_link(AT_FDCWD, path, place)) return plain;
+  return open_captured_stream(path, words, *mode);
+}
+SHEAF_ENTRY(FILE*, fdopen, int fd, const char* words) {
+  if (!is_captured(fd)) return next::fdopen(fd, words);
+  const auto mode = stream_mode(words);
+  const int flags = fcntl(fd, F_GETFL);
+  if (flags < 0) return nullptr;
+  if (!mode || !fits(flags, mode->flags)) return errno = EINVAL, nullptr;
+  if ((mode->flags & O_APPEND) && !(flags & O_APPEND)) fcntl(fd, F_SETFL, flags | O_APPEND);
+  if (mode->flags & O_CLOEXEC) fcntl(fd, F_SETFD, FD_CLOEXEC);
+  return make_stream(fd, *mode);
+}
+SHEAF_ENTRY_AND(FILE*, freopen, freopen64, const char* path, const char* words, FILE* stream) {
   if (is_inside() || rules().empty()) return next::freopen(path, words, stream);
   const auto mode = stream_mode(words);
   if (mode && is_ours(stream)) return reopen_stream(stream, path, *mode);
@@ -103,18 +103,6 @@ FILE* reopen(const char* path, const char* words, FILE* stream) {
   dup2(fd, standard);
   close_descriptor(fd);
   return *shown[standard];
-}
-
-}  // namespace
-
-SHEAF_ENTRY(FILE*, fopen, const char* path, const char* mode) { return open_stream(path, mode); }
-SHEAF_ENTRY(FILE*, fopen64, const char* path, const char* mode) { return open_stream(path, mode); }
-SHEAF_ENTRY(FILE*, fdopen, int fd, const char* mode) { return stream_of(fd, mode); }
-SHEAF_ENTRY(FILE*, freopen, const char* path, const char* mode, FILE* stream) {
-  return reopen(path, mode, stream);
-}
-SHEAF_ENTRY(FILE*, freopen64, const char* path, const char* mode, FILE* stream) {
-  return reopen(path, mode, stream);
 }
 
 }  // namespace sheaf::posix

@@ -42,29 +42,53 @@ ssize_t pread_once(int fd, void* data, size_t size, off64_t offset) {
   return read_captured_at(fd, &one, 1, offset);
 }
 
-ssize_t pwrite_once(int fd, const void* data, size_t size, off64_t offset) {
+constexpr int known_flags = RWF_HIPRI | RWF_DSYNC | RWF_SYNC | RWF_NOWAIT | RWF_APPEND;
+
+}  // namespace
+
+SHEAF_ENTRY_AND(ssize_t, read, __read, int fd, void* data, size_t size) { return read_once(fd, data, size); }
+SHEAF_ENTRY(ssize_t, __read_chk, int fd, void* data, size_t size, size_t room) {
+  return is_captured(fd) && size <= room ? read_once(fd, data, size) : next::read_chk(fd, data, size, room);
+}
+SHEAF_ENTRY_AND(ssize_t, write, __write, int fd, const void* data, size_t size) {
+  if (!is_captured(fd)) return real::write(fd, data, size);
+  const iovec one = part(data, size);
+  return write_captured(fd, &one, 1, at_position);
+}
+SHEAF_ENTRY_AND(ssize_t, pread, pread64, int fd, void* data, size_t size, off64_t at) {
+  return pread_once(fd, data, size, at);
+}
+SHEAF_ALSO(pread, __pread64);
+SHEAF_ENTRY_AND(ssize_t, __pread_chk, __pread64_chk, int fd, void* data, size_t size, off64_t at,
+                size_t room) {
+  return is_captured(fd) && size <= room ? pread_once(fd, data, size, at)
+                                         : next::pread_chk(fd, data, size, at, room);
+}
+SHEAF_ENTRY_AND(ssize_t, pwrite, pwrite64, int fd, const void* data, size_t size, off64_t offset) {
   if (!is_captured(fd)) return next::pwrite(fd, data, size, offset);
   const iovec one = part(data, size);
   return write_captured_at(fd, &one, 1, offset);
 }
-
-ssize_t readv_at(int fd, const iovec* parts, int n, off64_t offset) {
+SHEAF_ALSO(pwrite, __pwrite64);
+SHEAF_ENTRY(ssize_t, readv, int fd, const iovec* parts, int n) {
+  return is_captured(fd) ? read_captured(fd, parts, n, at_position) : next::readv(fd, parts, n);
+}
+SHEAF_ENTRY(ssize_t, writev, int fd, const iovec* parts, int n) {
+  return is_captured(fd) ? write_captured(fd, parts, n, at_position) : next::writev(fd, parts, n);
+}
+SHEAF_ENTRY_AND(ssize_t, preadv, preadv64, int fd, const iovec* parts, int n, off64_t offset) {
   return is_captured(fd) ? read_captured_at(fd, parts, n, offset) : next::preadv(fd, parts, n, offset);
 }
-
-ssize_t writev_at(int fd, const iovec* parts, int n, off64_t offset) {
+SHEAF_ENTRY_AND(ssize_t, pwritev, pwritev64, int fd, const iovec* parts, int n, off64_t offset) {
   return is_captured(fd) ? write_captured_at(fd, parts, n, offset) : next::pwritev(fd, parts, n, offset);
 }
-
-constexpr int known_flags = RWF_HIPRI | RWF_DSYNC | RWF_SYNC | RWF_NOWAIT | RWF_APPEND;
-
-ssize_t readv_flags(int fd, const iovec* parts, int n, off64_t offset, int flags) {
+SHEAF_ENTRY_AND(ssize_t, preadv2, preadv64v2, int fd, const iovec* parts, int n, off64_t offset, int flags) {
   if (!is_captured(fd)) return next::preadv2(fd, parts, n, offset, flags);
   if (flags & ~known_flags) return failed(EOPNOTSUPP);
   return offset == -1 ? read_captured(fd, parts, n, at_position) : read_captured_at(fd, parts, n, offset);
 }
-
-ssize_t writev_flags(int fd, const iovec* parts, int n, off64_t offset, int flags) {
+SHEAF_ENTRY_AND(ssize_t, pwritev2, pwritev64v2, int fd, const iovec* parts, int n, off64_t offset,
+                int flags) {
   if (!is_captured(fd)) return next::pwritev2(fd, parts, n, offset, flags);
   if (flags & ~known_flags) return failed(EOPNOTSUPP);
   if (offset < -1) return failed(EINVAL);
@@ -72,125 +96,26 @@ ssize_t writev_flags(int fd, const iovec* parts, int n, off64_t offset, int flag
   if (done > 0 && (flags & (RWF_DSYNC | RWF_SYNC)) && sync_captured(fd) != 0) return -1;
   return done;
 }
-
-int shorten(int fd, off64_t size) {
+SHEAF_ENTRY_AND(off64_t, lseek, lseek64, int fd, off64_t offset, int whence) {
+  return is_captured(fd) ? seek_captured(fd, offset, whence) : real::lseek(fd, offset, whence);
+}
+SHEAF_ENTRY_AND(int, ftruncate, ftruncate64, int fd, off64_t size) {
   return is_captured(fd) ? truncate_captured(fd, size) : next::ftruncate(fd, size);
 }
-
-int make_room(int fd, int mode, off64_t offset, off64_t length) {
+SHEAF_ENTRY_AND(int, fallocate, fallocate64, int fd, int mode, off64_t offset, off64_t length) {
   return is_captured(fd) ? allocate_captured(fd, mode, offset, length)
                          : next::fallocate(fd, mode, offset, length);
 }
-
 // Returns the error, and leaves errno.
-int make_room_posix(int fd, off64_t offset, off64_t length) {
+SHEAF_ENTRY_AND(int, posix_fallocate, posix_fallocate64, int fd, off64_t offset, off64_t length) {
   if (!is_captured(fd)) return next::posix_fallocate(fd, offset, length);
   const int kept = errno;
   const int error = allocate_captured(fd, 0, offset, length) == 0 ? 0 : errno;
   errno = kept;
   return error;
 }
-
-int advise(int fd, off64_t offset, off64_t length, int advice) {
+SHEAF_ENTRY_AND(int, posix_fadvise, posix_fadvise64, int fd, off64_t offset, off64_t length, int advice) {
   return is_captured(fd) ? 0 : next::posix_fadvise(fd, offset, length, advice);
-}
-
-}  // namespace
-
-SHEAF_ENTRY(ssize_t, read, int fd, void* data, size_t size) { return read_once(fd, data, size); }
-SHEAF_ENTRY(ssize_t, __read, int fd, void* data, size_t size) { return read_once(fd, data, size); }
-SHEAF_ENTRY(ssize_t, __read_chk, int fd, void* data, size_t size, size_t room) {
-  return is_captured(fd) && size <= room ? read_once(fd, data, size) : next::read_chk(fd, data, size, room);
-}
-SHEAF_ENTRY(ssize_t, write, int fd, const void* data, size_t size) {
-  if (!is_captured(fd)) return real::write(fd, data, size);
-  const iovec one = part(data, size);
-  return write_captured(fd, &one, 1, at_position);
-}
-SHEAF_ENTRY(ssize_t, __write, int fd, const void* data, size_t size) {
-  return sheaf_posix_write(fd, data, size);
-}
-SHEAF_ENTRY(ssize_t, pread, int fd, void* data, size_t size, off64_t at) {
-  return pread_once(fd, data, size, at);
-}
-SHEAF_ENTRY(ssize_t, pread64, int fd, void* data, size_t size, off64_t at) {
-  return pread_once(fd, data, size, at);
-}
-SHEAF_ENTRY(ssize_t, __pread64, int fd, void* data, size_t size, off64_t at) {
-  return pread_once(fd, data, size, at);
-}
-SHEAF_ENTRY(ssize_t, __pread_chk, int fd, void* data, size_t size, off64_t at, size_t room) {
-  return is_captured(fd) && size <= room ? pread_once(fd, data, size, at)
-                                         : next::pread_chk(fd, data, size, at, room);
-}
-SHEAF_ENTRY(ssize_t, __pread64_chk, int fd, void* data, size_t size, off64_t at, size_t room) {
-  return is_captured(fd) && size <= room ? pread_once(fd, data, size, at)
-                                         : next::pread_chk(fd, data, size, at, room);
-}
-SHEAF_ENTRY(ssize_t, pwrite, int fd, const void* data, size_t size, off64_t at) {
-  return pwrite_once(fd, data, size, at);
-}
-SHEAF_ENTRY(ssize_t, pwrite64, int fd, const void* data, size_t size, off64_t at) {
-  return pwrite_once(fd, data, size, at);
-}
-SHEAF_ENTRY(ssize_t, __pwrite64, int fd, const void* data, size_t size, off64_t at) {
-  return pwrite_once(fd, data, size, at);
-}
-SHEAF_ENTRY(ssize_t, readv, int fd, const iovec* parts, int n) {
-  return is_captured(fd) ? read_captured(fd, parts, n, at_position) : next::readv(fd, parts, n);
-}
-SHEAF_ENTRY(ssize_t, writev, int fd, const iovec* parts, int n) {
-  return is_captured(fd) ? write_captured(fd, parts, n, at_position) : next::writev(fd, parts, n);
-}
-SHEAF_ENTRY(ssize_t, preadv, int fd, const iovec* parts, int n, off64_t at) {
-  return readv_at(fd, parts, n, at);
-}
-SHEAF_ENTRY(ssize_t, preadv64, int fd, const iovec* parts, int n, off64_t at) {
-  return readv_at(fd, parts, n, at);
-}
-SHEAF_ENTRY(ssize_t, pwritev, int fd, const iovec* parts, int n, off64_t at) {
-  return writev_at(fd, parts, n, at);
-}
-SHEAF_ENTRY(ssize_t, pwritev64, int fd, const iovec* parts, int n, off64_t at) {
-  return writev_at(fd, parts, n, at);
-}
-SHEAF_ENTRY(ssize_t, preadv2, int fd, const iovec* parts, int n, off64_t at, int flags) {
-  return readv_flags(fd, parts, n, at, flags);
-}
-SHEAF_ENTRY(ssize_t, preadv64v2, int fd, const iovec* parts, int n, off64_t at, int flags) {
-  return readv_flags(fd, parts, n, at, flags);
-}
-SHEAF_ENTRY(ssize_t, pwritev2, int fd, const iovec* parts, int n, off64_t at, int flags) {
-  return writev_flags(fd, parts, n, at, flags);
-}
-SHEAF_ENTRY(ssize_t, pwritev64v2, int fd, const iovec* parts, int n, off64_t at, int flags) {
-  return writev_flags(fd, parts, n, at, flags);
-}
-SHEAF_ENTRY(off64_t, lseek, int fd, off64_t offset, int whence) {
-  return is_captured(fd) ? seek_captured(fd, offset, whence) : real::lseek(fd, offset, whence);
-}
-SHEAF_ENTRY(off64_t, lseek64, int fd, off64_t offset, int whence) {
-  return is_captured(fd) ? seek_captured(fd, offset, whence) : real::lseek(fd, offset, whence);
-}
-SHEAF_ENTRY(int, ftruncate, int fd, off64_t size) { return shorten(fd, size); }
-SHEAF_ENTRY(int, ftruncate64, int fd, off64_t size) { return shorten(fd, size); }
-SHEAF_ENTRY(int, fallocate, int fd, int mode, off64_t at, off64_t length) {
-  return make_room(fd, mode, at, length);
-}
-SHEAF_ENTRY(int, fallocate64, int fd, int mode, off64_t at, off64_t length) {
-  return make_room(fd, mode, at, length);
-}
-SHEAF_ENTRY(int, posix_fallocate, int fd, off64_t at, off64_t length) {
-  return make_room_posix(fd, at, length);
-}
-SHEAF_ENTRY(int, posix_fallocate64, int fd, off64_t at, off64_t length) {
-  return make_room_posix(fd, at, length);
-}
-SHEAF_ENTRY(int, posix_fadvise, int fd, off64_t at, off64_t length, int advice) {
-  return advise(fd, at, length, advice);
-}
-SHEAF_ENTRY(int, posix_fadvise64, int fd, off64_t at, off64_t length, int advice) {
-  return advise(fd, at, length, advice);
 }
 SHEAF_ENTRY(int, fsync, int fd) { return is_captured(fd) ? sync_captured(fd) : next::fsync(fd); }
 SHEAF_ENTRY(int, fdatasync, int fd) { return is_captured(fd) ? sync_captured(fd) : next::fdatasync(fd); }

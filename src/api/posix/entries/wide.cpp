@@ -101,19 +101,17 @@ int print_checked(FILE* stream, int flag, Text format, va_list arguments) {
 
 }  // namespace
 
-SHEAF_ENTRY(wint_t, fgetwc, FILE* stream) { return get(stream, next::fgetwc); }
-SHEAF_ENTRY(wint_t, getwc, FILE* stream) { return get(stream, next::fgetwc); }
+SHEAF_ENTRY_AND(wint_t, fgetwc, getwc, FILE* stream) { return get(stream, next::fgetwc); }
 SHEAF_ENTRY(wint_t, getwchar, void) { return get(stdin, next::fgetwc); }
-SHEAF_ENTRY(wint_t, fgetwc_unlocked, FILE* stream) { return get(stream, next::fgetwc_unlocked); }
-SHEAF_ENTRY(wint_t, getwc_unlocked, FILE* stream) { return get(stream, next::fgetwc_unlocked); }
+SHEAF_ENTRY_AND(wint_t, fgetwc_unlocked, getwc_unlocked, FILE* stream) {
+  return get(stream, next::fgetwc_unlocked);
+}
 SHEAF_ENTRY(wint_t, getwchar_unlocked, void) { return get(stdin, next::fgetwc_unlocked); }
-SHEAF_ENTRY(wint_t, fputwc, wchar_t c, FILE* stream) { return put(c, stream, next::fputwc); }
-SHEAF_ENTRY(wint_t, putwc, wchar_t c, FILE* stream) { return put(c, stream, next::fputwc); }
+SHEAF_ENTRY_AND(wint_t, fputwc, putwc, wchar_t c, FILE* stream) { return put(c, stream, next::fputwc); }
 SHEAF_ENTRY(wint_t, putwchar, wchar_t c) { return put(c, stdout, next::fputwc); }
-SHEAF_ENTRY(wint_t, fputwc_unlocked, wchar_t c, FILE* stream) {
+SHEAF_ENTRY_AND(wint_t, fputwc_unlocked, putwc_unlocked, wchar_t c, FILE* stream) {
   return put(c, stream, next::fputwc_unlocked);
 }
-SHEAF_ENTRY(wint_t, putwc_unlocked, wchar_t c, FILE* stream) { return put(c, stream, next::fputwc_unlocked); }
 SHEAF_ENTRY(wint_t, putwchar_unlocked, wchar_t c) { return put(c, stdout, next::fputwc_unlocked); }
 SHEAF_ENTRY(wint_t, ungetwc, wint_t c, FILE* stream) {
   return answer(
@@ -166,41 +164,24 @@ SHEAF_ENTRY(int, __fwprintf_chk, FILE* stream, int flag, const wchar_t* format, 
 SHEAF_ENTRY(int, __wprintf_chk, int flag, const wchar_t* format, ...) {
   SHEAF_WITH_ARGUMENTS(format, print_checked(stdout, flag, format, arguments));
 }
-SHEAF_ENTRY(int, vfwscanf, FILE* stream, const wchar_t* format, va_list arguments) {
-  return scan(stream, format, arguments, next::vfwscanf);
-}
-SHEAF_ENTRY(int, vwscanf, const wchar_t* format, va_list arguments) {
-  return scan(stdin, format, arguments, next::vfwscanf);
-}
-SHEAF_ENTRY(int, fwscanf, FILE* stream, const wchar_t* format, ...) {
-  SHEAF_WITH_ARGUMENTS(format, scan(stream, format, arguments, next::vfwscanf));
-}
-SHEAF_ENTRY(int, wscanf, const wchar_t* format, ...) {
-  SHEAF_WITH_ARGUMENTS(format, scan(stdin, format, arguments, next::vfwscanf));
-}
-SHEAF_ENTRY(int, __isoc99_vfwscanf, FILE* stream, const wchar_t* format, va_list arguments) {
-  return scan(stream, format, arguments, next::isoc99_vfwscanf);
-}
-SHEAF_ENTRY(int, __isoc99_vwscanf, const wchar_t* format, va_list arguments) {
-  return scan(stdin, format, arguments, next::isoc99_vfwscanf);
-}
-SHEAF_ENTRY(int, __isoc99_fwscanf, FILE* stream, const wchar_t* format, ...) {
-  SHEAF_WITH_ARGUMENTS(format, scan(stream, format, arguments, next::isoc99_vfwscanf));
-}
-SHEAF_ENTRY(int, __isoc99_wscanf, const wchar_t* format, ...) {
-  SHEAF_WITH_ARGUMENTS(format, scan(stdin, format, arguments, next::isoc99_vfwscanf));
-}
-SHEAF_ENTRY(int, __isoc23_vfwscanf, FILE* stream, const wchar_t* format, va_list arguments) {
-  return scan(stream, format, arguments, next::isoc23_vfwscanf);
-}
-SHEAF_ENTRY(int, __isoc23_vwscanf, const wchar_t* format, va_list arguments) {
-  return scan(stdin, format, arguments, next::isoc23_vfwscanf);
-}
-SHEAF_ENTRY(int, __isoc23_fwscanf, FILE* stream, const wchar_t* format, ...) {
-  SHEAF_WITH_ARGUMENTS(format, scan(stream, format, arguments, next::isoc23_vfwscanf));
-}
-SHEAF_ENTRY(int, __isoc23_wscanf, const wchar_t* format, ...) {
-  SHEAF_WITH_ARGUMENTS(format, scan(stdin, format, arguments, next::isoc23_vfwscanf));
-}
+
+// The four calls that scan, under names of which the standards of C have each given some.
+#define SHEAF_SCANS(vf, v, f, plain, library)                                    \
+  SHEAF_ENTRY(int, vf, FILE* stream, const wchar_t* format, va_list arguments) { \
+    return scan(stream, format, arguments, library);                             \
+  }                                                                              \
+  SHEAF_ENTRY(int, v, const wchar_t* format, va_list arguments) {                \
+    return scan(stdin, format, arguments, library);                              \
+  }                                                                              \
+  SHEAF_ENTRY(int, f, FILE* stream, const wchar_t* format, ...) {                \
+    SHEAF_WITH_ARGUMENTS(format, scan(stream, format, arguments, library));      \
+  }                                                                              \
+  SHEAF_ENTRY(int, plain, const wchar_t* format, ...) {                          \
+    SHEAF_WITH_ARGUMENTS(format, scan(stdin, format, arguments, library));       \
+  }
+
+SHEAF_SCANS(vfwscanf, vwscanf, fwscanf, wscanf, next::vfwscanf)
+SHEAF_SCANS(__isoc99_vfwscanf, __isoc99_vwscanf, __isoc99_fwscanf, __isoc99_wscanf, next::isoc99_vfwscanf)
+SHEAF_SCANS(__isoc23_vfwscanf, __isoc23_vwscanf, __isoc23_fwscanf, __isoc23_wscanf, next::isoc23_vfwscanf)
 
 }  // namespace sheaf::posix

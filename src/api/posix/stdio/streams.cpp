@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <mutex>
 #include <vector>
 
 #include "api/posix/descriptors.hpp"
@@ -36,12 +37,10 @@ std::vector<Stream*>& all() {
 }
 
 Stream* find(FILE* file) {
-  lock.lock();
+  const std::lock_guard guard(lock);
   const auto at =
       std::find_if(all().begin(), all().end(), [file](const Stream* one) { return one->file == file; });
-  Stream* const found = at == all().end() ? nullptr : *at;
-  lock.unlock();
-  return found;
+  return at == all().end() ? nullptr : *at;
 }
 
 // The descriptor may be a plain file by now, so these are the calls that the program would make.
@@ -69,9 +68,10 @@ int seek_stream(void* cookie, off64_t* offset, int whence) {
 
 int close_stream(void* cookie) {
   auto* const stream = static_cast<Stream*>(cookie);
-  lock.lock();
-  std::erase(all(), stream);
-  lock.unlock();
+  {
+    const std::lock_guard guard(lock);
+    std::erase(all(), stream);
+  }
   const int result = close_descriptor(stream->fd);
   delete stream;
   return result;
@@ -125,9 +125,8 @@ FILE* make_stream(int fd, const StreamMode& mode) noexcept {
   }
   stream->file->_fileno = fd;
   if ((mode.flags & O_APPEND) && !(mode.flags & O_RDWR)) lseek64(fd, 0, SEEK_END);  // the C library does so
-  lock.lock();
+  const std::lock_guard guard(lock);
   const int error = errno_of([&] { all().push_back(stream); });
-  lock.unlock();
   return error == 0 ? stream->file : (errno = error, nullptr);
 }
 

@@ -12,6 +12,7 @@
 #include "api/posix/errors.hpp"
 #include "api/posix/real.hpp"
 #include "api/posix/stdio/streams.hpp"
+#include "base/non_copyable.hpp"
 
 namespace sheaf::posix {
 
@@ -24,12 +25,10 @@ constinit Real<FILE*(int, const char*)> fdopen{"fdopen"};
 constexpr size_t first_scanned = 4096;              // bytes that a scan is given at first
 constexpr size_t most_scanned = size_t{256} << 20;  // and at most
 
-class Locked {
+class Locked : private NonCopyable {
  public:
   explicit Locked(FILE* stream) : stream_(stream) { flockfile(stream_); }
   ~Locked() { funlockfile(stream_); }
-  Locked(const Locked&) = delete;
-  Locked& operator=(const Locked&) = delete;
 
  private:
   FILE* const stream_;

@@ -132,22 +132,19 @@ int sion_generic_paropen(int aid, const char* fname, const char* file_mode, sion
     int files = 1;
     FILE* stream = nullptr;
     char* name = nullptr;
-    ParallelOpen call{function,
-                      fname,
-                      file_mode,
-                      &files,
-                      true,
-                      false,
-                      nullptr,
-                      chunksize,
-                      fsblksize,
-                      nullptr,
-                      fileptr ? &stream : nullptr,
-                      newfname ? &name : nullptr};
-    call.shares = true;
-    call.name_of = name_by(api.multi_filename, fname);
-    call.adjust = [&](Comm& comm, OpenMode& mode) { refuse_collective(api, comm, mode); };
     Means means(api, gcommgroup);
+    ParallelOpen call{.function = function,
+                      .fname = fname,
+                      .file_mode = file_mode,
+                      .numfiles = &files,
+                      .has_local = true,
+                      .chunksize = chunksize,
+                      .fsblksize = fsblksize,
+                      .fileptr = fileptr ? &stream : nullptr,
+                      .newfname = newfname ? &name : nullptr,
+                      .shares = true,
+                      .name_of = name_by(api.multi_filename, fname),
+                      .adjust = [&](Comm& comm, OpenMode& mode) { refuse_collective(api, comm, mode); }};
     call.place = [&](Comm& comm, ParallelWriteRequest& request, const OpenMode& mode) {
       place_as_given(comm, {filenumber, numfiles, lrank, lsize}, request);
       if (plan_of(mode.collective, true, request.local->size()))
@@ -191,11 +188,10 @@ int sion_generic_paropen_mapped(int aid, char* fname, const char* file_mode, int
   return guarded(function, grank, -1, [&] {
     const GenericApi api = generic_api(aid);
     api.check_complete();
-    MappedOpen call{function,   fname,           file_mode,      numFiles,  nlocaltasks, globalranks,
-                    chunksizes, mapping_filenrs, mapping_lranks, fsblksize, fileptr};
-    call.shares = true;
-    call.name_of = name_by(api.multi_filename, fname);
-    return open_mapped(callback_comm(api.comm, gcommgroup, grank, gsize), call);
+    return open_mapped(
+        callback_comm(api.comm, gcommgroup, grank, gsize),
+        {function, fname, file_mode, numFiles, nlocaltasks, globalranks, chunksizes, mapping_filenrs,
+         mapping_lranks, fsblksize, fileptr, true, name_by(api.multi_filename, fname)});
   });
 }
 

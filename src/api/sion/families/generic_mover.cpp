@@ -95,14 +95,13 @@ int GenericMover::read_piece(void* data, sion_int64* spec, int sid) {
 
 CollectiveMeans generic_means(const GenericApi& api, void* all, void* local,
                               std::shared_ptr<GenericMover>& mover) {
-  CollectiveMeans means;
-  if (!api.moves_data()) return means;
+  if (!api.moves_data()) return {};
   const int capability = api.capability(all);
-  means.may_collect = capability == full;
-  means.takes_part = capability == full || capability == only_sender;
   mover = std::make_shared<GenericMover>(api, local);
-  means.mover = mover;
-  return means;
+  return {.meeting = nullptr,
+          .may_collect = capability == full,
+          .takes_part = capability == full || capability == only_sender,
+          .mover = mover};
 }
 
 }  // namespace sheaf::api

@@ -17,11 +17,19 @@ int sion_paropen_omp(const char* fname, const char* file_mode, sion_int64* chunk
     use_thread_numbers(omp_get_thread_num);
     int numfiles = 1;
     int task = 0;
-    ParallelOpen call{function, fname,     file_mode, &numfiles, true,    false,
-                      nullptr,  chunksize, fsblksize, &task,     fileptr, newfname};
-    call.shares = true;
-    call.may_collect = omp_get_thread_num() == 0;  // as the groups of the format have it
-    const int sid = open_parallel(meet_team(), call);
+    const int sid =
+        open_parallel(meet_team(), {.function = function,
+                                    .fname = fname,
+                                    .file_mode = file_mode,
+                                    .numfiles = &numfiles,
+                                    .has_local = true,
+                                    .chunksize = chunksize,
+                                    .fsblksize = fsblksize,
+                                    .globalrank = &task,
+                                    .fileptr = fileptr,
+                                    .newfname = newfname,
+                                    .may_collect = omp_get_thread_num() == 0,  // as groups of the format
+                                    .shares = true});
     if (sid >= 0 && globalrank && find_handle(sid)->writer) *globalrank = task;
     return sid;
   });

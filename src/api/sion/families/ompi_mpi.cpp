@@ -86,15 +86,25 @@ int sion_paropen_ompi(const char* fname, const char* file_mode, int* numFiles, M
 
     int task = 0;
     int numfiles = given.numfiles;
-    ParallelOpen call{function,        fname,           file_mode, given.numfiles_at ? &numfiles : nullptr,
-                      given.has_local, given.has_group, local,     chunksize,
-                      fsblksize,       &task,           fileptr,   newfname};
-    call.shares = true;
-    call.may_collect = master;  // as the groups of the format have it
-    call.place = [&](Comm& comm, ParallelWriteRequest& request, const OpenMode& mode) {
+    const auto place = [&](Comm& comm, ParallelWriteRequest& request, const OpenMode& mode) {
       place_processes(comm, request, mode, threads, local);
     };
-    const int sid = open_parallel(hybrid_comm(std::move(processes), std::move(team)), call);
+    const int sid = open_parallel(hybrid_comm(std::move(processes), std::move(team)),
+                                  {.function = function,
+                                   .fname = fname,
+                                   .file_mode = file_mode,
+                                   .numfiles = given.numfiles_at ? &numfiles : nullptr,
+                                   .has_local = given.has_local,
+                                   .has_group = given.has_group,
+                                   .local = local,
+                                   .chunksize = chunksize,
+                                   .fsblksize = fsblksize,
+                                   .globalrank = &task,
+                                   .fileptr = fileptr,
+                                   .newfname = newfname,
+                                   .may_collect = master,  // as the groups of the format have it
+                                   .shares = true,
+                                   .place = place});
     if (sid < 0) return sid;
     if (globalrank) *globalrank = task;
     // A variable that the threads share is set by the master alone.

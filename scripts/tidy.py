@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+"""tidy.py BUILD [--jobs N] [--changed REVISION] [FOLDER ...]: clang-tidy over src/ as BUILD compiles it, a room at a time; what it finds on
+stdout, 1 if that is anything. The checks are those of .clang-tidy. With --changed only rooms with a file that has changed since REVISION;
+with folders, as `cli comm_mpi`, only the rooms below src/FOLDER. BUILD needs to be configured, not built."""
+
+import argparse
+import concurrent.futures
+import json
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+
+TOP = pathlib.Path(__file__).resolve().parent.parent
+SRC = TOP / "src"
+
+
+def sources(entry):
+    """The files of src/ that a translation unit consists of: of a unity build those that it includes."""
+    path = pathlib.Path(entry["directory"], entry["file"])
+    if "/Unity/" not in str(path):
+        return frozenset([path]) if path.is_relative_to(SRC) and path.suffix in {".c", ".cpp"} else frozenset()
+    names = re.findall(r'#include "([^"]+)"', path.read_text())
+    return frozenset(pathlib.Path(name) for name in names if pathlib.Path(name).is_relative_to(SRC))
+
+
+def units(commands):
+    """A translation unit for each set of sources; others hold the same for another library or MPI."""
+    found = {}
+    for entry in commands:
+        files = sources(entry)
+        if files:
+            found.setdefault(files, entry)
+    return found
+
+
+def wanted_folders(options):
+    if options.folders:
+        return {SRC / name for name in options.folders}
+    if options.changed:
+        names = subprocess.run(["git", "-C", TOP, "diff", "--name-only", options.changed, "--", "src"], check=True,
+                               capture_output=True, text=True).stdout.split()
+        return {(TOP / name).parent for name in names}
+    return {SRC}
+
+
+def tidy(unit):
+    words = [word for word in shlex.split(unit["command"])[1:] if word != "-fno-gnu-unique"]  # clang does not know it
+    run = subprocess.run(["clang-tidy-16", "--quiet", unit["file"], "--", *words], cwd=unit["directory"],
+                         capture_output=True, text=True)
+    return run.returncode, run.stdout + (run.stderr if run.returncode and not run.stdout else "")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("build", type=pathlib.Path)
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--changed", metavar="REVISION")
+    parser.add_argument("folders", nargs="*", metavar="FOLDER")
+    options = parser.parse_intermixed_args()
+    folders = wanted_folders(options)
+    commands = json.loads((options.build / "compile_commands.json").read_text())
+    chosen = [unit for files, unit in units(commands).items()
+              if any(file.is_relative_to(folder) for file in files for folder in folders)]
+    told = set()
+    failed = 0
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        for code, text in pool.map(tidy, chosen):
+            failed += code != 0
+            for finding in re.split(r"(?m)^(?=/.*: (?:error|warning): )", text):
+                if finding.strip() and finding not in told:  # a header is in many units
+                    told.add(finding)
+                    print(finding.rstrip(), flush=True)
+    print(f"tidy: {len(chosen)} translation units, {failed} with findings")
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
