@@ -74,12 +74,12 @@ std::vector<FoundRow> rows_of(std::span<const std::byte> answers, size_t count) 
     RowAnswer answer;
     std::memcpy(&answer, next, sizeof answer);
     next += sizeof answer;
-    rows.push_back({answer.geometry, answer.fsblksize, {nullptr, 1, answer.blocks}, held, answer.sums});
+    rows.push_back({answer.geometry, answer.fsblksize, {nullptr, answer.blocks}, held, answer.sums});
     for (int32_t b = 0; b < answer.blocks; ++b, next += 8) held->push_back(load<int64_t>(next, native_order));
   }
   const int64_t* sizes = held->data();
   for (FoundRow& row : rows) {
-    row.sizes = {sizes, 1, row.sizes.count};
+    row.sizes = {sizes, row.sizes.count};
     sizes += row.sizes.count;
   }
   return rows;
