@@ -154,7 +154,9 @@ void add_segment(std::vector<Segment>& segments, const RowSlices& slices, int32_
                  int64_t first_row) {
   const int64_t begin = std::max(first_row, slices.first());
   const int64_t end = std::min(first_row + tasks, slices.first() + slices.count());
-  if (begin < end) segments.push_back({file, 0, begin - first_row, end - begin, tasks, 0});
+  if (begin < end)
+    segments.push_back(
+        {file, 0, begin - first_row, end - begin, tasks, 0, static_cast<size_t>(begin - slices.first())});
 }
 
 }  // namespace sheaf

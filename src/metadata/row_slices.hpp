@@ -36,6 +36,18 @@ struct Segment {
   int64_t count = 0;
   int64_t file_tasks = 0;  // of the whole physical file
   int64_t skip = 0;        // sum of the chunk sizes of the whole physical file
+  size_t row = 0;          // number in the slice of the first
+
+  size_t end() const { return row + static_cast<size_t>(count); }
+  // Of a column with an entry for each row of the slice, or its first ones: those of the segment.
+  template <class Entry>
+  std::span<Entry> of(std::span<Entry> column) const {
+    return column.subspan(row, static_cast<size_t>(count));
+  }
+  template <class Entry>
+  std::span<const Entry> of(const std::vector<Entry>& column) const {
+    return of(std::span<const Entry>(column));
+  }
 };
 
 // Numbers of the rows of a segment, and what they are in its physical file. Sums beyond 2^63 - 1 are that.
