@@ -102,13 +102,14 @@ std::vector<std::byte> RowSlices::answer(Gathered pieces) {
   return joined;
 }
 
-std::vector<FileSums> RowSlices::add_up(std::span<const Segment> segments, std::span<const SegmentSums> own) {
+std::vector<FileSums> RowSlices::add_up(std::span<const Segment> segments, std::span<const SegmentSums> own,
+                                        Totals totals) {
   std::vector<FileSums> found;
   for (const SegmentSums& s : own) found.push_back({0, s.sum, s.largest});
   if (by_rank()) {  // one file, of which each leader has one segment
     if (slices_ == 1) return found;
     SegmentSums mine = own.empty() ? SegmentSums{} : own[0];
-    all_.all_max(std::span(&mine.largest, 1));
+    if (totals == Totals::all) all_.all_max(std::span(&mine.largest, 1));
     std::optional<PrefixedSum> sum;
     (void)attempt([&] { sum = prefixed_sum(all_, mine.sum); });
     if (!found.empty())

@@ -128,8 +128,11 @@ class RowSlices {
     return answer<Answer, Record>(collect(records), records.size(), problem, act);
   }
 
-  // Collective: what the rows of a file come to, from what they come to in the segments of each leader.
-  std::vector<FileSums> add_up(std::span<const Segment> segments, std::span<const SegmentSums> own);
+  // Collective: what the rows of a file come to, from what they come to in the segments of each leader. Where
+  // only sums are asked for the rest may be that of the own segment.
+  enum class Totals : uint8_t { all, sums };
+  std::vector<FileSums> add_up(std::span<const Segment> segments, std::span<const SegmentSums> own,
+                               Totals totals = Totals::all);
   // Collective. What every leader knows, to all processes that talk to it, in the order of the leaders;
   // processes that lead nothing bring what is ignored.
   template <class Fact>

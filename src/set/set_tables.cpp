@@ -105,14 +105,16 @@ MetadataReader SetTables::reader_of(File& file) const {
 
 SetLead SetTables::read_lead(Comm& comm, std::shared_ptr<File>& file) const {
   SetLead lead;
-  agree(comm, attempt([&] {
-          if (comm.rank() != 0) return;
-          file = store_->open(path_, Access::read);
-          MetadataReader reader = reader_of(*file);
-          lead = {reader.header(), reader.read_pointer(), reader.header().ntasks};
-          if (lead.header.leads_set()) lead.ntasks = reader.read_mapping_size(lead.pointer);
-        }));
+  const auto unread = attempt([&] {
+    if (comm.rank() != 0) return;
+    file = store_->open(path_, Access::read);
+    MetadataReader reader = reader_of(*file);
+    const format::Pointer pointer = reader.read_pointer();
+    const format::Header& h = reader.header();
+    lead = {h, pointer, h.leads_set() ? reader.read_mapping_size(pointer) : h.ntasks, true};
+  });
   comm.broadcast(std::as_writable_bytes(std::span(&lead, 1)), 0);
+  if (!lead.is_read) agree(comm, unread);
   return lead;
 }
 
@@ -215,7 +217,7 @@ std::vector<FoundRow> SetTables::read_rows(Comm& comm, RowSlices& slices, const 
     for (size_t s = 0; s < segments.size(); ++s)
       sums[s] = read_segment(segments[s], lead, *open_file(segments[s].file), table, appends);
   });
-  const std::vector<FileSums> of_files = slices.add_up(segments, sums);
+  const std::vector<FileSums> of_files = slices.add_up(segments, sums, RowSlices::Totals::sums);
   const std::span requests(reinterpret_cast<const TaskRequest*>(wanted.data()), wanted.size());
   const Gathered asked = slices.by_rank() ? Gathered{} : slices.collect(requests);
   Gathered answers;
