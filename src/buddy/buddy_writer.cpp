@@ -224,14 +224,14 @@ class Copier {
  public:
   Copier(Store& store, Comm& roots, const std::string& path, const std::string& base)
       : store_(store), roots_(roots), base_(base) {
-    problem_ = attempt([&] {
+    const auto unread = attempt([&] {
       file_ = store.open(path, Access::read);
       own_ = read_table(*file_);
     });
     group_sizes_.resize(static_cast<size_t>(roots.size()));
     group_sizes_[static_cast<size_t>(roots.rank())] = own_.fact[Table::tasks];
     roots.all_sum(group_sizes_);
-    agree_so_far();
+    agree(roots, unread);
   }
 
   // Collective over the roots. Sends the own file to the group that stores its copy `level`, and stores one.
@@ -242,24 +242,19 @@ class Copier {
     const int from = (roots_.rank() + shift) % groups;
     const Table table = swap_tables(to, from);
     std::shared_ptr<File> target;  // null: this copy is not made
-    problem_ = attempt([&] {
-      target = open_copy(format::physical_name(buddy_name(base_, level), from));
-      if (target) empty(*target);
-    });
-    agree_so_far();
-    problem_ = swap_data(to, from, table, target.get());
-    agree_so_far();
-    problem_ = attempt([&] {
-      if (!target) return;
-      write_table(*target, table, own_, groups, from, base_, group_sizes_, level + 1);
-      target->close();
-    });
-    agree_so_far();
+    agree(roots_, attempt([&] {
+            target = open_copy(format::physical_name(buddy_name(base_, level), from));
+            if (target) empty(*target);
+          }));
+    agree(roots_, swap_data(to, from, table, target.get()));
+    agree(roots_, attempt([&] {
+            if (!target) return;
+            write_table(*target, table, own_, groups, from, base_, group_sizes_, level + 1);
+            target->close();
+          }));
   }
 
  private:
-  void agree_so_far() { agree(roots_, std::exchange(problem_, std::nullopt)); }
-
   Table swap_tables(int to, int from) {
     std::vector<int64_t> mine = own_.flat();
     int64_t length = std::ssize(mine);
@@ -299,7 +294,6 @@ class Copier {
   std::shared_ptr<File> file_;
   Table own_;
   std::vector<int64_t> group_sizes_;
-  std::optional<Error> problem_;
 };
 
 }  // namespace
