@@ -176,13 +176,12 @@ template <class Answer, class Record, class Act>
 std::vector<Answer> RowSlices::answer(const Gathered& collected, size_t mine, std::optional<Error>& problem,
                                       Act&& act) {
   Gathered answers;
-  const auto failed = attempt([&] {
+  attempt(problem, [&] {
     const std::vector<Answer> found = act(records_of<Record>(collected));
     const auto bytes = std::as_bytes(std::span(found));
     answers = {{bytes.begin(), bytes.end()}, collected.sizes};
     for (int64_t& size : answers.sizes) size = size / int64_t{sizeof(Record)} * int64_t{sizeof(Answer)};
   });
-  if (!problem) problem = failed;
   const std::vector<std::byte> bytes = answer(std::move(answers));
   std::vector<Answer> own(mine);
   if (!bytes.empty()) std::memcpy(own.data(), bytes.data(), std::min(bytes.size(), mine * sizeof(Answer)));

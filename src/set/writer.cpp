@@ -345,21 +345,14 @@ void Writer::select(int64_t task_number) {
     park();
     return enter(next);
   }
-  auto shared = stream_.release_handle();
-  const bool sharing = shared != nullptr;
-  const bool with_stream = sharing && shared->stream();
-  mine_.files[from.file].handle = std::move(shared);
-  park();
-  mine_.files[from.file].journal = stream_.release_journal();
-  bind(mine_.files[to.file]);
-  stream_.attach(std::move(mine_.files[to.file].journal));
-  enter(next);
-  if (!sharing) return;
-  if (auto& own = mine_.files[to.file].handle) {
-    stream_.attach(std::move(own));
-  } else {
-    stream_.share(with_stream);
-  }
+  OwnFile &before = mine_.files[from.file], &after = mine_.files[to.file];
+  change_handle(stream_, before.handle, after.handle, [&] {
+    park();
+    before.journal = stream_.release_journal();
+    bind(after);
+    stream_.attach(std::move(after.journal));
+    enter(next);
+  });
 }
 
 }  // namespace sheaf

@@ -71,14 +71,12 @@ void Writer::choose_files(ParallelWriteRequest& request, const OpenMode& mode) {
   if (mode.collective.renumber && policy == FilePolicy::caller && request.nfiles <= 0)
     throw Error(Code::invalid_argument, "'" + path_ + "': collmsa needs a number of physical files, not " +
                                             std::to_string(request.nfiles));
+  if (policy == FilePolicy::automatic && units_are_large()) policy = FilePolicy::per_node;
   if (policy == FilePolicy::caller && request.nfiles > 0) {
     policy = FilePolicy::fixed;
     facts_.nfiles = request.nfiles;
   } else if (policy == FilePolicy::fixed) {
     facts_.nfiles = mode.files;
-  } else if (policy == FilePolicy::automatic && units_are_large()) {
-    policy = FilePolicy::per_node;
-    local_ = comm_->split_by_node();
   } else if (policy == FilePolicy::automatic) {
     facts_.nfiles =
         static_cast<int32_t>(std::min<int64_t>(files_per_node() * comm_->node_count(), comm_->size()));
