@@ -28,6 +28,12 @@ inline std::optional<int64_t> align_up(int64_t x, int64_t unit) {
   return rest == 0 ? std::optional<int64_t>(x) : checked_add(x, unit - rest);
 }
 
+// a * b + c, or nothing.
+inline std::optional<int64_t> checked_mul_add(int64_t a, int64_t b, int64_t c) {
+  const auto product = checked_mul(a, b);
+  return product ? checked_add(*product, c) : std::nullopt;
+}
+
 // Unwraps a checked result; throws invalid_argument "<what> exceeds 2^63 bytes" if there is none.
 inline int64_t must_fit(std::optional<int64_t> value, const char* what) {
   if (!value) throw Error(Code::invalid_argument, std::string(what) + " exceeds 2^63 bytes");

@@ -7,10 +7,12 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
 #include "comm/comm.hpp"
+#include "exchange/pieces/extent.hpp"
 #include "format/extension.hpp"
 #include "metadata/facts.hpp"
 #include "storage/decorators/forwarding_store.hpp"
@@ -25,6 +27,22 @@ std::string buddy_name(const std::string& base, int level);
 // first task of another one sends. Throws on all tasks alike. Memory: O(tasks of a file) at these tasks.
 void write_buddies(Store& store, Comm& all, Comm& local, const FileFacts& facts, const std::string& path,
                    const std::string& base, int levels);
+
+namespace buddy {
+
+// Pieces of a file that go to, or come from, task `peer` of a group; null: none are written, or read.
+struct Moved {
+  File* file = nullptr;
+  int peer = 0;
+  std::span<const exchange::Extent> pieces;
+};
+
+// Collective over `comm`: the pieces of `from` are read and sent, as single messages, those of `to` come and
+// are written, if not all of their bytes are zero; at most `steps` on any task, which all agree on. Nothing
+// is thrown; returns what went wrong here.
+std::optional<Error> move_pieces(Comm& comm, int64_t steps, const Moved& from, const Moved& to);
+
+}  // namespace buddy
 
 // Writes the trailer of a copy, or of a view of one, whose data have these checksums. entries: of the
 // mapping; -1: there is none.
@@ -41,7 +59,7 @@ std::shared_ptr<File> open_buddy(Store& store, const std::string& base, int leve
 // neither that file nor a copy (they lie on other nodes' disks) gets the file back under its name: any task
 // that sees the file or a copy, whichever group wrote it, reads and sends it. Nothing happens where files or
 // copies can be seen, or nobody sees them. Throws on all tasks alike if a file could not be made. Memory: 8
-// bytes a file, if any is lacking; at those who send and store 4 MiB.
+// bytes a file, if any is lacking; at those who send and store 4 MiB, and 16 bytes for each MiB of the file.
 void restore_from_buddies(Store& store, Comm& all, const std::string& path, int levels, int64_t nfiles,
                           int64_t needed);
 

@@ -55,9 +55,8 @@ class Restorer {
   }
 
   static bool missing(const std::vector<int64_t>& needers, const std::vector<int64_t>& offers) {
-    for (size_t f = 0; f < needers.size(); ++f)
-      if (needers[f] > 0 && offers[f] == 0) return true;
-    return false;
+    return !std::ranges::equal(needers, offers,
+                               [](int64_t needer, int64_t offer) { return needer == 0 || offer > 0; });
   }
 
   // offers, by file: 1 + a task that sees it; 0: none known. asked: this task looks.
@@ -95,42 +94,15 @@ class Restorer {
 
   // Pieces without a byte other than 0 stay holes.
   std::optional<Error> transfer(File* source, File* target, int from, int to, int64_t size) {
-    std::vector<std::byte> out[2], in[2];
-    std::optional<Error> unread;
-    const auto length = [&](int64_t k) {
-      return static_cast<size_t>(std::min(buddy::message_bytes, size - k * buddy::message_bytes));
-    };
-    const auto prepare = [&](int64_t k) {
-      exchange::Step step;
-      if (source) {
-        auto& memory = out[k % 2];
-        memory.resize(length(k));
-        const auto failed = attempt([&] {
-          if (source->read_at(memory, k * buddy::message_bytes) < memory.size())
-            throw file_error(Code::damaged, source->path(), "has become shorter while it was copied");
-        });
-        if (failed && !unread) unread = failed;
-        if (std::ranges::all_of(memory, [](std::byte b) { return b == std::byte{0}; })) memory.clear();
-        step.outgoing.push_back({to, memory});
-      }
-      if (target) {
-        in[k % 2].resize(length(k));
-        step.incoming.push_back({from, in[k % 2]});
-      }
-      return step;
-    };
-    const auto use = [&](int64_t k, const std::vector<int64_t>& received) {
-      if (target && received[0] > 0)
-        target->write_at(std::span(in[k % 2]).first(static_cast<size_t>(received[0])),
-                         k * buddy::message_bytes);
-    };
-    const auto unwritten =
-        exchange::in_rounds(all_, (size + buddy::message_bytes - 1) / buddy::message_bytes, prepare, use);
+    std::vector<exchange::Extent> pieces;
+    for (int64_t at = 0; (source || target) && at < size; at += buddy::message_bytes)
+      pieces.push_back({at, std::min(buddy::message_bytes, size - at)});
+    const std::span<const exchange::Extent> none, all(pieces);
+    const auto problem =
+        buddy::move_pieces(all_, (size + buddy::message_bytes - 1) / buddy::message_bytes,
+                           {source, to, source ? all : none}, {target, from, target ? all : none});
     // The one who stores must know before it gives the file its name.
-    std::optional<Error> problem;
-    const auto told = attempt([&] { agree(all_, unread ? unread : unwritten); });
-    if (told) problem = told;
-    return problem;
+    return attempt([&] { agree(all_, problem); });
   }
 
   Store& store_;

@@ -24,33 +24,34 @@ class BuddyView final : public File {
     reader.read_globalranks(0, values);
     const auto dummies = static_cast<size_t>(
         std::ranges::find_if(values, [](int64_t rank) { return rank >= 0; }) - values.begin());
-    const size_t n = all - dummies;
     shift_ = layout::data_start(h.ntasks, h.fsblksize);
-    h.ntasks = static_cast<int32_t>(n);
+    h.ntasks = static_cast<int32_t>(all - dummies);
     begin_ = layout::data_start(h.ntasks, h.fsblksize);
     shift_ -= begin_;
 
     FileChecks* const checks = reader.checks(p);
     auto fixed = format::encode(h);
     if (checks) {
-      format::Extension e = *reader.extension();
-      format::put_extension(e, fixed);
+      format::put_extension(*reader.extension(), fixed);
       checks->check_tasks(0, static_cast<int64_t>(all));
     }
     front_.assign(fixed.begin(), fixed.end());
-    append(front_, std::span(values).subspan(dummies), h.metadata_order);
+    const auto append_values = [&](std::vector<std::byte>& to) {
+      append(to, std::span<const int64_t>(values).subspan(dummies), h.metadata_order);
+    };
+    append_values(front_);
     reader.read_chunk_sizes(0, values);
-    append(front_, std::span(values).subspan(dummies), h.metadata_order);
+    append_values(front_);
     const format::Pointer moved{p.maxblocks, p.varheader - shift_};
     const auto pointer = format::encode(moved, h.metadata_order);
     front_.insert(front_.end(), pointer.begin(), pointer.end());
 
     end_ = moved.varheader;
     reader.read_block_counts(p, 0, values);
-    append(back_, std::span(values).subspan(dummies), h.metadata_order);
+    append_values(back_);
     for (int64_t round = 0; round < p.maxblocks; ++round) {
       reader.read_block_sizes(p, round, 0, values);
-      append(back_, std::span(values).subspan(dummies), h.metadata_order);
+      append_values(back_);
     }
     int64_t entries = -1;
     if (h.leads_set()) entries = append_mapping(reader, p, h);
@@ -112,9 +113,6 @@ class BuddyView final : public File {
     const size_t at = to.size();
     to.resize(at + values.size_bytes());
     format::encode(values, order, std::span(to).subspan(at));
-  }
-  static void append(std::vector<std::byte>& to, std::span<int64_t> values, ByteOrder order) {
-    append(to, std::span<const int64_t>(values), order);
   }
 
   static size_t copy_from(const std::vector<std::byte>& from, int64_t at, std::span<std::byte> to) {

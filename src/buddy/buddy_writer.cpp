@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/warnings.hpp"
+#include "base/zeros.hpp"
 #include "buddy/buddy.hpp"
 #include "buddy/constants.hpp"
 #include "comm/rounds.hpp"
@@ -30,12 +31,40 @@ void write_copied_trailer(File& file, const format::Header& header, const format
                           int64_t entries) {
   const int64_t count = std::ssize(sums) / int64_t{sizeof(uint32_t)};
   const format::Trailer plan = plan_trailer(header, pointer, extension.identity, count, entries);
-  TrailerWriter trailer(file, header, plan, extension.piece);
-  trailer.begin_groups(0, header.ntasks, 0);
-  trailer.add_sums(sums);
-  trailer.end_groups();
-  trailer.write_mapping(0, entries, entries);
-  trailer.write_footer();
+  TrailerWriter(file, header, plan, extension.piece).write_all(entries, {}, [&](TrailerWriter& trailer) {
+    trailer.add_sums(sums);
+  });
+}
+
+std::optional<Error> buddy::move_pieces(Comm& comm, int64_t steps, const Moved& from, const Moved& to) {
+  std::vector<std::byte> out[2], in[2];
+  std::optional<Error> unread;
+  const auto prepare = [&](int64_t k) {
+    exchange::Step step;
+    if (k < std::ssize(from.pieces)) {
+      const Extent& piece = from.pieces[static_cast<size_t>(k)];
+      auto& memory = out[k % 2];
+      memory.resize(static_cast<size_t>(piece.length));
+      attempt(unread, [&] {
+        if (from.file->read_at(memory, piece.offset) < memory.size())
+          throw file_error(Code::damaged, from.file->path(), "has become shorter while it was copied");
+      });
+      if (is_zero(memory)) memory.clear();
+      step.outgoing.push_back({from.peer, memory});
+    }
+    if (k < std::ssize(to.pieces)) {
+      in[k % 2].resize(static_cast<size_t>(to.pieces[static_cast<size_t>(k)].length));
+      step.incoming.push_back({to.peer, in[k % 2]});
+    }
+    return step;
+  };
+  const auto use = [&](int64_t k, const std::vector<int64_t>& received) {
+    if (to.file && !received.empty() && received[0] > 0)
+      to.file->write_at(std::span(in[k % 2]).first(static_cast<size_t>(received[0])),
+                        to.pieces[static_cast<size_t>(k)].offset);
+  };
+  const auto unwritten = exchange::in_rounds(comm, steps, prepare, use);
+  return unread ? unread : unwritten;
 }
 
 namespace {
@@ -87,10 +116,9 @@ struct Table {
     return table;
   }
 
-  // What is used of the data area, relative to its begin, in pieces that fit a message.
-  std::vector<Extent> pieces() const {
+  // What is used of the data area, which begins at `offset`, in pieces that fit a message.
+  std::vector<Extent> pieces(int64_t offset) const {
     std::vector<Extent> found;
-    int64_t offset = 0;
     const auto n = static_cast<size_t>(fact[tasks]);
     for (size_t i = 0; i < sizes.size(); ++i) {
       const bool used = static_cast<int64_t>(i / n) < counts[i % n];
@@ -143,13 +171,12 @@ Table read_table(File& file) {
 void write_table(File& file, const Table& table, const Table& own, int32_t nfiles, int32_t number,
                  const std::string& base, std::span<const int64_t> group_sizes, int shift) {
   const auto dummies = own.ranks.size();
-  format::Header h;
-  h.userdata_order = static_cast<ByteOrder>(table.fact[Table::userdata]);
-  h.fsblksize = static_cast<int32_t>(table.fact[Table::fsblksize]);
-  h.ntasks = static_cast<int32_t>(dummies + table.ranks.size());
-  h.nfiles = nfiles;
-  h.filenumber = number;
-  h.flag1 = table.fact[Table::flag1];
+  format::Header h{{.userdata_order = static_cast<ByteOrder>(table.fact[Table::userdata]),
+                    .fsblksize = static_cast<int32_t>(table.fact[Table::fsblksize]),
+                    .ntasks = static_cast<int32_t>(dummies + table.ranks.size()),
+                    .nfiles = nfiles,
+                    .filenumber = number,
+                    .flag1 = table.fact[Table::flag1]}};
   h.set_name(base);
   std::vector<int64_t> ranks, chunks(dummies, 0), counts(dummies, 1);
   for (const int64_t rank : own.ranks) ranks.push_back(-(rank + 1));
@@ -160,16 +187,14 @@ void write_table(File& file, const Table& table, const Table& own, int32_t nfile
   MetadataWriter writer(file, h);
   std::optional<format::Extension> extension;
   if (table.fact[Table::piece] > 0 && format::extensible(base)) {
-    extension.emplace();
-    extension->flags = format::flag_checksums;
-    extension->piece = static_cast<uint32_t>(table.fact[Table::piece]);
+    extension = {.flags = format::flag_checksums, .piece = static_cast<uint32_t>(table.fact[Table::piece])};
     std::memcpy(extension->identity.data(), &table.fact[Table::identity], sizeof(format::Identity));
   }
   writer.write_header(extension);
   writer.write_ranks_and_sizes(0, ranks, chunks);
   const int64_t maxblocks = std::max<int64_t>(1, table.fact[Table::maxblocks]);
-  format::Pointer p{static_cast<int32_t>(maxblocks), layout::lay_out(chunks, h.fsblksize).data_start};
-  p.varheader += maxblocks * layout::lay_out(chunks, h.fsblksize).skip;
+  const layout::FileLayout layout = layout::lay_out(chunks, h.fsblksize);
+  const format::Pointer p{static_cast<int32_t>(maxblocks), layout.data_start + maxblocks * layout.skip};
   const auto size_of = [&](size_t t, int64_t block) {
     return t < dummies ? 0 : table.sizes[static_cast<size_t>(block) * table.ranks.size() + t - dummies];
   };
@@ -199,14 +224,14 @@ class Copier {
  public:
   Copier(Store& store, Comm& roots, const std::string& path, const std::string& base)
       : store_(store), roots_(roots), base_(base) {
-    problem_ = attempt([&] {
+    const auto unread = attempt([&] {
       file_ = store.open(path, Access::read);
       own_ = read_table(*file_);
     });
     group_sizes_.resize(static_cast<size_t>(roots.size()));
     group_sizes_[static_cast<size_t>(roots.rank())] = own_.fact[Table::tasks];
     roots.all_sum(group_sizes_);
-    agree_so_far();
+    agree(roots, unread);
   }
 
   // Collective over the roots. Sends the own file to the group that stores its copy `level`, and stores one.
@@ -217,24 +242,19 @@ class Copier {
     const int from = (roots_.rank() + shift) % groups;
     const Table table = swap_tables(to, from);
     std::shared_ptr<File> target;  // null: this copy is not made
-    problem_ = attempt([&] {
-      target = open_copy(format::physical_name(buddy_name(base_, level), from));
-      if (target) empty(*target);
-    });
-    agree_so_far();
-    problem_ = swap_data(to, from, table, target.get());
-    agree_so_far();
-    problem_ = attempt([&] {
-      if (!target) return;
-      write_table(*target, table, own_, groups, from, base_, group_sizes_, level + 1);
-      target->close();
-    });
-    agree_so_far();
+    agree(roots_, attempt([&] {
+            target = open_copy(format::physical_name(buddy_name(base_, level), from));
+            if (target) empty(*target);
+          }));
+    agree(roots_, swap_data(to, from, table, target.get()));
+    agree(roots_, attempt([&] {
+            if (!target) return;
+            write_table(*target, table, own_, groups, from, base_, group_sizes_, level + 1);
+            target->close();
+          }));
   }
 
  private:
-  void agree_so_far() { agree(roots_, std::exchange(problem_, std::nullopt)); }
-
   Table swap_tables(int to, int from) {
     std::vector<int64_t> mine = own_.flat();
     int64_t length = std::ssize(mine);
@@ -259,40 +279,13 @@ class Copier {
   }
 
   std::optional<Error> swap_data(int to, int from, const Table& table, File* target) {
-    const std::vector<Extent> sent = own_.pieces();
-    const std::vector<Extent> stored = table.pieces();
-    int64_t steps = std::ssize(sent);
-    roots_.all_max(std::span(&steps, 1));
     const int64_t source = layout::data_start(own_.fact[Table::tasks], own_.fact[Table::fsblksize]);
     const int64_t place =
         layout::data_start(own_.fact[Table::tasks] + table.fact[Table::tasks], table.fact[Table::fsblksize]);
-    std::vector<std::byte> out[2], in[2];
-    std::optional<Error> unread;
-    const auto prepare = [&](int64_t k) {
-      exchange::Step step;
-      if (k < std::ssize(sent)) {
-        const Extent& piece = sent[static_cast<size_t>(k)];
-        auto& memory = out[k % 2];
-        memory.resize(static_cast<size_t>(piece.length));
-        const auto failed = attempt([&] {
-          if (file_->read_at(memory, source + piece.offset) < memory.size())
-            throw file_error(Code::damaged, file_->path(), "has become shorter while it was copied");
-        });
-        if (failed && !unread) unread = failed;
-        step.outgoing.push_back({to, memory});
-      }
-      if (k < std::ssize(stored)) {
-        in[k % 2].resize(static_cast<size_t>(stored[static_cast<size_t>(k)].length));
-        step.incoming.push_back({from, in[k % 2]});
-      }
-      return step;
-    };
-    const auto use = [&](int64_t k, const std::vector<int64_t>&) {
-      if (target && k < std::ssize(stored))
-        target->write_at(in[k % 2], place + stored[static_cast<size_t>(k)].offset);
-    };
-    const auto unwritten = exchange::in_rounds(roots_, steps, prepare, use);
-    return unread ? unread : unwritten;
+    const std::vector<Extent> sent = own_.pieces(source), stored = table.pieces(place);
+    int64_t steps = std::ssize(sent);
+    roots_.all_max(std::span(&steps, 1));
+    return buddy::move_pieces(roots_, steps, {file_.get(), to, sent}, {target, from, stored});
   }
 
   Store& store_;
@@ -301,7 +294,6 @@ class Copier {
   std::shared_ptr<File> file_;
   Table own_;
   std::vector<int64_t> group_sizes_;
-  std::optional<Error> problem_;
 };
 
 }  // namespace
@@ -309,14 +301,11 @@ class Copier {
 void write_buddies(Store& store, Comm& all, Comm& local, const FileFacts& facts, const std::string& path,
                    const std::string& base, int levels) {
   const std::unique_ptr<Comm> roots = all.split(local.rank() == 0 ? 0 : -1, facts.filenumber);
-  std::optional<Error> problem;
-  if (roots) {
-    problem = attempt([&] {
-      Copier copier(store, *roots, path, base);
-      for (int level = 0; level < levels; ++level) copier.copy(level);
-    });
-  }
-  agree(all, problem);
+  agree(all, attempt([&] {
+          if (!roots) return;
+          Copier copier(store, *roots, path, base);
+          for (int level = 0; level < levels; ++level) copier.copy(level);
+        }));
 }
 
 }  // namespace sheaf

@@ -40,23 +40,15 @@ size_t bound(Codec codec, size_t bytes) {
   return codec == Codec::none ? bytes : bytes + bytes / 128 + 1024;
 }
 
-Compressor::~Compressor() {
-#ifdef SHEAF_HAS_ZSTD
-  if (context_ && codec_ == Codec::zstd) zstd()->free_compressor(static_cast<ZSTD_CCtx*>(context_));
-#endif
-#ifdef SHEAF_HAS_ZLIB
-  if (codec_ == Codec::gzip) release(static_cast<Deflater*>(context_));
-#endif
-}
-
 size_t Compressor::compress([[maybe_unused]] std::span<const std::byte> data,
                             [[maybe_unused]] std::span<std::byte> out) {
 #ifdef SHEAF_HAS_ZSTD
   if (codec_ == Codec::zstd) {
-    if (!context_) context_ = zstd()->create_compressor();
+    if (!context_)
+      context_ = std::shared_ptr<ZSTD_CCtx>(zstd()->create_compressor(), zstd()->free_compressor);
     if (!context_) return 0;
-    const size_t n = zstd()->compress(static_cast<ZSTD_CCtx*>(context_), out.data(), out.size(), data.data(),
-                                      data.size(), level_);
+    const size_t n = zstd()->compress(static_cast<ZSTD_CCtx*>(context_.get()), out.data(), out.size(),
+                                      data.data(), data.size(), level_);
     return zstd()->is_error(n) ? 0 : n;
   }
 #endif
@@ -70,32 +62,18 @@ size_t Compressor::compress([[maybe_unused]] std::span<const std::byte> data,
   }
 #endif
 #ifdef SHEAF_HAS_ZLIB
-  if (codec_ == Codec::gzip) {
-    auto* deflater = static_cast<Deflater*>(context_);
-    const size_t n = compress_gzip(deflater, level_, data, out);
-    context_ = deflater;
-    return n;
-  }
+  if (codec_ == Codec::gzip) return compress_gzip(context_, level_, data, out);
 #endif
   return 0;
-}
-
-Decompressor::~Decompressor() {
-#ifdef SHEAF_HAS_ZSTD
-  if (zstd_) zstd()->free_decompressor(static_cast<ZSTD_DCtx*>(zstd_));
-#endif
-#ifdef SHEAF_HAS_ZLIB
-  release(static_cast<Inflater*>(gzip_));
-#endif
 }
 
 bool Decompressor::decompress([[maybe_unused]] Codec codec, [[maybe_unused]] std::span<const std::byte> data,
                               [[maybe_unused]] std::span<std::byte> out) {
 #ifdef SHEAF_HAS_ZSTD
   if (codec == Codec::zstd) {
-    if (!zstd_) zstd_ = zstd()->create_decompressor();
-    return zstd_ && zstd()->decompress(static_cast<ZSTD_DCtx*>(zstd_), out.data(), out.size(), data.data(),
-                                       data.size()) == out.size();
+    if (!zstd_) zstd_ = std::shared_ptr<ZSTD_DCtx>(zstd()->create_decompressor(), zstd()->free_decompressor);
+    return zstd_ && zstd()->decompress(static_cast<ZSTD_DCtx*>(zstd_.get()), out.data(), out.size(),
+                                       data.data(), data.size()) == out.size();
   }
 #endif
 #ifdef SHEAF_HAS_LZ4
@@ -107,12 +85,7 @@ bool Decompressor::decompress([[maybe_unused]] Codec codec, [[maybe_unused]] std
   }
 #endif
 #ifdef SHEAF_HAS_ZLIB
-  if (codec == Codec::gzip) {
-    auto* inflater = static_cast<Inflater*>(gzip_);
-    const bool done = decompress_gzip(inflater, data, out);
-    gzip_ = inflater;
-    return done;
-  }
+  if (codec == Codec::gzip) return decompress_gzip(gzip_, data, out);
 #endif
   return false;
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <string_view>
 
@@ -33,7 +34,6 @@ size_t bound(Codec codec, size_t bytes);
 class Compressor : private NonCopyable {
  public:
   Compressor(Codec codec, int level) : codec_(codec), level_(level) {}
-  ~Compressor();
 
   // Returns the bytes written to `out`, which holds bound(data.size()); 0: it could not be done.
   size_t compress(std::span<const std::byte> data, std::span<std::byte> out);
@@ -41,22 +41,18 @@ class Compressor : private NonCopyable {
  private:
   Codec codec_;
   int level_;
-  void* context_ = nullptr;
+  std::shared_ptr<void> context_;  // of the library, which frees it
 };
 
 // Not for several threads at once.
 class Decompressor : private NonCopyable {
  public:
-  Decompressor() = default;
-  ~Decompressor();
-
   // Fills all of `out`. False if `data` is no buffer of that many bytes compressed by `codec`, which must be
   // there. Writes nowhere else, whatever `data` is.
   bool decompress(Codec codec, std::span<const std::byte> data, std::span<std::byte> out);
 
  private:
-  void* zstd_ = nullptr;
-  void* gzip_ = nullptr;
+  std::shared_ptr<void> zstd_, gzip_;  // as above
 };
 
 }  // namespace sheaf::codec

@@ -9,16 +9,12 @@
 
 namespace sheaf::codec {
 
-using format::frame_head_size;
 using format::FrameHead;
 
 std::span<const std::byte> FrameEncoder::encode(const format::PlainPlace& at,
                                                 std::span<const std::byte> plain, Scratch& out) {
-  constexpr auto head_bytes = static_cast<size_t>(frame_head_size);
-  FrameHead head;
-  head.at = at;
-  head.plain = static_cast<uint32_t>(plain.size());
-  head.sum = crc32c(0, plain);
+  constexpr auto head_bytes = static_cast<size_t>(format::frame_head_size);
+  FrameHead head{.plain = static_cast<uint32_t>(plain.size()), .sum = crc32c(0, plain), .at = at};
   const std::span<std::byte> memory = out.at_least(head_bytes + bound(how_.codec, plain.size()));
   const std::span<std::byte> room = memory.subspan(head_bytes);
 

@@ -74,8 +74,6 @@ FrameQueue::~FrameQueue() {
   crew_.reset();
 }
 
-bool FrameQueue::has_threads() const { return crew_ != nullptr; }
-
 bool FrameQueue::full() const { return pieces_.size() >= (crew_ ? crew_->workers.size() : 0) + 1; }
 
 // A machine that gives no thread loses only time.
@@ -109,13 +107,9 @@ void FrameQueue::look_for_fork() {
 void FrameQueue::push(const format::PlainPlace& at, std::span<const std::byte> plain) {
   look_for_fork();
   if (!started_ && how_.threads > 0 && plain.size() >= how_.frame) start_threads();
-  std::unique_ptr<Piece> piece;
-  if (spare_.empty()) {
-    piece = std::make_unique<Piece>();
-  } else {
-    piece = std::move(spare_.back());
-    spare_.pop_back();
-  }
+  if (spare_.empty()) spare_.push_back(std::make_unique<Piece>());
+  std::unique_ptr<Piece> piece = std::move(spare_.back());
+  spare_.pop_back();
   piece->at = at;
   piece->frame = {};
   if (!crew_) {

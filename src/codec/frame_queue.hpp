@@ -29,7 +29,7 @@ class FrameQueue : private NonCopyable {
   ~FrameQueue();
 
   bool empty() const { return pieces_.empty(); }
-  bool has_threads() const;
+  bool has_threads() const { return crew_ != nullptr; }
   // Whether push() has to wait for a pop().
   bool full() const;
 

@@ -13,6 +13,23 @@ constexpr int member_window = MAX_WBITS + 16;  // 32 KiB, and zlib's mark for gz
 constexpr int memory_level = 8;                // zlib's own choice: 256 KiB to compress
 constexpr int stream_size = sizeof(z_stream);
 
+// zlib keeps the address of its z_stream, so that stays where it is: in `state`, made by begin() if that is
+// null, else begun anew. Null if zlib cannot.
+template <class Begin>
+z_stream* stream_in(std::shared_ptr<void>& state, Begin begin, int (*anew)(z_streamp),
+                    int (*end)(z_streamp)) {
+  auto* stream = static_cast<z_stream*>(state.get());
+  if (stream) return anew(stream) == Z_OK ? stream : nullptr;
+  auto made = std::make_unique<z_stream>();
+  if (begin(made.get()) != Z_OK) return nullptr;
+  stream = made.get();
+  state = std::shared_ptr<z_stream>(made.release(), [end](z_stream* ended) {
+    end(ended);
+    delete ended;
+  });
+  return stream;
+}
+
 // False if zlib cannot count so many bytes.
 bool point(z_stream& stream, std::span<const std::byte> data, std::span<std::byte> out) {
   if (data.size() > UINT_MAX || out.size() > UINT_MAX) return false;
@@ -25,51 +42,26 @@ bool point(z_stream& stream, std::span<const std::byte> data, std::span<std::byt
 
 }  // namespace
 
-// zlib keeps the address of its z_stream.
-struct Deflater {
-  z_stream stream{};
-};
-struct Inflater {
-  z_stream stream{};
-};
-
-size_t compress_gzip(Deflater*& deflater, int level, std::span<const std::byte> data,
+size_t compress_gzip(std::shared_ptr<void>& state, int level, std::span<const std::byte> data,
                      std::span<std::byte> out) {
-  if (!deflater) {
-    auto made = std::make_unique<Deflater>();
-    if (zlib()->begin_deflate(&made->stream, level, Z_DEFLATED, member_window, memory_level,
-                              Z_DEFAULT_STRATEGY, ZLIB_VERSION, stream_size) != Z_OK)
-      return 0;
-    deflater = made.release();
-  } else if (zlib()->deflate_anew(&deflater->stream) != Z_OK) {
-    return 0;
-  }
-  z_stream& stream = deflater->stream;
-  if (!point(stream, data, out) || zlib()->deflate_on(&stream, Z_FINISH) != Z_STREAM_END) return 0;
-  return out.size() - stream.avail_out;
+  const auto begin = [level](z_stream* stream) {
+    return zlib()->begin_deflate(stream, level, Z_DEFLATED, member_window, memory_level, Z_DEFAULT_STRATEGY,
+                                 ZLIB_VERSION, stream_size);
+  };
+  z_stream* const stream = stream_in(state, begin, zlib()->deflate_anew, zlib()->end_deflate);
+  const bool done =
+      stream && point(*stream, data, out) && zlib()->deflate_on(stream, Z_FINISH) == Z_STREAM_END;
+  return done ? out.size() - stream->avail_out : 0;
 }
 
-bool decompress_gzip(Inflater*& inflater, std::span<const std::byte> data, std::span<std::byte> out) {
-  if (!inflater) {
-    auto made = std::make_unique<Inflater>();
-    if (zlib()->begin_inflate(&made->stream, member_window, ZLIB_VERSION, stream_size) != Z_OK) return false;
-    inflater = made.release();
-  } else if (zlib()->inflate_anew(&inflater->stream) != Z_OK) {
-    return false;
-  }
-  z_stream& stream = inflater->stream;
-  return point(stream, data, out) && zlib()->inflate_on(&stream, Z_FINISH) == Z_STREAM_END &&
-         stream.avail_in == 0 && stream.avail_out == 0;
-}
-
-void release(Deflater* deflater) {
-  if (deflater) zlib()->end_deflate(&deflater->stream);
-  delete deflater;
-}
-
-void release(Inflater* inflater) {
-  if (inflater) zlib()->end_inflate(&inflater->stream);
-  delete inflater;
+bool decompress_gzip(std::shared_ptr<void>& state, std::span<const std::byte> data,
+                     std::span<std::byte> out) {
+  const auto begin = [](z_stream* stream) {
+    return zlib()->begin_inflate(stream, member_window, ZLIB_VERSION, stream_size);
+  };
+  z_stream* const stream = stream_in(state, begin, zlib()->inflate_anew, zlib()->end_inflate);
+  return stream && point(*stream, data, out) && zlib()->inflate_on(stream, Z_FINISH) == Z_STREAM_END &&
+         stream->avail_in == 0 && stream->avail_out == 0;
 }
 
 }  // namespace sheaf::codec

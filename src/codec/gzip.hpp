@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <span>
 
 #include "codec/libraries.hpp"
@@ -10,21 +11,15 @@
 
 namespace sheaf::codec {
 
-// What zlib holds between calls; not for several threads at once. The library must be there (zlib()).
-struct Deflater;
-struct Inflater;
-
-// `deflater` and `inflater` are made by the first call that finds null, and go with release().
+// `state` is what zlib holds between calls, made by the first one that finds null; not for several threads at
+// once, and for calls of one of these functions only. The library must be there (zlib()).
 // Returns the bytes written to `out`; 0: it could not be done, as with too little room.
-size_t compress_gzip(Deflater*& deflater, int level, std::span<const std::byte> data,
+size_t compress_gzip(std::shared_ptr<void>& state, int level, std::span<const std::byte> data,
                      std::span<std::byte> out);
 
 // Fills all of `out`. False if `data` is not one whole member of that many bytes, whose own checksum and
 // length are right.
-bool decompress_gzip(Inflater*& inflater, std::span<const std::byte> data, std::span<std::byte> out);
-
-void release(Deflater* deflater);
-void release(Inflater* inflater);
+bool decompress_gzip(std::shared_ptr<void>& state, std::span<const std::byte> data, std::span<std::byte> out);
 
 }  // namespace sheaf::codec
 

@@ -13,11 +13,18 @@ class Library {
     if (!handle_) note(dlerror());
   }
 
-  template <class Function>
-  void find(Function& function, const char* symbol) {
-    if (!handle_) return;
-    function = reinterpret_cast<Function>(dlsym(handle_, symbol));
-    if (!function) note(dlerror());
+  // A function of whatever type it is assigned to.
+  struct Symbol {
+    void* address;
+    template <class Function>
+    operator Function*() const {
+      return reinterpret_cast<Function*>(address);
+    }
+  };
+  Symbol operator[](const char* symbol) {
+    void* const address = handle_ ? dlsym(handle_, symbol) : nullptr;
+    if (handle_ && !address) note(dlerror());
+    return {address};
   }
 
   const std::string& problem() const { return problem_; }
@@ -46,15 +53,10 @@ const Functions* answer(const Loaded<Functions>& loaded, std::string* problem) {
 // `name`: null if this build was made without the library. Never freed: see Library.
 template <class Functions, class Find>
 const Loaded<Functions>* load(const char* name, Find find) {
-  auto* const loaded = new Loaded<Functions>;
-  if (!name) {
-    loaded->problem = "this build of Sheaf was made without it";
-    return loaded;
-  }
+  if (!name) return new Loaded<Functions>{{}, "this build of Sheaf was made without it"};
   Library library(name);
-  find(library, loaded->functions);
-  loaded->problem = library.problem();
-  return loaded;
+  const Functions functions = find(library);
+  return new Loaded<Functions>{functions, library.problem()};
 }
 
 #ifdef SHEAF_HAS_ZSTD
@@ -76,36 +78,35 @@ constexpr const char* zlib_name = nullptr;
 }  // namespace
 
 const Zstd* zstd(std::string* problem) {
-  static const auto* const loaded = load<Zstd>(zstd_name, [](Library& library, Zstd& f) {
-    library.find(f.create_compressor, "ZSTD_createCCtx");
-    library.find(f.free_compressor, "ZSTD_freeCCtx");
-    library.find(f.compress, "ZSTD_compressCCtx");
-    library.find(f.create_decompressor, "ZSTD_createDCtx");
-    library.find(f.free_decompressor, "ZSTD_freeDCtx");
-    library.find(f.decompress, "ZSTD_decompressDCtx");
-    library.find(f.is_error, "ZSTD_isError");
+  static const auto* const loaded = load<Zstd>(zstd_name, [](Library& library) {
+    return Zstd{.create_compressor = library["ZSTD_createCCtx"],
+                .free_compressor = library["ZSTD_freeCCtx"],
+                .compress = library["ZSTD_compressCCtx"],
+                .create_decompressor = library["ZSTD_createDCtx"],
+                .free_decompressor = library["ZSTD_freeDCtx"],
+                .decompress = library["ZSTD_decompressDCtx"],
+                .is_error = library["ZSTD_isError"]};
   });
   return answer(*loaded, problem);
 }
 
 const Lz4* lz4(std::string* problem) {
-  static const auto* const loaded = load<Lz4>(lz4_name, [](Library& library, Lz4& f) {
-    library.find(f.compress, "LZ4_compress_default");
-    library.find(f.decompress, "LZ4_decompress_safe");
+  static const auto* const loaded = load<Lz4>(lz4_name, [](Library& library) {
+    return Lz4{.compress = library["LZ4_compress_default"], .decompress = library["LZ4_decompress_safe"]};
   });
   return answer(*loaded, problem);
 }
 
 const Zlib* zlib(std::string* problem) {
-  static const auto* const loaded = load<Zlib>(zlib_name, [](Library& library, Zlib& f) {
-    library.find(f.begin_deflate, "deflateInit2_");
-    library.find(f.deflate_anew, "deflateReset");
-    library.find(f.deflate_on, "deflate");
-    library.find(f.end_deflate, "deflateEnd");
-    library.find(f.begin_inflate, "inflateInit2_");
-    library.find(f.inflate_anew, "inflateReset");
-    library.find(f.inflate_on, "inflate");
-    library.find(f.end_inflate, "inflateEnd");
+  static const auto* const loaded = load<Zlib>(zlib_name, [](Library& library) {
+    return Zlib{.begin_deflate = library["deflateInit2_"],
+                .deflate_anew = library["deflateReset"],
+                .deflate_on = library["deflate"],
+                .end_deflate = library["deflateEnd"],
+                .begin_inflate = library["inflateInit2_"],
+                .inflate_anew = library["inflateReset"],
+                .inflate_on = library["inflate"],
+                .end_inflate = library["inflateEnd"]};
   });
   return answer(*loaded, problem);
 }

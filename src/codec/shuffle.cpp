@@ -29,22 +29,11 @@ void transpose(const std::byte* from, std::byte* to, size_t elements, size_t wid
 
 template <bool Back>
 void run(std::span<const std::byte> data, size_t element, std::span<std::byte> out) {
-  const auto with = [&]<size_t Width>() {
-    transpose<Back, Width>(data.data(), out.data(), data.size() / element, element);
-  };
-  switch (element) {
-    case 2:
-      with.template operator()<2>();
-      break;
-    case 4:
-      with.template operator()<4>();
-      break;
-    case 8:
-      with.template operator()<8>();
-      break;
-    default:
-      with.template operator()<0>();
-  }
+  const auto transpose_elements = element == 2   ? transpose<Back, 2>
+                                  : element == 4 ? transpose<Back, 4>
+                                  : element == 8 ? transpose<Back, 8>
+                                                 : transpose<Back, 0>;
+  transpose_elements(data.data(), out.data(), data.size() / element, element);
   const size_t rest = data.size() % element;
   if (rest > 0) std::memcpy(out.data() + out.size() - rest, data.data() + data.size() - rest, rest);
 }

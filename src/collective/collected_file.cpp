@@ -112,7 +112,7 @@ void CollectedFile::close() {
   everything_ = only_collector_writes_ = false;
   held_.clear();
   shipped_.clear();
-  if (file_) std::exchange(file_, nullptr)->close();
+  LateFile::close();
 }
 
 }  // namespace sheaf

@@ -8,17 +8,16 @@
 #include <memory>
 #include <string>
 
+#include "collective/late_file.hpp"
 #include "metadata/edges.hpp"
 #include "storage/decorators/throttled_file.hpp"
 #include "stream/held_bytes.hpp"
 
 namespace sheaf {
 
-class CollectedFile final : public File {
+class CollectedFile final : public LateFile {
  public:
-  // `opened` may be null. The store outlives the object.
-  CollectedFile(Store& store, std::string path, std::shared_ptr<File> opened)
-      : store_(store), path_(std::move(path)), file_(std::move(opened)) {}
+  using LateFile::LateFile;
 
   // Writes to the file itself wait for a slot (null: they do not), and keep edges apart (null: there are
   // none).
@@ -50,26 +49,18 @@ class CollectedFile final : public File {
   void write_held();
   void write_unconfirmed();
 
-  // The file, opened if need be.
-  File& real();
+  File& real() override;
 
   void write_at(std::span<const std::byte> data, int64_t offset) override;
   void write_pieces(std::span<const Piece<const std::byte>> pieces) override;
   size_t read_at(std::span<std::byte> data, int64_t offset) override { return real().read_at(data, offset); }
   FileStatus status() override { return real().status(); }
-  void resize(int64_t size) override { real().resize(size); }
   void sync() override;
-  int64_t next(Space space, int64_t offset) override { return real().next(space, offset); }
-  FileDescriptor descriptor(Whose whose) override { return real().descriptor(whose); }
-  const std::string& path() const override { return path_; }
   void close() override;
 
  private:
   bool fits(int64_t bytes) const;
 
-  Store& store_;
-  std::string path_;
-  std::shared_ptr<File> file_;
   std::shared_ptr<WriteSlots> slots_;
   std::shared_ptr<Edges> edges_;
   HeldBytes held_;

@@ -34,10 +34,7 @@ std::vector<std::byte> CollectiveGroup::gather(std::span<const std::byte> mine, 
 }
 
 std::vector<int64_t> CollectiveGroup::gather(int64_t mine) const {
-  const std::vector<std::byte> bytes = gather(std::as_bytes(std::span(&mine, 1)), sizeof mine);
-  std::vector<int64_t> all(bytes.size() / sizeof mine);
-  if (!all.empty()) std::memcpy(all.data(), bytes.data(), bytes.size());
-  return all;
+  return records_of<int64_t>({gather(std::as_bytes(std::span(&mine, 1)), sizeof mine), {}});
 }
 
 int64_t CollectiveGroup::deal(std::span<const int64_t> numbers) const {
@@ -213,11 +210,11 @@ CollectiveGroup make_reading_groups(Comm& file, const CollectivePlan& plan, cons
     tasks = (file.size() + collectors - 1) / std::max<int64_t>(1, collectors);
   }
   tasks = std::clamp<int64_t>(tasks, 1, file.size());
-  layout::GroupPlace place;
-  place.number = file.rank() / tasks;
-  place.count = (file.size() + tasks - 1) / tasks;
-  place.first = place.number * tasks;
-  place.size = std::min(tasks, file.size() - place.first);
+  const int64_t number = file.rank() / tasks;
+  const layout::GroupPlace place{.first = number * tasks,
+                                 .size = std::min(tasks, file.size() - number * tasks),
+                                 .number = number,
+                                 .count = (file.size() + tasks - 1) / tasks};
   return CollectiveGroup(file, place, spread);
 }
 

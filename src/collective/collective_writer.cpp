@@ -192,9 +192,7 @@ void CollectiveWriter::record_chunks(int64_t most) {
   const auto bytes =
       group_.gather(std::as_bytes(std::span(mine)), static_cast<size_t>(most) * sizeof(Report));
   if (!is_collector() || behind_) return;
-  std::vector<Report> all(bytes.size() / sizeof(Report));
-  if (!all.empty()) std::memcpy(all.data(), bytes.data(), bytes.size());
-  behind_ = attempt([&] { journal()->record(collected_->real(), std::move(all)); });
+  behind_ = attempt([&] { journal()->record(collected_->real(), records_of<Report>({bytes, {}})); });
 }
 
 // Collective: to the collectors, who write everything. Returns what went wrong here.
@@ -207,11 +205,9 @@ std::optional<Error> CollectiveWriter::bring(const HeldBytes& held, const GroupT
 
 std::optional<Error> CollectiveWriter::finish() {
   // A failure that the program has not been told yet may be over: then the second try brings everything.
-  std::optional<Error> problem;
-  for (int tries = 2; tries > 0; --tries) {
-    problem = attempt([&] { round(Kind::last, std::nullopt); });
-    if (!problem) break;
-  }
+  const auto try_last = [&] { round(Kind::last, std::nullopt); };
+  auto problem = attempt(try_last);
+  if (problem) problem = attempt(try_last);
   if (!problem) problem = behind_;
   collected_->hold(0, 0);
   return problem;

@@ -64,8 +64,4 @@ size_t FetchedFile::read_alone(std::span<std::byte> data, int64_t offset) {
   return n;
 }
 
-void FetchedFile::close() {
-  if (file_) std::exchange(file_, nullptr)->close();
-}
-
 }  // namespace sheaf

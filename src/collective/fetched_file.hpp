@@ -9,21 +9,19 @@
 #include <string>
 #include <vector>
 
-#include "storage/store.hpp"
+#include "collective/late_file.hpp"
 #include "stream/held_bytes.hpp"
 
 namespace sheaf {
 
-class FetchedFile : public File {
+class FetchedFile final : public LateFile {
  public:
-  // `opened` may be null. The store outlives the object.
-  FetchedFile(Store& store, std::string path, std::shared_ptr<File> opened)
-      : store_(store), path_(std::move(path)), file_(std::move(opened)) {}
+  using LateFile::LateFile;
 
   // From now on `bytes` are those of `extents`, one behind the other; what was fetched before is dropped.
   void take(std::vector<Extent> extents, std::vector<std::byte> bytes);
 
-  File& real();  // opened if need be
+  File& real() override;
   // The file was never closed: hosts may keep parts of it beside it (metadata/edges_reader). Before anything
   // is read.
   void rejoin();
@@ -31,20 +29,12 @@ class FetchedFile : public File {
   size_t read_at(std::span<std::byte> data, int64_t offset) override;
   void write_at(std::span<const std::byte> data, int64_t offset) override { real().write_at(data, offset); }
   FileStatus status() override { return file_ ? file_->status() : store_.status(path_); }
-  void resize(int64_t size) override { real().resize(size); }
   void sync() override { real().sync(); }
-  int64_t next(Space space, int64_t offset) override { return real().next(space, offset); }
-  FileDescriptor descriptor(Whose whose) override { return real().descriptor(whose); }
-  const std::string& path() const override { return path_; }
-  void close() override;
 
  private:
   size_t read_alone(std::span<std::byte> data, int64_t offset);
 
-  Store& store_;
-  std::string path_;
   std::mutex mutex_;
-  std::shared_ptr<File> file_;
   bool unclosed_ = false;
   std::vector<Extent> extents_;
   std::vector<std::byte> bytes_;

@@ -24,8 +24,7 @@ std::optional<Error> in_steps(const Placed<Byte>& mine, const Mover::Members& me
   if (members.first == members.last) return problem;
   for (int64_t step = 0; step < steps; ++step) {
     const auto piece = step < std::ssize(pieces) ? pieces[static_cast<size_t>(step)] : Piece<Byte>{};
-    const auto failed = attempt([&] { move(piece); });
-    if (!problem) problem = failed;
+    attempt(problem, [&] { move(piece); });
   }
   return problem;
 }

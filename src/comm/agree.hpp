@@ -30,6 +30,13 @@ std::optional<Error> attempt(Part&& part) {
   }
 }
 
+// The same, whatever has happened before; what it ends with becomes the `problem` if there was none.
+template <class Part>
+void attempt(std::optional<Error>& problem, Part&& part) {
+  const auto failed = attempt(part);
+  if (!problem) problem = failed;
+}
+
 // Collective. If no task brings an error, replaces `values` by their element-wise maximum over the tasks and
 // returns. Otherwise throws on every task: its own error where there is one, elsewhere the error of the
 // lowest failing rank with its code and "task R: " in front of the message. One reduction; one broadcast more

@@ -40,6 +40,11 @@ void write_data(File& target, std::span<const std::byte> bytes, int64_t to) {
 
 }  // namespace
 
+void close_output(File& output, int64_t length) {
+  if (length > 0 && output.status().size < length) output.resize(length);
+  output.close();
+}
+
 void RangeCopier::add(File& source, int64_t from, int64_t to, int64_t length) {
   if (source_ != &source || from != from_ + length_ || to != to_ + length_) {
     if (source_ != &source) {

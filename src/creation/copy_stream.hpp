@@ -36,6 +36,9 @@ void for_each_extent(const layout::ChunkGeometry& geometry, const BlockSizes& si
 int64_t copy_stream(const PhysicalFile& file, const TaskRow& row, File& target, int64_t to,
                     WorkProgress& progress, uint32_t piece = 0, std::vector<uint32_t>* sums = nullptr);
 
+// Closes the target of copies, `length` bytes in all, which may end in a hole.
+SHEAF_EXPORT void close_output(File& output, int64_t length);
+
 // Copies ranges to one target, which must read as zero there, holes left out; ranges that are neighbours in
 // both files are copied as one. What has been added is copied at the latest by finish(); a source must live
 // and not change till then. Holds at most 512 KiB.

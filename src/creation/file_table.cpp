@@ -66,14 +66,11 @@ std::vector<int32_t> parse_file_table(const std::string& text, const std::string
 FilePlace read_file_table(Comm& comm, Store& store, const std::string& path) {
   std::vector<int32_t> numbers;
   FilePlace place;
-  std::optional<Error> problem;
-  if (comm.rank() == 0) {
-    problem = attempt([&] {
-      numbers = parse_file_table(read_text(store, path, comm.size()), path, comm.size());
-      place.nfiles = *std::ranges::max_element(numbers) + 1;
-    });
-  }
-  agree(comm, problem);
+  agree(comm, attempt([&] {
+          if (comm.rank() != 0) return;
+          numbers = parse_file_table(read_text(store, path, comm.size()), path, comm.size());
+          place.nfiles = std::ranges::max(numbers) + 1;
+        }));
   comm.broadcast(std::as_writable_bytes(std::span(&place.nfiles, 1)), 0);
   comm.scatter_equal(std::as_bytes(std::span(numbers)),
                      std::as_writable_bytes(std::span(&place.filenumber, 1)), 0);

@@ -2,7 +2,7 @@
 
 #include <cerrno>
 
-#include "base/error.hpp"
+#include "comm/agree.hpp"
 
 namespace sheaf {
 
@@ -26,22 +26,15 @@ FileStatus require_replaceable(Store& store, const std::string& name) {
 }
 
 OutputSet::~OutputSet() {
-  for (size_t i = committed_; i < names_.size(); ++i) {
-    try {
-      store_.remove(temporary(i));
-    } catch (const Error&) {
-      // Somebody else has removed it, or nobody can: there is no one to tell.
-    }
-  }
+  // What somebody else has removed, or nobody can: there is no one to tell.
+  for (; committed_ < names_.size(); ++committed_) attempt([&] { store_.remove(temporary(committed_)); });
 }
 
 std::string OutputSet::temporary(size_t number) const {
   return temporary_name(names_[number].target, names_[number].suffix);
 }
 
-void OutputSet::check(const std::string& name) const { look_at(name); }
-
-FileStatus OutputSet::look_at(const std::string& name) const {
+FileStatus OutputSet::check(const std::string& name) const {
   const FileStatus status = require_replaceable(store_, name);
   if (status.exists && existing_ == Existing::refuse)
     throw file_error(Code::invalid_argument, name, "exists already; use --force to replace it");
@@ -49,7 +42,7 @@ FileStatus OutputSet::look_at(const std::string& name) const {
 }
 
 std::shared_ptr<File> OutputSet::add(const std::string& name, const std::string& original) {
-  const bool replaces = look_at(name).exists;
+  const bool replaces = check(name).exists;
   Name added{name, store_.target_of(name), replaces ? name : original};
   for (;; ++added.suffix) {
     try {

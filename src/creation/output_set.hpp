@@ -28,9 +28,9 @@ class SHEAF_EXPORT OutputSet {
   OutputSet(const OutputSet&) = delete;
   OutputSet& operator=(const OutputSet&) = delete;
 
-  // Throws invalid_argument if `name` may not be written: it exists and may not be replaced, or is no regular
-  // file.
-  void check(const std::string& name) const;
+  // What there is under `name`. Throws invalid_argument if that may not be written: it exists and may not be
+  // replaced, or is no regular file.
+  FileStatus check(const std::string& name) const;
 
   // Checks, and creates the temporary file; the caller closes what it gets before commit(). Files are
   // numbered in the order of add(). `original`: what the new file is a copy of, and takes after if it
@@ -51,7 +51,6 @@ class SHEAF_EXPORT OutputSet {
     std::string like;    // the file to take after; empty: none
     int suffix = 0;
   };
-  FileStatus look_at(const std::string& name) const;
   std::string temporary(size_t number) const;
 
   Store& store_;

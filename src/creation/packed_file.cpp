@@ -35,12 +35,9 @@ void complete_packed_file(File& file, const PackedFile& packed) {
     int64_t all = 0;
     for (const auto& own : packed.sums) all += std::ssize(own);
     const format::Trailer plan = plan_trailer(header, p, packed.extension->identity, all, 0, packed.more);
-    TrailerWriter trailer(file, header, plan, packed.piece());
-    trailer.begin_groups(0, header.ntasks, 0);
-    for (const auto& own : packed.sums) trailer.add_sums(std::as_bytes(std::span(own)));
-    trailer.end_groups();
-    trailer.write_more(packed.more);
-    trailer.write_footer();
+    TrailerWriter(file, header, plan, packed.piece()).write_all(-1, packed.more, [&](TrailerWriter& trailer) {
+      for (const auto& own : packed.sums) trailer.add_sums(std::as_bytes(std::span(own)));
+    });
   }
   writer.write_pointer(p);
 }

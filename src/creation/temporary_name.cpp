@@ -25,11 +25,11 @@ std::string temporary_name(std::string_view path) {
 std::optional<std::string> final_name(std::string_view temporary) {
   const size_t length = marker.size() + digits;
   if (temporary.size() <= length) return std::nullopt;
-  const size_t at = temporary.size() - length;
-  if (temporary.substr(at, marker.size()) != marker) return std::nullopt;
-  if (temporary.substr(at + marker.size()).find_first_not_of("0123456789abcdef") != std::string_view::npos)
+  const std::string_view end = temporary.substr(temporary.size() - length);
+  if (!end.starts_with(marker) ||
+      end.find_first_not_of("0123456789abcdef", marker.size()) != std::string_view::npos)
     return std::nullopt;
-  return std::string(temporary.substr(0, at));
+  return std::string(temporary.substr(0, temporary.size() - length));
 }
 
 namespace {

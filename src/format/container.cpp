@@ -63,9 +63,10 @@ template <class R>
 auto record_head(R& r) {
   return std::tie(r.time, r.stream.number, r.stream.origin);
 }
-template <class R>
-auto piece_places(R& r) {
-  return std::tie(r.offset, r.place);
+// `word`: the length, with a check (length_word).
+template <class R, class Word>
+auto piece_fields(R& r, Word& word) {
+  return std::tie(r.offset, r.place, word, r.modified);
 }
 template <class R>
 auto record_attributes(R& r) {
@@ -83,14 +84,14 @@ bool decode_name(ContainerRecord& record, std::span<const std::byte> bytes) {
 bool decode_body(ContainerRecord& record, std::span<const std::byte> bytes, const Identity& identity,
                  int64_t place) {
   const std::byte* const body = bytes.data() + record_head_size;
+  uint64_t word = 0;
   switch (record.kind) {
     case RecordKind::create:
     case RecordKind::rename:
       return decode_name(record, bytes);
     case RecordKind::piece:
-      get_fields(body, piece_places(record));
-      record.length = length_of_word(get_little<uint64_t>(body + 16), identity, place);
-      record.modified = get_little<int64_t>(body + 24);
+      get_fields(body, piece_fields(record, word));
+      record.length = length_of_word(word, identity, place);
       return record.offset >= 0 && record.place >= container_page &&
              checked_add(record.offset, longest_piece) && checked_add(record.place, longest_piece);
     case RecordKind::size:
@@ -175,6 +176,7 @@ void encode(const ContainerRecord& record, const Identity& identity, int64_t pla
   at[7] = static_cast<std::byte>(record.empties ? record_empties : 0);
   put_fields(at + 8, record_head(record));
   std::byte* const body = at + record_head_size;
+  const uint64_t word = record.kind == RecordKind::piece ? length_word(record.length, identity, place) : 0;
   switch (record.kind) {
     case RecordKind::create:
     case RecordKind::rename:
@@ -183,9 +185,7 @@ void encode(const ContainerRecord& record, const Identity& identity, int64_t pla
       std::memcpy(at + name_at, record.name.data(), record.name.size());
       break;
     case RecordKind::piece:
-      put_fields(body, piece_places(record));
-      put_little<uint64_t>(body + 16, length_word(record.length, identity, place));
-      put_little<int64_t>(body + 24, record.modified);
+      put_fields(body, piece_fields(record, word));
       break;
     case RecordKind::size:
       put_little<int64_t>(body, record.size);

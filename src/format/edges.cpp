@@ -13,23 +13,25 @@ namespace sheaf::format {
 namespace {
 
 constexpr char edges_magic[8] = {'S', 'h', 'e', 'a', 'f', 'E', 'd', 'g'};
-constexpr uint32_t edges_version = 1;
 constexpr int64_t edges_page = 64 << 10;
 
 struct EdgesAt {
-  enum : size_t { version = 8, tasks = 12, row_size = 36, layout = 40, hash = 64, end = 72 };
+  enum : size_t { fields = 8, hash = 64, end = 72 };
 };
 struct EdgesRowAt {
   enum : size_t { hash = 24 };
 };
 
-template <class H>
-auto edges_tasks(H& h) {
-  return std::tie(h.ntasks, h.identity, h.host);
-}
-template <class H>
-auto edges_layout(H& h) {
-  return std::tie(h.unit, h.data_start, h.skip);
+// How a header and its rows are stored.
+struct EdgesForm {
+  uint32_t version = 1;
+  uint32_t row_size = edges_row_size;
+  bool operator==(const EdgesForm&) const = default;
+};
+
+template <class H, class Form>
+auto edges_fields(H& h, Form& form) {
+  return std::tie(form.version, h.ntasks, h.identity, h.host, form.row_size, h.unit, h.data_start, h.skip);
 }
 template <class Row>
 auto edges_row(Row& row) {
@@ -51,10 +53,8 @@ std::array<std::byte, edges_header_size> encode(const EdgesHeader& h) {
   std::array<std::byte, edges_header_size> bytes{};
   std::byte* p = bytes.data();
   std::memcpy(p, edges_magic, sizeof edges_magic);
-  put_little<uint32_t>(p + EdgesAt::version, edges_version);
-  put_fields(p + EdgesAt::tasks, edges_tasks(h));
-  put_little<uint32_t>(p + EdgesAt::row_size, edges_row_size);
-  put_fields(p + EdgesAt::layout, edges_layout(h));
+  const EdgesForm form;
+  put_fields(p + EdgesAt::fields, edges_fields(h, form));
   put_little<uint64_t>(p + EdgesAt::hash, XXH3_64bits(p, EdgesAt::hash));
   return bytes;
 }
@@ -64,14 +64,13 @@ bool begins_as_edges(std::span<const std::byte> bytes) { return begins_with(byte
 std::optional<EdgesHeader> decode_edges_header(std::span<const std::byte> bytes, std::string_view path) {
   if (bytes.size() < EdgesAt::end || !begins_as_edges(bytes)) return std::nullopt;
   const std::byte* p = bytes.data();
-  if (get_little<uint32_t>(p + EdgesAt::version) != edges_version ||
-      get_little<uint32_t>(p + EdgesAt::row_size) != edges_row_size)
+  EdgesHeader h;
+  EdgesForm form;
+  get_fields(p + EdgesAt::fields, edges_fields(h, form));
+  if (form != EdgesForm{})
     throw file_error(Code::unsupported, path,
                      "was made by a later version of Sheaf: read or repair the multifile with that");
   if (get_little<uint64_t>(p + EdgesAt::hash) != XXH3_64bits(p, EdgesAt::hash)) return std::nullopt;
-  EdgesHeader h;
-  get_fields(p + EdgesAt::tasks, edges_tasks(h));
-  get_fields(p + EdgesAt::layout, edges_layout(h));
   if (h.ntasks < 0 || h.unit <= 0 || h.data_start < 0 || h.skip <= 0) return std::nullopt;
   return h;
 }

@@ -175,20 +175,15 @@ Group decode_group(std::span<const std::byte, group_entry_size> bytes) {
   return g;
 }
 
-Hash::Hash() : state_(XXH3_createState()) {
+Hash::Hash()
+    : state_(XXH3_createState(), [](void* state) { XXH3_freeState(static_cast<XXH3_state_t*>(state)); }) {
   if (!state_) throw std::bad_alloc();
-  XXH3_64bits_reset(static_cast<XXH3_state_t*>(state_));
-}
-Hash::~Hash() { XXH3_freeState(static_cast<XXH3_state_t*>(state_)); }
-Hash::Hash(Hash&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
-Hash& Hash::operator=(Hash&& other) noexcept {
-  std::swap(state_, other.state_);
-  return *this;
+  XXH3_64bits_reset(static_cast<XXH3_state_t*>(state_.get()));
 }
 void Hash::add(std::span<const std::byte> bytes) {
-  XXH3_64bits_update(static_cast<XXH3_state_t*>(state_), bytes.data(), bytes.size());
+  XXH3_64bits_update(static_cast<XXH3_state_t*>(state_.get()), bytes.data(), bytes.size());
 }
-uint64_t Hash::value() const { return XXH3_64bits_digest(static_cast<XXH3_state_t*>(state_)); }
+uint64_t Hash::value() const { return XXH3_64bits_digest(static_cast<XXH3_state_t*>(state_.get())); }
 
 uint64_t hash_of(std::span<const std::byte> bytes) { return XXH3_64bits(bytes.data(), bytes.size()); }
 

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -132,14 +133,11 @@ constexpr int64_t sums_of_block(int64_t used, int64_t chunk_size, uint32_t piece
 class Hash {
  public:
   Hash();
-  ~Hash();
-  Hash(Hash&& other) noexcept;
-  Hash& operator=(Hash&& other) noexcept;
   void add(std::span<const std::byte> bytes);
   uint64_t value() const;
 
  private:
-  void* state_;
+  std::unique_ptr<void, void (*)(void*)> state_;
 };
 uint64_t hash_of(std::span<const std::byte> bytes);
 

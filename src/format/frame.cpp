@@ -110,11 +110,10 @@ std::optional<std::vector<std::byte>> FrameTable::encode_index(int64_t stored) c
   put_little<int64_t>(p + 8, stored);
   put_little<uint64_t>(p + 16, frames_.size());
   put_little<uint64_t>(p + 24, hash_of({p, 24}));
-  FrameHead head;
-  head.kind = FrameHead::Kind::index;
-  head.stored = static_cast<uint32_t>(payload);
-  head.plain = static_cast<uint32_t>(frames_.size());
-  head.sum = crc32c(0, std::span(bytes).subspan(frame_head_size));
+  const FrameHead head{.kind = FrameHead::Kind::index,
+                       .stored = static_cast<uint32_t>(payload),
+                       .plain = static_cast<uint32_t>(frames_.size()),
+                       .sum = crc32c(0, std::span(bytes).subspan(frame_head_size))};
   std::ranges::copy(encode(head), bytes.begin());
   return bytes;
 }

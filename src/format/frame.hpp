@@ -40,7 +40,7 @@ struct FrameHead {
   uint32_t stored = 0;        // bytes behind the head
   uint32_t plain = 0;         // bytes they stand for; of an index: its entries
   uint32_t sum = 0;           // CRC32C of the plain bytes; of an index: of its stored bytes
-  PlainPlace at;              // of the first plain byte
+  PlainPlace at = {};         // of the first plain byte
 
   int64_t size() const { return frame_head_size + stored; }
   bool operator==(const FrameHead&) const = default;

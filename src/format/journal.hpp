@@ -67,8 +67,8 @@ struct JournalHeader {
 struct JournalRecord {
   int64_t bytes = 0;  // of the chunk, from its begin; -1: the chunk is not in use after all
   uint32_t sequence = 0;
-  bool finished = false;             // nothing more goes into the chunk: the stream goes on in the next one
-  std::optional<uint32_t> checksum;  // CRC32C of these bytes
+  bool finished = false;  // nothing more goes into the chunk: the stream goes on in the next one
+  std::optional<uint32_t> checksum = {};  // CRC32C of these bytes
 };
 
 constexpr int64_t slot_number(int64_t ntasks, int64_t block, int64_t task) { return block * ntasks + task; }

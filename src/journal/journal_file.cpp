@@ -23,30 +23,21 @@ std::span<const std::byte> read_head(File& file, Head& head) {
 }  // namespace
 
 JournalKey JournalKey::of(const format::Header& h, const std::optional<format::Extension>& extension) {
-  JournalKey key;
-  if (extension) key.identity = extension->identity;
-  key.ntasks = h.ntasks;
-  key.nfiles = h.nfiles;
-  key.filenumber = h.filenumber;
-  key.fsblksize = h.fsblksize;
-  return key;
+  return {.identity = extension ? extension->identity : format::Identity{},
+          .ntasks = h.ntasks,
+          .nfiles = h.nfiles,
+          .filenumber = h.filenumber,
+          .fsblksize = h.fsblksize};
 }
 
 format::JournalHeader JournalKey::header() const {
-  format::JournalHeader h{identity,   ntasks,    nfiles,
-                          filenumber, fsblksize, layout::data_start(ntasks, fsblksize)};
-  if (hosts.count > 1) {
-    h.hosts = hosts.count;
-    h.host = hosts.mine;
-  }
-  return h;
+  return {identity,    ntasks,
+          nfiles,      filenumber,
+          fsblksize,   layout::data_start(ntasks, fsblksize),
+          hosts.count, hosts.count > 1 ? hosts.mine : format::no_journal_host};
 }
 
-int64_t JournalKey::pointer_offset() const {
-  format::Header h;
-  h.ntasks = ntasks;
-  return h.pointer_offset();
-}
+int64_t JournalKey::pointer_offset() const { return format::HeaderFields{.ntasks = ntasks}.pointer_offset(); }
 
 namespace {
 

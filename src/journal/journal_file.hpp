@@ -31,7 +31,7 @@ struct JournalKey {
   int32_t nfiles = 1;
   int32_t filenumber = 0;
   int32_t fsblksize = 0;  // bytes
-  Hosts hosts;
+  Hosts hosts = {};
   bool own_caches =
       false;  // hosts of the program have page caches of their own: what outlives one is at the server
   bool first = true;  // of the tasks of the file. The mark in META1 is its: where there are other hosts their

@@ -1,5 +1,7 @@
 #include "journal/journal_reader.hpp"
 
+#include "layout/slices.hpp"
+
 #include <algorithm>
 
 #include "storage/decorators/few_descriptors.hpp"
@@ -7,13 +9,8 @@
 namespace sheaf {
 
 namespace {
+
 constexpr int64_t slots_at_once = 16 << 10;  // 1 MiB
-}  // namespace
-
-JournalReader::JournalReader(std::vector<std::shared_ptr<File>> files, int64_t ntasks, uint64_t seed)
-    : files_(std::move(files)), ntasks_(ntasks), seed_(seed) {}
-
-namespace {
 
 // Null if there is no file of this name.
 std::shared_ptr<File> open_if_there(Store& store, const std::string& name) {
@@ -71,7 +68,7 @@ bool JournalReader::read_slots(File& file, int64_t slot, int64_t count, std::vec
 // that appends may find its beginning recorded by another: the record that tells more counts.
 template <class Visit>
 void JournalReader::for_each_slot(int64_t round, int64_t first, int64_t count, Visit&& visit) {
-  for (int64_t done = 0; done < count;) {
+  for (int64_t done = 0; done < count; done += slots_at_once) {
     const int64_t n = std::min(count - done, slots_at_once);
     const int64_t slot = format::slot_number(ntasks_, round, first + done);
     records_.assign(static_cast<size_t>(n), std::nullopt);
@@ -93,7 +90,6 @@ void JournalReader::for_each_slot(int64_t round, int64_t first, int64_t count, V
       found_ |= record.has_value();
       visit(done + i, record);
     }
-    done += n;
   }
 }
 
@@ -118,12 +114,10 @@ void JournalReader::read_counts(int64_t first, int64_t most, std::span<int64_t> 
 int64_t JournalReader::most_blocks() {
   constexpr int64_t tasks_at_once = 64 << 10;
   int64_t most = 1;
-  std::vector<int64_t> counts;
-  for (int64_t first = 0; first < ntasks_; first += tasks_at_once) {
-    counts.resize(static_cast<size_t>(std::min(tasks_at_once, ntasks_ - first)));
+  layout::for_each_slice(0, ntasks_, tasks_at_once, [&](int64_t first, std::span<int64_t> counts) {
     read_counts(first, INT32_MAX, counts);
     most = std::max(most, std::ranges::max(counts));
-  }
+  });
   return most;
 }
 

@@ -33,7 +33,8 @@ class JournalReader {
   void read_sizes(int64_t round, int64_t first, std::span<int64_t> sizes);
 
  private:
-  JournalReader(std::vector<std::shared_ptr<File>> files, int64_t ntasks, uint64_t seed);
+  JournalReader(std::vector<std::shared_ptr<File>> files, int64_t ntasks, uint64_t seed)
+      : files_(std::move(files)), ntasks_(ntasks), seed_(seed) {}
   bool read_slots(File& file, int64_t slot, int64_t count, std::vector<std::byte>& into);
   template <class Visit>
   void for_each_slot(int64_t round, int64_t first, int64_t count, Visit&& visit);

@@ -50,11 +50,21 @@ void JournalWriter::keep(File& data, Record&& record) {
                     "without)",
                 failed->errno_value());
   if (failed) give_up(data, *failed);
-  if (!given_up_) return;
-  if (!key_.may_mark()) return;
+  if (!given_up_ || !key_.may_mark()) return;
   // Again each time: tasks that do record put their own mark over it.
   attempt([&] { with_file_itself(data, [&](File& file) { mark(file, format::journal_gap_mark); }); });
   if (finished_) throw *finished_;
+}
+
+// keep(), in the journal, which nobody has removed. Nothing for a file without identity.
+template <class Record>
+void JournalWriter::record_in_journal(File& data, Record&& record) {
+  take_back_withdrawn();
+  keep(data, [&] {
+    if (!open(data)) return;
+    require_journal(data);
+    record();
+  });
 }
 
 void JournalWriter::give_up(File& data, const Error& why) {
@@ -92,10 +102,7 @@ void JournalWriter::report(File& data, int64_t task, int64_t block, int64_t byte
     if (how_ != Journaling::durable && !kept_until_synced() && holder_()) confirm(data);
     return;
   }
-  take_back_withdrawn();
-  keep(data, [&] {
-    if (!open(data)) return;
-    require_journal(data);
+  record_in_journal(data, [&] {
     write(report);
     if (how_ != Journaling::durable) mark(data, format::journal_mark);
   });
@@ -128,12 +135,9 @@ namespace {
 std::optional<JournalRecord> next_record(const std::optional<JournalRecord>& last,
                                          const JournalWriter::Report& r) {
   if (last && last->bytes == r.bytes && last->finished == r.finished) return std::nullopt;
-  JournalRecord record;
-  record.bytes = r.bytes;
-  record.finished = r.finished;
-  record.sequence = last ? last->sequence + 1 : 1;
-  if (record.sequence == 0) record.sequence = 2;  // 0 is no sequence; keeps to the other half of the slot
-  return record;
+  const uint32_t next = last ? last->sequence + 1 : 1;
+  // 0 is no sequence; 2 keeps to the other half of the slot.
+  return JournalRecord{.bytes = r.bytes, .sequence = next == 0 ? 2 : next, .finished = r.finished};
 }
 
 }  // namespace
@@ -172,10 +176,8 @@ void JournalWriter::report_all(File& data, int64_t first, std::span<const int64_
       const int64_t slot = format::slot_number(key_.ntasks, block, first + static_cast<int64_t>(begin));
       for (size_t t = 0; t < some.size(); ++t) {
         if (block >= some[t]) continue;
-        JournalRecord record;
-        record.sequence = 1;
-        record.bytes = size_of(begin + t, block);
-        record.finished = block + 1 < some[t];
+        const JournalRecord record{
+            .bytes = size_of(begin + t, block), .sequence = 1, .finished = block + 1 < some[t]};
         const auto bytes = format::encode(record, seed_, slot + static_cast<int64_t>(t));
         std::ranges::copy(bytes, slots.begin() + static_cast<ptrdiff_t>(t * format::journal_slot_size));
       }
@@ -203,10 +205,7 @@ void JournalWriter::take_back() {
 void JournalWriter::confirm(File& data) {
   return_underway();
   if (held_.empty()) return;
-  take_back_withdrawn();
-  keep(data, [&] {
-    if (!open(data)) return;
-    require_journal(data);
+  record_in_journal(data, [&] {
     for (const Report& r : held_) write(r);
     if (how_ != Journaling::durable)
       with_file_itself(data, [&](File& file) { mark(file, format::journal_mark); });
@@ -220,11 +219,10 @@ int64_t JournalWriter::to_send() const {
 }
 
 std::vector<JournalWriter::Report> JournalWriter::send(int64_t most) {
-  const auto goes = [&](const Report& r) { return r.finished && std::ssize(underway_) < most; };
   std::erase_if(held_, [&](const Report& r) {
-    if (!goes(r)) return false;
-    underway_.push_back(r);
-    return true;
+    const bool goes = r.finished && std::ssize(underway_) < most;
+    if (goes) underway_.push_back(r);
+    return goes;
   });
   return underway_;
 }
@@ -242,11 +240,8 @@ void JournalWriter::require_unfinished_file(File& data) {
 }
 
 void JournalWriter::record(File& data, std::vector<Report> reports) {
-  take_back_withdrawn();
-  if (reports.empty()) return;
-  keep(data, [&] {
-    if (!open(data)) return;
-    require_journal(data);
+  if (reports.empty()) return take_back_withdrawn();
+  record_in_journal(data, [&] {
     write_side_by_side(reports);
     mark(data, format::journal_mark);
   });

@@ -93,6 +93,8 @@ class JournalWriter {
   bool kept_until_synced() const { return key_.own_caches && how_ == Journaling::wished; }
   template <class Record>
   void keep(File& data, Record&& record);
+  template <class Record>
+  void record_in_journal(File& data, Record&& record);
   void give_up(File& data, const Error& why);
   void require_journal(File& data);
   void require_unfinished(File& data);

@@ -24,8 +24,7 @@ namespace sheaf {
 namespace {
 
 // The byte that a holder locks, where files can be locked.
-constexpr int64_t lock_at = 0;
-constexpr int64_t lock_length = 1;
+RangeLock try_lock(File& file, bool exclusive) { return file.lock(0, 1, exclusive, Barred::refuse); }
 
 std::optional<format::Lease> read_lease(File& file) {
   std::array<std::byte, format::lease_size> bytes;
@@ -34,13 +33,7 @@ std::optional<format::Lease> read_lease(File& file) {
 
 format::Lease lease_of_this_process() {
   const ProcessIdentity me = this_process();
-  format::Lease lease;
-  lease.id = random_number();
-  lease.host = host_name();
-  lease.boot = me.boot;
-  lease.pid = me.pid;
-  lease.started = me.started;
-  return lease;
+  return {.id = random_number(), .host = host_name(), .boot = me.boot, .pid = me.pid, .started = me.started};
 }
 
 // Where the lease of the multifile can be that `path` is a physical file of: a further file of a set has the
@@ -67,7 +60,7 @@ LeaseView look_at(Store& store, const std::string& name) {
     view.holder = !runs ? Holder::unknown : *runs ? Holder::living : Holder::none;
     if (runs) return;
     bool free = true;
-    attempt([&] { free = bool(file->lock(lock_at, lock_length, false, Barred::refuse)); });
+    attempt([&] { free = bool(try_lock(*file, false)); });
     if (!free) view.holder = Holder::living;
   });
   return view;
@@ -76,13 +69,11 @@ LeaseView look_at(Store& store, const std::string& name) {
 }  // namespace
 
 LeaseTimes lease_times() {
-  LeaseTimes times;
   long long beat = 0, patience = 0;
   const char* const set = setting("SHEAF_LEASE_TIMES");
-  if (set && std::sscanf(set, "%lld,%lld", &beat, &patience) == 2 && beat > 0 && patience > 0)
-    times = {std::min(times.begin, std::chrono::milliseconds(beat)), std::chrono::milliseconds(beat),
-             std::chrono::milliseconds(patience)};
-  return times;
+  if (!set || std::sscanf(set, "%lld,%lld", &beat, &patience) != 2 || beat <= 0 || patience <= 0) return {};
+  const std::chrono::milliseconds interval(beat);
+  return {std::min(LeaseTimes().begin, interval), interval, std::chrono::milliseconds(patience)};
 }
 
 // Used by the thread that beats, and by whoever ends the lease.
@@ -123,7 +114,7 @@ struct Lease::Held {
     if (!is_own()) return;  // another job writes under this name now
     ++lease.counter;
     write();
-    if (!lock) lock = file->lock(lock_at, lock_length, true, Barred::refuse);
+    if (!lock) lock = try_lock(*file, true);
   }
   void beat() {
     {

@@ -119,10 +119,11 @@ void KeyvalIndex::scan_all() {
   }
 }
 
-// The key if it has that record, else null.
-KeyEntry* KeyvalIndex::find_record(uint64_t key, size_t record) {
+// The key, scanned until has(entry); null if it never has.
+template <class Has>
+inline KeyEntry* KeyvalIndex::scan_until(uint64_t key, Has has) {
   KeyEntry* entry = keys_.find(key);
-  while (!entry || entry->records.size() <= record) {
+  while (!entry || !has(*entry)) {
     KeyEntry* found = scan_next();
     if (!found) return nullptr;
     if (found->key == key) entry = found;
@@ -130,15 +131,14 @@ KeyEntry* KeyvalIndex::find_record(uint64_t key, size_t record) {
   return entry;
 }
 
+// The key if it has that record, else null.
+KeyEntry* KeyvalIndex::find_record(uint64_t key, size_t record) {
+  return scan_until(key, [record](const KeyEntry& entry) { return entry.records.size() > record; });
+}
+
 // The key, standing before a byte to be read, or null.
 KeyEntry* KeyvalIndex::find_bytes(uint64_t key) {
-  KeyEntry* entry = keys_.find(key);
-  while (!entry || !entry->settle()) {
-    KeyEntry* found = scan_next();
-    if (!found) return nullptr;
-    if (found->key == key) entry = found;
-  }
-  return entry;
+  return scan_until(key, [](KeyEntry& entry) { return entry.settle(); });
 }
 
 // --- reading ---
@@ -211,12 +211,8 @@ bool KeyvalIndex::seek_in_record(uint64_t key, int64_t offset) {
 
 bool KeyvalIndex::seek_joined(uint64_t key, int64_t offset) {
   if (offset < 0) return false;
-  KeyEntry* entry = keys_.find(key);
-  while (!entry || entry->total <= offset) {
-    KeyEntry* found = scan_next();
-    if (!found) return false;
-    if (found->key == key) entry = found;
-  }
+  KeyEntry* const entry = scan_until(key, [offset](const KeyEntry& e) { return e.total > offset; });
+  if (!entry) return false;
   entry->record = entry->record_at(offset);
   entry->offset = offset - entry->records[entry->record].before;
   return true;

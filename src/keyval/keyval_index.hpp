@@ -67,6 +67,8 @@ class KeyvalIndex {
 
  private:
   KeyEntry* scan_next();
+  template <class Has>
+  KeyEntry* scan_until(uint64_t key, Has has);
   KeyEntry* find_record(uint64_t key, size_t record);
   KeyEntry* find_bytes(uint64_t key);
   void return_to_scan();

@@ -14,19 +14,16 @@ void KeptBytes::reserve(size_t bytes) {
 }
 
 bool KeyEntry::settle_later() {
-  while (record < records.size()) {
-    if (offset < length(record)) return true;
+  while (record < records.size() && offset >= length(record)) {
     if (record + 1 == records.size()) return false;
     ++record;
     offset = 0;
   }
-  return false;
+  return record < records.size();
 }
 
 size_t KeyEntry::record_at(int64_t joined_offset) const {
-  const auto next =
-      std::upper_bound(records.begin(), records.end(), joined_offset,
-                       [](int64_t offset_wanted, const KeyRecord& r) { return offset_wanted < r.before; });
+  const auto next = std::ranges::upper_bound(records, joined_offset, {}, &KeyRecord::before);
   return static_cast<size_t>(next - records.begin()) - 1;
 }
 
@@ -35,16 +32,7 @@ size_t KeyEntry::record_at(int64_t joined_offset) const {
 KeyTable::KeyTable() : seed_(reinterpret_cast<uintptr_t>(this) * 0x9e3779b97f4a7c15u), slots_(16) {}
 
 KeyTable::KeyTable(const KeyTable& other) : seed_(other.seed_) {
-  for (const KeyEntry& e : other.entries_) {
-    KeyEntry& copy = entries_.emplace_back();
-    copy.key = e.key;
-    copy.number = e.number;
-    copy.records = e.records;
-    copy.total = e.total;
-    copy.record = e.record;
-    copy.offset = e.offset;
-    copy.visited = e.visited;
-  }
+  for (const KeyPlaces& e : other.entries_) static_cast<KeyPlaces&>(entries_.emplace_back()) = e;
   fill_slots(other.slots_.size());
 }
 

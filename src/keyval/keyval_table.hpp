@@ -45,7 +45,8 @@ class KeptBytes {
   size_t capacity_ = 0;
 };
 
-struct KeyEntry {
+// What a second reader of a task takes over.
+struct KeyPlaces {
   uint64_t key = 0;
   uint32_t number = 0;  // keys that appeared before this one
   std::vector<KeyRecord> records;
@@ -55,7 +56,9 @@ struct KeyEntry {
   size_t record = 0;
   int64_t offset = 0;
   size_t visited = 0;  // records that the iterator over all records has passed
+};
 
+struct KeyEntry : KeyPlaces {
   // Values that were passed over but not read: joined bytes from kept_from on.
   KeptBytes kept;
   int64_t kept_from = 0;

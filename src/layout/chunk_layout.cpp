@@ -3,8 +3,7 @@
 namespace sheaf::layout {
 
 int64_t ChunkGeometry::offset(int64_t chunk) const {
-  const auto distance = checked_mul(chunk, skip);
-  const auto begin = distance ? checked_add(start, *distance) : std::nullopt;
+  const auto begin = checked_mul_add(chunk, skip, start);
   const auto end = begin ? checked_add(*begin, size) : std::nullopt;
   must_fit(end, "the multifile");
   return *begin;
@@ -12,6 +11,10 @@ int64_t ChunkGeometry::offset(int64_t chunk) const {
 
 int64_t data_start(int64_t ntasks, int64_t fsblksize) {
   return must_fit(align_up(1088 + 16 * ntasks, fsblksize), "the header of the multifile");
+}
+
+std::optional<int64_t> end_of_rounds(int64_t ntasks, int64_t fsblksize, int64_t rounds, int64_t skip) {
+  return checked_mul_add(rounds, skip, data_start(ntasks, fsblksize));
 }
 
 int64_t meta2_size(int64_t ntasks, int64_t maxblocks) {
@@ -23,8 +26,7 @@ int64_t aligned_chunk(int64_t requested, int64_t fsblksize) {
 }
 
 FileLayout lay_out(std::span<const int64_t> chunk_sizes, int64_t fsblksize) {
-  FileLayout layout;
-  layout.data_start = data_start(static_cast<int64_t>(chunk_sizes.size()), fsblksize);
+  FileLayout layout{.data_start = data_start(std::ssize(chunk_sizes), fsblksize)};
   layout.starts.reserve(chunk_sizes.size());
   int64_t at = layout.data_start;
   for (const int64_t size : chunk_sizes) {

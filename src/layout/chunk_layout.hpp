@@ -24,6 +24,10 @@ struct SHEAF_EXPORT ChunkGeometry {
 // Offset of the data area of a physical file with `ntasks` tasks: META1 rounded up to the block size.
 int64_t data_start(int64_t ntasks, int64_t fsblksize);
 
+// Where so many rounds of chunks end, `skip` bytes each, and the block table begins; nothing beyond 2^63
+// bytes.
+std::optional<int64_t> end_of_rounds(int64_t ntasks, int64_t fsblksize, int64_t rounds, int64_t skip);
+
 // Bytes of META2 without the mapping: block counts and `maxblocks` rounds of block sizes.
 int64_t meta2_size(int64_t ntasks, int64_t maxblocks);
 
@@ -33,7 +37,7 @@ int64_t aligned_chunk(int64_t requested, int64_t fsblksize);
 
 // Where every task of a physical file begins, and the distance between rounds.
 struct FileLayout {
-  std::vector<int64_t> starts;  // one per task
+  std::vector<int64_t> starts = {};  // one per task
   int64_t skip = 0;
   int64_t data_start = 0;
 };

@@ -8,9 +8,8 @@
 namespace sheaf::layout {
 
 int64_t Stripes::logical(int64_t subfile, int64_t offset) const {
-  const auto begin = checked_mul(offset / unit, cycle());
-  const auto place = begin ? checked_add(*begin, subfile * unit + offset % unit) : begin;
-  return must_fit(place, "an offset of a striped file");
+  return must_fit(checked_mul_add(offset / unit, cycle(), subfile * unit + offset % unit),
+                  "an offset of a striped file");
 }
 
 int64_t Stripes::subfile_size(int64_t subfile, int64_t size) const {
@@ -29,9 +28,7 @@ Share Stripes::share(int64_t subfile, int64_t offset, int64_t length) const {
 }
 
 Share Stripes::subrange(int64_t subfile, int64_t offset, int64_t length) const {
-  Share share;
-  share.offset = offset;
-  share.length = length;
+  Share share{offset, length, {}};
   int64_t at = offset;
   int64_t left = length;
   const auto add = [&](int64_t piece, int64_t pieces) {

@@ -69,27 +69,36 @@ TypeMap TypeMap::vector(int64_t count, int64_t block_length, int64_t stride, con
   return map;
 }
 
-TypeMap TypeMap::indexed(std::span<const int64_t> block_lengths, std::span<const int64_t> displacements,
-                         const TypeMap& type) {
-  if (block_lengths.size() != displacements.size())
-    throw Error(Code::invalid_argument, "a datatype with as many block lengths as displacements is needed");
+// Group i: instances of type_of(i). Neighbours that are alike share a node.
+template <class TypeOf>
+TypeMap TypeMap::groups(std::span<const int64_t> block_lengths, std::span<const int64_t> displacements,
+                        TypeOf type_of) {
   TypeMap bounds;
   bool first = true;
   std::vector<Placed> parts;
   parts.reserve(block_lengths.size());
-  NodeRef group;
-  int64_t group_length = -1;
+  const TypeMap* before = nullptr;
+  int64_t length_before = 0;
   for (size_t i = 0; i < block_lengths.size(); ++i) {
+    const TypeMap& type = type_of(i);
     require_count(block_lengths[i]);
     if (block_lengths[i] == 0) continue;
     bounds.cover(displacements[i], block_lengths[i], type, std::exchange(first, false));
     if (!type.node_) continue;
-    if (block_lengths[i] != group_length)
-      group = make_loop(group_length = block_lengths[i], type.extent_, type.node_);
-    parts.push_back({group, fitting_sum(displacements[i], type.origin_)});
+    const bool same = std::exchange(before, &type) == &type && length_before == block_lengths[i];
+    length_before = block_lengths[i];
+    parts.push_back({same ? parts.back().node : make_loop(length_before, type.extent_, type.node_),
+                     fitting_sum(displacements[i], type.origin_)});
   }
   Placed all = make_sequence(std::move(parts));
   return TypeMap(std::move(all.node), all.at).resized(bounds.lower_, bounds.extent_);
+}
+
+TypeMap TypeMap::indexed(std::span<const int64_t> block_lengths, std::span<const int64_t> displacements,
+                         const TypeMap& type) {
+  if (block_lengths.size() != displacements.size())
+    throw Error(Code::invalid_argument, "a datatype with as many block lengths as displacements is needed");
+  return groups(block_lengths, displacements, [&](size_t) -> const TypeMap& { return type; });
 }
 
 TypeMap TypeMap::indexed_block(int64_t block_length, std::span<const int64_t> displacements,
@@ -102,19 +111,7 @@ TypeMap TypeMap::structure(std::span<const int64_t> block_lengths, std::span<con
   if (block_lengths.size() != displacements.size() || types.size() != displacements.size())
     throw Error(Code::invalid_argument,
                 "a datatype with as many block lengths and types as displacements is needed");
-  TypeMap bounds;
-  bool first = true;
-  std::vector<Placed> parts;
-  for (size_t i = 0; i < types.size(); ++i) {
-    require_count(block_lengths[i]);
-    if (block_lengths[i] == 0) continue;
-    bounds.cover(displacements[i], block_lengths[i], types[i], std::exchange(first, false));
-    if (types[i].node_)
-      parts.push_back({make_loop(block_lengths[i], types[i].extent_, types[i].node_),
-                       fitting_sum(displacements[i], types[i].origin_)});
-  }
-  Placed all = make_sequence(std::move(parts));
-  return TypeMap(std::move(all.node), all.at).resized(bounds.lower_, bounds.extent_);
+  return groups(block_lengths, displacements, [&](size_t i) -> const TypeMap& { return types[i]; });
 }
 
 TypeMap TypeMap::subarray(std::span<const int64_t> sizes, std::span<const int64_t> subsizes,

@@ -115,6 +115,9 @@ class SHEAF_EXPORT TypeMap {
 
  private:
   TypeMap(std::shared_ptr<const Node> node, int64_t origin);
+  template <class TypeOf>
+  static TypeMap groups(std::span<const int64_t> block_lengths, std::span<const int64_t> displacements,
+                        TypeOf type_of);
   void cover(int64_t displacement, int64_t count, const TypeMap& type, bool first);
   void seal();
 

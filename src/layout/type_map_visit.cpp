@@ -180,7 +180,7 @@ int64_t TypeMap::bytes_below(int64_t offset) const {
   if (extent_ <= 0) return below_in(*node_, offset);
   // Instances that lie below as a whole, then those that begin below and end behind: one, unless they
   // interleave.
-  int64_t i = offset > node_->high ? (offset - node_->high) / extent_ : 0;
+  int64_t i = std::max<int64_t>(0, offset - node_->high) / extent_;
   int64_t below = i * size_;
   for (; i * extent_ < offset; ++i) below += below_in(*node_, offset - i * extent_);
   return below;

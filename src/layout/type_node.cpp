@@ -63,12 +63,8 @@ void measure(Node& node, PartAt part) {
   for (size_t i = 0; i < node.offsets.size(); ++i) {
     const Node& child = part(i);
     const int64_t at = node.offsets[i];
-    node.ordered = node.ordered && child.ordered;
-    node.disjoint = node.disjoint && child.disjoint;
-    if (i > 0) {
-      node.ordered = node.ordered && at >= node.last;
-      node.disjoint = node.disjoint && at >= node.high;
-    }
+    node.ordered = node.ordered && child.ordered && (i == 0 || at >= node.last);
+    node.disjoint = node.disjoint && child.disjoint && (i == 0 || at >= node.high);
     node.low = std::min(node.low, fitting_sum(at, child.low));
     node.high = std::max(node.high, fitting_sum(at, child.high));
     node.last = at + child.last;
@@ -102,31 +98,26 @@ uint64_t mixed(uint64_t hash, uint64_t value) {
   return hash ^ (hash >> 32);
 }
 
-NodeRef make_block(int64_t size) {
-  Node node;
-  node.size = node.high = size;
-  return sealed(std::move(node));
-}
+NodeRef make_block(int64_t size) { return sealed({.size = size, .high = size}); }
 
 NodeRef make_loop(int64_t count, int64_t stride, NodeRef child) {
   if (count == 1) return child;
   if (is_block(child) && stride == child->size) return make_block(fitting_product(count, stride));
   if (child->kind == Kind::loop && stride == fitting_product(child->count, child->stride))
     return make_loop(fitting_product(count, child->count), child->stride, child->child);
-  Node node;
-  node.kind = Kind::loop;
-  node.count = count;
-  node.stride = stride;
   const int64_t end = fitting_product(count - 1, stride);
-  node.size = fitting_product(count, child->size);
-  node.low = fitting_sum(std::min<int64_t>(end, 0), child->low);
-  node.high = fitting_sum(std::max<int64_t>(end, 0), child->high);
-  node.last = end + child->last;
-  node.ordered = child->ordered && stride >= child->last;
-  node.disjoint = node.ordered && child->disjoint && stride >= child->high;
-  node.pieces = saturated(checked_mul(count, child->pieces));
-  node.child = std::move(child);
-  return sealed(std::move(node));
+  const bool ordered = child->ordered && stride >= child->last;
+  return sealed({.kind = Kind::loop,
+                 .ordered = ordered,
+                 .disjoint = ordered && child->disjoint && stride >= child->high,
+                 .size = fitting_product(count, child->size),
+                 .low = fitting_sum(std::min<int64_t>(end, 0), child->low),
+                 .high = fitting_sum(std::max<int64_t>(end, 0), child->high),
+                 .last = end + child->last,
+                 .pieces = saturated(checked_mul(count, child->pieces)),
+                 .count = count,
+                 .stride = stride,
+                 .child = std::move(child)});
 }
 
 Placed make_sequence(std::vector<Placed> parts) {

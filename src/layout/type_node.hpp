@@ -36,10 +36,10 @@ struct TypeMap::Node {
   int64_t count = 0;
   int64_t stride = 0;
   int64_t length = 0;
-  NodeRef child;
-  std::vector<int64_t> offsets;
-  std::vector<int64_t> starts;
-  std::vector<NodeRef> children;
+  NodeRef child = {};
+  std::vector<int64_t> offsets = {};
+  std::vector<int64_t> starts = {};
+  std::vector<NodeRef> children = {};
 };
 
 // A node at a displacement.

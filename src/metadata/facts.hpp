@@ -23,23 +23,21 @@ struct FileFacts {
   int32_t fsblksize = 0;  // bytes
   bool keyval = false;
   bool durable = false;  // writing: close() returns when the data would survive a loss of power
-  bool unclosed : 1 =
-      false;  // reading: never closed; what is there was found in the journal, and it may be written to still
-  bool compressed : 1 = false;
-  ByteOrder userdata_order : 1 = native_order;
-  ByteOrder metadata_order : 1 = native_order;
+  // reading: never closed; what is there was found in the journal, and it may be written to still
+  bool unclosed = false;
+  bool compressed = false;
+  ByteOrder userdata_order = native_order;
+  ByteOrder metadata_order = native_order;
 };
 
 inline FileFacts facts_of(const format::HeaderFields& h) {
-  FileFacts facts;
-  facts.nfiles = h.nfiles;
-  facts.filenumber = h.filenumber;
-  facts.fsblksize = h.fsblksize;
-  facts.compressed = h.compressed;
-  facts.keyval = h.keyval() == format::KeyvalMode::inline_;
-  facts.userdata_order = h.userdata_order;
-  facts.metadata_order = h.metadata_order;
-  return facts;
+  return {.nfiles = h.nfiles,
+          .filenumber = h.filenumber,
+          .fsblksize = h.fsblksize,
+          .keyval = h.keyval() == format::KeyvalMode::inline_,
+          .compressed = h.compressed,
+          .userdata_order = h.userdata_order,
+          .metadata_order = h.metadata_order};
 }
 
 }  // namespace sheaf

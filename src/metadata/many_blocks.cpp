@@ -62,7 +62,7 @@ BlocksOfTask::BlocksOfTask(const std::shared_ptr<SharedReader>& tables, const la
 }
 
 BlockSizes BlocksOfTask::sizes() const {
-  return many_ ? BlockSizes(*many_, count_) : BlockSizes(held_.data(), 1, count_);
+  return many_ ? BlockSizes(*many_, count_) : BlockSizes(held_.data(), count_);
 }
 
 }  // namespace sheaf

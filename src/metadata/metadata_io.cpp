@@ -10,7 +10,6 @@ namespace sheaf {
 
 using format::Header;
 using format::Pointer;
-using layout::Placement;
 
 namespace {
 
@@ -76,8 +75,7 @@ std::optional<Pointer> MetadataReader::read_stored_pointer() {
   if (p.maxblocks < (header_.ntasks > 0) || p.maxblocks > most || p.varheader < begin)
     damaged("impossible block table: " + std::to_string(p.maxblocks) + " blocks, table at offset " +
             std::to_string(p.varheader));
-  const auto rows = checked_mul(8 * int64_t{header_.ntasks}, 1 + int64_t{p.maxblocks});
-  const auto end = rows ? checked_add(p.varheader, *rows) : std::nullopt;
+  const auto end = checked_mul_add(8 * int64_t{header_.ntasks}, 1 + int64_t{p.maxblocks}, p.varheader);
   if (!end || *end > file_size_)
     damaged("truncated: the block table at offset " + std::to_string(p.varheader) + " with " +
             std::to_string(p.maxblocks) + " blocks does not fit into " + std::to_string(file_size_) +
@@ -175,13 +173,13 @@ int64_t MetadataReader::read_mapping_size(const Pointer& p) {
   return size;
 }
 
-void MetadataReader::read_mapping(const Pointer& p, int64_t first, std::span<Placement> entries) {
+void MetadataReader::read_mapping(const Pointer& p, int64_t first, std::span<layout::Placement> entries) {
   if (!p.complete()) return recover_mapping(first, entries);
   std::vector<std::byte> bytes(8 * entries.size());
   if (file_.read_at(bytes, mapping_offset(header_, p) + 4 + 8 * first) != bytes.size())
     damaged("truncated inside the mapping of the set");
   for (size_t i = 0; i < entries.size(); ++i) {
-    Placement& e = entries[i];
+    layout::Placement& e = entries[i];
     e.file = load<int32_t>(bytes.data() + 8 * i, header_.metadata_order);
     e.local_rank = load<int32_t>(bytes.data() + 8 * i + 4, header_.metadata_order);
     if (e.file < 0 || e.file >= header_.nfiles || e.local_rank < 0)
@@ -192,38 +190,31 @@ void MetadataReader::read_mapping(const Pointer& p, int64_t first, std::span<Pla
 }
 
 void MetadataReader::check_pointer(const Pointer& p, int64_t skip) const {
-  const auto rounds = checked_mul(p.maxblocks, skip);
-  const auto end =
-      rounds ? checked_add(layout::data_start(header_.ntasks, header_.fsblksize), *rounds) : std::nullopt;
-  if (!end || *end != p.varheader)
+  if (layout::end_of_rounds(header_.ntasks, header_.fsblksize, p.maxblocks, skip) != p.varheader)
     damaged("the block table is said to begin at offset " + std::to_string(p.varheader) +
             ", which is not the end of the chunks");
 }
 
 void MetadataReader::check_block(const Pointer& p, const layout::ChunkGeometry& g, int64_t task,
                                  int64_t block, int64_t bytes) const {
-  const auto end = bytes < 0 ? std::nullopt : checked_add(g.start + block * g.skip, bytes);
-  if (!end || *end > p.varheader)
+  const auto refuse = [&](const std::string& why) {
     damaged("block " + std::to_string(block) + " of task " + std::to_string(task) + " claims " +
-            std::to_string(bytes) + " bytes, which reach beyond the data");
+            std::to_string(bytes) + " bytes" + why);
+  };
+  const auto end = bytes < 0 ? std::nullopt : checked_add(g.start + block * g.skip, bytes);
+  if (!end || *end > p.varheader) refuse(", which reach beyond the data");
+  if (bytes <= g.size) return;
   // Blocks that fit their chunks add up to no more than the data area; so that those that do not stay
   // countable:
+  const std::string of_chunk = " of a chunk of " + std::to_string(g.size);
   const auto entries = checked_mul(header_.ntasks, p.maxblocks);
-  if (bytes > g.size && (!entries || bytes > (INT64_MAX - p.varheader) / *entries))
-    damaged("block " + std::to_string(block) + " of task " + std::to_string(task) + " claims " +
-            std::to_string(bytes) + " bytes of a chunk of " + std::to_string(g.size) +
-            "; with such blocks the data may exceed 2^63 bytes");
-  if (bytes > g.size && header_.keyval() == format::KeyvalMode::inline_)
-    damaged("block " + std::to_string(block) + " of task " + std::to_string(task) + " claims " +
-            std::to_string(bytes) + " bytes of a chunk of " + std::to_string(g.size) +
-            " in a key-value file");
+  if (!entries || bytes > (INT64_MAX - p.varheader) / *entries)
+    refuse(of_chunk + "; with such blocks the data may exceed 2^63 bytes");
+  if (header_.keyval() == format::KeyvalMode::inline_) refuse(of_chunk + " in a key-value file");
 }
 
 void MetadataWriter::write_array(int64_t offset, std::span<const int64_t> values) {
-  if (header_.metadata_order == native_order) {
-    file_.write_at(std::as_bytes(values), offset);
-    return;
-  }
+  if (header_.metadata_order == native_order) return file_.write_at(std::as_bytes(values), offset);
   std::vector<std::byte> bytes(values.size_bytes());
   format::encode(values, header_.metadata_order, bytes);
   file_.write_at(bytes, offset);
@@ -263,7 +254,8 @@ void MetadataWriter::write_mapping_size(const Pointer& p, int32_t size) {
   file_.write_at(bytes, mapping_offset(header_, p));
 }
 
-void MetadataWriter::write_mapping(const Pointer& p, int64_t first, std::span<const Placement> entries) {
+void MetadataWriter::write_mapping(const Pointer& p, int64_t first,
+                                   std::span<const layout::Placement> entries) {
   std::vector<std::byte> bytes(8 * entries.size());
   for (size_t i = 0; i < entries.size(); ++i) {
     store<int32_t>(bytes.data() + 8 * i, entries[i].file, header_.metadata_order);
@@ -304,25 +296,14 @@ layout::ChunkGeometry read_geometry(MetadataReader& reader, const Pointer& p, in
     throw Error(Code::out_of_range, "'" + reader.file().path() + "': there is no task " +
                                         std::to_string(local_rank) + "; the file holds tasks 0 to " +
                                         std::to_string(h.ntasks - 1));
-  layout::ChunkGeometry g;
-  int64_t at = layout::data_start(h.ntasks, h.fsblksize);
-  const int64_t begin = at;
-  std::vector<int64_t> sizes(static_cast<size_t>(std::min<int64_t>(h.ntasks, 1 << 16)));
-  for (int64_t first = 0; first < h.ntasks; first += static_cast<int64_t>(sizes.size())) {
-    sizes.resize(
-        static_cast<size_t>(std::min<int64_t>(static_cast<int64_t>(sizes.size()), h.ntasks - first)));
-    reader.read_chunk_sizes(first, sizes);
-    for (size_t i = 0; i < sizes.size(); ++i) {
-      if (first + static_cast<int64_t>(i) == local_rank) {
-        g.start = at;
-        g.size = sizes[i];
-      }
-      const auto next = checked_add(at, sizes[i]);
-      if (!next) reader.damaged("the chunk sizes add up to more than 2^63 bytes");
-      at = *next;
-    }
-  }
-  g.skip = at - begin;
+  layout::ChunkGeometry g{.start = layout::data_start(h.ntasks, h.fsblksize)};
+  g.skip = reader.visit_chunk_sizes(
+      metadata_constants::recovered_at_once, [&](int64_t first, std::span<const int64_t> sizes) {
+        const auto before =
+            sizes.first(static_cast<size_t>(std::clamp<int64_t>(local_rank - first, 0, std::ssize(sizes))));
+        for (const int64_t size : before) g.start = checked_add(g.start, size).value_or(INT64_MAX);
+        if (before.size() < sizes.size() && first <= local_rank) g.size = sizes[before.size()];
+      });
   reader.check_pointer(p, g.skip);
   return g;
 }

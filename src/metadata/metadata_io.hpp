@@ -12,10 +12,12 @@
 #include <string>
 #include <vector>
 
+#include "base/checked.hpp"
 #include "format/extension.hpp"
 #include "format/header.hpp"
 #include "layout/chunk_layout.hpp"
 #include "layout/placement.hpp"
+#include "layout/slices.hpp"
 #include "metadata/facts.hpp"
 #include "mode/checking.hpp"
 #include "storage/store.hpp"
@@ -78,6 +80,10 @@ class MetadataReader {
   int64_t read_mapping_size(const format::Pointer& p);
   void read_mapping(const format::Pointer& p, int64_t first, std::span<layout::Placement> entries);
 
+  // Calls visit(first, sizes) for the chunk sizes of all tasks, so many at a time. Returns their sum; throws
+  // damaged if the first round would end beyond 2^63 bytes.
+  template <class Visit>
+  int64_t visit_chunk_sizes(int64_t at_once, Visit&& visit);
   // Throws unless `p` points exactly behind the chunks: data_start + maxblocks * skip.
   void check_pointer(const format::Pointer& p, int64_t skip) const;
   // Throws unless the block lies inside the data area. A block larger than its chunk is legal in files that
@@ -102,7 +108,7 @@ class MetadataReader {
   void recover_sizes(const format::Pointer& p, int64_t round, int64_t first, std::span<int64_t> values);
   int64_t recover_mapping_size();
   void recover_mapping(int64_t first, std::span<layout::Placement> entries);
-  const format::Pointer* closed_since(const format::Pointer& p);
+  std::optional<format::Pointer> table_of(const format::Pointer& p);
   void for_each_rank(const std::function<void(layout::Placement, int64_t rank)>& visit);
 
   File& file_;
@@ -117,6 +123,19 @@ class MetadataReader {
   std::unique_ptr<FileChecks> checks_;
   std::optional<format::Pointer> closed_;  // the file was completed behind the reader's back
 };
+
+template <class Visit>
+int64_t MetadataReader::visit_chunk_sizes(int64_t at_once, Visit&& visit) {
+  const int64_t begin = layout::data_start(header_.ntasks, header_.fsblksize);
+  std::optional<int64_t> end = begin;
+  layout::for_each_slice(0, header_.ntasks, at_once, [&](int64_t first, std::span<int64_t> sizes) {
+    read_chunk_sizes(first, sizes);
+    visit(first, std::span<const int64_t>(sizes));
+    for (const int64_t size : sizes) end = end ? checked_add(*end, size) : end;
+  });
+  if (!end) damaged("the chunk sizes add up to more than 2^63 bytes");
+  return *end - begin;
+}
 
 // Writes one physical file. Collective order is the caller's business.
 class MetadataWriter {

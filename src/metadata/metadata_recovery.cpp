@@ -68,31 +68,15 @@ Pointer MetadataReader::recover_pointer() {
       if (!journal_) lost_journal();
     }
   }
-  int64_t skip = 0;
-  std::vector<int64_t> sizes;
-  for (int64_t first = 0; first < header_.ntasks; first += recovered_at_once) {
-    sizes.resize(static_cast<size_t>(std::min(recovered_at_once, header_.ntasks - first)));
-    read_chunk_sizes(first, sizes);
-    for (const int64_t size : sizes) {
-      const auto sum = checked_add(skip, size);
-      if (!sum) damaged("the chunk sizes add up to more than 2^63 bytes");
-      skip = *sum;
-    }
-  }
+  const int64_t skip = visit_chunk_sizes(recovered_at_once, [](int64_t, std::span<const int64_t>) {});
   if (!journal_)
     if (const auto found = find_unmarked_table(skip)) return *found;
-  Pointer p;
-  p.source = journal_ ? TableSource::journal : TableSource::nothing;
   const int64_t most = header_.ntasks == 0 ? 0 : journal_ ? journal_->most_blocks() : 1;
   if (journal_ && !journal_->found_records() && had_journal()) lost_journal();
-  const auto rounds = checked_mul(most, skip);
-  const auto end =
-      rounds ? checked_add(layout::data_start(header_.ntasks, header_.fsblksize), *rounds) : std::nullopt;
+  const auto end = layout::end_of_rounds(header_.ntasks, header_.fsblksize, most, skip);
   if (!end || most > INT32_MAX)
     damaged("its journal speaks of " + std::to_string(most) + " blocks, more than a file can hold");
-  p.maxblocks = static_cast<int32_t>(most);
-  p.varheader = *end;
-  return p;
+  return {static_cast<int32_t>(most), *end, journal_ ? TableSource::journal : TableSource::nothing};
 }
 
 // A whole block table at the end of a file of which nobody has reported anything: then all data are there,
@@ -106,16 +90,14 @@ std::optional<Pointer> MetadataReader::find_unmarked_table(int64_t skip) {
   const auto round = checked_add(skip, 8 * n);
   if (n == 0 || !round || file_size_ < begin + 8 * n) return std::nullopt;
   const int64_t most = (file_size_ - begin - 8 * n) / *round;
-  std::vector<int64_t> counts;
   for (int64_t blocks = most; blocks >= std::max<int64_t>(1, most - 1) && blocks <= INT32_MAX; --blocks) {
     const Pointer p{static_cast<int32_t>(blocks), begin + blocks * skip};
     int64_t largest = 0;
     try {
-      for (int64_t first = 0; first < n; first += recovered_at_once) {
-        counts.resize(static_cast<size_t>(std::min(recovered_at_once, n - first)));
+      layout::for_each_slice(0, n, recovered_at_once, [&](int64_t first, std::span<int64_t> counts) {
         read_block_counts(p, first, counts);
         largest = std::max(largest, std::ranges::max(counts));
-      }
+      });
     } catch (const Error& e) {
       if (e.code() != Code::damaged) throw;
       continue;
@@ -125,29 +107,27 @@ std::optional<Pointer> MetadataReader::find_unmarked_table(int64_t skip) {
   return std::nullopt;
 }
 
-// The pointer of a file that has been completed since `p` was made from its journal, which is gone then.
-// Null: the journal is there, and open.
-const Pointer* MetadataReader::closed_since(const Pointer& p) {
-  if (p.source != TableSource::journal || journal_) return nullptr;
-  if (closed_) return &*closed_;
+// Where the block table is of a file that was not closed: there all the same, or the file has been completed
+// since `p` was made from its journal, which is gone then. Nothing: there is none, or the journal is open.
+std::optional<Pointer> MetadataReader::table_of(const Pointer& p) {
+  if (p.source == TableSource::unmarked) return Pointer{p.maxblocks, p.varheader};
+  if (p.source == TableSource::nothing || journal_) return std::nullopt;
+  if (closed_) return closed_;
   open_journal();
-  if (journal_) return nullptr;
+  if (journal_) return std::nullopt;
   closed_ = read_stored_pointer();
   if (!closed_)
     throw file_error(Code::unclosed, format::journal_name(file_.path()),
                      "the journal was removed while it was in use");
-  return &*closed_;
+  return closed_;
 }
 
 void MetadataReader::recover_counts(const Pointer& p, int64_t first, std::span<int64_t> values) {
-  const Pointer* const now = closed_since(p);
-  if (p.source == TableSource::unmarked) {
-    read_block_counts({p.maxblocks, p.varheader}, first, values);
+  if (const auto table = table_of(p)) {
+    read_block_counts(*table, first, values);
+    for (int64_t& count : values) count = std::min<int64_t>(count, p.maxblocks);
   } else if (p.source == TableSource::nothing) {
     std::ranges::fill(values, 1);
-  } else if (now) {
-    read_block_counts(*now, first, values);
-    for (int64_t& count : values) count = std::min<int64_t>(count, p.maxblocks);
   } else {
     journal_->read_counts(first, p.maxblocks, values);
   }
@@ -155,27 +135,21 @@ void MetadataReader::recover_counts(const Pointer& p, int64_t first, std::span<i
 
 void MetadataReader::recover_sizes(const Pointer& p, int64_t round, int64_t first,
                                    std::span<int64_t> values) {
-  const Pointer* const now = closed_since(p);
+  if (const auto table = table_of(p)) return read_block_sizes(*table, round, first, values);
   // Several rounds only if there are values for all tasks.
-  while (!values.empty()) {
+  for (; !values.empty(); ++round) {
     const auto row = values.first(std::min(values.size(), static_cast<size_t>(header_.ntasks - first)));
-    if (p.source == TableSource::unmarked) {
-      read_block_sizes({p.maxblocks, p.varheader}, round, first, row);
-    } else if (p.source == TableSource::nothing) {
+    if (p.source == TableSource::nothing) {
       std::ranges::fill(row, 0);
-    } else if (now) {
-      read_block_sizes(*now, round, first, row);
     } else {
       journal_->read_sizes(round, first, row);
     }
     values = values.subspan(row.size());
-    ++round;
   }
 }
 
 // Every task's place, in no order. Tasks below 0 are those that buddy copies put in front of their own.
 void MetadataReader::for_each_rank(const std::function<void(Placement, int64_t rank)>& visit) {
-  std::vector<int64_t> ranks;
   for (int32_t k = 0; k < header_.nfiles; ++k) {
     const auto other = k == 0 ? nullptr : store_->open(name_in_set(file_.path(), k, name_of_), Access::read);
     MetadataReader member(other ? *other : file_);
@@ -183,12 +157,15 @@ void MetadataReader::for_each_rank(const std::function<void(Placement, int64_t r
       member.damaged("is file " + std::to_string(member.header_.filenumber) + " of " +
                      std::to_string(member.header_.nfiles) + ", not file " + std::to_string(k) + " of " +
                      std::to_string(header_.nfiles));
-    for (int64_t first = 0; first < member.header_.ntasks; first += recovered_at_once) {
-      ranks.resize(static_cast<size_t>(std::min(recovered_at_once, member.header_.ntasks - first)));
+    const auto visit_ranks = [&](int64_t first, std::span<int64_t> ranks) {
       member.read_globalranks(first, ranks);
-      for (size_t i = 0; i < ranks.size(); ++i)
-        if (ranks[i] >= 0) visit({k, static_cast<int32_t>(first + static_cast<int64_t>(i))}, ranks[i]);
-    }
+      Placement place{k, static_cast<int32_t>(first)};
+      for (const int64_t rank : ranks) {
+        if (rank >= 0) visit(place, rank);
+        ++place.local_rank;
+      }
+    };
+    layout::for_each_slice(0, member.header_.ntasks, recovered_at_once, visit_ranks);
   }
 }
 
@@ -208,9 +185,8 @@ void MetadataReader::recover_mapping(int64_t first, std::span<Placement> entries
               "; it was not closed, and nothing else orders them");
     entry = place;
   });
-  for (size_t i = 0; i < entries.size(); ++i)
-    if (entries[i].file < 0)
-      damaged("no task of the set has the global rank " + std::to_string(first + static_cast<int64_t>(i)));
+  if (const auto missing = std::ranges::find(entries, -1, &Placement::file); missing != entries.end())
+    damaged("no task of the set has the global rank " + std::to_string(first + (missing - entries.begin())));
 }
 
 }  // namespace sheaf

@@ -50,9 +50,8 @@ TaskRow Multifile::row(int64_t task) const {
 }
 
 int64_t Multifile::maxblocks() const {
-  int32_t most = 0;
-  for (const PhysicalFile& f : files) most = std::max(most, f.pointer.maxblocks);
-  return most;
+  const auto blocks = [](const PhysicalFile& f) { return f.pointer.maxblocks; };
+  return blocks(*std::ranges::max_element(files, {}, blocks));
 }
 
 bool Multifile::closed() const {
@@ -81,20 +80,15 @@ PhysicalFile plain_view(PhysicalFile given, const std::function<int64_t(int32_t 
     const TaskRow& row = rows.at(t);
     tasks.push_back({task_of(t), row.geometry, !stored->pointer.complete(), row.sums});
   }
-  PhysicalFile view;
-  view.plain =
+  PhysicalFile view = *stored;
+  view.file = view.plain =
       std::make_shared<PlainFile>(stored->file, std::move(tasks),
                                   [stored, rows = FileRows(*stored)](ReadStream& stream, size_t t) mutable {
                                     const TaskRow& row = rows.at(static_cast<int64_t>(t));
                                     stream.load(stored->file, row.geometry, row.sizes, {}, row.sums);
                                   });
-  view.file = view.plain;
-  view.header = stored->header;
   view.header.compressed = false;
-  view.extension = stored->extension;
-  view.pointer = stored->pointer;
   view.pointer.maxblocks = 0;
-  view.table = stored->table;
   for (int32_t t = 0; t < view.header.ntasks; ++t)
     view.pointer.maxblocks =
         std::max(view.pointer.maxblocks, view.plain->sizes_of(static_cast<size_t>(t)).count);
@@ -160,9 +154,8 @@ Multifile load_multifile(Store& store, const std::string& path, Checking checkin
   if (m.set_tasks == 0) throw file_error(Code::damaged, path, "a set of several files with an empty mapping");
   if (const int64_t bytes = m.set_tasks * static_cast<int64_t>(sizeof(layout::Placement));
       bytes <= most_held / 2) {
-    std::vector<layout::Placement> mapping(static_cast<size_t>(m.set_tasks));
-    lead.read_mapping(0, mapping);
-    m.mapping = std::move(mapping);
+    m.mapping.resize(static_cast<size_t>(m.set_tasks));
+    lead.read_mapping(0, m.mapping);
     most_held -= bytes;
   }
 

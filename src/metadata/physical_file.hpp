@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/export.hpp"
+#include "layout/slices.hpp"
 #include "metadata/constants.hpp"
 #include "metadata/metadata_io.hpp"
 #include "metadata/task_table.hpp"
@@ -74,13 +75,11 @@ SHEAF_EXPORT Multifile load_multifile(Store& store, const std::string& path, Che
 // Calls visit(first, places) for all tasks of a set, slice by slice.
 template <class Visit>
 void for_each_place(const Multifile& multifile, Visit&& visit) {
-  std::vector<layout::Placement> places;
-  for (int64_t first = 0; first < multifile.ntasks(); first += std::ssize(places)) {
-    places.resize(
-        static_cast<size_t>(std::min(metadata_constants::places_at_once, multifile.ntasks() - first)));
-    multifile.read_places(first, places);
-    visit(first, std::span<const layout::Placement>(places));
-  }
+  layout::for_each_slice<layout::Placement>(0, multifile.ntasks(), metadata_constants::places_at_once,
+                                            [&](int64_t first, std::span<layout::Placement> places) {
+                                              multifile.read_places(first, places);
+                                              visit(first, std::span<const layout::Placement>(places));
+                                            });
 }
 
 // Loads the stream of a task of `multifile`, at its begin: its plain bytes, compressed or not. The row

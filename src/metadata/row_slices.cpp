@@ -102,13 +102,14 @@ std::vector<std::byte> RowSlices::answer(Gathered pieces) {
   return joined;
 }
 
-std::vector<FileSums> RowSlices::add_up(std::span<const Segment> segments, std::span<const SegmentSums> own) {
+std::vector<FileSums> RowSlices::add_up(std::span<const Segment> segments, std::span<const SegmentSums> own,
+                                        Totals totals) {
   std::vector<FileSums> found;
   for (const SegmentSums& s : own) found.push_back({0, s.sum, s.largest});
   if (by_rank()) {  // one file, of which each leader has one segment
     if (slices_ == 1) return found;
     SegmentSums mine = own.empty() ? SegmentSums{} : own[0];
-    all_.all_max(std::span(&mine.largest, 1));
+    if (totals == Totals::all) all_.all_max(std::span(&mine.largest, 1));
     std::optional<PrefixedSum> sum;
     (void)attempt([&] { sum = prefixed_sum(all_, mine.sum); });
     if (!found.empty())
@@ -154,7 +155,9 @@ void add_segment(std::vector<Segment>& segments, const RowSlices& slices, int32_
                  int64_t first_row) {
   const int64_t begin = std::max(first_row, slices.first());
   const int64_t end = std::min(first_row + tasks, slices.first() + slices.count());
-  if (begin < end) segments.push_back({file, 0, begin - first_row, end - begin, tasks, 0});
+  if (begin < end)
+    segments.push_back(
+        {file, 0, begin - first_row, end - begin, tasks, 0, static_cast<size_t>(begin - slices.first())});
 }
 
 }  // namespace sheaf

@@ -36,6 +36,18 @@ struct Segment {
   int64_t count = 0;
   int64_t file_tasks = 0;  // of the whole physical file
   int64_t skip = 0;        // sum of the chunk sizes of the whole physical file
+  size_t row = 0;          // number in the slice of the first
+
+  size_t end() const { return row + static_cast<size_t>(count); }
+  // Of a column with an entry for each row of the slice, or its first ones: those of the segment.
+  template <class Entry>
+  std::span<Entry> of(std::span<Entry> column) const {
+    return column.subspan(row, static_cast<size_t>(count));
+  }
+  template <class Entry>
+  std::span<const Entry> of(const std::vector<Entry>& column) const {
+    return of(std::span<const Entry>(column));
+  }
 };
 
 // Numbers of the rows of a segment, and what they are in its physical file. Sums beyond 2^63 - 1 are that.
@@ -116,8 +128,11 @@ class RowSlices {
     return answer<Answer, Record>(collect(records), records.size(), problem, act);
   }
 
-  // Collective: what the rows of a file come to, from what they come to in the segments of each leader.
-  std::vector<FileSums> add_up(std::span<const Segment> segments, std::span<const SegmentSums> own);
+  // Collective: what the rows of a file come to, from what they come to in the segments of each leader. Where
+  // only sums are asked for the rest may be that of the own segment.
+  enum class Totals : uint8_t { all, sums };
+  std::vector<FileSums> add_up(std::span<const Segment> segments, std::span<const SegmentSums> own,
+                               Totals totals = Totals::all);
   // Collective. What every leader knows, to all processes that talk to it, in the order of the leaders;
   // processes that lead nothing bring what is ignored.
   template <class Fact>
@@ -161,13 +176,12 @@ template <class Answer, class Record, class Act>
 std::vector<Answer> RowSlices::answer(const Gathered& collected, size_t mine, std::optional<Error>& problem,
                                       Act&& act) {
   Gathered answers;
-  const auto failed = attempt([&] {
+  attempt(problem, [&] {
     const std::vector<Answer> found = act(records_of<Record>(collected));
     const auto bytes = std::as_bytes(std::span(found));
     answers = {{bytes.begin(), bytes.end()}, collected.sizes};
     for (int64_t& size : answers.sizes) size = size / int64_t{sizeof(Record)} * int64_t{sizeof(Answer)};
   });
-  if (!problem) problem = failed;
   const std::vector<std::byte> bytes = answer(std::move(answers));
   std::vector<Answer> own(mine);
   if (!bytes.empty()) std::memcpy(own.data(), bytes.data(), std::min(bytes.size(), mine * sizeof(Answer)));

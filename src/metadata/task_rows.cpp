@@ -21,11 +21,9 @@ const TaskRow& FileRows::at(int64_t local_rank) {
   row_.place.local_rank = static_cast<int32_t>(local_rank);
   if (file_->plain) {
     const auto index = static_cast<size_t>(local_rank);
-    row_.geometry = file_->plain->geometry(index);
-    row_.stored_chunk = row_.geometry.size;
-    row_.sums = {};
-    row_.sizes = file_->plain->sizes_of(index);
-    row_.held = file_->plain;
+    const layout::ChunkGeometry geometry = file_->plain->geometry(index);
+    row_ = {row_.place,  row_.globalrank, geometry.size, geometry, {}, file_->plain->sizes_of(index),
+            file_->plain};
   }
   return row_;
 }
@@ -79,7 +77,7 @@ bool TaskRows::gather(int64_t first, int64_t tasks) {
     row.held = nullptr;
   }
   for (size_t i = 0; i < batch->rows.size(); ++i)
-    if (TaskRow& row = batch->rows[i]; !row.held) row.sizes = {&batch->sizes[begins[i]], 1, row.sizes.count};
+    if (TaskRow& row = batch->rows[i]; !row.held) row.sizes = {&batch->sizes[begins[i]], row.sizes.count};
   batch_ = batch;
   return true;
 }

@@ -1,8 +1,9 @@
 #include "metadata/task_table.hpp"
 
 #include <algorithm>
+#include <numeric>
 
-#include "comm/agree.hpp"
+#include "layout/slices.hpp"
 #include "metadata/constants.hpp"
 #include "stream/file_checks.hpp"
 
@@ -57,22 +58,16 @@ void TaskTable::check_against_sums() {
 void TaskTable::sum_chunks() {
   MetadataReader& reader = *tables_->reader;
   while (ntasks() / starts_step_ > most_starts) starts_step_ *= 2;
-  std::optional<int64_t> begin;
-  (void)attempt([&] { begin = layout::data_start(ntasks(), header().fsblksize); });
-  std::optional<int64_t> at = begin;
-  if (at) starts_.push_back(*at);
-  std::vector<int64_t> sizes;
-  for (int64_t first = 0; first < ntasks(); first += std::ssize(sizes)) {
-    sizes.resize(static_cast<size_t>(std::min({starts_step_, rows_at_once, ntasks() - first})));
-    reader.read_chunk_sizes(first, sizes);
-    if (at && first > 0 && first % starts_step_ == 0) starts_.push_back(*at);
+  int64_t at = layout::data_start(ntasks(), header().fsblksize);
+  starts_.push_back(at);
+  const auto visit = [&](int64_t first, std::span<const int64_t> sizes) {
+    if (first > 0 && first % starts_step_ == 0) starts_.push_back(at);
     for (const int64_t size : sizes) {
-      at = at ? checked_add(*at, size) : std::nullopt;
+      at = checked_add(at, size).value_or(INT64_MAX);
       largest_chunk_ = std::max(largest_chunk_, size);
     }
-  }
-  if (!at) reader.damaged("the chunk sizes add up to more than 2^63 bytes");
-  skip_ = *at - *begin;
+  };
+  skip_ = reader.visit_chunk_sizes(std::min(starts_step_, rows_at_once), visit);
   reader.check_pointer(tables_->pointer, skip_);
 }
 
@@ -103,14 +98,13 @@ std::shared_ptr<const RowSlice> TaskTable::slice_with(int64_t task, const RowSli
 }
 
 int64_t TaskTable::start_of(int64_t task) const {
-  int64_t first = task / starts_step_ * starts_step_;
-  int64_t start = starts_[static_cast<size_t>(first / starts_step_)];
-  std::vector<int64_t> sizes;
-  for (; first < task; first += std::ssize(sizes)) {
-    sizes.resize(static_cast<size_t>(std::min(rows_at_once, task - first)));
+  const int64_t begin = task / starts_step_;
+  int64_t start = starts_[static_cast<size_t>(begin)];
+  const auto add = [&](int64_t first, std::span<int64_t> sizes) {
     tables_->with([&](MetadataReader& reader) { reader.read_chunk_sizes(first, sizes); });
-    for (const int64_t size : sizes) start += size;
-  }
+    start = std::accumulate(sizes.begin(), sizes.end(), start);
+  };
+  layout::for_each_slice(begin * starts_step_, task, rows_at_once, add);
   return start;
 }
 
@@ -202,7 +196,7 @@ void TaskTable::place_sums(RowSlice& slice, int64_t sum) const {
     };
     if (slice.sizes_at[i] >= 0) {
       for_each_used(
-          {&slice.sizes[static_cast<size_t>(slice.sizes_at[i])], 1, static_cast<int32_t>(slice.counts[i])},
+          {&slice.sizes[static_cast<size_t>(slice.sizes_at[i])], static_cast<int32_t>(slice.counts[i])},
           count);
     } else {
       ManyBlocks blocks(tables_, task, slice.counts[i]);
@@ -221,7 +215,7 @@ void TaskTable::fill(TaskRow& row, const std::shared_ptr<const RowSlice>& slice,
   row.sums =
       slice->sums.empty() ? SumsPlace{} : SumsPlace{slice->sums[i], piece_, static_cast<int32_t>(task)};
   if (slice->sizes_at[i] >= 0) {
-    row.sizes = {&slice->sizes[static_cast<size_t>(slice->sizes_at[i])], 1, count};
+    row.sizes = {&slice->sizes[static_cast<size_t>(slice->sizes_at[i])], count};
     if (row.held != slice) row.held = slice;
   } else {
     const auto blocks = std::make_shared<ManyBlocks>(tables_, task, count);

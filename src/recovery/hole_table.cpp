@@ -119,12 +119,8 @@ std::optional<format::Pointer> find_table(MetadataReader& reader, int64_t rounds
   std::vector<int64_t> chunk_sizes;
   const layout::FileLayout layout = layout_of(reader, chunk_sizes);
   for (int64_t blocks = rounds; blocks >= std::max<int64_t>(1, rounds - 2); --blocks) {
-    const auto bytes = checked_mul(blocks, layout.skip);
-    const auto behind = checked_mul(8 * int64_t{h.ntasks}, 1 + blocks);
-    if (!bytes || !behind) continue;
-    const auto at = checked_add(layout.data_start, *bytes);
-    if (!at) continue;
-    const auto table_end = checked_add(*at, *behind);
+    const auto at = checked_mul_add(blocks, layout.skip, layout.data_start);
+    const auto table_end = at ? checked_mul_add(8 * int64_t{h.ntasks}, 1 + blocks, *at) : at;
     if (!table_end || *table_end > reader.file_size() || blocks > INT32_MAX) continue;
     const format::Pointer p{static_cast<int32_t>(blocks), *at};
     const auto wrong = attempt([&] {

@@ -30,15 +30,8 @@ void look_into(Store& store, Leftover& leftover) {
 }  // namespace
 
 const char* name_of(LeftoverState state) {
-  switch (state) {
-    case LeftoverState::complete:
-      return "complete";
-    case LeftoverState::unclosed:
-      return "unclosed";
-    case LeftoverState::damaged:
-      return "damaged";
-  }
-  return "unknown";
+  static constexpr const char* names[] = {"complete", "unclosed", "damaged"};
+  return names[static_cast<size_t>(state)];
 }
 
 std::vector<Leftover> find_leftovers(Store& store, const std::string& directory,

@@ -7,6 +7,7 @@
 #include "creation/copy_stream.hpp"
 #include "creation/output_set.hpp"
 #include "journal/journal_writer.hpp"
+#include "layout/slices.hpp"
 #include "metadata/edges_reader.hpp"
 #include "recovery/hole_table.hpp"
 #include "stream/file_checks.hpp"
@@ -29,15 +30,14 @@ class UnclosedFile {
       : file_(store.open(path, Access::read)), reader_(store, *file_) {
     report_.path = path;
     report_.ntasks = reader_.header().ntasks;
-    const bool by_holes = request.holes;
     const auto unclosed = attempt([&] { pointer_ = reader_.read_pointer(); });
     if (unclosed && unclosed->code() != Code::unclosed) throw *unclosed;
     if (!unclosed && pointer_.complete()) {
       end_ = reader_.file_size();
-    } else if (unclosed || by_holes || reader_.has_journal_gap() ||
+    } else if (unclosed || request.holes || reader_.has_journal_gap() ||
                (pointer_.source == format::TableSource::nothing && holds_data())) {
-      const bool unreported = !unclosed && !by_holes && pointer_.source == format::TableSource::nothing;
-      use_holes(unreported, unclosed || by_holes ? std::nullopt : std::optional(pointer_));
+      const bool unreported = !unclosed && !request.holes && pointer_.source == format::TableSource::nothing;
+      use_holes(unreported, unclosed || request.holes ? std::nullopt : std::optional(pointer_));
       if (reader_.journal_lost())
         report_.unknown.emplace_back("what its tasks had reported: the journal '" +
                                      format::journal_name(path) + "' is lost");
@@ -170,11 +170,9 @@ class UnclosedFile {
     }
     const int64_t skip = lay_out().skip;
     pointer_.maxblocks = report_.ntasks == 0 ? 0 : static_cast<int32_t>(table_->rounds.size());
-    const auto rounds = checked_mul(pointer_.maxblocks, skip);
     if (header().compressed) leave_out_cut_frames(0, table_->counts, table_->rounds);
     end_ = pointer_.varheader = must_fit(
-        rounds ? checked_add(layout::data_start(report_.ntasks, header().fsblksize), *rounds) : rounds,
-        "the multifile");
+        layout::end_of_rounds(report_.ntasks, header().fsblksize, pointer_.maxblocks, skip), "the multifile");
   }
 
   // A task that has completed its last chunk is in the next one, and tells nobody before it leaves that.
@@ -187,6 +185,19 @@ class UnclosedFile {
     std::vector<int64_t> sizes(static_cast<size_t>(report_.ntasks));
     reader_.read_chunk_sizes(0, sizes);
     return layout::lay_out(sizes, header().fsblksize);
+  }
+
+  // visit(offset, bytes, local rank) for every block.
+  template <class Visit>
+  void for_each_block(Visit&& visit) {
+    const layout::FileLayout layout = lay_out();
+    for_each_slice([&](int64_t first, std::span<const int64_t> counts, auto&& size_of) {
+      for (size_t t = 0; t < counts.size(); ++t)
+        for (int64_t b = 0; b < counts[t]; ++b) {
+          const size_t task = static_cast<size_t>(first) + t;
+          visit(layout.starts[task] + b * layout.skip, size_of(t, b), task);
+        }
+    });
   }
 
   // visit(first, counts, size_of) for slices of the tasks.
@@ -231,7 +242,7 @@ class UnclosedFile {
       const int64_t end =
           at + 1 < places.starts.size() ? places.starts[at + 1] : places.data_start + places.skip;
       const layout::ChunkGeometry chunks{places.starts[at], places.skip, end - places.starts[at]};
-      stored.load(whole_ ? whole_ : file_, chunks, {sizes.data(), 1, static_cast<int32_t>(sizes.size())}, {});
+      stored.load(whole_ ? whole_ : file_, chunks, {sizes.data(), static_cast<int32_t>(sizes.size())}, {});
       int64_t left = read_frames(stored, {task, chunks, true}).stored_bytes;
       for (int64_t b = 0; b < counts[t]; ++b) {
         int64_t& size = rounds[static_cast<size_t>(b)][t];
@@ -251,13 +262,8 @@ class UnclosedFile {
   // What hosts have kept beside the file.
   void bring_edges(File& target) {
     if (whole_ == file_) return;
-    const layout::FileLayout layout = lay_out();
-    for_each_slice([&](int64_t first, std::span<const int64_t> counts, auto&& size_of) {
-      for (size_t t = 0; t < counts.size(); ++t)
-        for (int64_t b = 0; b < counts[t]; ++b)
-          copy_edges(*whole_, edges_, target, layout.starts[static_cast<size_t>(first) + t] + b * layout.skip,
-                     size_of(t, b));
-    });
+    for_each_block(
+        [&](int64_t offset, int64_t bytes, size_t) { copy_edges(*whole_, edges_, target, offset, bytes); });
   }
 
   // Returns the entries; -1: there is no such field.
@@ -268,12 +274,11 @@ class UnclosedFile {
     if (!h.leads_set()) return serial ? 0 : -1;
     const int64_t tasks = reader_.read_mapping_size(pointer_);
     writer.write_mapping_size(pointer_, static_cast<int32_t>(tasks));
-    std::vector<layout::Placement> entries;
-    for (int64_t first = 0; first < tasks; first += repaired_at_once) {
-      entries.resize(static_cast<size_t>(std::min(repaired_at_once, tasks - first)));
-      reader_.read_mapping(pointer_, first, entries);
-      writer.write_mapping(pointer_, first, entries);
-    }
+    layout::for_each_slice<layout::Placement>(0, tasks, repaired_at_once,
+                                              [&](int64_t first, std::span<layout::Placement> entries) {
+                                                reader_.read_mapping(pointer_, first, entries);
+                                                writer.write_mapping(pointer_, first, entries);
+                                              });
     return tasks;
   }
 
@@ -284,31 +289,23 @@ class UnclosedFile {
     const format::Header& h = header();
     std::vector<int64_t> chunks(static_cast<size_t>(h.ntasks));
     reader_.read_chunk_sizes(0, chunks);
-    const layout::FileLayout layout = layout::lay_out(chunks, h.fsblksize);
     const Pointer complete{pointer_.maxblocks, pointer_.varheader};
     const int64_t all = count_sums(target, h, complete, extension->piece);
     const format::Trailer plan = plan_trailer(h, complete, extension->identity, all, mapping);
-    TrailerWriter writer(target, h, plan, extension->piece);
-    writer.begin_groups(0, h.ntasks, 0);
     const int64_t at_once = pieces_at_once * extension->piece;
     std::vector<uint32_t> sums;
-    for_each_slice([&](int64_t first, std::span<const int64_t> counts, auto&& size_of) {
-      for (size_t t = 0; t < counts.size(); ++t)
-        for (int64_t b = 0; b < counts[t]; ++b) {
-          const size_t task = static_cast<size_t>(first) + t;
-          const int64_t bytes = std::min(size_of(t, b), chunks[task]);
-          for (int64_t done = 0; done < bytes; done += at_once) {
-            const int64_t some = std::min(bytes - done, at_once);
-            sums.resize(static_cast<size_t>(format::sums_of_block(some, some, extension->piece)));
-            sum_pieces(target, layout.starts[task] + b * layout.skip + done, some, extension->piece, sums);
-            writer.add_sums(std::as_bytes(std::span(sums)));
-            progress.advance(0);
-          }
+    TrailerWriter(target, h, plan, extension->piece).write_all(mapping, {}, [&](TrailerWriter& writer) {
+      for_each_block([&](int64_t offset, int64_t used, size_t task) {
+        const int64_t bytes = std::min(used, chunks[task]);
+        for (int64_t done = 0; done < bytes; done += at_once) {
+          const int64_t some = std::min(bytes - done, at_once);
+          sums.resize(static_cast<size_t>(format::sums_of_block(some, some, extension->piece)));
+          sum_pieces(target, offset + done, some, extension->piece, sums);
+          writer.add_sums(std::as_bytes(std::span(sums)));
+          progress.advance(0);
         }
+      });
     });
-    writer.end_groups();
-    writer.write_mapping(0, mapping, mapping);
-    writer.write_footer();
   }
 
   std::shared_ptr<File> file_;
@@ -325,19 +322,8 @@ class UnclosedFile {
 }  // namespace
 
 const char* name_of(RepairSource source) {
-  switch (source) {
-    case RepairSource::complete:
-      return "complete";
-    case RepairSource::journal:
-      return "journal";
-    case RepairSource::nothing:
-      return "nothing";
-    case RepairSource::table:
-      return "table";
-    case RepairSource::holes:
-      return "holes";
-  }
-  return "unknown";
+  static constexpr const char* names[] = {"complete", "journal", "nothing", "table", "holes"};
+  return names[static_cast<size_t>(source)];
 }
 
 bool RepairReport::was_complete() const {

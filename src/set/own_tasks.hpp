@@ -51,6 +51,21 @@ struct PlacedRow {
   int64_t fsblksize;
 };
 
+// change() makes a task current in `stream` whose file, or another one, is shared with the program by a
+// handle of its own: that of the file before goes to `before`, and that in `after` (the same if the file is)
+// is attached, or one is made if there is none. Nothing of this if the program shares none.
+template <class Stream, class Change>
+void change_handle(Stream& stream, std::unique_ptr<StdioHandle>& before, std::unique_ptr<StdioHandle>& after,
+                   Change&& change) {
+  before = stream.release_handle();
+  const bool sharing = before != nullptr;
+  const bool with_stream = sharing && before->stream();
+  change();
+  if (!sharing) return;
+  if (after) return stream.attach(std::move(after));
+  stream.share(with_stream);
+}
+
 struct OwnTasks {
   std::vector<OwnTask> tasks;     // in the order of the caller
   std::vector<size_t> by_row;     // indices, ascending by row; empty: as by_number

@@ -23,12 +23,10 @@ Reader::Reader(Store& store, std::unique_ptr<Comm> comm, const MappedReadRequest
                const OpenMode& mode)
     : comm_(std::move(comm)), tasks_(std::make_shared<OpenTasks>(store, *comm_, request, mode)) {
   stream_.set_max_buffer(mode.read_buffer());
-  std::optional<Error> problem;
-  if (tasks().empty()) {
-    stream_.load(tasks_->no_task, {}, {}, {});
-  } else {
-    problem = attempt([&] { load(tasks_->readable(0), tasks().front().task); });
-  }
+  const auto problem = attempt([&] {
+    if (tasks().empty()) return stream_.load(tasks_->no_task, {}, {}, {});
+    load(tasks_->readable(0), tasks().front().task);
+  });
   if (tasks_->facts().compressed) agree(*comm_, problem);
 }
 
@@ -92,17 +90,9 @@ void Reader::select(int64_t task) {
   Readable next = find(task);
   if (task == task_) return;
   left().positions[task_] = stream_.park();
-  auto shared = stream_.release_handle();
-  const bool sharing = shared != nullptr;
-  const bool with_stream = sharing && shared->stream();
-  left_->handles[filenumber_] = std::move(shared);
-  load(std::move(next), task);
-  if (!sharing) return;
-  if (auto& own = left_->handles[filenumber_]) {
-    stream_.attach(std::move(own));
-  } else {
-    stream_.share(with_stream);
-  }
+  auto& handles = left_->handles;
+  change_handle(stream_, handles[filenumber_], handles[next.filenumber],
+                [&] { load(std::move(next), task); });
 }
 
 ReadPosition Reader::position_of(int64_t task) {

@@ -1,6 +1,7 @@
 #include "set/set_tables.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/checked.hpp"
 #include "comm/agree.hpp"
@@ -34,9 +35,6 @@ void append(std::vector<std::byte>& bytes, const Value& value) {
 // At a leader: the rows in its `table` that processes have `asked` for; by rank: each its own.
 Gathered answer_rows(const Gathered& asked, const RowSlices& slices, std::span<const Segment> segments,
                      TableSlice& table) {
-  std::vector<size_t> ends;  // of the segments
-  for (const Segment& s : segments)
-    ends.push_back((ends.empty() ? 0 : ends.back()) + static_cast<size_t>(s.count));
   const size_t count = slices.by_rank() ? table.sizes.size() : asked.bytes.size() / sizeof(TaskRequest);
   const auto row_of = [&](size_t k) {
     if (slices.by_rank()) return k;
@@ -55,7 +53,7 @@ Gathered answer_rows(const Gathered& asked, const RowSlices& slices, std::span<c
     for (size_t n = static_cast<size_t>(size) / sizeof(TaskRequest); n > 0; --n) {
       const size_t row = row_of(next++);
       if (!slices.by_rank()) ++table.readers[row];
-      const Segment& s = segments[static_cast<size_t>(std::ranges::upper_bound(ends, row) - ends.begin())];
+      const Segment& s = *std::prev(std::ranges::upper_bound(segments, row, {}, &Segment::row));
       append(answers.bytes, RowAnswer{{table.starts[row], s.skip, table.sizes[row]},
                                       s.fsblksize,
                                       static_cast<int32_t>(table.counts[row]),
@@ -74,12 +72,12 @@ std::vector<FoundRow> rows_of(std::span<const std::byte> answers, size_t count) 
     RowAnswer answer;
     std::memcpy(&answer, next, sizeof answer);
     next += sizeof answer;
-    rows.push_back({answer.geometry, answer.fsblksize, {nullptr, 1, answer.blocks}, held, answer.sums});
+    rows.push_back({answer.geometry, answer.fsblksize, {nullptr, answer.blocks}, held, answer.sums});
     for (int32_t b = 0; b < answer.blocks; ++b, next += 8) held->push_back(load<int64_t>(next, native_order));
   }
   const int64_t* sizes = held->data();
   for (FoundRow& row : rows) {
-    row.sizes = {sizes, 1, row.sizes.count};
+    row.sizes = {sizes, row.sizes.count};
     sizes += row.sizes.count;
   }
   return rows;
@@ -107,14 +105,16 @@ MetadataReader SetTables::reader_of(File& file) const {
 
 SetLead SetTables::read_lead(Comm& comm, std::shared_ptr<File>& file) const {
   SetLead lead;
-  agree(comm, attempt([&] {
-          if (comm.rank() != 0) return;
-          file = store_->open(path_, Access::read);
-          MetadataReader reader = reader_of(*file);
-          lead = {reader.header(), reader.read_pointer(), reader.header().ntasks};
-          if (lead.header.leads_set()) lead.ntasks = reader.read_mapping_size(lead.pointer);
-        }));
+  const auto unread = attempt([&] {
+    if (comm.rank() != 0) return;
+    file = store_->open(path_, Access::read);
+    MetadataReader reader = reader_of(*file);
+    const format::Pointer pointer = reader.read_pointer();
+    const format::Header& h = reader.header();
+    lead = {h, pointer, h.leads_set() ? reader.read_mapping_size(pointer) : h.ntasks, true};
+  });
   comm.broadcast(std::as_writable_bytes(std::span(&lead, 1)), 0);
+  if (!lead.is_read) agree(comm, unread);
   return lead;
 }
 
@@ -217,7 +217,7 @@ std::vector<FoundRow> SetTables::read_rows(Comm& comm, RowSlices& slices, const 
     for (size_t s = 0; s < segments.size(); ++s)
       sums[s] = read_segment(segments[s], lead, *open_file(segments[s].file), table, appends);
   });
-  const std::vector<FileSums> of_files = slices.add_up(segments, sums);
+  const std::vector<FileSums> of_files = slices.add_up(segments, sums, RowSlices::Totals::sums);
   const std::span requests(reinterpret_cast<const TaskRequest*>(wanted.data()), wanted.size());
   const Gathered asked = slices.by_rank() ? Gathered{} : slices.collect(requests);
   Gathered answers;
@@ -227,12 +227,8 @@ std::vector<FoundRow> SetTables::read_rows(Comm& comm, RowSlices& slices, const 
     for (size_t s = 0; s < segments.size(); ++s)
       place_segment(segments[s], of_files[s], s, *open_file(segments[s].file), table);
     answers = answer_rows(asked, slices, segments, table);
-    size_t first = 0;
-    for (const Segment& s : segments) {
-      const auto n = static_cast<size_t>(s.count);
-      if (appends && table.sums[first].piece > 0) table.keep_sums(*open_file(s.file), first, n);
-      first += n;
-    }
+    for (const Segment& s : segments)
+      if (appends && table.sums[s.row].piece > 0) table.keep_sums(*open_file(s.file), s);
     for (const format::Pointer& p : table.pointers) open |= !p.complete();
     if (!appends) table = {};
   });

@@ -23,7 +23,8 @@ namespace sheaf {
 struct SetLead {
   format::HeaderFields header;
   format::Pointer pointer;
-  int64_t ntasks = 0;  // of the whole multifile
+  int64_t ntasks = 0;    // of the whole multifile
+  bool is_read = false;  // else process 0 has failed
 
   FileFacts facts() const;
 };

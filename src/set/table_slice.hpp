@@ -68,13 +68,13 @@ struct TableSlice {
     return count;
   }
 
-  // Reads `data_sums` of rows first.. up to first + count, all of one file.
-  void keep_sums(File& file, size_t first, size_t count) {
-    for (size_t row = first; row < first + count;) {
+  // Reads `data_sums` of the rows of a segment.
+  void keep_sums(File& file, const Segment& s) {
+    for (size_t row = s.row; row < s.end();) {
       // Rows that are neighbours are so in the file.
       size_t next = row;
       int64_t n = 0;
-      for (; next < first + count && readers[next] == 0; ++next) n += count_sums(next);
+      for (; next < s.end() && readers[next] == 0; ++next) n += count_sums(next);
       if (n > 0) {
         data_sums.resize(data_sums.size() + static_cast<size_t>(n));
         read_sums(file, sums[row].at, std::span(data_sums).last(static_cast<size_t>(n)));

@@ -99,15 +99,17 @@ void Writer::open_placed(const MappedWriteRequest& request, const OpenMode& mode
     discard();
     throw;
   }
-  for (size_t i = 0; i < mine_.tasks.size(); ++i)
-    blocks_.push_back(TaskBlocks::with_sums(placed_->extension ? placed_->extension->piece : 0));
-  if (facts_.compressed) compress(mode.compression);
+  blocks_.resize(mine_.tasks.size());
+  for (TaskBlocks& blocks : blocks_) blocks.piece = placed_->extension ? placed_->extension->piece : 0;
+  if (facts_.compressed) compress(mode.compression, tasks_per_node());
   load_first();
 }
 
-// Collective. The codec is there.
-void Writer::compress(const codec::Compression& how) {
-  const int64_t neighbours = std::max(1, comm_->size() / std::max(1, comm_->node_count()));
+// Collective.
+int64_t Writer::tasks_per_node() { return std::max(1, comm_->size() / std::max(1, comm_->node_count())); }
+
+// The codec is there. neighbours: tasks that share the cores.
+void Writer::compress(const codec::Compression& how, int64_t neighbours) {
   compressed_ = std::make_unique<CompressedWriter>(stream_, codec::with_threads(how, neighbours), path_);
   compressed_tasks_.resize(mine_.tasks.size());
 }
@@ -118,15 +120,12 @@ void Writer::bind(const OwnFile& file) {
 }
 
 void Writer::load_first() {
-  if (!mine_.tasks.empty()) {
-    bind(mine_.files[mine_.tasks[0].file]);
-    return enter(0);
-  }
   if (mine_.files.empty()) {
     stream_.bind(placed_->no_task, 0);
   } else {
-    bind(mine_.files[0]);
+    bind(mine_.files[mine_.tasks.empty() ? 0 : mine_.tasks[0].file]);
   }
+  if (!mine_.tasks.empty()) return enter(0);
   stream_.load({}, {}, 0);
 }
 
@@ -237,7 +236,17 @@ void Writer::collect_mapping() {
   }));
 }
 
-// The process that has local rank 0 of a file creates it, without truncating.
+// Local: a physical file, without truncating.
+NewFile Writer::create(int32_t number, std::string_view stored_name) {
+  const std::string name = name_of(number);
+  const bool renamed = !name_of_ && !stored_name.empty();
+  NewFile made = create_file(*store_, name, renamed ? format::physical_name(stored_name, number) : name,
+                             number == 0 || name_of_ ? Naming::given : Naming::placed);
+  if (!made.existed) created_.push_back(name);
+  return made;
+}
+
+// The process that has local rank 0 of a file creates it.
 void Writer::create_files(const MappedWriteRequest& request) {
   placed_->block_sizes.assign(mine_.files.size(), 0);
   std::vector<size_t> made;
@@ -246,14 +255,7 @@ void Writer::create_files(const MappedWriteRequest& request) {
   if (alone_ && made.empty()) made.push_back(0);
   agree(*comm_, attempt([&] {
     for (const size_t f : made) {
-      const int32_t number = mine_.files[f].number;
-      const std::string name = name_of(number);
-      const bool renamed = !request.name_of && !request.stored_name.empty();
-      const std::string later = renamed ? format::physical_name(request.stored_name, number) : name;
-      NewFile opened =
-          create_file(*store_, name, later, number == 0 || name_of_ ? Naming::given : Naming::placed);
-      mine_.files[f].file = std::move(opened.file);
-      if (!opened.existed) created_.push_back(name);
+      mine_.files[f].file = create(mine_.files[f].number, request.stored_name).file;
       placed_->block_sizes[f] = choose_block_size(*mine_.files[f].file, request.fsblksize);
     }
   }));
@@ -343,21 +345,14 @@ void Writer::select(int64_t task_number) {
     park();
     return enter(next);
   }
-  auto shared = stream_.release_handle();
-  const bool sharing = shared != nullptr;
-  const bool with_stream = sharing && shared->stream();
-  mine_.files[from.file].handle = std::move(shared);
-  park();
-  mine_.files[from.file].journal = stream_.release_journal();
-  bind(mine_.files[to.file]);
-  stream_.attach(std::move(mine_.files[to.file].journal));
-  enter(next);
-  if (!sharing) return;
-  if (auto& own = mine_.files[to.file].handle) {
-    stream_.attach(std::move(own));
-  } else {
-    stream_.share(with_stream);
-  }
+  OwnFile &before = mine_.files[from.file], &after = mine_.files[to.file];
+  change_handle(stream_, before.handle, after.handle, [&] {
+    park();
+    before.journal = stream_.release_journal();
+    bind(after);
+    stream_.attach(std::move(after.journal));
+    enter(next);
+  });
 }
 
 }  // namespace sheaf

@@ -16,6 +16,7 @@
 
 #include "collective/collective_writer.hpp"
 #include "comm/comm.hpp"
+#include "creation/new_file.hpp"
 #include "layout/regions.hpp"
 #include "metadata/edges.hpp"
 #include "metadata/facts.hpp"
@@ -144,8 +145,16 @@ class Writer {
   // Tasks that are placed anywhere.
   void open_placed(const MappedWriteRequest& request, const OpenMode& mode);
   void check(const MappedWriteRequest& request) const;
+  NewFile create(int32_t number, std::string_view stored_name);
   void create_files(const MappedWriteRequest& request);
   void open_own_files();
+  // The unit that no two hosts may write, or 0, and whether they have caches of their own.
+  struct Apart {
+    int64_t unit = 0;
+    int64_t own_caches = 0;
+  };
+  static Apart apart_by(const FileSystemTraits& traits);
+  Apart find_apart();
   void find_unit();
   Slicing slicing() const { return unit_ > 0 ? Slicing::files : Slicing::groups; }
   std::shared_ptr<Edges> edges_of(int32_t file) const;
@@ -184,46 +193,40 @@ class Writer {
       next += row.bytes();
     }
   }
-  // What a leader knows of the physical file of a segment in the end.
-  struct SegmentEnd {
-    format::Pointer pointer;
+  // A segment, and what its leader knows of the physical file in the end.
+  struct EndedSegment : Segment {
+    size_t number = 0;  // among the segments of the slice
+    format::Identity identity{};
+    uint32_t piece = 0;  // bytes per checksum; 0: there are none
+    format::Pointer pointer{};
     int64_t sums_before = 0;  // data checksums of the tasks before the segment
     int64_t sums = 0;         // of all tasks of the file
     bool sound = false;       // no task of the file has failed
-  };
-  // What ties the checksums of a physical file to it.
-  struct Guard {
-    format::Identity identity{};
-    uint32_t piece = 0;  // bytes per checksum; 0: there are none
+    bool complete = false;    // the file is
   };
   struct Lead;
   void finish(Closing& closing);
   std::optional<Error> finish_streams(Closing& closing, int64_t most_sums);
   void finish_frames();
   std::vector<Segment> own_segment(const RowSlices& slices) const;
-  Guard guard_of(size_t segment) const;
-  std::vector<SegmentEnd> find_ends(RowSlices& slices, std::span<const Segment> segments,
-                                    const BlockTable& table, const SliceSums& sums,
-                                    std::optional<Error>& problem);
-  std::optional<Error> bring_edges_home(std::span<const Segment> segments, std::span<const SegmentEnd> ends);
+  std::vector<EndedSegment> find_ends(RowSlices& slices, std::span<const Segment> segments,
+                                      const BlockTable& table, const SliceSums& sums,
+                                      std::optional<Error>& problem);
+  std::optional<Error> bring_edges_home(std::span<const EndedSegment> segments);
   SumRounds plan_rounds(RowSlices& slices, const BlockTable& table, const SliceSums& sums,
                         const Closing& closing, std::optional<Error>& problem);
   bool keeps_open(int32_t file) const;
   std::shared_ptr<File> open_segment(const Segment& segment, Access access) const;
   void change_file(const Segment& segment, const std::function<void(File&, const format::Header&)>& change);
-  void take_pointers_away(std::span<const Segment> segments);
-  void write_tables(std::span<const Segment> segments, std::span<const SegmentEnd> ends,
-                    const BlockTable& table, SliceSums& sums, SumRounds& rounds);
-  void write_table(const Segment& segment, const SegmentEnd& end, const Guard& guard, const BlockTable& table,
-                   size_t row, SliceSums& sums, SumRounds& rounds);
-  void write_mapping(File& file, const format::Header& h, const SegmentEnd& lead, uint32_t piece,
-                     int64_t begin, int64_t end,
-                     const std::function<layout::Placement(int64_t task)>& place_of);
+  void take_pointers_away(std::span<const EndedSegment> segments);
+  void write_tables(std::span<const EndedSegment> segments, const BlockTable& table, SliceSums& sums,
+                    SumRounds& rounds);
+  void write_table(const EndedSegment& segment, const BlockTable& table, SliceSums& sums, SumRounds& rounds);
+  void write_mapping(File& file, const format::Header& h, const EndedSegment& lead, int64_t begin,
+                     int64_t end, const std::function<layout::Placement(int64_t task)>& place_of);
   void write_known_mapping(const Lead& lead);
-  void complete_file(const Segment& segment, const SegmentEnd& end, const format::Identity& identity);
-  std::vector<bool> complete_early(std::span<const Segment> segments, std::span<const SegmentEnd> ends);
-  Lead lead_of(std::span<const Segment> segments, std::span<const SegmentEnd> ends,
-               const std::vector<bool>& complete) const;
+  void complete_file(EndedSegment& segment);
+  Lead lead_of(std::span<const EndedSegment> segments) const;
   void report_rows(std::span<const std::byte> row) noexcept;
   WrittenTask written(size_t index, std::span<const uint32_t> sums = {}) const;
   void look_for_losses(const Closing& closing);
@@ -247,7 +250,8 @@ class Writer {
   void load_first();
   void enter(size_t index);
   void park();
-  void compress(const codec::Compression& how);
+  int64_t tasks_per_node();
+  void compress(const codec::Compression& how, int64_t neighbours);
   void go_on_compressing(const OpenTasks& found, const OpenMode& mode);
   void write_old_slots();
   void mark_appended();

@@ -68,7 +68,7 @@ void Writer::go_on_compressing(const OpenTasks& found, const OpenMode& mode) {
     how.threads = mode.compression.threads;
     codec::require(how.codec, path_);
   }));
-  compress(how);
+  compress(how, tasks_per_node());
   compressed_tasks_ = std::move(tasks);
 }
 
@@ -116,17 +116,18 @@ void Writer::check_appending(const MappedAppendRequest& request, const OpenMode&
   if (mode.userdata_order != native_order && mode.userdata_order != facts_.userdata_order)
     refuse(Code::mismatch, "its user data have another byte order");
   if (!placed_->old) return;
-  size_t row = 0;
   for (size_t s = 0; s < placed_->segments.size(); ++s) {
+    const Segment& segment = placed_->segments[s];
     const format::Header& h = placed_->old->headers[s];
-    const std::string file = " (file " + std::to_string(placed_->segments[s].file) + ")";
+    const std::string file = " (file " + std::to_string(segment.file) + ")";
     if (h.version != format::newest_version)
       refuse(Code::unsupported, "its format version is " + std::to_string(h.version) + ", not " +
                                     std::to_string(format::newest_version) + file);
     if (h.metadata_order != native_order)
       refuse(Code::unsupported, "its metadata have the byte order of another machine" + file);
-    for (int64_t k = 0; k < placed_->segments[s].count; ++k, ++row) {
-      const std::string task = "local task " + std::to_string(placed_->segments[s].first + k) + file;
+    for (size_t row = segment.row; row < segment.end(); ++row) {
+      const std::string task =
+          "local task " + std::to_string(segment.first + static_cast<int64_t>(row - segment.row)) + file;
       if (placed_->old->readers[row] > 1)
         refuse(Code::invalid_argument, task + " is in the hands of several processes");
       for (int64_t b = 0; b < placed_->old->counts[row]; ++b)
@@ -183,7 +184,6 @@ void Writer::write_old_slots() {
       if (s.first == 0) remove_leftovers(*store_, name_of(s.file), {}, hosts_.count);
   };
   agree(*comm_, attempt(remove_journals));
-  size_t row = 0;
   int64_t without = 0;
   const auto problem = attempt([&] {
     for (const Segment& s : placed_->segments) {
@@ -195,9 +195,8 @@ void Writer::write_old_slots() {
       key.first = false;  // a complete file keeps its pointer
       const auto unrecorded = attempt([&] {
         JournalWriter journal(*store_, key, facts_.durable ? Journaling::durable : Journaling::required);
-        journal.report_all(*file, s.first,
-                           std::span(placed_->old->counts).subspan(row, static_cast<size_t>(s.count)),
-                           [&](size_t t, int64_t block) { return placed_->old->block(row + t, block); });
+        journal.report_all(*file, s.first, s.of(placed_->old->counts),
+                           [&](size_t t, int64_t block) { return placed_->old->block(s.row + t, block); });
         if (facts_.durable) journal.sync(*file);
         journal.close();
       });
@@ -205,7 +204,6 @@ void Writer::write_old_slots() {
       if (unrecorded && ++without == 1)
         add_warning("'" + name + "' is appended to without a journal (" + unrecorded->what() +
                     "): should the program die, the multifile cannot be read");
-      row += static_cast<size_t>(s.count);
     }
   });
   agree(*comm_, problem, std::span(&without, 1));

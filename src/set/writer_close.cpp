@@ -26,10 +26,16 @@ struct Writer::Lead {
   };
   std::array<int64_t, values> value{};
 
-  SegmentEnd end() const {
-    return {{static_cast<int32_t>(value[maxblocks]), value[varheader]}, 0, value[sums], true};
+  // Of no rows.
+  EndedSegment file() const {
+    return {{.fsblksize = static_cast<int32_t>(value[fsblksize]), .file_tasks = value[of_file]},
+            0,
+            {},
+            static_cast<uint32_t>(value[piece]),
+            {static_cast<int32_t>(value[maxblocks]), value[varheader]},
+            0,
+            value[sums]};
   }
-  Segment file() const { return {0, static_cast<int32_t>(value[fsblksize]), 0, 0, value[of_file], 0}; }
 };
 
 void Writer::close() {
@@ -51,7 +57,6 @@ void Writer::finish(Closing& closing) {
   if (grouped_) by_rank.emplace(local(), edges() ? Slicing::whole : Slicing::groups);
   RowSlices& slices = by_rank ? *by_rank : *placed_->rows;
   const std::vector<Segment> own = grouped_ ? own_segment(slices) : std::vector<Segment>();
-  const std::span<const Segment> segments = grouped_ ? std::span(own) : placed_->segments;
 
   auto problem = finish_streams(closing, most_sums_in_row(slices.largest()));
   const BlockTable table(slices.collect_pieces([&, begin = size_t{0}](int leader) mutable {
@@ -64,13 +69,14 @@ void Writer::finish(Closing& closing) {
   }),
                          slices, old());
   SliceSums sums = table.sums();
-  const auto ends = find_ends(slices, segments, table, sums, problem);
+  std::vector<EndedSegment> segments =
+      find_ends(slices, grouped_ ? own : placed_->segments, table, sums, problem);
   const auto step = [&](auto&& act) {
     if (!problem) problem = attempt(act);
   };
   if (unit_ > 0) {
     if (old()) agree(*comm_, problem);  // its table says nothing of tasks that have failed
-    const auto lost = bring_edges_home(segments, ends);
+    const auto lost = bring_edges_home(segments);
     if (!problem) problem = lost;
   }
   if (old()) {
@@ -80,18 +86,20 @@ void Writer::finish(Closing& closing) {
   }
   const bool sums_follow = sums.in_rounds() > 0;
   SumRounds rounds;
-  std::vector<bool> complete(segments.size());
   if (!sums_follow)
     step([&] {
-      write_tables(segments, ends, table, sums, rounds);
-      complete = complete_early(segments, ends);
+      write_tables(segments, table, sums, rounds);
+      // A file with one leader needs no agreement of its own: its leader sees from the rows that every task's
+      // bytes are there, and completes it at once.
+      for (EndedSegment& s : segments)
+        if (s.file != 0 && s.count == s.file_tasks && s.sound && !old() && unit_ == 0) complete_file(s);
     });
-  Lead lead = lead_of(segments, ends, complete);
+  Lead lead = lead_of(segments);
   lead.value[Lead::sums_follow] = sums_follow;
   agree(*comm_, problem, lead.value);
   if (lead.value[Lead::sums_follow]) {
     rounds = plan_rounds(slices, table, sums, closing, problem);
-    if (sums_follow) step([&] { write_tables(segments, ends, table, sums, rounds); });
+    if (sums_follow) step([&] { write_tables(segments, table, sums, rounds); });
     rounds.finish();
     agree(*comm_, problem);
   }
@@ -99,9 +107,8 @@ void Writer::finish(Closing& closing) {
     step([&] { write_known_mapping(lead); });
     agree(*comm_, problem);
   }
-  for (size_t s = 0; s < segments.size(); ++s)
-    if (segments[s].first == 0 && !complete[s])
-      step([&] { complete_file(segments[s], ends[s], guard_of(s).identity); });
+  for (EndedSegment& s : segments)
+    if (s.first == 0 && !s.complete) step([&] { complete_file(s); });
   if (lead.value[Lead::incomplete]) {
     agree(*comm_, problem);
   } else {
@@ -116,32 +123,16 @@ void Writer::finish(Closing& closing) {
   if (lead.value[Lead::overran]) look_for_losses(closing);
 }
 
-// Local. A file with one leader needs no agreement of its own: its leader sees from the rows that every
-// task's bytes are there, and completes it at once. Returns which are complete.
-std::vector<bool> Writer::complete_early(std::span<const Segment> segments,
-                                         std::span<const SegmentEnd> ends) {
-  std::vector<bool> complete(segments.size());
-  for (size_t s = 0; s < segments.size(); ++s) {
-    const Segment& file = segments[s];
-    if (file.file == 0 || file.count < file.file_tasks || !ends[s].sound || old() || unit_ > 0) continue;
-    complete_file(file, ends[s], guard_of(s).identity);
-    complete[s] = true;
-  }
-  return complete;
-}
-
 // Local: what this process knows.
-Writer::Lead Writer::lead_of(std::span<const Segment> segments, std::span<const SegmentEnd> ends,
-                             const std::vector<bool>& complete) const {
+Writer::Lead Writer::lead_of(std::span<const EndedSegment> segments) const {
   Lead lead;
   lead.value[Lead::process] = -1;
-  for (size_t s = 0; s < segments.size(); ++s) {
-    if (segments[s].first != 0) continue;
-    if (segments[s].file > 0) lead.value[Lead::incomplete] |= !complete[s];
-    if (segments[s].file == 0)
-      std::ranges::copy(std::array{ends[s].pointer.varheader, int64_t{ends[s].pointer.maxblocks},
-                                   segments[s].file_tasks, int64_t{segments[s].fsblksize}, ends[s].sums,
-                                   int64_t{guard_of(s).piece}, int64_t{comm_->rank()}},
+  for (const EndedSegment& s : segments) {
+    if (s.first != 0) continue;
+    if (s.file > 0) lead.value[Lead::incomplete] |= !s.complete;
+    if (s.file == 0)
+      std::ranges::copy(std::array{s.pointer.varheader, int64_t{s.pointer.maxblocks}, s.file_tasks,
+                                   int64_t{s.fsblksize}, s.sums, int64_t{s.piece}, int64_t{comm_->rank()}},
                         lead.value.begin());
   }
   lead.value[Lead::overran] =
@@ -219,22 +210,23 @@ void Writer::change_file(const Segment& segment,
 }
 
 // Local, of a multifile that was complete: says that it is not, where the checksums of a table change.
-void Writer::take_pointers_away(std::span<const Segment> segments) {
-  for (size_t s = 0; s < segments.size(); ++s)
-    change_file(segments[s], [&](File& file, const format::Header& h) {
-      require_unfinished(file, h.pointer_offset(), old()->pointers[s]);
+void Writer::take_pointers_away(std::span<const EndedSegment> segments) {
+  for (const EndedSegment& s : segments)
+    change_file(s, [&](File& file, const format::Header& h) {
+      require_unfinished(file, h.pointer_offset(), old()->pointers[s.number]);
       // In one write: of two, a loss of power could leave the second.
-      if (segments[s].first == 0 && guard_of(s).piece > 0) MetadataWriter(file, h).write_pointer({-1, 0});
+      if (s.first == 0 && s.piece > 0) MetadataWriter(file, h).write_pointer({-1, 0});
     });
 }
 
 // Local, by the first leader of a file when all the rest is there.
-void Writer::complete_file(const Segment& segment, const SegmentEnd& end, const format::Identity& identity) {
+void Writer::complete_file(EndedSegment& segment) {
   change_file(segment, [&](File& file, const format::Header& h) {
-    MetadataWriter(file, h).write_pointer(end.pointer);
+    MetadataWriter(file, h).write_pointer(segment.pointer);
   });
   if (keeps_open(segment.file)) mine_.files[0].file->close();
-  if (stream_.keeps_journal()) remove_journal(*store_, name_of(segment.file), identity, hosts_.count);
+  if (stream_.keeps_journal()) remove_journal(*store_, name_of(segment.file), segment.identity, hosts_.count);
+  segment.complete = true;
 }
 
 // Collective, when the files are complete: what else there is can be read.

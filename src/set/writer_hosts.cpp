@@ -34,9 +34,9 @@ void find_runs(std::span<const HostedRow> rows, const Segment& file, int64_t uni
     for (end = first + 1;
          end < rows.size() && rows[end].row == rows[end - 1].row + 1 && rows[end].host == rows[first].host;)
       ++end;
-    const int64_t begin_of_run = rows[first].begin, end_of_run = rows[end - 1].end;
-    for (size_t r = first; r < end; ++r) runs[r] = {begin_of_run, end_of_run, 0};
-    smallest = std::min(smallest, end_of_run - begin_of_run);
+    const RunOfRow run{rows[first].begin, rows[end - 1].end, 0};
+    std::ranges::fill(runs.subspan(first, end - first), run);
+    smallest = std::min(smallest, run.end - run.begin);
   }
   if (unit > layout::largest_unit && smallest < unit) unit = layout::largest_page;
   if (file.fsblksize % unit == 0) return;  // all chunks begin at units
@@ -45,20 +45,29 @@ void find_runs(std::span<const HostedRow> rows, const Segment& file, int64_t uni
 
 }  // namespace
 
+// Local, at the task that asks for all: what hosts have to keep apart at this name.
+Writer::Apart Writer::apart_by(const FileSystemTraits& traits) {
+  if (traits.coherence == Coherence::local) return {};
+  return {traits.unit > 1 ? traits.unit : 0, 1};
+}
+
+// Collective; the answer of process 0.
+Writer::Apart Writer::find_apart() {
+  Apart found;
+  if (comm_->rank() == 0)
+    attempt([&] {
+      found = apart_by(store_->traits(path_));
+    });  // a missing directory is found when the files are made
+  comm_->broadcast(std::as_writable_bytes(std::span(&found, 1)), 0);
+  return found;
+}
+
 // Collective.
 void Writer::find_unit() {
   if (hosts_.count == 1) return;
-  int64_t found[2] = {};  // unit, whether hosts have caches of their own
-  if (comm_->rank() == 0)
-    attempt([&] {  // a missing directory is found when the files are made
-      const FileSystemTraits traits = store_->traits(path_);
-      if (traits.coherence == Coherence::local) return;
-      if (traits.unit > 1) found[0] = traits.unit;
-      found[1] = 1;
-    });
-  comm_->broadcast(std::as_writable_bytes(std::span(found)), 0);
-  unit_ = found[0];
-  own_caches_ = found[1] != 0;
+  const Apart found = find_apart();
+  unit_ = found.unit;
+  own_caches_ = found.own_caches != 0;
 }
 
 std::shared_ptr<Edges> Writer::edges_of(int32_t file) const {
@@ -78,19 +87,17 @@ void Writer::keep_hosts_apart() {
       std::span<const HostedRow>(mine), problem, [&](const std::vector<HostedRow>& asked) {
         std::vector<HostedRow> rows = asked;
         std::ranges::sort(rows, {}, &HostedRow::row);
+        const auto number_of = [&](int64_t row) {
+          return static_cast<size_t>(std::ranges::lower_bound(rows, row, {}, &HostedRow::row) - rows.begin());
+        };
         std::vector<RunOfRow> runs(rows.size()), answers;
-        size_t done = 0;
-        int64_t first_row = placed_->rows->first();
+        const int64_t first_row = placed_->rows->first();
         for (const Segment& segment : placed_->segments) {
-          const auto end = static_cast<size_t>(
-              std::ranges::lower_bound(rows, first_row += segment.count, {}, &HostedRow::row) - rows.begin());
-          find_runs(std::span(rows).subspan(done, end - done), segment, unit_,
-                    std::span(runs).subspan(done, end - done));
-          done = end;
+          const size_t begin = number_of(first_row + static_cast<int64_t>(segment.row));
+          const size_t n = number_of(first_row + static_cast<int64_t>(segment.end())) - begin;
+          find_runs(std::span(rows).subspan(begin, n), segment, unit_, std::span(runs).subspan(begin, n));
         }
-        for (const HostedRow& r : asked)
-          answers.push_back(runs[static_cast<size_t>(
-              std::ranges::lower_bound(rows, r.row, {}, &HostedRow::row) - rows.begin())]);
+        for (const HostedRow& r : asked) answers.push_back(runs[number_of(r.row)]);
         return answers;
       });
   agree(*comm_, problem);
@@ -135,8 +142,7 @@ void Writer::mark_unclosed(File& file, const JournalKey& key) {
 
 // Collective, when all bytes are written. Returns what went wrong here; of a file with a task that has failed
 // nothing is brought home.
-std::optional<Error> Writer::bring_edges_home(std::span<const Segment> segments,
-                                              std::span<const SegmentEnd> ends) {
+std::optional<Error> Writer::bring_edges_home(std::span<const EndedSegment> segments) {
   constexpr int32_t files_at_once = 64;
   struct FileEdges {  // of a file; the largest of all processes
     int64_t has_edges, failed, unit, data_start, end, leader;
@@ -150,11 +156,11 @@ std::optional<Error> Writer::bring_edges_home(std::span<const Segment> segments,
     std::vector<FileEdges> files(static_cast<size_t>(end - first));
     std::vector<std::vector<exchange::Extent>> extents(files.size());
     const auto is_here = [&](int32_t file) { return file >= first && file < end; };
-    for (size_t s = 0; s < segments.size(); ++s)
-      if (is_here(segments[s].file)) {
-        FileEdges& f = files[static_cast<size_t>(segments[s].file - first)];
-        f.end = ends[s].pointer.varheader;
-        f.failed = !ends[s].sound;
+    for (const EndedSegment& s : segments)
+      if (is_here(s.file)) {
+        FileEdges& f = files[static_cast<size_t>(s.file - first)];
+        f.end = s.pointer.varheader;
+        f.failed = !s.sound;
         f.leader = comm.rank();
       }
     for (size_t i = 0; i < mine_.tasks.size(); ++i) {
@@ -189,12 +195,11 @@ std::optional<Error> Writer::bring_edges_home(std::span<const Segment> segments,
       const auto lost = bring_home(comm, name, open, where,
                                    {own == mine_.files.end() ? nullptr : own->edges.get(), extents[k]});
       if (!problem) problem = lost;
-      const auto unwritten = attempt([&] {
+      attempt(problem, [&] {
         if (!target) return;
         if (facts_.durable) target->sync();
         target->close();
       });
-      if (!problem) problem = unwritten;
     }
   }
   for (const OwnFile& f : mine_.files)

@@ -15,16 +15,14 @@ struct BlockSizeOfFile {
   int64_t fsblksize;
 };
 
-// Appends the places of the rows of a segment; the next of `sizes` are theirs.
+// Appends the places of the rows of a segment, which have these `sizes`.
 void place_segment(Segment& segment, const FileSums& sums, std::span<const int64_t> sizes,
                    std::vector<PlacedRow>& places) {
-  constexpr const char* what = "the sum of the chunk sizes";
   segment.skip = sums.sum;
   const int64_t begin = layout::data_start(segment.file_tasks, segment.fsblksize);
-  must_fit(checked_add(begin, sums.sum), what);
+  must_fit(checked_add(begin, sums.sum), "the sum of the chunk sizes");
   int64_t start = begin + sums.before;
-  for (int64_t k = 0; k < segment.count; ++k) {
-    const int64_t size = sizes[places.size()];
+  for (const int64_t size : sizes) {
     places.push_back({{start, segment.skip, size}, segment.fsblksize});
     start += size;
   }
@@ -54,12 +52,11 @@ void Writer::lay_out(const Gathered& collected) {
   std::vector<int64_t> sizes(static_cast<size_t>(slices.count()));
   for (const RequestedRow& r : rows) sizes[static_cast<size_t>(r.row - slices.first())] = r.chunk_size;
   auto problem = attempt([&] {
-    size_t at = 0;
     for (size_t s = 0; s < segments.size(); ++s) {
       values[s] = {};
-      for (const size_t end = at + static_cast<size_t>(segments[s].count); at < end; ++at) {
-        sizes[at] = aligned(sizes[at], segments[s].fsblksize);
-        values[s].sum = must_fit(checked_add(values[s].sum, sizes[at]), "the sum of the chunk sizes");
+      for (int64_t& size : segments[s].of(std::span(sizes))) {
+        size = aligned(size, segments[s].fsblksize);
+        values[s].sum = must_fit(checked_add(values[s].sum, size), "the sum of the chunk sizes");
       }
     }
   });
@@ -67,7 +64,8 @@ void Writer::lay_out(const Gathered& collected) {
   const auto places = slices.answer<PlacedRow, RequestedRow>(
       collected, mine_.tasks.size(), problem, [&](const std::vector<RequestedRow>& requests) {
         std::vector<PlacedRow> of_rows;
-        for (size_t s = 0; s < segments.size(); ++s) place_segment(segments[s], sums[s], sizes, of_rows);
+        for (size_t s = 0; s < segments.size(); ++s)
+          place_segment(segments[s], sums[s], segments[s].of(sizes), of_rows);
         std::vector<PlacedRow> answers;
         for (const RequestedRow& r : requests)
           answers.push_back(of_rows[static_cast<size_t>(r.row - slices.first())]);
@@ -92,14 +90,13 @@ int64_t Writer::aligned(int64_t chunk_size, int32_t fsblksize) const {
 }
 
 format::Header Writer::header_of(int32_t file, int64_t file_tasks, int32_t fsblksize) const {
-  format::Header h;
-  h.userdata_order = facts_.userdata_order;
-  h.fsblksize = fsblksize;
-  h.ntasks = static_cast<int32_t>(file_tasks);
-  h.nfiles = facts_.nfiles;
-  h.filenumber = alone_ ? 1 : file;  // what serial writers of the format have always stored
-  if (facts_.keyval) h.flag1 = format::Header::flag_of(format::KeyvalMode::inline_);
-  return h;
+  using format::KeyvalMode;
+  return {{.userdata_order = facts_.userdata_order,
+           .fsblksize = fsblksize,
+           .ntasks = static_cast<int32_t>(file_tasks),
+           .nfiles = facts_.nfiles,
+           .filenumber = alone_ ? 1 : file,  // what serial writers of the format have always stored
+           .flag1 = format::Header::flag_of(facts_.keyval ? KeyvalMode::inline_ : KeyvalMode::none)}};
 }
 
 void Writer::know_journal(OwnFile& file, const format::Header& header,
@@ -134,10 +131,8 @@ void Writer::write_metadata(const RowSlices& slices, std::span<const Segment> se
     ranks[static_cast<size_t>(r.row - slices.first())] = r.globalrank;
     sizes[static_cast<size_t>(r.row - slices.first())] = r.chunk_size;
   }
-  size_t at = 0;
   for (const Segment& s : segments) {
-    const auto n = static_cast<size_t>(s.count);
-    const auto chunks = std::span(sizes).subspan(at, n);
+    const auto chunks = s.of(std::span(sizes));
     for (int64_t& size : chunks) size = aligned(size, s.fsblksize);
     change_file(s, [&](File& file, format::Header h) {
       if (s.first == 0) h.set_name(stored_name);
@@ -148,11 +143,10 @@ void Writer::write_metadata(const RowSlices& slices, std::span<const Segment> se
         key.hosts = hosts_;
         mark_unclosed(file, key);
       }
-      writer.write_ranks_and_sizes(s.first, std::span(ranks).subspan(at, n), chunks);
+      writer.write_ranks_and_sizes(s.first, s.of(ranks), chunks);
       // What one file of a set has flushed needs the others to be found.
       if (!facts_.durable && stream_.keeps_journal() && own_caches_) file.sync();
     });
-    at += n;
   }
 }
 

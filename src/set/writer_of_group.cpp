@@ -71,14 +71,12 @@ void Writer::choose_files(ParallelWriteRequest& request, const OpenMode& mode) {
   if (mode.collective.renumber && policy == FilePolicy::caller && request.nfiles <= 0)
     throw Error(Code::invalid_argument, "'" + path_ + "': collmsa needs a number of physical files, not " +
                                             std::to_string(request.nfiles));
+  if (policy == FilePolicy::automatic && units_are_large()) policy = FilePolicy::per_node;
   if (policy == FilePolicy::caller && request.nfiles > 0) {
     policy = FilePolicy::fixed;
     facts_.nfiles = request.nfiles;
   } else if (policy == FilePolicy::fixed) {
     facts_.nfiles = mode.files;
-  } else if (policy == FilePolicy::automatic && units_are_large()) {
-    policy = FilePolicy::per_node;
-    local_ = comm_->split_by_node();
   } else if (policy == FilePolicy::automatic) {
     facts_.nfiles =
         static_cast<int32_t>(std::min<int64_t>(files_per_node() * comm_->node_count(), comm_->size()));
@@ -117,17 +115,7 @@ void Writer::choose_files(ParallelWriteRequest& request, const OpenMode& mode) {
 
 // Collective: whether hosts that share a file would share units which no layout can keep apart well
 // (layout::largest_unit).
-bool Writer::units_are_large() {
-  if (comm_->node_count() == 1) return false;
-  int64_t large = 0;
-  if (comm_->rank() == 0)
-    attempt([&] {  // a missing directory is found when the file is made
-      const FileSystemTraits traits = store_->traits(path_);
-      large = traits.coherence != Coherence::local && traits.unit > layout::largest_unit;
-    });
-  comm_->broadcast(std::as_writable_bytes(std::span(&large, 1)), 0);
-  return large != 0;
-}
+bool Writer::units_are_large() { return comm_->node_count() > 1 && find_apart().unit > layout::largest_unit; }
 
 // Groups are numbered in the order of the global ranks of their first tasks.
 void Writer::number_local_groups() {
@@ -151,51 +139,44 @@ void Writer::open_group_file(const ParallelWriteRequest& request, const OpenMode
   std::shared_ptr<File> file;
   hosts_ = find_hosts(*comm_, local(), collecting_ ? &collecting_->nodes : nullptr);
   const bool on_several_hosts = comm_->node_count() > 1;
-  // Block size, whether the file was there before, identity, unit that hosts may not share, whether they have
-  // caches of their own.
-  int64_t start[6] = {};
+  struct Start {  // what the first task tells the others
+    int64_t fsblksize = 0;
+    int64_t existed = 0;  // before this open
+    format::Identity identity{};
+    Apart apart;
+  } start;
   std::optional<format::Extension> extension;  // at the first task
   auto problem = attempt([&] {
     if (local().rank() != 0) return;
-    const std::string name = name_of(facts_.filenumber);
-    const bool renamed = !request.name_of && !request.stored_name.empty();
-    NewFile opened = create_file(
-        *store_, name, renamed ? format::physical_name(request.stored_name, facts_.filenumber) : name,
-        facts_.filenumber == 0 || name_of_ ? Naming::given : Naming::placed);
+    NewFile opened = create(facts_.filenumber, request.stored_name);
     file = std::move(opened.file);
-    start[1] = opened.existed;
-    if (!opened.existed) created_.push_back(name);
+    start.existed = opened.existed;
     extension = mode.extension();
-    if (extension && format::extensible(stored_name))
-      std::memcpy(&start[2], extension->identity.data(), sizeof(format::Identity));
-    if (on_several_hosts)
-      if (const FileSystemTraits traits = store_->traits_of(*file); traits.coherence != Coherence::local) {
-        if (hosts_.count > 1 && traits.unit > 1) start[4] = traits.unit;
-        start[5] = 1;
-      }
-    start[0] = choose_block_size(*file, request.fsblksize);
+    if (extension && format::extensible(stored_name)) start.identity = extension->identity;
+    if (on_several_hosts) start.apart = apart_by(store_->traits_of(*file));
+    start.fsblksize = choose_block_size(*file, request.fsblksize);
   });
-  local().broadcast(std::as_writable_bytes(std::span(start)), 0);
-  own_caches_ = start[5] != 0;
-  if (start[4] > 0) {
-    unit_ = start[4];
-    keeps_chunks_ = request.keeps_chunks;
-    mine_.files[0].edges =
-        std::make_shared<Edges>(*store_, name_of(facts_.filenumber), stream_.keeps_journal());
-  }
-  facts_.fsblksize = static_cast<int32_t>(start[0]);
+  local().broadcast(std::as_writable_bytes(std::span(&start, 1)), 0);
+  own_caches_ = start.apart.own_caches != 0;
+  unit_ = hosts_.count > 1 ? start.apart.unit : 0;
+  mine_.files[0].edges = edges_of(facts_.filenumber);
+  facts_.fsblksize = static_cast<int32_t>(start.fsblksize);
   if (collecting_) collecting_->fsblksize = facts_.fsblksize;
   if (hosts_.count > 1 && !created_.empty() && !problem && stream_.keeps_journal())
     problem = attempt([&] { remove_earlier_journals(*store_, file->path(), hosts_.count); });
 
-  JournalKey key{{},     local().size(), facts_.nfiles,      facts_.filenumber, facts_.fsblksize,
-                 hosts_, own_caches_,    local().rank() == 0};
-  std::memcpy(key.identity.data(), &start[2], sizeof key.identity);
+  JournalKey key{.identity = start.identity,
+                 .ntasks = local().size(),
+                 .nfiles = facts_.nfiles,
+                 .filenumber = facts_.filenumber,
+                 .fsblksize = facts_.fsblksize,
+                 .hosts = hosts_,
+                 .own_caches = own_caches_,
+                 .first = local().rank() == 0};
   stream_.know_file(key);
 
   // Collective, so also where this task has failed.
-  const int64_t neighbours =
-      mode.compression.on() ? std::max(1, comm_->size() / std::max(1, comm_->node_count())) : 1;
+  const int64_t neighbours = mode.compression.on() ? tasks_per_node() : 1;
   int64_t aligned = 0;
   if (!problem && facts_.fsblksize > 0) {
     problem = attempt([&] {
@@ -215,11 +196,7 @@ void Writer::open_group_file(const ParallelWriteRequest& request, const OpenMode
       const bool holds = !collecting_ || collecting_->plan.merge;
       mine_.files[0].file = file;
       stream_.bind(std::move(file), holds ? OpenMode::buffer_in_bytes(buffer_, facts_.fsblksize) : 0);
-      if (mode.compression.on()) {
-        compressed_ = std::make_unique<CompressedWriter>(
-            stream_, codec::with_threads(mode.compression, neighbours), path());
-        compressed_tasks_.resize(1);
-      }
+      if (mode.compression.on()) compress(mode.compression, neighbours);
       aligned = layout::aligned_chunk(request.chunk_size, facts_.fsblksize);
     });
   }
@@ -230,8 +207,8 @@ void Writer::open_group_file(const ParallelWriteRequest& request, const OpenMode
   }
   key.fsblksize = facts_.fsblksize;
   stream_.know_file(key);
-  lay_out_group(aligned, stored_name, opened && !start[1] ? Existing::nothing : Existing::something, problem,
-                std::move(groups), extension);
+  lay_out_group(aligned, stored_name, opened && !start.existed ? Existing::nothing : Existing::something,
+                problem, std::move(groups), extension);
 }
 
 // Collective over the tasks of the file: who collects, and how large the chunks are. Collectors open the
@@ -258,7 +235,7 @@ void Writer::lay_out_group(int64_t chunk_size, std::string_view base, Existing e
                            std::optional<Error> problem, NewGroups groups,
                            const std::optional<format::Extension>& extension) {
   layout::ChunkGeometry geometry;
-  const auto overflow = attempt([&] {
+  attempt(problem, [&] {
     const RegionPlan plan = plan_regions(chunk_size, groups);
     chunk_size = plan.chunk.size;
     const PrefixedSum sum = groups.placed && !edges() ? *groups.placed : prefixed_sum(local(), chunk_size);
@@ -268,7 +245,6 @@ void Writer::lay_out_group(int64_t chunk_size, std::string_view base, Existing e
     geometry = {begin + sum.before, sum.total, plan.chunk.usable};
     set_edges(plan, geometry);
   });
-  if (!problem) problem = overflow;
   mine_.tasks[0].geometry = geometry;
   RowSlices slices(local(), edges() ? Slicing::whole : Slicing::groups);
   const RequestedRow row{local().rank(), task(), chunk_size};

@@ -1,79 +1,76 @@
 // What leaders write in the close of a multifile: block tables, checksums, mapping.
 #include <algorithm>
-#include <cstring>
 
 #include "base/checked.hpp"
 #include "comm/agree.hpp"
+#include "layout/slices.hpp"
 #include "set/block_table.hpp"
 #include "set/writer.hpp"
 #include "stream/file_checks.hpp"
 
 namespace sheaf {
 
-Writer::Guard Writer::guard_of(size_t segment) const {
-  if (grouped_) return {stream_.journal_key().identity, stream_.piece()};
-  const auto& e = old() ? old()->extensions[segment] : placed_->extension;
-  return e ? Guard{e->identity, e->checksums() ? e->piece : 0} : Guard{};
-}
-
 std::vector<Segment> Writer::own_segment(const RowSlices& slices) const {
   if (!slices.leads()) return {};
   const OwnTask& t = mine_.tasks[0];
-  return {{t.place.file, facts_.fsblksize, slices.first(), slices.count(), t.file_tasks, t.geometry.skip}};
+  return {{t.place.file, facts_.fsblksize, slices.first(), slices.count(), t.file_tasks, t.geometry.skip, 0}};
 }
 
 // Collective. What follows for each segment from all segments of its file.
-std::vector<Writer::SegmentEnd> Writer::find_ends(RowSlices& slices, std::span<const Segment> segments,
-                                                  const BlockTable& table, const SliceSums& sums,
-                                                  std::optional<Error>& problem) {
+std::vector<Writer::EndedSegment> Writer::find_ends(RowSlices& slices, std::span<const Segment> segments,
+                                                    const BlockTable& table, const SliceSums& sums,
+                                                    std::optional<Error>& problem) {
   std::vector<SegmentSums> own;
-  size_t row = 0;
   for (const Segment& s : segments) {
     SegmentSums& mine = own.emplace_back();
-    for (const size_t end = row + static_cast<size_t>(s.count); row < end; ++row) {
-      const int64_t blocks = table.counts()[row];
-      mine.sum += sums.count(row);
+    for (size_t row = s.row; row < s.end(); ++row) mine.sum += sums.count(row);
+    for (const int64_t blocks : s.of(table.counts()))
       mine.largest = std::max(mine.largest, blocks > 0 ? blocks : INT64_MAX);
-    }
   }
   const std::vector<FileSums> files = slices.add_up(segments, own);
-  std::vector<SegmentEnd> ends(segments.size());
-  for (size_t s = 0; s < segments.size(); ++s) {
-    if (files[s].largest == INT64_MAX) continue;
-    const auto unfit = attempt([&] {
-      const auto rounds = checked_mul(files[s].largest, segments[s].skip);
-      const int64_t begin = layout::data_start(segments[s].file_tasks, segments[s].fsblksize);
-      const int64_t end = must_fit(rounds ? checked_add(begin, *rounds) : rounds, "the multifile");
-      ends[s] = {{static_cast<int32_t>(files[s].largest), end}, files[s].before, files[s].sum, true};
+  std::vector<EndedSegment> ended;
+  for (const FileSums& file : files) {
+    const size_t number = ended.size();
+    EndedSegment& s = ended.emplace_back(EndedSegment{segments[number], number});
+    if (grouped_) {
+      s.identity = stream_.journal_key().identity;
+      s.piece = stream_.piece();
+    } else if (const auto& e = old() ? old()->extensions[number] : placed_->extension) {
+      s.identity = e->identity;
+      s.piece = e->checksums() ? e->piece : 0;
+    }
+    if (file.largest == INT64_MAX) continue;
+    attempt(problem, [&] {
+      const auto end = layout::end_of_rounds(s.file_tasks, s.fsblksize, file.largest, s.skip);
+      s.pointer = {static_cast<int32_t>(file.largest), must_fit(end, "the multifile")};
+      s.sums_before = file.before;
+      s.sums = file.sum;
+      s.sound = true;
     });
-    if (!problem) problem = unfit;
   }
-  return ends;
+  return ended;
 }
 
 // At a leader: its part of META2, and of the trailers, if no task of its files has failed. Local but for the
 // rounds.
-void Writer::write_tables(std::span<const Segment> segments, std::span<const SegmentEnd> ends,
-                          const BlockTable& table, SliceSums& sums, SumRounds& rounds) {
-  if (!std::ranges::all_of(ends, &SegmentEnd::sound)) return;
-  size_t row = 0;
-  for (size_t s = 0; s < segments.size(); row += static_cast<size_t>(segments[s++].count))
-    write_table(segments[s], ends[s], guard_of(s), table, row, sums, rounds);
+void Writer::write_tables(std::span<const EndedSegment> segments, const BlockTable& table, SliceSums& sums,
+                          SumRounds& rounds) {
+  if (!std::ranges::all_of(segments, &EndedSegment::sound)) return;
+  for (const EndedSegment& s : segments) write_table(s, table, sums, rounds);
 }
 
-void Writer::write_table(const Segment& segment, const SegmentEnd& end, const Guard& guard,
-                         const BlockTable& table, size_t row, SliceSums& sums, SumRounds& rounds) {
-  const auto n = static_cast<size_t>(segment.count);
+void Writer::write_table(const EndedSegment& segment, const BlockTable& table, SliceSums& sums,
+                         SumRounds& rounds) {
   int64_t own_sums = 0;
-  for (size_t t = row; t < row + n; ++t) own_sums += sums.count(t);
+  for (size_t t = segment.row; t < segment.end(); ++t) own_sums += sums.count(t);
   change_file(segment, [&](File& file, const format::Header& h) {
     // Whoever is appended to was looked at before it changed.
     if (!old() && (!grouped_ || stream_.journal_key().may_mark()))
       require_unfinished(file, h.pointer_offset());
     MetadataWriter writer(file, h);
     write_block_table(
-        writer, end.pointer, segment.first, table.counts().subspan(row, n),
-        [&](size_t t, int64_t block) { return table.size_of(row + t, block); }, unused_rounds());
+        writer, segment.pointer, segment.first, segment.of(table.counts()),
+        [&](size_t t, int64_t block) { return table.size_of(segment.row + t, block); }, unused_rounds());
     if (grouped_ && blockwise_ && segment.file == 0) {
       // Everybody can compute this mapping: the leaders of file 0 write equal shares of it without having to
       // ask.
@@ -81,21 +78,21 @@ void Writer::write_table(const Segment& segment, const SegmentEnd& end, const Gu
         return std::min(ntasks_,
                         task * format::groups_of(ntasks_) / segment.file_tasks * format::group_tasks);
       };
-      write_mapping(file, h, end, guard.piece, share(segment.first), share(segment.first + segment.count),
+      write_mapping(file, h, segment, share(segment.first), share(segment.first + segment.count),
                     [&](int64_t task) {
                       return layout::place_blockwise(static_cast<int32_t>(task),
                                                      static_cast<int32_t>(ntasks_), facts_.nfiles);
                     });
     }
-    if (guard.piece == 0) return;
+    if (segment.piece == 0) return;
     // Of the names only who writes the footer needs to know: they lie behind all else.
     const bool first = segment.first == 0;
     const auto more = placed_ && first && segment.file == 0 ? std::span<const MoreSection>(placed_->names)
                                                             : std::span<const MoreSection>();
-    const format::Trailer plan = plan_trailer(h, end.pointer, guard.identity, end.sums,
+    const format::Trailer plan = plan_trailer(h, segment.pointer, segment.identity, segment.sums,
                                               segment.file == 0 ? mapping_entries() : -1, more);
-    TrailerWriter trailer(file, h, plan, guard.piece);
-    trailer.begin_groups(segment.first, segment.count, end.sums_before);
+    TrailerWriter trailer(file, h, plan, segment.piece);
+    trailer.begin_groups(segment.first, segment.count, segment.sums_before);
     sums.take(own_sums, rounds, [&](std::span<const std::byte> some) { trailer.add_sums(some); });
     trailer.end_groups();
     trailer.write_more(more);
@@ -104,21 +101,20 @@ void Writer::write_table(const Segment& segment, const SegmentEnd& end, const Gu
 }
 
 // Local, into file 0: entries begin..end-1 of the mapping, and their checksums.
-void Writer::write_mapping(File& file, const format::Header& h, const SegmentEnd& lead, uint32_t piece,
-                           int64_t begin, int64_t end,
-                           const std::function<layout::Placement(int64_t task)>& place_of) {
+void Writer::write_mapping(File& file, const format::Header& h, const EndedSegment& lead, int64_t begin,
+                           int64_t end, const std::function<layout::Placement(int64_t task)>& place_of) {
   constexpr int64_t at_once = 4 * format::group_tasks;
   MetadataWriter writer(file, h);
   if (begin == 0) writer.write_mapping_size(lead.pointer, static_cast<int32_t>(mapping_entries()));
-  std::vector<layout::Placement> entries;
-  for (int64_t from = begin; from < end; from += std::ssize(entries)) {
-    entries.clear();
-    for (int64_t t = from; t < std::min(from + at_once, end); ++t) entries.push_back(place_of(t));
-    writer.write_mapping(lead.pointer, from, entries);
-  }
-  if (piece == 0) return;
+  layout::for_each_slice<layout::Placement>(begin, end, at_once,
+                                            [&](int64_t from, std::span<layout::Placement> entries) {
+                                              for (int64_t task = from; layout::Placement & entry : entries)
+                                                entry = place_of(task++);
+                                              writer.write_mapping(lead.pointer, from, entries);
+                                            });
+  if (lead.piece == 0) return;
   const format::Trailer plan = plan_trailer(h, lead.pointer, {}, lead.sums, mapping_entries());
-  TrailerWriter(file, h, plan, piece).write_mapping(begin, end - begin, mapping_entries());
+  TrailerWriter(file, h, plan, lead.piece).write_mapping(begin, end - begin, mapping_entries());
 }
 
 // Collective: a mapping that only the tasks, or leaders of slices of all tasks, know. Of several hosts it
@@ -137,8 +133,7 @@ void Writer::write_known_mapping(const Lead& lead) {
   const int64_t first = slices ? slices->first() : 0;
   if (slices && !slices->leads()) return;
   change_file(lead.file(), [&](File& file, const format::Header& h) {
-    write_mapping(file, h, lead.end(), static_cast<uint32_t>(lead.value[Lead::piece]), first,
-                  first + std::ssize(entries),
+    write_mapping(file, h, lead.file(), first, first + std::ssize(entries),
                   [&](int64_t task) { return entries[static_cast<size_t>(task - first)]; });
   });
 }
@@ -155,7 +150,7 @@ SumRounds Writer::plan_rounds(RowSlices& slices, const BlockTable& table, const 
   const std::vector<int64_t> in_rounds = slices.share(sums.in_rounds());
   std::vector<std::vector<Brought>> own(in_rounds.size());  // by leader, in the order of rows
   Gathered begins;  // of all that have come, in the order in which they did
-  const auto uncounted = attempt([&] {
+  attempt(problem, [&] {
     std::vector<int64_t> of_rows(static_cast<size_t>(slices.count()));
     sums.for_each_begin([&](size_t row, int64_t begin) { of_rows[row] = begin; });
     begins.sizes.assign(table.processes(), 0);
@@ -165,9 +160,8 @@ SumRounds Writer::plan_rounds(RowSlices& slices, const BlockTable& table, const 
       begins.sizes[process] += 8;
     });
   });
-  if (!problem) problem = uncounted;
   const std::vector<std::byte> answer = slices.answer(std::move(begins));
-  const auto unplanned = attempt([&] {
+  attempt(problem, [&] {
     if (answer.size() != 8 * mine_.tasks.size()) return;
     const std::byte* begin = answer.data();
     for_each_row(closing, [&](size_t, const RowView& row, std::span<const uint32_t> brought) {
@@ -177,10 +171,7 @@ SumRounds Writer::plan_rounds(RowSlices& slices, const BlockTable& table, const 
       begin += 8;
     });
   });
-  if (!problem) problem = unplanned;
-  int64_t rounds = 0;
-  for (const int64_t n : in_rounds) rounds = std::max(rounds, rounds_of(n));
-  return {rounds, [&slices, in_rounds, own = std::move(own)](int64_t round) {
+  return {rounds_of(std::ranges::max(in_rounds)), [&slices, in_rounds, own = std::move(own)](int64_t round) {
             Gathered window;
             for (size_t l = 0; l < in_rounds.size(); ++l) {
               if (round >= rounds_of(in_rounds[l])) continue;

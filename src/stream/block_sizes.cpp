@@ -8,7 +8,7 @@ using namespace stream_constants;
 
 int64_t BlockSizes::next_used(int64_t block) const {
   for (; block < count; ++block) {
-    if (stride_ == 0) block = std::min<int64_t>(count, source_->next_candidate(block));
+    if (source_) block = std::min<int64_t>(count, source_->next_candidate(block));
     if (block >= count || (*this)[block] != 0) break;
   }
   return std::min<int64_t>(block, count);

@@ -26,17 +26,13 @@ class BlockSource {
 // The sizes of one task's blocks, inside a larger table that somebody else owns.
 struct SHEAF_EXPORT BlockSizes {
   BlockSizes() = default;
-  // stride: elements between the sizes of two blocks.
-  BlockSizes(const int64_t* first, int32_t stride, int32_t blocks)
-      : count(blocks), stride_(stride), first_(first) {}
-  BlockSizes(BlockSource& source, int32_t blocks) : count(blocks), stride_(0), source_(&source) {}
+  BlockSizes(const int64_t* first, int32_t blocks) : count(blocks), first_(first) {}
+  BlockSizes(BlockSource& source, int32_t blocks) : count(blocks), source_(&source) {}
 
-  int64_t operator[](int64_t block) const {
-    return stride_ != 0 ? first_[block * stride_] : source_->size_of(block);
-  }
+  int64_t operator[](int64_t block) const { return source_ ? source_->size_of(block) : first_[block]; }
   // Whether they are in a table in memory, for any number of threads; else one thread at a time asks for
   // them.
-  bool in_memory() const { return stride_ != 0; }
+  bool in_memory() const { return source_ == nullptr; }
   // The first block from this one on that is not empty; count: none.
   int64_t next_used(int64_t block) const;
   int64_t total() const;
@@ -45,11 +41,8 @@ struct SHEAF_EXPORT BlockSizes {
   int32_t count = 0;
 
  private:
-  int32_t stride_ = 1;  // 0: there is a source
-  union {
-    const int64_t* first_ = nullptr;
-    BlockSource* source_;
-  };
+  const int64_t* first_ = nullptr;
+  BlockSource* source_ = nullptr;  // null: they are in the table
 };
 
 // visit(block, bytes) for the blocks that are not empty, in order.

@@ -6,8 +6,6 @@
 
 namespace sheaf {
 
-using codec::Compression;
-using format::FrameTable;
 using format::PlainPlace;
 
 using namespace stream_constants;
@@ -20,16 +18,13 @@ using namespace stream_constants;
 class CompressedWriter::Sink final : public File, public ChunkWatch {
  public:
   // `plain`: the stream that writes here.
-  Sink(WriteStream& stored, const WriteStream& plain, const Compression& how)
+  Sink(WriteStream& stored, const WriteStream& plain, const codec::Compression& how)
       : stored_(stored), plain_(plain), frame_(how.frame), queue_(how) {}
 
   void load(const layout::ChunkGeometry& chunks, Task task) {
     chunks_ = chunks;
-    frames_ = std::move(task.frames);
-    indexed_ = task.indexed;
-    at_ = task.pending_at;
-    pending_ = std::move(task.pending);
-    submitted_ = frames_.end();
+    task_ = std::move(task);
+    submitted_ = task_.frames.end();
     stored_bytes_ = stored_.bytes_written();
     frames_submitted_ = frames_stored_ = complete_ = recorded_ = 0;
   }
@@ -38,35 +33,31 @@ class CompressedWriter::Sink final : public File, public ChunkWatch {
   // fail.
   Task park() {
     go_to(end_of_plain());
-    if (at_ < submitted_) submit_pending();  // takes back what a write that has failed left in frames
+    if (task_.pending_at < submitted_)
+      submit_pending();  // takes back what a write that has failed left in frames
     store_all();
     stored_.flush();
-    Task task;
-    task.frames = std::move(frames_);
-    task.indexed = indexed_;
-    task.pending_at = at_;
-    task.pending = std::move(pending_);
-    pending_ = {};
-    return task;
+    return std::exchange(task_, {});
   }
 
-  int64_t pending() const { return std::ssize(pending_); }
+  int64_t pending() const { return std::ssize(task_.pending); }
   void give_up(const Error& why) { given_up_ = why; }
 
-  // Everything in front of `end`, and nothing behind it, is in the stored stream.
-  void end_frame(const PlainPlace& end) {
+  // Everything in front of the place where the plain stream is, and nothing behind it, is in the stored
+  // stream.
+  void end_frame() {
     if (given_up_) throw *given_up_;
-    go_to(end);
-    if (!pending_.empty() || submitted_ != end) submit_pending();
+    go_to(end_of_plain());
+    if (has_news()) submit_pending();
     store_all();
   }
 
   void write_index() {
-    if (indexed_ || frames_.frames().size() <= few_frames) return;
-    if (const auto index = frames_.encode_index(stored_bytes_)) {
+    if (task_.indexed || task_.frames.frames().size() <= few_frames) return;
+    if (const auto index = task_.frames.encode_index(stored_bytes_)) {
       stored_.write_filling(*index, {});
       stored_bytes_ += std::ssize(*index);
-      indexed_ = true;
+      task_.indexed = true;
     }
   }
 
@@ -77,15 +68,15 @@ class CompressedWriter::Sink final : public File, public ChunkWatch {
     if (block > INT32_MAX) throw file_error(Code::out_of_range, path(), "a task of more than 2^31 blocks");
     go_to({static_cast<int32_t>(block), in_chunks % chunks_.skip});
     while (!data.empty()) {
-      if (pending_.empty() && data.size() >= frame_) {
+      if (task_.pending.empty() && data.size() >= frame_) {
         submit(data.first(frame_));
         data = data.subspan(frame_);
         continue;
       }
-      const auto piece = data.first(std::min(data.size(), frame_ - std::min(frame_, pending_.size())));
-      pending_.insert(pending_.end(), piece.begin(), piece.end());
+      const auto piece = data.first(std::min(data.size(), frame_ - std::min(frame_, task_.pending.size())));
+      task_.pending.insert(task_.pending.end(), piece.begin(), piece.end());
       data = data.subspan(piece.size());
-      if (pending_.size() >= frame_) submit_pending();
+      if (task_.pending.size() >= frame_) submit_pending();
     }
     if (!queue_.has_threads()) store_all();
   }
@@ -96,7 +87,7 @@ class CompressedWriter::Sink final : public File, public ChunkWatch {
     if (given_up_) throw *given_up_;
     go_to(end_of_plain());
     if (!stored_.keeps_journal()) return;
-    if (!pending_.empty() || submitted_ != at_) submit_pending();
+    if (has_news()) submit_pending();
     complete_ = frames_submitted_;
     store_ready();
     if (!queue_.has_threads()) store_all();
@@ -117,37 +108,40 @@ class CompressedWriter::Sink final : public File, public ChunkWatch {
   }
 
   PlainPlace end_of_plain() const { return {static_cast<int32_t>(plain_.chunk()), plain_.position()}; }
-  PlainPlace next() const { return {at_.block, at_.offset + pending()}; }
+  // Frames do not end where the pending bytes do.
+  bool has_news() const { return !task_.pending.empty() || submitted_ != task_.pending_at; }
+  PlainPlace next() const { return {task_.pending_at.block, task_.pending_at.offset + pending()}; }
 
   void go_to(const PlainPlace& place) {
     if (place == next()) return;
     if (place < next()) {
-      pending_.resize(place >= at_ ? static_cast<size_t>(place.offset - at_.offset) : 0);
-      if (place < at_) at_ = place;
+      task_.pending.resize(
+          place >= task_.pending_at ? static_cast<size_t>(place.offset - task_.pending_at.offset) : 0);
+      if (place < task_.pending_at) task_.pending_at = place;
       return;
     }
-    if (!pending_.empty() || submitted_ != at_) submit_pending();
+    if (has_news()) submit_pending();
     while (submitted_.block + 1 < place.block) {  // every block has a frame
-      at_ = {submitted_.block + 1, 0};
+      task_.pending_at = {submitted_.block + 1, 0};
       submit({});
     }
-    at_ = place;
+    task_.pending_at = place;
   }
 
   void submit_pending() {
-    submit(pending_);
-    pending_.clear();
+    submit(task_.pending);
+    task_.pending.clear();
   }
 
-  // Queues a frame of `plain`, which lies at at_ and on. After a failure nothing has changed.
+  // Queues a frame of `plain`, which lies at task_.pending_at and on. After a failure nothing has changed.
   void submit(std::span<const std::byte> plain) {
     store_ready();
     if (queue_.full()) store_front(true);
-    queue_.push(at_, plain);
+    queue_.push(task_.pending_at, plain);
     ++frames_submitted_;
-    at_.offset += std::ssize(plain);
-    submitted_ = at_;
-    indexed_ = false;
+    task_.pending_at.offset += std::ssize(plain);
+    submitted_ = task_.pending_at;
+    task_.indexed = false;
   }
 
   void store_ready() {
@@ -163,7 +157,7 @@ class CompressedWriter::Sink final : public File, public ChunkWatch {
     if (!frame) return false;
     stored_.write_filling(*frame, {});
     const auto head = format::decode_frame(frame->first<format::frame_head_size>());
-    frames_.add(*head, stored_bytes_);
+    task_.frames.add(*head, stored_bytes_);
     stored_bytes_ += std::ssize(*frame);
     queue_.pop();
     ++frames_stored_;
@@ -182,10 +176,7 @@ class CompressedWriter::Sink final : public File, public ChunkWatch {
   const size_t frame_;
   codec::FrameQueue queue_;
   layout::ChunkGeometry chunks_;
-  FrameTable frames_;
-  bool indexed_ = false;
-  PlainPlace at_;  // of the first pending byte
-  std::vector<std::byte> pending_;
+  Task task_;                 // without its blocks
   PlainPlace submitted_;      // behind the last frame in the queue or the table
   int64_t stored_bytes_ = 0;  // of the task
   // Frames since load(): queued, stored, and of these the ones that end the latest complete chunk, and what
@@ -197,14 +188,12 @@ class CompressedWriter::Sink final : public File, public ChunkWatch {
   std::optional<Error> given_up_;
 };
 
-CompressedWriter::CompressedWriter(WriteStream& stored, const Compression& how, std::string_view path)
+CompressedWriter::CompressedWriter(WriteStream& stored, const codec::Compression& how, std::string_view path)
     : how_(how) {
   codec::require(how.codec, path);
   sink_ = std::make_shared<Sink>(stored, plain_, how);
   plain_.bind(sink_, std::min<int64_t>(plain_buffer, how.frame));
-  JournalKey key;
-  key.watch = sink_.get();
-  plain_.know_file(key);
+  plain_.know_file({.watch = sink_.get()});
 }
 
 CompressedWriter::~CompressedWriter() = default;
@@ -229,7 +218,7 @@ void CompressedWriter::give_up(const Error& why) { sink_->give_up(why); }
 
 void CompressedWriter::flush() {
   plain_.flush();
-  sink_->end_frame({static_cast<int32_t>(plain_.chunk()), plain_.position()});
+  sink_->end_frame();
 }
 
 void CompressedWriter::finish() {
@@ -238,14 +227,11 @@ void CompressedWriter::finish() {
   sink_->write_index();
 }
 
-CompressedWriter::Task appended_task(FrameTable frames, bool indexed) {
-  CompressedWriter::Task task;
-  const std::vector<int64_t> sizes = frames.block_sizes();
-  task.blocks.continue_behind(sizes);
-  task.pending_at = frames.end();
-  task.frames = std::move(frames);
-  task.indexed = indexed;
-  return task;
+CompressedWriter::Task appended_task(format::FrameTable frames, bool indexed) {
+  TaskBlocks blocks;
+  blocks.continue_behind(frames.block_sizes());
+  const PlainPlace end = frames.end();
+  return {std::move(blocks), std::move(frames), indexed, end, {}};
 }
 
 }  // namespace sheaf

@@ -6,12 +6,12 @@
 
 #include "comm/agree.hpp"
 #include "layout/chunk_layout.hpp"
+#include "layout/slices.hpp"
 #include "stream/group_hashes.hpp"
 
 namespace sheaf {
 
 using format::group_tasks;
-using format::Header;
 using format::Pointer;
 using format::Section;
 using format::SectionKind;
@@ -36,7 +36,7 @@ static std::optional<Trailer> read_trailer(File& file, int64_t size) {
   return format::decode_trailer(table, size, file.path());
 }
 
-std::optional<FileChecks> FileChecks::open(File& file, const Header& header, const Pointer& pointer,
+std::optional<FileChecks> FileChecks::open(File& file, const format::Header& header, const Pointer& pointer,
                                            const std::optional<format::Extension>& extension) {
   const int64_t size = file.status().size;
   if (!extension) {
@@ -69,7 +69,7 @@ void refuse_footer(File& file, int64_t file_size) {
                      "it has a trailer with checksums, but its header does not say so");
 }
 
-bool matches_trailer(File& file, const Header& header, const Pointer& pointer,
+bool matches_trailer(File& file, const format::Header& header, const Pointer& pointer,
                      const std::optional<format::Extension>& extension) {
   const Pointer complete{pointer.maxblocks, pointer.varheader};
   bool found = false;
@@ -96,6 +96,10 @@ std::optional<Pointer> pointer_in_trailer(File& file, const std::optional<format
   return trailer->pointer;
 }
 
+void FileChecks::damaged(const std::string& finding) const {
+  throw file_error(Code::damaged, file_->path(), finding);
+}
+
 int64_t FileChecks::sums_in_file() const {
   const Section* const sums = trailer_.find(SectionKind::sums);
   return sums ? sums->length / 4 : 0;
@@ -118,10 +122,8 @@ std::vector<SumsPlace> FileChecks::check_tasks(int64_t first, int64_t count) {
     const std::string tasks = " of tasks " + std::to_string(task) + " to " +
                               std::to_string(task + std::ssize(found.sums) - 1) +
                               " do not match their checksum";
-    if (found.meta1 != expected.meta1)
-      throw file_error(Code::damaged, file_->path(), "global ranks or chunk sizes" + tasks);
-    if (found.meta2 != expected.meta2)
-      throw file_error(Code::damaged, file_->path(), "block counts or block sizes" + tasks);
+    if (found.meta1 != expected.meta1) damaged("global ranks or chunk sizes" + tasks);
+    if (found.meta2 != expected.meta2) damaged("block counts or block sizes" + tasks);
     const auto all = static_cast<uint64_t>(sums_in_file());
     auto next = static_cast<uint64_t>(expected.first_sum);
     bool fits = expected.first_sum >= 0 && next <= all && (group > 0 || next == 0);
@@ -133,8 +135,7 @@ std::vector<SumsPlace> FileChecks::check_tasks(int64_t first, int64_t count) {
       next += n;
     }
     const bool last = group + 1 == format::groups_of(header_.ntasks);
-    if (!fits || (last && next != all))
-      throw file_error(Code::damaged, file_->path(), "the number of checksums does not fit its tasks");
+    if (!fits || (last && next != all)) damaged("the number of checksums does not fit its tasks");
   }
   return places;
 }
@@ -144,8 +145,7 @@ void FileChecks::check_mapping(int64_t first, int64_t count, int64_t size) {
   const int64_t end = std::min(first + count, size);
   if (first >= end) return;
   if (!section || section->length != 8 * format::groups_of(size))
-    throw file_error(Code::damaged, file_->path(),
-                     "the checksums of its mapping are missing, or the number of its entries is wrong");
+    damaged("the checksums of its mapping are missing, or the number of its entries is wrong");
   constexpr int64_t entries_at_once = 128 * group_tasks;  // 1 MiB
   for (int64_t begin = first; begin < end; begin += entries_at_once) {
     const auto found =
@@ -154,56 +154,48 @@ void FileChecks::check_mapping(int64_t first, int64_t count, int64_t size) {
     read_whole(*file_, expected, section->offset + 8 * (begin / group_tasks), "trailer");
     for (size_t i = 0; i < found.size(); ++i)
       if (load<uint64_t>(expected.data() + 8 * i, ByteOrder::little) != found[i])
-        throw file_error(Code::damaged, file_->path(),
-                         "entries of the mapping from task " +
-                             std::to_string(begin + static_cast<int64_t>(i) * group_tasks) +
-                             " on do not match their checksum");
+        damaged("entries of the mapping from task " +
+                std::to_string(begin + static_cast<int64_t>(i) * group_tasks) +
+                " on do not match their checksum");
   }
 }
 
-std::pair<int64_t, int64_t> FileChecks::sums_of(int64_t group, const format::Group& own) {
-  const bool last = group + 1 == format::groups_of(header_.ntasks);
-  const int64_t end = last ? sums_in_file() : read_group(group + 1).first_sum;
-  if (own.first_sum < 0 || own.first_sum > end || end > sums_in_file()) wrong_sums(group);
-  return {own.first_sum, end};
-}
-
-void FileChecks::wrong_sums(int64_t group) const {
-  throw file_error(Code::damaged, file_->path(),
-                   "the checksums of the data of tasks " + std::to_string(group * group_tasks) +
-                       " and on do not match their own");
+template <class Visit>
+void FileChecks::visit_sums(int64_t first, int64_t count, Visit&& visit) {
+  const Section* const sums = trailer_.find(SectionKind::sums);
+  const int64_t all = sums_in_file();
+  for (int64_t task = first; task < first + count; task += group_tasks) {
+    const int64_t group = task / group_tasks;
+    const format::Group own = read_group(group);
+    const bool last = group + 1 == format::groups_of(header_.ntasks);
+    const int64_t end = last ? all : read_group(group + 1).first_sum;
+    bool right = own.first_sum >= 0 && own.first_sum <= end && end <= all;
+    if (right) {
+      format::Hash hash;
+      layout::for_each_slice<std::byte>(4 * own.first_sum, 4 * end, bytes_at_once,
+                                        [&](int64_t at, std::span<std::byte> bytes) {
+                                          read_whole(*file_, bytes, sums->offset + at, "checksums");
+                                          hash.add(bytes);
+                                          visit(bytes);
+                                        });
+      right = hash.value() == own.sums;
+    }
+    if (!right)
+      damaged("the checksums of the data of tasks " + std::to_string(group * group_tasks) +
+              " and on do not match their own");
+  }
 }
 
 std::vector<uint32_t> FileChecks::read_sums(int64_t first, int64_t count) {
   std::vector<uint32_t> all;
-  const Section* const sums = trailer_.find(SectionKind::sums);
-  for (int64_t task = first; task < first + count; task += group_tasks) {
-    const int64_t group = task / group_tasks;
-    const format::Group own = read_group(group);
-    const auto [begin, end] = sums_of(group, own);
-    std::vector<std::byte> bytes(static_cast<size_t>(4 * (end - begin)));
-    if (!bytes.empty()) read_whole(*file_, bytes, sums->offset + 4 * begin, "checksums");
-    if (format::hash_of(bytes) != own.sums) wrong_sums(group);
+  visit_sums(first, count, [&](std::span<const std::byte> bytes) {
     for (size_t i = 0; i < bytes.size(); i += 4) all.push_back(load<uint32_t>(&bytes[i], ByteOrder::little));
-  }
+  });
   return all;
 }
 
 void FileChecks::check_sums(int64_t first, int64_t count) {
-  const Section* const sums = trailer_.find(SectionKind::sums);
-  std::vector<std::byte> bytes;
-  for (int64_t task = first; task < first + count; task += group_tasks) {
-    const int64_t group = task / group_tasks;
-    const format::Group own = read_group(group);
-    const auto [begin, end] = sums_of(group, own);
-    format::Hash hash;
-    for (int64_t at = 4 * begin; at < 4 * end; at += std::ssize(bytes)) {
-      bytes.resize(static_cast<size_t>(std::min(bytes_at_once, 4 * end - at)));
-      read_whole(*file_, bytes, sums->offset + at, "checksums");
-      hash.add(bytes);
-    }
-    if (hash.value() != own.sums) wrong_sums(group);
-  }
+  visit_sums(first, count, [](std::span<const std::byte>) {});
 }
 
 void read_sums(File& file, int64_t at, std::span<uint32_t> sums) {

@@ -75,10 +75,12 @@ class FileChecks {
  private:
   FileChecks(File& file, const format::Header& header, format::Trailer trailer, uint32_t piece)
       : file_(&file), header_(header), trailer_(std::move(trailer)), piece_(piece) {}
+  [[noreturn]] void damaged(const std::string& finding) const;
   format::Group read_group(int64_t group);
-  // Where in the section those of a group are, [first, second), in numbers of checksums.
-  std::pair<int64_t, int64_t> sums_of(int64_t group, const format::Group& own);
-  [[noreturn]] void wrong_sums(int64_t group) const;
+  // Visits the data checksums of tasks in whole groups, as they are in the file, one MiB at a time, and
+  // compares those of each group with their own checksum behind that.
+  template <class Visit>
+  void visit_sums(int64_t first, int64_t count, Visit&& visit);
   int64_t sums_in_file() const;
 
   File* file_;
@@ -120,6 +122,17 @@ class TrailerWriter {
   // Those that the trailer was planned with.
   void write_more(std::span<const MoreSection> more);
   void write_footer();
+  // All of it, by who has all tasks: add(*this) adds the checksums. entries: of the mapping; -1: there is
+  // none.
+  template <class Add>
+  void write_all(int64_t entries, std::span<const MoreSection> more, Add&& add) {
+    begin_groups(0, header_.ntasks, 0);
+    add(*this);
+    end_groups();
+    write_mapping(0, entries, entries);
+    write_more(more);
+    write_footer();
+  }
 
  private:
   bool begin_group();

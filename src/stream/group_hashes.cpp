@@ -7,8 +7,6 @@
 namespace sheaf {
 
 using format::group_tasks;
-using format::Header;
-using format::Pointer;
 
 void read_whole(File& file, std::span<std::byte> to, int64_t offset, const char* what) {
   if (file.read_at(to, offset) != to.size())
@@ -16,7 +14,8 @@ void read_whole(File& file, std::span<std::byte> to, int64_t offset, const char*
 }
 
 // Hashes are of the bytes as they are; numbers are decoded only to count the sums, and believed by nobody.
-GroupContents read_contents(File& file, const Header& h, const Pointer& p, int64_t group, uint32_t piece) {
+GroupContents read_contents(File& file, const format::Header& h, const format::Pointer& p, int64_t group,
+                            uint32_t piece) {
   const int64_t first = group * group_tasks;
   const auto n = static_cast<size_t>(std::min(group_tasks, h.ntasks - first));
   const int64_t all = h.ntasks;
@@ -57,8 +56,8 @@ GroupContents read_contents(File& file, const Header& h, const Pointer& p, int64
   return contents;
 }
 
-std::vector<uint64_t> hashes_of_mapping(File& file, const Header& h, const Pointer& p, int64_t first,
-                                        int64_t count) {
+std::vector<uint64_t> hashes_of_mapping(File& file, const format::Header& h, const format::Pointer& p,
+                                        int64_t first, int64_t count) {
   const int64_t begin = p.varheader + layout::meta2_size(h.ntasks, p.maxblocks);
   std::vector<uint64_t> hashes;
   std::vector<std::byte> bytes;

@@ -6,10 +6,6 @@
 
 namespace sheaf {
 
-using format::Frame;
-using format::FrameTable;
-using format::PlainPlace;
-
 using namespace stream_constants;
 
 PlainFile::PlainFile(std::shared_ptr<File> file, std::vector<StoredTask> tasks, Load load)
@@ -44,7 +40,7 @@ layout::ChunkGeometry PlainFile::geometry(size_t index) const {
 
 BlockSizes PlainFile::sizes_of(size_t index) const {
   const std::vector<int64_t>& sizes = tasks_[index].sizes;
-  return {sizes.data(), 1, static_cast<int32_t>(sizes.size())};
+  return {sizes.data(), static_cast<int32_t>(sizes.size())};
 }
 
 void PlainFile::choose(size_t index) {
@@ -69,14 +65,14 @@ size_t PlainFile::read_block(std::span<std::byte> data, int64_t offset) {
   const int64_t round = (offset - starts_.front()) / skip_;
   const int64_t in_first = offset - round * skip_;
   const auto task = static_cast<size_t>(std::ranges::upper_bound(starts_, in_first) - starts_.begin()) - 1;
-  PlainPlace at{static_cast<int32_t>(std::min<int64_t>(round, INT32_MAX)), in_first - starts_[task]};
-  const FrameTable& table = frames(task);
+  format::PlainPlace at{static_cast<int32_t>(std::min<int64_t>(round, INT32_MAX)), in_first - starts_[task]};
+  const format::FrameTable& table = frames(task);
   if (at.block >= std::ssize(tasks_[task].sizes)) return 0;
   const int64_t there = tasks_[task].sizes[static_cast<size_t>(at.block)] - at.offset;
   const auto wanted = static_cast<size_t>(std::clamp<int64_t>(there, 0, std::ssize(data)));
   for (auto out = data.first(wanted); !out.empty();) {
     const size_t number = table.find(at);
-    const Frame& frame = table.frames()[number];
+    const format::Frame& frame = table.frames()[number];
     const auto begin = static_cast<size_t>(at.offset - frame.at.offset);
     const size_t n = std::min(out.size(), frame.used - begin);
     copy_from_frame(task, number, begin, out.first(n));

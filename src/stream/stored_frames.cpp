@@ -10,10 +10,6 @@ namespace sheaf {
 
 using format::Frame;
 using format::frame_head_size;
-using format::FrameHead;
-using format::FrameTable;
-using format::index_end_size;
-using format::index_entry_size;
 
 namespace {
 
@@ -40,9 +36,9 @@ bool go_to(ReadStream& stored, const StreamPlaces& places, int64_t offset) {
 bool read_index(ReadStream& stored, const StreamPlaces& places,
                 const std::function<void(std::vector<Frame>&)>& visit) {
   const int64_t total = places.total();
-  std::array<std::byte, index_end_size> end;
-  if (total < frame_head_size + index_end_size) return false;
-  if (!go_to(stored, places, total - index_end_size) || stored.read(end) < end.size()) return false;
+  std::array<std::byte, format::index_end_size> end;
+  if (total < frame_head_size + format::index_end_size) return false;
+  if (!go_to(stored, places, total - format::index_end_size) || stored.read(end) < end.size()) return false;
   const auto begin = format::decode_index_end(end, total);
   std::array<std::byte, frame_head_size> head;
   if (!begin || !go_to(stored, places, *begin) || stored.read(head) < head.size()) return false;
@@ -61,8 +57,8 @@ bool read_index(ReadStream& stored, const StreamPlaces& places,
 
 // From head to head. visit(table) after each frame. Returns the stored bytes of whole frames.
 template <class Visit>
-int64_t walk(ReadStream& stored, const StreamPlaces& places, const StoredTask& task, FrameTable& table,
-             Visit&& visit) {
+int64_t walk(ReadStream& stored, const StreamPlaces& places, const StoredTask& task,
+             format::FrameTable& table, Visit&& visit) {
   const int64_t total = places.total();
   int64_t at = 0;
   while (at < total) {
@@ -78,7 +74,7 @@ int64_t walk(ReadStream& stored, const StreamPlaces& places, const StoredTask& t
       if (task.unclosed) return at;
       damaged(stored, task, at, "the frame of " + std::to_string(head->size()) + " bytes is cut off");
     }
-    if (head->kind == FrameHead::Kind::data && !table.add(*head, at))
+    if (head->kind == format::FrameHead::Kind::data && !table.add(*head, at))
       damaged(stored, task, at,
               "the frame of offset " + std::to_string(head->at.offset) + " in block " +
                   std::to_string(head->at.block) + " does not follow the one before");
@@ -97,7 +93,7 @@ StoredFrames read_frames(ReadStream& stored, const StoredTask& task) {
     indexed.insert(indexed.end(), some.begin(), some.end());
     some.clear();
   });
-  if (found) return {FrameTable(std::move(indexed)), true, places.total()};
+  if (found) return {format::FrameTable(std::move(indexed)), true, places.total()};
   StoredFrames frames;
   frames.stored_bytes = walk(stored, places, task, frames.table, [] {});
   return frames;
@@ -113,7 +109,7 @@ void for_each_frame(ReadStream& stored, const StoredTask& task,
     });
     return;
   }
-  FrameTable table;
+  format::FrameTable table;
   const auto pass_on = [&](size_t count) {
     for (size_t i = 0; i < count; ++i) visit(table.frames()[i]);
     table.forget_first(count);
@@ -124,13 +120,13 @@ void for_each_frame(ReadStream& stored, const StoredTask& task,
   pass_on(table.frames().size());
 }
 
-const FrameHead& FrameReader::read(ReadStream& stored, const StreamPlaces& places, const StoredTask& task,
-                                   const Frame& frame) {
+const format::FrameHead& FrameReader::read(ReadStream& stored, const StreamPlaces& places,
+                                           const StoredTask& task, const Frame& frame) {
   const std::span<std::byte> bytes = stored_.at_least(frame.size);
   go_to(stored, places, frame.stored);
   if (stored.read(bytes) < bytes.size()) damaged(stored, task, frame.stored, "the frame is cut off");
   const auto head = format::decode_frame(bytes.first<frame_head_size>());
-  if (!head || head->kind != FrameHead::Kind::data || head->size() != frame.size ||
+  if (!head || head->kind != format::FrameHead::Kind::data || head->size() != frame.size ||
       head->plain < frame.used || head->at != frame.at)
     damaged(stored, task, frame.stored, "there is not the frame that the index has");
   head_ = *head;

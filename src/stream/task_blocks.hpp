@@ -44,17 +44,13 @@ struct TaskBlocks {
     size_t overruns_seen = 0;  // of these, by see_overruns()
   };
 
-  std::unique_ptr<Past> past;
+  std::unique_ptr<Past> past = {};
   int64_t position = 0;  // next byte in the current chunk
   int64_t high = 0;      // bytes used of the current chunk, >= position
   uint32_t running = 0;  // checksum of the begun piece in front of `position`
   uint32_t piece = 0;    // bytes per checksum; 0: none are kept
 
-  static TaskBlocks with_sums(uint32_t piece) {
-    TaskBlocks blocks;
-    blocks.piece = piece;
-    return blocks;
-  }
+  static TaskBlocks with_sums(uint32_t piece) { return {.piece = piece}; }
 
   // take_sums() will read from the file.
   bool reads_back() const {

@@ -8,18 +8,17 @@
 namespace sheaf {
 
 using format::group_tasks;
-using format::Header;
-using format::Pointer;
 using format::Section;
 using format::SectionKind;
-using format::Trailer;
 
-Trailer plan_trailer(const Header& h, const Pointer& p, const format::Identity& identity, int64_t sums,
-                     int64_t mapping, std::span<const MoreSection> more) {
-  Trailer t;
-  t.pointer = p;
-  t.identity = identity;
-  t.plain_end = p.varheader + layout::meta2_size(h.ntasks, p.maxblocks) + (mapping < 0 ? 0 : 4 + 8 * mapping);
+format::Trailer plan_trailer(const format::Header& h, const format::Pointer& p,
+                             const format::Identity& identity, int64_t sums, int64_t mapping,
+                             std::span<const MoreSection> more) {
+  format::Trailer t{.pointer = p,
+                    .identity = identity,
+                    .plain_end = p.varheader + layout::meta2_size(h.ntasks, p.maxblocks) +
+                                 (mapping < 0 ? 0 : 4 + 8 * mapping),
+                    .sections = {}};
   int64_t at = aligned8(t.plain_end);
   const auto add = [&](SectionKind kind, int64_t length) {
     t.sections.push_back({kind, at, length, 0});
@@ -36,7 +35,7 @@ Trailer plan_trailer(const Header& h, const Pointer& p, const format::Identity& 
   return t;
 }
 
-int64_t count_sums(File& file, const Header& h, const Pointer& p, uint32_t piece) {
+int64_t count_sums(File& file, const format::Header& h, const format::Pointer& p, uint32_t piece) {
   uint64_t all = 0;
   for (int64_t group = 0; group < format::groups_of(h.ntasks); ++group)
     all += read_contents(file, h, p, group, piece).all_sums();

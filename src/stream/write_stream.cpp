@@ -33,6 +33,7 @@ void WriteStream::move_handle() {
 TaskBlocks WriteStream::park() {
   flush();
   buffer_.reset();
+  capacity_ = 0;
   close_window();
   return std::exchange(blocks_, TaskBlocks::with_sums(piece()));
 }
@@ -113,41 +114,40 @@ void WriteStream::ensure_free_space(int64_t bytes) {
   if (bytes > geometry_.size - position()) begin_next_chunk();
 }
 
-void WriteStream::write(std::span<const std::byte> data) {
+// act() appends `bytes` bytes; if it fails, the stream is where it was.
+template <class Act>
+inline void WriteStream::write_or_return(int64_t bytes, Act&& act) {
   const Mark before = mark();
-  if (geometry_.size == 0 && !data.empty()) too_large(static_cast<int64_t>(data.size()));
+  if (geometry_.size == 0) too_large(bytes);
   try {
-    append(data);
+    act();
   } catch (...) {
     return_to(before);
     throw;
   }
+}
+
+void WriteStream::write(std::span<const std::byte> data) {
+  const int64_t bytes = std::ssize(data);
+  if (bytes == 0) return learn_from_handle();
+  write_or_return(bytes, [&] {
+    if (bytes > geometry_.size - position() && bytes <= geometry_.size) begin_next_chunk();
+    fill(data);
+  });
 }
 
 void WriteStream::write_filling(std::span<const std::byte> head, std::span<const std::byte> body) {
-  const Mark before = mark();
-  if (geometry_.size == 0) too_large(static_cast<int64_t>(head.size() + body.size()));
-  try {
+  write_or_return(std::ssize(head) + std::ssize(body), [&] {
     fill(head);
     fill(body);
-  } catch (...) {
-    return_to(before);
-    throw;
-  }
-}
-
-void WriteStream::append(std::span<const std::byte> data) {
-  const auto bytes = static_cast<int64_t>(data.size());
-  if (bytes > geometry_.size - position() && bytes <= geometry_.size) begin_next_chunk();
-  fill(data);
+  });
 }
 
 void WriteStream::fill(std::span<const std::byte> data) {
   while (!data.empty()) {
     if (position() >= geometry_.size) begin_next_chunk();
     const int64_t left = geometry_.size - position();
-    const auto piece =
-        data.first(static_cast<size_t>(std::min<int64_t>(left, static_cast<int64_t>(data.size()))));
+    const auto piece = data.first(static_cast<size_t>(std::min(left, std::ssize(data))));
     put(piece);
     data = data.subspan(piece.size());
   }
@@ -155,7 +155,7 @@ void WriteStream::fill(std::span<const std::byte> data) {
 
 void WriteStream::return_to(const Mark& mark) {
   if (chunk() == mark.chunk && mark.position >= blocks_.position) {
-    window_.at = buffer() + (mark.position - blocks_.position);
+    window_.at = buffer_.get() + (mark.position - blocks_.position);
     blocks_.high = mark.high;
   } else {  // everything in front of the mark is in the file
     if (chunk() > mark.chunk && journal())
@@ -168,10 +168,7 @@ void WriteStream::return_to(const Mark& mark) {
 
 void WriteStream::put(std::span<const std::byte> piece) {
   const auto bytes = static_cast<int64_t>(piece.size());
-  if (max_buffer_ == 0 || handle()) {
-    transfer(piece);
-    return;
-  }
+  if (max_buffer_ == 0 || handle()) return transfer(piece);
   if (bytes >= std::min<int64_t>(direct_bytes, max_buffer_)) piece = put_directly(piece);
   while (!piece.empty()) {
     if (window_.at == window_.end) make_room(static_cast<int64_t>(piece.size()));
@@ -185,14 +182,14 @@ void WriteStream::put(std::span<const std::byte> piece) {
 // Writes what is buffered and as much of the piece as ends on a border in one transfer; returns the rest,
 // which is smaller than a border's distance and goes into the buffer.
 std::span<const std::byte> WriteStream::put_directly(std::span<const std::byte> piece) {
-  const int64_t end = file_offset() + buffered() + static_cast<int64_t>(piece.size());
+  const int64_t end = file_offset() + buffered() + std::ssize(piece);
   const bool fills_chunk = position() + static_cast<int64_t>(piece.size()) == geometry_.size;
   const int64_t rest = fills_chunk ? 0 : end % std::min<int64_t>(border, max_buffer_);
   const auto direct = piece.first(piece.size() - static_cast<size_t>(rest));
   take_back_records();
   const TaskBlocks::Sums before = blocks_.sums();
   try {
-    write_summed({buffer(), static_cast<size_t>(buffered())}, direct);
+    write_summed({buffer_.get(), static_cast<size_t>(buffered())}, direct);
   } catch (...) {
     blocks_.return_to(before);
     throw;
@@ -241,7 +238,7 @@ void WriteStream::transfer(std::span<const std::byte> bytes) {
 void WriteStream::flush_buffer() {
   const int64_t bytes = buffered();
   if (bytes == 0) return;
-  transfer(std::span(buffer(), static_cast<size_t>(bytes)));
+  transfer(std::span(buffer_.get(), static_cast<size_t>(bytes)));
   close_window();
 }
 
@@ -315,31 +312,30 @@ void WriteStream::require_nothing_lost() const {
               e.errno_value());
 }
 
-void WriteStream::close_window() { window_.at = window_.end = buffer(); }
+void WriteStream::close_window() { window_.at = window_.end = buffer_.get(); }
 
 // The window ends at the end of the buffer or of the chunk. A buffer of full size ends at a multiple of its
 // size in the file: the page cache then takes each transfer as few large pages (docs/tuning.md).
 void WriteStream::set_window_end() {
-  int64_t usable = capacity();
+  int64_t usable = capacity_;
   if (usable == max_buffer_) {
     const int64_t to_border = usable - file_offset() % usable;
     if (to_border > buffered()) usable = to_border;
   }
-  usable = std::min(usable, geometry_.size - blocks_.position);
-  window_.end = buffer() + usable;
+  window_.end = buffer_.get() + std::min(usable, geometry_.size - blocks_.position);
 }
 
 // Called with a full window: grows the buffer, or empties it once it has its full size.
 void WriteStream::make_room(int64_t wanted) {
   const int64_t held = buffered();
-  if (capacity() < max_buffer_) {
-    const int64_t needed = std::max(first_buffer, held + wanted);
-    const int64_t grown = std::min<int64_t>(max_buffer_, std::max<int64_t>(needed, 4 * capacity()));
-    auto larger = std::make_unique_for_overwrite<std::byte[]>(sizeof grown + static_cast<size_t>(grown));
-    std::memcpy(larger.get(), &grown, sizeof grown);
-    if (held > 0) std::memcpy(larger.get() + sizeof grown, buffer(), static_cast<size_t>(held));
+  if (capacity_ < max_buffer_) {
+    const int64_t grown =
+        std::min<int64_t>(max_buffer_, std::max({first_buffer, held + wanted, 4 * capacity_}));
+    auto larger = std::make_unique_for_overwrite<std::byte[]>(static_cast<size_t>(grown));
+    if (held > 0) std::memcpy(larger.get(), buffer_.get(), static_cast<size_t>(held));
     buffer_ = std::move(larger);
-    window_.at = buffer() + held;
+    capacity_ = grown;
+    window_.at = buffer_.get() + held;
   } else {
     flush_buffer();
   }

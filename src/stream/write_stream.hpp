@@ -151,7 +151,7 @@ class WriteStream {
   int64_t position() const { return blocks_.position + buffered(); }  // in the current chunk
   int64_t file_position() const { return geometry_.offset(chunk()) + position(); }
   int64_t bytes_written() const;
-  int64_t buffer_capacity() const { return capacity(); }
+  int64_t buffer_capacity() const { return capacity_; }
   // True once after the program wrote beyond its chunk through the handle, and these bytes were moved to
   // further chunks (stream/overruns): every call but window() and handle() looks whether it did. What cannot
   // be moved is an error.
@@ -173,19 +173,13 @@ class WriteStream {
   };
   Attached& attached();
 
-  // The buffer begins with its size.
-  std::byte* buffer() const { return buffer_ ? buffer_.get() + sizeof(int64_t) : nullptr; }
-  int64_t capacity() const {
-    int64_t bytes = 0;
-    if (buffer_) std::memcpy(&bytes, buffer_.get(), sizeof bytes);
-    return bytes;
-  }
-  int64_t buffered() const { return window_.at - buffer(); }
+  int64_t buffered() const { return window_.at - buffer_.get(); }
   int64_t file_offset() const {
     return geometry_.offset(chunk()) + blocks_.position;
   }  // of the buffer's first byte
 
-  void append(std::span<const std::byte> data);
+  template <class Act>
+  void write_or_return(int64_t bytes, Act&& act);
   void fill(std::span<const std::byte> data);
   void learn_from_handle();
   void learn_position(int64_t in_file);
@@ -211,6 +205,7 @@ class WriteStream {
 
   Window window_;
   std::unique_ptr<std::byte[]> buffer_;
+  int64_t capacity_ = 0;  // of the buffer
   std::shared_ptr<File> file_;
   Store* store_ = nullptr;
   JournalKey journal_key_;

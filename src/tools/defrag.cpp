@@ -22,21 +22,21 @@ namespace {
 format::Header header_of_result(const Multifile& m, const DefragRequest& request) {
   if (m.ntasks() > INT32_MAX) throw file_error(Code::invalid_argument, m.path, "more than 2^31-1 tasks");
   const format::Header& first = m.files.front().header;
-  format::Header h;
-  if (has_records(m)) {
-    // The words in front of each record are metadata and are copied as they are.
-    h.metadata_order = first.metadata_order;
-    for (const PhysicalFile& f : m.files)
-      if (f.header.metadata_order != h.metadata_order)
-        throw file_error(
-            Code::unsupported, f.path(),
-            "has another byte order than '" + m.path + "': their records do not fit into one file");
-  }
-  h.userdata_order = first.userdata_order;
-  h.fsblksize = request.fsblksize > 0 ? request.fsblksize : first.fsblksize;
-  h.ntasks = static_cast<int32_t>(m.ntasks());
-  h.filenumber = 1;  // as the serial writers of the format
-  h.flag1 = format::Header::flag_of(first.keyval());
+  const bool records = has_records(m);
+  for (const PhysicalFile& f : m.files)
+    if (records && f.header.metadata_order != first.metadata_order)
+      throw file_error(
+          Code::unsupported, f.path(),
+          "has another byte order than '" + m.path + "': their records do not fit into one file");
+  format::Header h{{
+      // The words in front of each record are metadata and are copied as they are.
+      .metadata_order = records ? first.metadata_order : native_order,
+      .userdata_order = first.userdata_order,
+      .fsblksize = request.fsblksize > 0 ? request.fsblksize : first.fsblksize,
+      .ntasks = static_cast<int32_t>(m.ntasks()),
+      .filenumber = 1,  // as the serial writers of the format
+      .flag1 = format::Header::flag_of(first.keyval()),
+  }};
   h.set_name(format::physical_name(request.output, 0));
   return h;
 }

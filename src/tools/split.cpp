@@ -19,8 +19,8 @@ class ChosenTasks {
  public:
   ChosenTasks(const Multifile& m, const SplitRequest& request) : tasks_(request.tasks), count_(m.ntasks()) {
     if (tasks_.empty()) return;
-    std::sort(tasks_.begin(), tasks_.end());
-    tasks_.erase(std::unique(tasks_.begin(), tasks_.end()), tasks_.end());
+    std::ranges::sort(tasks_);
+    tasks_.erase(std::ranges::unique(tasks_).begin(), tasks_.end());
     count_ = std::ssize(tasks_);
     for (const int64_t task : tasks_)
       if (task < 0 || task >= m.ntasks())
@@ -37,19 +37,16 @@ class ChosenTasks {
 };
 
 void check_global_ranks(const Multifile& m, const ChosenTasks& tasks) {
-  struct Ranked {
-    int64_t rank;
-    int64_t task;
-  };
+  using Ranked = std::pair<int64_t, int64_t>;  // global rank, task
   std::vector<Ranked> all;
   TaskRows rows(m);
-  for (int64_t i = 0; i < tasks.size(); ++i) all.push_back({rows.at(tasks[i]).globalrank, tasks[i]});
-  std::ranges::stable_sort(all, {}, &Ranked::rank);
-  const auto same = std::ranges::adjacent_find(all, {}, &Ranked::rank);
+  for (int64_t i = 0; i < tasks.size(); ++i) all.emplace_back(rows.at(tasks[i]).globalrank, tasks[i]);
+  std::ranges::sort(all);
+  const auto same = std::ranges::adjacent_find(all, {}, &Ranked::first);
   if (same == all.end()) return;
-  throw Error(Code::invalid_argument, "'" + m.path + "': tasks " + std::to_string(same->task) + " and " +
-                                          std::to_string(same[1].task) + " have the same global rank " +
-                                          std::to_string(same->rank) +
+  throw Error(Code::invalid_argument, "'" + m.path + "': tasks " + std::to_string(same->second) + " and " +
+                                          std::to_string(same[1].second) + " have the same global rank " +
+                                          std::to_string(same->first) +
                                           " and would share a file; split without -g");
 }
 
@@ -62,8 +59,7 @@ void split_plain(const PhysicalFile& file, const TaskRow& row, File& output, Wor
     length = copier.add_stream(file, row, 0);
     copier.finish();
   }
-  if (length > 0 && output.status().size < length) output.resize(length);  // it ends in a hole
-  output.close();
+  close_output(output, length);
 }
 
 // Several threads, since most of the time goes into creating the files. Outputs begin in the order of the

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <deque>
 #include <unordered_map>
+#include <utility>
 
 #include "creation/copy_stream.hpp"
 #include "keyval/keyval_scan.hpp"
@@ -51,11 +52,7 @@ class KeyOutputs {
   }
 
  private:
-  static void close(KeyOutput& output) {
-    if (output.file->status().size < output.length) output.file->resize(output.length);  // it ends in a hole
-    output.file->close();
-    output.file.reset();
-  }
+  static void close(KeyOutput& output) { close_output(*std::exchange(output.file, nullptr), output.length); }
 
   OutputSet& outputs_;
   std::string name_;

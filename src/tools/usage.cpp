@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "comm/agree.hpp"
+#include "layout/slices.hpp"
 #include "metadata/task_rows.hpp"
 #include "stream/file_checks.hpp"
 #include "tools/constants.hpp"
@@ -14,8 +15,7 @@ namespace {
 // Chunks of several files, and rounds that only some have, may add up to more than 2^63 bytes: the sum stays
 // there.
 void grow(int64_t& sum, int64_t chunk, int64_t rounds) {
-  const auto bytes = checked_mul(chunk, rounds);
-  sum = (bytes ? checked_add(sum, *bytes) : std::nullopt).value_or(INT64_MAX);
+  sum = checked_mul_add(chunk, rounds, sum).value_or(INT64_MAX);
 }
 
 void add_task(Usage& u, const TaskRow& row, int64_t rounds, int64_t fsblksize) {
@@ -26,13 +26,8 @@ void add_task(Usage& u, const TaskRow& row, int64_t rounds, int64_t fsblksize) {
   for_each_used(row.sizes, [&](int64_t, int64_t size) {
     ++used;
     total += size;
-    if (size == chunk) {
-      u.full_bytes += size;
-      ++u.full_chunks;
-    } else {
-      u.partly_bytes += size;
-      ++u.partly_chunks;
-    }
+    (size == chunk ? u.full_bytes : u.partly_bytes) += size;
+    (size == chunk ? u.full_chunks : u.partly_chunks) += 1;
     u.fsblocks_full += size / fsblksize;
     u.fsblocks_partly += size % fsblksize != 0;
     u.fsblocks_partly_bytes += size % fsblksize;
@@ -48,12 +43,11 @@ void add_task(Usage& u, const TaskRow& row, int64_t rounds, int64_t fsblksize) {
 // Reads entries of a mapping field that is no more than that of a single file.
 template <class Visit>
 void read_entries(const PhysicalFile& f, int64_t entries, Visit&& visit) {
-  std::vector<layout::Placement> places;
-  for (int64_t first = 0; first < entries; first += std::ssize(places)) {
-    places.resize(static_cast<size_t>(std::min<int64_t>(128 << 10, entries - first)));
-    f.table->read_mapping(first, places);
-    for (const layout::Placement& at : places) visit(at);
-  }
+  layout::for_each_slice<layout::Placement>(0, entries, metadata_constants::places_at_once,
+                                            [&](int64_t first, std::span<layout::Placement> places) {
+                                              f.table->read_mapping(first, places);
+                                              for (const layout::Placement& at : places) visit(at);
+                                            });
 }
 
 // Whether they name each task once: kept in bits, of so many tasks at a time.
@@ -108,8 +102,8 @@ std::optional<int64_t> stored_mapping_size(const Multifile& m, size_t file) {
   const int64_t size = load<int32_t>(bytes.data(), f.header.metadata_order);
   if (size != 0 && (size != f.header.ntasks || rest < 4 + 8 * size)) return std::nullopt;
   bool right = false;
-  const auto unreadable = attempt([&] { right = is_permutation(f, size); });
-  return right && !unreadable ? std::optional(size) : std::nullopt;
+  attempt([&] { right = is_permutation(f, size); });
+  return right ? std::optional(size) : std::nullopt;
 }
 
 void for_each_stored_entry(const Multifile& m, size_t file,

@@ -179,7 +179,7 @@ const char* name_of(FileState state) {
 }
 
 bool VerifyReport::ok() const {
-  return std::all_of(files.begin(), files.end(), [](const FileReport& f) { return f.findings.empty(); });
+  return std::ranges::all_of(files, &std::vector<Finding>::empty, &FileReport::findings);
 }
 
 VerifyReport verify(Store& store, const std::string& path, bool read_data, WorkProgress& progress) {

@@ -39,16 +39,17 @@ class DataCheck {
     const int64_t bytes = row_->sizes[b];
     for (int64_t at = 0; at < bytes;) {
       if (at < checked && piece > tools::checked_at_once) {
-        const int64_t n = std::min(piece, checked - at);
-        uint32_t sum = 0;
-        for (int64_t done = 0; done < n;) {
-          const auto part = read(b, at + done, n - done);
+        const int64_t begin = at, end = std::min(at + piece, checked);
+        for (uint32_t sum = 0; at < end;) {
+          const auto part = read(b, at, end - at);
           if (part.empty()) return false;
           sum = crc32c(sum, part);
-          done += std::ssize(part);
+          at += std::ssize(part);
+          if (at == end)
+            tell(attempt([&] {
+              check_piece(*f_.file, places_.sums_at(b, begin), sum, end - begin, {task_, b, begin});
+            }));
         }
-        tell(attempt([&] { check_piece(*f_.file, places_.sums_at(b, at), sum, n, {task_, b, at}); }));
-        at += n;
         continue;
       }
       const int64_t whole = piece > 0 ? tools::checked_at_once / piece * piece : tools::checked_at_once;

@@ -38,7 +38,7 @@ struct WrittenStream {
 
   void open(ReadStream& stream) {
     stream.set_max_buffer(buffer);
-    stream.load(file, {0, chunk, chunk}, {sizes.data(), 1, static_cast<int32_t>(sizes.size())}, {});
+    stream.load(file, {0, chunk, chunk}, {sizes.data(), static_cast<int32_t>(sizes.size())}, {});
   }
 };
 

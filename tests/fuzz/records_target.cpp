@@ -138,7 +138,7 @@ void fuzz_records(std::span<const std::byte> input) {
   if (s.bytes.size() > most_stream) return;
   parse(s);
   file->set(s.bytes);
-  const BlockSizes sizes{s.sizes.data(), 1, static_cast<int32_t>(s.sizes.size())};
+  const BlockSizes sizes{s.sizes.data(), static_cast<int32_t>(s.sizes.size())};
   stream.load(file, {0, s.chunk, s.chunk}, sizes, {});
   scan(s, stream);
   stream.load(file, {0, s.chunk, s.chunk}, sizes, {});

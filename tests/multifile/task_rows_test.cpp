@@ -167,7 +167,7 @@ TEST(StreamPlaces, FindBytesBetweenEmptyBlocks) {
   many[5] = 3;
   many[40'000] = 2;
   for (const auto& sizes : {std::vector<int64_t>{0, 3, 0, 0, 2, 0}, many}) {
-    const BlockSizes blocks(sizes.data(), 1, static_cast<int32_t>(sizes.size()));
+    const BlockSizes blocks(sizes.data(), static_cast<int32_t>(sizes.size()));
     const StreamPlaces places(blocks);
     EXPECT_EQ(places.total(), 5);
     int64_t offset = 0;

@@ -1,0 +1,34 @@
+// collective/late_file: a physical file that a task opens when it first needs it itself.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "storage/store.hpp"
+
+namespace sheaf {
+
+class LateFile : public File {
+ public:
+  // `opened` may be null. The store outlives the object.
+  LateFile(Store& store, std::string path, std::shared_ptr<File> opened)
+      : store_(store), path_(std::move(path)), file_(std::move(opened)) {}
+
+  virtual File& real() = 0;  // opened if need be
+
+  void resize(int64_t size) override { real().resize(size); }
+  int64_t next(Space space, int64_t offset) override { return real().next(space, offset); }
+  FileDescriptor descriptor(Whose whose) override { return real().descriptor(whose); }
+  const std::string& path() const override { return path_; }
+  void close() override {
+    if (file_) std::exchange(file_, nullptr)->close();
+  }
+
+ protected:
+  Store& store_;
+  const std::string path_;
+  std::shared_ptr<File> file_;
+};
+
+}  // namespace sheaf

@@ -1,0 +1,20 @@
+// layout/slices: going through what is too much to hold, a bounded number of entries at a time.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace sheaf::layout {
+
+// Calls visit(begin, entries) for slices of [first, end) in order, with room for the entries of each: at most
+// `at_once`, in the same memory.
+template <class Entry = int64_t, class Visit>
+void for_each_slice(int64_t first, int64_t end, int64_t at_once, Visit&& visit) {
+  std::vector<Entry> room(static_cast<size_t>(std::clamp<int64_t>(end - first, 0, at_once)));
+  for (; first < end; first += at_once)
+    visit(first, std::span(room).first(static_cast<size_t>(std::min(at_once, end - first))));
+}
+
+}  // namespace sheaf::layout
