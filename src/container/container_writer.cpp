@@ -24,6 +24,18 @@ constexpr int64_t alignment = 8;
 
 int64_t whole_pages(int64_t bytes) { return must_fit(align_up(bytes, container_page), "a container"); }
 
+// A lock of the host whose holders leave nothing half done that others could see.
+class Locked {
+ public:
+  explicit Locked(HostMutex& mutex) : mutex_(mutex) { mutex.lock(); }
+  ~Locked() { mutex_.unlock(); }
+  Locked(const Locked&) = delete;
+  Locked& operator=(const Locked&) = delete;
+
+ private:
+  HostMutex& mutex_;
+};
+
 // A store that is there or not, also for who is killed.
 void store_word(std::byte* at, uint64_t word) {
   std::byte little[8];
@@ -42,7 +54,28 @@ void ContainerWriter::begin(File& file, const ContainerHeader& header) {
   file.write_at(bytes, 0);
 }
 
+// Who is killed here has used nothing up: what is behind the last whole record is written over.
+int64_t ContainerWriter::record_in_log(const ContainerRecord& record) {
+  SharedStreams::Head& head = streams_.head();
+  const int64_t bytes = size_of(record);
+  const Locked locked(head.log);
+  if (head.log_used + bytes > head.log_bytes) {
+    const Area area = make_area(bytes, head.log_bytes);
+    head.log_bytes = 0;
+    head.log_place = area.place;
+    head.log_used = 0;
+    head.log_bytes = area.bytes;
+  }
+  const int64_t place = head.log_place + head.log_used;
+  std::vector<std::byte> encoded;
+  encode(record, head.identity, place, encoded);
+  file_.write_at(encoded, place);
+  head.log_used += bytes;
+  return place;
+}
+
 int64_t ContainerWriter::record(const ContainerRecord& record) {
+  if (!mapped_) return record_in_log(record);
   const std::lock_guard guard(mutex_);
   const int64_t bytes = size_of(record);
   if (areas_.empty() || used_ + bytes > areas_.back().area.bytes) next_area(bytes);
@@ -118,13 +151,18 @@ std::shared_ptr<std::byte> ContainerWriter::map(const Area& area) {
 }
 
 // Zeros first, so that there is room for the records; then the entry, without which nobody would look there.
-void ContainerWriter::next_area(int64_t least) {
-  const int64_t before = areas_.empty() ? first_area / 4 : areas_.back().area.bytes;
+// before: bytes of the last one; 0: there is none.
+Area ContainerWriter::make_area(int64_t least, int64_t before) {
   Area area;
-  area.bytes = whole_pages(std::max(least, std::min(4 * before, largest_area)));
+  area.bytes = whole_pages(std::max(least, std::clamp(4 * before, first_area, largest_area)));
   area.place = streams_.head().tail.fetch_add(area.bytes);
   file_.write_at(std::vector<std::byte>(static_cast<size_t>(area.bytes)), area.place);
   enter(area);
+  return area;
+}
+
+void ContainerWriter::next_area(int64_t least) {
+  const Area area = make_area(least, areas_.empty() ? 0 : areas_.back().area.bytes);
   if (areas_.size() >= most_mapped) areas_.erase(areas_.begin());
   areas_.push_back({area, map(area)});
   used_ = 0;
@@ -132,9 +170,7 @@ void ContainerWriter::next_area(int64_t least) {
 
 void ContainerWriter::enter(const Area& area) {
   SharedStreams::Head& head = streams_.head();
-  head.tables.lock();
-  const std::unique_ptr<SharedStreams::Head, void (*)(SharedStreams::Head*)> locked(
-      &head, [](SharedStreams::Head* h) { h->tables.unlock(); });
+  const Locked locked(head.tables);
   const auto write = [&](const Area& entered, int64_t entry) {
     const int64_t place = head.last_table + entry * area_entry_size;
     file_.write_at(encode(entered, head.identity, place), place);

@@ -1,9 +1,11 @@
 // container/container_writer: how one process writes to the container of its host (docs/format.md, section
 // 19).
 //
-// It has an area for its records and a stretch for bytes of streams, takes the next ones when these are full,
-// and shares neither with anybody. Where the file system lets files be mapped, records are stored into the
-// mapped file: that costs no system call, and is there as well if the process is killed.
+// It has a stretch for bytes of streams, takes the next one when that is full, and shares it with nobody.
+// Where the file system lets files be mapped, it has an area of its own for records, too, and stores them
+// into the mapped file: that costs no system call, and is there as well if the process is killed. Where it
+// does not, hosts are apart, and others look for what is new: there all processes append to one area after
+// the other, so that what is new is in one place.
 //
 // Threads: any. Forks: before_fork() on the thread that forks, then after_fork() on both sides. Throws what
 // writing to files throws.
@@ -58,7 +60,9 @@ class ContainerWriter {
     std::shared_ptr<std::byte> memory;  // null: not mapped
   };
 
+  int64_t record_in_log(const format::ContainerRecord& record);
   void put_word(int64_t place, uint64_t word);
+  format::Area make_area(int64_t least, int64_t before);
   void next_area(int64_t least);
   void enter(const format::Area& area);
   std::shared_ptr<std::byte> map(const format::Area& area);

@@ -182,6 +182,13 @@ int64_t HostStream::write_over(Parts parts, int64_t done, int64_t bytes, const S
   return bytes;
 }
 
+void HostStream::note_growth(SharedPlace piece, int64_t from) {
+  if (stream_.grown.load() == piece) return;
+  set_->record_growth(stream_);
+  stream_.grown_from.store(from);
+  stream_.grown.store(piece);
+}
+
 // Bytes that follow those of a piece are added to it, if they can lie behind it.
 int64_t HostStream::write_behind(Parts parts, int64_t done, int64_t bytes, int64_t offset) {
   if (offset == 0) return 0;
@@ -199,6 +206,7 @@ int64_t HostStream::write_behind(Parts parts, int64_t done, int64_t bytes, int64
   bytes = std::min(bytes, room);
   if (bytes <= 0) return 0;
   put(parts, done, bytes, piece.place + length);
+  note_growth(before.piece.tag, length);
   const int64_t time = now();
   set_->writer().note_length(piece.record, length + bytes, time);
   piece.length.store(length + bytes, std::memory_order_release);
@@ -281,6 +289,7 @@ void HostStream::truncate(int64_t size) {
   require_here();
   if (size == 0 && stream_.size.load() == 0 && stream_.first.load() == 0) return;
   if (size < stream_.size.load()) unused = set_->ranges(stream_, size);
+  set_->record_growth(stream_);
   ContainerRecord record{
       .kind = RecordKind::size, .time = streams_.tick(), .stream = set_->recorded(stream_.key)};
   record.size = size;
@@ -344,6 +353,7 @@ void HostStream::flush() {
   if (!has_written_.exchange(false) || stream_.moved.load() != 0) return;
   {
     const SharedStreams::StreamLock lock(streams_, at_);
+    set_->record_growth(stream_);
     if (restamp_) {
       ContainerRecord record{
           .kind = RecordKind::attributes, .time = streams_.tick(), .stream = set_->recorded(stream_.key)};

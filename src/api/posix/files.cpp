@@ -40,10 +40,17 @@ bool may_create_in(const Place& place) {
 
 // What the set says of a name: 0 or an errno. `found` is what it was if that throws: a result assigned to it
 // at once would be written in place, half of it perhaps.
-int look_up(ContainerSet& set, std::string_view name, std::optional<StreamStatus>& found) {
+int look_up(ContainerSet& set, std::string_view name, std::optional<StreamStatus>& found, bool anew = false) {
   return errno_of([&] {
-    if (const std::optional<StreamStatus> status = set.status(name)) found.emplace(*status);
+    if (const std::optional<StreamStatus> status = anew ? set.known(name) : set.status(name))
+      found.emplace(*status);
   });
+}
+
+// It is to be empty, whoever has made it: then nobody needs to know what other hosts have, unless it is known
+// to be there.
+bool makes_anew(int flags) {
+  return (flags & O_CREAT) && (flags & O_TRUNC) && !(flags & (O_EXCL | O_DIRECTORY)) && writes(flags);
 }
 
 // What a slot tells of its stream to processes that inherit it.
@@ -116,7 +123,10 @@ int create(ContainerSet& set, const Place& place, int flags, mode_t mode,
 
 bool plain_there(const Place& place) noexcept {
   struct stat status;
-  return lstat(place.path, &status) == 0 || errno != ENOENT;
+  const int folder = place.folder.get();
+  return fstatat(folder >= 0 ? folder : AT_FDCWD, folder >= 0 ? place.last() : place.path, &status,
+                 AT_SYMLINK_NOFOLLOW) == 0 ||
+         errno != ENOENT;
 }
 
 namespace {
@@ -161,7 +171,7 @@ int open_captured(const Place& place, int flags, mode_t mode) noexcept {
   std::shared_ptr<ContainerStream> stream;
   for (int attempt = 0; !stream && attempt < 3; ++attempt) {  // again if others remove or make it meanwhile
     std::optional<StreamStatus> found;
-    int error = look_up(*set, place.match.name, found);
+    int error = look_up(*set, place.match.name, found, attempt == 0 && makes_anew(flags));
     if (found) {
       error = open_existing(*set, *found, place, flags, stream);
       if (error != 0 && error != ENOENT) return failed(error);
@@ -176,6 +186,7 @@ int open_captured(const Place& place, int flags, mode_t mode) noexcept {
     }
   }
   if (!stream) return failed(ENOENT);
+  place.folder.put(-1);
   uint64_t number = 0;
   if (const int error = errno_of([&] { number = stream->status().number; })) return failed(error);
   const Told told{
@@ -225,7 +236,7 @@ void fill(struct stat& status, const StreamStatus& found, dev_t device) noexcept
   status.st_uid = geteuid();
   status.st_gid = getegid();
   status.st_size = found.size;
-  status.st_blksize = 4096;
+  status.st_blksize = found.block;
   status.st_blocks = (found.size + 4095) / 4096 * 8;
   const auto time = [](int64_t ns) { return timespec{ns / 1000000000, ns % 1000000000}; };
   status.st_atim = status.st_mtim = time(found.modified);

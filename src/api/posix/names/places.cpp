@@ -4,11 +4,14 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/sysmacros.h>
 
 #include <atomic>
 
 #include "api/posix/inside.hpp"
 #include "api/posix/real.hpp"
+#include "storage/traits/traits.hpp"
 
 namespace sheaf::posix {
 
@@ -18,6 +21,7 @@ namespace {
 struct Known {
   uint32_t generation = 0;  // 0: nothing
   uint16_t given_size = 0, canonical_size = 0;
+  bool apart = false;  // hosts may have caches of their own
   dev_t device = 0;
   ino_t inode = 0;
   char given[200];
@@ -52,15 +56,39 @@ struct Directory {
   size_t size;
 };
 
+// Which file it is does not change, so servers need not be asked for its size and times. `fd`: a descriptor
+// of it, or what its path counts from.
+bool is_directory(int fd, const char* path, const Known& known) {
+  struct statx now;
+  const int flags = AT_STATX_DONT_SYNC | (*path ? 0 : AT_EMPTY_PATH);
+  return statx(fd, path, flags, STATX_INO, &now) == 0 &&
+         makedev(now.stx_dev_major, now.stx_dev_minor) == known.device && now.stx_ino == known.inode;
+}
+
+bool is_still(const Known& known, const char* path, Folder* folder) {
+  if (!folder || !known.apart) return is_directory(AT_FDCWD, path, known);
+  folder->put(real::openat(AT_FDCWD, path, O_PATH | O_DIRECTORY | O_CLOEXEC, 0));
+  if (folder->get() >= 0 && is_directory(folder->get(), "", known)) return true;
+  folder->put(-1);
+  return false;
+}
+
+// Of file systems that are known to be of this host alone. A guess costs system calls, no more.
+bool is_apart(const char* path) {
+  struct statfs found;
+  if (statfs(path, &found) != 0) return true;
+  const FileSystem kind = kind_of_magic(static_cast<int64_t>(found.f_type));
+  return traits_of_kind(kind, std::nullopt, 0).coherence != Coherence::local;
+}
+
 // `fresh`: what was known before must not be used, unless the directory is still the same.
-size_t canonical_of(int at, Directory given, char* room, size_t size, bool fresh, dev_t& device) {
+size_t canonical_of(int at, Directory given, char* room, size_t size, bool fresh, dev_t& device,
+                    Folder* folder) {
   const bool keep = at == AT_FDCWD && given.size < sizeof(Known::given);
   Known* const entry = keep ? &known[hash_of({given.path, given.size}) % known_directories] : nullptr;
   if (entry && entry->generation == generation.load(std::memory_order_relaxed) &&
       entry->given_size == given.size && memcmp(entry->given, given.path, given.size) == 0) {
-    struct stat now;
-    if (!fresh ||
-        (stat(given.path, &now) == 0 && now.st_dev == entry->device && now.st_ino == entry->inode)) {
+    if (!fresh || is_still(*entry, given.path, folder)) {
       memcpy(room, entry->canonical, entry->canonical_size + 1U);
       device = entry->device;
       return entry->canonical_size;
@@ -78,6 +106,7 @@ size_t canonical_of(int at, Directory given, char* room, size_t size, bool fresh
     entry->canonical_size = uint16_t(n);
     entry->device = status.st_dev;
     entry->inode = status.st_ino;
+    entry->apart = is_apart(entry->given);
     std::atomic_signal_fence(std::memory_order_seq_cst);
     entry->generation = generation.load(std::memory_order_relaxed);
   }
@@ -96,6 +125,11 @@ bool join(Place& place, std::string_view last) {
 
 }  // namespace
 
+void Folder::put(int fd) noexcept {
+  if (fd_ >= 0) real::close(fd_);
+  fd_ = fd;
+}
+
 bool match_canonical(std::string_view path, Place& place) noexcept {
   if (path.size() >= sizeof place.path) return false;
   if (path.data() != place.path) memcpy(place.path, path.data(), path.size());
@@ -104,7 +138,7 @@ bool match_canonical(std::string_view path, Place& place) noexcept {
   return match({place.path, place.size}, place.match);
 }
 
-bool find_place(int at, const char* path, Place& place) noexcept {
+bool find_place(int at, const char* path, Place& place, bool keep) noexcept {
   if (is_inside() || rules().empty() || !path || !*path) return false;
   size_t end = strlen(path);
   place.slash = path[end - 1] == '/';
@@ -123,7 +157,8 @@ bool find_place(int at, const char* path, Place& place) noexcept {
   const Inside inside;
   const int from = path[0] == '/' ? AT_FDCWD : at;
   for (const bool fresh : {false, true}) {
-    place.size = canonical_of(from, {given, n}, place.path, sizeof place.path, fresh, place.device);
+    place.size = canonical_of(from, {given, n}, place.path, sizeof place.path, fresh, place.device,
+                              keep ? &place.folder : nullptr);
     if (place.size == 0 || !join(place, last) || !match({place.path, place.size}, place.match)) {
       errno = error;
       return false;
@@ -136,7 +171,7 @@ bool find_place(int at, const char* path, Place& place) noexcept {
 size_t canonical_directory(int at, const char* path, char* room, size_t size) noexcept {
   const Inside inside;
   dev_t device = 0;
-  return canonical_of(at, {path, strlen(path)}, room, size, true, device);
+  return canonical_of(at, {path, strlen(path)}, room, size, true, device, nullptr);
 }
 
 void forget_directories() noexcept {
