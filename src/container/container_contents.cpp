@@ -12,7 +12,8 @@ namespace {
 
 using namespace format;
 
-constexpr int64_t read_at_once = 64 << 10;  // bytes: longer than any record
+constexpr int64_t first_at_once = 4 << 10;  // bytes: an area that is known may have little more
+constexpr int64_t most_at_once = 64 << 10;
 
 // Bytes of an area from what is known of it on, read as far as there are records in them.
 class AreaReader {
@@ -33,9 +34,7 @@ class AreaReader {
       throw;
     }
     open_.known += static_cast<int64_t>(done_);
-    if (names_ == 0) return;
-    contents_.held.push_back(std::move(bytes_));
-    place_names();
+    if (names_ > 0) place_names();
   }
 
  private:
@@ -55,34 +54,41 @@ class AreaReader {
     const size_t before = bytes_.size();
     const int64_t from = begin_ + static_cast<int64_t>(before);
     if (from >= end) return false;
-    bytes_.resize(before + static_cast<size_t>(std::min(end - from, read_at_once)));
+    bytes_.resize(before + static_cast<size_t>(std::min(end - from, at_once_)));
     const size_t got = contents_.file->read_at(std::span(bytes_).subspan(before), from);
     bytes_.resize(before + got);
+    at_once_ = std::min(2 * at_once_, most_at_once);
     return got > 0;
   }
 
-  // The bytes may move until all have been read, so names are noted by where they are.
+  // Where names will be is known when all have been read.
   void keep(ContainerRecord record) {
-    if (!record.name.empty()) ++names_;
+    names_ += record.name.size();
     record.name = {static_cast<const char*>(nullptr), record.name.size()};
     contents_.records.push_back({record, at()});
     ++kept_;
   }
 
   void place_names() {
-    const char* const begin = reinterpret_cast<const char*>(contents_.held.back().data());
-    for (auto& [record, place] : std::span(contents_.records).last(kept_))
-      if (const size_t length = record.name.size(); length > 0)
-        record.name = {begin + (place - begin_) + record_head_size + 8, length};
+    std::vector<std::byte>& held = contents_.held.emplace_back();
+    held.reserve(names_);
+    for (auto& [record, place] : std::span(contents_.records).last(kept_)) {
+      const size_t length = record.name.size();
+      if (length == 0) continue;
+      const auto name = bytes_.begin() + (place - begin_) + record_head_size + 8;
+      record.name = {reinterpret_cast<const char*>(held.data()) + held.size(), length};
+      held.insert(held.end(), name, name + static_cast<std::ptrdiff_t>(length));
+    }
   }
 
   ContainerContents& contents_;
   OpenArea& open_;
   const int64_t begin_;  // place of the first of:
+  int64_t at_once_ = first_at_once;
   std::vector<std::byte> bytes_;
   size_t done_ = 0;
   size_t kept_ = 0;
-  size_t names_ = 0;
+  size_t names_ = 0;  // bytes
 };
 
 struct Table {
@@ -112,6 +118,7 @@ Table read_table(const ContainerContents& contents, int64_t place, int64_t first
 // Tables and areas cannot be more than the file: so a container that leads in circles ends.
 void account(ContainerContents& contents, const Area& area) {
   contents.claimed += std::clamp<int64_t>(contents.file_bytes - area.place, 0, area.bytes);
+  contents.end = std::max(contents.end, area.place + area.bytes);
   if (contents.claimed > contents.file_bytes)
     throw file_error(Code::damaged, contents.file->path(),
                      "its tables claim more records than the file has bytes");
@@ -137,6 +144,9 @@ void read_areas(ContainerContents& contents) {
   for (OpenArea& open : contents.open) AreaReader(contents, open).read();
   std::erase_if(contents.open,
                 [](const OpenArea& open) { return open.area.bytes - open.known < record_head_size; });
+  // A log goes on in the last area; the table was read before what the others have.
+  if (contents.changes == changes_untold && contents.open.size() > 1)
+    contents.open.erase(contents.open.begin(), contents.open.end() - 1);
 }
 
 uint64_t changes_in(std::span<const std::byte> header) {
@@ -182,14 +192,17 @@ Come read_more(Store& store, const std::string& path, ContainerContents& content
   now.file = store.open(path, Access::read);
   const auto header = read_header(now, path);
   if (!header || header->identity != contents.header.identity) return Come::another;
-  if (!unsaid && now.changes == contents.changes && now.synced == contents.synced) return Come::nothing;
+  const bool tells = now.changes != changes_untold;
+  const bool same = now.changes == contents.changes && now.synced == contents.synced;
+  if (tells && same && !unsaid) return Come::nothing;
+  const size_t known = contents.records.size();
   contents.file = now.file;
   contents.file_bytes = contents.file->status().size;
   read_tables(contents);
   read_areas(contents);
   contents.changes = now.changes;
   contents.synced = now.synced;
-  return Come::more;
+  return same && contents.records.size() == known ? Come::nothing : Come::more;
 }
 
 }  // namespace sheaf

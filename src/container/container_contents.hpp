@@ -2,7 +2,7 @@
 //
 // Reads header, tables and areas, not the bytes of streams. Works on a container that is being written to:
 // what is there was there, and what comes later can be read without what is known. Memory: the records and
-// their names, never more than twice the size of the file.
+// their names, never more than twice the size of the file, and an area while it is read.
 #pragma once
 
 #include <cstdint>
@@ -39,6 +39,7 @@ struct ContainerContents {
   int64_t last_entries = 0;                  // of that table, in use
   std::vector<OpenArea> open = {};
   int64_t claimed = 0;  // bytes of the file that tables and areas take
+  int64_t end = 0;      // of the last of them, in the file or behind it
   std::string damage;   // what cannot be right; empty: nothing was found
 };
 

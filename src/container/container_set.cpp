@@ -190,8 +190,8 @@ std::shared_ptr<ContainerStream> HostSet::open_stream(std::string_view name, con
   require_name(name, path_);
   const bool changes = opening.create || opening.truncate || opening.write;
   const auto open = join(opening.create);
-  bool asked = !opening.create || local_;
-  auto elsewhere = contents(open.get(), asked);
+  bool asked = !opening.create || opening.asked || local_;
+  auto elsewhere = contents(open.get(), !opening.create && !opening.asked);
   if (!open) {
     const ReplayedStream* const found = elsewhere->find(name);
     if (found == nullptr) return nullptr;

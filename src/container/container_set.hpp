@@ -114,6 +114,7 @@ struct StreamOpening {
   bool create = false;     // make it if it is missing
   bool exclusive = false;  // with create: EEXIST if it is there
   bool truncate = false;   // to nothing
+  bool asked = false;      // by status(), just now: what other hosts have closed is not asked again
   bool write = false;      // else write calls may fail with EBADF. Implied by create and truncate
   uint32_t mode = 0644;    // of a new one; umask is the caller's
 };

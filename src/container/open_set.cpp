@@ -109,6 +109,9 @@ bool OpenSet::join_once(Store& store, const std::string& container, const std::s
     throw;
   }
   const FileStatus status = file_->status();
+  const FileSystemTraits traits = store.traits(container);
+  local_ = traits.coherence == Coherence::local;
+  mapped_ = can_be_mapped(traits);
   try {
     memory_ = HostMemory::join(directory, memory_key(status, container), SharedStreams::layout,
                                [&](HostMemory& memory) { fill(store, container, host, memory); });
@@ -123,9 +126,7 @@ bool OpenSet::join_once(Store& store, const std::string& container, const std::s
   block_size_ = status.block_size;
   streams_ = std::make_unique<SharedStreams>(*memory_);
   origin_ = format::short_identity(streams_->head().identity);
-  const FileSystemTraits traits = store.traits(container);
-  local_ = traits.coherence == Coherence::local;
-  writer_ = std::make_unique<ContainerWriter>(*file_, *streams_, can_be_mapped(traits));
+  writer_ = std::make_unique<ContainerWriter>(*file_, *streams_, mapped_);
   return lock_container();
 }
 
@@ -149,10 +150,11 @@ void OpenSet::fill(Store& store, const std::string& container, const std::string
   if (!contents) {
     format::ContainerHeader header{.identity = new_identity(), .host = host};
     header.made = std::chrono::system_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
-    ContainerWriter::begin(*file_, header);
+    ContainerWriter::begin(*file_, header, mapped_);
     contents = read_container(store, container);
     if (!contents) throw file_error(Code::io, container, "does not keep what is written to it");
   }
+  if (!mapped_ && contents->changes != format::changes_untold) ContainerWriter::begin_log(*file_);
   const auto base = BaseStreams::open(store, path_);
   if (base && std::ranges::find(base->taken(), contents->header.identity) != base->taken().end()) {
     was_taken_ = true;
@@ -165,9 +167,8 @@ void OpenSet::fill(Store& store, const std::string& container, const std::string
   SharedStreams::Head& head = streams.head();
   head.last_table = contents->last_table;
   head.last_entries = contents->last_entries;
-  head.tail =
-      must_fit(align_up(std::max(contents->file_bytes, 2 * format::container_page), format::container_page),
-               "a container");
+  head.tail = must_fit(align_up(std::max(contents->file_bytes, contents->end), format::container_page),
+                       "a container");
   if (contents->records.empty()) return;
   contents.reset();
   const auto set = view_->again(origin_);

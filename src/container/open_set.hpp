@@ -117,6 +117,7 @@ class OpenSet : public std::enable_shared_from_this<OpenSet> {
   std::unique_ptr<ContainerWriter> writer_;
   uint64_t origin_ = 0;
   int64_t block_size_ = 0;
+  bool mapped_ = false;                       // mappings of the container agree with reads
   bool local_ = false;                        // one cache: a close has nothing to do
   std::shared_ptr<const SetContents> known_;  // what streams are up to date with; under the lock of names
   std::mutex opens_mutex_;

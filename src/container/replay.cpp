@@ -224,19 +224,23 @@ bool SetReader::bring_up_to_date(Known& known, bool unsaid) {
   }
 }
 
-void SetReader::look_for_containers(const std::vector<std::string>& paths) {
-  std::erase_if(others_, [&](const Known& known) {
-    const bool gone = !std::ranges::binary_search(paths, known.path);
-    changed_ |= gone && known.contents;
-    return gone;
-  });
+// True: one of them has gone.
+bool SetReader::look_for_containers(const std::vector<std::string>& paths) {
+  const size_t forgotten = std::erase_if(
+      others_, [&](const Known& known) { return !std::ranges::binary_search(paths, known.path); });
+  if (forgotten > 0) changed_ = true;
   for (const std::string& path : paths) {
     if (path == own_.path) continue;
     const auto at = std::ranges::lower_bound(others_, path, {}, &Known::path);
     if (at == others_.end() || at->path != path) others_.insert(at, Known{path});
   }
-  for (Known& known : others_)
+  bool gone = forgotten > 0;
+  for (Known& known : others_) {
+    const bool was_there = known.contents.has_value();
     if (bring_up_to_date(known, false)) changed_ = true;
+    gone |= was_there && !known.contents;
+  }
+  return gone;
 }
 
 void SetReader::look_for_base() {
@@ -253,8 +257,8 @@ bool SetReader::look() {
   looked_at_ = time_of_reading();
   const SetFiles files = files_of(store_, path_);
   // Containers go when a multifile has what was in them, so it is looked for after them.
-  look_for_containers(files.containers);
-  if (files.multifile || changed_ || base_) look_for_base();
+  const bool gone = look_for_containers(files.containers);
+  if (files.multifile || gone || base_seen_ != 0) look_for_base();
   return changed_;
 }
 

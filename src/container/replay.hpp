@@ -99,7 +99,7 @@ class SetReader {
     std::optional<ContainerContents> contents = {};  // nothing: it is being made
   };
   bool bring_up_to_date(Known& known, bool unsaid);
-  void look_for_containers(const std::vector<std::string>& paths);
+  bool look_for_containers(const std::vector<std::string>& paths);
   void look_for_base();
 
   Store& store_;

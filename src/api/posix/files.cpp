@@ -92,7 +92,7 @@ int descriptor_for(std::shared_ptr<ContainerStream> stream, std::shared_ptr<Cont
   return fd;
 }
 
-int open_existing(ContainerSet& set, const StreamStatus& found, const Place& place, int flags,
+int open_existing(ContainerSet& set, const StreamStatus& found, bool asked, const Place& place, int flags,
                   std::shared_ptr<ContainerStream>& stream) {
   if ((flags & O_CREAT) && (flags & O_EXCL)) return EEXIST;
   if (place.slash || (flags & O_DIRECTORY)) return ENOTDIR;
@@ -102,6 +102,7 @@ int open_existing(ContainerSet& set, const StreamStatus& found, const Place& pla
     StreamOpening opening;
     opening.write = writes(flags);
     opening.truncate = (flags & O_TRUNC) && opening.write;
+    opening.asked = asked;
     stream = following(set.open_stream(place.match.name, opening));
   });
 }
@@ -171,9 +172,10 @@ int open_captured(const Place& place, int flags, mode_t mode) noexcept {
   std::shared_ptr<ContainerStream> stream;
   for (int attempt = 0; !stream && attempt < 3; ++attempt) {  // again if others remove or make it meanwhile
     std::optional<StreamStatus> found;
-    int error = look_up(*set, place.match.name, found, attempt == 0 && makes_anew(flags));
+    const bool anew = attempt == 0 && makes_anew(flags);
+    int error = look_up(*set, place.match.name, found, anew);
     if (found) {
-      error = open_existing(*set, *found, place, flags, stream);
+      error = open_existing(*set, *found, !anew, place, flags, stream);
       if (error != 0 && error != ENOENT) return failed(error);
       continue;
     }

@@ -58,17 +58,17 @@ struct Directory {
 
 // Which file it is does not change, so servers need not be asked for its size and times. `fd`: a descriptor
 // of it, or what its path counts from.
-bool is_directory(int fd, const char* path, const Known& known) {
+bool is_directory(int fd, const char* path, const Known& directory) {
   struct statx now;
   const int flags = AT_STATX_DONT_SYNC | (*path ? 0 : AT_EMPTY_PATH);
   return statx(fd, path, flags, STATX_INO, &now) == 0 &&
-         makedev(now.stx_dev_major, now.stx_dev_minor) == known.device && now.stx_ino == known.inode;
+         makedev(now.stx_dev_major, now.stx_dev_minor) == directory.device && now.stx_ino == directory.inode;
 }
 
-bool is_still(const Known& known, const char* path, Folder* folder) {
-  if (!folder || !known.apart) return is_directory(AT_FDCWD, path, known);
+bool is_still(const Known& directory, const char* path, Folder* folder) {
+  if (!folder || !directory.apart) return is_directory(AT_FDCWD, path, directory);
   folder->put(real::openat(AT_FDCWD, path, O_PATH | O_DIRECTORY | O_CLOEXEC, 0));
-  if (folder->get() >= 0 && is_directory(folder->get(), "", known)) return true;
+  if (folder->get() >= 0 && is_directory(folder->get(), "", directory)) return true;
   folder->put(-1);
   return false;
 }
