@@ -124,10 +124,11 @@ int create(ContainerSet& set, const Place& place, int flags, mode_t mode,
 
 bool plain_there(const Place& place) noexcept {
   struct stat status;
-  const int folder = place.folder.get();
-  return fstatat(folder >= 0 ? folder : AT_FDCWD, folder >= 0 ? place.last() : place.path, &status,
-                 AT_SYMLINK_NOFOLLOW) == 0 ||
-         errno != ENOENT;
+  if (place.folder >= 0) {
+    if (fstatat(place.folder, place.last(), &status, AT_SYMLINK_NOFOLLOW) == 0) return true;
+    if (errno == ENOENT) return false;
+  }
+  return lstat(place.path, &status) == 0 || errno != ENOENT;
 }
 
 namespace {
@@ -188,7 +189,6 @@ int open_captured(const Place& place, int flags, mode_t mode) noexcept {
     }
   }
   if (!stream) return failed(ENOENT);
-  place.folder.put(-1);
   uint64_t number = 0;
   if (const int error = errno_of([&] { number = stream->status().number; })) return failed(error);
   const Told told{

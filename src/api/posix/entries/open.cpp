@@ -53,7 +53,6 @@ int open_place(const Place& place, int at, const char* path, int flags, mode_t m
     const int fd = open_captured(place, flags, mode);
     if (fd != hand_on) return fd;
   }
-  place.folder.put(-1);
   return open_plain(at, path, flags, mode);
 }
 

@@ -6,10 +6,12 @@
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/sysmacros.h>
+#include <time.h>
 
 #include <atomic>
 
 #include "api/posix/inside.hpp"
+#include "api/posix/own_descriptors.hpp"
 #include "api/posix/real.hpp"
 #include "storage/traits/traits.hpp"
 
@@ -21,7 +23,10 @@ namespace {
 struct Known {
   uint32_t generation = 0;  // 0: nothing
   uint16_t given_size = 0, canonical_size = 0;
-  bool apart = false;  // hosts may have caches of their own
+  bool apart = false;           // hosts may have caches of their own
+  bool straight = false;        // the path given is the canonical one
+  std::atomic<int> folder{-1};  // a descriptor of it; what follows is of that
+  int64_t walked = 0;           // when the path was last walked, in milliseconds
   dev_t device = 0;
   ino_t inode = 0;
   char given[200];
@@ -65,12 +70,50 @@ bool is_directory(int fd, const char* path, const Known& directory) {
          makedev(now.stx_dev_major, now.stx_dev_minor) == directory.device && now.stx_ino == directory.inode;
 }
 
-bool is_still(const Known& directory, const char* path, Folder* folder) {
-  if (!folder || !directory.apart) return is_directory(AT_FDCWD, path, directory);
-  folder->put(real::openat(AT_FDCWD, path, O_PATH | O_DIRECTORY | O_CLOEXEC, 0));
-  if (folder->get() >= 0 && is_directory(folder->get(), "", directory)) return true;
-  folder->put(-1);
-  return false;
+// Descriptors go with the thread; what comes later in its end opens others.
+struct Closer {
+  ~Closer() {
+    for (Known& entry : known)
+      if (const int fd = entry.folder.exchange(-1); fd >= 0) close_own_descriptor(fd);
+  }
+  void wake() {}
+};
+thread_local Closer closer;
+
+void keep_folder(Known& entry, int fd) {
+  if (fd >= 0) closer.wake();
+  if (const int before = entry.folder.exchange(fd); before >= 0) close_own_descriptor(before);
+}
+
+int64_t milliseconds() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+  return int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1000000;
+}
+
+// What this host has done to a directory its kernel knows by the descriptor: it has another name then, or
+// none. What others have done is found within the time that the clients of file systems usually keep names
+// for.
+bool is_still_named(const Known& entry, int fd) {
+  constexpr int64_t kept_for = 1000;
+  if (!entry.straight || milliseconds() - entry.walked > kept_for) return false;
+  char link[40], room[sizeof entry.canonical];
+  snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+  const ssize_t n = real::readlink(link, room, sizeof room);
+  return n == entry.canonical_size && memcmp(room, entry.canonical, size_t(n)) == 0;
+}
+
+bool is_still(Known& entry, const char* path, int* folder) {
+  if (!folder || !entry.apart) return is_directory(AT_FDCWD, path, entry);
+  *folder = entry.folder.load();
+  if (*folder >= 0 && is_still_named(entry, *folder)) return true;
+  const int64_t begin = milliseconds();
+  *folder = own_descriptor(real::openat(AT_FDCWD, path, O_PATH | O_DIRECTORY | O_CLOEXEC, 0));
+  const bool same = *folder >= 0 && is_directory(*folder, "", entry);
+  keep_folder(entry, *folder);
+  entry.walked = begin;
+  if (!same) *folder = -1;
+  return same;
 }
 
 // Of file systems that are known to be of this host alone. A guess costs system calls, no more.
@@ -83,7 +126,7 @@ bool is_apart(const char* path) {
 
 // `fresh`: what was known before must not be used, unless the directory is still the same.
 size_t canonical_of(int at, Directory given, char* room, size_t size, bool fresh, dev_t& device,
-                    Folder* folder) {
+                    int* folder) {
   const bool keep = at == AT_FDCWD && given.size < sizeof(Known::given);
   Known* const entry = keep ? &known[hash_of({given.path, given.size}) % known_directories] : nullptr;
   if (entry && entry->generation == generation.load(std::memory_order_relaxed) &&
@@ -107,6 +150,9 @@ size_t canonical_of(int at, Directory given, char* room, size_t size, bool fresh
     entry->device = status.st_dev;
     entry->inode = status.st_ino;
     entry->apart = is_apart(entry->given);
+    const size_t slash = given.size > 1 && given.path[given.size - 1] == '/';
+    entry->straight = given.size - slash == n && memcmp(given.path, room, n) == 0;
+    keep_folder(*entry, -1);
     std::atomic_signal_fence(std::memory_order_seq_cst);
     entry->generation = generation.load(std::memory_order_relaxed);
   }
@@ -124,11 +170,6 @@ bool join(Place& place, std::string_view last) {
 }
 
 }  // namespace
-
-void Folder::put(int fd) noexcept {
-  if (fd_ >= 0) real::close(fd_);
-  fd_ = fd;
-}
 
 bool match_canonical(std::string_view path, Place& place) noexcept {
   if (path.size() >= sizeof place.path) return false;

@@ -15,27 +15,13 @@
 
 namespace sheaf::posix {
 
-// A descriptor of the directory, where to walk there again would ask servers; else -1.
-class Folder {
- public:
-  Folder() = default;
-  ~Folder() { put(-1); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  int get() const { return fd_; }
-  void put(int fd) noexcept;
-
- private:
-  int fd_ = -1;
-};
-
 struct Place {
   char path[PATH_MAX + NAME_MAX + 2];  // canonical
   size_t size = 0;
   Match match;
-  dev_t device = 0;       // of its directory
-  mutable Folder folder;  // not while descriptors are made that a program sees: those are the lowest ones
-  bool slash = false;     // the name given ends in `/`
+  dev_t device = 0;    // of its directory
+  int folder = -1;     // a descriptor of that, where to walk there again would ask servers; not the caller's
+  bool slash = false;  // the name given ends in `/`
 
   bool view() const { return match.rule->view; }
   std::string_view directory() const { return {path, std::string_view(path, size).rfind('/')}; }
