@@ -114,7 +114,7 @@ def _apply(record: _Record, stream: Stream, names: dict[bytes, Stream]) -> None:
         if record.data:
             stream.data.extend(bytes(max(0, offset - len(stream.data))))
             stream.data[offset:offset + len(record.data)] = record.data
-        stream.modified = max(stream.modified, record.time, struct.unpack_from("<q", record.body, 24)[0])
+        stream.modified = max(stream.modified, struct.unpack_from("<q", record.body, 24)[0] or record.time)
     elif record.kind == SIZE:
         (size,) = struct.unpack_from("<q", record.body)
         del stream.data[size:]

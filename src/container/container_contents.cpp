@@ -12,64 +12,83 @@ namespace {
 
 using namespace format;
 
-constexpr int64_t read_at_once = 64 << 10;  // bytes: longer than any record
+constexpr int64_t first_at_once = 4 << 10;  // bytes: an area that is known may have little more
+constexpr int64_t most_at_once = 64 << 10;
 
-// Bytes of an area, read as far as there are records in them.
+// Bytes of an area from what is known of it on, read as far as there are records in them.
 class AreaReader {
  public:
-  AreaReader(ContainerContents& contents, const Area& area) : contents_(contents), area_(area) {}
+  AreaReader(ContainerContents& contents, OpenArea& open)
+      : contents_(contents), open_(open), begin_(open.area.place + open.known) {}
 
   void read() {
-    while (more()) {
-      while (const auto found = decode_record(std::span(bytes_).subspan(done_), contents_.header.identity,
-                                              area_.place + static_cast<int64_t>(done_))) {
-        if (found->record) keep(*found->record);
-        done_ += static_cast<size_t>(found->bytes);
-      }
-      if (std::ssize(bytes_) - static_cast<int64_t>(done_) > longest_record) break;
+    try {
+      do {
+        while (const auto found = decode_record(rest(), contents_.header.identity, at())) {
+          if (found->record) keep(*found->record);
+          done_ += static_cast<size_t>(found->bytes);
+        }
+      } while (may_go_on() && more());
+    } catch (...) {  // their names are in no place yet
+      contents_.records.resize(contents_.records.size() - kept_);
+      throw;
     }
-    if (names_ == 0) bytes_.clear();
-    contents_.held.push_back(std::move(bytes_));
-    place_names();
+    open_.known += static_cast<int64_t>(done_);
+    if (names_ > 0) place_names();
   }
 
  private:
-  static constexpr int64_t longest_record = UINT16_MAX;
+  std::span<const std::byte> rest() const { return std::span(bytes_).subspan(done_); }
+  int64_t at() const { return begin_ + static_cast<int64_t>(done_); }
+
+  // What is left may be the begin of a record.
+  bool may_go_on() const {
+    if (rest().size() < 8) return true;
+    const auto length = get_little<uint16_t>(rest().data() + 4);
+    return length >= record_head_size && rest().size() < length;
+  }
 
   // Appends to the bytes; false: that is all.
   bool more() {
-    const int64_t left = std::min(area_.bytes, contents_.file_bytes - area_.place) - std::ssize(bytes_);
-    if (left <= 0) return false;
+    const int64_t end = std::min(open_.area.place + open_.area.bytes, contents_.file_bytes);
     const size_t before = bytes_.size();
-    bytes_.resize(before + static_cast<size_t>(std::min(left, read_at_once)));
-    const size_t got = contents_.file->read_at(std::span(bytes_).subspan(before),
-                                               area_.place + static_cast<int64_t>(before));
+    const int64_t from = begin_ + static_cast<int64_t>(before);
+    if (from >= end) return false;
+    bytes_.resize(before + static_cast<size_t>(std::min(end - from, at_once_)));
+    const size_t got = contents_.file->read_at(std::span(bytes_).subspan(before), from);
     bytes_.resize(before + got);
+    at_once_ = std::min(2 * at_once_, most_at_once);
     return got > 0;
   }
 
-  // The bytes may move until all have been read, so names are noted by where they are.
+  // Where names will be is known when all have been read.
   void keep(ContainerRecord record) {
-    if (!record.name.empty()) ++names_;
+    names_ += record.name.size();
     record.name = {static_cast<const char*>(nullptr), record.name.size()};
-    contents_.records.push_back({record, area_.place + static_cast<int64_t>(done_)});
+    contents_.records.push_back({record, at()});
     ++kept_;
   }
 
   void place_names() {
-    if (names_ == 0) return;
-    const char* const begin = reinterpret_cast<const char*>(contents_.held.back().data());
-    for (auto& [record, place] : std::span(contents_.records).last(kept_))
-      if (const size_t length = record.name.size(); length > 0)
-        record.name = {begin + (place - area_.place) + record_head_size + 8, length};
+    std::vector<std::byte>& held = contents_.held.emplace_back();
+    held.reserve(names_);
+    for (auto& [record, place] : std::span(contents_.records).last(kept_)) {
+      const size_t length = record.name.size();
+      if (length == 0) continue;
+      const auto name = bytes_.begin() + (place - begin_) + record_head_size + 8;
+      record.name = {reinterpret_cast<const char*>(held.data()) + held.size(), length};
+      held.insert(held.end(), name, name + static_cast<std::ptrdiff_t>(length));
+    }
   }
 
   ContainerContents& contents_;
-  const Area area_;
+  OpenArea& open_;
+  const int64_t begin_;  // place of the first of:
+  int64_t at_once_ = first_at_once;
   std::vector<std::byte> bytes_;
   size_t done_ = 0;
   size_t kept_ = 0;
-  size_t names_ = 0;
+  size_t names_ = 0;  // bytes
 };
 
 struct Table {
@@ -77,11 +96,12 @@ struct Table {
   std::optional<Area> next;
 };
 
-Table read_table(const ContainerContents& contents, int64_t place) {
+// From entry `first` on.
+Table read_table(const ContainerContents& contents, int64_t place, int64_t first) {
   std::array<std::byte, container_page> bytes{};
   contents.file->read_at(bytes, place);
   Table table;
-  for (int64_t k = 0; k <= areas_in_table; ++k) {
+  for (int64_t k = first; k <= areas_in_table; ++k) {
     const auto entry =
         std::span(bytes).subspan(static_cast<size_t>(k * area_entry_size)).first<area_entry_size>();
     const auto area = decode_area(entry, contents.header.identity, place + k * area_entry_size);
@@ -96,28 +116,37 @@ Table read_table(const ContainerContents& contents, int64_t place) {
 }
 
 // Tables and areas cannot be more than the file: so a container that leads in circles ends.
-void account(const ContainerContents& contents, const Area& area, int64_t& left) {
-  left -= std::clamp<int64_t>(contents.file_bytes - area.place, 0, area.bytes);
-  if (left < 0)
+void account(ContainerContents& contents, const Area& area) {
+  contents.claimed += std::clamp<int64_t>(contents.file_bytes - area.place, 0, area.bytes);
+  contents.end = std::max(contents.end, area.place + area.bytes);
+  if (contents.claimed > contents.file_bytes)
     throw file_error(Code::damaged, contents.file->path(),
                      "its tables claim more records than the file has bytes");
 }
 
-void read_areas(ContainerContents& contents) {
-  int64_t left = contents.file_bytes;
-  Area at{container_page, container_page};
+// From the last table that is known on.
+void read_tables(ContainerContents& contents) {
   for (;;) {
-    account(contents, at, left);
-    const Table table = read_table(contents, at.place);
-    contents.last_table = at.place;
-    contents.last_entries = std::ssize(table.areas);
+    const Table table = read_table(contents, contents.last_table, contents.last_entries);
     for (const Area& area : table.areas) {
-      account(contents, area, left);
-      AreaReader(contents, area).read();
+      account(contents, area);
+      contents.open.push_back({area});
+      ++contents.last_entries;
     }
     if (!table.next || table.next->place >= contents.file_bytes) return;
-    at = *table.next;
+    account(contents, *table.next);
+    contents.last_table = table.next->place;
+    contents.last_entries = 0;
   }
+}
+
+void read_areas(ContainerContents& contents) {
+  for (OpenArea& open : contents.open) AreaReader(contents, open).read();
+  std::erase_if(contents.open,
+                [](const OpenArea& open) { return open.area.bytes - open.known < record_head_size; });
+  // A log goes on in the last area; the table was read before what the others have.
+  if (contents.changes == changes_untold && contents.open.size() > 1)
+    contents.open.erase(contents.open.begin(), contents.open.end() - 1);
 }
 
 uint64_t changes_in(std::span<const std::byte> header) {
@@ -126,28 +155,54 @@ uint64_t changes_in(std::span<const std::byte> header) {
 
 }  // namespace
 
-std::optional<ContainerContents> read_container(Store& store, const std::string& path) {
-  ContainerContents contents;
-  contents.file = store.open(path, Access::read);
-  contents.file_bytes = contents.file->status().size;
+namespace {
+
+// The header as the file has it now; nullopt: there is none.
+std::optional<ContainerHeader> read_header(ContainerContents& contents, const std::string& path) {
   std::array<std::byte, container_page> bytes{};
   const auto header = std::span(bytes).first(contents.file->read_at(bytes, 0));
   if (header.size() >= 8 && !begins_as_container(header) && header[0] != std::byte{0})
     throw file_error(Code::not_a_multifile, path, "is not a container of Sheaf");
   const auto decoded = decode_container_header(header, path);
   if (!decoded) return std::nullopt;
-  contents.header = *decoded;
   contents.changes = changes_in(bytes);
   contents.synced = get_little<uint64_t>(bytes.data() + container_synced_at) != 0;
+  return decoded;
+}
+
+}  // namespace
+
+std::optional<ContainerContents> read_container(Store& store, const std::string& path) {
+  ContainerContents contents;
+  contents.file = store.open(path, Access::read);
+  const auto header = read_header(contents, path);
+  if (!header) return std::nullopt;
+  contents.header = *header;
+  contents.file_bytes = contents.file->status().size;
+  contents.last_table = container_page;
+  account(contents, {container_page, container_page});
+  read_tables(contents);
   read_areas(contents);
   return contents;
 }
 
-uint64_t read_container_changes(Store& store, const std::string& path) {
-  std::array<std::byte, container_page> bytes{};
-  const auto file = store.open(path, Access::read);
-  const auto header = std::span(bytes).first(file->read_at(bytes, 0));
-  return decode_container_header(header, path) ? changes_in(bytes) : 0;
+// What comes while this reads changes the word in the header later than it was read.
+Come read_more(Store& store, const std::string& path, ContainerContents& contents, bool unsaid) {
+  ContainerContents now;
+  now.file = store.open(path, Access::read);
+  const auto header = read_header(now, path);
+  if (!header || header->identity != contents.header.identity) return Come::another;
+  const bool tells = now.changes != changes_untold;
+  const bool same = now.changes == contents.changes && now.synced == contents.synced;
+  if (tells && same && !unsaid) return Come::nothing;
+  const size_t known = contents.records.size();
+  contents.file = now.file;
+  contents.file_bytes = contents.file->status().size;
+  read_tables(contents);
+  read_areas(contents);
+  contents.changes = now.changes;
+  contents.synced = now.synced;
+  return same && contents.records.size() == known ? Come::nothing : Come::more;
 }
 
 }  // namespace sheaf

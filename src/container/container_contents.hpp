@@ -1,7 +1,8 @@
 // container/container_contents: all records of one container, as it is now (docs/format.md, section 19).
 //
 // Reads header, tables and areas, not the bytes of streams. Works on a container that is being written to:
-// what is there was there. Memory: the records and their names, never more than twice the size of the file.
+// what is there was there, and what comes later can be read without what is known. Memory: the records and
+// their names, never more than twice the size of the file, and an area while it is read.
 #pragma once
 
 #include <cstdint>
@@ -20,24 +21,37 @@ struct PlacedRecord {
   int64_t place = 0;  // in the container
 };
 
+// An area of records that may get more of them.
+struct OpenArea {
+  format::Area area;
+  int64_t known = 0;  // bytes of it whose records are
+};
+
 struct ContainerContents {
   std::shared_ptr<File> file;
   format::ContainerHeader header;
   uint64_t changes = 0;
   bool synced = false;
   int64_t file_bytes = 0;
-  std::vector<PlacedRecord> records;         // area by area, in each as they were written
+  std::vector<PlacedRecord> records;         // of each area as they were written
   std::vector<std::vector<std::byte>> held;  // what their names are in
   int64_t last_table = 0;                    // place of the table of areas that is not full
   int64_t last_entries = 0;                  // of that table, in use
-  std::string damage;                        // what cannot be right; empty: nothing was found
+  std::vector<OpenArea> open = {};
+  int64_t claimed = 0;  // bytes of the file that tables and areas take
+  int64_t end = 0;      // of the last of them, in the file or behind it
+  std::string damage;   // what cannot be right; empty: nothing was found
 };
 
 // nullopt: it has no whole header, and holds nothing yet. Throws what opening and reading throw,
 // not_a_multifile for another file, unsupported, and damaged for tables that claim more than there is.
 std::optional<ContainerContents> read_container(Store& store, const std::string& path);
 
-// Only its counter of changes, from the file as it is for who opens it now; 0 without a header.
-uint64_t read_container_changes(Store& store, const std::string& path);
+// What has come since, as the file is for who opens it now; records are added behind those that are known,
+// and nothing of them is read again. unsaid: also what its writers have not said yet, by the word that says
+// that there are changes. `another`: the name is another container's by now, or that of none yet.
+// Throws what read_container() throws; then contents are as they were, or have some of what is new.
+enum class Come : uint8_t { nothing, more, another };
+Come read_more(Store& store, const std::string& path, ContainerContents& contents, bool unsaid);
 
 }  // namespace sheaf

@@ -51,19 +51,26 @@ std::optional<std::string> set_of_container(std::string_view path) {
   return std::string(path.substr(0, at));
 }
 
-std::vector<std::string> containers_of(Store& store, const std::string& set) {
+SetFiles files_of(Store& store, const std::string& set) {
   const size_t slash = set.rfind('/');
   const std::string folder = slash == std::string::npos ? "" : set.substr(0, slash + 1);
-  const std::string begin = set.substr(folder.size()) + std::string(mark);
-  std::vector<std::string> paths;
+  const std::string last = set.substr(folder.size());
+  const std::string begin = last + std::string(mark);
+  SetFiles found;
   try {
-    for (const std::string& name : store.names_in(directory_of(set)))
-      if (name.starts_with(begin) && name.size() > begin.size()) paths.push_back(folder + name);
+    for (const std::string& name : store.names_in(directory_of(set))) {
+      if (name == last) found.multifile = true;
+      if (name.starts_with(begin) && name.size() > begin.size()) found.containers.push_back(folder + name);
+    }
   } catch (const Error& e) {
     if (e.code() != Code::not_found) throw;
   }
-  std::ranges::sort(paths);
-  return paths;
+  std::ranges::sort(found.containers);
+  return found;
+}
+
+std::vector<std::string> containers_of(Store& store, const std::string& set) {
+  return files_of(store, set).containers;
 }
 
 bool has_containers(Store& store, const std::string& path) {

@@ -23,6 +23,14 @@ SHEAF_EXPORT std::string container_name(std::string_view set, std::string_view h
 // NAME, if `path` has the name of a container.
 SHEAF_EXPORT std::optional<std::string> set_of_container(std::string_view path);
 
+// What there is of a set: the paths of its containers, sorted, and whether something has its name. With one
+// look into the directory. Throws what reading that throws; nothing without the directory.
+struct SetFiles {
+  std::vector<std::string> containers;
+  bool multifile = false;
+};
+SetFiles files_of(Store& store, const std::string& set);
+
 // Paths of the containers of a set that there are, sorted. Throws what reading the directory throws; none
 // without the directory.
 SHEAF_EXPORT std::vector<std::string> containers_of(Store& store, const std::string& set);

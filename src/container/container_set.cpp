@@ -19,8 +19,10 @@ using format::ContainerRecord;
 using format::RecordKind;
 using Clock = std::chrono::steady_clock;
 
-constexpr auto rest_between_looks =
-    std::chrono::seconds(1);  // where nobody waits for what another host has closed
+// Where nobody waits for what another host has closed: so long, and so many times as long as a look takes,
+// which grows with the hosts.
+constexpr auto rest_between_looks = std::chrono::seconds(1);
+constexpr int rest_per_look = 50;
 
 StreamStatus status_of(const ReplayedStream& stream) {
   return {number_of(stream.key), stream.size, stream.modified(), stream.changed, stream.mode, true};
@@ -73,7 +75,7 @@ class HostSet final : public ContainerSet {
         path_(path),
         memory_directory_(host.memory_directory),
         host_(host.name.empty() ? container_host_name(host.memory_directory) : host.name),
-        view_(store, path, container_name(path, host_)) {
+        view_(std::make_shared<SetView>(store, path, container_name(path, host_))) {
     local_ = store.traits(path).coherence == Coherence::local;
   }
 
@@ -81,7 +83,8 @@ class HostSet final : public ContainerSet {
 
   std::shared_ptr<ContainerStream> open_stream(std::string_view name, const StreamOpening& opening) override;
   std::shared_ptr<ContainerStream> open_number(uint64_t number) override;
-  std::optional<StreamStatus> status(std::string_view name) override;
+  std::optional<StreamStatus> status(std::string_view name) override { return status(name, true); }
+  std::optional<StreamStatus> known(std::string_view name) override { return status(name, false); }
   bool set(std::string_view name, const StreamAttributes& attributes) override;
   bool truncate(std::string_view name, int64_t size) override;
   bool remove(std::string_view name) override;
@@ -99,6 +102,7 @@ class HostSet final : public ContainerSet {
 
  private:
   std::shared_ptr<OpenSet> join(bool make);
+  std::optional<StreamStatus> status(std::string_view name, bool wait);
   // What others have; `wait`: for what they have closed until now.
   std::shared_ptr<const SetContents> contents(OpenSet* open, bool wait);
   SharedPlace find(OpenSet& open, const std::shared_ptr<const SetContents>& elsewhere, std::string_view name);
@@ -112,25 +116,31 @@ class HostSet final : public ContainerSet {
   bool local_ = false;  // other hosts do not come and go
   std::mutex mutex_;    // guards what follows
   std::shared_ptr<OpenSet> open_;
-  Clock::time_point looked_{};
-  SetView view_;  // while there is no container of this host
+  Clock::time_point look_again_{};
+  const std::shared_ptr<SetView> view_;
 };
 
 std::shared_ptr<OpenSet> HostSet::join(bool make) {
   const std::lock_guard guard(mutex_);
-  if (!open_) open_ = OpenSet::join(store_, path_, host_, memory_directory_, make);
+  if (!open_) open_ = OpenSet::join(store_, path_, host_, memory_directory_, make, view_);
   return open_;
 }
 
 std::shared_ptr<const SetContents> HostSet::contents(OpenSet* open, bool wait) {
-  const auto time = Clock::now();
+  const auto begin = Clock::now();
   bool look = wait && !local_;
   {
     const std::lock_guard guard(mutex_);
-    look |= time - looked_ >= rest_between_looks;
-    if (look) looked_ = time;
+    look |= begin >= look_again_;
+    if (look) look_again_ = begin + rest_between_looks;  // others need not look meanwhile
   }
-  return open != nullptr ? open->view().now(look, open->origin()) : view_.now(look, 0);
+  const auto found = view_->now(look, open != nullptr ? open->origin() : 0);
+  if (look) {
+    const auto end = Clock::now();
+    const std::lock_guard guard(mutex_);
+    look_again_ = end + std::max<Clock::duration>(rest_between_looks, rest_per_look * (end - begin));
+  }
+  return found;
 }
 
 // Under the lock of names.
@@ -180,7 +190,8 @@ std::shared_ptr<ContainerStream> HostSet::open_stream(std::string_view name, con
   require_name(name, path_);
   const bool changes = opening.create || opening.truncate || opening.write;
   const auto open = join(opening.create);
-  const auto elsewhere = contents(open.get(), !opening.create);
+  bool asked = !opening.create || opening.asked || local_;
+  auto elsewhere = contents(open.get(), !opening.create && !opening.asked);
   if (!open) {
     const ReplayedStream* const found = elsewhere->find(name);
     if (found == nullptr) return nullptr;
@@ -190,18 +201,20 @@ std::shared_ptr<ContainerStream> HostSet::open_stream(std::string_view name, con
   }
   std::shared_ptr<HostStream> stream;
   bool made = false;
-  {
-    const SharedStreams::NamesLock lock(open->streams());
-    SharedPlace at = find(*open, elsewhere, name);
-    // It may have been removed, or replaced, elsewhere.
-    if (at != 0 && opening.create && !local_) at = find(*open, contents(open.get(), true), name);
-    if (at != 0 && opening.create && opening.exclusive)
-      throw os_error("there is already a stream of this name in", path_, EEXIST);
-    if (at == 0 && !opening.create) return nullptr;
-    made = at == 0;
-    if (made) at = create(*open, name, opening);
-    stream = std::make_shared<HostStream>(open, at, changes);
-    if (made) stream->note_change();
+  while (!stream) {
+    {
+      const SharedStreams::NamesLock lock(open->streams());
+      SharedPlace at = find(*open, elsewhere, name);
+      if (at != 0 && asked && opening.create && opening.exclusive)
+        throw os_error("there is already a stream of this name in", path_, EEXIST);
+      if (at == 0 && !opening.create) return nullptr;
+      made = at == 0;
+      if (made) at = create(*open, name, opening);
+      if (made || asked) stream = std::make_shared<HostStream>(open, at, changes);
+      if (made) stream->note_change();
+    }
+    // It may have been removed, or replaced, elsewhere; nobody waits for names meanwhile.
+    if (!stream) elsewhere = contents(open.get(), asked = true);
   }
   if (opening.truncate && !made) stream->truncate(0);
   return stream;
@@ -220,16 +233,19 @@ std::shared_ptr<ContainerStream> HostSet::open_number(uint64_t number) {
   return found == 0 ? nullptr : std::make_shared<HostStream>(open, found, true);
 }
 
-std::optional<StreamStatus> HostSet::status(std::string_view name) {
+std::optional<StreamStatus> HostSet::status(std::string_view name, bool wait) {
   const auto open = join(false);
-  const auto elsewhere = contents(open.get(), true);
+  const auto elsewhere = contents(open.get(), wait);
   if (!open) {
     const ReplayedStream* const found = elsewhere->find(name);
     return found == nullptr ? std::nullopt : std::optional(status_of(*found));
   }
   const SharedStreams::NamesLock lock(open->streams());
   const SharedPlace at = find(*open, elsewhere, name);
-  return at == 0 ? std::nullopt : std::optional(sheaf::status_of(open->streams().stream(at)));
+  if (at == 0) return std::nullopt;
+  StreamStatus found = sheaf::status_of(open->streams().stream(at));
+  found.block = open->block_size();
+  return found;
 }
 
 std::shared_ptr<HostStream> HostSet::open_for(std::string_view name) {

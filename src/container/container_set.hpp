@@ -50,6 +50,7 @@ struct StreamStatus {
   int64_t changed = 0;   // st_ctim
   uint32_t mode = 0;     // permissions, without the type: 0644
   bool linked = true;    // it still has a name
+  int64_t block = 4096;  // bytes: what its file system likes to be written at once, for st_blksize
 };
 
 // Where a stream has gone that was renamed out of its set.
@@ -113,6 +114,7 @@ struct StreamOpening {
   bool create = false;     // make it if it is missing
   bool exclusive = false;  // with create: EEXIST if it is there
   bool truncate = false;   // to nothing
+  bool asked = false;      // by status(), just now: what other hosts have closed is not asked again
   bool write = false;      // else write calls may fail with EBADF. Implied by create and truncate
   uint32_t mode = 0644;    // of a new one; umask is the caller's
 };
@@ -148,6 +150,10 @@ class SHEAF_EXPORT ContainerSet {
 
   // nullopt: there is none.
   virtual std::optional<StreamStatus> status(std::string_view name) = 0;
+  // The same, but of other hosts what was known a while ago, without asking what they have closed since: for
+  // who would make the stream anew. If others have made it meanwhile, it is one stream with theirs, empty
+  // from then on as the clocks of the hosts say.
+  virtual std::optional<StreamStatus> known(std::string_view name) { return status(name); }
 
   // Changes a stream without opening it. False: there is none.
   virtual bool set(std::string_view name, const StreamAttributes& attributes) = 0;

@@ -18,11 +18,24 @@ constexpr int64_t first_area = 4096;  // bytes: a process that writes one stream
 constexpr int64_t largest_area = 1 << 20;
 constexpr int64_t first_stretch = 64 << 10;  // bytes
 constexpr int64_t largest_stretch = 8 << 20;
-constexpr size_t most_mapped = 64;      // areas; of older ones few pieces still grow
-constexpr int64_t aligned_from = 4096;  // bytes: requests of so many do not share pages, as those of files
+constexpr int64_t most_inside = 8 << 10;  // bytes: readers of records read them as well
+constexpr size_t most_mapped = 64;        // areas; of older ones few pieces still grow
+constexpr int64_t aligned_from = 4096;    // bytes: requests of so many do not share pages, as those of files
 constexpr int64_t alignment = 8;
 
 int64_t whole_pages(int64_t bytes) { return must_fit(align_up(bytes, container_page), "a container"); }
+
+// A lock of the host whose holders leave nothing half done that others could see.
+class Locked {
+ public:
+  explicit Locked(HostMutex& mutex) : mutex_(mutex) { mutex.lock(); }
+  ~Locked() { mutex_.unlock(); }
+  Locked(const Locked&) = delete;
+  Locked& operator=(const Locked&) = delete;
+
+ private:
+  HostMutex& mutex_;
+};
 
 // A store that is there or not, also for who is killed.
 void store_word(std::byte* at, uint64_t word) {
@@ -35,14 +48,46 @@ void store_word(std::byte* at, uint64_t word) {
 
 }  // namespace
 
-void ContainerWriter::begin(File& file, const ContainerHeader& header) {
-  const auto bytes = encode(header);
+void ContainerWriter::begin(File& file, const ContainerHeader& header, bool mapped) {
+  auto bytes = encode(header);
+  if (!mapped) put_little<uint64_t>(bytes.data() + container_changes_at, changes_untold);
   const std::array<std::byte, container_page> table{};
   file.write_at(table, container_page);
   file.write_at(bytes, 0);
 }
 
+void ContainerWriter::begin_log(File& file) {
+  std::array<std::byte, 8> word;
+  put_little<uint64_t>(word.data(), changes_untold);
+  file.write_at(word, container_changes_at);
+}
+
+bool ContainerWriter::takes_inside(int64_t bytes) const { return !mapped_ && bytes <= most_inside; }
+
+// Who is killed here has used nothing up: what is behind the last whole record is written over.
+int64_t ContainerWriter::record_in_log(ContainerRecord record, std::span<const std::byte> inside) {
+  SharedStreams::Head& head = streams_.head();
+  const int64_t bytes = size_of(record);
+  const Locked locked(head.log);
+  if (head.log_used + bytes > head.log_bytes) {
+    const Area area = make_area(bytes, head.log_bytes);
+    head.log_bytes = 0;
+    head.log_place = area.place;
+    head.log_used = 0;
+    head.log_bytes = area.bytes;
+  }
+  const int64_t place = head.log_place + head.log_used;
+  if (!inside.empty()) record.place = place + piece_record_size;
+  std::vector<std::byte> encoded;
+  encode(record, head.identity, place, encoded);
+  if (!inside.empty()) std::ranges::copy(inside, encoded.begin() + piece_record_size);
+  file_.write_at(encoded, place);
+  head.log_used += bytes;
+  return place;
+}
+
 int64_t ContainerWriter::record(const ContainerRecord& record) {
+  if (!mapped_) return record_in_log(record, {});
   const std::lock_guard guard(mutex_);
   const int64_t bytes = size_of(record);
   if (areas_.empty() || used_ + bytes > areas_.back().area.bytes) next_area(bytes);
@@ -57,6 +102,11 @@ int64_t ContainerWriter::record(const ContainerRecord& record) {
   }
   used_ += bytes;
   return place;
+}
+
+int64_t ContainerWriter::record_with(ContainerRecord piece, std::span<const std::byte> data) {
+  piece.inside = std::ssize(data);
+  return record_in_log(piece, data);
 }
 
 void ContainerWriter::note_length(int64_t record, int64_t length, int64_t modified) {
@@ -117,14 +167,21 @@ std::shared_ptr<std::byte> ContainerWriter::map(const Area& area) {
   return mapped_ ? map_range(file_, area.place, area.bytes) : nullptr;
 }
 
-// Zeros first, so that there is room for the records; then the entry, without which nobody would look there.
-void ContainerWriter::next_area(int64_t least) {
-  const int64_t before = areas_.empty() ? first_area / 4 : areas_.back().area.bytes;
+// Zeros first, so that there is room for records that are stored; then the entry, without which nobody would
+// look there. Where records are written, the file is only made so long: areas lie inside of it. before: bytes
+// of the last one; 0: there is none.
+Area ContainerWriter::make_area(int64_t least, int64_t before) {
   Area area;
-  area.bytes = whole_pages(std::max(least, std::min(4 * before, largest_area)));
+  area.bytes = whole_pages(std::max(least, std::clamp(4 * before, first_area, largest_area)));
   area.place = streams_.head().tail.fetch_add(area.bytes);
-  file_.write_at(std::vector<std::byte>(static_cast<size_t>(area.bytes)), area.place);
+  const int64_t zeros = mapped_ ? area.bytes : alignment;
+  file_.write_at(std::vector<std::byte>(static_cast<size_t>(zeros)), area.place + area.bytes - zeros);
   enter(area);
+  return area;
+}
+
+void ContainerWriter::next_area(int64_t least) {
+  const Area area = make_area(least, areas_.empty() ? 0 : areas_.back().area.bytes);
   if (areas_.size() >= most_mapped) areas_.erase(areas_.begin());
   areas_.push_back({area, map(area)});
   used_ = 0;
@@ -132,9 +189,7 @@ void ContainerWriter::next_area(int64_t least) {
 
 void ContainerWriter::enter(const Area& area) {
   SharedStreams::Head& head = streams_.head();
-  head.tables.lock();
-  const std::unique_ptr<SharedStreams::Head, void (*)(SharedStreams::Head*)> locked(
-      &head, [](SharedStreams::Head* h) { h->tables.unlock(); });
+  const Locked locked(head.tables);
   const auto write = [&](const Area& entered, int64_t entry) {
     const int64_t place = head.last_table + entry * area_entry_size;
     file_.write_at(encode(entered, head.identity, place), place);

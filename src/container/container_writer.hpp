@@ -1,9 +1,11 @@
 // container/container_writer: how one process writes to the container of its host (docs/format.md, section
 // 19).
 //
-// It has an area for its records and a stretch for bytes of streams, takes the next ones when these are full,
-// and shares neither with anybody. Where the file system lets files be mapped, records are stored into the
-// mapped file: that costs no system call, and is there as well if the process is killed.
+// It has a stretch for bytes of streams, takes the next one when that is full, and shares it with nobody.
+// Where the file system lets files be mapped, it has an area of its own for records, too, and stores them
+// into the mapped file: that costs no system call, and is there as well if the process is killed. Where it
+// does not, hosts are apart, and others look for what is new: there all processes append to one area after
+// the other, so that what is new is in one place, and a small file is a record with its bytes inside.
 //
 // Threads: any. Forks: before_fork() on the thread that forks, then after_fork() on both sides. Throws what
 // writing to files throws.
@@ -12,6 +14,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include "container/shared_streams.hpp"
@@ -26,10 +29,17 @@ class ContainerWriter {
       : file_(file), streams_(streams), mapped_(mapped) {}
 
   // Makes the container empty: a header and a table of areas.
-  static void begin(File& file, const format::ContainerHeader& header);
+  static void begin(File& file, const format::ContainerHeader& header, bool mapped);
+  // Where it was written to in the other way before, readers must know.
+  static void begin_log(File& file);
 
   // Appends a record; returns its place.
   int64_t record(const format::ContainerRecord& record);
+
+  // Whether so many bytes of a piece may be in its record.
+  bool takes_inside(int64_t bytes) const;
+  // A record of a piece with its bytes; returns its place. Theirs is piece_record_size behind it.
+  int64_t record_with(format::ContainerRecord piece, std::span<const std::byte> data);
 
   // A piece has grown, or was written again. `record`: the place of its record, whoever has written it.
   void note_length(int64_t record, int64_t length, int64_t modified);
@@ -43,8 +53,10 @@ class ContainerWriter {
   // `wanted` bytes more behind room that ends at `end`; false: somebody has them.
   bool extend(int64_t end, int64_t wanted);
 
-  // Says to other hosts that there is something new.
-  void note_change() { put_word(format::container_changes_at, static_cast<uint64_t>(streams_.tick())); }
+  // Says to other hosts that there is something new, unless they see it from records.
+  void note_change() {
+    if (mapped_) put_word(format::container_changes_at, static_cast<uint64_t>(streams_.tick()));
+  }
 
   // The file is about to be synced.
   void note_sync() { put_word(format::container_synced_at, 1); }
@@ -58,7 +70,9 @@ class ContainerWriter {
     std::shared_ptr<std::byte> memory;  // null: not mapped
   };
 
+  int64_t record_in_log(format::ContainerRecord record, std::span<const std::byte> inside);
   void put_word(int64_t place, uint64_t word);
+  format::Area make_area(int64_t least, int64_t before);
   void next_area(int64_t least);
   void enter(const format::Area& area);
   std::shared_ptr<std::byte> map(const format::Area& area);

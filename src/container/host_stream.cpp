@@ -169,6 +169,19 @@ void HostStream::put(Parts parts, int64_t done, int64_t bytes, int64_t place) {
   set_->file().write_pieces(pieces);
 }
 
+// The same bytes in one piece.
+std::vector<std::byte> HostStream::gathered(Parts parts, int64_t done, int64_t bytes) {
+  std::vector<std::byte> all;
+  for (const auto& part : parts) {
+    const int64_t skipped = std::min(done, std::ssize(part));
+    const int64_t taken = std::min(bytes - std::ssize(all), std::ssize(part) - skipped);
+    const auto begin = part.begin() + skipped;
+    all.insert(all.end(), begin, begin + taken);
+    done -= skipped;
+  }
+  return all;
+}
+
 void HostStream::has_written(int64_t end, int64_t time) {
   if (end > stream_.size.load()) stream_.size.store(end, std::memory_order_release);
   stream_.modified.store(time);
@@ -180,6 +193,13 @@ int64_t HostStream::write_over(Parts parts, int64_t done, int64_t bytes, const S
   restamp_ = true;
   has_written(0, now());
   return bytes;
+}
+
+void HostStream::note_growth(SharedPlace piece, int64_t from) {
+  if (stream_.grown.load() == piece) return;
+  set_->record_growth(stream_);
+  stream_.grown_from.store(from);
+  stream_.grown.store(piece);
 }
 
 // Bytes that follow those of a piece are added to it, if they can lie behind it.
@@ -199,6 +219,7 @@ int64_t HostStream::write_behind(Parts parts, int64_t done, int64_t bytes, int64
   bytes = std::min(bytes, room);
   if (bytes <= 0) return 0;
   put(parts, done, bytes, piece.place + length);
+  note_growth(before.piece.tag, length);
   const int64_t time = now();
   set_->writer().note_length(piece.record, length + bytes, time);
   piece.length.store(length + bytes, std::memory_order_release);
@@ -211,21 +232,28 @@ int64_t HostStream::write_behind(Parts parts, int64_t done, int64_t bytes, int64
 void HostStream::write_new(Parts parts, int64_t done, int64_t bytes, int64_t offset, int64_t gap) {
   const SharedPlace at = streams_.make_piece();
   SharedPiece& piece = streams_.piece(at);
+  ContainerRecord record{.kind = RecordKind::piece, .stream = set_->recorded(stream_.key)};
+  record.offset = offset;
+  record.length = bytes;
   try {
-    const int64_t ahead = offset >= stream_.size.load() ? std::min(stream_.size.load(), most_ahead) : 0;
-    const auto room = set_->writer().room(bytes, std::min(std::max(bytes, ahead), std::max(bytes, gap)));
-    put(parts, done, bytes, room.place);
-    ContainerRecord record{
-        .kind = RecordKind::piece, .time = streams_.tick(), .stream = set_->recorded(stream_.key)};
-    record.offset = offset;
-    record.place = room.place;
-    record.length = bytes;
-    record.modified = record.time;
-    piece.record = set_->writer().record(record);
+    // Of a larger one only the first bytes: what grows should not be many records.
+    if (stream_.size.load() == 0 && stream_.first.load() == 0 && set_->writer().takes_inside(bytes)) {
+      record.time = record.modified = streams_.tick();
+      piece.record = set_->writer().record_with(record, gathered(parts, done, bytes));
+      piece.place = piece.record + format::piece_record_size;
+      piece.capacity = bytes;
+    } else {
+      const int64_t ahead = offset >= stream_.size.load() ? std::min(stream_.size.load(), most_ahead) : 0;
+      const auto room = set_->writer().room(bytes, std::min(std::max(bytes, ahead), std::max(bytes, gap)));
+      put(parts, done, bytes, room.place);
+      record.time = record.modified = streams_.tick();
+      record.place = room.place;
+      piece.record = set_->writer().record(record);
+      piece.place = room.place;
+      piece.capacity = room.bytes;
+    }
     piece.offset = offset;
     piece.length = bytes;
-    piece.capacity = room.bytes;
-    piece.place = room.place;
     piece.time = record.time;
   } catch (...) {
     streams_.drop_piece(at);
@@ -281,6 +309,7 @@ void HostStream::truncate(int64_t size) {
   require_here();
   if (size == 0 && stream_.size.load() == 0 && stream_.first.load() == 0) return;
   if (size < stream_.size.load()) unused = set_->ranges(stream_, size);
+  set_->record_growth(stream_);
   ContainerRecord record{
       .kind = RecordKind::size, .time = streams_.tick(), .stream = set_->recorded(stream_.key)};
   record.size = size;
@@ -344,6 +373,7 @@ void HostStream::flush() {
   if (!has_written_.exchange(false) || stream_.moved.load() != 0) return;
   {
     const SharedStreams::StreamLock lock(streams_, at_);
+    set_->record_growth(stream_);
     if (restamp_) {
       ContainerRecord record{
           .kind = RecordKind::attributes, .time = streams_.tick(), .stream = set_->recorded(stream_.key)};

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "container/container_set.hpp"
 #include "container/open_set.hpp"
@@ -62,6 +63,8 @@ class HostStream final : public ContainerStream {
   int64_t write_over(Parts parts, int64_t done, int64_t bytes, const StreamPiece& piece);
   int64_t write_behind(Parts parts, int64_t done, int64_t bytes, int64_t offset);
   void write_new(Parts parts, int64_t done, int64_t bytes, int64_t offset, int64_t gap);
+  void note_growth(SharedPlace piece, int64_t from);
+  static std::vector<std::byte> gathered(Parts parts, int64_t done, int64_t bytes);
   void put(Parts parts, int64_t done, int64_t bytes, int64_t place);
   void has_written(int64_t end, int64_t time);
   size_t plan(int64_t offset, int64_t bytes, std::span<Segment> segments);

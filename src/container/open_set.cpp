@@ -47,53 +47,33 @@ bool can_be_mapped(const FileSystemTraits& traits) {
 
 // --- SetView
 
-std::vector<SetView::Seen> SetView::look() {
-  std::vector<Seen> seen;
-  for (const std::string& path : containers_of(store_, path_)) {
-    if (path == own_) continue;
-    try {
-      seen.push_back({path, read_container_changes(store_, path)});
-    } catch (const Error& e) {
-      if (e.code() != Code::not_found) throw;
-    }
-  }
-  if (const FileStatus base = store_.status(path_); base.exists)
-    seen.push_back({path_, static_cast<uint64_t>(base.size) ^ base.number << 32});
-  return seen;
+void SetView::look() {
+  const uint64_t number = begun_.fetch_add(1) + 1;
+  const bool changed = reader_.look();
+  known_ = known_ && !changed;
+  done_ = number;
 }
 
-void SetView::read(uint64_t own_origin) {
-  std::vector<std::string> containers;
-  for (const Seen& one : seen_)
-    if (one.path != path_) containers.push_back(one.path);
-  if (own_origin != 0) containers.push_back(own_);
-  const bool has_base = !seen_.empty() && seen_.back().path == path_;
-  contents_ =
-      std::make_shared<SetContents>(read_set(store_, containers, has_base ? path_ : "", own_origin, false));
+// Nobody but this host: then all there is is in the memory it shares.
+void SetView::replay(uint64_t own_origin) {
+  contents_ = std::make_shared<SetContents>(reader_.contents(own_origin));
+  own_origin_ = own_origin;
+  known_ = true;
 }
 
 std::shared_ptr<const SetContents> SetView::now(bool look_again, uint64_t own_origin) {
+  const uint64_t before = begun_.load();
   const std::lock_guard guard(mutex_);
-  if (!known_ || look_again) {
-    std::vector<Seen> seen = look();
-    if (!known_ || seen != seen_) {
-      seen_ = std::move(seen);
-      if (seen_.empty()) {
-        contents_ = std::make_shared<SetContents>();
-      } else {
-        read(own_origin);
-      }
-      known_ = true;
-    }
-  }
+  if (look_again ? done_ <= before : done_ == 0) look();
+  if (!known_ || own_origin != own_origin_) replay(reader_.has_others() ? own_origin : 0);
+  own_origin_ = own_origin;
   return contents_;
 }
 
 std::shared_ptr<const SetContents> SetView::again(uint64_t own_origin) {
   const std::lock_guard guard(mutex_);
-  seen_ = look();
-  read(own_origin);
-  known_ = true;
+  look();
+  replay(own_origin);
   return contents_;
 }
 
@@ -106,11 +86,12 @@ void remove_container(Store& store, const std::string& container, const std::str
 // --- OpenSet
 
 std::shared_ptr<OpenSet> OpenSet::join(Store& store, const std::string& path, const std::string& host,
-                                       const std::string& memory_directory, bool make) {
+                                       const std::string& memory_directory, bool make,
+                                       const std::shared_ptr<SetView>& view) {
   const std::string container = container_name(path, host);
   for (;;) {
     if (!make && !store.status(container).exists) return nullptr;
-    std::shared_ptr<OpenSet> set(new OpenSet(store, path, container));
+    std::shared_ptr<OpenSet> set(new OpenSet(path, view));
     if (!set->join_once(store, container, host, memory_directory, make)) continue;
     note_set(set.get());
     set->registered_ = true;
@@ -128,6 +109,9 @@ bool OpenSet::join_once(Store& store, const std::string& container, const std::s
     throw;
   }
   const FileStatus status = file_->status();
+  const FileSystemTraits traits = store.traits(container);
+  local_ = traits.coherence == Coherence::local;
+  mapped_ = can_be_mapped(traits);
   try {
     memory_ = HostMemory::join(directory, memory_key(status, container), SharedStreams::layout,
                                [&](HostMemory& memory) { fill(store, container, host, memory); });
@@ -139,11 +123,10 @@ bool OpenSet::join_once(Store& store, const std::string& container, const std::s
   }
   const FileStatus now = store.status(container);
   if (!now.exists || now.number != status.number || now.device != status.device) return false;
+  block_size_ = status.block_size;
   streams_ = std::make_unique<SharedStreams>(*memory_);
   origin_ = format::short_identity(streams_->head().identity);
-  const FileSystemTraits traits = store.traits(container);
-  local_ = traits.coherence == Coherence::local;
-  writer_ = std::make_unique<ContainerWriter>(*file_, *streams_, can_be_mapped(traits));
+  writer_ = std::make_unique<ContainerWriter>(*file_, *streams_, mapped_);
   return lock_container();
 }
 
@@ -167,10 +150,11 @@ void OpenSet::fill(Store& store, const std::string& container, const std::string
   if (!contents) {
     format::ContainerHeader header{.identity = new_identity(), .host = host};
     header.made = std::chrono::system_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
-    ContainerWriter::begin(*file_, header);
+    ContainerWriter::begin(*file_, header, mapped_);
     contents = read_container(store, container);
     if (!contents) throw file_error(Code::io, container, "does not keep what is written to it");
   }
+  if (!mapped_ && contents->changes != format::changes_untold) ContainerWriter::begin_log(*file_);
   const auto base = BaseStreams::open(store, path_);
   if (base && std::ranges::find(base->taken(), contents->header.identity) != base->taken().end()) {
     was_taken_ = true;
@@ -183,12 +167,11 @@ void OpenSet::fill(Store& store, const std::string& container, const std::string
   SharedStreams::Head& head = streams.head();
   head.last_table = contents->last_table;
   head.last_entries = contents->last_entries;
-  head.tail =
-      must_fit(align_up(std::max(contents->file_bytes, 2 * format::container_page), format::container_page),
-               "a container");
+  head.tail = must_fit(align_up(std::max(contents->file_bytes, contents->end), format::container_page),
+                       "a container");
   if (contents->records.empty()) return;
   contents.reset();
-  const auto set = view_.again(origin_);
+  const auto set = view_->again(origin_);
   head.clock = set->newest;
   head.numbers = set->next_number - 1;
   for (const ReplayedStream& stream : set->streams) {
@@ -233,7 +216,7 @@ SharedPlace OpenSet::bring_in(const ReplayedStream& from) {
   const SharedPlace at = streams_->make_stream(from.key, from.mode, from.written);
   const SharedPlace entry = streams_->make_entry(at, from.name);
   streams_->note_key(at);
-  copy_pieces(streams_->stream(at), from, *view_.now(false, origin_));
+  copy_pieces(streams_->stream(at), from, *view_->now(false, origin_));
   streams_->give_name(entry, from.named);
   streams_->stream(at).changed = from.changed;
   return at;
@@ -242,6 +225,7 @@ SharedPlace OpenSet::bring_in(const ReplayedStream& from) {
 void OpenSet::bring_up_to_date(const std::shared_ptr<const SetContents>& elsewhere) {
   if (elsewhere == known_) return;
   known_ = elsewhere;
+  streams_->hear(elsewhere->newest);
   if (elsewhere->streams.empty()) return;
   std::vector<std::pair<SharedPlace, const ReplayedStream*>> changed;
   streams_->for_each([&](SharedPlace at) {
@@ -263,12 +247,14 @@ void OpenSet::bring_up_to_date(const std::shared_ptr<const SetContents>& elsewhe
 }
 
 // What was written here since the containers were read is not in `elsewhere`, and a stream that is open may
-// change meanwhile: then they are read again, under the lock of the stream.
+// change meanwhile: then what they have more is read, under the lock of the stream.
 void OpenSet::bring_up_to_date(SharedPlace at, const ReplayedStream& now, const SetContents& elsewhere) {
   SharedStream& stream = streams_->stream(at);
   const SharedStreams::StreamLock lock(*streams_, at);
-  const bool is_all = stream.opens.load() == 0 && stream.changed.load() < elsewhere.read_at;
-  const auto again = is_all ? nullptr : view_.again(origin_);
+  const bool has_grown = stream.grown.load() != 0;
+  if (has_grown) record_growth(stream);
+  const bool is_all = !has_grown && stream.opens.load() == 0 && stream.changed.load() < elsewhere.read_at;
+  const auto again = is_all ? nullptr : view_->again(origin_);
   const SetContents& set = is_all ? elsewhere : *again;
   const ReplayedStream* const newest = is_all ? &now : set.find(stream.key);
   if (newest == nullptr || newest->name.empty()) return;
@@ -278,7 +264,7 @@ void OpenSet::bring_up_to_date(SharedPlace at, const ReplayedStream& now, const 
 
 SetSource OpenSet::source(uint64_t origin) {
   for (const bool look : {false, true})
-    for (const SetSource& source : view_.now(look, origin_)->sources)
+    for (const SetSource& source : view_->now(look, origin_)->sources)
       if (source.origin == origin) return source;
   throw os_error("a container with bytes of a stream is gone from", path_, ENOENT);
 }
@@ -323,6 +309,24 @@ void OpenSet::after_fork(bool in_child) {
   writer_->after_fork(in_child);
   if (in_child) memory_->in_child();
   opens_mutex_.unlock();
+}
+
+// Killed behind the record: another one like it does no harm.
+void OpenSet::record_growth(SharedStream& stream) {
+  const SharedPlace at = stream.grown.load();
+  if (at == 0) return;
+  const SharedPiece& piece = streams_->piece(at);
+  const int64_t from = stream.grown_from.load();
+  if (piece.length.load() > from) {
+    format::ContainerRecord record{
+        .kind = format::RecordKind::piece, .time = streams_->tick(), .stream = recorded(stream.key)};
+    record.offset = piece.offset + from;
+    record.place = piece.place + from;
+    record.length = piece.length.load() - from;
+    record.modified = stream.modified.load();
+    writer_->record(record);
+  }
+  stream.grown.store(0);
 }
 
 void OpenSet::hand_over() {

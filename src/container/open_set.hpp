@@ -25,29 +25,25 @@ namespace sheaf {
 // What to ask other hosts' containers, and the multifile, for.
 class SetView {
  public:
-  SetView(Store& store, std::string path, std::string own)
-      : store_(store), path_(std::move(path)), own_(std::move(own)) {}
+  SetView(Store& store, const std::string& path, const std::string& own) : reader_(store, path, own) {}
 
-  // The set as it was when something had last changed; never null. `look`: see whether something has.
+  // The set as it was when something had last changed; never null. `look`: see whether something has. Who
+  // comes while another one looks waits, and all who have waited are content with one look that began after
+  // they came.
   std::shared_ptr<const SetContents> now(bool look, uint64_t own_origin);
-  // Read again in any case.
+  // With all of the own container, in any case.
   std::shared_ptr<const SetContents> again(uint64_t own_origin);
 
  private:
-  struct Seen {
-    std::string path;
-    uint64_t changes = 0;  // of a multifile: its size
-    bool operator==(const Seen&) const = default;
-  };
-  std::vector<Seen> look();
-  void read(uint64_t own_origin);
+  void look();
+  void replay(uint64_t own_origin);
 
-  Store& store_;
-  const std::string path_;
-  const std::string own_;  // path of the own container
-  std::mutex mutex_;
-  std::vector<Seen> seen_;
+  std::atomic<uint64_t> begun_ = 0;  // looks
+  std::mutex mutex_;                 // guards what follows
+  SetReader reader_;
+  uint64_t done_ = 0;  // the last look that has succeeded
   bool known_ = false;
+  uint64_t own_origin_ = 0;  // that the contents are for
   std::shared_ptr<const SetContents> contents_ = std::make_shared<SetContents>();
 };
 
@@ -55,7 +51,8 @@ class OpenSet : public std::enable_shared_from_this<OpenSet> {
  public:
   // make: the container, if there is none. null: there is none.
   static std::shared_ptr<OpenSet> join(Store& store, const std::string& path, const std::string& host,
-                                       const std::string& memory_directory, bool make);
+                                       const std::string& memory_directory, bool make,
+                                       const std::shared_ptr<SetView>& view);
   ~OpenSet();
   OpenSet(const OpenSet&) = delete;
   OpenSet& operator=(const OpenSet&) = delete;
@@ -65,7 +62,7 @@ class OpenSet : public std::enable_shared_from_this<OpenSet> {
   File& file() { return *file_; }
   HostMemory& memory() { return *memory_; }
   uint64_t origin() const { return origin_; }
-  SetView& view() { return view_; }
+  SetView& view() { return *view_; }
 
   // As records of the own container have it.
   format::StreamKey recorded(const format::StreamKey& key) const {
@@ -94,12 +91,17 @@ class OpenSet : public std::enable_shared_from_this<OpenSet> {
   void before_fork();
   void after_fork(bool in_child);
 
+  // A piece that has grown where its record is gets a record of what it has grown by: who knows the first one
+  // need not read it again. Under the lock of the stream.
+  void record_growth(SharedStream& stream);
+
   // What a close has to do for other hosts.
   void hand_over();
 
+  int64_t block_size() const { return block_size_; }  // bytes: of requests that the file system likes
+
  private:
-  OpenSet(Store& store, const std::string& path, const std::string& container)
-      : view_(store, path, container), path_(path) {}
+  OpenSet(std::string path, std::shared_ptr<SetView> view) : view_(std::move(view)), path_(std::move(path)) {}
   bool join_once(Store& store, const std::string& container, const std::string& host,
                  const std::string& directory, bool make);
   void fill(Store& store, const std::string& container, const std::string& host, HostMemory& memory);
@@ -107,13 +109,15 @@ class OpenSet : public std::enable_shared_from_this<OpenSet> {
   void bring_up_to_date(SharedPlace at, const ReplayedStream& now, const SetContents& elsewhere);
   void copy_pieces(SharedStream& stream, const ReplayedStream& from, const SetContents& contents);
 
-  SetView view_;
+  const std::shared_ptr<SetView> view_;
   const std::string path_;
   std::shared_ptr<File> file_;
   std::unique_ptr<HostMemory> memory_;
   std::unique_ptr<SharedStreams> streams_;
   std::unique_ptr<ContainerWriter> writer_;
   uint64_t origin_ = 0;
+  int64_t block_size_ = 0;
+  bool mapped_ = false;                       // mappings of the container agree with reads
   bool local_ = false;                        // one cache: a close has nothing to do
   std::shared_ptr<const SetContents> known_;  // what streams are up to date with; under the lock of names
   std::mutex opens_mutex_;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "container/container_names.hpp"
 
 namespace sheaf {
 
@@ -80,7 +81,7 @@ class Replayer {
       case RecordKind::piece:
         stream.pieces.put(record.offset, {.length = record.length, .place = record.place, .source = source});
         if (record.length > 0) stream.size = std::max(stream.size, record.offset + record.length);
-        stream.written = std::max({stream.written, record.time, record.modified});
+        stream.written = std::max(stream.written, record.modified != 0 ? record.modified : record.time);
         break;
       case RecordKind::size:
         resize(stream, record.size, record.time);
@@ -145,12 +146,41 @@ std::optional<ContainerContents> read_if_there(Store& store, const std::string& 
   }
 }
 
+int64_t time_of_reading() {
+  return std::chrono::system_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
+}
+
 // Records of all containers are in the order in which they count only together.
-struct Turn {
-  int64_t time;
-  uint64_t origin;
-  uint32_t source;
-  const ContainerRecord* record;
+class Turns {
+ public:
+  // `found` is there until carry_out().
+  void add(SetContents& set, const std::string& path, const ContainerContents& found) {
+    if (was_taken(set, found.header.identity)) return;
+    const auto source = static_cast<uint32_t>(set.sources.size());
+    SetSource& made = set.sources.emplace_back(SetSource{.path = path, .file = found.file});
+    made.identity = found.header.identity;
+    made.origin = format::short_identity(found.header.identity);
+    made.changes = found.changes;
+    made.synced = found.synced;
+    made.file_bytes = found.file_bytes;
+    for (const PlacedRecord& placed : found.records)
+      turns_.push_back({placed.record.time, made.origin, source, &placed.record});
+  }
+
+  void carry_out(SetContents& set, uint64_t own) {
+    std::ranges::stable_sort(turns_, {}, [](const Turn& turn) { return std::tuple(turn.time, turn.origin); });
+    Replayer replayer(set, own);
+    for (const Turn& turn : turns_) replayer.apply(*turn.record, turn.source);
+  }
+
+ private:
+  struct Turn {
+    int64_t time;
+    uint64_t origin;
+    uint32_t source;
+    const ContainerRecord* record;
+  };
+  std::vector<Turn> turns_;
 };
 
 }  // namespace
@@ -158,39 +188,91 @@ struct Turn {
 SetContents read_set(Store& store, const std::vector<std::string>& containers, const std::string& multifile,
                      uint64_t own, bool lenient) {
   SetContents set;
-  set.read_at = std::chrono::system_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
+  set.read_at = time_of_reading();
   if (!multifile.empty())
     if (auto base = BaseStreams::open(store, multifile)) add_base(set, std::move(base), multifile);
-  std::vector<ContainerContents> held;
-  std::vector<Turn> turns;
+  std::deque<ContainerContents> held;
+  Turns turns;
   for (const std::string& path : containers) {
-    std::optional<ContainerContents> found;
-    std::string damage;
     try {
-      found = read_if_there(store, path);
+      if (auto found = read_if_there(store, path)) turns.add(set, path, held.emplace_back(std::move(*found)));
     } catch (const Error& e) {
       if (!lenient) throw;
-      damage = e.what();
+      set.sources.push_back({.path = path, .damage = e.what()});
     }
-    if (!found && damage.empty()) continue;
-    if (found && was_taken(set, found->header.identity)) continue;
-    const auto source = static_cast<uint32_t>(set.sources.size());
-    set.sources.push_back({.path = path, .damage = damage});
-    if (!found) continue;
-    SetSource& made = set.sources.back();
-    made.file = found->file;
-    made.identity = found->header.identity;
-    made.origin = format::short_identity(found->header.identity);
-    made.changes = found->changes;
-    made.synced = found->synced;
-    made.file_bytes = found->file_bytes;
-    held.push_back(std::move(*found));
-    for (const PlacedRecord& placed : held.back().records)
-      turns.push_back({placed.record.time, made.origin, source, &placed.record});
   }
-  std::ranges::stable_sort(turns, {}, [](const Turn& turn) { return std::tuple(turn.time, turn.origin); });
-  Replayer replayer(set, own);
-  for (const Turn& turn : turns) replayer.apply(*turn.record, turn.source);
+  turns.carry_out(set, own);
+  return set;
+}
+
+// --- SetReader
+
+SetReader::SetReader(Store& store, std::string path, std::string own)
+    : store_(store), path_(std::move(path)), own_{std::move(own)} {}
+
+// True: it has more than was known, or is another one.
+bool SetReader::bring_up_to_date(Known& known, bool unsaid) {
+  try {
+    const Come come = known.contents ? read_more(store_, known.path, *known.contents, unsaid) : Come::another;
+    if (come != Come::another) return come == Come::more;
+    const bool was_there = known.contents.has_value();
+    known.contents = read_if_there(store_, known.path);
+    return was_there || known.contents;
+  } catch (const Error& e) {
+    if (e.code() != Code::not_found) throw;
+    return std::exchange(known.contents, std::nullopt).has_value();
+  }
+}
+
+// True: one of them has gone.
+bool SetReader::look_for_containers(const std::vector<std::string>& paths) {
+  const size_t forgotten = std::erase_if(
+      others_, [&](const Known& known) { return !std::ranges::binary_search(paths, known.path); });
+  if (forgotten > 0) changed_ = true;
+  for (const std::string& path : paths) {
+    if (path == own_.path) continue;
+    const auto at = std::ranges::lower_bound(others_, path, {}, &Known::path);
+    if (at == others_.end() || at->path != path) others_.insert(at, Known{path});
+  }
+  bool gone = forgotten > 0;
+  for (Known& known : others_) {
+    const bool was_there = known.contents.has_value();
+    if (bring_up_to_date(known, false)) changed_ = true;
+    gone |= was_there && !known.contents;
+  }
+  return gone;
+}
+
+void SetReader::look_for_base() {
+  uint64_t seen = 0;
+  if (const FileStatus base = store_.status(path_); base.exists)
+    seen = (static_cast<uint64_t>(base.size) ^ base.number << 32) | 1;
+  if (seen == base_seen_) return;
+  base_ = seen == 0 ? nullptr : BaseStreams::open(store_, path_);
+  base_seen_ = seen;
+  changed_ = true;
+}
+
+bool SetReader::look() {
+  looked_at_ = time_of_reading();
+  const SetFiles files = files_of(store_, path_);
+  // Containers go when a multifile has what was in them, so it is looked for after them.
+  const bool gone = look_for_containers(files.containers);
+  if (files.multifile || gone || base_seen_ != 0) look_for_base();
+  return changed_;
+}
+
+SetContents SetReader::contents(uint64_t own) {
+  if (own != 0) bring_up_to_date(own_, true);
+  SetContents set;
+  set.read_at = looked_at_;
+  if (base_) add_base(set, base_, path_);
+  Turns turns;
+  for (const Known& known : others_)
+    if (known.contents) turns.add(set, known.path, *known.contents);
+  if (own != 0 && own_.contents) turns.add(set, own_.path, *own_.contents);
+  turns.carry_out(set, own);
+  changed_ = false;
   return set;
 }
 

@@ -77,6 +77,41 @@ struct SetContents {
 SetContents read_set(Store& store, const std::vector<std::string>& containers, const std::string& multifile,
                      uint64_t own, bool lenient);
 
+// The same for who asks again and again: what is known of containers is not read again.
+//
+// Not thread-safe. What a failed call has not read the next one does.
+class SetReader {
+ public:
+  // `own`: path of the container of the host that asks.
+  SetReader(Store& store, std::string path, std::string own);
+
+  // Reads what has come in the containers of others, and the multifile. False: nothing has since contents()
+  // was called last.
+  bool look();
+  bool has_others() const { return !others_.empty() || base_; }
+
+  // With the container of `own`, unless that is 0, as it is now: also what nobody has closed.
+  SetContents contents(uint64_t own);
+
+ private:
+  struct Known {
+    std::string path;
+    std::optional<ContainerContents> contents = {};  // nothing: it is being made
+  };
+  bool bring_up_to_date(Known& known, bool unsaid);
+  bool look_for_containers(const std::vector<std::string>& paths);
+  void look_for_base();
+
+  Store& store_;
+  const std::string path_;
+  Known own_;
+  std::vector<Known> others_;  // by their paths
+  std::shared_ptr<const BaseStreams> base_;
+  uint64_t base_seen_ = 0;  // its size and number; 0: there is none
+  int64_t looked_at_ = 0;
+  bool changed_ = true;
+};
+
 // Reads what is at `offset` of a piece, at most what it has; zeros where its file ends before.
 void read_piece(const SetSource& source, const StreamPiece& piece, std::span<std::byte> data);
 

@@ -46,6 +46,7 @@ void SharedStreams::make(const format::Identity& identity) {
   made.names.make();
   made.memory.make();
   made.tables.make();
+  made.log.make();
   made.identity = identity;
   made.used = (HostMemory::first_free + sizeof(Head) + grain - 1) / grain * grain;
   add_level();
@@ -59,6 +60,13 @@ int64_t SharedStreams::tick() {
   while (!clock.compare_exchange_weak(before, std::max(now, before + 1), std::memory_order_acq_rel)) {
   }
   return std::max(now, before + 1);
+}
+
+void SharedStreams::hear(int64_t time) {
+  std::atomic<int64_t>& clock = head().clock;
+  int64_t before = clock.load(std::memory_order_relaxed);
+  while (before < time && !clock.compare_exchange_weak(before, time, std::memory_order_acq_rel)) {
+  }
 }
 
 // --- memory
@@ -234,7 +242,7 @@ SharedPlace SharedStreams::make_stream(const format::StreamKey& key, uint32_t mo
   one.mode = mode;
   one.size = one.cut = one.elsewhere = one.opens = 0;
   one.cut_to = -1;
-  one.first = one.last = one.moved = 0;
+  one.first = one.last = one.moved = one.grown = 0;
   one.modified = one.changed = time;
   one.version.fetch_add(1);
   one.used = 1;
@@ -281,6 +289,7 @@ void SharedStreams::add_piece(SharedStream& one, SharedPlace at) {
 
 void SharedStreams::drop_pieces(SharedStream& one) {
   one.version.fetch_add(1);
+  one.grown.store(0);
   SharedPlace at = one.first.exchange(0);
   one.last.store(0);
   while (at != 0) {

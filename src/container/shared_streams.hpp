@@ -6,8 +6,8 @@
 // anywhere: what others see is changed by single stores, the last of which counts, and who next takes a lock
 // that was held puts right what is half done.
 //
-// Locks are taken in this order: names, a stream's, memory. Places are offsets in the shared memory; 0 is
-// none.
+// Locks are taken in this order: names, a stream's, log, tables, memory. Places are offsets in the shared
+// memory; 0 is none.
 #pragma once
 
 #include <atomic>
@@ -53,8 +53,10 @@ struct SharedStream {
   std::atomic<uint64_t> growth;    // number of times that pieces have grown
   std::atomic<SharedPlace> first;  // of its pieces, in the order in which they count
   std::atomic<SharedPlace> last;
-  std::atomic<SharedPlace> moved;  // where it has gone that is not in the set any more; 0: it is
-  format::StreamKey key;           // origin: never 0
+  std::atomic<SharedPlace> grown;   // a piece of more bytes than records say that do not change; 0: none has
+  std::atomic<int64_t> grown_from;  // what they say of that one
+  std::atomic<SharedPlace> moved;   // where it has gone that is not in the set any more; 0: it is
+  format::StreamKey key;            // origin: never 0
 };
 
 // A name, or a key of a stream that was made elsewhere.
@@ -76,7 +78,7 @@ struct SharedTarget {
 
 class SharedStreams {
  public:
-  static constexpr uint32_t layout = 2;  // of everything here, and of the memory it is in
+  static constexpr uint32_t layout = 3;  // of everything here, and of the memory it is in
 
   explicit SharedStreams(HostMemory& memory) : memory_(memory) {}
   void make(const format::Identity& identity);  // in new memory
@@ -85,12 +87,16 @@ class SharedStreams {
     HostMutex names;
     HostMutex memory;
     HostMutex tables;  // of the container
+    HostMutex log;     // where records of all processes go, one behind the other (ContainerWriter)
     format::Identity identity;
     std::atomic<int64_t> clock;      // the newest time that was given out
     std::atomic<uint64_t> numbers;   // the newest number of a stream
     std::atomic<int64_t> tail;       // the first place of the container that nobody has
     int64_t last_table;              // under `tables`
     int64_t last_entries;            // under `tables`
+    int64_t log_place;               // under `log`: of an area
+    int64_t log_used;                // under `log`: bytes of it
+    int64_t log_bytes;               // under `log`: that it has; 0: there is none
     std::atomic<int64_t> streams;    // that have names
     std::atomic<SharedPlace> all;    // streams
     std::atomic<SharedPlace> spare;  // streams that are free
@@ -112,6 +118,8 @@ class SharedStreams {
 
   // A time that no other record of this host has, now or as soon after as that can be.
   int64_t tick();
+  // Somebody has given out this time elsewhere: what is done from now on is later.
+  void hear(int64_t time);
 
   // --- under the lock of names
 

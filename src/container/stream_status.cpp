@@ -39,12 +39,15 @@ void HostStream::require_here() const {
 
 StreamStatus HostStream::status() {
   require_here();
-  return status_of(stream_);
+  StreamStatus status = status_of(stream_);
+  status.block = set_->block_size();
+  return status;
 }
 
 void HostStream::set(const StreamAttributes& attributes) {
   const SharedStreams::StreamLock lock(streams_, at_);
   require_here();
+  set_->record_growth(stream_);
   ContainerRecord record{
       .kind = RecordKind::attributes, .time = streams_.tick(), .stream = set_->recorded(stream_.key)};
   record.which =

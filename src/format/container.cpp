@@ -33,7 +33,7 @@ std::span<const std::byte> guarded(std::span<const std::byte> record, RecordKind
   return record.subspan(4, static_cast<size_t>(end - 4));
 }
 
-// Bytes of a record without a name; nothing for those with one.
+// Bytes of a record without a name, or the least there are; nothing for those with one.
 std::optional<int64_t> size_of_kind(RecordKind kind) {
   switch (kind) {
     case RecordKind::create:
@@ -56,6 +56,7 @@ bool is_known(RecordKind kind) { return kind >= RecordKind::create && kind <= Re
 // Kinds of a later version may have any size.
 bool is_right_size(RecordKind kind, int64_t bytes) {
   const auto fixed = size_of_kind(kind);
+  if (kind == RecordKind::piece) return bytes >= piece_record_size;
   return !is_known(kind) || (fixed ? bytes == *fixed : bytes > name_at);
 }
 
@@ -92,6 +93,7 @@ bool decode_body(ContainerRecord& record, std::span<const std::byte> bytes, cons
     case RecordKind::piece:
       get_fields(body, piece_fields(record, word));
       record.length = length_of_word(word, identity, place);
+      record.inside = std::ssize(bytes) - piece_record_size;
       return record.offset >= 0 && record.place >= container_page &&
              checked_add(record.offset, longest_piece) && checked_add(record.place, longest_piece);
     case RecordKind::size:
@@ -162,7 +164,7 @@ std::optional<Area> decode_area(std::span<const std::byte, area_entry_size> byte
 
 int64_t size_of(const ContainerRecord& record) {
   const auto fixed = size_of_kind(record.kind);
-  return fixed ? *fixed : name_record_size(record.name);
+  return fixed ? *align_up(*fixed + record.inside, 8) : name_record_size(record.name);
 }
 
 void encode(const ContainerRecord& record, const Identity& identity, int64_t place,

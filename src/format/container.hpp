@@ -20,6 +20,7 @@ namespace sheaf::format {
 
 inline constexpr int64_t container_page = 4096;  // bytes of the header and of a table; unit of areas
 inline constexpr int64_t container_changes_at = 112;
+inline constexpr uint64_t changes_untold = UINT64_MAX;  // at container_changes_at: records say it, in one log
 inline constexpr int64_t container_synced_at = 120;
 inline constexpr int64_t area_entry_size = 16;
 inline constexpr int64_t areas_in_table = container_page / area_entry_size - 1;  // the last entry leads on
@@ -83,10 +84,11 @@ struct ContainerRecord {
   int64_t offset = 0;          // piece: in the stream
   int64_t place = 0;           // piece: in the container
   int64_t length = 0;          // piece
+  int64_t inside = 0;          // piece: bytes of streams that are behind it, in the record
 };
 
 int64_t size_of(const ContainerRecord& record);
-// Appends it to `bytes`, as it will be at `place` of the container.
+// Appends it to `bytes`, as it will be at `place` of the container; zeros for what is inside.
 void encode(const ContainerRecord& record, const Identity& identity, int64_t place,
             std::vector<std::byte>& bytes);
 

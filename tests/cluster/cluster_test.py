@@ -23,6 +23,7 @@ import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import capture_cases  # noqa: E402, F401
 import cases  # noqa: E402
 from context import BIN, LIB, Context, Wrong  # noqa: E402
 from filesystems import ALL  # noqa: E402

@@ -35,12 +35,6 @@ void put(ContainerSet& set, const std::string& name, const Bytes& bytes, bool ap
   stream->flush();
 }
 
-Bytes get(ContainerSet& set, const std::string& name) {
-  const auto stream = set.open_stream(name, {});
-  require(stream != nullptr, name + " is not there");
-  return read_all(*stream);
-}
-
 TEST(ContainerHosts, WhatWasClosedIsFoundElsewhere) {
   Cluster cluster(3, 1);
   put(cluster.set(0), "a", content(1, 5000));

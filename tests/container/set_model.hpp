@@ -46,6 +46,12 @@ inline Bytes read_all(ContainerStream& stream) {
   return bytes;
 }
 
+inline Bytes get(ContainerSet& set, const std::string& name) {
+  const auto stream = set.open_stream(name, {});
+  require(stream != nullptr, name + " is not there");
+  return read_all(*stream);
+}
+
 inline Bytes read_all(const NamedStreams& streams, size_t number) {
   Bytes bytes(static_cast<size_t>(streams.streams()[number].size) + 10);
   bytes.resize(streams.read(number, bytes, 0));

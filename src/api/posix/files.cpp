@@ -40,10 +40,17 @@ bool may_create_in(const Place& place) {
 
 // What the set says of a name: 0 or an errno. `found` is what it was if that throws: a result assigned to it
 // at once would be written in place, half of it perhaps.
-int look_up(ContainerSet& set, std::string_view name, std::optional<StreamStatus>& found) {
+int look_up(ContainerSet& set, std::string_view name, std::optional<StreamStatus>& found, bool anew = false) {
   return errno_of([&] {
-    if (const std::optional<StreamStatus> status = set.status(name)) found.emplace(*status);
+    if (const std::optional<StreamStatus> status = anew ? set.known(name) : set.status(name))
+      found.emplace(*status);
   });
+}
+
+// It is to be empty, whoever has made it: then nobody needs to know what other hosts have, unless it is known
+// to be there.
+bool makes_anew(int flags) {
+  return (flags & O_CREAT) && (flags & O_TRUNC) && !(flags & (O_EXCL | O_DIRECTORY)) && writes(flags);
 }
 
 // What a slot tells of its stream to processes that inherit it.
@@ -85,7 +92,7 @@ int descriptor_for(std::shared_ptr<ContainerStream> stream, std::shared_ptr<Cont
   return fd;
 }
 
-int open_existing(ContainerSet& set, const StreamStatus& found, const Place& place, int flags,
+int open_existing(ContainerSet& set, const StreamStatus& found, bool asked, const Place& place, int flags,
                   std::shared_ptr<ContainerStream>& stream) {
   if ((flags & O_CREAT) && (flags & O_EXCL)) return EEXIST;
   if (place.slash || (flags & O_DIRECTORY)) return ENOTDIR;
@@ -95,6 +102,7 @@ int open_existing(ContainerSet& set, const StreamStatus& found, const Place& pla
     StreamOpening opening;
     opening.write = writes(flags);
     opening.truncate = (flags & O_TRUNC) && opening.write;
+    opening.asked = asked;
     stream = following(set.open_stream(place.match.name, opening));
   });
 }
@@ -116,6 +124,10 @@ int create(ContainerSet& set, const Place& place, int flags, mode_t mode,
 
 bool plain_there(const Place& place) noexcept {
   struct stat status;
+  if (place.folder >= 0) {
+    if (fstatat(place.folder, place.last(), &status, AT_SYMLINK_NOFOLLOW) == 0) return true;
+    if (errno == ENOENT) return false;
+  }
   return lstat(place.path, &status) == 0 || errno != ENOENT;
 }
 
@@ -161,9 +173,10 @@ int open_captured(const Place& place, int flags, mode_t mode) noexcept {
   std::shared_ptr<ContainerStream> stream;
   for (int attempt = 0; !stream && attempt < 3; ++attempt) {  // again if others remove or make it meanwhile
     std::optional<StreamStatus> found;
-    int error = look_up(*set, place.match.name, found);
+    const bool anew = attempt == 0 && makes_anew(flags);
+    int error = look_up(*set, place.match.name, found, anew);
     if (found) {
-      error = open_existing(*set, *found, place, flags, stream);
+      error = open_existing(*set, *found, !anew, place, flags, stream);
       if (error != 0 && error != ENOENT) return failed(error);
       continue;
     }
@@ -225,7 +238,7 @@ void fill(struct stat& status, const StreamStatus& found, dev_t device) noexcept
   status.st_uid = geteuid();
   status.st_gid = getegid();
   status.st_size = found.size;
-  status.st_blksize = 4096;
+  status.st_blksize = found.block;
   status.st_blocks = (found.size + 4095) / 4096 * 8;
   const auto time = [](int64_t ns) { return timespec{ns / 1000000000, ns % 1000000000}; };
   status.st_atim = status.st_mtim = time(found.modified);

@@ -22,23 +22,38 @@ constinit Real<int(char*, int, int)> mkostemps{"mkostemps64"};
 
 }  // namespace
 
+namespace {
+
+// Of a name that is not captured, but perhaps a link to one that is.
+int open_plain(int at, const char* path, int flags, mode_t mode) {
+  const int fd = real::openat(at, path, flags, mode);
+  Place place;
+  if (fd >= 0 || errno != ENOENT || (flags & (O_NOFOLLOW | O_EXCL)) || !find_behind_link(at, path, place))
+    return fd;
+  const Inside inside;
+  const int behind = open_captured(place, flags, mode);
+  return behind == hand_on ? failed(ENOENT) : behind;
+}
+
+}  // namespace
+
 int open_name(int at, const char* path, int flags, mode_t mode) noexcept {
   if (is_inside()) return own_descriptor(real::openat(at, path, flags, mode));
   if (rules().empty()) return real::openat(at, path, flags, mode);
   if (const int named = descriptor_named(path); named >= 0 && is_captured(named))
     return open_again(named, flags);
   Place place;
-  if (find_place(at, path, place)) {
+  if (find_place(at, path, place, true)) return open_place(place, at, path, flags, mode);
+  return open_plain(at, path, flags, mode);
+}
+
+int open_place(const Place& place, int at, const char* path, int flags, mode_t mode) noexcept {
+  {
     const Inside inside;
     const int fd = open_captured(place, flags, mode);
     if (fd != hand_on) return fd;
   }
-  const int fd = real::openat(at, path, flags, mode);
-  if (fd >= 0 || errno != ENOENT || (flags & (O_NOFOLLOW | O_EXCL)) || !find_behind_link(at, path, place))
-    return fd;
-  const Inside inside;
-  const int behind = open_captured(place, flags, mode);
-  return behind == hand_on ? failed(ENOENT) : behind;
+  return open_plain(at, path, flags, mode);
 }
 
 namespace {

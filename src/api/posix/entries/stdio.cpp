@@ -31,8 +31,10 @@ FILE* on_descriptor(int fd, const StreamMode& mode) {
   return errno = error, nullptr;
 }
 
-FILE* open_captured_stream(const char* path, const char* words, const StreamMode& mode) {
-  const int fd = open_name(AT_FDCWD, path, mode.flags, 0666);
+// place: of the name, if it is known.
+FILE* open_captured_stream(const char* path, const char* words, const StreamMode& mode, const Place* place) {
+  const int fd = place ? open_place(*place, AT_FDCWD, path, mode.flags, 0666)
+                       : open_name(AT_FDCWD, path, mode.flags, 0666);
   if (fd < 0) return nullptr;
   if (is_captured(fd)) return on_descriptor(fd, mode);
   close_descriptor(fd);  // a plain file: the C library has a stream of its own for it
@@ -67,11 +69,12 @@ SHEAF_ENTRY_AND(FILE*, fopen, fopen64, const char* path, const char* words) {
   const auto mode = stream_mode(words);
   Place place;
   const int named = descriptor_named(path);
-  if (mode && ((named >= 0 && is_captured(named)) || find_place(AT_FDCWD, path, place)))
-    return open_captured_stream(path, words, *mode);
+  if (mode && named >= 0 && is_captured(named)) return open_captured_stream(path, words, *mode, nullptr);
+  if (mode && find_place(AT_FDCWD, path, place, true))
+    return open_captured_stream(path, words, *mode, &place);
   FILE* const plain = next::fopen(path, words);
   if (plain || !mode || errno != ENOENT || !find_behind_link(AT_FDCWD, path, place)) return plain;
-  return open_captured_stream(path, words, *mode);
+  return open_captured_stream(path, words, *mode, nullptr);
 }
 SHEAF_ENTRY(FILE*, fdopen, int fd, const char* words) {
   if (!is_captured(fd)) return next::fdopen(fd, words);

@@ -4,11 +4,16 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/sysmacros.h>
+#include <time.h>
 
 #include <atomic>
 
 #include "api/posix/inside.hpp"
+#include "api/posix/own_descriptors.hpp"
 #include "api/posix/real.hpp"
+#include "storage/traits/traits.hpp"
 
 namespace sheaf::posix {
 
@@ -18,6 +23,10 @@ namespace {
 struct Known {
   uint32_t generation = 0;  // 0: nothing
   uint16_t given_size = 0, canonical_size = 0;
+  bool apart = false;           // hosts may have caches of their own
+  bool straight = false;        // the path given is the canonical one
+  std::atomic<int> folder{-1};  // a descriptor of it; what follows is of that
+  int64_t walked = 0;           // when the path was last walked, in milliseconds
   dev_t device = 0;
   ino_t inode = 0;
   char given[200];
@@ -52,15 +61,77 @@ struct Directory {
   size_t size;
 };
 
+// Which file it is does not change, so servers need not be asked for its size and times. `fd`: a descriptor
+// of it, or what its path counts from.
+bool is_directory(int fd, const char* path, const Known& directory) {
+  struct statx now;
+  const int flags = AT_STATX_DONT_SYNC | (*path ? 0 : AT_EMPTY_PATH);
+  return statx(fd, path, flags, STATX_INO, &now) == 0 &&
+         makedev(now.stx_dev_major, now.stx_dev_minor) == directory.device && now.stx_ino == directory.inode;
+}
+
+// Descriptors go with the thread; what comes later in its end opens others.
+struct Closer {
+  ~Closer() {
+    for (Known& entry : known)
+      if (const int fd = entry.folder.exchange(-1); fd >= 0) close_own_descriptor(fd);
+  }
+  void wake() {}
+};
+thread_local Closer closer;
+
+void keep_folder(Known& entry, int fd) {
+  if (fd >= 0) closer.wake();
+  if (const int before = entry.folder.exchange(fd); before >= 0) close_own_descriptor(before);
+}
+
+int64_t milliseconds() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+  return int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1000000;
+}
+
+// What this host has done to a directory its kernel knows by the descriptor: it has another name then, or
+// none. What others have done is found within the time that the clients of file systems usually keep names
+// for.
+bool is_still_named(const Known& entry, int fd) {
+  constexpr int64_t kept_for = 1000;
+  if (!entry.straight || milliseconds() - entry.walked > kept_for) return false;
+  char link[40], room[sizeof entry.canonical];
+  snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+  const ssize_t n = real::readlink(link, room, sizeof room);
+  return n == entry.canonical_size && memcmp(room, entry.canonical, size_t(n)) == 0;
+}
+
+bool is_still(Known& entry, const char* path, int* folder) {
+  if (!folder || !entry.apart) return is_directory(AT_FDCWD, path, entry);
+  *folder = entry.folder.load();
+  if (*folder >= 0 && is_still_named(entry, *folder)) return true;
+  const int64_t begin = milliseconds();
+  *folder = own_descriptor(real::openat(AT_FDCWD, path, O_PATH | O_DIRECTORY | O_CLOEXEC, 0));
+  const bool same = *folder >= 0 && is_directory(*folder, "", entry);
+  keep_folder(entry, *folder);
+  entry.walked = begin;
+  if (!same) *folder = -1;
+  return same;
+}
+
+// Of file systems that are known to be of this host alone. A guess costs system calls, no more.
+bool is_apart(const char* path) {
+  struct statfs found;
+  if (statfs(path, &found) != 0) return true;
+  const FileSystem kind = kind_of_magic(static_cast<int64_t>(found.f_type));
+  return traits_of_kind(kind, std::nullopt, 0).coherence != Coherence::local;
+}
+
 // `fresh`: what was known before must not be used, unless the directory is still the same.
-size_t canonical_of(int at, Directory given, char* room, size_t size, bool fresh, dev_t& device) {
+size_t canonical_of(int at, Directory given, char* room, size_t size, bool fresh, dev_t& device,
+                    int* folder) {
   const bool keep = at == AT_FDCWD && given.size < sizeof(Known::given);
   Known* const entry = keep ? &known[hash_of({given.path, given.size}) % known_directories] : nullptr;
   if (entry && entry->generation == generation.load(std::memory_order_relaxed) &&
       entry->given_size == given.size && memcmp(entry->given, given.path, given.size) == 0) {
-    struct stat now;
-    if (!fresh ||
-        (stat(given.path, &now) == 0 && now.st_dev == entry->device && now.st_ino == entry->inode)) {
+    if (!fresh || is_still(*entry, given.path, folder)) {
       memcpy(room, entry->canonical, entry->canonical_size + 1U);
       device = entry->device;
       return entry->canonical_size;
@@ -78,6 +149,10 @@ size_t canonical_of(int at, Directory given, char* room, size_t size, bool fresh
     entry->canonical_size = uint16_t(n);
     entry->device = status.st_dev;
     entry->inode = status.st_ino;
+    entry->apart = is_apart(entry->given);
+    const size_t slash = given.size > 1 && given.path[given.size - 1] == '/';
+    entry->straight = given.size - slash == n && memcmp(given.path, room, n) == 0;
+    keep_folder(*entry, -1);
     std::atomic_signal_fence(std::memory_order_seq_cst);
     entry->generation = generation.load(std::memory_order_relaxed);
   }
@@ -104,7 +179,7 @@ bool match_canonical(std::string_view path, Place& place) noexcept {
   return match({place.path, place.size}, place.match);
 }
 
-bool find_place(int at, const char* path, Place& place) noexcept {
+bool find_place(int at, const char* path, Place& place, bool keep) noexcept {
   if (is_inside() || rules().empty() || !path || !*path) return false;
   size_t end = strlen(path);
   place.slash = path[end - 1] == '/';
@@ -123,7 +198,8 @@ bool find_place(int at, const char* path, Place& place) noexcept {
   const Inside inside;
   const int from = path[0] == '/' ? AT_FDCWD : at;
   for (const bool fresh : {false, true}) {
-    place.size = canonical_of(from, {given, n}, place.path, sizeof place.path, fresh, place.device);
+    place.size = canonical_of(from, {given, n}, place.path, sizeof place.path, fresh, place.device,
+                              keep ? &place.folder : nullptr);
     if (place.size == 0 || !join(place, last) || !match({place.path, place.size}, place.match)) {
       errno = error;
       return false;
@@ -136,7 +212,7 @@ bool find_place(int at, const char* path, Place& place) noexcept {
 size_t canonical_directory(int at, const char* path, char* room, size_t size) noexcept {
   const Inside inside;
   dev_t device = 0;
-  return canonical_of(at, {path, strlen(path)}, room, size, true, device);
+  return canonical_of(at, {path, strlen(path)}, room, size, true, device, nullptr);
 }
 
 void forget_directories() noexcept {

@@ -20,15 +20,18 @@ struct Place {
   size_t size = 0;
   Match match;
   dev_t device = 0;    // of its directory
+  int folder = -1;     // a descriptor of that, where to walk there again would ask servers; not the caller's
   bool slash = false;  // the name given ends in `/`
 
   bool view() const { return match.rule->view; }
   std::string_view directory() const { return {path, std::string_view(path, size).rfind('/')}; }
+  const char* last() const { return path + directory().size() + 1; }
 };
 
 // Whether `path`, counted from the directory `at` (AT_FDCWD: the current one), is a name that is captured.
-// False costs some nanoseconds for names whose last component no pattern likes. errno stays as it is.
-bool find_place(int at, const char* path, Place& place) noexcept;
+// False costs some nanoseconds for names whose last component no pattern likes. errno stays as it is. keep:
+// Place::folder is wanted.
+bool find_place(int at, const char* path, Place& place, bool keep = false) noexcept;
 
 // The same for the file of a canonical path.
 bool match_canonical(std::string_view path, Place& place) noexcept;
