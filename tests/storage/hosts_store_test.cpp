@@ -295,10 +295,10 @@ TEST(HostsFiles, ThatWereRemovedLiveOnTheirHostAndAreStaleOnOthers) {
 TEST(HostsTraits, SayWhatIsSimulated) {
   Cluster cluster({.locks = LockScope::none, .unit = 1 << 20});
   EXPECT_EQ(to_string(cluster.a.traits("f")),
-            "memory: close-to-open, locks none, unit 1 MiB, fallocate no, mmap no");
+            "nfs: close-to-open, locks none, unit 1 MiB, fallocate no, mmap no");
   Cluster local({.coherence = Coherence::local});
   EXPECT_EQ(to_string(local.b.traits("f")),
-            "memory: local, locks global, unit 64 KiB, fallocate no, mmap no");
+            "nfs: local, locks global, unit 64 KiB, fallocate no, mmap no");
 }
 
 }  // namespace
