@@ -24,6 +24,7 @@ scripts="conformance/test_format conformance/test_golden_files conformance/test_
  cli/test_tools_places cli/test_tools_command_line cli/test_classic_output cli/test_defrag_compression cli/test_named
  cli/test_stripe"
 parts=${*:-$rooms $scripts foreign/exchange}
+tests=$(printf '%s\n' $parts | sed -n '/\//!s/^/test_/p')
 work=$PWD/build-foreign/$arch
 root=$work/root build=$work/build run=$work/run logs=$work/logs
 mkdir -p "$logs"
@@ -39,7 +40,7 @@ quietly root.log scripts/foreign-root.sh "$arch" "$root"
 quietly configure.log cmake -S . -B "$build" -G Ninja --toolchain "$PWD/cmake/toolchains/debian-cross.cmake" \
   -DSHEAF_FOREIGN="$arch" -DSHEAF_FOREIGN_ROOT="$root" -DSHEAF_MPIS=none -DSHEAF_TESTS=ON -DSHEAF_DEVELOPER=ON
 quietly build.log cmake --build "$build" -j "$jobs" --target sheaf sheaf_static sheaf_omp sheaf_cli many_files \
-  sion_conformance_writer sion_conformance_processes $(printf 'test_%s ' $rooms)
+  sion_conformance_writer sion_conformance_processes $tests
 
 # Programs that start the emulation, under the names of those that they run: tests start them as if they were of this machine.
 mkdir -p "$run/bin"

@@ -33,4 +33,4 @@ sudo=""
 DEBIAN_FRONTEND=noninteractive
 export DEBIAN_FRONTEND
 $sudo apt-get update -qq
-$sudo apt-get install -y -qq --no-install-recommends $missing >/dev/null
+$sudo apt-get install -y -qq -o DPkg::Lock::Timeout=600 --no-install-recommends $missing >/dev/null
