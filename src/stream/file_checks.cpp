@@ -90,7 +90,7 @@ bool matches_trailer(File& file, const format::Header& header, const Pointer& po
 std::optional<Pointer> pointer_in_trailer(File& file, const std::optional<format::Extension>& extension) {
   if (!extension || !extension->checksums()) return std::nullopt;
   std::optional<Trailer> trailer;
-  const auto wrong = attempt([&] { trailer = read_trailer(file); });
+  const auto wrong = attempt([&] { trailer = read_trailer(file, file.status().size); });
   if (wrong && wrong->code() != Code::damaged) throw *wrong;
   if (!trailer || trailer->identity != extension->identity) return std::nullopt;
   return trailer->pointer;

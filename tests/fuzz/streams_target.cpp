@@ -78,7 +78,7 @@ void fuzz_streams(std::span<const std::byte> input) {
   try {
     const auto file = std::make_shared<PlainFile>(raw, std::vector{StoredTask{0, chunks, (options & 1) != 0}},
                                                   [&](ReadStream& stored, size_t) {
-                                                    stored.load(raw, chunks, {&size, 1, 1}, {});
+                                                    stored.load(raw, chunks, {&size, 1}, {});
                                                   });
     require(file->frames(0).frames().size() * format::frame_head_size <= stream.size(),
             "no more frames than there is room for");
