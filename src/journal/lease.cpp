@@ -167,7 +167,11 @@ LeaseView watch_lease(Store& store, const std::string& path, const LeaseTimes& t
                       const std::function<void(const LeaseView&)>& waits) {
   using Clock = std::chrono::steady_clock;
   constexpr std::chrono::milliseconds between_looks{100};
-  const LeaseView first = look_at_lease(store, path);
+  LeaseView first = look_at_lease(store, path);
+  if (!first.lease) {
+    std::this_thread::sleep_for(2 * times.begin);
+    first = look_at_lease(store, path);
+  }
   const auto until = Clock::now() + times.patience;
   LeaseView now = first;
   while (now.holder == Holder::unknown && Clock::now() < until) {

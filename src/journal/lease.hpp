@@ -64,7 +64,8 @@ struct SHEAF_EXPORT LeaseView {
 // One look at the lease of the multifile that `path` is a physical file of. Never throws.
 SHEAF_EXPORT LeaseView look_at_lease(Store& store, const std::string& path);
 
-// Looks until it is known whether a job lives that writes the multifile: at most `times.patience`. `waits` is
+// Looks until it is known whether a job lives that writes the multifile: at most `times.patience`, and where
+// there is no lease, twice as long as a job may take to make one. `waits` is
 // called many times meanwhile, and may throw. The result is none or living.
 SHEAF_EXPORT LeaseView watch_lease(Store& store, const std::string& path, const LeaseTimes& times,
                                    const std::function<void(const LeaseView&)>& waits);

@@ -1,5 +1,7 @@
 #include "recovery/leftovers.hpp"
 
+#include <thread>
+
 #include "comm/agree.hpp"
 #include "creation/temporary_name.hpp"
 #include "journal/lease.hpp"
@@ -42,13 +44,16 @@ std::vector<Leftover> find_leftovers(Store& store, const std::string& directory,
     const auto path = final_name(name);
     if (!path) continue;
     Leftover leftover{front + name, front + *path, LeftoverState::damaged, 1, {}, {}};
-    if (const LeaseView view = look_at_lease(store, leftover.temporary); view.holder == Holder::living)
-      leftover.writer = view.job();
     for (const std::string& other : names)
       if (other == name || other.starts_with(name + ".")) leftover.files.push_back(front + other);
     look_into(store, leftover);
     found.push_back(std::move(leftover));
   }
+  if (found.empty()) return found;
+  std::this_thread::sleep_for(2 * lease_times().begin);  // jobs that have just begun have one by then
+  for (Leftover& leftover : found)
+    if (const LeaseView view = look_at_lease(store, leftover.temporary); view.holder == Holder::living)
+      leftover.writer = view.job();
   return found;
 }
 

@@ -25,10 +25,10 @@ class Job:
                                         stderr=subprocess.PIPE, text=True, **options)
         self.opened = int(self.process.stdout.readline())
 
-    def has_lease(self, lease: pathlib.Path) -> bool:
+    def has_lease(self, directory: pathlib.Path) -> bool:
         """A thread of the job makes it, soon after the open."""
         for _ in range(200):
-            if lease.exists() and f"\npid {self.process.pid}\n" in lease.read_text():
+            if any(f"\npid {self.process.pid}\n" in lease.read_text() for lease in directory.glob("*.lease")):
                 return True
             time.sleep(0.01)
         return False
@@ -58,7 +58,7 @@ class LivingJobs(unittest.TestCase):
     def job(self, **options: object) -> Job:
         self.jobs.append(Job(self.path, **options))
         self.assertGreaterEqual(self.jobs[-1].opened, 0)
-        self.assertTrue(self.jobs[-1].has_lease(self.lease))
+        self.assertTrue(self.jobs[-1].has_lease(self.scratch))
         return self.jobs[-1]
 
     def sheaf(self, *arguments: object, times: str = "") -> subprocess.CompletedProcess:
@@ -196,6 +196,14 @@ class LivingJobs(unittest.TestCase):
         self.assertEqual([self.stream(task) for task in range(2)], streams)
         self.assertEqual(self.sheaf("repair", self.path).returncode, 0)
         self.path.unlink()
+
+    def test_leftovers_of_a_job_that_has_just_begun_stay(self) -> None:
+        job = Job(self.path, mode="wb,atomic")
+        listed = self.sheaf("leftovers", "--remove", self.scratch)
+        self.assertIn(f"process {job.process.pid} on host", listed.stdout)
+        self.assertEqual(job.tell("close"), 1)
+        self.assertEqual(sorted(os.listdir(self.scratch)), ["a.sion"])
+        job.end()
 
     def test_leftovers_of_a_living_job_stay(self) -> None:
         job = self.job(mode="wb,atomic")

@@ -60,7 +60,7 @@ inline constexpr int64_t least_hosts_window = 64 << 10;
 inline constexpr int64_t short_window = 256 << 10;     // a short range is cut into no less for more owners
 inline constexpr int64_t memory_of_a_lane = 48 << 20;  // bytes of windows, on every host
 // Of a plan's codes, in bytes: so much of them goes with their lengths.
-inline constexpr size_t short_code = 8 << 10;
+inline constexpr size_t short_code = 4 << 10;
 inline constexpr int rounds_under_way = 3;  // one is filled, one travels, one is written
 static_assert(most_lanes * memory_of_a_lane >= rounds_under_way * most_owners * least_hosts_window);
 static_assert(least_hosts_window <= short_window && short_window <= hosts_window);
