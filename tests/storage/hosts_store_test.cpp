@@ -297,8 +297,7 @@ TEST(HostsTraits, SayWhatIsSimulated) {
   EXPECT_EQ(to_string(cluster.a.traits("f")),
             "nfs: close-to-open, locks none, unit 1 MiB, fallocate no, mmap no");
   Cluster local({.coherence = Coherence::local});
-  EXPECT_EQ(to_string(local.b.traits("f")),
-            "nfs: local, locks global, unit 64 KiB, fallocate no, mmap no");
+  EXPECT_EQ(to_string(local.b.traits("f")), "nfs: local, locks global, unit 64 KiB, fallocate no, mmap no");
 }
 
 }  // namespace
