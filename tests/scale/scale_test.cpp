@@ -74,7 +74,9 @@ void print(const char* what, int ntasks, const Outcome& run) {
 class Scale : public ::testing::TestWithParam<int> {
  protected:
   void SetUp() override {
-    directory_ = std::filesystem::temp_directory_path() / ("sheaf-scale-" + std::to_string(::getpid()));
+    // Always as long: tasks hold the name, and their memory is counted.
+    const std::string number = std::to_string(10'000 + ::getpid() % 10'000).substr(1);
+    directory_ = std::filesystem::temp_directory_path() / ("sheaf-scale-" + number);
     std::filesystem::create_directories(directory_);
   }
   void TearDown() override { std::filesystem::remove_all(directory_); }

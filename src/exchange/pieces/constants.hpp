@@ -55,7 +55,7 @@ static_assert(usual_window < dear_window && dear_window < largest_window);
 // --- The stages of several hosts.
 inline constexpr int most_lanes = 4;              // aggregators of a host
 inline constexpr int64_t most_owners = 1024;      // of windows; more writers gain nothing
-inline constexpr int64_t hosts_window = 1 << 20;  // bytes: requests to servers, and messages, are long
+inline constexpr int64_t hosts_window = 4 << 20;  // bytes: requests to servers, and messages, are long
 inline constexpr int64_t least_hosts_window = 64 << 10;
 inline constexpr int64_t short_window = 256 << 10;     // a short range is cut into no less for more owners
 inline constexpr int64_t memory_of_a_lane = 48 << 20;  // bytes of windows, on every host
