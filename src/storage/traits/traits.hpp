@@ -144,6 +144,10 @@ SHEAF_EXPORT std::string_view known_traits_words();
 // understood there is told once. Mounts are read again when what was read is older than some seconds.
 FileSystemTraits traits_of_descriptor(int fd);
 
+// Whether other hosts may see that file or directory, by its kind of file system alone: one system call, no
+// memory. What is not known may be.
+bool may_be_shared_by_hosts(const char* path) noexcept;
+
 // The same for a file or directory; for a file that does not exist, those of the directory it would be in.
 // Throws not_found where there is no such directory either, and what else open(2) says.
 SHEAF_EXPORT FileSystemTraits traits_of(const std::string& path);

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/statfs.h>
 #include <sys/sysmacros.h>
 #include <time.h>
 
@@ -116,14 +115,6 @@ bool is_still(Known& entry, const char* path, int* folder) {
   return same;
 }
 
-// Of file systems that are known to be of this host alone. A guess costs system calls, no more.
-bool is_apart(const char* path) {
-  struct statfs found;
-  if (statfs(path, &found) != 0) return true;
-  const FileSystem kind = kind_of_magic(static_cast<int64_t>(found.f_type));
-  return traits_of_kind(kind, std::nullopt, 0).coherence != Coherence::local;
-}
-
 // `fresh`: what was known before must not be used, unless the directory is still the same.
 size_t canonical_of(int at, Directory given, char* room, size_t size, bool fresh, dev_t& device,
                     int* folder) {
@@ -149,7 +140,7 @@ size_t canonical_of(int at, Directory given, char* room, size_t size, bool fresh
     entry->canonical_size = uint16_t(n);
     entry->device = status.st_dev;
     entry->inode = status.st_ino;
-    entry->apart = is_apart(entry->given);
+    entry->apart = may_be_shared_by_hosts(entry->given);
     const size_t slash = given.size > 1 && given.path[given.size - 1] == '/';
     entry->straight = given.size - slash == n && memcmp(given.path, room, n) == 0;
     keep_folder(*entry, -1);
