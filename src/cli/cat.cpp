@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <optional>
 
+#include "base/line_bytes.hpp"
 #include "base/printable.hpp"
 #include "cli/commands.hpp"
 #include "cli/named.hpp"
@@ -74,7 +75,7 @@ class Sink {
   std::string name_;
   std::shared_ptr<File> file_;
   int64_t written_ = 0;
-  std::vector<std::byte> buffer_;
+  LineBytes buffer_;
   TerminalProgress progress_{"cat"};
   std::optional<RangeCopier> copier_;
 };
@@ -100,7 +101,7 @@ int64_t most_blocks(const Multifile& m) {
 // Compares what will be put out with its checksums before any of it is.
 void check(ReadStream& stream, const CatOptions& options) {
   if (stream.piece() == 0) return;
-  std::vector<std::byte> buffer(static_cast<size_t>(std::clamp<int64_t>(stream.sizes().total(), 1, 1 << 20)));
+  LineBytes buffer(static_cast<size_t>(std::clamp<int64_t>(stream.sizes().total(), 1, 1 << 20)));
   const int64_t first = options.block.value_or(0);
   const int64_t last =
       options.block ? std::min<int64_t>(first + 1, stream.sizes().count) : stream.sizes().count;

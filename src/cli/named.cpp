@@ -11,6 +11,7 @@
 #include <ctime>
 #include <filesystem>
 
+#include "base/line_bytes.hpp"
 #include "base/printable.hpp"
 #include "cli/json.hpp"
 #include "cli/rows.hpp"
@@ -57,7 +58,7 @@ bool has_names(const std::string& path) {
 // Calls take(bytes) for all of a stream.
 template <class Take>
 void read_stream(const NamedStreams& streams, size_t number, Take take) {
-  std::vector<std::byte> buffer(static_cast<size_t>(std::min(read_at_once, streams.streams()[number].size)));
+  LineBytes buffer(static_cast<size_t>(std::min(read_at_once, streams.streams()[number].size)));
   for (int64_t done = 0;;) {
     check_signals();
     const size_t got = streams.read(number, buffer, done);

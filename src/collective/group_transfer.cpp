@@ -69,8 +69,7 @@ struct GroupTransfer::Steps {
 };
 
 void GroupTransfer::reserve(int64_t each) {
-  if (group_.is_collector())
-    memory_ = std::make_unique_for_overwrite<std::byte[]>(static_cast<size_t>(group_.size() * each));
+  if (group_.is_collector()) memory_ = line_memory(static_cast<size_t>(group_.size() * each));
 }
 
 // Where the bytes of a step lie, `bytes` of them.

@@ -13,6 +13,7 @@
 #include <span>
 
 #include "base/error.hpp"
+#include "base/line_bytes.hpp"
 #include "collective/collective_group.hpp"
 #include "exchange/pieces/access_list.hpp"
 #include "storage/store.hpp"
@@ -58,7 +59,7 @@ class GroupTransfer {
   std::span<std::byte> room(int64_t step, int64_t bytes) const;
 
   CollectiveGroup group_;
-  std::unique_ptr<std::byte[]> memory_;
+  LineMemory memory_;
 };
 
 }  // namespace sheaf

@@ -11,6 +11,7 @@
 #include "base/checked.hpp"
 #include "base/crc32c.hpp"
 #include "base/error.hpp"
+#include "base/line_bytes.hpp"
 #include "container/container_names.hpp"
 #include "container/open_set.hpp"
 #include "container/replay.hpp"
@@ -119,7 +120,7 @@ class Packer {
   File& file_;
   int64_t at_;
   WorkProgress& progress_;
-  std::vector<std::byte> buffer_;
+  LineBytes buffer_;
 };
 
 std::vector<const ReplayedStream*> sorted_streams(const SetContents& set) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <memory>
 #include <span>
 #include <string>
 
@@ -21,8 +20,8 @@ constexpr int64_t copy_buffer_bytes = 512 << 10;
 
 // Made once: tools take many small streams one after the other.
 std::span<std::byte> buffer_of_thread() {
-  thread_local const auto buffer = std::make_unique_for_overwrite<std::byte[]>(copy_buffer_bytes);
-  return {buffer.get(), copy_buffer_bytes};
+  thread_local LineBytes buffer(copy_buffer_bytes);
+  return buffer;
 }
 
 // All but stretches of zeros that may become holes.

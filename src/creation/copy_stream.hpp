@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/export.hpp"
+#include "base/line_bytes.hpp"
 #include "creation/work_progress.hpp"
 #include "metadata/physical_file.hpp"
 
@@ -72,7 +73,7 @@ class SHEAF_EXPORT RangeCopier {
   File* source_ = nullptr;
   int64_t from_ = 0, to_ = 0, length_ = 0;  // not copied yet
   DataRange known_;                         // of the source
-  std::vector<std::byte> buffer_;           // read and not written yet:
+  LineBytes buffer_;                        // read and not written yet:
   int64_t buffer_to_ = 0, buffered_ = 0;
 };
 

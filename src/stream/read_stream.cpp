@@ -310,7 +310,7 @@ void ReadStream::make_room(int64_t bytes) {
   if (capacity_ >= bytes) return;
   buffer_.reset();
   window_ = {};
-  buffer_ = std::make_unique_for_overwrite<std::byte[]>(static_cast<size_t>(bytes));
+  buffer_ = line_memory(static_cast<size_t>(bytes));
   capacity_ = static_cast<uint32_t>(bytes);
 }
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/export.hpp"
+#include "base/line_bytes.hpp"
 #include "layout/chunk_layout.hpp"
 #include "storage/stdio_handle.hpp"
 #include "storage/store.hpp"
@@ -133,7 +134,7 @@ class SHEAF_EXPORT ReadStream {
   [[noreturn]] void ends_early(int64_t offset, int64_t block) const;
 
   Window window_;
-  std::unique_ptr<std::byte[]> buffer_;
+  LineMemory buffer_;
   std::shared_ptr<File> file_;
   std::unique_ptr<Shared> shared_;  // what few streams have
   layout::ChunkGeometry geometry_;

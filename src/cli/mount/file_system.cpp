@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/statvfs.h>
 
+#include "base/line_bytes.hpp"
 #include "cli/mount/answer.hpp"
 
 namespace sheaf::cli {
@@ -75,7 +76,7 @@ void open_file(fuse_req_t request, fuse_ino_t number, fuse_file_info* info) {
 
 void read_file(fuse_req_t request, fuse_ino_t, size_t size, off_t offset, fuse_file_info* info) {
   answer(request, [&](const FileSystem&) {
-    thread_local std::vector<std::byte> buffer;
+    thread_local LineBytes buffer;
     if (buffer.size() < size) buffer.resize(size);
     const auto out = std::span(buffer).first(size);
     const Opened& what = opened(info);

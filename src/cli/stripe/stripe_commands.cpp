@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstdio>
 
+#include "base/line_bytes.hpp"
 #include "base/printable.hpp"
 #include "cli/json.hpp"
 #include "cli/terminal.hpp"
@@ -33,7 +34,7 @@ struct Place {
 // Hands out the logical bytes [offset, offset + length), as far as they go, in pieces.
 template <class Take>
 void read_through(StripedFile& file, int64_t offset, int64_t length, Take take) {
-  std::vector<std::byte> buffer(static_cast<size_t>(std::min(length, buffer_bytes)));
+  LineBytes buffer(static_cast<size_t>(std::min(length, buffer_bytes)));
   while (length > 0) {
     const int64_t most = std::min(length, buffer_bytes);
     const int64_t got = file.read_block({offset, buffer.data(), most});
@@ -100,7 +101,7 @@ int stripe_import(const StripeOptions& options) {
   try {
     catch_signals();
     TerminalProgress progress("import");
-    std::vector<std::byte> buffer(static_cast<size_t>(std::min(size, buffer_bytes)));
+    LineBytes buffer(static_cast<size_t>(std::min(size, buffer_bytes)));
     for (int64_t at = 0; at < size;) {
       check_signals();
       const size_t got = source->read_at(buffer, at);

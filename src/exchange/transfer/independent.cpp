@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/line_bytes.hpp"
 #include "exchange/pieces/constants.hpp"
 #include "exchange/transfer/hosts_file.hpp"
 #include "layout/each_piece.hpp"
@@ -61,7 +62,7 @@ void in_windows(const ViewAccess& access, int64_t from, int64_t to, int64_t buff
 // Stream positions [from, to), piece by piece.
 void write_direct(File& file, const ViewAccess& access, int64_t from, int64_t to, Tally& tally) {
   const std::byte* const memory = access.contiguous(from);
-  std::vector<std::byte> packed(memory ? 0 : static_cast<size_t>(std::min(to - from, packed_bytes)));
+  LineBytes packed(memory ? 0 : static_cast<size_t>(std::min(to - from, packed_bytes)));
   const int64_t step = memory ? to - from : packed_bytes;
   for (; from < to; from += step) {
     const int64_t end = std::min(to, from + step);
@@ -76,7 +77,7 @@ void write_direct(File& file, const ViewAccess& access, int64_t from, int64_t to
 
 void write_sieved(File& file, const ViewAccess& access, const IndependentOptions& how, Tally& tally) {
   ++tally.sieve_calls;
-  std::vector<std::byte> memory(static_cast<size_t>(std::min(how.buffer, access.high() - access.low())));
+  LineBytes memory(static_cast<size_t>(std::min(how.buffer, access.high() - access.low())));
   in_windows(access, access.from, access.to, how.buffer,
              [&](int64_t from, int64_t to, int64_t offset, int64_t length) {
                const auto window = std::span(memory).first(static_cast<size_t>(length));
@@ -105,7 +106,7 @@ void write_sieved(File& file, const ViewAccess& access, const IndependentOptions
 int64_t read_sieved(File& file, const ViewAccess& access, int64_t to_end, const IndependentOptions& how,
                     Tally& tally) {
   ++tally.sieve_calls;
-  std::vector<std::byte> memory(static_cast<size_t>(std::min(how.buffer, access.high() - access.low())));
+  LineBytes memory(static_cast<size_t>(std::min(how.buffer, access.high() - access.low())));
   int64_t done = access.from;
   in_windows(
       access, access.from, to_end, how.buffer, [&](int64_t from, int64_t to, int64_t offset, int64_t length) {
@@ -135,7 +136,7 @@ std::vector<Piece<Byte>> pieces_of(const ViewAccess& access, int64_t from, int64
 template <class Move>
 void in_parts(const ViewAccess& access, int64_t end, Move move) {
   std::byte* const memory = access.contiguous(access.from);
-  std::vector<std::byte> packed(memory ? 0 : static_cast<size_t>(std::min(access.bytes(), scattered_bytes)));
+  LineBytes packed(memory ? 0 : static_cast<size_t>(std::min(access.bytes(), scattered_bytes)));
   const int64_t step = memory && access.pieces() == 1 ? access.bytes() : scattered_bytes;
   for (int64_t from = access.from; from < end; from += step)
     move(from, std::min(end, from + step), memory ? memory + (from - access.from) : packed.data(), !memory);
@@ -224,7 +225,7 @@ int64_t read_independent(File& file, const ViewAccess& access, const Independent
   }
   ++tally.direct_calls;
   std::byte* const memory = access.contiguous(access.from);
-  std::vector<std::byte> packed(memory ? 0 : static_cast<size_t>(std::min(access.bytes(), packed_bytes)));
+  LineBytes packed(memory ? 0 : static_cast<size_t>(std::min(access.bytes(), packed_bytes)));
   const int64_t step = memory ? access.bytes() : packed_bytes;
   int64_t done = access.from;
   for (int64_t from = access.from; from < access.to && done == from; from += step) {

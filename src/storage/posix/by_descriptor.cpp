@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/line_bytes.hpp"
 #include "storage/constants.hpp"
 #include "storage/range.hpp"
 #include "storage/store.hpp"
@@ -36,7 +37,7 @@ int64_t copy_by_kernel(int source, int target, off_t from, off_t to, int64_t len
 }
 
 void copy_through_memory(File& source, File& target, int64_t offset, int64_t target_offset, int64_t length) {
-  std::vector<std::byte> buffer(static_cast<size_t>(std::min(length, copy_buffer_bytes)));
+  LineBytes buffer(static_cast<size_t>(std::min(length, copy_buffer_bytes)));
   while (length > 0) {
     const auto part = std::span(buffer).first(static_cast<size_t>(std::min(length, copy_buffer_bytes)));
     const auto got = static_cast<int64_t>(source.read_at(part, offset));

@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "base/line_bytes.hpp"
 #include "base/non_copyable.hpp"
 #include "comm/messages.hpp"
 #include "format/stripe_identity.hpp"
@@ -147,7 +148,7 @@ class SHEAF_EXPORT Service : private NonCopyable {
   int64_t next_handle_ = 1;
   std::vector<Held> held_;
   std::deque<Borrowed> borrowed_;
-  std::vector<std::byte> aside_;  // what is read before it goes to lent memory or to many places
+  LineBytes aside_;  // what is read before it goes to lent memory or to many places
   ErrorCounts errors_{};
   bool left_ = false;  // by the request in hand: something that it should have removed
   bool ended_ = false;

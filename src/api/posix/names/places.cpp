@@ -170,18 +170,13 @@ bool match_canonical(std::string_view path, Place& place) noexcept {
   return match({place.path, place.size}, place.match);
 }
 
-bool find_place(int at, const char* path, Place& place, bool keep) noexcept {
-  if (is_inside() || rules().empty() || !path || !*path) return false;
-  size_t end = strlen(path);
-  place.slash = path[end - 1] == '/';
-  while (end > 1 && path[end - 1] == '/') --end;
-  const std::string_view whole(path, end);
-  const std::string_view last = whole.substr(whole.rfind('/') + 1);
-  if (last.empty() || last == "." || last == ".." || !may_capture(last) || last.size() > NAME_MAX)
-    return false;
+bool find_place_of_candidate(int at, const char* path, Place& place, bool keep) noexcept {
+  const std::string_view last = last_component(path);
+  if (last.empty() || last == "." || last == ".." || last.size() > NAME_MAX) return false;
+  place.slash = last.data()[last.size()] == '/';
   const int error = errno;
   char given[PATH_MAX];
-  size_t n = whole.size() - last.size();
+  size_t n = size_t(last.data() - path);
   if (n >= sizeof given) return false;
   memcpy(given, path, n);
   if (n == 0) given[n++] = '.';

@@ -16,12 +16,12 @@
 namespace sheaf::posix {
 
 struct Place {
-  char path[PATH_MAX + NAME_MAX + 2];  // canonical
-  size_t size = 0;
-  Match match;
+  size_t size = 0;     // of `path`
   dev_t device = 0;    // of its directory
   int folder = -1;     // a descriptor of that, where to walk there again would ask servers; not the caller's
   bool slash = false;  // the name given ends in `/`
+  Match match;
+  char path[PATH_MAX + NAME_MAX + 2];  // canonical
 
   bool view() const { return match.rule->view; }
   std::string_view directory() const { return {path, std::string_view(path, size).rfind('/')}; }
@@ -29,9 +29,11 @@ struct Place {
 };
 
 // Whether `path`, counted from the directory `at` (AT_FDCWD: the current one), is a name that is captured.
-// False costs some nanoseconds for names whose last component no pattern likes. errno stays as it is. keep:
-// Place::folder is wanted.
-bool find_place(int at, const char* path, Place& place, bool keep = false) noexcept;
+// errno stays as it is. keep: Place::folder is wanted.
+bool find_place_of_candidate(int at, const char* path, Place& place, bool keep) noexcept;
+inline bool find_place(int at, const char* path, Place& place, bool keep = false) noexcept {
+  return may_capture(path) && find_place_of_candidate(at, path, place, keep);
+}
 
 // The same for the file of a canonical path.
 bool match_canonical(std::string_view path, Place& place) noexcept;

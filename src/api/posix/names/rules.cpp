@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 
@@ -162,10 +163,24 @@ uint64_t rules_identity() noexcept {
   return rules_hash(value(false), value(true));
 }
 
-bool may_capture(std::string_view last) noexcept {
-  for (const Rule& rule : rules())
-    if (last.starts_with(rule.last)) return true;
-  return false;
+std::string_view last_component(std::string_view path) noexcept {
+  while (path.size() > 1 && path.back() == '/') path.remove_suffix(1);
+  const void* const slash = memrchr(path.data(), '/', path.size());
+  return slash ? path.substr(size_t(static_cast<const char*>(slash) - path.data()) + 1) : path;
+}
+
+bool may_capture(const char* path) noexcept {
+  if (is_inside()) return false;
+  const std::span<const Rule> all = rules();
+  if (all.empty() || !path || !*path) return false;
+  const char* const slash = strrchr(path, '/');
+  const char* last = slash ? slash + 1 : path;
+  if (!*last) last = last_component(path).data();
+  return std::ranges::any_of(all, [last](const Rule& rule) {
+    size_t same = 0;  // a NUL is in no pattern
+    while (same < rule.last.size() && last[same] == rule.last[same]) ++same;
+    return same == rule.last.size();
+  });
 }
 
 bool match(std::string_view path, Match& found) noexcept {

@@ -34,14 +34,18 @@ uint64_t rules_identity() noexcept;
 // One canonical name against all rules.
 struct Match {
   const Rule* rule = nullptr;
-  char set[PATH_MAX];  // absolute path, ends in a NUL; of a view: its directory, which several may share
-  size_t set_size = 0;
   std::string_view
       name;  // of the stream, in `path` as given: relative to the directory of the set, if it lies below that
+  size_t set_size = 0;
+  char set[PATH_MAX];  // absolute path, ends in a NUL; of a view: its directory, which several may share
 };
 bool match(std::string_view path, Match& found) noexcept;
 
-// Whether the last component of a name is one that some rule may capture; a few nanoseconds.
-bool may_capture(std::string_view last) noexcept;
+// The last component of a path, without slashes behind it; empty: it has none.
+std::string_view last_component(std::string_view path) noexcept;
+
+// Whether the last component of `path`, which may be null, is one that some rule may capture. Each call with
+// a name asks this first, most of them of files that are none of ours: some nanoseconds.
+bool may_capture(const char* path) noexcept;
 
 }  // namespace sheaf::posix
