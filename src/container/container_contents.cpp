@@ -144,9 +144,6 @@ void read_areas(ContainerContents& contents) {
   for (OpenArea& open : contents.open) AreaReader(contents, open).read();
   std::erase_if(contents.open,
                 [](const OpenArea& open) { return open.area.bytes - open.known < record_head_size; });
-  // A log goes on in the last area; the table was read before what the others have.
-  if (contents.changes == changes_untold && contents.open.size() > 1)
-    contents.open.erase(contents.open.begin(), contents.open.end() - 1);
 }
 
 uint64_t changes_in(std::span<const std::byte> header) {

@@ -68,7 +68,7 @@ class ForeignStream final : public ContainerStream {
   const ReplayedStream& stream_;
 };
 
-class HostSet final : public ContainerSet {
+class HostSet final : public ContainerSet, private HostSetForks {
  public:
   HostSet(Store& store, const std::string& path, const ContainerHost& host)
       : store_(store),
@@ -77,7 +77,9 @@ class HostSet final : public ContainerSet {
         host_(host.name.empty() ? container_host_name(host.memory_directory) : host.name),
         view_(std::make_shared<SetView>(store, path, container_name(path, host_))) {
     local_ = store.traits(path).coherence == Coherence::local;
+    note(this);
   }
+  ~HostSet() { forget(this); }
 
   const std::string& path() const override { return path_; }
 
@@ -101,6 +103,8 @@ class HostSet final : public ContainerSet {
   }
 
  private:
+  void before_fork() override { mutex_.lock(); }
+  void after_fork() override { mutex_.unlock(); }
   std::shared_ptr<OpenSet> join(bool make);
   std::optional<StreamStatus> status(std::string_view name, bool wait);
   // What others have; `wait`: for what they have closed until now.
@@ -161,7 +165,7 @@ SharedPlace HostSet::find(OpenSet& open, const std::shared_ptr<const SetContents
   }
   // One that is known here has the name that it has here: it was removed or renamed since others were asked.
   if (other->key.origin == open.origin() || streams.find(other->key) != 0) return own;
-  return open.bring_in(*other);
+  return open.bring_in(*other, *elsewhere);
 }
 
 SharedPlace HostSet::create(OpenSet& open, std::string_view name, const StreamOpening& opening) {

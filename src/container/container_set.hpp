@@ -135,6 +135,10 @@ class SHEAF_EXPORT ContainerSet {
   static std::shared_ptr<ContainerSet> open(Store& store, const std::string& path,
                                             const ContainerHost& host = {});
 
+  // Registers what all sets do at forks, if that has not been done: whoever holds locks of its own over calls
+  // of sets registers its handlers behind it, so that forks take those locks first.
+  static void watch_forks();
+
   virtual ~ContainerSet() = default;  // streams that are open keep what they need
 
   virtual const std::string& path() const = 0;

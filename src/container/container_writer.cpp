@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/checked.hpp"
+#include "base/error.hpp"
 #include "format/fields.hpp"
 
 namespace sheaf {
@@ -25,16 +26,18 @@ constexpr int64_t alignment = 8;
 
 int64_t whole_pages(int64_t bytes) { return must_fit(align_up(bytes, container_page), "a container"); }
 
-// A lock of the host whose holders leave nothing half done that others could see.
+// A lock of the host.
 class Locked {
  public:
-  explicit Locked(HostMutex& mutex) : mutex_(mutex) { mutex.lock(); }
+  explicit Locked(HostMutex& mutex) : mutex_(mutex), after_kill_(mutex.lock()) {}
   ~Locked() { mutex_.unlock(); }
   Locked(const Locked&) = delete;
   Locked& operator=(const Locked&) = delete;
+  bool after_kill() const { return after_kill_; }  // the holder before was killed
 
  private:
   HostMutex& mutex_;
+  const bool after_kill_;
 };
 
 // A store that is there or not, also for who is killed.
@@ -64,12 +67,15 @@ void ContainerWriter::begin_log(File& file) {
 
 bool ContainerWriter::takes_inside(int64_t bytes) const { return !mapped_ && bytes <= most_inside; }
 
-// Who is killed here has used nothing up: what is behind the last whole record is written over.
+// What may have come into the file is never written over: other hosts may have read it, and go on behind it.
+// So after a process was killed here, or a write has failed, records go on in another area.
 int64_t ContainerWriter::record_in_log(ContainerRecord record, std::span<const std::byte> inside) {
   SharedStreams::Head& head = streams_.head();
   const int64_t bytes = size_of(record);
   const Locked locked(head.log);
-  if (head.log_used + bytes > head.log_bytes) {
+  if (locked.after_kill()) head.log_bytes = 0;
+  if (head.log_bytes == 0 || head.log_used + bytes > head.log_bytes) {
+    end_log();
     const Area area = make_area(bytes, head.log_bytes);
     head.log_bytes = 0;
     head.log_place = area.place;
@@ -81,9 +87,32 @@ int64_t ContainerWriter::record_in_log(ContainerRecord record, std::span<const s
   std::vector<std::byte> encoded;
   encode(record, head.identity, place, encoded);
   if (!inside.empty()) std::ranges::copy(inside, encoded.begin() + piece_record_size);
-  file_.write_at(encoded, place);
+  try {
+    file_.write_at(encoded, place);
+  } catch (...) {
+    head.log_bytes = 0;
+    take_back(place);
+    throw;
+  }
   head.log_used += bytes;
   return place;
+}
+
+// What may be there of a record is none, if that can be written.
+void ContainerWriter::take_back(int64_t place) {
+  try {
+    file_.write_at(std::array<std::byte, alignment>{}, place);
+  } catch (const Error&) {
+  }
+}
+
+// Readers need not look into the area again once they have read its end. Under the lock of the log.
+void ContainerWriter::end_log() {
+  SharedStreams::Head& head = streams_.head();
+  const int64_t left = head.log_bytes - head.log_used;
+  if (left < record_head_size || left > longest_record) return;
+  const int64_t place = head.log_place + head.log_used;
+  file_.write_at(encode_end(left, head.identity, place), place);
 }
 
 int64_t ContainerWriter::record(const ContainerRecord& record) {
@@ -187,9 +216,29 @@ void ContainerWriter::next_area(int64_t least) {
   used_ = 0;
 }
 
+// Entries that are there stay, also those of a process that was killed: other hosts may have read them.
+void ContainerWriter::pass_over_entries() {
+  SharedStreams::Head& head = streams_.head();
+  for (;;) {
+    std::array<std::byte, container_page> table{};
+    file_.read_at(table, head.last_table);
+    const auto entry = [&](int64_t k) {
+      const auto bytes = std::span(table).subspan(static_cast<size_t>(k * area_entry_size));
+      return decode_area(bytes.first<area_entry_size>(), head.identity,
+                         head.last_table + k * area_entry_size);
+    };
+    while (head.last_entries < areas_in_table && entry(head.last_entries)) ++head.last_entries;
+    const auto next = head.last_entries == areas_in_table ? entry(areas_in_table) : std::nullopt;
+    if (!next) return;
+    head.last_entries = 0;
+    head.last_table = next->place;
+  }
+}
+
 void ContainerWriter::enter(const Area& area) {
   SharedStreams::Head& head = streams_.head();
   const Locked locked(head.tables);
+  pass_over_entries();
   const auto write = [&](const Area& entered, int64_t entry) {
     const int64_t place = head.last_table + entry * area_entry_size;
     file_.write_at(encode(entered, head.identity, place), place);

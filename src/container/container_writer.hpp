@@ -71,9 +71,12 @@ class ContainerWriter {
   };
 
   int64_t record_in_log(format::ContainerRecord record, std::span<const std::byte> inside);
+  void take_back(int64_t place);
+  void end_log();
   void put_word(int64_t place, uint64_t word);
   format::Area make_area(int64_t least, int64_t before);
   void next_area(int64_t least);
+  void pass_over_entries();
   void enter(const format::Area& area);
   std::shared_ptr<std::byte> map(const format::Area& area);
 

@@ -47,6 +47,11 @@ bool can_be_mapped(const FileSystemTraits& traits) {
 
 // --- SetView
 
+SetView::SetView(Store& store, const std::string& path, const std::string& own) : reader_(store, path, own) {
+  note(this);
+}
+SetView::~SetView() { forget(this); }
+
 void SetView::look() {
   const uint64_t number = begun_.fetch_add(1) + 1;
   const bool changed = reader_.look();
@@ -93,7 +98,7 @@ std::shared_ptr<OpenSet> OpenSet::join(Store& store, const std::string& path, co
     if (!make && !store.status(container).exists) return nullptr;
     std::shared_ptr<OpenSet> set(new OpenSet(path, view));
     if (!set->join_once(store, container, host, memory_directory, make)) continue;
-    note_set(set.get());
+    note(set.get());
     set->registered_ = true;
     return set;
   }
@@ -186,7 +191,7 @@ void OpenSet::fill(Store& store, const std::string& container, const std::string
 }
 
 OpenSet::~OpenSet() {
-  if (registered_) forget_set(this);
+  if (registered_) forget(this);
   if (lock_ && locked_at_ != forks())
     new RangeLock(std::move(lock_));  // that of a forked child is its parent's, who gives it back
   writer_.reset();
@@ -194,10 +199,21 @@ OpenSet::~OpenSet() {
   memory_.reset();
 }
 
+// In place of those it has. Throws no_space; then it has those still.
 void OpenSet::copy_pieces(SharedStream& stream, const ReplayedStream& from, const SetContents& contents) {
+  std::vector<SharedPlace> places(from.pieces.all().size());
+  try {
+    for (SharedPlace& at : places) at = streams_->make_piece();
+  } catch (...) {
+    for (const SharedPlace at : places)
+      if (at != 0) streams_->drop_piece(at);
+    throw;
+  }
+  streams_->drop_pieces(stream);
+  auto next = places.begin();
   for (const auto& [offset, piece] : from.pieces.all()) {
     const SetSource& source = contents.sources[piece.source];
-    const SharedPlace at = streams_->make_piece();
+    const SharedPlace at = *next++;
     SharedPiece& made = streams_->piece(at);
     made.offset = offset;
     made.length = piece.length;
@@ -210,13 +226,14 @@ void OpenSet::copy_pieces(SharedStream& stream, const ReplayedStream& from, cons
   stream.mode = from.mode;
   stream.modified = from.modified();
   stream.elsewhere = from.elsewhere;
+  stream.looked = contents.looked;
 }
 
-SharedPlace OpenSet::bring_in(const ReplayedStream& from) {
+SharedPlace OpenSet::bring_in(const ReplayedStream& from, const SetContents& elsewhere) {
   const SharedPlace at = streams_->make_stream(from.key, from.mode, from.written);
   const SharedPlace entry = streams_->make_entry(at, from.name);
   streams_->note_key(at);
-  copy_pieces(streams_->stream(at), from, *view_->now(false, origin_));
+  copy_pieces(streams_->stream(at), from, elsewhere);
   streams_->give_name(entry, from.named);
   streams_->stream(at).changed = from.changed;
   return at;
@@ -224,19 +241,21 @@ SharedPlace OpenSet::bring_in(const ReplayedStream& from) {
 
 void OpenSet::bring_up_to_date(const std::shared_ptr<const SetContents>& elsewhere) {
   if (elsewhere == known_) return;
-  known_ = elsewhere;
   streams_->hear(elsewhere->newest);
-  if (elsewhere->streams.empty()) return;
   std::vector<std::pair<SharedPlace, const ReplayedStream*>> changed;
   streams_->for_each([&](SharedPlace at) {
     const SharedStream& stream = streams_->stream(at);
     const ReplayedStream* const now = elsewhere->find(stream.key);
-    if (now != nullptr && now->elsewhere > stream.elsewhere.load()) changed.emplace_back(at, now);
+    // Another process may have brought it to what a later look has found.
+    if (now != nullptr && now->elsewhere != stream.elsewhere.load() &&
+        elsewhere->looked > stream.looked.load())
+      changed.emplace_back(at, now);
   });
   for (const auto& [at, now] : changed) {
     SharedStream& stream = streams_->stream(at);
     if (now->name.empty()) {
       stream.elsewhere.store(now->elsewhere);
+      stream.looked.store(elsewhere->looked);
       if (stream.named.load() < now->changed) streams_->take_name(at);
       continue;
     }
@@ -244,6 +263,7 @@ void OpenSet::bring_up_to_date(const std::shared_ptr<const SetContents>& elsewhe
       streams_->give_name(streams_->make_entry(at, now->name), now->named);
     bring_up_to_date(at, *now, *elsewhere);
   }
+  known_ = elsewhere;
 }
 
 // What was written here since the containers were read is not in `elsewhere`, and a stream that is open may
@@ -258,7 +278,6 @@ void OpenSet::bring_up_to_date(SharedPlace at, const ReplayedStream& now, const 
   const SetContents& set = is_all ? elsewhere : *again;
   const ReplayedStream* const newest = is_all ? &now : set.find(stream.key);
   if (newest == nullptr || newest->name.empty()) return;
-  streams_->drop_pieces(stream);
   copy_pieces(stream, *newest, set);
 }
 

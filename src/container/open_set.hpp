@@ -25,7 +25,10 @@ namespace sheaf {
 // What to ask other hosts' containers, and the multifile, for.
 class SetView {
  public:
-  SetView(Store& store, const std::string& path, const std::string& own) : reader_(store, path, own) {}
+  SetView(Store& store, const std::string& path, const std::string& own);
+  ~SetView();
+  SetView(const SetView&) = delete;
+  SetView& operator=(const SetView&) = delete;
 
   // The set as it was when something had last changed; never null. `look`: see whether something has. Who
   // comes while another one looks waits, and all who have waited are content with one look that began after
@@ -33,6 +36,9 @@ class SetView {
   std::shared_ptr<const SetContents> now(bool look, uint64_t own_origin);
   // With all of the own container, in any case.
   std::shared_ptr<const SetContents> again(uint64_t own_origin);
+
+  void before_fork() { mutex_.lock(); }
+  void after_fork() { mutex_.unlock(); }
 
  private:
   void look();
@@ -72,9 +78,8 @@ class OpenSet : public std::enable_shared_from_this<OpenSet> {
   // The source of a piece from elsewhere; throws not_found if it has gone.
   SetSource source(uint64_t origin);
 
-  // A stream from elsewhere among those that are shared; under the lock of names. entry: give it its name,
-  // too.
-  SharedPlace bring_in(const ReplayedStream& stream);
+  // A stream of `elsewhere` among those that are shared, with its name; under the lock of names.
+  SharedPlace bring_in(const ReplayedStream& stream, const SetContents& elsewhere);
   // What other hosts have done, as `elsewhere` knows, to streams that are shared here; under the lock of
   // names.
   void bring_up_to_date(const std::shared_ptr<const SetContents>& elsewhere);
@@ -131,8 +136,23 @@ class OpenSet : public std::enable_shared_from_this<OpenSet> {
 // Removes a container that has been taken in, and what killed processes have left in memory for it.
 void remove_container(Store& store, const std::string& container, const std::string& memory_directory);
 
-// Tells the open sets of this process of its forks, from note_set() to forget_set() (set_forks.cpp).
-void note_set(OpenSet* set);
-void forget_set(OpenSet* set);
+// A set of this process, for its forks: what it guards is whole in a child.
+class HostSetForks {
+ public:
+  virtual void before_fork() = 0;
+  virtual void after_fork() = 0;
+
+ protected:
+  ~HostSetForks() = default;
+};
+
+// Tell them of the forks of this process, from note() to forget() (set_forks.cpp). Locks are taken in the
+// order of sets, open sets and views.
+void note(HostSetForks* set);
+void forget(HostSetForks* set);
+void note(OpenSet* set);
+void forget(OpenSet* set);
+void note(SetView* view);
+void forget(SetView* view);
 
 }  // namespace sheaf

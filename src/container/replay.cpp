@@ -34,8 +34,7 @@ class Replayer {
     if (container == own_) {
       stream->here = true;
     } else {
-      stream->elsewhere =
-          std::max({stream->elsewhere, record.time, record.kind == RecordKind::piece ? record.modified : 0});
+      ++stream->elsewhere;
     }
     change(*stream, record, source);
   }
@@ -95,7 +94,7 @@ class Replayer {
         break;
       case RecordKind::rename:
         if (ReplayedStream* const there = set_.find(record.name); there != nullptr && there != &stream) {
-          if (set_.sources[source].origin != own_) there->elsewhere = std::max(there->elsewhere, record.time);
+          if (set_.sources[source].origin != own_) ++there->elsewhere;
           there->changed = std::max(there->changed, record.time);
           remove(*there);
         }
@@ -255,6 +254,7 @@ void SetReader::look_for_base() {
 
 bool SetReader::look() {
   looked_at_ = time_of_reading();
+  looked_ = std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
   const SetFiles files = files_of(store_, path_);
   // Containers go when a multifile has what was in them, so it is looked for after them.
   const bool gone = look_for_containers(files.containers);
@@ -266,6 +266,7 @@ SetContents SetReader::contents(uint64_t own) {
   if (own != 0) bring_up_to_date(own_, true);
   SetContents set;
   set.read_at = looked_at_;
+  set.looked = looked_;
   if (base_) add_base(set, base_, path_);
   Turns turns;
   for (const Known& known : others_)

@@ -42,7 +42,7 @@ struct ReplayedStream {
   int64_t named = 0;    // when it got its name
   uint32_t mode = 0;
   bool here = false;      // the container of `own` has records of it
-  int64_t elsewhere = 0;  // newest record of it in other containers; 0: none
+  int64_t elsewhere = 0;  // records of it in other containers
 
   int64_t modified() const { return written > stamped ? written : stamp; }
 };
@@ -58,6 +58,7 @@ struct SetContents {
   };
   std::unordered_map<format::StreamKey, ReplayedStream*, KeyHash> keys;
   int64_t read_at = 0;       // when reading began
+  int64_t looked = 0;        // the same by the steady clock of the host, in nanoseconds
   int64_t newest = 0;        // time of a record
   uint64_t next_number = 1;  // that the container of `own` has not used for a stream
 
@@ -107,8 +108,8 @@ class SetReader {
   Known own_;
   std::vector<Known> others_;  // by their paths
   std::shared_ptr<const BaseStreams> base_;
-  uint64_t base_seen_ = 0;  // its size and number; 0: there is none
-  int64_t looked_at_ = 0;
+  uint64_t base_seen_ = 0;              // its size and number; 0: there is none
+  int64_t looked_at_ = 0, looked_ = 0;  // when the last look began, as in SetContents
   bool changed_ = true;
 };
 

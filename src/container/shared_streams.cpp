@@ -18,6 +18,7 @@ constexpr uint64_t grain = 64;  // bytes: blocks of memory are multiples
 constexpr uint64_t first_buckets = 1024;
 constexpr uint64_t most_buckets = HostMemory::chunk / sizeof(SharedPlace);
 constexpr int64_t entries_per_bucket = 2;
+constexpr int64_t latest = INT64_MAX / 2;  // in 2116: what is damaged must not bring the clock to its end
 
 uint64_t entry_bytes(size_t name) { return (offsetof(SharedEntry, name) + name + grain - 1) / grain * grain; }
 
@@ -63,6 +64,7 @@ int64_t SharedStreams::tick() {
 }
 
 void SharedStreams::hear(int64_t time) {
+  time = std::min(time, latest);
   std::atomic<int64_t>& clock = head().clock;
   int64_t before = clock.load(std::memory_order_relaxed);
   while (before < time && !clock.compare_exchange_weak(before, time, std::memory_order_acq_rel)) {
@@ -240,7 +242,7 @@ SharedPlace SharedStreams::make_stream(const format::StreamKey& key, uint32_t mo
   SharedStream& one = stream(at);
   one.key = key;
   one.mode = mode;
-  one.size = one.cut = one.elsewhere = one.opens = 0;
+  one.size = one.cut = one.elsewhere = one.looked = one.opens = 0;
   one.cut_to = -1;
   one.first = one.last = one.moved = one.grown = 0;
   one.modified = one.changed = time;

@@ -48,7 +48,8 @@ struct SharedStream {
   std::atomic<int64_t> named;      // when it got its name
   std::atomic<int64_t> cut_to;     // a size that is being set; -1: none is
   std::atomic<int64_t> cut;        // when its size was set: pieces from before do not grow
-  std::atomic<int64_t> elsewhere;  // newest record in other containers that is in here
+  std::atomic<int64_t> elsewhere;  // records in other containers that are in here
+  std::atomic<int64_t> looked;     // when the look began that has found them (SetContents)
   std::atomic<uint64_t> version;   // pieces have changed in another way than by growing or by new ones
   std::atomic<uint64_t> growth;    // number of times that pieces have grown
   std::atomic<SharedPlace> first;  // of its pieces, in the order in which they count
@@ -78,7 +79,7 @@ struct SharedTarget {
 
 class SharedStreams {
  public:
-  static constexpr uint32_t layout = 3;  // of everything here, and of the memory it is in
+  static constexpr uint32_t layout = 4;  // of everything here, and of the memory it is in
 
   explicit SharedStreams(HostMemory& memory) : memory_(memory) {}
   void make(const format::Identity& identity);  // in new memory

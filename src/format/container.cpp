@@ -25,6 +25,8 @@ uint32_t seeded(const Identity& identity, int64_t place) {
   return crc32c(0, bytes);
 }
 
+constexpr std::byte end_of_area{7};  // a kind that readers pass over
+
 int64_t name_record_size(std::string_view name) { return *align_up(name_at + std::ssize(name), 8); }
 
 // What the checksum of a record covers.
@@ -200,6 +202,14 @@ void encode(const ContainerRecord& record, const Identity& identity, int64_t pla
   }
   put_little<uint32_t>(
       at, crc32c(seeded(identity, place), guarded({at, static_cast<size_t>(size)}, record.kind)));
+}
+
+std::vector<std::byte> encode_end(int64_t bytes, const Identity& identity, int64_t place) {
+  std::vector<std::byte> record(static_cast<size_t>(bytes));
+  put_little<uint16_t>(record.data() + 4, static_cast<uint16_t>(bytes));
+  record[6] = end_of_area;
+  put_little<uint32_t>(record.data(), crc32c(seeded(identity, place), std::span(record).subspan(4)));
+  return record;
 }
 
 std::optional<DecodedRecord> decode_record(std::span<const std::byte> bytes, const Identity& identity,

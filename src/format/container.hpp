@@ -30,6 +30,7 @@ inline constexpr int64_t piece_words_at = 48;  // in the record: length, then ti
 inline constexpr int64_t longest_piece = (int64_t{1} << 40) - 1;  // bytes
 inline constexpr int64_t longest_container_host = 63;             // bytes
 inline constexpr int64_t longest_recorded_name = 4095;            // bytes
+inline constexpr int64_t longest_record = 65528;                  // bytes
 
 struct ContainerHeader {
   Identity identity{};
@@ -92,8 +93,11 @@ int64_t size_of(const ContainerRecord& record);
 void encode(const ContainerRecord& record, const Identity& identity, int64_t place,
             std::vector<std::byte>& bytes);
 
+// The record that says that no other one comes in the rest of an area, of which it takes `bytes`.
+std::vector<std::byte> encode_end(int64_t bytes, const Identity& identity, int64_t place);
+
 struct DecodedRecord {
-  std::optional<ContainerRecord> record;  // nothing: of a kind that is not known
+  std::optional<ContainerRecord> record;  // nothing: the end of an area, or of a kind that is not known
   int64_t bytes = 0;
 };
 // The record that the bytes begin with; nullopt: there is none that is sound.

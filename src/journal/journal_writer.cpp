@@ -188,7 +188,7 @@ void JournalWriter::report_all(File& data, int64_t first, std::span<const int64_
 }
 
 void JournalWriter::withdraw(int64_t task, int64_t first, int64_t last, int64_t bytes) {
-  std::erase_if(held_, [&](const Report& r) { return r.block >= first; });
+  std::erase_if(held_, [&](const Report& r) { return r.task == task && r.block >= first; });
   if (!file_ || last <= first) return;
   withdrawn_ = {task, first, bytes, false};
   withdrawn_end_ = last;

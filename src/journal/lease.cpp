@@ -168,8 +168,9 @@ LeaseView watch_lease(Store& store, const std::string& path, const LeaseTimes& t
   using Clock = std::chrono::steady_clock;
   constexpr std::chrono::milliseconds between_looks{100};
   LeaseView first = look_at_lease(store, path);
-  if (!first.lease) {
-    std::this_thread::sleep_for(2 * times.begin);
+  // That of a dead job stays until the next one has made its own.
+  if (!first.lease || first.holder == Holder::none) {
+    std::this_thread::sleep_for(4 * times.begin);
     first = look_at_lease(store, path);
   }
   const auto until = Clock::now() + times.patience;

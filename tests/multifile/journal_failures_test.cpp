@@ -216,6 +216,21 @@ TEST_F(JournalFailures, GapsOfOneTaskAreFilledFromTheHolesAndThoseWhoRecordAreEx
   expect_all(stream_of(memory, 0), 0, piece, false);
 }
 
+TEST_F(JournalFailures, WhatIsTakenBackOfOneTaskStaysOfOthers) {
+  Serial program(memory, "w", 2);
+  program.write(0);
+  program.writer->commit();
+  const auto data = memory.open("a", Access::write);
+  MetadataReader metadata(*data);
+  JournalWriter journal(memory, JournalKey::of(metadata.header(), metadata.extension()), Journaling::wished);
+  journal.defer([] { return nullptr; });
+  journal.report(*data, 0, 0, chunk, true);
+  journal.report(*data, 0, 1, 10, false);
+  journal.report(*data, 1, 0, chunk, true);
+  journal.withdraw(1, 0, 1, 5);
+  EXPECT_EQ(journal.waiting(), 2);
+}
+
 // The chunks that a failed write had finished must be taken back, whether or not more is recorded.
 TEST_F(JournalFailures, WithoutItRecordsOfAFailedWriteAreTakenBackAllTheSame) {
   FaultyStore faulty(memory);

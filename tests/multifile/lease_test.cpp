@@ -184,6 +184,17 @@ TEST_F(Leases, OfADeadJobAreNoObstacleAndAreTakenOver) {
   EXPECT_EQ(look_at_lease(store, "a").holder, Holder::living);
 }
 
+TEST_F(Leases, OfADeadJobDoNotHideOneThatHasJustBegun) {
+  format::Lease dead = foreign_lease();
+  const ProcessIdentity me = this_process();
+  dead.boot = me.boot;
+  dead.pid = me.pid;
+  dead.started = me.started + 1;
+  put(store, dead);
+  const auto lease = Lease::take(shared(store), "a");  // made by a thread in a while
+  EXPECT_EQ(watched(), Holder::living);
+}
+
 TEST_F(Leases, OfAnotherMachineAreWatched) {
   put(store, foreign_lease());
   EXPECT_EQ(look_at_lease(store, "a").holder, Holder::unknown);

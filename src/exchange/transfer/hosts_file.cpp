@@ -128,7 +128,9 @@ void HostsFile::close() {
   if (syncing) throw *syncing;
 }
 
+// Who comes while another thread brings bytes to the server waits until they are there.
 void HostsFile::sync() {
+  const std::lock_guard lock(bringing_);
   if (written_.exchange(Written::synced) == Written::synced) return;
   try {
     inner().sync();
@@ -141,6 +143,7 @@ void HostsFile::sync() {
 void HostsFile::publish() {
   PastCache* const past = inner().traits().past_cache;
   if (!past) return sync();
+  const std::lock_guard lock(bringing_);
   Written here = Written::here;
   if (!written_.compare_exchange_strong(here, Written::published)) return;
   try {

@@ -103,6 +103,7 @@ class HostsFile final : public ForwardingFile, private Published {
   std::atomic<bool> stale_ = false;                 // others have published since the file was renewed
   std::shared_mutex writers_;
   std::mutex renewing_;
+  std::mutex bringing_;  // to the server
   KeptRanges alone_;
   Windows windows_;
 };
