@@ -90,7 +90,9 @@ Reader::Reader(Store& given, std::unique_ptr<Comm> comm, const std::string& path
     tasks_->own.files[0].file = std::move(file);
     load(tasks_->readable(0), rank);
   });
-  if (lead.header.compressed || unclosed) agree(*comm_, unloaded);
+  // Of a plain file that was closed nothing is read here: only memory can be missing.
+  if (lead.header.compressed || unclosed || plan) agree(*comm_, unloaded);
+  if (unloaded) throw *unloaded;
   if (plan) begin_collective(*plan, std::move(means));
 }
 
