@@ -163,6 +163,20 @@ std::shared_ptr<File> BuddyStore::open_copy(const std::string& path) {
   return nullptr;
 }
 
+namespace {
+
+// The copy is of a file that had the name before.
+bool is_earlier(File& copy, File& file) {
+  bool other = false;
+  attempt([&] {
+    const auto of_copy = MetadataReader(copy).extension(), of_file = MetadataReader(file).extension();
+    other = of_copy && of_file && of_copy->identity != of_file->identity;
+  });
+  return other;
+}
+
+}  // namespace
+
 std::shared_ptr<File> BuddyStore::open(const std::string& path, Access access) {
   if (path.find(format::journal_name(""), path.rfind('/') + 1) != path.npos)
     return inner().open(path, access);
@@ -172,9 +186,10 @@ std::shared_ptr<File> BuddyStore::open(const std::string& path, Access access) {
     if (access == Access::read) MetadataReader(*file).read_pointer();
   });
   if (!failed) return file;
+  const bool unclosed = failed->code() == Code::unclosed;  // there may be a journal
   if (access == Access::read)
-    if (auto view = open_copy(path)) return view;
-  if (failed->code() == Code::unclosed) return file;  // there may be a journal
+    if (auto view = open_copy(path); view && !(unclosed && is_earlier(*view, *file))) return view;
+  if (unclosed) return file;
   throw *failed;
 }
 

@@ -104,7 +104,8 @@ void CollectedFile::write_pieces(std::span<const Piece<const std::byte>> pieces)
 
 void CollectedFile::sync() {
   write_unconfirmed();
-  if (file_) file_->sync();
+  // What a collector of this host has written for this task is in the same file, and on disk with it.
+  if (file_ || capacity_ > 0) real().sync();
 }
 
 void CollectedFile::close() {

@@ -199,8 +199,17 @@ void CollectiveWriter::record_chunks(int64_t most) {
 std::optional<Error> CollectiveWriter::bring(const HeldBytes& held, const GroupTransfer::Load& largest) {
   if (largest.bytes == 0) return std::nullopt;
   File& file = is_collector() ? collected_->real() : *collected_;
-  return mover_ ? write_moved(file, held.placed(), *mover_, group_.tasks(), is_collector(), largest.extents)
-                : transfer_.write(file, held.placed(), largest);
+  auto problem =
+      mover_ ? write_moved(file, held.placed(), *mover_, group_.tasks(), is_collector(), largest.extents)
+             : transfer_.write(file, held.placed(), largest);
+  // Tasks of other hosts cannot bring their bytes to the disk, or the server, when they flush.
+  if (!problem && spans_hosts_ && is_collector()) {
+    if (stream_.durable())
+      problem = attempt([&] { file.sync(); });
+    else if (stream_.journal_key().own_caches)
+      problem = attempt([&] { publish(file); });
+  }
+  return problem;
 }
 
 std::optional<Error> CollectiveWriter::finish() {

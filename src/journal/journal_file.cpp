@@ -2,17 +2,23 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <functional>
 #include <span>
+#include <thread>
 
 #include "comm/agree.hpp"
 #include "format/edges.hpp"
 #include "layout/chunk_layout.hpp"
 #include "storage/beside.hpp"
+#include "storage/patience.hpp"
 
 namespace sheaf {
 
 namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr std::chrono::milliseconds between_looks{10};
 
 using Head = std::array<std::byte, format::journal_header_size>;
 
@@ -53,23 +59,31 @@ std::optional<format::JournalHeader> require_journal(std::span<const std::byte> 
 }  // namespace
 
 // NAME.journal of a file that several hosts write: who makes it writes it, in one request, and nobody else
-// does.
+// does, unless it stays empty. Without what is in it nobody would find the files of the hosts.
 void announce_hosts(Store& store, const std::string& physical_file, format::JournalHeader header) {
   const std::string name = format::journal_name(physical_file);
   bool made = false;
-  const auto file = make_or_open_beside(store, name, physical_file, made);
-  Head head;
-  if (made) {
-    header.host = format::no_journal_host;
-    file->write_at(format::encode(header), 0);
-    file->sync();
-  } else {
+  auto file = make_or_open_beside(store, name, physical_file, made);
+  for (const auto until = Clock::now() + patience_with_names; !made;) {
+    Head head;
     const auto found = require_journal(read_head(*file, head), name);
     if (found && found->identity != header.identity)
       throw file_error(Code::foreign, name,
                        "is the journal of another file, and could not be removed when this one was made");
+    if (found) return file->close();
+    if (Clock::now() >= until) break;
+    std::this_thread::sleep_for(between_looks);
+    file = make_or_open_beside(store, name, physical_file, made);
   }
-  file->close();
+  header.host = format::no_journal_host;
+  const auto problem = attempt([&] {
+    file->write_at(format::encode(header), 0);
+    file->sync();
+    file->close();
+  });
+  if (!problem) return;
+  if (made) attempt([&] { store.remove(name); });
+  throw *problem;
 }
 
 OpenedJournal open_journal(Store& store, const std::string& physical_file,

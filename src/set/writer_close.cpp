@@ -107,13 +107,14 @@ void Writer::finish(Closing& closing) {
     step([&] { write_known_mapping(lead); });
     agree(*comm_, problem);
   }
-  for (EndedSegment& s : segments)
-    if (s.first == 0 && !s.complete) step([&] { complete_file(s); });
-  if (lead.value[Lead::incomplete]) {
-    agree(*comm_, problem);
-  } else {
-    agree_with(*comm_, problem, static_cast<int>(lead.value[Lead::process]));
-  }
+  const auto complete = [&](bool first) {
+    for (EndedSegment& s : segments)
+      if (s.first == 0 && !s.complete && (s.file == 0) == first) step([&] { complete_file(s); });
+  };
+  complete(false);
+  if (lead.value[Lead::incomplete]) agree(*comm_, problem);
+  complete(true);
+  agree_with(*comm_, problem, static_cast<int>(lead.value[Lead::process]));
   for (const OwnFile& f : mine_.files)
     if (f.edges) f.edges->remove();
   if (!base.empty()) {
@@ -169,10 +170,13 @@ std::optional<Error> Writer::finish_streams(Closing& closing, int64_t most_sums)
         closing.sums.insert(closing.sums.end(), sums.begin(), sums.end());
       }
     }
-    // What the operating system says late, at the close, must be known before file 0 is called complete.
+    // What the operating system says late, at the close, must be known before a file is called complete.
     for (OwnFile& f : mine_.files) {
       if (facts_.durable) f.file->sync();
-      if (!keeps_open(f.number)) f.file->close();
+      if (!keeps_open(f.number))
+        f.file->close();
+      else if (!facts_.durable && store_->traits_of(*f.file).coherence != Coherence::local)
+        publish(*f.file);
     }
     stream_.require_nothing_lost();
     if (hosts_.count == 1) return;  // else a leader looks at the journals before it removes them
@@ -252,6 +256,8 @@ void Writer::report_rows(std::span<const std::byte> row) noexcept {
     if (stream_.journal_key().may_mark()) require_unfinished(*data, stream_.journal_key().pointer_offset());
     const bool syncs = facts_.durable || own_caches_;
     if (syncs) data->sync();
+    for (OwnFile& f : mine_.files)
+      if (syncs && f.edges) f.edges->sync();
     JournalWriter journal(*store_, stream_.journal_key(),
                           facts_.durable ? Journaling::durable : Journaling::required);
     const RowView view(row.empty() ? nullptr : row.data());

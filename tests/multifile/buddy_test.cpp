@@ -79,6 +79,30 @@ TEST(Buddy, AnyNodeMayBeLost) {
         }
 }
 
+// A set of that name was complete before, and has copies still.
+TEST(Buddy, CopiesOfAnEarlierSetDoNotHideFilesThatWereNotClosed) {
+  MemoryStore store;
+  write_set(store, 1);
+  SharedHandles shared(store);
+  run_fibers(fibers(tasks), [&](Comm& comm) {
+    ParallelWriteRequest request;
+    request.path = "a";
+    request.nfiles = 0;
+    request.fsblksize = 64;
+    request.chunk_size = 100;
+    request.local = comm.split(group_of_task(comm.rank()), comm.rank());
+    Writer writer(shared, comm.duplicate(), std::move(request), mode_of("w,buddy=1"));
+    writer.stream().write(content(comm.rank() + 100, 0, 50));
+    writer.commit();
+    comm.barrier();
+  });
+  BuddyStore copies(store, "a", 1);
+  for (int file = 0; file < groups; ++file) {
+    const auto found = copies.open(file_of(-1, file), Access::read);
+    EXPECT_EQ(code_of([&] { MetadataReader(*found).read_pointer(); }), Code::unclosed) << file;
+  }
+}
+
 TEST(Buddy, TwoNodesMayBeLostWithTwoCopies) {
   for (int node = 0; node < groups; ++node) {
     MemoryStore store;

@@ -101,9 +101,10 @@ TEST(CrashPoints, OfCompressedRecords) { kill_everywhere(record_records, 1, 30, 
 TEST(CrashPoints, OfSetsWithCopies) { kill_everywhere(record_collectively, 2, 20, "w,buddy=1"); }
 
 // Of what was not synced any part may be lost. What was flushed, or closed, was synced.
-void lose_power_everywhere(Record record, int nfiles, uint64_t seeds, const std::string& words = "w") {
+void lose_power_everywhere(Record record, int nfiles, uint64_t seeds, const std::string& words = "w",
+                           Program (*program)(uint64_t, int) = crash_program) {
   for (uint64_t seed = 1; seed <= seeds; ++seed) {
-    const Program p = crash_program(seed, nfiles);
+    const Program p = program(seed, nfiles);
     MemoryStore memory;
     RecordingStore tape(memory);
     Reported reported(p.ntasks());
@@ -135,6 +136,9 @@ TEST(LossOfPower, InSerialDurablePrograms) { lose_power_everywhere(record_serial
 TEST(LossOfPower, InParallelDurablePrograms) { lose_power_everywhere(record_in_parallel, 1, 20); }
 TEST(LossOfPower, InDurableSets) { lose_power_everywhere(record_in_parallel, 3, 20); }
 TEST(LossOfPower, InDurableCollectivePrograms) { lose_power_everywhere(record_collectively, 1, 10); }
+TEST(LossOfPower, InDurableCollectiveRounds) {
+  lose_power_everywhere(record_collectively, 1, 10, "w", large_crash_program);
+}
 TEST(LossOfPower, InDurableMappedSets) { lose_power_everywhere(record_mapped, 3, 10); }
 
 TEST(LossOfPower, InDurableAppending) { lose_power_everywhere(record_appending, 1, 20); }

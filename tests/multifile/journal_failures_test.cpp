@@ -216,6 +216,24 @@ TEST_F(JournalFailures, GapsOfOneTaskAreFilledFromTheHolesAndThoseWhoRecordAreEx
   expect_all(stream_of(memory, 0), 0, piece, false);
 }
 
+// Without its header nobody finds the journals of the hosts.
+TEST_F(JournalFailures, OneOfSeveralHostsIsNotLeftEmpty) {
+  Serial program(memory, "w");
+  program.write();
+  program.writer->commit();
+  memory.remove("a.journal");
+  const auto data = memory.open("a", Access::write);
+  MetadataReader metadata(*data);
+  JournalKey key = JournalKey::of(metadata.header(), metadata.extension());
+  key.hosts = {0, 2};
+  FaultyStore faulty(memory, failing(0, false, ENOSPC, Operation::write));
+  EXPECT_THROW(announce_hosts(faulty, "a", key.header()), Error);
+  EXPECT_FALSE(memory.status("a.journal").exists);
+  memory.set_contents("a.journal", {});  // of a task that was killed
+  announce_hosts(memory, "a", key.header());
+  EXPECT_EQ(memory.status("a.journal").size, format::journal_header_size);
+}
+
 TEST_F(JournalFailures, WhatIsTakenBackOfOneTaskStaysOfOthers) {
   Serial program(memory, "w", 2);
   program.write(0);

@@ -225,8 +225,9 @@ inline void record_collectively(RecordingStore& tape, const Program& p, Reported
                   mode_of(words + ",collective,collsize=2", p.buffer));
     comm.barrier();
     reported.opened = std::max(reported.opened, tape.length());
-    RecordedTask task(me, writer.stream().geometry().size, tape, reported,
-                      rounds && !syncs_records() ? Counts::writes : Counts::flushes);
+    RecordedTask task(
+        me, writer.stream().geometry().size, tape, reported,
+        rounds && !syncs_records() && words.find("durable") == words.npos ? Counts::writes : Counts::flushes);
     comm.barrier();
     const auto put = [&](const std::vector<std::byte>& bytes) {
       writer.write_collectively(bytes, std::nullopt);

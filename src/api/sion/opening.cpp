@@ -202,11 +202,13 @@ int open_parallel(std::unique_ptr<Comm> owned, const ParallelOpen& call) {
       same[1] = *call.fsblksize;
       same[2] = *call.numfiles <= 0 && call.has_group;
     }
-    // A stream or a name for the program: the only local steps left that can fail on one task.
+    // A stream or a name for the program, a thread that waits for the end of the process: the only local
+    // steps left that can fail on one task.
     bool extras = call.fileptr || call.newfname;
     reads = !problem && own.direction == Direction::read;
     OpenMode mode = agree_on_call(*owned, call.fname ? call.fname : "", call.file_mode ? call.file_mode : "",
                                   same, problem, &extras);
+    extras |= mode.term_flush;
     if (call.adjust) call.adjust(*owned, mode);
     mode.collective.may_collect = call.may_collect && mode.collective.hosts.matches(host_name());
     if (task == 0) report_unknown_words(call.function, mode, task);
