@@ -273,6 +273,7 @@ void Writer::open_own_files() {
 }
 
 void Writer::discard() {
+  if (old() && unit_ > 0) give_back_pointers();
   for (const std::string& name : created_) {
     if (unit_ > 0) remove_leftovers(*store_, name, {}, hosts_.count);
     attempt([&] { store_->remove(name); });

@@ -136,7 +136,7 @@ class Writer {
   // Collective. Throws on every process alike; the object is closed all the same.
   void close();
   // Local, instead of close(), on every process, before anything was written: removes the files this open
-  // created.
+  // created; those it was to append to are as they were.
   void discard();
 
  private:
@@ -255,6 +255,7 @@ class Writer {
   void go_on_compressing(const OpenTasks& found, const OpenMode& mode);
   void write_old_slots();
   void mark_appended();
+  void give_back_pointers();
 
   // A process for each task.
   void choose_files(ParallelWriteRequest& request, const OpenMode& mode);

@@ -215,16 +215,10 @@ void Writer::write_old_slots() {
 // Collective, by leaders, before anybody writes: as a page of META1 has one writer, nobody could say later
 // that the block table makes way for a further round. If one of them cannot, all files are left complete.
 void Writer::mark_appended() {
-  std::vector<size_t> marked;
-  const auto mark = [&](size_t s, const format::Pointer& pointer) {
-    change_file(placed_->segments[s],
-                [&](File& file, const format::Header& h) { MetadataWriter(file, h).write_pointer(pointer); });
-  };
   const auto problem = attempt([&] {
     for (size_t s = 0; s < placed_->segments.size(); ++s) {
       if (placed_->segments[s].first != 0) continue;
       const auto file = open_patiently(*store_, name_of(placed_->segments[s].file), Access::write);
-      marked.push_back(s);
       file->write_at(AppendedFile::unclosed(), placed_->old->headers[s].pointer_offset());
       if (facts_.durable) file->sync();
       file->close();
@@ -233,8 +227,20 @@ void Writer::mark_appended() {
   try {
     agree(*comm_, problem);
   } catch (...) {
-    for (const size_t s : marked) attempt([&] { mark(s, placed_->old->pointers[s]); });
+    give_back_pointers();
     throw;
+  }
+}
+
+// Local, of files that are as they were: they are complete again. Never throws.
+void Writer::give_back_pointers() {
+  for (size_t s = 0; s < placed_->segments.size(); ++s) {
+    if (placed_->segments[s].first != 0) continue;
+    attempt([&] {
+      change_file(placed_->segments[s], [&](File& file, const format::Header& h) {
+        MetadataWriter(file, h).write_pointer(placed_->old->pointers[s]);
+      });
+    });
   }
 }
 

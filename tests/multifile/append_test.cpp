@@ -114,6 +114,30 @@ Program small() {
   return p;
 }
 
+// As where one task gets no descriptor for its program after all have opened.
+TEST(Append, AnOpenThatIsGivenUpLeavesTheFileAsItWas) {
+  for (const char* const words : {"append", "append,journal=off"})
+    for (uint64_t seed = 1; seed <= 6; ++seed) {
+      const Program p = random_program(seed);
+      MemoryStore memory;
+      write_somehow(memory, p, seed);
+      TaskHandles store(memory);
+      run_fibers(fibers(2), [&](Comm& comm) {
+        Writer writer(store, comm.duplicate(), MappedAppendRequest{{"a", true, {}}, 0},
+                      mode_of(words, p.buffer));
+        comm.barrier();
+        writer.discard();
+        comm.barrier();
+      });
+      Reader reader(memory, "a", mode_of("r"));
+      EXPECT_FALSE(reader.facts().unclosed) << words << ", seed " << seed;
+      for (int64_t t = 0; t < p.ntasks(); ++t) {
+        reader.select(t);
+        EXPECT_EQ(reader.stream().sizes().total(), p.expected(t).total());
+      }
+    }
+}
+
 TEST(Append, OfNothingChangesNothing) {
   MemoryStore store;
   write_in_parallel(store, "a", small());
