@@ -166,11 +166,13 @@ Collective::CallSummary Collective::meet(File& file, const ViewAccess& access, c
                                  waits,
                                  hosts_ && !stage_};
   comm_.all_max(values);
+  CallSummary summary;
+  summary.call = call_;
+  if (stage_) call_ = (call_ + 1) % 3;  // also if the call fails: its sums are not those of the next one
   if (values[0] != 0) {
     wish_.reset();
     agree(comm_, problem);
   }
-  CallSummary summary;
   summary.low = values[1] == none ? 0 : -values[1];
   summary.high = values[2] == none ? 0 : values[2];
   summary.repeated = values[3] == 0;
@@ -182,8 +184,6 @@ Collective::CallSummary Collective::meet(File& file, const ViewAccess& access, c
   summary.changed = values[9] != 0;
   summary.waits = values[10] != 0;
   summary.alone = values[11] != 0;
-  summary.call = call_;
-  if (stage_) call_ = (call_ + 1) % 3;
   if (stage_ && !hosts_) {
     const Stage::Sums& sums = stage_->sums(summary.call);
     summary.bytes = sums.bytes.load();

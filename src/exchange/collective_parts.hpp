@@ -29,6 +29,7 @@ struct Collective::Wish {
   int64_t from = 0;
   int64_t to = 0;
   int64_t buffer = 0;
+  int64_t block = 0;
   int64_t unit = 0;
   std::optional<uint64_t> coverage;  // on one host, of a write
 
@@ -38,12 +39,13 @@ struct Collective::Wish {
             access.from,
             access.to,
             how.buffer,
+            how.block,
             how.unit,
             std::nullopt};
   }
   bool is(const Wish& other) const {
     return filetype == other.filetype && displacement == other.displacement && from == other.from &&
-           to == other.to && buffer == other.buffer && unit == other.unit;
+           to == other.to && buffer == other.buffer && block == other.block && unit == other.unit;
   }
 };
 

@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
+#include <cstring>
 #include <thread>
 #include <utility>
 
@@ -82,6 +83,14 @@ std::shared_ptr<File> SharedPointer::made_or_found() {
   }
 }
 
+// A write of the first bytes may have failed on its way.
+SharedPointer::Owner SharedPointer::owner_of(File& file) const {
+  uint64_t found = 0;
+  const size_t bytes = file.read_at(std::as_writable_bytes(std::span(&found, 1)), 0);
+  if (bytes == sizeof found && found == id_) return Owner::we;
+  return found == 0 || std::memcmp(&found, &id_, bytes) == 0 ? Owner::nobody_yet : Owner::others;
+}
+
 // Its first 8 bytes say whose it is; the first task writes them.
 void SharedPointer::open() {
   if (file_) return;
@@ -89,10 +98,9 @@ void SharedPointer::open() {
   file_->expect_lockers(tasks_);
   const auto problem = attempt([&] {
     independent_options(0, [&] {
-      uint64_t found = 0;
-      file_->read_at(std::as_writable_bytes(std::span(&found, 1)), 0);
-      if (found == id_) return;
-      if (found != 0)
+      const Owner owner = owner_of(*file_);
+      if (owner == Owner::we) return;
+      if (owner == Owner::others)
         throw file_error(Code::foreign, path_, "is not the shared file pointer of '" + data_ + "'");
       file_->write_at(std::as_bytes(std::span(&id_, 1)), 0);
       exchange::to_server(*file_);
@@ -119,8 +127,8 @@ void SharedPointer::independent_options(int64_t at, Part part) {
 template <class Change>
 int64_t SharedPointer::change(Change next) {
   const std::lock_guard lock(mutex_);
+  used_ = true;  // also if the first use fails, which may have made the file
   open();
-  used_ = true;
   const int64_t at = (1 + views_) * static_cast<int64_t>(sizeof(int64_t));
   int64_t before = 0;
   independent_options(at, [&] {
@@ -154,17 +162,20 @@ void SharedPointer::close() {
   file_.reset();
 }
 
-// One that was used is there, whatever this host knows of it.
+// One that was used is there, whatever this host knows of it, or its first use failed. Nothing is written,
+// which may be what failed.
 void SharedPointer::remove(bool used) {
   if (!(used && across_.apart()) && !store_.status(path_).exists) return;
+  std::shared_ptr<File> file;
   try {
-    open();
+    file = across_.wrap(made_or_found());
   } catch (const Error& e) {
-    if (e.code() == Code::foreign) return;  // ours is gone
+    if (e.code() == Code::foreign || !store_.status(path_).exists) return;  // ours is gone
     throw;
   }
-  close();
-  store_.remove(path_);
+  const Owner owner = owner_of(*file);
+  file->close();
+  if (owner != Owner::others) store_.remove(path_);
 }
 
 }  // namespace sheaf

@@ -33,7 +33,7 @@ class SharedPointer {
   // Another view: its own pointer, at 0. As often on all tasks.
   void begin_view();
 
-  // This task has used it, so that there is a file to be removed.
+  // This task has used it, or tried to, so that there may be a file to be removed.
   bool used() const { return used_; }
   // Closes the file here; `remove`: one task does it, when all have closed theirs; `used`: by any of them.
   void close();
@@ -42,6 +42,8 @@ class SharedPointer {
  private:
   template <class Change>
   int64_t change(Change next);
+  enum class Owner : uint8_t { we, nobody_yet, others };
+  Owner owner_of(File& file) const;
   void open();
   std::shared_ptr<File> made_or_found();
   template <class Part>

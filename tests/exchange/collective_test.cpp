@@ -53,6 +53,37 @@ TEST(Collective, SmallPiecesAfterLargeOnesInAnyOrderOfTasks) {
   }
 }
 
+// What tasks brought to a call that failed is no part of the next one, whose pieces would seem to fill its
+// range.
+TEST(Collective, AFailedCallLeavesNothingToTheNextOne) {
+  MemoryStore store;
+  store.open("a", sheaf::Access::fresh);
+  run_fibers({.ranks = 2, .stack_bytes = 256 << 10, .ranks_per_node = 2}, [&](Comm& comm) {
+    const auto file = store.open("a", sheaf::Access::write);
+    Collective transfers(comm);
+    CollectiveOptions how;
+    how.exchange = CollectiveOptions::Way::always;
+    Tally tally;
+    const TypeMap one = TypeMap::bytes(1);
+    const auto ten = [&](int64_t at, std::vector<std::byte>& data) {
+      return ViewAccess{at, &one, 0, 10, data.data(), &contiguous_bytes()};
+    };
+    std::vector<std::byte> before(10, std::byte{1}), alone(10, std::byte{2}), after(10, std::byte{3});
+    const bool first = comm.rank() == 0;
+    transfers.write(*file, ten(first ? 0 : 20, before), how, std::nullopt, tally);
+    EXPECT_ANY_THROW(
+        transfers.write(*file, first ? ten(10, before) : ViewAccess{}, how,
+                        first ? std::nullopt : std::optional<Error>(Error(Code::io, "a problem")), tally));
+    if (first) write_independent(*file, ten(10, alone), {}, tally);
+    comm.barrier();
+    transfers.write(*file, ten(first ? 0 : 20, after), how, std::nullopt, tally);
+  });
+  const auto bytes = store.contents("a");
+  ASSERT_EQ(bytes.size(), 30U);
+  for (size_t i = 0; i < bytes.size(); ++i)
+    EXPECT_EQ(bytes[i], i / 10 == 1 ? std::byte{2} : std::byte{3}) << "at " << i;
+}
+
 // As many as meet in shared memory. Each has a record of every row.
 TEST(Collective, AThousandTasksOnAHost) {
   constexpr int tasks = 1024;

@@ -83,6 +83,41 @@ TEST(Hosts, MakeAPlanWhereTheLastCallHadNone) {
     ASSERT_EQ(bytes[static_cast<size_t>(i)], static_cast<std::byte>(140 + i / record % tasks)) << "at " << i;
 }
 
+// Windows of a plan are aligned to the block size of the calls that it was made for.
+TEST(Hosts, MakeAPlanForAnotherBlockSize) {
+  constexpr int64_t record = 1000, records = 60;
+  constexpr int64_t blocks[] = {4 << 10, 1 << 20, 64 << 10, 16 << 10, 4 << 20, 1};
+  MemoryStore store;
+  store.open("a", sheaf::Access::fresh);
+  run_fibers({.ranks = tasks, .stack_bytes = 128 << 10, .ranks_per_node = per_host}, [&](Comm& comm) {
+    const auto file = store.open("a", sheaf::Access::write);
+    Collective transfers(comm);
+    CollectiveOptions how;
+    how.exchange = CollectiveOptions::Way::always;
+    Tally tally;
+    const layout::TypeMap type = layout::TypeMap::bytes(record).resized(0, tasks * record);
+    std::vector<std::byte> data(record * records);
+    ViewAccess own{comm.rank() * record, &type, 0, std::ssize(data), data.data(), &contiguous_bytes()};
+    for (size_t i = 0; i < std::size(blocks); ++i) {
+      how.block = blocks[i];
+      std::ranges::fill(data, static_cast<std::byte>(20 * i + static_cast<size_t>(comm.rank())));
+      transfers.write(*file, own, how, std::nullopt, tally);
+      comm.barrier();
+      if (comm.rank() == 0) {
+        const auto bytes = store.contents("a");
+        EXPECT_EQ(std::ssize(bytes), tasks * record * records);
+        size_t right = 0;
+        while (right < bytes.size() &&
+               bytes[right] == static_cast<std::byte>(20 * i + right / record % tasks))
+          ++right;
+        EXPECT_EQ(right, bytes.size()) << "after the write with blocks of " << how.block;
+      }
+      comm.barrier();
+    }
+    EXPECT_EQ(tally.plans_reused, 0);
+  });
+}
+
 TEST(Hosts, ReadWhatAllTasksWantOnce) {
   constexpr int64_t size = 1 << 20;
   MemoryStore store;

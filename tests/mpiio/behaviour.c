@@ -168,8 +168,7 @@ static void one_fails(void) {
   const int bad = rank == tasks - 1;
   CHECK(MPI_File_write_at_all(file, 0, data, bad ? -1 : 4, MPI_INT, MPI_STATUS_IGNORE) != MPI_SUCCESS);
   CHECK(MPI_File_write_ordered(file, data, bad ? -1 : 4, MPI_INT, MPI_STATUS_IGNORE) != MPI_SUCCESS);
-  /* A view is refused where it is wrong, and by the next collective transfer on all others; with hints, on
-   * all at once. */
+  /* A view is refused where it is wrong, and by the next collective transfer on all others. */
   CHECK((MPI_File_set_view(file, bad ? -3 : 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL) != MPI_SUCCESS) ==
         bad);
   CHECK(class_of(MPI_File_write_at_all(file, 0, data, 4, MPI_INT, MPI_STATUS_IGNORE)) == MPI_ERR_ARG);
@@ -180,7 +179,17 @@ static void one_fails(void) {
   CHECK(MPI_File_read_at_all(file, 4 * rank, data, 4, MPI_INT, MPI_STATUS_IGNORE) == MPI_SUCCESS);
   MPI_Info hints;
   MPI_Info_create(&hints);
-  CHECK(MPI_File_set_view(file, bad ? -3 : 0, MPI_INT, MPI_INT, "native", hints) != MPI_SUCCESS);
+  MPI_Info_set(hints, "cb_nodes", "1");
+  CHECK((MPI_File_set_view(file, bad ? -3 : 0, MPI_INT, MPI_INT, "native", hints) != MPI_SUCCESS) == bad);
+  CHECK(MPI_File_read_at_all(file, 4 * rank, data, 4, MPI_INT, MPI_STATUS_IGNORE) != MPI_SUCCESS);
+  /* Hints of some tasks only; no task waits for the others. */
+  CHECK(MPI_File_set_view(file, 0, MPI_INT, MPI_INT, "native", bad ? hints : MPI_INFO_NULL) == MPI_SUCCESS);
+  if (bad)
+    for (int t = 0; t < rank; ++t) MPI_Send(data, 0, MPI_INT, t, 0, MPI_COMM_WORLD);
+  else
+    MPI_Recv(data, 0, MPI_INT, tasks - 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  CHECK(MPI_File_set_view(file, 0, MPI_INT, MPI_INT, "native", bad ? MPI_INFO_NULL : hints) == MPI_SUCCESS);
+  CHECK(MPI_File_read_at_all(file, 4 * rank, data, 4, MPI_INT, MPI_STATUS_IGNORE) == MPI_SUCCESS);
   MPI_Info_free(&hints);
   CHECK(class_of(MPI_File_set_view(file, 0, MPI_INT, MPI_INT, "nonsense", MPI_INFO_NULL)) ==
         MPI_ERR_UNSUPPORTED_DATAREP);

@@ -48,6 +48,14 @@ class Behaviour(Programs):
                         with self.subTest(mpi=mpi, tasks=tasks, threads=threads, preload=preload):
                             self.assertIn("all right", self.run_under(mpi, tasks, command, preload, threads))
 
+    def test_threads_of_nonblocking_calls(self):
+        for mpi in MPIS:
+            program = self.build(f"mpicc.{mpi}", "threads.c", "-rdynamic", "-ldl")
+            for topology in ({}, {"SHEAF_TOPOLOGY": "node=1"}):
+                with self.subTest(mpi=mpi, topology=topology):
+                    command = [program, os.path.join(self.where, "file")]
+                    self.assertIn("all right", self.run_under(mpi, 3 if yields(mpi) else 2, command, environment=topology))
+
     def test_block_size_of_the_environment(self):
         """Section 3.4 of the Blue Gene/L paper: without building or changing the program."""
         for mpi in MPIS:

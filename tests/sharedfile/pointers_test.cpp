@@ -6,6 +6,7 @@
 #include "comm/on_threads.hpp"
 #include "sharedfile/model.hpp"
 #include "support/fibers/fiber_comm.hpp"
+#include "support/stores/faulty_store.hpp"
 #include "support/stores/memory_store.hpp"
 
 namespace sheaf::pointers_test {
@@ -41,6 +42,31 @@ TEST(SharedFilePointers, SharedOnesGiveEveryTaskAPlaceOfItsOwn) {
   });
   EXPECT_EQ(*places.rbegin(), 190);
   EXPECT_EQ(store.paths(), std::vector<std::string>{"file"}) << "the pointer's own file is removed";
+}
+
+// The file of the pointer has been made then, and nothing in it may say whose it is.
+TEST(SharedFilePointers, TheirFileGoesAlsoIfItsFirstUseFailed) {
+  for (const bool half : {false, true})
+    for (const bool from_then_on : {false, true}) {
+      MemoryStore memory;
+      FaultyStore store(memory, {.fail_at = 0,
+                                 .from_then_on = from_then_on,
+                                 .errno_value = ENOSPC,
+                                 .half_first = half,
+                                 .kind = Operation::write,
+                                 .path_contains = ".pointer."});
+      run_fibers({.ranks = 2, .stack_bytes = 128 << 10, .ranks_per_node = 2}, [&](Comm& comm) {
+        const auto file = SharedFile::open(comm.duplicate(), store, "file", new_file);
+        if (comm.rank() == 1) {
+          EXPECT_THROW(file->claim_shared(10), Error);
+          if (!from_then_on) {
+            EXPECT_EQ(file->claim_shared(10), 0);
+          }
+        }
+        file->close();
+      });
+      EXPECT_EQ(memory.paths(), std::vector<std::string>{"file"}) << half << from_then_on;
+    }
 }
 
 TEST(SharedFilePointers, EveryViewHasASharedOneOfItsOwn) {

@@ -100,7 +100,11 @@ int start_all(const Call& call, MPI_File handle, const Buffer& buffer, MPI_Reque
       *request = start_request(call.name, nullptr, [transfer] { return transfer->alone(); });
       return;
     }
-    if (!file.worker) file.worker = std::make_unique<Worker>();
+    try {
+      if (!file.worker) file.worker = std::make_unique<Worker>();
+    } catch (...) {  // no thread is to be had: this one tells the others, once they have come
+      fail_all(file, *file.later, call.way, std::current_exception());
+    }
     try {
       const auto transfer = prepare(file, call, buffer, true);
       *request = start_request(call.name, file.worker.get(),

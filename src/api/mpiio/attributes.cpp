@@ -13,6 +13,12 @@ void check_size(OpenFile& file, MPI_Offset size) {
   if (size < 0) throw MpiError(MPI_ERR_ARG, "the size of a file is negative");
 }
 
+// What nonblocking calls have begun is carried out as was said before, on all tasks alike.
+void finish_begun(OpenFile& file) {
+  if (file.worker) file.worker->drain();
+  drain_independent_worker();
+}
+
 }  // namespace
 
 extern "C" {
@@ -46,6 +52,7 @@ int PMPI_File_get_amode(MPI_File handle, int* amode) {
 
 int PMPI_File_set_info(MPI_File handle, MPI_Info info) {
   return on_file("MPI_File_set_info", handle, [&](OpenFile& file) {
+    finish_begun(file);
     sheaf::Hints hints = file.file->hints();
     take_hints(info, hints, file.file->rank() == 0);
     file.file->set_hints(hints);
@@ -57,7 +64,10 @@ int PMPI_File_get_info(MPI_File handle, MPI_Info* info) {
 }
 
 int PMPI_File_set_atomicity(MPI_File handle, int flag) {
-  return on_file("MPI_File_set_atomicity", handle, [&](OpenFile& file) { file.file->set_atomic(flag != 0); });
+  return on_file("MPI_File_set_atomicity", handle, [&](OpenFile& file) {
+    finish_begun(file);
+    file.file->set_atomic(flag != 0);
+  });
 }
 
 int PMPI_File_get_atomicity(MPI_File handle, int* flag) {

@@ -1,7 +1,6 @@
 // Views, and what follows from them: offsets in bytes and extents in the file.
 #include "api/mpiio/entry.hpp"
 #include "api/mpiio/errors.hpp"
-#include "api/mpiio/info.hpp"
 #include "api/mpiio/types/datatypes.hpp"
 #include "base/checked.hpp"
 
@@ -50,17 +49,11 @@ NewView make_view(OpenFile& file, MPI_Offset displacement, MPI_Datatype etype, M
 }
 
 void set_view(OpenFile& file, MPI_Offset displacement, MPI_Datatype etype, MPI_Datatype filetype,
-              const char* datarep, MPI_Info info) {
-  NewView made{{.displacement = -1}, {}};  // impossible, on all tasks
-  // With hints, which task 0 tells the others, all wait for each other anyway.
-  const auto agreed = info == MPI_INFO_NULL ? SharedFile::Agreed::at_transfer : SharedFile::Agreed::now;
+              const char* datarep) {
+  NewView made{{.displacement = -1}, {}};  // impossible
   in_step([&] { made = make_view(file, displacement, etype, filetype, datarep); },
-          [&] { file.file->set_view(made.view, agreed); });
+          [&] { file.file->set_view(made.view, SharedFile::Agreed::at_transfer); });
   file.view = std::move(made.program);
-  if (info == MPI_INFO_NULL) return;
-  Hints hints = file.file->hints();
-  take_hints(info, hints, file.file->rank() == 0);
-  file.file->set_hints(hints);
 }
 
 }  // namespace
@@ -70,10 +63,12 @@ using namespace sheaf::mpiio;
 
 extern "C" {
 
+// Hints may differ between tasks, or be given by some only, and nobody waits for the others here to agree on
+// them: they are those of MPI_File_open and MPI_File_set_info.
 int PMPI_File_set_view(MPI_File handle, MPI_Offset displacement, MPI_Datatype etype, MPI_Datatype filetype,
-                       const char* datarep, MPI_Info info) {
+                       const char* datarep, MPI_Info /*info*/) {
   return on_file("MPI_File_set_view", handle,
-                 [&](OpenFile& file) { set_view(file, displacement, etype, filetype, datarep, info); });
+                 [&](OpenFile& file) { set_view(file, displacement, etype, filetype, datarep); });
 }
 
 int PMPI_File_get_view(MPI_File handle, MPI_Offset* displacement, MPI_Datatype* etype, MPI_Datatype* filetype,

@@ -35,12 +35,13 @@ MPI_Request start_request(const char* function, Worker* worker, std::function<in
   if (PMPI_Grequest_start(query, release, cancel, owned.get(), &request) != MPI_SUCCESS)
     throw MpiError(MPI_ERR_OTHER, "MPI_Grequest_start failed");
   Outcome* const outcome = owned.release();  // release() deletes it when the program has waited
-  auto run = [=, job = std::move(job)] {
+  auto run = [=, job = std::move(job)]() mutable {
     try {
       outcome->bytes = job();
     } catch (...) {
       outcome->result = class_of_current(function);
     }
+    job = nullptr;  // who has waited may end MPI, which what it keeps would still call
     PMPI_Grequest_complete(request);
   };
   if (worker) {

@@ -1,5 +1,6 @@
 #include "api/mpiio/requests/worker.hpp"
 
+#include <atomic>
 #include <utility>
 
 #include "base/quiet_thread.hpp"
@@ -46,9 +47,19 @@ void Worker::work() {
   }
 }
 
+namespace {
+
+std::atomic<Worker*> independent = nullptr;
+
+}  // namespace
+
 Worker& independent_worker() {
-  static auto* const one = new Worker;
+  static auto* const one = independent = new Worker;
   return *one;
+}
+
+void drain_independent_worker() {
+  if (Worker* const one = independent) one->drain();
 }
 
 }  // namespace sheaf::mpiio

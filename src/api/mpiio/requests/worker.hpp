@@ -34,5 +34,7 @@ class Worker {
 
 // The one for nonblocking calls that no other task takes part in. Lives until exit.
 Worker& independent_worker();
+// Returns when nothing is left to be done there, if there is one.
+void drain_independent_worker();
 
 }  // namespace sheaf::mpiio
