@@ -58,9 +58,13 @@ int replace(int fd, int wanted, int flags, bool plain) {
   if (descriptor_table[wanted].load()) forget(wanted);
   if (file) {
     install(wanted, &*file);
-    show_standard_stream(wanted);
   }
   return done;
+}
+
+// Those that make descriptors show them as streams of the C library.
+int replace_shown(int fd, int wanted, int flags, bool plain) {
+  return shown_standard_stream(replace(fd, wanted, flags, plain));
 }
 
 int control(int fd, int command, long argument) {
@@ -121,7 +125,7 @@ int close_between(unsigned first, unsigned last, int flags) {
 }  // namespace
 
 int duplicate_captured(int fd, int flags) noexcept {
-  return control(fd, flags & O_CLOEXEC ? F_DUPFD_CLOEXEC : F_DUPFD, 0);
+  return shown_standard_stream(control(fd, flags & O_CLOEXEC ? F_DUPFD_CLOEXEC : F_DUPFD, 0));
 }
 
 int close_descriptor(int fd) noexcept {
@@ -132,16 +136,18 @@ int close_descriptor(int fd) noexcept {
 }
 
 SHEAF_ENTRY_AND(int, close, __close, int fd) { return close_descriptor(fd); }
-SHEAF_ENTRY(int, dup, int fd) { return is_captured(fd) ? control(fd, F_DUPFD, 0) : next::dup(fd); }
+SHEAF_ENTRY(int, dup, int fd) { return is_captured(fd) ? duplicate_captured(fd, 0) : next::dup(fd); }
 SHEAF_ENTRY_AND(int, dup2, __dup2, int fd, int wanted) {
-  return is_captured(fd) || is_captured(wanted) ? replace(fd, wanted, 0, true) : real::dup2(fd, wanted);
+  return is_captured(fd) || is_captured(wanted) ? replace_shown(fd, wanted, 0, true) : real::dup2(fd, wanted);
 }
 SHEAF_ENTRY(int, dup3, int fd, int wanted, int flags) {
-  return is_captured(fd) || is_captured(wanted) ? replace(fd, wanted, flags, false)
+  return is_captured(fd) || is_captured(wanted) ? replace_shown(fd, wanted, flags, false)
                                                 : real::dup3(fd, wanted, flags);
 }
 SHEAF_ENTRY_AND(int, fcntl, fcntl64, int fd, int command, long argument) {
-  return is_captured(fd) ? control(fd, command, argument) : real::fcntl(fd, command, argument);
+  if (!is_captured(fd)) return real::fcntl(fd, command, argument);
+  const int result = control(fd, command, argument);
+  return command == F_DUPFD || command == F_DUPFD_CLOEXEC ? shown_standard_stream(result) : result;
 }
 SHEAF_ALSO(fcntl, __fcntl);
 SHEAF_ENTRY(int, flock, int fd, int operation) {

@@ -15,6 +15,7 @@
 #include "api/posix/errors.hpp"
 #include "api/posix/fork_mutex.hpp"
 #include "api/posix/opening.hpp"
+#include "api/posix/stdio/cxx_streams.hpp"
 #include "api/posix/stdio/standard_streams.hpp"
 
 namespace sheaf::posix {
@@ -167,7 +168,7 @@ FILE* reopen_stream(FILE* file, const char* path, const StreamMode& mode) noexce
 }
 
 void show_standard_stream(int fd) noexcept {
-  if (fd < 0 || fd > 2) return;
+  if (fd < 0 || fd > 2 || !is_captured(fd) || borrows_memory()) return;
   FILE** const shown[] = {&stdin, &stdout, &stderr};
   FILE*& variable = *shown[fd];
   if (!variable || variable->_fileno != fd || find(variable)) return;
@@ -179,6 +180,7 @@ void show_standard_stream(int fd) noexcept {
     fwrite(variable->_IO_write_base, 1, pending, made);
     __fpurge(variable);
   }
+  show_cxx_streams(fd, variable, made);
   variable = made;
 }
 
