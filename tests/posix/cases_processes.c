@@ -1,6 +1,9 @@
 #include "cases.h"
 
+#include <pthread.h>
+#include <signal.h>
 #include <spawn.h>
+#include <stdatomic.h>
 
 extern char** environ;
 
@@ -100,6 +103,48 @@ static void closed_at_exec(void) {
   CALL(close(kept));
   CALL(close(gone));
   CALL(unlink("cap.kept"));
+}
+
+static atomic_int over;
+
+static void* read_directories(void* none) {
+  while (!over) {
+    DIR* const directory = opendir(".");
+    for (int i = 0; i < 3; ++i) {
+      while (readdir(directory)) continue;
+      rewinddir(directory);
+    }
+    closedir(directory);
+  }
+  return none;
+}
+
+/* Threads read directories while another forks; before anything is captured, because what is used first has
+ * its locks in another order. */
+void cases_forks(void) {
+  fflush(stdout);
+  const pid_t all = fork(); /* what waits for ever ends by the alarm */
+  if (all == 0) {
+    alarm(60);
+    pthread_t threads[3];
+    for (int i = 0; i < 3; ++i) pthread_create(&threads[i], NULL, read_directories, NULL);
+    int good = 0;
+    for (int i = 0; i < 300; ++i) {
+      const pid_t child = fork();
+      if (child == 0) {
+        alarm(20);
+        close(file_with("cap.child", "c"));
+        closedir(opendir("."));
+        _exit(0);
+      }
+      good += ended(child) == 0;
+    }
+    over = 1;
+    for (int i = 0; i < 3; ++i) pthread_join(threads[i], NULL);
+    _exit(good == 300 ? 5 : 6);
+  }
+  VALUE(ended(all));
+  CALL(unlink("cap.child"));
 }
 
 void cases_processes(void) {

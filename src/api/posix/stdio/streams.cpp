@@ -31,7 +31,7 @@ struct Stream {
   int orientation = 0;  // as fwide(3) says it, but for bytes that were read or written
 };
 
-constinit ForkMutex lock;
+constinit ForkMutex lock{Guards::streams};
 std::vector<Stream*>& all() {
   static auto* const streams = new std::vector<Stream*>;
   return *streams;
