@@ -147,10 +147,70 @@ void cases_forks(void) {
   CALL(unlink("cap.child"));
 }
 
+static void* open_and_close(void* name) {
+  for (;;) close(open(name, O_RDWR | O_CREAT, 0644));
+  return NULL;
+}
+
+static void* wait_in_open(void* name) {
+  for (;;) close(open(name, O_RDONLY));
+  return NULL;
+}
+
+static void* wait_in_fopen(void* name) {
+  FILE* const file = fopen(name, "r");
+  if (file) fclose(file);
+  for (;;) pause();
+  return NULL;
+}
+
+static void* wait_in_print(void* descriptor) {
+  for (;;) dprintf(*(int*)descriptor, "%1000d", 1);
+  return NULL;
+}
+
+/* A thread that is cancelled in a call ends, and the program goes on. */
+static void cancel(void* (*work)(void*), void* argument) {
+  fflush(stdout);
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(20);
+    pthread_t thread;
+    void* result = NULL;
+    pthread_create(&thread, NULL, work, argument);
+    usleep(20000);
+    pthread_cancel(thread);
+    pthread_join(thread, &result);
+    close(file_with("cap.cancel", "after"));
+    _exit(result == PTHREAD_CANCELED ? 5 : 6);
+  }
+  VALUE(ended(child));
+  show("cap.cancel");
+  CALL(unlink("cap.cancel"));
+}
+
+static void cancelled(void) {
+  int both[2];
+  CALL(mkfifo("fifo", 0600));
+  CALL(mkfifo("cap.fifo", 0600));
+  CALL(pipe(both));
+  cancel(open_and_close, "plain");
+  cancel(wait_in_open, "fifo");
+  cancel(wait_in_open, "cap.fifo");
+  cancel(wait_in_fopen, "cap.fifo");
+  cancel(wait_in_print, &both[1]);
+  CALL(close(both[0]));
+  CALL(close(both[1]));
+  CALL(unlink("plain"));
+  CALL(unlink("fifo"));
+  CALL(unlink("cap.fifo"));
+}
+
 void cases_processes(void) {
   fflush(stdout);
   forks();
   shells();
   inherits();
   closed_at_exec();
+  cancelled();
 }

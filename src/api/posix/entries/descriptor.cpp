@@ -124,11 +124,11 @@ int close_between(unsigned first, unsigned last, int flags) {
 
 }  // namespace
 
-int duplicate_captured(int fd, int flags) noexcept {
+int duplicate_captured(int fd, int flags) {
   return shown_standard_stream(control(fd, flags & O_CLOEXEC ? F_DUPFD_CLOEXEC : F_DUPFD, 0));
 }
 
-int close_descriptor(int fd) noexcept {
+int close_descriptor(int fd) {
   if (is_captured(fd)) return close_captured(fd);
   if (!is_own_descriptor(fd)) return real::close(fd);
   close_own_descriptor(fd);  // inside: the containers close a file of theirs

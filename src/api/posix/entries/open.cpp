@@ -42,7 +42,7 @@ int open_plain(int at, const char* path, int flags, mode_t mode) {
 
 }  // namespace
 
-int open_name(int at, const char* path, int flags, mode_t mode) noexcept {
+int open_name(int at, const char* path, int flags, mode_t mode) {
   if (is_inside()) return own_descriptor(real::openat(at, path, flags, mode));
   if (rules().empty()) return real::openat(at, path, flags, mode);
   if (const int named = descriptor_named(path); named >= 0 && is_captured(named))
@@ -52,7 +52,7 @@ int open_name(int at, const char* path, int flags, mode_t mode) noexcept {
   return open_plain(at, path, flags, mode);
 }
 
-int open_place(const Place& place, int at, const char* path, int flags, mode_t mode) noexcept {
+int open_place(const Place& place, int at, const char* path, int flags, mode_t mode) {
   if (const int fd = open_inside(place, flags, mode); fd != hand_on) return shown_standard_stream(fd);
   return open_plain(at, path, flags, mode);
 }

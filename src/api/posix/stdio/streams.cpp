@@ -73,9 +73,9 @@ int close_stream(void* cookie) {
     const std::lock_guard guard(lock);
     std::erase(all(), stream);
   }
-  const int result = close_descriptor(stream->fd);
+  const int fd = stream->fd;
   delete stream;
-  return result;
+  return close_descriptor(fd);
 }
 
 int access_bits(int flags) {
@@ -115,7 +115,7 @@ std::optional<StreamMode> stream_mode(const char* text) noexcept {
   return mode;
 }
 
-FILE* make_stream(int fd, const StreamMode& mode) noexcept {
+FILE* make_stream(int fd, const StreamMode& mode) {
   auto* const stream = new (std::nothrow) Stream{fd, nullptr, 0};
   if (!stream) return errno = ENOMEM, nullptr;
   const cookie_io_functions_t functions{read_stream, write_stream, seek_stream, close_stream};
@@ -133,7 +133,7 @@ FILE* make_stream(int fd, const StreamMode& mode) noexcept {
 
 bool is_ours(FILE* stream) noexcept { return find(stream) != nullptr; }
 
-int orient_stream(FILE* file, int mode) noexcept {
+int orient_stream(FILE* file, int mode) {
   Stream* const stream = find(file);
   if (!stream) return 0;
   const bool bytes = (file->_flags & putting) || file->_IO_read_end != file->_IO_read_base;
@@ -141,7 +141,7 @@ int orient_stream(FILE* file, int mode) noexcept {
   return stream->orientation;
 }
 
-FILE* reopen_stream(FILE* file, const char* path, const StreamMode& mode) noexcept {
+FILE* reopen_stream(FILE* file, const char* path, const StreamMode& mode) {
   Stream* const stream = find(file);
   if (!stream) return errno = EBADF, nullptr;
   fflush(file);
@@ -167,7 +167,7 @@ FILE* reopen_stream(FILE* file, const char* path, const StreamMode& mode) noexce
   return file;
 }
 
-void show_standard_stream(int fd) noexcept {
+void show_standard_stream(int fd) {
   if (fd < 0 || fd > 2 || !is_captured(fd) || borrows_memory()) return;
   FILE** const shown[] = {&stdin, &stdout, &stderr};
   FILE*& variable = *shown[fd];
