@@ -26,10 +26,11 @@ constinit Real<int(unsigned, unsigned, int)> close_range{"close_range"};
 constexpr int settable = O_APPEND | O_ASYNC | O_DIRECT | O_NOATIME | O_NONBLOCK;
 
 // Open files that lose a descriptor lose the locks of the process as well.
-int forget(int fd) {
-  if (const Use file(fd); file) drop_process_locks(*file);
-  return uninstall(fd);
+int forget(OpenFile* before) {
+  if (before && before != &own_mark) drop_process_locks(*before);
+  return let_go(before);
 }
+int forget(int fd) { return forget(exchange(fd, nullptr)); }
 
 int close_captured(int fd) {
   const Inside inside;
@@ -53,12 +54,19 @@ int replace(int fd, int wanted, int flags, bool plain) {
   const auto duplicate = [&] { return plain ? real::dup2(fd, wanted) : real::dup3(fd, wanted, flags); };
   if (fd == wanted || borrowed || static_cast<unsigned>(wanted) >= most_descriptors) return duplicate();
   const Use file(fd);
-  const int done = duplicate();
-  if (done < 0) return done;
-  if (descriptor_table[wanted].load()) forget(wanted);
-  if (file) {
-    install(wanted, &*file);
+  if (!file) {
+    const int done = duplicate();
+    if (done >= 0) forget(wanted);
+    return done;
   }
+  OpenFile* const before = exchange(wanted, &*file);
+  const int done = duplicate();
+  if (done < 0) {
+    const int error = errno;
+    put_back(wanted, &*file, before);
+    return failed(error);
+  }
+  forget(before);
   return done;
 }
 
