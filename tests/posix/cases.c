@@ -46,11 +46,10 @@ static const struct {
   const char* name;
   void (*run)(void);
 } groups[] = {
-    {"open", cases_open},     {"transfer", cases_transfer},
-    {"names", cases_names},   {"descriptors", cases_descriptors},
-    {"stdio", cases_stdio},   {"wide", cases_wide},
-    {"status", cases_status}, {"processes", cases_processes},
-    {"memory", cases_memory},
+    {"forks", cases_forks},         {"standard", cases_standard}, {"open", cases_open},
+    {"transfer", cases_transfer},   {"names", cases_names},       {"descriptors", cases_descriptors},
+    {"stdio", cases_stdio},         {"wide", cases_wide},         {"status", cases_status},
+    {"processes", cases_processes}, {"memory", cases_memory},
 };
 
 int main(int argc, char** argv) {

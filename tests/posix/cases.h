@@ -35,6 +35,9 @@ void show_status(const char* name);
 /* Prints the sorted entries of a directory. */
 void show_directory(const char* name);
 
+void cases_forks(void);
+void cases_standard(void);
+void cases_cxx_on(void (*run)(void (*work)(void), const char* name));
 void cases_open(void);
 void cases_transfer(void);
 void cases_names(void);

@@ -144,9 +144,64 @@ static void threads(void) {
   CALL(unlink("cap.shared"));
 }
 
+static void* read_shared(void* sum) {
+  unsigned number = 0;
+  while (read(shared, &number, sizeof number) == sizeof number) *(long*)sum += number;
+  return NULL;
+}
+
+/* Threads that read by one descriptor get each number once. */
+static void shared_reads(void) {
+  enum { numbers = 20000 };
+  static unsigned all[numbers];
+  for (unsigned i = 0; i < numbers; ++i) all[i] = i;
+  shared = open("cap.numbers", O_RDWR | O_CREAT, 0644);
+  CALL(write(shared, all, sizeof all));
+  CALL(lseek(shared, 0, SEEK_SET));
+  pthread_t threads[4];
+  long sums[4] = {0};
+  for (int i = 0; i < 4; ++i) pthread_create(&threads[i], NULL, read_shared, &sums[i]);
+  for (int i = 0; i < 4; ++i) pthread_join(threads[i], NULL);
+  VALUE(sums[0] + sums[1] + sums[2] + sums[3]);
+  CALL(lseek(shared, 0, SEEK_CUR));
+  CALL(close(shared));
+  CALL(unlink("cap.numbers"));
+}
+
+static int replaced = -1;
+static int lost = 0;
+static volatile int over = 0;
+static void* write_replaced(void* none) {
+  while (!over)
+    if (write(replaced, "line\n", 5) != 5) ++lost;
+  return none;
+}
+
+/* A log is replaced while threads write to it: no write fails, and none is lost. */
+static void replaces(void) {
+  pthread_t threads[2];
+  replaced = open("cap.log.0", O_WRONLY | O_CREAT | O_APPEND, 0644);
+  for (int i = 0; i < 2; ++i) pthread_create(&threads[i], NULL, write_replaced, NULL);
+  for (int i = 1; i < 1000; ++i) {
+    const int next = open(i % 2 ? "cap.log.1" : "cap.log.0", O_WRONLY | O_CREAT | O_APPEND, 0644);
+    dup2(next, replaced);
+    close(next);
+  }
+  over = 1;
+  for (int i = 0; i < 2; ++i) pthread_join(threads[i], NULL);
+  VALUE(lost);
+  CALL(dup2(replaced, 1 << 20));
+  CALL(write(replaced, "end", 3));
+  CALL(close(replaced));
+  CALL(unlink("cap.log.0"));
+  CALL(unlink("cap.log.1"));
+}
+
 void cases_descriptors(void) {
   duplicates();
   waiting();
   locking();
   threads();
+  shared_reads();
+  replaces();
 }

@@ -1,5 +1,7 @@
 #include "cases.h"
 
+#include <sys/resource.h>
+
 static void flags(void) {
   CALL(open("cap.none", O_RDONLY));
   CALL(close(open("cap.a", O_WRONLY | O_CREAT, 0640)));
@@ -108,10 +110,41 @@ static void again(void) {
   CALL(unlink("cap.again"));
 }
 
+/* An open that finds no descriptor leaves all as it was. */
+static void limited(void) {
+  const int fd = file_with("cap.limit", "kept");
+  char name[40];
+  snprintf(name, sizeof name, "/dev/fd/%d", fd);
+  struct rlimit before, none;
+  getrlimit(RLIMIT_NOFILE, &before);
+  const int free_one = dup(0);
+  close(free_one);
+  none = before;
+  none.rlim_cur = (rlim_t)free_one;
+  setrlimit(RLIMIT_NOFILE, &none);
+  const int cut = open("cap.limit", O_WRONLY | O_TRUNC), error_cut = errno;
+  const int made = open("cap.limit.new", O_RDWR | O_CREAT, 0644), error_made = errno;
+  const int again = open(name, O_WRONLY | O_TRUNC), error_again = errno;
+  const int opened = fopen("cap.limit", "w") ? 0 : -1;
+  setrlimit(RLIMIT_NOFILE, &before);
+  VALUE(cut);
+  VALUE(error_cut);
+  VALUE(made);
+  VALUE(error_made);
+  VALUE(again);
+  VALUE(error_again);
+  VALUE(opened);
+  show("cap.limit");
+  show("cap.limit.new");
+  CALL(unlink("cap.limit"));
+  CALL(close(fd));
+}
+
 void cases_open(void) {
   flags();
   modes();
   directories();
   temporary();
   again();
+  limited();
 }

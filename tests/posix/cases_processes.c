@@ -1,6 +1,9 @@
 #include "cases.h"
 
+#include <pthread.h>
+#include <signal.h>
 #include <spawn.h>
+#include <stdatomic.h>
 
 extern char** environ;
 
@@ -102,10 +105,112 @@ static void closed_at_exec(void) {
   CALL(unlink("cap.kept"));
 }
 
+static atomic_int over;
+
+static void* read_directories(void* none) {
+  while (!over) {
+    DIR* const directory = opendir(".");
+    for (int i = 0; i < 3; ++i) {
+      while (readdir(directory)) continue;
+      rewinddir(directory);
+    }
+    closedir(directory);
+  }
+  return none;
+}
+
+/* Threads read directories while another forks; before anything is captured, because what is used first has
+ * its locks in another order. */
+void cases_forks(void) {
+  fflush(stdout);
+  const pid_t all = fork(); /* what waits for ever ends by the alarm */
+  if (all == 0) {
+    alarm(60);
+    pthread_t threads[3];
+    for (int i = 0; i < 3; ++i) pthread_create(&threads[i], NULL, read_directories, NULL);
+    int good = 0;
+    for (int i = 0; i < 300; ++i) {
+      const pid_t child = fork();
+      if (child == 0) {
+        alarm(20);
+        close(file_with("cap.child", "c"));
+        closedir(opendir("."));
+        _exit(0);
+      }
+      good += ended(child) == 0;
+    }
+    over = 1;
+    for (int i = 0; i < 3; ++i) pthread_join(threads[i], NULL);
+    _exit(good == 300 ? 5 : 6);
+  }
+  VALUE(ended(all));
+  CALL(unlink("cap.child"));
+}
+
+static void* open_and_close(void* name) {
+  for (;;) close(open(name, O_RDWR | O_CREAT, 0644));
+  return NULL;
+}
+
+static void* wait_in_open(void* name) {
+  for (;;) close(open(name, O_RDONLY));
+  return NULL;
+}
+
+static void* wait_in_fopen(void* name) {
+  FILE* const file = fopen(name, "r");
+  if (file) fclose(file);
+  for (;;) pause();
+  return NULL;
+}
+
+static void* wait_in_print(void* descriptor) {
+  for (;;) dprintf(*(int*)descriptor, "%1000d", 1);
+  return NULL;
+}
+
+/* A thread that is cancelled in a call ends, and the program goes on. */
+static void cancel(void* (*work)(void*), void* argument) {
+  fflush(stdout);
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(20);
+    pthread_t thread;
+    void* result = NULL;
+    pthread_create(&thread, NULL, work, argument);
+    usleep(20000);
+    pthread_cancel(thread);
+    pthread_join(thread, &result);
+    close(file_with("cap.cancel", "after"));
+    _exit(result == PTHREAD_CANCELED ? 5 : 6);
+  }
+  VALUE(ended(child));
+  show("cap.cancel");
+  CALL(unlink("cap.cancel"));
+}
+
+static void cancelled(void) {
+  int both[2];
+  CALL(mkfifo("fifo", 0600));
+  CALL(mkfifo("cap.fifo", 0600));
+  CALL(pipe(both));
+  cancel(open_and_close, "plain");
+  cancel(wait_in_open, "fifo");
+  cancel(wait_in_open, "cap.fifo");
+  cancel(wait_in_fopen, "cap.fifo");
+  cancel(wait_in_print, &both[1]);
+  CALL(close(both[0]));
+  CALL(close(both[1]));
+  CALL(unlink("plain"));
+  CALL(unlink("fifo"));
+  CALL(unlink("cap.fifo"));
+}
+
 void cases_processes(void) {
   fflush(stdout);
   forks();
   shells();
   inherits();
   closed_at_exec();
+  cancelled();
 }

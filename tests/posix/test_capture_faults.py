@@ -46,6 +46,13 @@ class PlainInstead(CaptureCase):
     def test_the_disk_of_the_set_is_full(self) -> None:
         self.check("mount -t tmpfs -o size=64k none full; head -c 65536 /dev/zero > full/all", "full", "No space left on device")
 
+    def test_there_is_no_shared_memory(self) -> None:
+        self.check("mount -t tmpfs -o ro none /dev/shm", "whole", "Read-only file system")
+
+    def test_what_processes_share_of_open_files_cannot_be_had(self) -> None:
+        names = '"$1" run --capture "cap.*:whole/set.sion" -- sh -c "echo > cap.0; rm cap.0; ls /dev/shm" | grep slots'
+        self.check(f'mount -t tmpfs none /dev/shm; for name in $({names}); do mkdir /dev/shm/$name; done', "whole", "Is a directory")
+
     def test_the_multifile_is_damaged(self) -> None:
         self.check("head -c 100000 /dev/urandom > torn/set.sion", "torn", "Input/output error")
 

@@ -106,15 +106,24 @@ void unuse(OpenFile* file) noexcept {
   file->uses.store(0);
 }
 
-void install(int fd, OpenFile* file) noexcept {
-  file->uses.fetch_add(1);
-  file->descriptors.fetch_add(1);
-  note_highest(fd);
-  descriptor_table[fd].store(file);
+void install(int fd, OpenFile* file) noexcept { exchange(fd, file); }
+
+OpenFile* exchange(int fd, OpenFile* file) noexcept {
+  if (file) {
+    file->uses.fetch_add(1);
+    file->descriptors.fetch_add(1);
+    note_highest(fd);
+  }
+  return descriptor_table[fd].exchange(file);
 }
 
-int uninstall(int fd) noexcept {
-  OpenFile* const file = descriptor_table[fd].exchange(nullptr);
+void put_back(int fd, OpenFile* file, OpenFile* before) noexcept {
+  OpenFile* found = file;
+  const bool there = descriptor_table[fd].compare_exchange_strong(found, before);
+  let_go(there ? file : before);
+}
+
+int let_go(OpenFile* file) noexcept {
   if (!file || file == &own_mark) return 0;
   int error = 0;
   if (file->written.exchange(false)) error = errno_of([&] { file->stream->flush(); });

@@ -60,9 +60,14 @@ OpenFile* make_open_file() noexcept;
 void unuse(OpenFile* file) noexcept;
 // `fd`, which the kernel has just given, belongs to this open file from now on.
 void install(int fd, OpenFile* file) noexcept;
-// The descriptor is about to be closed, or replaced: 0 or the errno of writing back what was written through
-// it.
-int uninstall(int fd) noexcept;
+// The same of a descriptor that is about to be replaced; what it was before, which is to be let go of, or put
+// back if the kernel does not replace it. Whoever writes to it meanwhile finds one or the other. file: null,
+// it is about to be closed.
+OpenFile* exchange(int fd, OpenFile* file) noexcept;
+void put_back(int fd, OpenFile* file, OpenFile* before) noexcept;
+// It has one descriptor less: 0 or the errno of writing back what was written through it. Null and own_mark:
+// 0.
+int let_go(OpenFile* file) noexcept;
 
 // From the start of the process on.
 void watch_forks() noexcept;

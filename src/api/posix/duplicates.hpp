@@ -4,8 +4,8 @@
 namespace sheaf::posix {
 
 // dup(2) of a captured descriptor, with O_CLOEXEC in `flags` or without. Inside.
-int duplicate_captured(int fd, int flags) noexcept;
+int duplicate_captured(int fd, int flags);
 // close(2), captured or not.
-int close_descriptor(int fd) noexcept;
+int close_descriptor(int fd);
 
 }  // namespace sheaf::posix

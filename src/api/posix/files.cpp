@@ -7,10 +7,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <utility>
+
 #include "api/posix/errors.hpp"
 #include "api/posix/following.hpp"
 #include "api/posix/names/sets.hpp"
 #include "api/posix/real.hpp"
+#include "base/non_copyable.hpp"
 #include "base/printable.hpp"
 
 namespace sheaf::posix {
@@ -61,43 +64,64 @@ struct Told {
   bool view;
 };
 
-// Gives a stream that was opened a descriptor.
-int descriptor_for(std::shared_ptr<ContainerStream> stream, std::shared_ptr<ContainerSet> set,
-                   const Told& told, int flags) {
-  OpenFile* const file = make_open_file();
-  if (!file) return -1;
-  Slot* slot = nullptr;
-  const int fd = state::reserve(flags & ~not_status, slot, flags & O_CLOEXEC);
-  if (fd < 0) {
+// A descriptor and its slot, taken before anything happens to the file: an open that finds none has changed
+// nothing. What was not given a stream goes back.
+class Reserved : private NonCopyable {
+ public:
+  explicit Reserved(int flags) : file_(make_open_file()) {
+    if (file_) fd_ = state::reserve(flags & ~not_status, slot_, flags & O_CLOEXEC);
+    if (fd_ < 0) error_ = errno;
+  }
+  ~Reserved() {
     const int error = errno;
-    unuse(file);
-    return failed(error);
+    if (fd_ >= 0) {
+      real::close(fd_);
+      state::release(slot_);
+    }
+    if (file_) unuse(file_);
+    errno = error;
   }
-  slot->stream = told.number;
-  slot->view = told.view;
-  slot->device = told.device;
-  const bool fits = told.set.size() + told.name.size() <= sizeof slot->text;
-  slot->set_size = fits ? uint32_t(told.set.size()) : 0;
-  slot->name_size = fits ? uint32_t(told.name.size()) : 0;
-  if (fits) {
-    memcpy(slot->text, told.set.data(), told.set.size());
-    memcpy(slot->text + told.set.size(), told.name.data(), told.name.size());
-  }
-  file->stream = std::move(stream);
-  file->set = std::move(set);
-  file->view = told.view;
-  file->slot.store(slot);
-  install(fd, file);
-  unuse(file);
-  return fd;
-}
+  int error() const { return error_; }
 
-int open_existing(ContainerSet& set, const StreamStatus& found, bool asked, const Place& place, int flags,
-                  std::shared_ptr<ContainerStream>& stream) {
+  int give(std::shared_ptr<ContainerStream> stream, std::shared_ptr<ContainerSet> set, const Told& told) {
+    tell(told);
+    file_->stream = std::move(stream);
+    file_->set = std::move(set);
+    file_->view = told.view;
+    file_->slot.store(slot_);
+    install(fd_, file_);
+    return std::exchange(fd_, -1);
+  }
+
+ private:
+  void tell(const Told& told) {
+    slot_->stream = told.number;
+    slot_->view = told.view;
+    slot_->device = told.device;
+    const bool fits = told.set.size() + told.name.size() <= sizeof slot_->text;
+    slot_->set_size = fits ? uint32_t(told.set.size()) : 0;
+    slot_->name_size = fits ? uint32_t(told.name.size()) : 0;
+    if (!fits) return;
+    memcpy(slot_->text, told.set.data(), told.set.size());
+    memcpy(slot_->text + told.set.size(), told.name.data(), told.name.size());
+  }
+
+  OpenFile* file_;
+  Slot* slot_ = nullptr;
+  int fd_ = -1;
+  int error_ = 0;
+};
+
+// Why a file that is there is not opened so; 0: it is.
+int refusal(const StreamStatus& found, const Place& place, int flags) {
   if ((flags & O_CREAT) && (flags & O_EXCL)) return EEXIST;
   if (place.slash || (flags & O_DIRECTORY)) return ENOTDIR;
   if (place.view() && writes(flags)) return EROFS;
-  if (!permitted(found, wanted(flags))) return EACCES;
+  return permitted(found, wanted(flags)) ? 0 : EACCES;
+}
+
+int open_existing(ContainerSet& set, bool asked, const Place& place, int flags,
+                  std::shared_ptr<ContainerStream>& stream) {
   return errno_of([&] {
     StreamOpening opening;
     opening.write = writes(flags);
@@ -171,18 +195,24 @@ int open_captured(const Place& place, int flags, mode_t mode) noexcept {
   const std::shared_ptr<ContainerSet> set = set_at(place.match.set, place.view());
   if (!set) return hand_on;
   std::shared_ptr<ContainerStream> stream;
+  std::optional<Reserved> reserved;
+  const auto reserve = [&] { return reserved ? reserved->error() : reserved.emplace(flags).error(); };
   for (int attempt = 0; !stream && attempt < 3; ++attempt) {  // again if others remove or make it meanwhile
     std::optional<StreamStatus> found;
     const bool anew = attempt == 0 && makes_anew(flags);
     int error = look_up(*set, place.match.name, found, anew);
     if (found) {
-      error = open_existing(*set, *found, !anew, place, flags, stream);
+      error = refusal(*found, place, flags);
+      if (error == 0) error = reserve();
+      if (error != 0) return failed(error);
+      error = open_existing(*set, !anew, place, flags, stream);
       if (error != 0 && error != ENOENT) return failed(error);
       continue;
     }
     if (const int answer = without_stream(place, flags, error)) return answer;
-    error = create(*set, place, flags, mode, stream);
-    if (error == EEXIST) return failed(EEXIST);
+    error = reserve();
+    if (error == 0) error = create(*set, place, flags, mode, stream);
+    if (error == EEXIST || error == EMFILE) return failed(error);
     if (error != 0) {
       warn_plain(place, error);
       return hand_on;
@@ -193,7 +223,7 @@ int open_captured(const Place& place, int flags, mode_t mode) noexcept {
   if (const int error = errno_of([&] { number = stream->status().number; })) return failed(error);
   const Told told{
       number, {place.match.set, place.match.set_size}, place.match.name, place.device, place.view()};
-  return descriptor_for(std::move(stream), set, told, flags);
+  return reserved->give(std::move(stream), set, told);
 }
 
 int open_same(OpenFile& file, int flags) noexcept {
@@ -202,6 +232,8 @@ int open_same(OpenFile& file, int flags) noexcept {
   StreamStatus found;
   if (const int error = errno_of([&] { found = file.stream->status(); })) return failed(error);
   if (!permitted(found, wanted(flags))) return failed(EACCES);
+  Reserved reserved(flags);
+  if (reserved.error() != 0) return failed(reserved.error());
   if ((flags & O_TRUNC) && writes(flags))
     if (const int error = errno_of([&] { file.stream->truncate(0); })) return failed(error);
   const Told told{slot.stream,
@@ -209,7 +241,7 @@ int open_same(OpenFile& file, int flags) noexcept {
                   {slot.text + slot.set_size, slot.name_size},
                   slot.device,
                   slot.view};
-  return descriptor_for(file.stream, file.set, told, flags);
+  return reserved.give(file.stream, file.set, told);
 }
 
 std::shared_ptr<ContainerStream> stream_at(const Place& place, bool write) noexcept {

@@ -15,7 +15,7 @@ namespace sheaf::posix {
 
 namespace {
 
-constinit ForkMutex going_on;
+constinit ForkMutex going_on{Guards::following};
 
 std::shared_ptr<ContainerStream> open_target(const StreamTarget& target) {
   if (target.device != 0) return open_plain_stream(target);

@@ -1,43 +1,38 @@
-// api/posix/fork_mutex: a lock that is free in the child of a fork, whoever held it in the parent.
+// api/posix/fork_mutex: a lock that is free in the child of a fork, whoever held it in the parent. Fork takes
+// all of them, so nobody may take one while holding another.
 #pragma once
 
 #include <pthread.h>
 
-#include <atomic>
+#include <cstddef>
 
 namespace sheaf::posix {
 
+// What each of them guards.
+enum class Guards { slots, sets, following, directories, streams };
+
 class ForkMutex {
  public:
-  constexpr ForkMutex() = default;
+  constexpr explicit ForkMutex(Guards what) : mutex_(&all[size_t(what)]) {}
   ForkMutex(const ForkMutex&) = delete;
   ForkMutex& operator=(const ForkMutex&) = delete;
 
-  void lock() noexcept {
-    if (!listed_.load(std::memory_order_relaxed)) enlist();
-    pthread_mutex_lock(&mutex_);
-  }
-  void unlock() noexcept { pthread_mutex_unlock(&mutex_); }
+  void lock() noexcept { pthread_mutex_lock(mutex_); }
+  void unlock() noexcept { pthread_mutex_unlock(mutex_); }
 
-  // For the handlers of fork(2): all there are, in one order.
+  // For the handlers of fork(2): also those that nobody has used.
   static void lock_all() noexcept {
-    for (ForkMutex* one = first.load(); one; one = one->next_) pthread_mutex_lock(&one->mutex_);
+    for (pthread_mutex_t& one : all) pthread_mutex_lock(&one);
   }
   static void unlock_all() noexcept {
-    for (ForkMutex* one = first.load(); one; one = one->next_) pthread_mutex_unlock(&one->mutex_);
+    for (pthread_mutex_t& one : all) pthread_mutex_unlock(&one);
   }
 
  private:
-  void enlist() noexcept {
-    if (listed_.exchange(true)) return;
-    next_ = first.load();
-    while (!first.compare_exchange_weak(next_, this)) continue;
-  }
-
-  static inline constinit std::atomic<ForkMutex*> first{nullptr};
-  pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
-  ForkMutex* next_ = nullptr;
-  std::atomic<bool> listed_{false};
+  static inline constinit pthread_mutex_t all[size_t(Guards::streams) + 1] = {
+      PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER,
+      PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER};
+  pthread_mutex_t* const mutex_;
 };
 
 }  // namespace sheaf::posix

@@ -1,7 +1,8 @@
 // api/posix/inside: being inside this library. What runs below, the containers, calls the C library as well
 // and meets our entry points: those pass such calls on. Signals and cancellation wait meanwhile, because a
 // handler that writes to a captured file would wait for a lock that its own thread holds, and a thread that
-// is cancelled would keep it for ever.
+// is cancelled would keep it for ever. What calls the C library outside may be unwound there by a
+// cancellation, so it is not noexcept.
 #pragma once
 
 #include <pthread.h>

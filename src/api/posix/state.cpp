@@ -37,7 +37,7 @@ struct State {
   std::atomic<bool> handed_on{false};
 };
 constinit State own{};
-constinit ForkMutex opening;
+constinit ForkMutex opening{Guards::slots};
 
 constexpr size_t longest = 80;
 void names(char (&slots)[longest], char (&identity)[longest]) {

@@ -110,12 +110,14 @@ ssize_t read_captured(int fd, const iovec* parts, int n, off64_t offset) noexcep
   if (size_of(parts, n) < 0) return failed(EINVAL);
   Slot& slot = *file->slot.load();
   const bool moves = offset == at_position;
-  const int64_t begin = moves ? slot.offset.load() : offset;
-  ssize_t done = 0;
-  if (const int error = errno_of([&] { done = read_parts(*file->stream, parts, n, begin); }))
-    return failed(error);
-  if (moves && done > 0) slot.offset.fetch_add(done);
-  return done;
+  for (;;) {
+    int64_t begin = moves ? slot.offset.load() : offset;
+    ssize_t done = 0;
+    if (const int error = errno_of([&] { done = read_parts(*file->stream, parts, n, begin); }))
+      return failed(error);
+    // Again if somebody who shares the offset has read or sought meanwhile, so that no two get the same.
+    if (!moves || done <= 0 || slot.offset.compare_exchange_strong(begin, begin + done)) return done;
+  }
 }
 
 ssize_t write_captured(int fd, const iovec* parts, int n, off64_t offset, bool append) noexcept {

@@ -26,10 +26,11 @@ constinit Real<int(unsigned, unsigned, int)> close_range{"close_range"};
 constexpr int settable = O_APPEND | O_ASYNC | O_DIRECT | O_NOATIME | O_NONBLOCK;
 
 // Open files that lose a descriptor lose the locks of the process as well.
-int forget(int fd) {
-  if (const Use file(fd); file) drop_process_locks(*file);
-  return uninstall(fd);
+int forget(OpenFile* before) {
+  if (before && before != &own_mark) drop_process_locks(*before);
+  return let_go(before);
 }
+int forget(int fd) { return forget(exchange(fd, nullptr)); }
 
 int close_captured(int fd) {
   const Inside inside;
@@ -53,14 +54,25 @@ int replace(int fd, int wanted, int flags, bool plain) {
   const auto duplicate = [&] { return plain ? real::dup2(fd, wanted) : real::dup3(fd, wanted, flags); };
   if (fd == wanted || borrowed || static_cast<unsigned>(wanted) >= most_descriptors) return duplicate();
   const Use file(fd);
-  const int done = duplicate();
-  if (done < 0) return done;
-  if (descriptor_table[wanted].load()) forget(wanted);
-  if (file) {
-    install(wanted, &*file);
-    show_standard_stream(wanted);
+  if (!file) {
+    const int done = duplicate();
+    if (done >= 0) forget(wanted);
+    return done;
   }
+  OpenFile* const before = exchange(wanted, &*file);
+  const int done = duplicate();
+  if (done < 0) {
+    const int error = errno;
+    put_back(wanted, &*file, before);
+    return failed(error);
+  }
+  forget(before);
   return done;
+}
+
+// Those that make descriptors show them as streams of the C library.
+int replace_shown(int fd, int wanted, int flags, bool plain) {
+  return shown_standard_stream(replace(fd, wanted, flags, plain));
 }
 
 int control(int fd, int command, long argument) {
@@ -120,11 +132,11 @@ int close_between(unsigned first, unsigned last, int flags) {
 
 }  // namespace
 
-int duplicate_captured(int fd, int flags) noexcept {
-  return control(fd, flags & O_CLOEXEC ? F_DUPFD_CLOEXEC : F_DUPFD, 0);
+int duplicate_captured(int fd, int flags) {
+  return shown_standard_stream(control(fd, flags & O_CLOEXEC ? F_DUPFD_CLOEXEC : F_DUPFD, 0));
 }
 
-int close_descriptor(int fd) noexcept {
+int close_descriptor(int fd) {
   if (is_captured(fd)) return close_captured(fd);
   if (!is_own_descriptor(fd)) return real::close(fd);
   close_own_descriptor(fd);  // inside: the containers close a file of theirs
@@ -132,16 +144,18 @@ int close_descriptor(int fd) noexcept {
 }
 
 SHEAF_ENTRY_AND(int, close, __close, int fd) { return close_descriptor(fd); }
-SHEAF_ENTRY(int, dup, int fd) { return is_captured(fd) ? control(fd, F_DUPFD, 0) : next::dup(fd); }
+SHEAF_ENTRY(int, dup, int fd) { return is_captured(fd) ? duplicate_captured(fd, 0) : next::dup(fd); }
 SHEAF_ENTRY_AND(int, dup2, __dup2, int fd, int wanted) {
-  return is_captured(fd) || is_captured(wanted) ? replace(fd, wanted, 0, true) : real::dup2(fd, wanted);
+  return is_captured(fd) || is_captured(wanted) ? replace_shown(fd, wanted, 0, true) : real::dup2(fd, wanted);
 }
 SHEAF_ENTRY(int, dup3, int fd, int wanted, int flags) {
-  return is_captured(fd) || is_captured(wanted) ? replace(fd, wanted, flags, false)
+  return is_captured(fd) || is_captured(wanted) ? replace_shown(fd, wanted, flags, false)
                                                 : real::dup3(fd, wanted, flags);
 }
 SHEAF_ENTRY_AND(int, fcntl, fcntl64, int fd, int command, long argument) {
-  return is_captured(fd) ? control(fd, command, argument) : real::fcntl(fd, command, argument);
+  if (!is_captured(fd)) return real::fcntl(fd, command, argument);
+  const int result = control(fd, command, argument);
+  return command == F_DUPFD || command == F_DUPFD_CLOEXEC ? shown_standard_stream(result) : result;
 }
 SHEAF_ALSO(fcntl, __fcntl);
 SHEAF_ENTRY(int, flock, int fd, int operation) {

@@ -45,17 +45,17 @@ struct Extra {
   bool reached = false;  // the real entries are over
 };
 
-constinit ForkMutex lock;
+constinit ForkMutex lock{Guards::directories};
 constinit std::atomic<int> shown{0};  // entries of `extras`
 std::map<DIR*, Extra>& extras() {
   static auto* const all = new std::map<DIR*, Extra>;
   return *all;
 }
 
-void read_extra(Extra& extra) {
-  extra.entries.clear();
-  extra.at = 0;
-  extra.reached = false;
+// Not under `lock`: reading takes the locks of sets, which fork() takes in an order of its own.
+Extra read_extra(std::string directory) {
+  Extra extra;
+  extra.directory = std::move(directory);
   list_directory(extra.directory, [&](std::string_view last, uint64_t number) {
     dirent entry = {};
     if (last.size() >= sizeof entry.d_name) return;
@@ -69,6 +69,7 @@ void read_extra(Extra& extra) {
     extra.entries.push_back(entry);
     extra.entries.back().d_off = beyond + long(extra.entries.size());
   });
+  return extra;
 }
 
 DIR* with_captured(DIR* directory) {
@@ -84,16 +85,24 @@ DIR* with_captured(DIR* directory) {
                                   : may_hold(rule.pattern, {path, size_t(n)}));
   if (wanted) {
     const Inside inside;
-    const std::lock_guard guard(lock);
     errno_of([&] {
-      Extra& extra = extras()[directory];
-      extra.directory.assign(path, size_t(n));
-      read_extra(extra);
+      Extra extra = read_extra(std::string(path, size_t(n)));
+      const std::lock_guard guard(lock);
+      extras()[directory] = std::move(extra);
+      shown.store(int(extras().size()));
     });
-    shown.store(int(extras().size()));
   }
   errno = error;
   return directory;
+}
+
+template <class Work>
+bool on_inside(DIR* directory, const Work& work) {
+  const std::lock_guard guard(lock);
+  const auto found = extras().find(directory);
+  if (found == extras().end()) return false;
+  work(found->second);
+  return true;
 }
 
 // Runs `work` on what a directory shows beside its own; false: nothing.
@@ -101,11 +110,7 @@ template <class Work>
 bool on_extra(DIR* directory, const Work& work) {
   if (shown.load(std::memory_order_relaxed) == 0 || is_inside()) return false;
   const Inside inside;
-  const std::lock_guard guard(lock);
-  const auto found = extras().find(directory);
-  if (found == extras().end()) return false;
-  work(found->second);
-  return true;
+  return on_inside(directory, work);
 }
 
 dirent* read_entry(DIR* directory) {
@@ -190,7 +195,14 @@ SHEAF_ENTRY(int, closedir, DIR* directory) {
   return next::closedir(directory);
 }
 SHEAF_ENTRY(void, rewinddir, DIR* directory) {
-  on_extra(directory, [](Extra& extra) { read_extra(extra); });
+  std::string path;
+  if (on_extra(directory, [&](const Extra& extra) { path = extra.directory; })) {
+    const Inside inside;
+    errno_of([&] {
+      Extra now = read_extra(path);
+      on_inside(directory, [&](Extra& extra) { std::swap(extra, now); });
+    });
+  }
   next::rewinddir(directory);
 }
 SHEAF_ENTRY(long, telldir, DIR* directory) {

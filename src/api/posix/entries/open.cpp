@@ -11,6 +11,7 @@
 #include "api/posix/opening.hpp"
 #include "api/posix/own_descriptors.hpp"
 #include "api/posix/real.hpp"
+#include "api/posix/stdio/standard_streams.hpp"
 
 namespace sheaf::posix {
 
@@ -24,35 +25,35 @@ constinit Real<int(char*, int, int)> mkostemps{"mkostemps64"};
 
 namespace {
 
+int open_inside(const Place& place, int flags, mode_t mode) {
+  const Inside inside;
+  return open_captured(place, flags, mode);
+}
+
 // Of a name that is not captured, but perhaps a link to one that is.
 int open_plain(int at, const char* path, int flags, mode_t mode) {
   const int fd = real::openat(at, path, flags, mode);
   Place place;
   if (fd >= 0 || errno != ENOENT || (flags & (O_NOFOLLOW | O_EXCL)) || !find_behind_link(at, path, place))
     return fd;
-  const Inside inside;
-  const int behind = open_captured(place, flags, mode);
+  const int behind = shown_standard_stream(open_inside(place, flags, mode));
   return behind == hand_on ? failed(ENOENT) : behind;
 }
 
 }  // namespace
 
-int open_name(int at, const char* path, int flags, mode_t mode) noexcept {
+int open_name(int at, const char* path, int flags, mode_t mode) {
   if (is_inside()) return own_descriptor(real::openat(at, path, flags, mode));
   if (rules().empty()) return real::openat(at, path, flags, mode);
   if (const int named = descriptor_named(path); named >= 0 && is_captured(named))
-    return open_again(named, flags);
+    return shown_standard_stream(open_again(named, flags));
   Place place;
   if (find_place(at, path, place, true)) return open_place(place, at, path, flags, mode);
   return open_plain(at, path, flags, mode);
 }
 
-int open_place(const Place& place, int at, const char* path, int flags, mode_t mode) noexcept {
-  {
-    const Inside inside;
-    const int fd = open_captured(place, flags, mode);
-    if (fd != hand_on) return fd;
-  }
+int open_place(const Place& place, int at, const char* path, int flags, mode_t mode) {
+  if (const int fd = open_inside(place, flags, mode); fd != hand_on) return shown_standard_stream(fd);
   return open_plain(at, path, flags, mode);
 }
 

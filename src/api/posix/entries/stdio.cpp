@@ -1,7 +1,10 @@
 // api/posix/entries/stdio: calls that make streams. All others work on them as they are.
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "api/posix/descriptors.hpp"
 #include "api/posix/duplicates.hpp"
@@ -21,6 +24,10 @@ namespace next {
 constinit Real<FILE*(const char*, const char*)> fopen{"fopen64"};
 constinit Real<FILE*(int, const char*)> fdopen{"fdopen"};
 constinit Real<FILE*(const char*, const char*, FILE*)> freopen{"freopen64"};
+constinit Real<int(int, const char*, va_list)> vdprintf{"vdprintf"};
+constinit Real<int(int, int, const char*, va_list)> vdprintf_chk{"__vdprintf_chk"};
+constinit Real<int(char**, const char*, va_list)> vasprintf{"vasprintf"};
+constinit Real<int(char**, int, const char*, va_list)> vasprintf_chk{"__vasprintf_chk"};
 }  // namespace next
 
 FILE* on_descriptor(int fd, const StreamMode& mode) {
@@ -102,10 +109,64 @@ SHEAF_ENTRY_AND(FILE*, freopen, freopen64, const char* path, const char* words, 
     close_descriptor(fd);
     return next::freopen(path, words, stream);
   }
+  if (fd == standard) return *shown[standard];  // the stream's own descriptor was closed before
   fflush(stream);
   dup2(fd, standard);
   close_descriptor(fd);
   return *shown[standard];
+}
+
+namespace {
+
+// What was printed to memory; the C library's dprintf would write it by ways that no preload meets.
+int write_printed(int fd, char* text, int size) {
+  int done = 0;
+  while (done < size) {
+    const ssize_t n = write(fd, text + done, size_t(size - done));
+    if (n < 0) break;
+    done += int(n);
+  }
+  const int error = errno;
+  free(text);
+  errno = error;
+  return done == size ? size : -1;
+}
+
+int print(int fd, const char* format, va_list arguments) {
+  if (!is_captured(fd)) return next::vdprintf(fd, format, arguments);
+  char* text = nullptr;
+  const int size = next::vasprintf(&text, format, arguments);
+  return size < 0 ? size : write_printed(fd, text, size);
+}
+
+int print_checked(int fd, int flag, const char* format, va_list arguments) {
+  if (!is_captured(fd)) return next::vdprintf_chk(fd, flag, format, arguments);
+  char* text = nullptr;
+  const int size = next::vasprintf_chk(&text, flag, format, arguments);
+  return size < 0 ? size : write_printed(fd, text, size);
+}
+
+}  // namespace
+
+SHEAF_ENTRY(int, vdprintf, int fd, const char* format, va_list arguments) {
+  return print(fd, format, arguments);
+}
+SHEAF_ENTRY(int, __vdprintf_chk, int fd, int flag, const char* format, va_list arguments) {
+  return print_checked(fd, flag, format, arguments);
+}
+SHEAF_ENTRY(int, dprintf, int fd, const char* format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  const int result = print(fd, format, arguments);
+  va_end(arguments);
+  return result;
+}
+SHEAF_ENTRY(int, __dprintf_chk, int fd, int flag, const char* format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  const int result = print_checked(fd, flag, format, arguments);
+  va_end(arguments);
+  return result;
 }
 
 }  // namespace sheaf::posix

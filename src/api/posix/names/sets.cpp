@@ -20,7 +20,7 @@ struct Sets {
   std::map<std::string, std::shared_ptr<ContainerSet>, std::less<>> by_path;
 };
 
-constinit ForkMutex opening;
+constinit ForkMutex opening{Guards::sets};
 constinit Sets* all = nullptr;
 
 // What all views of that directory show.

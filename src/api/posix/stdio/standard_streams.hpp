@@ -5,8 +5,12 @@
 
 namespace sheaf::posix {
 
-// After `fd` has become a captured file: nothing for other descriptors than 0, 1 and 2. What the C library's
-// stream holds is taken over.
-void show_standard_stream(int fd) noexcept;
+// After `fd` has become a captured file, by whatever call: nothing for other descriptors than 0, 1 and 2.
+// What the C library's stream holds is taken over, so this is called outside.
+void show_standard_stream(int fd);
+inline int shown_standard_stream(int fd) {
+  if (fd >= 0 && fd <= 2) show_standard_stream(fd);
+  return fd;
+}
 
 }  // namespace sheaf::posix

@@ -15,6 +15,7 @@
 #include "api/posix/errors.hpp"
 #include "api/posix/fork_mutex.hpp"
 #include "api/posix/opening.hpp"
+#include "api/posix/stdio/cxx_streams.hpp"
 #include "api/posix/stdio/standard_streams.hpp"
 
 namespace sheaf::posix {
@@ -30,7 +31,7 @@ struct Stream {
   int orientation = 0;  // as fwide(3) says it, but for bytes that were read or written
 };
 
-constinit ForkMutex lock;
+constinit ForkMutex lock{Guards::streams};
 std::vector<Stream*>& all() {
   static auto* const streams = new std::vector<Stream*>;
   return *streams;
@@ -72,9 +73,9 @@ int close_stream(void* cookie) {
     const std::lock_guard guard(lock);
     std::erase(all(), stream);
   }
-  const int result = close_descriptor(stream->fd);
+  const int fd = stream->fd;
   delete stream;
-  return result;
+  return close_descriptor(fd);
 }
 
 int access_bits(int flags) {
@@ -114,7 +115,7 @@ std::optional<StreamMode> stream_mode(const char* text) noexcept {
   return mode;
 }
 
-FILE* make_stream(int fd, const StreamMode& mode) noexcept {
+FILE* make_stream(int fd, const StreamMode& mode) {
   auto* const stream = new (std::nothrow) Stream{fd, nullptr, 0};
   if (!stream) return errno = ENOMEM, nullptr;
   const cookie_io_functions_t functions{read_stream, write_stream, seek_stream, close_stream};
@@ -132,7 +133,7 @@ FILE* make_stream(int fd, const StreamMode& mode) noexcept {
 
 bool is_ours(FILE* stream) noexcept { return find(stream) != nullptr; }
 
-int orient_stream(FILE* file, int mode) noexcept {
+int orient_stream(FILE* file, int mode) {
   Stream* const stream = find(file);
   if (!stream) return 0;
   const bool bytes = (file->_flags & putting) || file->_IO_read_end != file->_IO_read_base;
@@ -140,7 +141,7 @@ int orient_stream(FILE* file, int mode) noexcept {
   return stream->orientation;
 }
 
-FILE* reopen_stream(FILE* file, const char* path, const StreamMode& mode) noexcept {
+FILE* reopen_stream(FILE* file, const char* path, const StreamMode& mode) {
   Stream* const stream = find(file);
   if (!stream) return errno = EBADF, nullptr;
   fflush(file);
@@ -166,8 +167,8 @@ FILE* reopen_stream(FILE* file, const char* path, const StreamMode& mode) noexce
   return file;
 }
 
-void show_standard_stream(int fd) noexcept {
-  if (fd < 0 || fd > 2) return;
+void show_standard_stream(int fd) {
+  if (fd < 0 || fd > 2 || !is_captured(fd) || borrows_memory()) return;
   FILE** const shown[] = {&stdin, &stdout, &stderr};
   FILE*& variable = *shown[fd];
   if (!variable || variable->_fileno != fd || find(variable)) return;
@@ -179,6 +180,7 @@ void show_standard_stream(int fd) noexcept {
     fwrite(variable->_IO_write_base, 1, pending, made);
     __fpurge(variable);
   }
+  show_cxx_streams(fd, variable, made);
   variable = made;
 }
 

@@ -19,11 +19,11 @@ struct StreamMode {
 std::optional<StreamMode> stream_mode(const char* text) noexcept;
 
 // A stream on `fd`, which it closes, captured or not. Null with errno.
-FILE* make_stream(int fd, const StreamMode& mode) noexcept;
+FILE* make_stream(int fd, const StreamMode& mode);
 bool is_ours(FILE* stream) noexcept;  // make_stream has made it
 // fwide(3) of a stream of ours: > 0: it is for wide characters, < 0: for bytes, 0: not known yet.
-int orient_stream(FILE* stream, int mode) noexcept;
+int orient_stream(FILE* stream, int mode);
 // freopen(3) of a stream of ours; null with errno.
-FILE* reopen_stream(FILE* stream, const char* path, const StreamMode& mode) noexcept;
+FILE* reopen_stream(FILE* stream, const char* path, const StreamMode& mode);
 
 }  // namespace sheaf::posix

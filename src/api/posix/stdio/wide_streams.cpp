@@ -84,12 +84,12 @@ bool scan_bytes(const std::vector<char>& bytes, size_t n, const OnStream& scan, 
 
 }  // namespace
 
-Width widen(FILE* stream) noexcept {
+Width widen(FILE* stream) {
   if (stream->_mode >= 0 || !is_ours(stream)) return Width::of_the_library;
   return orient_stream(stream, 1) > 0 ? Width::wide : Width::bytes;
 }
 
-wint_t get_wide(FILE* stream) noexcept {
+wint_t get_wide(FILE* stream) {
   const Locked lock(stream);
   mbstate_t state{};
   for (bool begun = false;; begun = true) {
@@ -103,12 +103,12 @@ wint_t get_wide(FILE* stream) noexcept {
   }
 }
 
-wint_t put_wide(wchar_t c, FILE* stream) noexcept {
+wint_t put_wide(wchar_t c, FILE* stream) {
   const Locked lock(stream);
   return put_characters(&c, 1, stream) ? wint_t(c) : WEOF;
 }
 
-wint_t put_back_wide(wint_t c, FILE* stream) noexcept {
+wint_t put_back_wide(wint_t c, FILE* stream) {
   if (c == WEOF) return WEOF;
   const Locked lock(stream);
   char bytes[MB_LEN_MAX];
@@ -120,7 +120,7 @@ wint_t put_back_wide(wint_t c, FILE* stream) noexcept {
   return c;
 }
 
-wchar_t* get_wide_line(wchar_t* room, int n, FILE* stream) noexcept {
+wchar_t* get_wide_line(wchar_t* room, int n, FILE* stream) {
   if (n <= 0) return nullptr;
   const Locked lock(stream);
   int used = 0;
@@ -135,12 +135,12 @@ wchar_t* get_wide_line(wchar_t* room, int n, FILE* stream) noexcept {
   return room;
 }
 
-int put_wide_text(const wchar_t* text, FILE* stream) noexcept {
+int put_wide_text(const wchar_t* text, FILE* stream) {
   const Locked lock(stream);
   return put_characters(text, wcslen(text), stream) ? 1 : EOF;
 }
 
-int print_wide(FILE* stream, const OnStream& print) noexcept {
+int print_wide(FILE* stream, const OnStream& print) {
   wchar_t* text = nullptr;
   size_t n = 0;
   FILE* const room = open_wmemstream(&text, &n);
@@ -162,7 +162,7 @@ int print_wide(FILE* stream, const OnStream& print) noexcept {
 
 // The bytes from the position on, more of them if they are not enough, as a stream of the C library; the
 // position goes as far as that was read.
-int scan_wide(FILE* stream, const OnStream& scan) noexcept {
+int scan_wide(FILE* stream, const OnStream& scan) {
   const Locked lock(stream);
   const off64_t begin = ftello64(stream);
   if (begin < 0) return EOF;

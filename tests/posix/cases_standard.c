@@ -1,0 +1,86 @@
+/* Standard streams whose descriptors become captured files in all the ways there are; first of all groups,
+ * since later ones have theirs shown already. Each in a child, which has them as they were. */
+#include "cases.h"
+
+static void run(void (*work)(void), const char* name) {
+  fflush(stdout);
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(20);
+    work();
+    fflush(stdout);
+    fflush(stderr);
+    _exit(7);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  VALUE(status);
+  show(name);
+  CALL(unlink(name));
+}
+
+static void by_open(void) {
+  close(1);
+  open("cap.out", O_WRONLY | O_CREAT, 0644);
+  printf("printed after open\n");
+}
+
+static void by_dup(void) {
+  const int fd = open("cap.out", O_WRONLY | O_CREAT, 0644);
+  close(1);
+  dup(fd);
+  printf("printed after dup\n");
+}
+
+static void by_fcntl(void) {
+  const int fd = open("cap.out", O_WRONLY | O_CREAT, 0644);
+  close(2);
+  fcntl(fd, F_DUPFD_CLOEXEC, 2);
+  fprintf(stderr, "error number %d\n", 5);
+}
+
+static void by_freopen(void) {
+  close(1);
+  if (freopen("cap.out", "w", stdout)) printf("printed after freopen\n");
+}
+
+/* More than a stream has room for of its own is written where the descriptor leads by then. */
+static void pending(void) {
+  static char room[100000], block[60000];
+  setvbuf(stdout, room, _IOFBF, sizeof room);
+  memset(block, 'p', sizeof block);
+  fwrite(block, 1, sizeof block, stdout);
+  const int fd = open("cap.out", O_WRONLY | O_CREAT, 0644);
+  dup2(fd, 1);
+  printf("end");
+  fflush(stdout);
+  if (lseek(fd, 0, SEEK_CUR) == (off_t)sizeof block + 3) ftruncate(fd, 13);
+}
+
+static void from_input(void) {
+  char word[40] = "";
+  close(file_with("cap.out", "words of input\n"));
+  close(0);
+  open("cap.out", O_RDWR);
+  if (scanf("%39s", word) == 1) lseek(0, 0, SEEK_END);
+  write(0, word, strlen(word));
+}
+
+static void printed_to_descriptor(void) {
+  const int fd = open("cap.out", O_WRONLY | O_CREAT, 0644);
+  const int n = dprintf(fd, "%s %d\n", "number", 42);
+  dprintf(fd, "%d characters\n", n);
+  close(fd);
+  dprintf(fd, "nothing");
+}
+
+void cases_standard(void) {
+  run(by_open, "cap.out");
+  run(by_dup, "cap.out");
+  run(by_fcntl, "cap.out");
+  run(by_freopen, "cap.out");
+  run(pending, "cap.out");
+  run(from_input, "cap.out");
+  run(printed_to_descriptor, "cap.out");
+  cases_cxx_on(run);
+}
