@@ -24,7 +24,9 @@ void AcrossHosts::apply(exchange::IndependentOptions& how, bool writes) const {
 }
 
 void AcrossHosts::apply(exchange::CollectiveOptions& how, bool writes) const {
-  if (!at_once()) how.gaps = how.independent.sieving;
+  // Who writes by another handle is not known here: the program must say that nobody does.
+  if (!at_once() && how.independent.sieving == exchange::Sieving::always)
+    how.gaps = exchange::Sieving::always;
   apply(how.independent, writes);
   if (caches()) how.unit = unit;
   how.writers = writers;
