@@ -32,6 +32,14 @@ void AcrossHosts::apply(exchange::CollectiveOptions& how, bool writes) const {
   how.writers = writers;
 }
 
+std::optional<Error> AcrossHosts::meet_before_close(File& file, Comm& comm, bool writes) const {
+  std::optional<Error> problem;
+  if (!file.traits().dear_requests) return problem;
+  if (writes && hosts > 1) problem = attempt([&] { file.sync(); });
+  comm.barrier();
+  return problem;
+}
+
 int64_t AcrossHosts::size_of(File& file) const {
   if (caches()) file.renew();
   return file.status().size;
