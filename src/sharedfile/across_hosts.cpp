@@ -24,10 +24,20 @@ void AcrossHosts::apply(exchange::IndependentOptions& how, bool writes) const {
 }
 
 void AcrossHosts::apply(exchange::CollectiveOptions& how, bool writes) const {
-  if (!at_once()) how.gaps = how.independent.sieving;
+  // Who writes by another handle is not known here: the program must say that nobody does.
+  if (!at_once() && how.independent.sieving == exchange::Sieving::always)
+    how.gaps = exchange::Sieving::always;
   apply(how.independent, writes);
   if (caches()) how.unit = unit;
   how.writers = writers;
+}
+
+std::optional<Error> AcrossHosts::meet_before_close(File& file, Comm& comm, bool writes) const {
+  std::optional<Error> problem;
+  if (!file.traits().dear_requests) return problem;
+  if (writes && hosts > 1) problem = attempt([&] { file.sync(); });
+  comm.barrier();
+  return problem;
 }
 
 int64_t AcrossHosts::size_of(File& file) const {

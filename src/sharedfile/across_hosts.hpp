@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "exchange/collective.hpp"
@@ -41,6 +42,10 @@ struct AcrossHosts {
   // unit has one writer.
   void apply(exchange::IndependentOptions& how, bool writes) const;
   void apply(exchange::CollectiveOptions& how, bool writes) const;
+
+  // Collective. The last user of a part of a striped file sets its length; without listeners every task is
+  // that, and none must do so while others write. Returns what went wrong here.
+  std::optional<Error> meet_before_close(File& file, Comm& comm, bool writes) const;
 
   // Bytes that the file has at its server.
   int64_t size_of(File& file) const;

@@ -77,7 +77,8 @@ class OpenFile final : public SharedFile {
   }
 
   void close() override {
-    std::optional<Error> problem = attempt([&] { pointer_->close(); });
+    std::optional<Error> problem = across_.meet_before_close(*file_, comm(), mode_.write);
+    if (const auto closing = attempt([&] { pointer_->close(); }); closing && !problem) problem = closing;
     if (const auto closing = attempt([&] { file_->close(); }); closing && !problem) problem = closing;
     Statistics all = statistics();
     if (const auto reporting = attempt([&] { report(comm(), store_, all, path_, wish_); });

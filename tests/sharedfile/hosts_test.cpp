@@ -103,6 +103,44 @@ TEST(SharedHosts, ReadWhatTheyWroteByTheSamePlan) {
   });
 }
 
+// Bytes between the pieces may be written by another handle at the same time, of which nobody knows.
+TEST(SharedHosts, FillGapsOnlyIfTheProgramSaysSo) {
+  constexpr int64_t record = 100, records = 50;
+  for (const Choice choice : {Choice::automatic, Choice::disable, Choice::enable}) {
+    test::SimulatedHosts hosts;
+    Hints hints;
+    hints.collective_write = Choice::enable;
+    hints.sieve_write = choice;
+    int64_t read = 0;
+    on_hosts(hosts, [&](Comm& comm, Store& store) {
+      const auto file = SharedFile::open(comm.duplicate(), store, "file", both, hints);
+      file->resize((tasks + 1) * record * records);
+      View view;
+      view.displacement = comm.rank() * record;
+      view.filetype = layout::TypeMap::bytes(record).resized(0, (tasks + 1) * record);
+      const auto mine = bytes_of(comm.rank(), 0, record * records);
+      file->write_at_all(file->sequence(), view, 0, from(mine));
+      read += file->statistics().file_bytes_read;
+      file->close();
+    });
+    if (choice == Choice::enable) {
+      EXPECT_GT(read, 0);
+    } else {
+      EXPECT_EQ(read, 0);
+    }
+    const auto found = hosts.contents("file");
+    ASSERT_EQ(std::ssize(found), (tasks + 1) * record * records);
+    for (int t = 0; t <= tasks; ++t) {
+      const auto whole = bytes_of(t, 0, record * records);
+      for (int64_t i = 0; i < record * records; ++i) {
+        const auto at = static_cast<size_t>((i / record * (tasks + 1) + t) * record + i % record);
+        const auto wanted = t < tasks ? whole[static_cast<size_t>(i)] : std::byte{};
+        ASSERT_EQ(found[at], wanted) << "byte " << i << " of task " << t;
+      }
+    }
+  }
+}
+
 TEST(SharedHosts, HaveOneSize) {
   test::SimulatedHosts hosts;
   on_hosts(hosts, [&](Comm& comm, Store& store) {

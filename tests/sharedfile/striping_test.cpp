@@ -1,7 +1,10 @@
-// The hints striping_unit and striping_factor reach new files, before there is anything in them.
+// The hints striping_unit and striping_factor reach new files, before there is anything in them. Files in
+// stripes of this library's own are closed when all have written.
 #include <gtest/gtest.h>
 
 #include "sharedfile/model.hpp"
+#include "storage/decorators/forwarding_file.hpp"
+#include "storage/decorators/forwarding_store.hpp"
 #include "support/fibers/fiber_comm.hpp"
 #include "support/stores/memory_store.hpp"
 #include "support/stores/recording_store.hpp"
@@ -67,6 +70,48 @@ TEST(Striping, WithoutHintsTheFileSystemDecides) {
   write(store, create, {});
   EXPECT_EQ(store.describe(0), "create file");
   EXPECT_FALSE(memory.striping("file").is_wished());
+}
+
+class StripedFile final : public ForwardingFile {
+ public:
+  StripedFile(std::shared_ptr<File> inner, const int& writing)
+      : ForwardingFile(std::move(inner)), writing_(writing) {}
+  FileTraits traits() override { return {.dear_requests = true}; }
+  void close() override {
+    EXPECT_EQ(writing_, 0);
+    ForwardingFile::close();
+  }
+
+ private:
+  const int& writing_;
+};
+
+class StripedStore final : public ForwardingStore {
+ public:
+  using ForwardingStore::ForwardingStore;
+  std::shared_ptr<File> open(const std::string& path, Access access) override {
+    return std::make_shared<StripedFile>(inner().open(path, access), writing);
+  }
+  int writing = 0;  // tasks
+};
+
+// The close gives the parts of such a file their length, where no listener knows of other tasks.
+TEST(StripedFiles, AreClosedWhenAllHaveWritten) {
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    MemoryStore memory;
+    StripedStore store(memory);
+    store.writing = 3;
+    run_fibers({.ranks = 3, .stack_bytes = 128 << 10, .seed = seed, .ranks_per_node = 2}, [&](Comm& comm) {
+      const auto file = SharedFile::open(comm.duplicate(), store, "file", create);
+      const std::vector<std::byte> mine(100, std::byte{1});
+      for (int64_t i = 0; i < comm.rank(); ++i) {
+        file->write_at({}, 100 * (3 * i + comm.rank()), {mine.data(), TypeMap::bytes(1), 100});
+        yield();
+      }
+      --store.writing;
+      file->close();
+    });
+  }
 }
 
 }  // namespace

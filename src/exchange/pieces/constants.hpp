@@ -13,7 +13,6 @@ inline constexpr int64_t bytes_per_write = 2 << 10;      // in writing: what is 
 inline constexpr int64_t bytes_per_read = 4 << 10;       // gaps are read over
 inline constexpr int64_t gap_worth_a_request = 4 << 10;  // in writing gaps are left out, not read and written
 inline constexpr int64_t gap_worth_reading = 16 << 10;   // in pieces that lie in memory of their own
-inline constexpr int64_t gap_worth_a_message = 64 << 10;  // in writing, where requests go to a server
 static_assert(bytes_per_write * 2 == gap_worth_a_request && gap_worth_a_request <= gap_worth_reading);
 
 // --- Memory of a task's own transfer, in bytes.
