@@ -53,6 +53,24 @@ class PlainInstead(CaptureCase):
         names = '"$1" run --capture "cap.*:whole/set.sion" -- sh -c "echo > cap.0; rm cap.0; ls /dev/shm" | grep slots'
         self.check(f'mount -t tmpfs none /dev/shm; for name in $({names}); do mkdir /dev/shm/$name; done', "whole", "Is a directory")
 
+    def test_shared_memory_is_full_of_other_files(self) -> None:
+        if os.geteuid() != 0 or subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode != 0:
+            self.skipTest("no rights to mount")
+        script = ("import os\n"
+                  "fd = os.open('cap.a', os.O_RDWR | os.O_CREAT); os.write(fd, b'bytes'); errors = set()\n"
+                  "with open('/dev/shm/full', 'wb', buffering=0) as full:\n"
+                  "    try:\n"
+                  "        while True: full.write(bytes(4096))\n"
+                  "    except OSError: pass\n"
+                  "for _ in range(200):\n"
+                  "    try: os.open('cap.a', os.O_RDONLY)\n"
+                  "    except OSError as error: errors.add(error.errno)\n"
+                  "print(errors, os.pread(fd, 5, 0))\n")
+        done = subprocess.run(["unshare", "-m", "sh", "-ec", 'mount -t tmpfs -o size=16m none /dev/shm; exec "$@"', "sh",
+                               BIN / "sheaf", "run", "--capture", "cap.*:set.sion", "--", "python3", "-c", script],
+                              cwd=self.work, capture_output=True, text=True, timeout=SECONDS)
+        self.assertEqual(done.stdout, f"{{{errno.ENOSPC}}} b'bytes'\n", done.stderr)
+
     def test_the_multifile_is_damaged(self) -> None:
         self.check("head -c 100000 /dev/urandom > torn/set.sion", "torn", "Input/output error")
 
