@@ -235,6 +235,21 @@ class Capture(CaptureCase):
                   "assert child.returncode == 0 and open('cap.child').read() == 'late\\n' and open('cap.other').read() == ''\n")
         self.run_captured("python3", "-c", script)
 
+    def test_a_destructor_opens_a_file_when_the_program_has_ended(self) -> None:
+        source = self.work / "late.c"
+        source.write_text('#include <stdio.h>\n__attribute__((destructor)) static void late(void) {\n'
+                          '  FILE* f = fopen("cap.late", "w");\n  if (!f) perror("cap.late");\n'
+                          '  else { fputs("written at the end\\n", f); fclose(f); }\n}\n')
+        library = self.work / "liblate.so"
+        if subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source], capture_output=True).returncode != 0:
+            self.skipTest("no compiler")
+        source.with_name("main.c").write_text('#include <stdio.h>\nint main(void) { fclose(fopen("cap.first", "w")); return 0; }\n')
+        subprocess.run(["cc", "-o", self.work / "main", self.work / "main.c", "-Wl,--no-as-needed", library, f"-Wl,-rpath,{self.work}"],
+                       check=True)
+        done = self.run_captured("./main")
+        self.assertEqual(done.stderr, "")
+        self.assertEqual(self.content("cap.late"), "written at the end\n")
+
     def test_nothing_stays_in_shared_memory(self) -> None:
         before = set(os.listdir("/dev/shm"))
         self.run_captured("sh", "-c", "for i in 1 2 3; do echo $i > cap.$i; done; cat cap.1 | sort > cap.4")

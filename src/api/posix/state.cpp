@@ -9,6 +9,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "api/posix/fork_mutex.hpp"
 #include "api/posix/names/rules.hpp"
@@ -242,8 +243,10 @@ void release(Slot* slot) noexcept {
 }
 
 void leave() noexcept {
-  if (own.shared && !own.handed_on.load() && flock(own.fd, LOCK_UN) == 0)
-    remove_capture_memory(rules_identity());
+  if (!own.shared || own.handed_on.load()) return;
+  std::atomic_ref(own.shared).store(nullptr, std::memory_order_release);  // still mapped, for other threads
+  close_own_descriptor(std::exchange(own.fd, -1));
+  remove_capture_memory(rules_identity());
 }
 
 void hand_on_lock() noexcept { own.handed_on.store(true); }

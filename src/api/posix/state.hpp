@@ -44,7 +44,8 @@ void lock(int fd) noexcept;
 void release(Slot* slot) noexcept;
 bool is_shared(const Slot* slot) noexcept;
 
-// At the end of the process: if no other has it, the shared memory goes.
+// At the end of the process: if no other has it, the shared memory goes. What destructors of other libraries
+// open afterwards begins anew.
 void leave() noexcept;
 // The process has children, which hold what it holds: leave() does nothing any more, and `sheaf run` removes
 // the shared memory.
