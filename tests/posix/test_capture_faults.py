@@ -148,6 +148,24 @@ class Faults(CaptureCase):
                 break
         return n - 1
 
+    def test_a_file_that_is_opened_for_synchronous_writes_is_synced_by_each(self) -> None:
+        script = ("import os\n"
+                  "for flag in (0, os.O_DSYNC, os.O_SYNC):\n"
+                  "    fd = os.open('cap.log', os.O_WRONLY | os.O_CREAT | flag)\n"
+                  "    for i in range(40): os.pwrite(fd, b'line', 4 * i)\n"
+                  "    os.close(fd)\n")
+        self.run_captured("strace", "-f", "-qq", "-o", self.dir / "log", "-e", "trace=fsync,fdatasync", "python3", "-c", script)
+        self.assertGreaterEqual((self.dir / "log").read_text().count("sync("), 80)
+
+    def test_what_is_written_while_a_rename_takes_the_file_in_is_kept(self) -> None:
+        (self.work / "log").write_bytes(b"line\n" * 1_000_000)
+        script = ("strace -f -qq -o ../trace -P log -e trace=read,pread64 -e inject=read,pread64:delay_enter=500000:when=2 mv log cap.log "
+                  "& sleep 0.3; printf late >> log; wait; ls")
+        done = self.run_captured("bash", "-c", script)
+        self.assertIn("(DELAYED)", (self.dir / "trace").read_text())
+        found = [self.work / "cap.log", self.work / "log"]
+        self.assertIn("late", "".join(path.read_text() for path in found if path.exists()), done.stderr)
+
     def test_every_call_fails(self) -> None:
         faults = sum(self.sweep(f"{call}:error={name}", {getattr(errno, name), errno.EIO})
                      for call, name in [(call, "ENOSPC") for call in CALLS] + [("pwrite64", "EIO"), ("fsync", "EIO")])
