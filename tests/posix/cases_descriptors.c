@@ -2,7 +2,9 @@
 
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <sys/file.h>
+#include <sys/time.h>
 
 static void duplicates(void) {
   const int fd = file_with("cap.d", "0123456789");
@@ -97,6 +99,44 @@ static void locking(void) {
   CALL(flock(fd, LOCK_SH | LOCK_NB));
   CALL(close(fd));
   CALL(unlink("cap.lock"));
+}
+
+static void rang(int number) {
+  const int fd = open("cap.signal", O_WRONLY | O_CREAT | O_TRUNC, 0644);
+  write(fd, "rang\n", 4);
+  close(fd);
+  (void)number;
+}
+
+/* Who waits for a lock is interrupted by a signal, whose handler may use files. */
+static void interrupted(void) {
+  const int fd = file_with("cap.wait", "0123456789");
+  struct flock range = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 1};
+  CALL(fcntl(fd, F_SETLK, &range));
+  CALL(flock(fd, LOCK_EX));
+  fflush(stdout);
+  const pid_t child = fork();
+  if (child == 0) {
+    struct sigaction action = {.sa_handler = rang};
+    sigaction(SIGALRM, &action, NULL);
+    const int other = open("cap.wait", O_RDWR);
+    struct itimerval soon = {.it_value = {0, 100000}};
+    setitimer(ITIMER_REAL, &soon, NULL);
+    const int by_range = fcntl(other, F_SETLKW, &range) == -1 && errno == EINTR;
+    setitimer(ITIMER_REAL, &soon, NULL);
+    const int by_file = flock(other, LOCK_EX) == -1 && errno == EINTR;
+    write(other, "works", 5);
+    _exit(by_range + 2 * by_file);
+  }
+  int status = 0;
+  for (int i = 0; i < 50 && waitpid(child, &status, WNOHANG) == 0; ++i) usleep(100000);
+  kill(child, SIGKILL);
+  VALUE(status);
+  show("cap.signal");
+  show("cap.wait");
+  CALL(close(fd));
+  CALL(unlink("cap.wait"));
+  CALL(unlink("cap.signal"));
 }
 
 static void* append_lines(void* number) {
@@ -201,6 +241,7 @@ void cases_descriptors(void) {
   duplicates();
   waiting();
   locking();
+  interrupted();
   threads();
   shared_reads();
   replaces();

@@ -1,5 +1,6 @@
 #include "cases.h"
 
+#include <signal.h>
 #include <stdio_ext.h>
 
 static void writing(void) {
@@ -134,6 +135,34 @@ static void redirected(void) {
   CALL(unlink("cap.out"));
 }
 
+static int read_pipe(void) {
+  char line[40] = "";
+  alarm(5);
+  FILE* const in = fopen("cap.pipe", "r");
+  return in && fgets(line, sizeof line, in) && strcmp(line, "through a pipe\n") == 0 && fclose(in) == 0;
+}
+
+/* A named pipe is opened once: who writes to it is heard. */
+static void pipes(void) {
+  CALL(mkfifo("cap.pipe", 0600));
+  fflush(stdout);
+  void (*const before)(int) = signal(SIGPIPE, SIG_IGN);
+  int good = 0;
+  for (int i = 0; i < 20 && good == i; ++i) {
+    const pid_t child = fork();
+    if (child == 0) _exit(read_pipe() ? 5 : 6);
+    const int fd = open("cap.pipe", O_WRONLY);
+    write(fd, "through a pipe\n", 15);
+    close(fd);
+    int status = 0;
+    waitpid(child, &status, 0);
+    good += WIFEXITED(status) && WEXITSTATUS(status) == 5;
+  }
+  signal(SIGPIPE, before);
+  VALUE(good);
+  CALL(unlink("cap.pipe"));
+}
+
 void cases_stdio(void) {
   writing();
   reading();
@@ -141,4 +170,5 @@ void cases_stdio(void) {
   descriptors();
   buffers();
   redirected();
+  pipes();
 }

@@ -203,6 +203,53 @@ class Capture(CaptureCase):
         self.assertIn("code 1", done.stdout)
         self.assertIn("first", done.stdout)
 
+    def test_files_that_were_handed_on_leave_nothing_behind(self) -> None:
+        script = ("import os, resource\n"
+                  "before = os.listdir('/dev/shm')\n"
+                  "resource.setrlimit(resource.RLIMIT_NOFILE, (2000, 2000))\n"
+                  "os.close(os.open('cap.a', os.O_RDWR | os.O_CREAT))\n"
+                  "def wait(child): assert os.waitpid(child, 0)[1] == 0\n"
+                  "def spawn(): wait(os.posix_spawn('/bin/true', ['true'], {}))\n"
+                  "def shell(): assert os.system(':') == 0\n"
+                  "def execute():\n"
+                  "    if (child := os.fork()): wait(child)\n"
+                  "    else: os.execv('/bin/true', ['true'])\n"
+                  "for hand_on in [spawn, shell, execute] * 4:\n"
+                  "    for fd in (all := [os.open('cap.a', os.O_RDONLY) for _ in range(800)]): os.set_inheritable(fd, fd % 2 == 0)\n"
+                  "    hand_on()\n"
+                  "    for fd in all: os.close(fd)\n"
+                  "slots = [os.stat('/dev/shm/' + name).st_blocks for name in set(os.listdir('/dev/shm')).difference(before)\n"
+                  "         if name.endswith('.slots')]\n"
+                  "print(max(slots) * 512 // 4096)\n")
+        self.assertLess(int(self.run_captured("python3", "-c", script).stdout), 3000)
+
+    def test_a_descriptor_that_only_a_child_has_is_not_given_to_another_file(self) -> None:
+        script = ("import os, subprocess\n"
+                  "with open('cap.child', 'w') as f:\n"
+                  "    child = subprocess.Popen(['sh', '-c', 'read word; echo $word'], stdin=subprocess.PIPE, stdout=f)\n"
+                  "for _ in range(10):\n"
+                  "    files = [os.open('cap.other', os.O_RDWR | os.O_CREAT) for _ in range(500)]\n"
+                  "    subprocess.run(['true'], check=True)\n"
+                  "    for fd in files: os.close(fd)\n"
+                  "child.communicate(b'late\\n')\n"
+                  "assert child.returncode == 0 and open('cap.child').read() == 'late\\n' and open('cap.other').read() == ''\n")
+        self.run_captured("python3", "-c", script)
+
+    def test_a_destructor_opens_a_file_when_the_program_has_ended(self) -> None:
+        source = self.work / "late.c"
+        source.write_text('#include <stdio.h>\n__attribute__((destructor)) static void late(void) {\n'
+                          '  FILE* f = fopen("cap.late", "w");\n  if (!f) perror("cap.late");\n'
+                          '  else { fputs("written at the end\\n", f); fclose(f); }\n}\n')
+        library = self.work / "liblate.so"
+        if subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source], capture_output=True).returncode != 0:
+            self.skipTest("no compiler")
+        source.with_name("main.c").write_text('#include <stdio.h>\nint main(void) { fclose(fopen("cap.first", "w")); return 0; }\n')
+        subprocess.run(["cc", "-o", self.work / "main", self.work / "main.c", "-Wl,--no-as-needed", library, f"-Wl,-rpath,{self.work}"],
+                       check=True)
+        done = self.run_captured("./main")
+        self.assertEqual(done.stderr, "")
+        self.assertEqual(self.content("cap.late"), "written at the end\n")
+
     def test_nothing_stays_in_shared_memory(self) -> None:
         before = set(os.listdir("/dev/shm"))
         self.run_captured("sh", "-c", "for i in 1 2 3; do echo $i > cap.$i; done; cat cap.1 | sort > cap.4")

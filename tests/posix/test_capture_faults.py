@@ -53,6 +53,24 @@ class PlainInstead(CaptureCase):
         names = '"$1" run --capture "cap.*:whole/set.sion" -- sh -c "echo > cap.0; rm cap.0; ls /dev/shm" | grep slots'
         self.check(f'mount -t tmpfs none /dev/shm; for name in $({names}); do mkdir /dev/shm/$name; done', "whole", "Is a directory")
 
+    def test_shared_memory_is_full_of_other_files(self) -> None:
+        if os.geteuid() != 0 or subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode != 0:
+            self.skipTest("no rights to mount")
+        script = ("import os\n"
+                  "fd = os.open('cap.a', os.O_RDWR | os.O_CREAT); os.write(fd, b'bytes'); errors = set()\n"
+                  "with open('/dev/shm/full', 'wb', buffering=0) as full:\n"
+                  "    try:\n"
+                  "        while True: full.write(bytes(4096))\n"
+                  "    except OSError: pass\n"
+                  "for _ in range(200):\n"
+                  "    try: os.open('cap.a', os.O_RDONLY)\n"
+                  "    except OSError as error: errors.add(error.errno)\n"
+                  "print(errors, os.pread(fd, 5, 0))\n")
+        done = subprocess.run(["unshare", "-m", "sh", "-ec", 'mount -t tmpfs -o size=16m none /dev/shm; exec "$@"', "sh",
+                               BIN / "sheaf", "run", "--capture", "cap.*:set.sion", "--", "python3", "-c", script],
+                              cwd=self.work, capture_output=True, text=True, timeout=SECONDS)
+        self.assertEqual(done.stdout, f"{{{errno.ENOSPC}}} b'bytes'\n", done.stderr)
+
     def test_the_multifile_is_damaged(self) -> None:
         self.check("head -c 100000 /dev/urandom > torn/set.sion", "torn", "Input/output error")
 
@@ -129,6 +147,24 @@ class Faults(CaptureCase):
             if not injected:
                 break
         return n - 1
+
+    def test_a_file_that_is_opened_for_synchronous_writes_is_synced_by_each(self) -> None:
+        script = ("import os\n"
+                  "for flag in (0, os.O_DSYNC, os.O_SYNC):\n"
+                  "    fd = os.open('cap.log', os.O_WRONLY | os.O_CREAT | flag)\n"
+                  "    for i in range(40): os.pwrite(fd, b'line', 4 * i)\n"
+                  "    os.close(fd)\n")
+        self.run_captured("strace", "-f", "-qq", "-o", self.dir / "log", "-e", "trace=fsync,fdatasync", "python3", "-c", script)
+        self.assertGreaterEqual((self.dir / "log").read_text().count("sync("), 80)
+
+    def test_what_is_written_while_a_rename_takes_the_file_in_is_kept(self) -> None:
+        (self.work / "log").write_bytes(b"line\n" * 1_000_000)
+        script = ("strace -f -qq -o ../trace -P log -e trace=read,pread64 -e inject=read,pread64:delay_enter=500000:when=2 mv log cap.log "
+                  "& sleep 0.3; printf late >> log; wait; ls")
+        done = self.run_captured("bash", "-c", script)
+        self.assertIn("(DELAYED)", (self.dir / "trace").read_text())
+        found = [self.work / "cap.log", self.work / "log"]
+        self.assertIn("late", "".join(path.read_text() for path in found if path.exists()), done.stderr)
 
     def test_every_call_fails(self) -> None:
         faults = sum(self.sweep(f"{call}:error={name}", {getattr(errno, name), errno.EIO})

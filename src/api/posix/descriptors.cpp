@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <new>
 
@@ -33,7 +34,7 @@ void note_process() { process.store(getpid()); }
 
 void before_fork() {
   ForkMutex::lock_all();
-  state::hand_on_lock();
+  lock_slots();
   for (OpenFile* file = all_files.load(); file; file = file->next)
     if (Slot* const slot = file->slot.load(); file->descriptors.load() > 0 && slot)
       slot->holders.fetch_add(1);
@@ -51,7 +52,8 @@ void close_all_of(OpenFile& file) {
   file.stream.reset();
   file.set.reset();
   if (Slot* const slot = file.slot.exchange(nullptr)) state::release(slot);
-  if (const int fd = file.locks.exchange(-1); fd >= 0) close_own_descriptor(fd);
+  for (std::atomic<int>* const lock : {&file.locks, &file.whole_lock})
+    if (const int fd = lock->exchange(-1); fd >= 0) close_own_descriptor(fd);
 }
 
 }  // namespace
@@ -137,10 +139,14 @@ bool borrows_memory() noexcept {
   return known != 0 && known != getpid();
 }
 
-void keep_slots() noexcept {
+void lock_slots() noexcept {
   state::hand_on_lock();
-  for (OpenFile* file = all_files.load(); file; file = file->next)
-    if (Slot* const slot = file->slot.load(); file->descriptors.load() > 0 && slot) slot->kept.store(true);
+  const bool borrowed = borrows_memory();  // with descriptors of its own, which no table knows
+  const int last = std::max(highest.load(), borrowed ? 255 : -1);
+  for (int fd = 0; fd <= last; ++fd) {
+    const OpenFile* const file = descriptor_table[fd].load();
+    if (file != &own_mark && (file || borrowed)) state::lock(fd);
+  }
 }
 
 int highest_descriptor() noexcept { return highest.load(); }

@@ -22,7 +22,8 @@ struct OpenFile {
   std::atomic<bool> written{false};  // by this process, since its last flush
   bool view = false;
   std::atomic<int> locks{-1};  // descriptor on which locks of this open file are taken (api/posix/locks.hpp)
-  OpenFile* next = nullptr;    // in the list of all, used and free
+  std::atomic<int> whole_lock{-1};  // the same of flock(2)
+  OpenFile* next = nullptr;         // in the list of all, used and free
 };
 
 inline constexpr unsigned most_descriptors = 1U << 20;
@@ -74,8 +75,9 @@ void watch_forks() noexcept;
 // Whether this is the child of vfork(2), or of a posix_spawn, which has the memory of its parent and may
 // change nothing in it.
 bool borrows_memory() noexcept;
-// Nobody counts who will hold the open files from now on: what vfork, posix_spawn, popen and system hand on.
-void keep_slots() noexcept;
+// Others will hold the open files from now on, and may end in ways that nobody counts: what fork, exec,
+// vfork, posix_spawn, popen and system hand on.
+void lock_slots() noexcept;
 // The highest descriptor that was ever captured, or was one of the library; -1: none.
 int highest_descriptor() noexcept;
 // Calls visit(fd, file) for each captured descriptor.

@@ -38,8 +38,30 @@ class Inside {
   }
 
  private:
+  friend class Outside;
   uint64_t mask_ = 0;
   int cancel_ = 0;
+};
+
+// For a call that waits for others: signals and cancellation come as they do outside. Nothing that has a lock
+// may do so; `inside` is the one that the caller of the library has entered by.
+class Outside {
+ public:
+  explicit Outside(const Inside& inside) noexcept {
+    depth_inside = 0;
+    pthread_setcancelstate(inside.cancel_, nullptr);
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &inside.mask_, nullptr, sizeof inside.mask_);
+  }
+  Outside(const Outside&) = delete;
+  Outside& operator=(const Outside&) = delete;
+  ~Outside() {
+    const int error = errno;
+    const uint64_t all = ~uint64_t{0};
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, nullptr, sizeof all);
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, nullptr);
+    depth_inside = 1;
+    errno = error;
+  }
 };
 
 }  // namespace sheaf::posix

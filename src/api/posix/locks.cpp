@@ -24,15 +24,18 @@ struct ProcessLock {
   const ContainerSet* set = nullptr;
   std::atomic<int> fd{-1};
 };
+constexpr char ranges[] = "lock", whole[] = "flock";
 constexpr size_t most_locked = 64;
 constinit ProcessLock process_locks[most_locked] = {};
 
-int open_lock_file(const OpenFile& file) {
+// kind: flock(2) has a file of its own, since opening one moves a descriptor, and a close of any gives up the
+// locks that the process has by fcntl(2) there.
+int open_lock_file(const OpenFile& file, const char* kind) {
   char prefix[64];
   char name[120];
   capture_prefix(rules_identity(), prefix);
   const unsigned long set = std::hash<std::string_view>()(file.set->path());
-  snprintf(name, sizeof name, "%slock.%016lx.%lx", prefix, set,
+  snprintf(name, sizeof name, "%s%s.%016lx.%lx", prefix, kind, set,
            static_cast<unsigned long>(file.slot.load()->stream));
   return own_descriptor(real::open(name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
 }
@@ -50,7 +53,7 @@ int process_lock_file(const OpenFile& file) {
     uint64_t free = 0;
     if (!lock.stream.compare_exchange_strong(free, ~uint64_t{0})) continue;
     lock.set = file.set.get();
-    lock.fd.store(open_lock_file(file));
+    lock.fd.store(open_lock_file(file, ranges));
     lock.stream.store(lock.fd.load() >= 0 ? file.slot.load()->stream : 0);
     return lock.fd.load();
   }
@@ -58,11 +61,17 @@ int process_lock_file(const OpenFile& file) {
   return -1;
 }
 
-int own_lock_file(OpenFile& file) {
-  int known = file.locks.load();
+template <class Call>
+int outside(const Inside& inside, const Call& call) {
+  const Outside waiting(inside);
+  return call();
+}
+
+int own_lock_file(OpenFile& file, std::atomic<int>& kept, const char* kind) {
+  int known = kept.load();
   if (known >= 0) return known;
-  const int made = open_lock_file(file);
-  if (made >= 0 && !file.locks.compare_exchange_strong(known, made)) {
+  const int made = open_lock_file(file, kind);
+  if (made >= 0 && !kept.compare_exchange_strong(known, made)) {
     close_own_descriptor(made);
     return known;
   }
@@ -71,7 +80,7 @@ int own_lock_file(OpenFile& file) {
 
 }  // namespace
 
-int lock_range(OpenFile& file, int command, struct flock* range) noexcept {
+int lock_range(const Inside& inside, OpenFile& file, int command, struct flock* range) {
   if (!range) return failed(EFAULT);
   const int mode = file.slot.load()->flags.load() & O_ACCMODE;
   const bool sets = command != F_GETLK && command != F_OFD_GETLK;
@@ -87,9 +96,11 @@ int lock_range(OpenFile& file, int command, struct flock* range) noexcept {
   }
   if (range->l_whence == SEEK_CUR || range->l_whence == SEEK_END) absolute.l_whence = SEEK_SET;
   const bool by_process = command == F_SETLK || command == F_SETLKW || command == F_GETLK;
-  const int fd = by_process ? process_lock_file(file) : own_lock_file(file);
+  const int fd = by_process ? process_lock_file(file) : own_lock_file(file, file.locks, ranges);
   if (fd < 0) return -1;
-  const int result = real::fcntl(fd, command, reinterpret_cast<long>(&absolute));
+  const auto lock = [&] { return real::fcntl(fd, command, reinterpret_cast<long>(&absolute)); };
+  const bool waits = command == F_SETLKW || command == F_OFD_SETLKW;
+  const int result = waits ? outside(inside, lock) : lock();
   if (result == 0 && !sets) {
     if (absolute.l_type == F_UNLCK) {
       range->l_type = F_UNLCK;
@@ -100,9 +111,9 @@ int lock_range(OpenFile& file, int command, struct flock* range) noexcept {
   return result;
 }
 
-int lock_whole(OpenFile& file, int operation) noexcept {
-  const int fd = own_lock_file(file);
-  return fd < 0 ? -1 : next::flock(fd, operation);
+int lock_whole(const Inside& inside, OpenFile& file, int operation) {
+  const int fd = own_lock_file(file, file.whole_lock, whole);
+  return fd < 0 ? -1 : outside(inside, [&] { return next::flock(fd, operation); });
 }
 
 void drop_process_locks(const OpenFile& file) noexcept {

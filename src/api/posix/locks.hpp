@@ -9,8 +9,9 @@
 namespace sheaf::posix {
 
 // All inside. fcntl(2) with F_SETLK, F_SETLKW, F_GETLK and the F_OFD ones; flock(2). 0, or -1 with errno.
-int lock_range(OpenFile& file, int command, struct flock* range) noexcept;
-int lock_whole(OpenFile& file, int operation) noexcept;
+// Those that wait do so outside.
+int lock_range(const Inside& inside, OpenFile& file, int command, struct flock* range);
+int lock_whole(const Inside& inside, OpenFile& file, int operation);
 // A descriptor of that stream is closed: locks that belong to the process go, as POSIX has it.
 void drop_process_locks(const OpenFile& file) noexcept;
 

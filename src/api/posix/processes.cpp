@@ -80,10 +80,8 @@ void flush_written() noexcept {
 }
 
 void end_of_process() noexcept {
-  static std::atomic<bool> ended{false};
   const Inside inside;
   flush_written();
-  if (ended.exchange(true)) return;
   each_captured(
       [](int, OpenFile& file, void*) {
         if (state::is_shared(file.slot.load())) keep_for_itself(file);

@@ -9,6 +9,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "api/posix/fork_mutex.hpp"
 #include "api/posix/names/rules.hpp"
@@ -24,7 +25,8 @@ constexpr uint32_t most_slots = 1U << 16;  // 256 MiB of addresses; pages come w
 
 struct Shared {
   std::atomic<uint32_t> hint;  // where to look for a free slot
-  char rest[4096 - 4];
+  std::atomic<uint32_t> made;  // slots that have their page, from the first on
+  char rest[4096 - 8];
   Slot slots[most_slots];
 };
 
@@ -57,14 +59,16 @@ int open_slots(const char* name) {
     const int fd = own_descriptor(real::open(name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (fd < 0) return -1;
     struct stat status;
-    if (flock(fd, LOCK_SH) == 0 && fstat(fd, &status) == 0 && ours(status) &&
-        ftruncate(fd, sizeof(Shared)) == 0)
+    const bool known = flock(fd, LOCK_SH) == 0 && fstat(fd, &status) == 0;
+    if (known && ours(status) && ftruncate(fd, sizeof(Shared)) == 0 &&
+        fallocate(fd, 0, 0, offsetof(Shared, slots)) == 0)
       return fd;
-    const bool again = status.st_nlink == 0;  // who was last has removed it meanwhile
+    const int error = known && ours(status) ? errno : EPERM;
+    const bool again = known && status.st_nlink == 0;  // who was last has removed it meanwhile
     close_own_descriptor(fd);
+    errno = error;
     if (!again) break;
   }
-  errno = EPERM;
   return -1;
 }
 
@@ -99,20 +103,74 @@ Shared* shared() {
   return found;
 }
 
-Slot* take(Shared& all, uint32_t& number) {
-  const uint32_t begin = all.hint.load(std::memory_order_relaxed);
-  for (uint32_t i = 0; i < most_slots; ++i) {
-    number = (begin + i) % most_slots;
+constexpr uint32_t looked_over = 64;  // slots that are made before those there are are looked over again
+constexpr uint32_t swept = 1024;      // and before it is asked which of them nobody has any more
+
+off64_t position(uint32_t number, uint32_t life) { return off64_t(uint64_t(life) << 20 | (number + 1)); }
+
+struct flock byte_of(uint32_t number, short type) {
+  struct flock range = {};
+  range.l_type = type;
+  range.l_whence = SEEK_SET;
+  range.l_start = number;
+  range.l_len = 1;
+  return range;
+}
+
+// Frees slots whose descriptors have all gone without a word. Whether there were any.
+bool sweep(Shared& all) {
+  const int fd = real::open(own.identity, O_RDONLY | O_NOFOLLOW | O_CLOEXEC, 0);
+  if (fd < 0) return false;
+  bool any = false;
+  for (uint32_t number = 0; number < all.made.load(); ++number) {
+    Slot& slot = all.slots[number];
+    uint32_t life = slot.life.load();
+    if (life % 2 == 0 || slot.locked.load() != life) continue;
+    struct flock range = byte_of(number, F_WRLCK);
+    if (real::fcntl(fd, F_OFD_GETLK, reinterpret_cast<long>(&range)) == 0 && range.l_type == F_UNLCK)
+      any |= slot.life.compare_exchange_strong(life, life + 1);
+  }
+  real::close(fd);
+  return any;
+}
+
+Slot* take_between(Shared& all, uint32_t from, uint32_t to, uint32_t& number) {
+  for (number = from; number < to; ++number) {
     Slot& slot = all.slots[number];
     uint32_t life = slot.life.load(std::memory_order_relaxed);
     if (life % 2 != 0 || !slot.life.compare_exchange_strong(life, life + 1)) continue;
-    all.hint.store(number + 1 == most_slots ? 0 : number + 1, std::memory_order_relaxed);
+    all.hint.store(number + 1, std::memory_order_relaxed);
     return &slot;
   }
   return nullptr;
 }
 
-off64_t position(uint32_t number, uint32_t life) { return off64_t(uint64_t(life) << 20 | (number + 1)); }
+// The page of the next slot: touching one that the file system has no room for would be SIGBUS. 0 or an
+// errno.
+int make_slot(Shared& all, uint32_t number) {
+  if (number >= most_slots) return ENFILE;
+  const auto at = off64_t(offsetof(Shared, slots) + number * sizeof(Slot));
+  if (fallocate64(own.fd, 0, at, sizeof(Slot)) != 0) return errno;
+  all.made.compare_exchange_strong(number, number + 1);
+  return 0;
+}
+
+// Null, with errno: there is none.
+Slot* take(Shared& all, uint32_t& number) {
+  uint32_t made = all.made.load();
+  if (Slot* const slot = take_between(all, all.hint.load(), made, number)) return slot;
+  for (int error = 0;; made = all.made.load()) {
+    if (made % looked_over == 0 || error != 0) {
+      if (Slot* const slot = take_between(all, 0, made, number)) return slot;
+      if ((made % swept == 0 || error != 0) && sweep(all))
+        if (Slot* const slot = take_between(all, 0, made, number)) return slot;
+    }
+    if (error != 0) return errno = error, nullptr;
+    error = make_slot(all, made);
+    if (error != 0) continue;
+    if (Slot* const slot = take_between(all, made, all.made.load(), number)) return slot;
+  }
+}
 
 }  // namespace
 
@@ -121,14 +179,10 @@ int reserve(int flags, Slot*& slot, bool close_on_exec) noexcept {
   if (!all) return -1;
   uint32_t number = 0;
   slot = take(*all, number);
-  if (!slot) {
-    errno = ENFILE;
-    return -1;
-  }
+  if (!slot) return -1;
   slot->holders.store(1);
   slot->offset.store(0);
   slot->flags.store(flags);
-  slot->kept.store(false);
   const int fd = real::open(own.identity, O_RDONLY | O_NOFOLLOW | (close_on_exec ? O_CLOEXEC : 0), 0);
   const off64_t at = position(number, slot->life.load());
   if (fd >= 0 && real::lseek(fd, at, SEEK_SET) == at) return fd;
@@ -139,19 +193,41 @@ int reserve(int flags, Slot*& slot, bool close_on_exec) noexcept {
   return -1;
 }
 
+namespace {
+
+// The slot that a position stands for; null: none that is in use.
+Slot* slot_at(Shared& all, off64_t at, uint32_t& number) {
+  number = uint32_t(at & 0xfffff) - 1;
+  if (at <= 0 || number >= all.made.load()) return nullptr;
+  Slot& slot = all.slots[number];
+  return position(number, slot.life.load()) == at ? &slot : nullptr;
+}
+
+}  // namespace
+
+void lock(int fd) noexcept {
+  if (!own.shared) return;
+  uint32_t number = 0;
+  Slot* const slot = slot_at(*own.shared, real::lseek(fd, 0, SEEK_CUR), number);
+  struct stat status;
+  if (!slot || slot->locked.load() == slot->life.load() || fstat(fd, &status) != 0 ||
+      status.st_dev != own.device || status.st_ino != own.inode)
+    return;
+  struct flock range = byte_of(number, F_RDLCK);
+  if (real::fcntl(fd, F_OFD_SETLK, reinterpret_cast<long>(&range)) == 0)
+    slot->locked.store(slot->life.load());
+}
+
 Slot* adopt(int fd, bool counted) noexcept {
   struct stat status, directory;
   if (fstat(fd, &status) != 0 || !ours(status) || status.st_size != 0) return nullptr;
   if (stat("/dev/shm", &directory) != 0 || directory.st_dev != status.st_dev) return nullptr;
   Shared* const all = shared();
   if (!all || status.st_dev != own.device || status.st_ino != own.inode) return nullptr;
-  const off64_t at = real::lseek(fd, 0, SEEK_CUR);
-  const uint32_t number = uint32_t(at & 0xfffff) - 1;
-  if (at <= 0 || number >= most_slots) return nullptr;
-  Slot& slot = all->slots[number];
-  if (position(number, slot.life.load()) != at) return nullptr;
-  if (!counted) slot.holders.fetch_add(1);
-  return &slot;
+  uint32_t number = 0;
+  Slot* const slot = slot_at(*all, real::lseek(fd, 0, SEEK_CUR), number);
+  if (slot && !counted) slot->holders.fetch_add(1);
+  return slot;
 }
 
 bool is_shared(const Slot* slot) noexcept {
@@ -160,15 +236,17 @@ bool is_shared(const Slot* slot) noexcept {
 
 void release(Slot* slot) noexcept {
   if (!is_shared(slot)) return free(slot);
-  if (slot->holders.fetch_sub(1) != 1 || slot->kept.load()) return;
+  if (slot->holders.fetch_sub(1) != 1 || slot->locked.load() == slot->life.load()) return;
   const auto number = uint32_t(slot - own.shared->slots);
   slot->life.fetch_add(1);
   own.shared->hint.store(number, std::memory_order_relaxed);  // its page is warm
 }
 
 void leave() noexcept {
-  if (own.shared && !own.handed_on.load() && flock(own.fd, LOCK_UN) == 0)
-    remove_capture_memory(rules_identity());
+  if (!own.shared || own.handed_on.load()) return;
+  std::atomic_ref(own.shared).store(nullptr, std::memory_order_release);  // still mapped, for other threads
+  close_own_descriptor(std::exchange(own.fd, -1));
+  remove_capture_memory(rules_identity());
 }
 
 void hand_on_lock() noexcept { own.handed_on.store(true); }

@@ -17,7 +17,7 @@ struct Slot {
   std::atomic<uint32_t> holders;  // processes that have it open
   std::atomic<int64_t> offset;    // bytes
   std::atomic<int> flags;         // O_ACCMODE and the status flags, as F_GETFL shows them
-  std::atomic<bool> kept;         // handed on in ways that nobody counts: it is never given back
+  std::atomic<uint32_t> locked;   // the life in which others may have it uncounted: see state::lock()
   uint64_t
       stream;  // ContainerStream number; that, and what follows, is written before anybody else can see it
   uint32_t set_size, name_size;  // of `text`: path of the set, then the name of the stream
@@ -31,16 +31,21 @@ static_assert(sizeof(Slot) == 4096 && std::atomic<int64_t>::is_always_lock_free)
 namespace state {
 
 // A descriptor at the lowest number that is free, and its slot, which has one holder and offset 0; -1 with
-// errno if there is none, ENFILE if all slots are in use.
+// errno if there is none, ENFILE if all slots are in use, ENOSPC if there is no memory for one more.
 int reserve(int flags, Slot*& slot, bool close_on_exec) noexcept;
 // What a descriptor that was inherited is; null: not one of ours. The caller becomes a holder, or is one
 // already (`counted`).
 Slot* adopt(int fd, bool counted) noexcept;
+// Others may have the open file of this descriptor from now on: forked, spawned, by exec. A lock on a byte of
+// the file that all such descriptors are open on goes with the last of them, however that ends; a slot
+// without it is free, whatever was counted. Nothing for what is not one of ours. Takes no memory.
+void lock(int fd) noexcept;
 // The slot is given back when nobody holds it any more. One that is not shared, from malloc, is freed.
 void release(Slot* slot) noexcept;
 bool is_shared(const Slot* slot) noexcept;
 
-// At the end of the process: if no other has it, the shared memory goes.
+// At the end of the process: if no other has it, the shared memory goes. What destructors of other libraries
+// open afterwards begins anew.
 void leave() noexcept;
 // The process has children, which hold what it holds: leave() does nothing any more, and `sheaf run` removes
 // the shared memory.

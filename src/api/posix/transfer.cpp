@@ -89,6 +89,8 @@ ssize_t write_spans(OpenFile& file, std::span<const Bytes> spans, size_t total, 
     }
   }
   file.written.store(true, std::memory_order_relaxed);
+  if (slot.flags.load() & O_DSYNC)  // a bit of O_SYNC
+    if (const int error = errno_of([&] { file.stream->sync(); })) return failed(error);
   return ssize_t(total);
 }
 

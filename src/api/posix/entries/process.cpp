@@ -85,11 +85,8 @@ bool captures() { return !is_inside() && !rules().empty() && own_library[0]; }
 // Before the memory of this process goes, or others hold what it has open.
 void hand_on_descriptors(bool same_process) {
   const Inside inside;
-  if (same_process && !borrows_memory()) {
-    flush_written();
-  } else {
-    keep_slots();
-  }
+  if (same_process && !borrows_memory()) flush_written();
+  lock_slots();
 }
 
 // Once for a job on this host: a program whose files nothing here can capture is started.

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "api/posix/descriptors.hpp"
@@ -44,7 +45,14 @@ FILE* open_captured_stream(const char* path, const char* words, const StreamMode
                        : open_name(AT_FDCWD, path, mode.flags, 0666);
   if (fd < 0) return nullptr;
   if (is_captured(fd)) return on_descriptor(fd, mode);
-  close_descriptor(fd);  // a plain file: the C library has a stream of its own for it
+  struct stat status;  // a plain file: the C library has a stream of its own for it
+  if (fstat(fd, &status) == 0 && !S_ISREG(status.st_mode)) {  // opening it again may do something, or wait
+    FILE* const made = next::fdopen(fd, words);
+    const int error = errno;
+    if (!made) close_descriptor(fd);
+    return errno = error, made;
+  }
+  close_descriptor(fd);
   char again[8];
   size_t n = 0;
   for (const char* c = words; *c && n + 1 < sizeof again; ++c)

@@ -98,6 +98,13 @@ bool quiet(int fd, const struct stat& status) {
   return true;
 }
 
+// Nobody has written to it since it had `status`, and nobody is about to.
+bool unchanged(int fd, const struct stat& status) {
+  struct stat now;
+  return quiet(fd, status) && fstat(fd, &now) == 0 && now.st_size == status.st_size &&
+         now.st_mtim.tv_sec == status.st_mtim.tv_sec && now.st_mtim.tv_nsec == status.st_mtim.tv_nsec;
+}
+
 void fill_from(int fd, ContainerStream& stream) {
   std::vector<std::byte> room(piece);
   for (int64_t at = 0;;) {
@@ -199,7 +206,7 @@ int take_in(int from_at, const char* from, const Place& to, unsigned flags) noex
   int result = hand_on;
   if (set && fstat(fd, &status) == 0 && quiet(fd, status)) {
     const int error = take(fd, status, *set, to, flags);
-    if (error == 0 && unlinkat(from_at, from, 0) == 0) result = 0;
+    if (error == 0 && unchanged(fd, status) && unlinkat(from_at, from, 0) == 0) result = 0;
     if (error == 0 && result != 0) result = (errno_of([&] { set->remove(to.match.name); }), hand_on);
     if (error == EEXIST) result = failed(EEXIST);
   }
