@@ -5,8 +5,8 @@
 #include <cstring>
 #include <utility>
 
+#include "base/bytes.hpp"
 #include "base/warnings.hpp"
-#include "base/zeros.hpp"
 #include "buddy/buddy.hpp"
 #include "buddy/constants.hpp"
 #include "comm/rounds.hpp"

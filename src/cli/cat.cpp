@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <optional>
 
-#include "base/line_bytes.hpp"
+#include "base/bytes.hpp"
 #include "base/printable.hpp"
 #include "cli/commands.hpp"
 #include "cli/named.hpp"

@@ -11,7 +11,7 @@
 #include <ctime>
 #include <filesystem>
 
-#include "base/line_bytes.hpp"
+#include "base/bytes.hpp"
 #include "base/printable.hpp"
 #include "cli/json.hpp"
 #include "cli/rows.hpp"

@@ -12,8 +12,8 @@
 #include <optional>
 #include <span>
 
+#include "base/bytes.hpp"
 #include "base/error.hpp"
-#include "base/line_bytes.hpp"
 #include "collective/collective_group.hpp"
 #include "exchange/pieces/access_list.hpp"
 #include "storage/store.hpp"

@@ -8,10 +8,10 @@
 #include <thread>
 #include <vector>
 
+#include "base/bytes.hpp"
 #include "base/checked.hpp"
 #include "base/crc32c.hpp"
 #include "base/error.hpp"
-#include "base/line_bytes.hpp"
 #include "container/container_names.hpp"
 #include "container/open_set.hpp"
 #include "container/replay.hpp"

@@ -315,9 +315,9 @@ void OpenSet::note_close(Opens::iterator at) {
 
 // What the child will have open is open from now on, whatever the parent closes.
 void OpenSet::before_fork() {
-  opens_mutex_.lock();
   {
     const SharedStreams::NamesLock lock(*streams_);
+    opens_mutex_.lock();  // in the order in which opens take them
     for (const SharedPlace at : opens_) streams_->open(at);
   }
   memory_->before_fork();

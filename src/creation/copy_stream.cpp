@@ -5,9 +5,9 @@
 #include <span>
 #include <string>
 
+#include "base/bytes.hpp"
 #include "base/crc32c.hpp"
 #include "base/error.hpp"
-#include "base/zeros.hpp"
 
 namespace sheaf {
 

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/bytes.hpp"
 #include "base/export.hpp"
-#include "base/line_bytes.hpp"
 #include "creation/work_progress.hpp"
 #include "metadata/physical_file.hpp"
 

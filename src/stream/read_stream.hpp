@@ -12,8 +12,8 @@
 #include <span>
 #include <vector>
 
+#include "base/bytes.hpp"
 #include "base/export.hpp"
-#include "base/line_bytes.hpp"
 #include "layout/chunk_layout.hpp"
 #include "storage/stdio_handle.hpp"
 #include "storage/store.hpp"

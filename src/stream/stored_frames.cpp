@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "base/zeros.hpp"
+#include "base/bytes.hpp"
 #include "stream/constants.hpp"
 
 namespace sheaf {

@@ -219,5 +219,27 @@ TEST(ContainerLate, AChildMayAskThatWasForkedWhileAnotherThreadAsked) {
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "ended by signal " << WTERMSIG(status);
 }
 
+TEST(ContainerLate, ForksAndNewStreamsDoNotWaitForEachOther) {
+  MemoryStore memory;
+  Pair hosts("forks", memory);
+  add(*hosts.set_a, "own", content(1, 1));
+  std::atomic<bool> ends = false;
+  std::vector<std::jthread> others;
+  for (int k = 0; k < 2; ++k)
+    others.emplace_back([&, name = "s" + std::to_string(k)] {
+      while (!ends) {
+        hosts.set_a->open_stream(name, {.create = true});
+        hosts.set_a->remove(name);
+      }
+    });
+  for (int k = 0; k < 300; ++k) {
+    const pid_t child = ::fork();
+    if (child == 0) ::_exit(0);
+    int status = 0;
+    ::waitpid(child, &status, 0);
+  }
+  ends = true;
+}
+
 }  // namespace
 }  // namespace sheaf::test

@@ -3,7 +3,7 @@
 #include <fcntl.h>
 #include <sys/statvfs.h>
 
-#include "base/line_bytes.hpp"
+#include "base/bytes.hpp"
 #include "cli/mount/answer.hpp"
 
 namespace sheaf::cli {

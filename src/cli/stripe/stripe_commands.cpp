@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <cstdio>
 
-#include "base/line_bytes.hpp"
+#include "base/bytes.hpp"
 #include "base/printable.hpp"
 #include "cli/json.hpp"
 #include "cli/terminal.hpp"

@@ -7,8 +7,8 @@
 #include <shared_mutex>
 #include <vector>
 
+#include "base/bytes.hpp"
 #include "base/error.hpp"
-#include "base/line_bytes.hpp"
 #include "exchange/pieces/constants.hpp"
 #include "exchange/transfer/hosts_file.hpp"
 #include "layout/each_piece.hpp"

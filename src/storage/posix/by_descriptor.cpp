@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "base/bytes.hpp"
 #include "base/error.hpp"
-#include "base/line_bytes.hpp"
 #include "storage/constants.hpp"
 #include "storage/range.hpp"
 #include "storage/store.hpp"

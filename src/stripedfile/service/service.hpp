@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "base/line_bytes.hpp"
+#include "base/bytes.hpp"
 #include "base/non_copyable.hpp"
 #include "comm/messages.hpp"
 #include "format/stripe_identity.hpp"

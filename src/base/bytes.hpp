@@ -1,17 +1,26 @@
-// base/line_bytes: memory for data of files that are read in large pieces. It begins at a line of the cache:
-// into memory that begins within one, as that of std::vector usually does, some processors copy what the
-// kernel has in its page cache at a fifth of the speed.
+// base/bytes: bytes in memory: whether they may be a hole of a file, and memory for data that are read in
+// large pieces.
 #pragma once
 
 #include <cstddef>
+#include <cstring>
 #include <memory>
 #include <new>
+#include <span>
 #include <vector>
 
 namespace sheaf {
 
+// Whether all are zero, which none are too. As fast as the C library compares.
+inline bool is_zero(std::span<const std::byte> bytes) {
+  return bytes.empty() ||
+         (bytes.front() == std::byte{} && std::memcmp(bytes.data(), bytes.data() + 1, bytes.size() - 1) == 0);
+}
+
 inline constexpr std::align_val_t cache_line{64};  // bytes; of all processors of today, or a part of theirs
 
+// Of memory that begins at a line of the cache: into memory that begins within one, as that of std::vector
+// usually does, some processors copy what the kernel has in its page cache at a fifth of the speed.
 template <class T>
 struct LineAllocator {
   using value_type = T;
