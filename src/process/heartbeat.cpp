@@ -95,8 +95,8 @@ class Thread {
       const auto next = std::ranges::min_element(calls_, {}, [](const auto& call) { return call->due; });
       if (next == calls_.end()) {
         changed_.wait(lock);
-      } else if ((*next)->due > Clock::now()) {
-        changed_.wait_until(lock, (*next)->due);
+      } else if (const Clock::time_point due = (*next)->due; due > Clock::now()) {
+        changed_.wait_until(lock, due);  // a copy: the call may be gone when this looks at the time again
       } else {
         make(*next, lock);
       }

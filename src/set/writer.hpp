@@ -216,6 +216,7 @@ class Writer {
   SumRounds plan_rounds(RowSlices& slices, const BlockTable& table, const SliceSums& sums,
                         const Closing& closing, std::optional<Error>& problem);
   bool keeps_open(int32_t file) const;
+  bool is_local(File& file) const;
   std::shared_ptr<File> open_segment(const Segment& segment, Access access) const;
   void change_file(const Segment& segment, const std::function<void(File&, const format::Header&)>& change);
   void take_pointers_away(std::span<const EndedSegment> segments);

@@ -141,6 +141,13 @@ Writer::Lead Writer::lead_of(std::span<const EndedSegment> segments) const {
   return lead;
 }
 
+// On a file system of this host alone; not, if that cannot be told.
+bool Writer::is_local(File& file) const {
+  bool local = false;
+  attempt([&] { local = store_->traits_of(file).coherence == Coherence::local; });
+  return local;
+}
+
 // Collective where tasks write collectively. All bytes are in the files then, or beside them, and what every
 // task has written is known; returns what went wrong.
 std::optional<Error> Writer::finish_streams(Closing& closing, int64_t most_sums) {
@@ -175,7 +182,7 @@ std::optional<Error> Writer::finish_streams(Closing& closing, int64_t most_sums)
       if (facts_.durable) f.file->sync();
       if (!keeps_open(f.number))
         f.file->close();
-      else if (!facts_.durable && store_->traits_of(*f.file).coherence != Coherence::local)
+      else if (!facts_.durable && !is_local(*f.file))
         publish(*f.file);
     }
     stream_.require_nothing_lost();
