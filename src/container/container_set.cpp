@@ -68,7 +68,7 @@ class ForeignStream final : public ContainerStream {
   const ReplayedStream& stream_;
 };
 
-class HostSet final : public ContainerSet, private HostSetForks {
+class HostSet final : public ContainerSet {
  public:
   HostSet(Store& store, const std::string& path, const ContainerHost& host)
       : store_(store),
@@ -77,9 +77,7 @@ class HostSet final : public ContainerSet, private HostSetForks {
         host_(host.name.empty() ? container_host_name(host.memory_directory) : host.name),
         view_(std::make_shared<SetView>(store, path, container_name(path, host_))) {
     local_ = store.traits(path).coherence == Coherence::local;
-    note(this);
   }
-  ~HostSet() { forget(this); }
 
   const std::string& path() const override { return path_; }
 
@@ -103,8 +101,6 @@ class HostSet final : public ContainerSet, private HostSetForks {
   }
 
  private:
-  void before_fork() override { mutex_.lock(); }
-  void after_fork() override { mutex_.unlock(); }
   std::shared_ptr<OpenSet> join(bool make);
   std::optional<StreamStatus> status(std::string_view name, bool wait);
   // What others have; `wait`: for what they have closed until now.
@@ -117,8 +113,8 @@ class HostSet final : public ContainerSet, private HostSetForks {
   const std::string path_;
   const std::string memory_directory_;
   const std::string host_;
-  bool local_ = false;  // other hosts do not come and go
-  std::mutex mutex_;    // guards what follows
+  bool local_ = false;                 // other hosts do not come and go
+  SetMutex mutex_{SetMutex::Of::set};  // guards what follows
   std::shared_ptr<OpenSet> open_;
   Clock::time_point look_again_{};
   const std::shared_ptr<SetView> view_;

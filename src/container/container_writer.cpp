@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <cstring>
+#include <utility>
 
 #include "base/checked.hpp"
 #include "base/error.hpp"
@@ -75,9 +76,9 @@ int64_t ContainerWriter::record_in_log(ContainerRecord record, std::span<const s
   const Locked locked(head.log);
   if (locked.after_kill()) head.log_bytes = 0;
   if (head.log_bytes == 0 || head.log_used + bytes > head.log_bytes) {
+    const int64_t before = head.log_bytes;
     end_log();
-    const Area area = make_area(bytes, head.log_bytes);
-    head.log_bytes = 0;
+    const Area area = make_area(bytes, before);
     head.log_place = area.place;
     head.log_used = 0;
     head.log_bytes = area.bytes;
@@ -106,10 +107,11 @@ void ContainerWriter::take_back(int64_t place) {
   }
 }
 
-// Readers need not look into the area again once they have read its end. Under the lock of the log.
+// Readers need not look into the area again once they have read its end; nothing goes there any more, also if
+// what follows fails. Under the lock of the log.
 void ContainerWriter::end_log() {
   SharedStreams::Head& head = streams_.head();
-  const int64_t left = head.log_bytes - head.log_used;
+  const int64_t left = std::exchange(head.log_bytes, 0) - head.log_used;
   if (left < record_head_size || left > longest_record) return;
   const int64_t place = head.log_place + head.log_used;
   file_.write_at(encode_end(left, head.identity, place), place);

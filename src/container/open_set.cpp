@@ -47,11 +47,6 @@ bool can_be_mapped(const FileSystemTraits& traits) {
 
 // --- SetView
 
-SetView::SetView(Store& store, const std::string& path, const std::string& own) : reader_(store, path, own) {
-  note(this);
-}
-SetView::~SetView() { forget(this); }
-
 void SetView::look() {
   const uint64_t number = begun_.fetch_add(1) + 1;
   const bool changed = reader_.look();
@@ -98,7 +93,7 @@ std::shared_ptr<OpenSet> OpenSet::join(Store& store, const std::string& path, co
     if (!make && !store.status(container).exists) return nullptr;
     std::shared_ptr<OpenSet> set(new OpenSet(path, view));
     if (!set->join_once(store, container, host, memory_directory, make)) continue;
-    note(set.get());
+    note_set(set.get());
     set->registered_ = true;
     return set;
   }
@@ -191,7 +186,7 @@ void OpenSet::fill(Store& store, const std::string& container, const std::string
 }
 
 OpenSet::~OpenSet() {
-  if (registered_) forget(this);
+  if (registered_) forget_set(this);
   if (lock_ && locked_at_ != forks())
     new RangeLock(std::move(lock_));  // that of a forked child is its parent's, who gives it back
   writer_.reset();

@@ -22,13 +22,22 @@
 
 namespace sheaf {
 
+// A lock of this process that is free in the child of a fork, and what it guards is whole there. Forks take
+// those of sets first, then those of open sets, then those of views.
+class SetMutex : public std::mutex {
+ public:
+  enum class Of : uint8_t { set, view };
+  explicit SetMutex(Of what);
+  ~SetMutex();
+
+ private:
+  const Of what_;
+};
+
 // What to ask other hosts' containers, and the multifile, for.
 class SetView {
  public:
-  SetView(Store& store, const std::string& path, const std::string& own);
-  ~SetView();
-  SetView(const SetView&) = delete;
-  SetView& operator=(const SetView&) = delete;
+  SetView(Store& store, const std::string& path, const std::string& own) : reader_(store, path, own) {}
 
   // The set as it was when something had last changed; never null. `look`: see whether something has. Who
   // comes while another one looks waits, and all who have waited are content with one look that began after
@@ -37,15 +46,12 @@ class SetView {
   // With all of the own container, in any case.
   std::shared_ptr<const SetContents> again(uint64_t own_origin);
 
-  void before_fork() { mutex_.lock(); }
-  void after_fork() { mutex_.unlock(); }
-
  private:
   void look();
   void replay(uint64_t own_origin);
 
-  std::atomic<uint64_t> begun_ = 0;  // looks
-  std::mutex mutex_;                 // guards what follows
+  std::atomic<uint64_t> begun_ = 0;     // looks
+  SetMutex mutex_{SetMutex::Of::view};  // guards what follows
   SetReader reader_;
   uint64_t done_ = 0;  // the last look that has succeeded
   bool known_ = false;
@@ -136,23 +142,8 @@ class OpenSet : public std::enable_shared_from_this<OpenSet> {
 // Removes a container that has been taken in, and what killed processes have left in memory for it.
 void remove_container(Store& store, const std::string& container, const std::string& memory_directory);
 
-// A set of this process, for its forks: what it guards is whole in a child.
-class HostSetForks {
- public:
-  virtual void before_fork() = 0;
-  virtual void after_fork() = 0;
-
- protected:
-  ~HostSetForks() = default;
-};
-
-// Tell them of the forks of this process, from note() to forget() (set_forks.cpp). Locks are taken in the
-// order of sets, open sets and views.
-void note(HostSetForks* set);
-void forget(HostSetForks* set);
-void note(OpenSet* set);
-void forget(OpenSet* set);
-void note(SetView* view);
-void forget(SetView* view);
+// Tells the open sets of this process of its forks, from note_set() to forget_set() (set_forks.cpp).
+void note_set(OpenSet* set);
+void forget_set(OpenSet* set);
 
 }  // namespace sheaf

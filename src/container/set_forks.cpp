@@ -23,31 +23,34 @@ struct All {
     const std::lock_guard guard(mutex);
     std::erase(members, one);
   }
-  void before_fork() {
+  template <class Begin>
+  void before_fork(Begin begin) {
     mutex.lock();
-    for (T* const one : members) one->before_fork();
+    for (T* const one : members) begin(*one);
   }
-  template <class... Side>
-  void after_fork(Side... side) {
-    for (T* const one : members) one->after_fork(side...);
+  template <class End>
+  void after_fork(End end) {
+    for (T* const one : members) end(*one);
     mutex.unlock();
   }
 };
 
 struct Everybody {
-  All<HostSetForks> sets;
+  All<SetMutex> sets, views;
   All<OpenSet> open;
-  All<SetView> views;
 
+  All<SetMutex>& of(SetMutex::Of what) { return what == SetMutex::Of::set ? sets : views; }
   void before_fork() {
-    sets.before_fork();
-    open.before_fork();
-    views.before_fork();
+    const auto lock = [](SetMutex& one) { one.lock(); };
+    sets.before_fork(lock);
+    open.before_fork([](OpenSet& one) { one.before_fork(); });
+    views.before_fork(lock);
   }
   void after_fork(bool in_child) {
-    views.after_fork();
-    open.after_fork(in_child);
-    sets.after_fork();
+    const auto unlock = [](SetMutex& one) { one.unlock(); };
+    views.after_fork(unlock);
+    open.after_fork([&](OpenSet& one) { one.after_fork(in_child); });
+    sets.after_fork(unlock);
   }
 };
 
@@ -60,9 +63,8 @@ union Kept {
 constinit Kept kept;
 
 Everybody& everybody() {
-  static const int registered =
-      pthread_atfork([] { everybody().before_fork(); }, [] { everybody().after_fork(false); },
-                     [] { everybody().after_fork(true); });
+  static const int registered = pthread_atfork(
+      [] { kept.all.before_fork(); }, [] { kept.all.after_fork(false); }, [] { kept.all.after_fork(true); });
   static_cast<void>(registered);
   return kept.all;
 }
@@ -71,11 +73,10 @@ Everybody& everybody() {
 
 void ContainerSet::watch_forks() { everybody(); }
 
-void note(HostSetForks* set) { everybody().sets.note(set); }
-void forget(HostSetForks* set) { everybody().sets.forget(set); }
-void note(OpenSet* set) { everybody().open.note(set); }
-void forget(OpenSet* set) { everybody().open.forget(set); }
-void note(SetView* view) { everybody().views.note(view); }
-void forget(SetView* view) { everybody().views.forget(view); }
+SetMutex::SetMutex(Of what) : what_(what) { everybody().of(what_).note(this); }
+SetMutex::~SetMutex() { kept.all.of(what_).forget(this); }
+
+void note_set(OpenSet* set) { everybody().open.note(set); }
+void forget_set(OpenSet* set) { kept.all.open.forget(set); }
 
 }  // namespace sheaf

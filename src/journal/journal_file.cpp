@@ -2,10 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <functional>
+#include <optional>
 #include <span>
-#include <thread>
 
 #include "comm/agree.hpp"
 #include "format/edges.hpp"
@@ -16,9 +15,6 @@
 namespace sheaf {
 
 namespace {
-
-using Clock = std::chrono::steady_clock;
-constexpr std::chrono::milliseconds between_looks{10};
 
 using Head = std::array<std::byte, format::journal_header_size>;
 
@@ -63,18 +59,17 @@ std::optional<format::JournalHeader> require_journal(std::span<const std::byte> 
 void announce_hosts(Store& store, const std::string& physical_file, format::JournalHeader header) {
   const std::string name = format::journal_name(physical_file);
   bool made = false;
-  auto file = make_or_open_beside(store, name, physical_file, made);
-  for (const auto until = Clock::now() + patience_with_names; !made;) {
+  std::optional<format::JournalHeader> found;
+  const auto file = patiently(patience_with_names, [&](bool last) -> std::shared_ptr<File> {
+    auto opened = make_or_open_beside(store, name, physical_file, made);
     Head head;
-    const auto found = require_journal(read_head(*file, head), name);
-    if (found && found->identity != header.identity)
-      throw file_error(Code::foreign, name,
-                       "is the journal of another file, and could not be removed when this one was made");
-    if (found) return file->close();
-    if (Clock::now() >= until) break;
-    std::this_thread::sleep_for(between_looks);
-    file = make_or_open_beside(store, name, physical_file, made);
-  }
+    if (!made) found = require_journal(read_head(*opened, head), name);
+    return made || found || last ? opened : nullptr;
+  });
+  if (found && found->identity != header.identity)
+    throw file_error(Code::foreign, name,
+                     "is the journal of another file, and could not be removed when this one was made");
+  if (found) return file->close();
   header.host = format::no_journal_host;
   const auto problem = attempt([&] {
     file->write_at(format::encode(header), 0);

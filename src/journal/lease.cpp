@@ -170,7 +170,7 @@ LeaseView watch_lease(Store& store, const std::string& path, const LeaseTimes& t
   LeaseView first = look_at_lease(store, path);
   // That of a dead job stays until the next one has made its own.
   if (!first.lease || first.holder == Holder::none) {
-    std::this_thread::sleep_for(4 * times.begin);
+    std::this_thread::sleep_for(times.made());
     first = look_at_lease(store, path);
   }
   const auto until = Clock::now() + times.patience;

@@ -21,8 +21,9 @@
 namespace sheaf {
 
 struct LeaseTimes {
-  std::chrono::milliseconds begin{100};    // from the open until it is made
-  std::chrono::milliseconds beat{10'000};  // between two raises
+  std::chrono::milliseconds begin{100};                         // from the open until it is made
+  std::chrono::milliseconds made() const { return 4 * begin; }  // and there for others by then
+  std::chrono::milliseconds beat{10'000};                       // between two raises
   std::chrono::milliseconds patience{
       25'000};  // after which a counter that has not moved belongs to a dead job
 };

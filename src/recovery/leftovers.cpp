@@ -50,7 +50,7 @@ std::vector<Leftover> find_leftovers(Store& store, const std::string& directory,
     found.push_back(std::move(leftover));
   }
   if (found.empty()) return found;
-  std::this_thread::sleep_for(4 * lease_times().begin);  // jobs that have just begun have one by then
+  std::this_thread::sleep_for(lease_times().made());  // jobs that have just begun have one by then
   for (Leftover& leftover : found)
     if (const LeaseView view = look_at_lease(store, leftover.temporary); view.holder == Holder::living)
       leftover.writer = view.job();

@@ -1,8 +1,6 @@
 #include "storage/patience.hpp"
 
-#include <algorithm>
 #include <cerrno>
-#include <thread>
 
 #include "base/error.hpp"
 
@@ -17,19 +15,6 @@ bool may_pass(const Error& e, Access access) {
 }
 
 bool is_gone(const Error& e) { return e.errno_value() == ESTALE || e.code() == Code::not_found; }
-
-// attempt() until it returns something, which it is asked for until time is over; then what it throws or
-// returns counts.
-template <class Attempt>
-std::shared_ptr<File> patiently(std::chrono::milliseconds patience, Attempt attempt) {
-  using std::chrono::milliseconds;
-  const auto until = std::chrono::steady_clock::now() + patience;
-  for (milliseconds pause{0};; pause = std::clamp(2 * pause, milliseconds(1), milliseconds(100))) {
-    const bool last = std::chrono::steady_clock::now() + pause > until;
-    if (auto file = attempt(last)) return file;
-    std::this_thread::sleep_for(pause);
-  }
-}
 
 // Null: it is gone, or not known to be there, at the server.
 std::shared_ptr<File> at_server(std::shared_ptr<File> file, bool last) {

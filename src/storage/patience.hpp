@@ -3,9 +3,11 @@
 // mind.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <string>
+#include <thread>
 
 #include "storage/store.hpp"
 
@@ -14,6 +16,19 @@ namespace sheaf {
 inline constexpr std::chrono::seconds patience_with_names{5};
 // With those that another file names, which may have been lost since.
 inline constexpr std::chrono::milliseconds patience_with_members{100};
+
+// What attempt(last) returns, which is asked for until it is something or time is over (`last`); then what it
+// throws or returns counts.
+template <class Attempt>
+std::shared_ptr<File> patiently(std::chrono::milliseconds patience, Attempt attempt) {
+  using std::chrono::milliseconds;
+  const auto until = std::chrono::steady_clock::now() + patience;
+  for (milliseconds pause{0};; pause = std::clamp(2 * pause, milliseconds(1), milliseconds(100))) {
+    const bool last = std::chrono::steady_clock::now() + pause > until;
+    if (auto file = attempt(last); file || last) return file;
+    std::this_thread::sleep_for(pause);
+  }
+}
 
 // Opens what is known to be there, because another task has opened it, or may be made by several at once
 // (Access::create): tries again while the name is only just not known right, but not longer than `patience`.

@@ -238,6 +238,7 @@ class AnyStore final : public Store {
     if (is_stripe_path(path) == is_stripe_path(like)) of(path)->take_after(path, like, making);
   }
   FileSystemTraits traits(const std::string& path) override { return of(path)->traits(path); }
+  FileSystemTraits traits_of(File& file) override { return of(file.path())->traits_of(file); }
   void sync_name(const std::string& path) override { of(path)->sync_name(path); }
   std::shared_ptr<WriteSlots> make_slots(int count) override { return files_->make_slots(count); }
   std::shared_ptr<WriteSlots> join_slots(const std::string& name, int count) override {

@@ -26,6 +26,7 @@ class Host final : public ForwardingStore {
  public:
   using ForwardingStore::ForwardingStore;
 
+  FileSystemTraits traits_of(File& file) override { return traits(file.path()); }
   FileSystemTraits traits(const std::string& path) override {
     FileSystemTraits traits = ForwardingStore::traits(path);
     traits.coherence = Coherence::close_to_open;
@@ -170,6 +171,27 @@ TEST(ContainerLate, NobodyWritesOverWhatOthersHaveRead) {
   }
 }
 
+// Others have read that an area has ended, and what was to follow could not be written.
+TEST(ContainerLate, NothingGoesIntoAnAreaThatHasEnded) {
+  const auto long_name = [](int k) { return std::string(1500, 'n') + std::to_string(k); };
+  for (int fails = 1; fails <= 4; ++fails) {
+    MemoryStore memory;
+    Pair hosts("ended" + std::to_string(fails), memory);
+    for (int k = 0; k < 2; ++k) hosts.set_a->open_stream(long_name(k), {.create = true});
+    int writes = 0;
+    hosts.a.after_write = [&] {
+      if (++writes == fails) throw os_error("cannot write to", "the container", ENOSPC);
+    };
+    EXPECT_THROW(hosts.set_a->open_stream(long_name(2), {.create = true}), Error) << fails;
+    hosts.a.after_write = nullptr;
+    hosts.set_b->refresh();
+    for (int k = 0; k < 5; ++k) {
+      add(*hosts.set_a, std::to_string(k), content(3, 20));
+      EXPECT_EQ(get(*hosts.set_b, std::to_string(k)), content(3, 20)) << k << ", write " << fails << " fails";
+    }
+  }
+}
+
 TEST(ContainerLate, ALookThatFailsIsTakenAgain) {
   MemoryStore memory;
   Pair hosts("again", memory);
@@ -232,12 +254,14 @@ TEST(ContainerLate, ForksAndNewStreamsDoNotWaitForEachOther) {
         hosts.set_a->remove(name);
       }
     });
+  ::alarm(60);  // for who waits for ever
   for (int k = 0; k < 300; ++k) {
     const pid_t child = ::fork();
     if (child == 0) ::_exit(0);
     int status = 0;
     ::waitpid(child, &status, 0);
   }
+  ::alarm(0);
   ends = true;
 }
 

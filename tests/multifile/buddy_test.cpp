@@ -16,15 +16,19 @@ constexpr int groups = 3;
 
 int group_of_task(int task) { return task / 3; }  // 3, 3, 1 tasks
 
-// One task's part.
-void write_stream(Comm& comm, Store& store, int levels, int64_t bytes) {
+ParallelWriteRequest request_of(Comm& comm) {
   ParallelWriteRequest request;
   request.path = "a";
   request.nfiles = 0;
   request.fsblksize = 64;
   request.chunk_size = 100;
   request.local = comm.split(group_of_task(comm.rank()), comm.rank());
-  Writer writer(store, comm.duplicate(), std::move(request), mode_of("w,buddy=" + std::to_string(levels)));
+  return request;
+}
+
+// One task's part.
+void write_stream(Comm& comm, Store& store, int levels, int64_t bytes) {
+  Writer writer(store, comm.duplicate(), request_of(comm), mode_of("w,buddy=" + std::to_string(levels)));
   for (int call = 0; call < 4; ++call)
     writer.collective()->write(content(comm.rank(), call * bytes, comm.rank() == 5 && call > 1 ? 0 : bytes),
                                std::nullopt);
@@ -85,13 +89,7 @@ TEST(Buddy, CopiesOfAnEarlierSetDoNotHideFilesThatWereNotClosed) {
   write_set(store, 1);
   SharedHandles shared(store);
   run_fibers(fibers(tasks), [&](Comm& comm) {
-    ParallelWriteRequest request;
-    request.path = "a";
-    request.nfiles = 0;
-    request.fsblksize = 64;
-    request.chunk_size = 100;
-    request.local = comm.split(group_of_task(comm.rank()), comm.rank());
-    Writer writer(shared, comm.duplicate(), std::move(request), mode_of("w,buddy=1"));
+    Writer writer(shared, comm.duplicate(), request_of(comm), mode_of("w,buddy=1"));
     writer.stream().write(content(comm.rank() + 100, 0, 50));
     writer.commit();
     comm.barrier();

@@ -86,7 +86,7 @@ void check_every_way(Store& inner, const KeyProgram& p, uint64_t seed, int64_t k
 }
 
 TEST(KeyvalRecords, AreFoundByKeyHoweverWrittenAndRead) {
-  for (uint64_t seed = 1; seed <= 60; ++seed) {
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     const KeyProgram p = random_records(seed);
     MemoryStore store;

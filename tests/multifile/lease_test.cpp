@@ -86,6 +86,16 @@ std::unique_ptr<Lease> begun(Store& store, const std::string& path = "a") {
   return lease;
 }
 
+// Of a process of this host that has ended; this one has its number now.
+format::Lease dead_lease() {
+  format::Lease dead = foreign_lease();
+  const ProcessIdentity me = this_process();
+  dead.boot = me.boot;
+  dead.pid = me.pid;
+  dead.started = me.started + 1;
+  return dead;
+}
+
 class Leases : public ::testing::Test {
  protected:
   Leases() { ::setenv("SHEAF_LEASE_TIMES", "20,400", 1); }
@@ -171,12 +181,7 @@ TEST_F(Leases, WhereTheyCannotBeMadeTheyAreMissing) {
 }
 
 TEST_F(Leases, OfADeadJobAreNoObstacleAndAreTakenOver) {
-  format::Lease dead = foreign_lease();
-  const ProcessIdentity me = this_process();
-  dead.boot = me.boot;
-  dead.pid = me.pid;
-  dead.started = me.started + 1;
-  put(store, dead);
+  put(store, dead_lease());
   EXPECT_EQ(watched(), Holder::none);
   EXPECT_EQ(looks, 0);
   const auto lease = begun(store);
@@ -185,12 +190,7 @@ TEST_F(Leases, OfADeadJobAreNoObstacleAndAreTakenOver) {
 }
 
 TEST_F(Leases, OfADeadJobDoNotHideOneThatHasJustBegun) {
-  format::Lease dead = foreign_lease();
-  const ProcessIdentity me = this_process();
-  dead.boot = me.boot;
-  dead.pid = me.pid;
-  dead.started = me.started + 1;
-  put(store, dead);
+  put(store, dead_lease());
   const auto lease = Lease::take(shared(store), "a");  // made by a thread in a while
   EXPECT_EQ(watched(), Holder::living);
 }

@@ -175,6 +175,7 @@ class TaskHandles final : public ForwardingStore {
     HostsLedger::of_test().rename(this, from, to);
   }
   size_t open_files() const { return shared_.open_files() + *open_; }
+  FileSystemTraits traits_of(File& file) override { return traits(file.path()); }
   FileSystemTraits traits(const std::string& path) override {
     FileSystemTraits traits = inner().traits(path);
     if (tasks_of_host() <= 0) return traits;

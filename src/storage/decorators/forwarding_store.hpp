@@ -27,6 +27,7 @@ class ForwardingStore : public Store {
     inner_.take_after(path, like, making);
   }
   FileSystemTraits traits(const std::string& path) override { return inner_.traits(path); }
+  FileSystemTraits traits_of(File& file) override { return inner_.traits_of(file); }
   void sync_name(const std::string& path) override { inner_.sync_name(path); }
   std::shared_ptr<WriteSlots> make_slots(int count) override { return inner_.make_slots(count); }
   std::shared_ptr<WriteSlots> join_slots(const std::string& name, int count) override {

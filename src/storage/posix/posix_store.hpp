@@ -32,7 +32,8 @@ class PosixStore final : public Store {
   std::string target_of(const std::string& path) override;
   void take_after(const std::string& path, const std::string& like, Making making) override;
   FileSystemTraits traits_of(File& file) override {
-    return traits_of_descriptor(file.descriptor(Whose::file).number);
+    const FileDescriptor own = file.descriptor(Whose::file);
+    return own.number < 0 ? traits(file.path()) : traits_of_descriptor(own.number);
   }
   FileSystemTraits traits(const std::string& path) override {
     return traits_of_path(path, base_of(directory_.get()));

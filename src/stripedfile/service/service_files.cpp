@@ -228,7 +228,7 @@ void Service::finish(Subfile& subfile) {
     const int64_t full =
         layout::Stripes{identity.unit, identity.count}.subfile_size(identity.index, subfile.size_at_close);
     // Tasks of other hosts may have written to it, where each is its own listener.
-    if (store_.traits(subfile.path).coherence == Coherence::close_to_open) subfile.file->renew();
+    if (store_.traits_of(*subfile.file).coherence == Coherence::close_to_open) subfile.file->renew();
     if (subfile.file->status().size < full) counted(Counted::ftruncate, [&] { subfile.file->resize(full); });
     identity.size = subfile.size_at_close;
     keep_identity(subfile.path, identity, Access::beside);
