@@ -30,13 +30,14 @@ struct CollectiveOptions {
   enum class Way : uint8_t { automatic, always, never };
   Way exchange = Way::automatic;   // whether tasks exchange bytes
   IndependentOptions independent;  // for those transfers that do not
-  Sieving gaps = Sieving::never;   // in windows, where hosts share no page cache; one lane only
-  bool serial = false;             // every task locks the range it touches and transfers alone (atomic mode)
-  int64_t aggregators = 0;         // 0: automatic
-  int64_t per_host = -1;           // most aggregators on the host of this task; negative: any number
-  int64_t stripes = 0;             // that the file has, 0: not known; as many aggregators on several hosts
-  int64_t buffer = 0;              // bytes of a window at most; 0: automatic
-  int64_t block = 4096;            // windows begin and end on multiples of it
+  bool fills_gaps =
+      false;  // in windows, where hosts share no page cache: nobody else writes there; one lane only
+  bool serial = false;      // every task locks the range it touches and transfers alone (atomic mode)
+  int64_t aggregators = 0;  // 0: automatic
+  int64_t per_host = -1;    // most aggregators on the host of this task; negative: any number
+  int64_t stripes = 0;      // that the file has, 0: not known; as many aggregators on several hosts
+  int64_t buffer = 0;       // bytes of a window at most; 0: automatic
+  int64_t block = 4096;     // windows begin and end on multiples of it
   int64_t unit =
       0;  // > 0: hosts share no page cache; in a call a part of the file from a multiple on has one writer
   int64_t writers = 0;  // tasks of a host that may well write at once, where nobody says how many; 0: any

@@ -108,10 +108,10 @@ int64_t Collective::between_hosts(File& file, const ViewAccess& access, const Co
   Published* const apart = writes ? file.traits().apart : nullptr;
   std::unique_lock<std::shared_mutex> alone;
   Sieving sieving = how.independent.sieving;
-  if (apart && how.gaps != Sieving::never && leave_gaps()) {
+  if (apart && how.fills_gaps && leave_gaps()) {
     alone = std::unique_lock(apart->writers());
     publish(file);
-    sieving = how.gaps;
+    sieving = Sieving::always;
   }
   if (apart) apart->forget(summary.low, summary.high);
   File& windows = file.traits().apart ? file.traits().apart->windows() : file;

@@ -25,8 +25,7 @@ void AcrossHosts::apply(exchange::IndependentOptions& how, bool writes) const {
 
 void AcrossHosts::apply(exchange::CollectiveOptions& how, bool writes) const {
   // Who writes by another handle is not known here: the program must say that nobody does.
-  if (!at_once() && how.independent.sieving == exchange::Sieving::always)
-    how.gaps = exchange::Sieving::always;
+  how.fills_gaps = !at_once() && how.independent.sieving == exchange::Sieving::always;
   apply(how.independent, writes);
   if (caches()) how.unit = unit;
   how.writers = writers;

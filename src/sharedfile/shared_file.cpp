@@ -350,7 +350,7 @@ class OpenFile final : public SharedFile {
   exchange::CollectiveOptions for_collective(bool writes) const {
     exchange::CollectiveOptions how = collective_options(hints_, writes);
     across_.apply(how, writes);
-    if (several_sequences_) how.gaps = exchange::Sieving::never;
+    if (several_sequences_) how.fills_gaps = false;
     how.serial = atomic_;
     how.per_host = per_host_;
     how.block = block();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/bytes.hpp"
 #include "exchange/pieces/constants.hpp"
 
 namespace sheaf::exchange {
@@ -33,7 +34,7 @@ void write_with_gaps(File& file, std::span<std::byte> run, int64_t offset, const
     lock = file.lock(offset, std::ssize(run), true, Barred::tell);
     if (!lock) return write_between(file, run, offset, gaps, tally);
   }
-  std::vector<std::byte> old(run.size());
+  LineBytes old(run.size());
   const size_t got = get(file, old, offset, tally);
   std::fill(old.begin() + static_cast<std::ptrdiff_t>(got), old.end(), std::byte());
   for (const auto& [gap, end] : gaps) std::copy(old.begin() + gap, old.begin() + end, run.begin() + gap);
