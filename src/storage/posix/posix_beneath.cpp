@@ -160,6 +160,8 @@ class BeneathStore final : public Store {
     const Descriptor found(fd);
     return traits_of_descriptor(found.get());
   }
+  // Its path() begins outside.
+  FileSystemTraits traits_of(File& file) override { return PosixStore(root_->base).traits_of(file); }
   void sync_name(const std::string& path) override {
     sync_directory_of(root_->full(path_beneath(root_->name, path)), root_->base.get());
   }
