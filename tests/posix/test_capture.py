@@ -235,6 +235,31 @@ class Capture(CaptureCase):
                   "assert child.returncode == 0 and open('cap.child').read() == 'late\\n' and open('cap.other').read() == ''\n")
         self.run_captured("python3", "-c", script)
 
+    def test_one_at_a_time_has_an_exclusive_lock_and_nobody_beside_it_a_shared_one(self) -> None:
+        script = ("import fcntl, os, random, sys\n"
+                  "plain = os.open('plain', os.O_RDWR | os.O_CREAT)\n"
+                  "def count(by):\n"
+                  "    n = int(os.pread(plain, 20, 0) or 0) + by\n"
+                  "    os.pwrite(plain, b'%20d' % n, 0)\n"
+                  "    return n\n"
+                  "children = []\n"
+                  "for number in range(4):\n"
+                  "    children.append(os.fork())\n"
+                  "    if children[-1]: continue\n"
+                  "    random.seed(number)\n"
+                  "    f, got = os.open('cap.lock', os.O_RDWR | os.O_CREAT), 0\n"
+                  "    while got < 400:\n"
+                  "        kind = random.choice([fcntl.LOCK_EX, fcntl.LOCK_SH])\n"
+                  "        try: fcntl.flock(f, kind | random.choice([0, fcntl.LOCK_NB]))\n"
+                  "        except BlockingIOError: continue\n"
+                  "        got += 1\n"
+                  "        if kind == fcntl.LOCK_EX: assert count(1) == 1 and count(-1) == 0\n"
+                  "        else: assert int(os.pread(plain, 20, 0) or 0) == 0\n"
+                  "        if random.random() < 0.7: fcntl.flock(f, fcntl.LOCK_UN)\n"
+                  "    os._exit(0)\n"
+                  "sys.exit(any([os.waitpid(child, 0)[1] for child in children]))\n")
+        self.run_captured("python3", "-c", script)
+
     def test_a_destructor_opens_a_file_when_the_program_has_ended(self) -> None:
         source = self.work / "late.c"
         source.write_text('#include <stdio.h>\n__attribute__((destructor)) static void late(void) {\n'

@@ -52,8 +52,7 @@ void close_all_of(OpenFile& file) {
   file.stream.reset();
   file.set.reset();
   if (Slot* const slot = file.slot.exchange(nullptr)) state::release(slot);
-  for (std::atomic<int>* const lock : {&file.locks, &file.whole_lock})
-    if (const int fd = lock->exchange(-1); fd >= 0) close_own_descriptor(fd);
+  if (const int fd = file.locks.exchange(-1); fd >= 0) close_own_descriptor(fd);
 }
 
 }  // namespace

@@ -21,9 +21,8 @@ struct OpenFile {
   std::shared_ptr<ContainerSet> set;
   std::atomic<bool> written{false};  // by this process, since its last flush
   bool view = false;
-  std::atomic<int> locks{-1};  // descriptor on which locks of this open file are taken (api/posix/locks.hpp)
-  std::atomic<int> whole_lock{-1};  // the same of flock(2)
-  OpenFile* next = nullptr;         // in the list of all, used and free
+  std::atomic<int> locks{-1};  // descriptor on which F_OFD_SETLK locks ranges of it (api/posix/locks.hpp)
+  OpenFile* next = nullptr;    // in the list of all, used and free
 };
 
 inline constexpr unsigned most_descriptors = 1U << 20;

@@ -1,5 +1,6 @@
 // api/posix/fork_mutex: a lock that is free in the child of a fork, whoever held it in the parent. Fork takes
-// all of them, so nobody may take one while holding another.
+// all of them in the order of Guards, so nobody may take one while holding another, except those of files
+// while holding that of spawns.
 #pragma once
 
 #include <pthread.h>
@@ -9,7 +10,7 @@
 namespace sheaf::posix {
 
 // What each of them guards.
-enum class Guards { slots, sets, following, directories, streams };
+enum class Guards { spawns, slots, sets, following, directories, streams };
 
 class ForkMutex {
  public:
@@ -31,7 +32,7 @@ class ForkMutex {
  private:
   static inline constinit pthread_mutex_t all[size_t(Guards::streams) + 1] = {
       PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER,
-      PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER};
+      PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER};
   pthread_mutex_t* const mutex_;
 };
 

@@ -1,5 +1,6 @@
 #include "api/posix/locks.hpp"
 
+#include <sched.h>
 #include <stdio.h>
 #include <sys/file.h>
 #include <unistd.h>
@@ -14,28 +15,22 @@ namespace sheaf::posix {
 
 namespace {
 
-namespace next {
-constinit Real<int(int, int)> flock{"flock"};
-}
-
 // Descriptors for locks of this process as a whole; few streams are ever locked.
 struct ProcessLock {
   std::atomic<uint64_t> stream{0};
   const ContainerSet* set = nullptr;
   std::atomic<int> fd{-1};
 };
-constexpr char ranges[] = "lock", whole[] = "flock";
 constexpr size_t most_locked = 64;
 constinit ProcessLock process_locks[most_locked] = {};
 
-// kind: flock(2) has a file of its own, since opening one moves a descriptor, and a close of any gives up the
-// locks that the process has by fcntl(2) there.
-int open_lock_file(const OpenFile& file, const char* kind) {
+unsigned long number_of_set(const OpenFile& file) { return std::hash<std::string_view>()(file.set->path()); }
+
+int open_lock_file(const OpenFile& file) {
   char prefix[64];
   char name[120];
   capture_prefix(rules_identity(), prefix);
-  const unsigned long set = std::hash<std::string_view>()(file.set->path());
-  snprintf(name, sizeof name, "%s%s.%016lx.%lx", prefix, kind, set,
+  snprintf(name, sizeof name, "%slock.%016lx.%lx", prefix, number_of_set(file),
            static_cast<unsigned long>(file.slot.load()->stream));
   return own_descriptor(real::open(name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
 }
@@ -53,7 +48,7 @@ int process_lock_file(const OpenFile& file) {
     uint64_t free = 0;
     if (!lock.stream.compare_exchange_strong(free, ~uint64_t{0})) continue;
     lock.set = file.set.get();
-    lock.fd.store(open_lock_file(file, ranges));
+    lock.fd.store(open_lock_file(file));
     lock.stream.store(lock.fd.load() >= 0 ? file.slot.load()->stream : 0);
     return lock.fd.load();
   }
@@ -67,16 +62,94 @@ int outside(const Inside& inside, const Call& call) {
   return call();
 }
 
-int own_lock_file(OpenFile& file, std::atomic<int>& kept, const char* kind) {
-  int known = kept.load();
+int own_lock_file(OpenFile& file) {
+  int known = file.locks.load();
   if (known >= 0) return known;
-  const int made = open_lock_file(file, kind);
-  if (made >= 0 && !kept.compare_exchange_strong(known, made)) {
+  const int made = open_lock_file(file);
+  if (made >= 0 && !file.locks.compare_exchange_strong(known, made)) {
     close_own_descriptor(made);
     return known;
   }
   return made;
 }
+
+// Bytes of the file that all descriptors of captured files are open on, by which flock(2) is done.
+struct Bytes {
+  off64_t first, size;
+};
+int lock_bytes(int fd, int command, short type, const Bytes& bytes, short* found = nullptr) {
+  struct flock range = {};
+  range.l_type = type;
+  range.l_whence = SEEK_SET;
+  range.l_start = bytes.first;
+  range.l_len = bytes.size;
+  const int result = real::fcntl(fd, command, reinterpret_cast<long>(&range));
+  if (found) *found = range.l_type;
+  return result;
+}
+
+// One stream's: who tries to get a lock has `gate` for that moment.
+struct WholeLockBytes {
+  Bytes shared, exclusive, both, gate;
+};
+WholeLockBytes bytes_of(const OpenFile& file) {
+  uint64_t number =
+      number_of_set(file) ^ (file.slot.load()->stream * 0x9e3779b97f4a7c15);  // 2^64 / golden ratio
+  number ^= number >> 32;
+  const auto first = off64_t(state::first_for_locks + (number & ((uint64_t{1} << 58) - 1)) * 4);
+  return {{first, 1}, {first + 1, 1}, {first, 2}, {first + 2, 1}};
+}
+
+// Gets the lock `kind`, LOCK_SH or LOCK_EX, for an open file that has none.
+class WholeLock {
+ public:
+  WholeLock(int fd, const WholeLockBytes& bytes, int kind)
+      : fd_(fd),
+        bytes_(bytes),
+        taken_(kind == LOCK_EX ? bytes.exclusive : bytes.shared),
+        hindered_by_(kind == LOCK_EX ? bytes.both : bytes.exclusive),
+        own_(state::open_for_locks()) {}
+  WholeLock(const WholeLock&) = delete;
+  WholeLock& operator=(const WholeLock&) = delete;
+  // Unlocked first: a child forked meanwhile has this descriptor too.
+  ~WholeLock() {
+    if (own_ < 0) return;
+    const int error = errno;
+    lock_bytes(own_, F_OFD_SETLK, F_UNLCK, {bytes_.shared.first, 3});
+    close_own_descriptor(own_);
+    errno = error;
+  }
+
+  // 0, or -1 with errno: EWOULDBLOCK if somebody is in the way.
+  int attempt() {
+    if (own_ < 0 || lock_bytes(own_, F_OFD_SETLKW, F_WRLCK, bytes_.gate) != 0) return -1;
+    while (lock_bytes(own_, F_OFD_SETLK, F_WRLCK, hindered_by_) != 0) {
+      short found = F_UNLCK;
+      if (errno != EAGAIN && errno != EACCES) return -1;
+      if (lock_bytes(own_, F_OFD_GETLK, F_WRLCK, hindered_by_, &found) != 0) return -1;
+      if (found == F_RDLCK) {
+        lock_bytes(own_, F_OFD_SETLK, F_UNLCK, bytes_.gate);
+        return failed(EWOULDBLOCK);
+      }
+      sched_yield();  // one that has waited lets go of it at once
+    }
+    lock_bytes(own_, F_OFD_SETLK, F_RDLCK, hindered_by_);
+    return lock_bytes(fd_, F_OFD_SETLK, F_RDLCK, taken_);
+  }
+
+  // Returns when nobody seems to be in the way; -1 with errno.
+  int wait(const Inside& inside) {
+    if (outside(inside, [&] { return lock_bytes(own_, F_OFD_SETLKW, F_WRLCK, hindered_by_); }) != 0)
+      return -1;
+    return lock_bytes(own_, F_OFD_SETLK, F_UNLCK, hindered_by_);
+  }
+
+ private:
+  const int fd_;
+  const WholeLockBytes bytes_;
+  const Bytes taken_, hindered_by_;
+  const int own_;
+};
 
 }  // namespace
 
@@ -96,7 +169,7 @@ int lock_range(const Inside& inside, OpenFile& file, int command, struct flock* 
   }
   if (range->l_whence == SEEK_CUR || range->l_whence == SEEK_END) absolute.l_whence = SEEK_SET;
   const bool by_process = command == F_SETLK || command == F_SETLKW || command == F_GETLK;
-  const int fd = by_process ? process_lock_file(file) : own_lock_file(file, file.locks, ranges);
+  const int fd = by_process ? process_lock_file(file) : own_lock_file(file);
   if (fd < 0) return -1;
   const auto lock = [&] { return real::fcntl(fd, command, reinterpret_cast<long>(&absolute)); };
   const bool waits = command == F_SETLKW || command == F_OFD_SETLKW;
@@ -111,9 +184,20 @@ int lock_range(const Inside& inside, OpenFile& file, int command, struct flock* 
   return result;
 }
 
-int lock_whole(const Inside& inside, OpenFile& file, int operation) {
-  const int fd = own_lock_file(file, file.whole_lock, whole);
-  return fd < 0 ? -1 : outside(inside, [&] { return next::flock(fd, operation); });
+int lock_whole(const Inside& inside, int fd, OpenFile& file, int operation) {
+  const int kind = operation & ~LOCK_NB;
+  if (kind != LOCK_SH && kind != LOCK_EX && kind != LOCK_UN) return failed(EINVAL);
+  std::atomic<int>& whole = file.slot.load()->whole;
+  if (kind == whole.load()) return 0;
+  const WholeLockBytes bytes = bytes_of(file);
+  whole.store(0);  // what it had goes first, as it does in the kernel
+  if (lock_bytes(fd, F_OFD_SETLK, F_UNLCK, bytes.both) != 0 || kind == LOCK_UN)
+    return kind == LOCK_UN ? 0 : -1;
+  WholeLock lock(fd, bytes, kind);
+  while (lock.attempt() != 0)
+    if (errno != EWOULDBLOCK || (operation & LOCK_NB) || lock.wait(inside) != 0) return -1;
+  whole.store(kind);
+  return 0;
 }
 
 void drop_process_locks(const OpenFile& file) noexcept {

@@ -1,5 +1,9 @@
-// api/posix/locks: locks on captured files. They are taken on a file in shared memory that stands for the
-// stream, so processes of a host exclude each other; those of different hosts do not.
+// api/posix/locks: locks on captured files. Processes of a host exclude each other; those of different hosts
+// do not. Ranges are locked in a file in shared memory that stands for the stream. What flock(2) locks
+// belongs to the open file, so it is two bytes of the file that the descriptors themselves are open on
+// (state.hpp): dup, fork and exec hand that on. Those descriptors cannot write, so they lock for reading, the
+// first byte if shared and the second if exclusive; whoever wants a lock sees by one for writing, on a
+// descriptor of his own for the moment, whether any is in his way.
 #pragma once
 
 #include <fcntl.h>
@@ -11,7 +15,7 @@ namespace sheaf::posix {
 // All inside. fcntl(2) with F_SETLK, F_SETLKW, F_GETLK and the F_OFD ones; flock(2). 0, or -1 with errno.
 // Those that wait do so outside.
 int lock_range(const Inside& inside, OpenFile& file, int command, struct flock* range);
-int lock_whole(const Inside& inside, OpenFile& file, int operation);
+int lock_whole(const Inside& inside, int fd, OpenFile& file, int operation);
 // A descriptor of that stream is closed: locks that belong to the process go, as POSIX has it.
 void drop_process_locks(const OpenFile& file) noexcept;
 

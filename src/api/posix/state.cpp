@@ -183,6 +183,7 @@ int reserve(int flags, Slot*& slot, bool close_on_exec) noexcept {
   slot->holders.store(1);
   slot->offset.store(0);
   slot->flags.store(flags);
+  slot->whole.store(0);
   const int fd = real::open(own.identity, O_RDONLY | O_NOFOLLOW | (close_on_exec ? O_CLOEXEC : 0), 0);
   const off64_t at = position(number, slot->life.load());
   if (fd >= 0 && real::lseek(fd, at, SEEK_SET) == at) return fd;
@@ -232,6 +233,10 @@ Slot* adopt(int fd, bool counted) noexcept {
 
 bool is_shared(const Slot* slot) noexcept {
   return own.shared && slot >= own.shared->slots && slot < own.shared->slots + most_slots;
+}
+
+int open_for_locks() noexcept {
+  return own_descriptor(real::open(own.identity, O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0));
 }
 
 void release(Slot* slot) noexcept {

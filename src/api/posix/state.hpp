@@ -1,8 +1,8 @@
 // api/posix/state: what descriptors of captured files share between processes of a host, as open file
-// descriptions of the kernel do: offset and status flags. A page of shared memory, a *slot*, belongs to each.
-// Which slot a descriptor has is told by the descriptor itself, so that fork, dup, exec and posix_spawn hand
-// it on without any help: it is open on an empty file of ours, at a position that says which slot, and which
-// of its lives. Programs that know nothing of us read nothing from it and cannot write.
+// descriptions of the kernel do: offset, status flags and lock. A page of shared memory, a *slot*, belongs to
+// each. Which slot a descriptor has is told by the descriptor itself, so that fork, dup, exec and posix_spawn
+// hand it on without any help: it is open on an empty file of ours, at a position that says which slot, and
+// which of its lives. Programs that know nothing of us read nothing from it and cannot write.
 #pragma once
 
 #include <atomic>
@@ -18,12 +18,13 @@ struct Slot {
   std::atomic<int64_t> offset;    // bytes
   std::atomic<int> flags;         // O_ACCMODE and the status flags, as F_GETFL shows them
   std::atomic<uint32_t> locked;   // the life in which others may have it uncounted: see state::lock()
+  std::atomic<int> whole;         // LOCK_SH or LOCK_EX: what it has by flock(2); 0: nothing
   uint64_t
       stream;  // ContainerStream number; that, and what follows, is written before anybody else can see it
   uint32_t set_size, name_size;  // of `text`: path of the set, then the name of the stream
   uint64_t device;               // st_dev
   bool view;
-  char text[4096 - 49];
+  char text[4096 - 57];
 };
 static_assert(sizeof(Slot) == 4096 && std::atomic<int64_t>::is_always_lock_free);
 
@@ -43,6 +44,11 @@ void lock(int fd) noexcept;
 // The slot is given back when nobody holds it any more. One that is not shared, from malloc, is freed.
 void release(Slot* slot) noexcept;
 bool is_shared(const Slot* slot) noexcept;
+// One more descriptor on the file that those of all captured files are open on, which may lock ranges of it
+// for writing; -1 with errno. To be closed by close_own_descriptor().
+int open_for_locks() noexcept;
+// What is locked there from this offset on is for flock(2); below are the bytes of lock().
+inline constexpr int64_t first_for_locks = int64_t{1} << 32;
 
 // At the end of the process: if no other has it, the shared memory goes. What destructors of other libraries
 // open afterwards begins anew.

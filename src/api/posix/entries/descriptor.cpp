@@ -162,7 +162,7 @@ SHEAF_ENTRY(int, flock, int fd, int operation) {
   if (!is_captured(fd)) return next::flock(fd, operation);
   const Inside inside;
   const Use file(fd);
-  return file ? lock_whole(inside, *file, operation) : failed(EBADF);
+  return file ? lock_whole(inside, fd, *file, operation) : failed(EBADF);
 }
 SHEAF_ENTRY_AND(int, lockf, lockf64, int fd, int command, off64_t length) {
   return is_captured(fd) ? lock_section(fd, command, length) : next::lockf(fd, command, length);

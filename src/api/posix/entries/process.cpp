@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "api/posix/descriptors.hpp"
+#include "api/posix/entries/spawn_actions.hpp"
 #include "api/posix/files.hpp"
 #include "api/posix/names/rules.hpp"
 #include "api/posix/real.hpp"
@@ -118,6 +119,8 @@ int spawn(const Real<next::Spawn>& call, pid_t* child, const char* path,
           char* const* environment) {
   if (!captures()) return call(child, path, actions, attributes, words, environment);
   tell_if_static(path);
+  const SpawnOpens opened(actions);
+  if (opened.error() != 0) return opened.error();
   SHEAF_ENVIRONMENT(environment, false);
   return call(child, path, actions, attributes, words, with);
 }
