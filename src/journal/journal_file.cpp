@@ -60,7 +60,7 @@ void announce_hosts(Store& store, const std::string& physical_file, format::Jour
   const std::string name = format::journal_name(physical_file);
   bool made = false;
   std::optional<format::JournalHeader> found;
-  const auto file = patiently(patience_with_names, [&](bool last) -> std::shared_ptr<File> {
+  const auto file = patiently(patience_with_makers, [&](bool last) -> std::shared_ptr<File> {
     auto opened = make_or_open_beside(store, name, physical_file, made);
     Head head;
     if (!made) found = require_journal(read_head(*opened, head), name);

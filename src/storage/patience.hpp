@@ -16,6 +16,8 @@ namespace sheaf {
 inline constexpr std::chrono::seconds patience_with_names{5};
 // With those that another file names, which may have been lost since.
 inline constexpr std::chrono::milliseconds patience_with_members{100};
+// With who has made a file and is about to write its first bytes, which others can write as well.
+inline constexpr std::chrono::milliseconds patience_with_makers{500};
 
 // What attempt(last) returns, which is asked for until it is something or time is over (`last`); then what it
 // throws or returns counts.
