@@ -252,6 +252,7 @@ class CallbackHub final : public StarHub {
     std::vector<int64_t> failures(2 * all);
     int64_t told[2] = {static_cast<int64_t>(failure_.part), failure_.result};
     note(Part::allgather, call_.allgather(told, failures.data(), group_, sizeof told));
+    std::ranges::copy(told, failures.begin() + 2 * rank_);  // a callback that fails brings nothing
     judge(first_failure(failures));
     const auto reply = replies.pieces()[static_cast<size_t>(rank_)];
     return {reply.begin(), reply.end()};

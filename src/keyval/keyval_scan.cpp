@@ -21,17 +21,17 @@ std::optional<KeyvalRecord> KeyvalScanner::next_across_reads() {
   const size_t got = stream_.read(head);
   if (got == 0) return std::nullopt;
   if (got < head.size()) damaged("the stream ends inside the header of the record");
-  at_ += static_cast<int64_t>(head.size());
 
   KeyvalRecord record;
   record.key = load<uint64_t>(head.data(), order_);
-  record.position = at_;
+  record.position = record_ + static_cast<int64_t>(head.size());
   const auto length = load<uint64_t>(head.data() + 8, order_);
   const auto wanted = static_cast<int64_t>(std::min<uint64_t>(length, INT64_MAX));
   const int64_t there = stream_.available(wanted);
   if (there < wanted || static_cast<uint64_t>(wanted) < length)
     damaged("the value is said to have " + std::to_string(length) + " bytes, but only " +
             std::to_string(there) + " are left");
+  at_ = record.position;
   record.length = left_ = wanted;
   return record;
 }

@@ -124,6 +124,8 @@ void Catcher::serve() {
 }  // namespace
 
 void catch_term(const TermAction& action) {
+  static std::mutex one_at_a_time;
+  const std::lock_guard making(one_at_a_time);
   Catcher* c = current.load();
   if (!c || c->process != ::getpid()) {
     auto* const own = new Catcher(action);

@@ -4,6 +4,7 @@
 // Threads: one at a time on one Link.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -67,10 +68,17 @@ class Link {
   // Differs between tasks: where each begins, so that not all begin with the same listener.
   virtual int number() const { return 0; }
 
+  // Messages of transfers under way at a listener, of all operations of this task; the operations count.
+  int& flights(int listener) {
+    flights_.resize(std::max(flights_.size(), static_cast<size_t>(listener) + 1));
+    return flights_[static_cast<size_t>(listener)];
+  }
+
   // Held by whoever uses the link, where several threads may.
   std::recursive_mutex& lock() { return lock_; }
 
  private:
+  std::vector<int> flights_;
   std::recursive_mutex lock_;
 };
 

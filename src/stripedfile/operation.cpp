@@ -36,6 +36,11 @@ Operation::Operation(Link& link, Direction direction, const layout::Stripes& str
   advance();
 }
 
+Operation::~Operation() {
+  for (size_t number = 0; number < queues_.size(); ++number)
+    link_.flights(streams_.listeners()[number]) -= static_cast<int>(queues_[number].flights.size());
+}
+
 bool Operation::advance() {
   if (done_) return true;
   if (!advance_all()) return false;
@@ -78,8 +83,13 @@ bool Operation::advance(size_t number, size_t most) {
     note(lost ? lost : error_of(link_, listener, (*flight)->answer()));
     if (!lost && direction_ == Direction::read) missing_ += (*flight)->answer().values[0];
     flight = queue.flights.erase(flight);
+    --link_.flights(listener);
   }
-  while (!queue.empty && queue.flights.size() < most) {
+  const auto may_send = [&] {
+    return queue.flights.empty() ||
+           (queue.flights.size() < most && link_.flights(listener) < static_cast<int>(most_flights));
+  };
+  while (!queue.empty && may_send()) {
     Batch batch = streams_.next(number, link_.listeners()[static_cast<size_t>(listener)].room);
     if (batch.bytes == 0) {
       queue.empty = true;
@@ -94,6 +104,7 @@ bool Operation::advance(size_t number, size_t most) {
       queue.flights.push_back(link_.start(listener, std::move(request),
                                           writes ? std::move(batch.runs) : Runs(),
                                           writes ? Runs() : std::move(batch.runs)));
+      ++link_.flights(listener);
     }));
   }
   return queue.empty && queue.flights.empty();

@@ -1,6 +1,7 @@
 // stripedfile/operation: a write or read of a striped file under way. All listeners that it touches work at
 // once; each has some of its messages at a time, so that it receives one while it writes another and does not
-// wait for this task.
+// wait for this task. A listener keeps the answer to each until the task takes it, so those of all operations
+// of a task count together; beyond, an operation has one.
 #pragma once
 
 #include <deque>
@@ -22,6 +23,9 @@ class SHEAF_EXPORT Operation {
   // of which is another one for every task, so that tasks that begin together pair with them evenly.
   Operation(Link& link, Direction direction, const layout::Stripes& stripes,
             std::span<const SubfileHandle> subfiles, std::span<const Block> blocks);
+  Operation(const Operation&) = delete;
+  Operation& operator=(const Operation&) = delete;
+  ~Operation();
 
   // Moves on; whether all is done, errors included. Never throws.
   bool advance();

@@ -109,6 +109,15 @@ TEST(CallbackComm, AFailingCallbackIsAnErrorOfAll) {
            });
 }
 
+TEST(CallbackComm, ACallbackThatGoesOnFailingIsAnError) {
+  CommCallbacks failing = with_allgather();
+  failing.allgather = [](const void*, void*, void*, long long) { return -1; };
+  on(failing, 3, [](Comm& comm, PthreadEnd&) {
+    EXPECT_THROW(comm.barrier(), Error);
+    EXPECT_THROW(comm.barrier(), Error);
+  });
+}
+
 void move_long_messages(Comm& comm, PthreadEnd&) {
   const int rank = comm.rank();
   for (const size_t bytes : {size_t{1}, size_t{65'000}, size_t{65'536}, size_t{300'001}}) {

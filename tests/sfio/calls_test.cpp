@@ -255,6 +255,24 @@ void errors() {
   sheaf_print_errors(printing);
 }
 
+// A close ends what has been started; sfio_wait() tells how it went.
+void closed_under_way() {
+  const std::string name = name_of("/under-way", 2);
+  MFILE* f = sfio_mopen(name.c_str(), 1000);
+  std::string text(3'000'000, static_cast<char>('a' + me));
+  sfio_request* request = nullptr;
+  REQUIRE(sfio_iwritec(f, me * 3'000'000, text.data(), text.size(), &request) == 0);
+  REQUIRE(sfio_mclose(f) == 0);
+  REQUIRE(sfio_wait(&request) == 3'000'000);
+  f = sfio_mopen(name.c_str(), 0);
+  std::string found(4'000'000, '?');
+  REQUIRE(sfio_ireadc(f, me * 3'000'000, found.data(), found.size(), &request) == 0);
+  REQUIRE(sfio_mclose(f) == 0);
+  REQUIRE(sfio_wait(&request) == (me + 1 < size ? 4'000'000 : 3'000'000));
+  REQUIRE(found.compare(0, text.size(), text) == 0);
+  REQUIRE(sfio_mdelete(name.c_str()) == 0);
+}
+
 void random_blocks() {
   std::mt19937 random(11);
   const std::string name = name_of("/random", 5);
@@ -363,6 +381,7 @@ int main(int argc, char** argv) {
     lent_memory(early);
     sizes_and_creation();
     errors();
+    closed_under_way();
     random_blocks();
     far_offsets();
     multifile();

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <memory>
+#include <optional>
+#include <set>
 #include <vector>
 
 #include "api/sfio/exported.hpp"
@@ -9,17 +11,37 @@
 #include "stripedfile/striped_file.hpp"
 
 struct sfio_file {
-  sheaf::sfio::Runtime* session;
-  std::unique_ptr<sheaf::sfio::StripedFile> file;
+  int64_t session;  // its number
+  std::shared_ptr<sheaf::sfio::StripedFile> file;
+  std::set<sfio_request*> under_way{};  // under the link's lock
+};
+
+struct sfio_request {
+  int64_t session;
+  sfio_file* of;  // null once that is closed
+  std::shared_ptr<sheaf::sfio::StripedFile> file;
+  std::vector<sheaf::sfio::Block> blocks;
+  std::unique_ptr<sheaf::sfio::Operation> operation{};
+  std::optional<int64_t> transferred{};  // bytes, at the end
+
+  // Waits for the end, once. Throws the first error, each time.
+  int64_t finish();
 };
 
 namespace sheaf::sfio {
 
-// The file behind a handle. Throws invalid_argument if there is none, or its session has ended.
+// The session of that number. Throws wrong_mode if it has ended.
+inline Runtime& session_of(int64_t number, const std::string& what) {
+  Runtime* const current = Runtime::current();
+  if (!current || current->number() != number)
+    throw Error(Code::wrong_mode, what + ": its session has ended");
+  return *current;
+}
+
+// The file behind a handle. Throws invalid_argument if there is none, wrong_mode if its session has ended.
 inline StripedFile& file_of(MFILE* f) {
   if (!f) throw Error(Code::invalid_argument, "no file (MFILE is NULL)");
-  if (f->session != Runtime::current())
-    throw Error(Code::wrong_mode, "'" + f->file->name() + "': its session has ended");
+  session_of(f->session, "'" + f->file->name() + "'");
   return *f->file;
 }
 

@@ -50,6 +50,17 @@ std::unique_ptr<StripedFile> open(Runtime& session, const StripeName& name) {
   return file;
 }
 
+// Ends the transfers of a file that is about to be closed; the first error, which sfio_wait() tells as well.
+std::optional<Error> finish_transfers(sfio_file& f) {
+  std::optional<Error> lost;
+  const std::lock_guard hold(f.file->link().lock());
+  for (sfio_request* const request : f.under_way) {
+    attempt(lost, [&] { request->finish(); });
+    request->of = nullptr;
+  }
+  return lost;
+}
+
 // What the listeners tell, summed up; a listener that is gone tells nothing, and is the error.
 ErrorCounts take_errors(Runtime& session) {
   Link& link = *session.link();
@@ -93,7 +104,7 @@ MFILE* sfio_mopen(const char* name, int stripe_unit) {
                              "a stripe unit of " + std::to_string(stripe_unit) + " bytes");
                if (stripe_unit > 0) parsed.unit = stripe_unit;
              }));
-    return new sfio_file{&session, open(session, parsed)};
+    return new sfio_file{session.number(), open(session, parsed)};
   });
 }
 
@@ -101,16 +112,19 @@ int sfio_mclose(MFILE* f) {
   return succeeds("mclose", [&] {
     file_of(f);
     const std::unique_ptr<sfio_file> gone(f);
-    f->session->comm().barrier();  // what others still transfer is in the file
-    act(*f->session, [&] { f->file->close(); });
+    Runtime& session = *Runtime::current();
+    const auto lost = attempt([&] { agree(session.comm(), finish_transfers(*f)); });
+    act(session, [&] { f->file->close(); });
+    if (lost) throw *lost;
   });
 }
 
 int sfio_mchsize(MFILE* f, int64_t size) {
   return succeeds("mchsize", [&] {
     StripedFile& file = file_of(f);
-    agree_on(f->session->comm(), file.name(), size, std::nullopt);
-    act(*f->session, [&] { file.resize(size); });
+    Runtime& session = *Runtime::current();
+    agree_on(session.comm(), file.name(), size, std::nullopt);
+    act(session, [&] { file.resize(size); });
   });
 }
 

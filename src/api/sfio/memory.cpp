@@ -14,6 +14,8 @@ namespace {
 // Lent for as long as it lives.
 struct Allocated {
   explicit Allocated(std::unique_ptr<LendableMemory> made) : memory(std::move(made)), loan(memory->lent()) {}
+  // Listeners that have mapped it see that it is no longer lent, and let go of it.
+  ~Allocated() { call_back(memory->lent()); }
 
   const std::unique_ptr<LendableMemory> memory;
   const Loan loan;

@@ -36,6 +36,7 @@ class Runtime : private NonCopyable {
 
   ~Runtime();
 
+  int64_t number() const { return number_; }
   MPI_Comm compute() const { return compute_; }
   Comm& comm() { return *comm_; }
   const std::shared_ptr<Link>& link() { return link_; }
@@ -44,6 +45,7 @@ class Runtime : private NonCopyable {
  private:
   Runtime() = default;
   void begin(MPI_Comm all, const char* how);
+  void serve_in_thread();
   void end();
 
   int64_t number_ = 0;  // sessions of this process before this one, and this one
@@ -56,6 +58,7 @@ class Runtime : private NonCopyable {
       posix_store_here();  // of the listener: wherever the program goes meanwhile
   std::unique_ptr<Service> service_;
   std::thread thread_;
+  std::atomic<bool> given_up_{false};  // the session ends without the goodbye that ends the thread
 };
 
 // Reports an error of a call and sets errno. The task's number is that among the compute tasks.

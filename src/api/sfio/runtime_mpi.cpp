@@ -5,6 +5,7 @@
 
 #include "api/sfio/exported.hpp"
 #include "api/sfio/runtime.hpp"
+#include "base/quiet_thread.hpp"
 #include "comm/agree.hpp"
 #include "comm_mpi/mpi_comm.hpp"
 #include "comm_mpi/mpi_messages.hpp"
@@ -120,15 +121,19 @@ void Runtime::begin(MPI_Comm all, const char* how) {
   comm_ = mpi_comm(compute_);
   auto link = message_link(mpi_messages_on(messages_->comm()), roster.listeners, options_.patience, own_tags);
   link_ = std::move(link);
-  if (in_thread)
-    thread_ = std::thread([this, own = std::shared_ptr<Messages>(mpi_messages_on(messages_->comm()))] {
-      try {
-        serve(*own, *service_, options_.room, *place_of_listener());
-      } catch (const std::exception& error) {
-        report_error("I/O listener", Error(Code::io, error.what()));  // its clients will find it gone
-      }
-    });
-  comm_->barrier();
+  agree(*comm_, attempt([&] {
+    if (in_thread) serve_in_thread();
+  }));
+}
+
+void Runtime::serve_in_thread() {
+  thread_ = quiet_thread([this, own = std::shared_ptr<Messages>(mpi_messages_on(messages_->comm()))] {
+    try {
+      serve(*own, *service_, options_.room, *place_of_listener(), [this] { return given_up_.load(); });
+    } catch (const std::exception& error) {
+      report_error("I/O listener", Error(Code::io, error.what()));  // its clients will find it gone
+    }
+  });
 }
 
 SharedSession Runtime::shared() const {
@@ -152,7 +157,8 @@ void Runtime::stop() {
 }
 
 Runtime::~Runtime() {
-  if (thread_.joinable()) thread_.detach();
+  given_up_.store(true);
+  if (thread_.joinable()) thread_.join();
   link_.reset();
   messages_.reset();
   comm_.reset();

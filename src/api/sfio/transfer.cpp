@@ -2,16 +2,10 @@
 #include <utility>
 
 #include "api/sfio/file.hpp"
+#include "comm/agree.hpp"
 
 using namespace sheaf;
 using namespace sheaf::sfio;
-
-struct sfio_request {
-  Runtime* session;
-  StripedFile* file;
-  std::unique_ptr<Operation> operation;
-  std::vector<Block> blocks;
-};
 
 namespace {
 
@@ -36,13 +30,26 @@ int64_t sum_of(const std::vector<Block>& blocks) {
 int start(MFILE* f, Direction direction, std::vector<Block> blocks, sfio_request** request) {
   if (!request) throw Error(Code::invalid_argument, "no place for the request (NULL)");
   StripedFile& file = file_of(f);
-  auto started = std::make_unique<sfio_request>(sfio_request{f->session, &file, nullptr, std::move(blocks)});
-  started->operation = file.start(direction, started->blocks);
+  const std::lock_guard hold(file.link().lock());
+  auto started = std::make_unique<sfio_request>(sfio_request{f->session, f, f->file, std::move(blocks)});
+  f->under_way.insert(started.get());
+  if (const auto failed = attempt([&] { started->operation = file.start(direction, started->blocks); })) {
+    f->under_way.erase(started.get());
+    throw *failed;
+  }
   *request = started.release();
   return 0;
 }
 
 }  // namespace
+
+int64_t sfio_request::finish() {
+  if (transferred) return *transferred;
+  operation->finish();
+  const bool is_short = operation->missing() > 0 && blocks.size() == 1;
+  transferred = is_short ? file->bytes_there(blocks[0]) : sum_of(blocks);
+  return *transferred;
+}
 
 int64_t sfio_mwrite(MFILE* f, int64_t offset, const void* buffer, size_t size) {
   return guarded("mwrite", int64_t{-1},
@@ -110,9 +117,7 @@ int sfio_test(sfio_request* request, int* done) {
   return succeeds("sfio_test", [&] {
     if (!request || !done)
       throw Error(Code::invalid_argument, "no request or no place for the answer (NULL)");
-    if (request->session != Runtime::current())
-      throw Error(Code::wrong_mode, "the session of the request has ended");
-    const std::lock_guard hold(request->session->link()->lock());
+    const std::lock_guard hold(session_of(request->session, "the request").link()->lock());
     *done = request->operation->advance();
   });
 }
@@ -121,12 +126,9 @@ int64_t sfio_wait(sfio_request** request) {
   if (!request || !*request) return 0;
   const std::unique_ptr<sfio_request> mine(std::exchange(*request, nullptr));
   return guarded("sfio_wait", int64_t{-1}, [&] {
-    if (mine->session != Runtime::current())
-      throw Error(Code::wrong_mode, "the session of the request has ended");
-    const std::lock_guard hold(mine->session->link()->lock());
-    mine->operation->finish();
-    if (mine->operation->missing() == 0 || mine->blocks.size() != 1) return sum_of(mine->blocks);
-    return mine->file->bytes_there(mine->blocks[0]);
+    const std::lock_guard hold(session_of(mine->session, "the request").link()->lock());
+    if (mine->of) mine->of->under_way.erase(mine.get());
+    return mine->finish();
   });
 }
 

@@ -148,8 +148,9 @@ Answer Service::dispatch(const Request& request, std::span<const MemoryRun> memo
       return open(request);
     case Kind::commit: {
       Subfile& subfile = writable(request.handle);
-      subfile.identity.complete = request.values[0] != 0;
-      keep_identity(subfile.path, subfile.identity, Access::beside);
+      format::StripeIdentity identity = subfile.identity;
+      identity.complete = request.values[0] != 0;
+      keep_identity(subfile, identity);
       break;
     }
     case Kind::size: {
@@ -205,8 +206,9 @@ Service::Subfile& Service::writable(int64_t handle) {
   Subfile& subfile = subfile_of(handle);
   if (!subfile.writable) throw file_error(Code::wrong_mode, subfile.path, "is open for reading only");
   if (subfile.identity.size != format::StripeIdentity::open_size) {
-    subfile.identity.size = format::StripeIdentity::open_size;
-    keep_identity(subfile.path, subfile.identity, Access::beside);
+    format::StripeIdentity identity = subfile.identity;
+    identity.size = format::StripeIdentity::open_size;
+    keep_identity(subfile, identity);
   }
   return subfile;
 }

@@ -68,7 +68,7 @@ class SHEAF_EXPORT Service : private NonCopyable {
     bool removed = false;
     int users = 0;
     int64_t size_at_close = 0;  // the largest logical size that a user has closed with
-    bool size_unknown = false;  // a user could not find out
+    bool size_unknown = false;  // a user could not find out at its close
     bool made_data = false;     // by an open here
     bool made_identity = false;
     bool kept = false;  // a user has closed it, and not because its open had failed
@@ -85,7 +85,6 @@ class SHEAF_EXPORT Service : private NonCopyable {
 
   // A range that a client holds.
   struct Held {
-    std::string path;
     int64_t handle = 0;
     int64_t offset = 0;
     int64_t length = 0;
@@ -129,6 +128,8 @@ class SHEAF_EXPORT Service : private NonCopyable {
   // opened: set as soon as the file is there.
   void keep_identity(const std::string& path, const format::StripeIdentity& identity, Access access,
                      bool* opened = nullptr);
+  // Of a subfile in use, which has it from then on.
+  void keep_identity(Subfile& subfile, const format::StripeIdentity& identity);
 
   template <class Call>
   auto counted(Counted kind, Call call) {

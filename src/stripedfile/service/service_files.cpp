@@ -30,6 +30,11 @@ void Service::keep_identity(const std::string& path, const StripeIdentity& ident
   counted(Counted::close, [&] { file->close(); });
 }
 
+void Service::keep_identity(Subfile& subfile, const StripeIdentity& identity) {
+  keep_identity(subfile.path, identity, Access::beside);
+  subfile.identity = identity;
+}
+
 Service::Looked Service::look_at(const std::string& path) {
   Looked found{.data = store_.status(path), .has_identity_file = store_.status(identity_path(path)).exists};
   if (!found.has_identity_file) return found;
@@ -211,10 +216,12 @@ void Service::close(const Request& request) {
   std::erase_if(held_, [&](const Held& held) { return held.handle == request.handle; });
   if (handles_.empty()) borrowed_.clear();
   subfile->size_at_close = std::max(subfile->size_at_close, request.values[0]);
-  if (request.values[0] < 0) subfile->size_unknown = true;
-  if (request.values[1] == 0) subfile->kept = true;
+  const bool was_opened = request.values[1] == 0;  // else the open of the striped file had failed
+  if (was_opened && request.values[0] < 0) subfile->size_unknown = true;
+  if (was_opened) subfile->kept = true;
   if (--subfile->users > 0) return;
-  in_use_.erase({subfile->path, subfile->writable});
+  const auto known = in_use_.find({subfile->path, subfile->writable});
+  if (known != in_use_.end() && known->second.lock() == subfile) in_use_.erase(known);
   const auto failed = attempt([&] { finish(*subfile); });
   if (!subfile->kept) discard(*subfile);
   if (failed) throw *failed;
@@ -222,7 +229,7 @@ void Service::close(const Request& request) {
 
 // The last user is gone: the subfile gets the length that the logical file needs, then its identity says so.
 void Service::finish(Subfile& subfile) {
-  StripeIdentity& identity = subfile.identity;
+  StripeIdentity identity = subfile.identity;
   const bool has_grown = identity.size == StripeIdentity::open_size || identity.size < subfile.size_at_close;
   if (subfile.writable && !subfile.removed && !subfile.size_unknown && has_grown && identity.unit > 0) {
     const int64_t full =
@@ -231,7 +238,7 @@ void Service::finish(Subfile& subfile) {
     if (store_.traits_of(*subfile.file).coherence == Coherence::close_to_open) subfile.file->renew();
     if (subfile.file->status().size < full) counted(Counted::ftruncate, [&] { subfile.file->resize(full); });
     identity.size = subfile.size_at_close;
-    keep_identity(subfile.path, identity, Access::beside);
+    keep_identity(subfile, identity);
   }
   counted(Counted::close, [&] { subfile.file->close(); });
 }
@@ -254,11 +261,14 @@ void Service::rename(const std::string& from, const std::string& to) {
   require_own(to, look_at(to));
   store_.rename(from, to);
   store_.rename(identity_path(from), identity_path(to));
-  for (const auto& [handle, subfile] : handles_) {
+  for (const auto& [handle, subfile] : handles_)
     if (subfile->path == to) subfile->removed = true;
-    if (subfile->path != from) continue;
-    in_use_.erase({from, subfile->writable});
+  for (const bool writable : {false, true}) {
+    auto moved = in_use_.extract({from, writable});
+    const std::shared_ptr<Subfile> subfile = moved ? moved.mapped().lock() : nullptr;
+    if (!subfile || subfile->removed) continue;
     subfile->path = to;
+    in_use_[{to, writable}] = subfile;
   }
 }
 

@@ -7,10 +7,15 @@ namespace sheaf::sfio {
 
 bool Service::lock(const Request& request, bool exclusive) {
   const auto [offset, length] = request.values;
-  const Held wanted{subfile_of(request.handle).path, request.handle, offset, length, exclusive};
+  const Held wanted{request.handle, offset, length, exclusive};
+  const Subfile& subfile = subfile_of(request.handle);
+  const auto is_of_it = [&](const Held& held) {
+    const Subfile& other = subfile_of(held.handle);
+    return other.path == subfile.path && other.removed == subfile.removed;
+  };
   const auto in_the_way = [&](const Held& held) {
-    return held.path == wanted.path && held.offset < offset + length && offset < held.offset + held.length &&
-           (held.exclusive || exclusive);
+    return held.offset < offset + length && offset < held.offset + held.length &&
+           (held.exclusive || exclusive) && is_of_it(held);
   };
   if (std::ranges::any_of(held_, in_the_way)) return false;
   held_.push_back(wanted);
