@@ -4,9 +4,10 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdatomic.h>
-#include <sys/file.h>
 
 extern char** environ;
+
+static atomic_int over;
 
 static int ended(pid_t child) {
   int status = 0;
@@ -94,75 +95,6 @@ static void inherits(void) {
   CALL(unlink("cap.pipe"));
 }
 
-/* Files that a list of actions opens in the child, in their order among others. */
-static void opened_by_actions(void) {
-  file_with("cap.in", "what is read");
-  mkdir("below", 0755);
-  posix_spawn_file_actions_t actions;
-  CALL(posix_spawn_file_actions_init(&actions));
-  CALL(posix_spawn_file_actions_addopen(&actions, 0, "cap.in", O_RDONLY, 0));
-  CALL(posix_spawn_file_actions_addopen(&actions, 1, "cap.out", O_WRONLY | O_CREAT | O_APPEND, 0640));
-  CALL(posix_spawn_file_actions_adddup2(&actions, 1, 2));
-  CALL(posix_spawn_file_actions_addchdir_np(&actions, "below"));
-  CALL(posix_spawn_file_actions_addopen(&actions, 7, "../cap.seven", O_WRONLY | O_CREAT | O_TRUNC, 0600));
-  char* const words[] = {"sh", "-c", "cat; echo and an error >&2; echo seven >&7; pwd | grep -c below", NULL};
-  for (int i = 0; i < 2; ++i) {
-    pid_t child = 0;
-    CALL(posix_spawn(&child, "/bin/sh", &actions, NULL, words, environ));
-    VALUE(ended(child));
-  }
-  show_status("cap.out");
-  show("cap.out");
-  show("cap.seven");
-  CALL(unlink("cap.in"));
-  pid_t none = 0;
-  VALUE(posix_spawn(&none, "/bin/sh", &actions, NULL, words, environ));
-  CALL(posix_spawn_file_actions_destroy(&actions));
-  CALL(posix_spawn_file_actions_init(&actions));
-  CALL(posix_spawn_file_actions_addclosefrom_np(&actions, 3));
-  CALL(posix_spawn_file_actions_addopen(&actions, 1, "plain", O_WRONLY | O_CREAT, 0644));
-  char* const echo[] = {"echo", "plain", NULL};
-  pid_t child = 0;
-  CALL(posix_spawn(&child, "/bin/echo", &actions, NULL, echo, environ));
-  VALUE(ended(child));
-  CALL(posix_spawn_file_actions_destroy(&actions));
-  show("plain");
-  CALL(unlink("plain"));
-  CALL(unlink("cap.out"));
-  CALL(unlink("cap.seven"));
-  CALL(rmdir("below"));
-}
-
-/* What flock(2) locks belongs to the open file, also where a program that was started has it. */
-static void locked_for_the_shell(void) {
-  fflush(stdout);
-  CALL(system(
-      "exec 9>cap.held; flock 9; flock -n cap.held true; echo $?; flock -u 9; flock -n cap.held echo free"));
-  CALL(
-      system("bash -c '(flock -x 8; sleep 0.3; echo first >&8) 8>>cap.turns & sleep 0.1; "
-             "(flock -s 8; echo second >&8) 8>>cap.turns; wait'"));
-  show("cap.turns");
-  const int fd = file_with("cap.f", "x");
-  fflush(stdout);
-  const pid_t child = fork();
-  if (child == 0) _exit(flock(fd, LOCK_EX) + 10);
-  VALUE(WEXITSTATUS(ended(child)));
-  const int other = open("cap.f", O_RDONLY);
-  CALL(flock(other, LOCK_SH | LOCK_NB));
-  CALL(flock(fd, LOCK_SH | LOCK_NB));
-  CALL(flock(other, LOCK_SH | LOCK_NB));
-  CALL(flock(fd, LOCK_EX | LOCK_NB));
-  CALL(flock(other, LOCK_EX | LOCK_NB));
-  CALL(flock(fd, LOCK_SH | LOCK_NB));
-  CALL(flock(fd, 77));
-  CALL(close(other));
-  CALL(flock(fd, LOCK_EX | LOCK_NB));
-  CALL(close(fd));
-  CALL(unlink("cap.held"));
-  CALL(unlink("cap.turns"));
-  CALL(unlink("cap.f"));
-}
-
 static void closed_at_exec(void) {
   const int kept = file_with("cap.kept", ""), gone = open("cap.kept", O_RDWR | O_CLOEXEC);
   char command[100];
@@ -174,8 +106,6 @@ static void closed_at_exec(void) {
   CALL(close(gone));
   CALL(unlink("cap.kept"));
 }
-
-static atomic_int over;
 
 static void* read_directories(void* none) {
   while (!over) {
@@ -281,8 +211,6 @@ void cases_processes(void) {
   forks();
   shells();
   inherits();
-  opened_by_actions();
-  locked_for_the_shell();
   closed_at_exec();
   cancelled();
 }

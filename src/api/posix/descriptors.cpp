@@ -32,25 +32,36 @@ void note_highest(int fd) {
 
 void note_process() { process.store(getpid()); }
 
+constinit uint64_t forks = 0;
+
 void before_fork() {
   ForkMutex::lock_all();
   lock_slots();
-  for (OpenFile* file = all_files.load(); file; file = file->next)
-    if (Slot* const slot = file->slot.load(); file->descriptors.load() > 0 && slot)
-      slot->holders.fetch_add(1);
+  ++forks;
+  for (OpenFile* file = all_files.load(); file; file = file->next) {
+    Slot* const slot = file->slot.load();
+    if (file->descriptors.load() == 0 || !slot) continue;
+    slot->holders.fetch_add(1);
+    file->counted.store(forks);
+  }
 }
 
 void in_parent() { ForkMutex::unlock_all(); }
 
-// What the child holds was counted by the parent.
+// What the child holds was counted by the parent; but what other threads opened between that and the fork was
+// not, and its slot may be another one's soon.
 void in_child() {
   ForkMutex::unlock_all();
   note_process();
+  for (OpenFile* file = all_files.load(); file; file = file->next)
+    if (Slot* const slot = file->slot.load(); slot && state::is_shared(slot) && file->counted.load() != forks)
+      file->slot.store(state::copy_of(*slot));
 }
 
 void close_all_of(OpenFile& file) {
   file.stream.reset();
   file.set.reset();
+  file.counted.store(0);
   if (Slot* const slot = file.slot.exchange(nullptr)) state::release(slot);
   if (const int fd = file.locks.exchange(-1); fd >= 0) close_own_descriptor(fd);
 }
@@ -157,13 +168,13 @@ void each_captured(void (*visit)(int fd, OpenFile& file, void* context), void* c
       visit(fd, *file, context);
 }
 
-int own_descriptor(int fd) noexcept {
+int own_descriptor(int fd, int above) noexcept {
   if (fd < 0) return fd;
   rlimit limit{};
   getrlimit(RLIMIT_NOFILE, &limit);
   const rlim_t most = limit.rlim_cur < most_descriptors ? limit.rlim_cur : most_descriptors;
   const int lowest = int(most > 2048 ? 1000 : most / 2);
-  const int moved = real::fcntl(fd, F_DUPFD_CLOEXEC, lowest);
+  const int moved = real::fcntl(fd, F_DUPFD_CLOEXEC, std::max(lowest, above + 1));
   if (moved >= 0) real::close(fd);
   const int kept = moved >= 0 ? moved : fd;
   note_highest(kept);

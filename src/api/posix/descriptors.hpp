@@ -21,6 +21,7 @@ struct OpenFile {
   std::shared_ptr<ContainerSet> set;
   std::atomic<bool> written{false};  // by this process, since its last flush
   bool view = false;
+  std::atomic<uint64_t> counted{0};  // the last fork whose child was counted as a holder of the slot
   std::atomic<int> locks{-1};  // descriptor on which F_OFD_SETLK locks ranges of it (api/posix/locks.hpp)
   OpenFile* next = nullptr;    // in the list of all, used and free
 };

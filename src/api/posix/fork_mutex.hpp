@@ -1,6 +1,5 @@
 // api/posix/fork_mutex: a lock that is free in the child of a fork, whoever held it in the parent. Fork takes
-// all of them in the order of Guards, so nobody may take one while holding another, except those of files
-// while holding that of spawns.
+// all of them, so nobody may take one while holding another.
 #pragma once
 
 #include <pthread.h>
@@ -10,7 +9,7 @@
 namespace sheaf::posix {
 
 // What each of them guards.
-enum class Guards { spawns, slots, sets, following, directories, streams };
+enum class Guards { slots, sets, following, directories, streams, spawns };
 
 class ForkMutex {
  public:
@@ -30,7 +29,7 @@ class ForkMutex {
   }
 
  private:
-  static inline constinit pthread_mutex_t all[size_t(Guards::streams) + 1] = {
+  static inline constinit pthread_mutex_t all[size_t(Guards::spawns) + 1] = {
       PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER,
       PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER};
   pthread_mutex_t* const mutex_;

@@ -1,9 +1,12 @@
 #include "api/posix/locks.hpp"
 
+#include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <sys/file.h>
 #include <unistd.h>
+
+#include <array>
 
 #include "api/posix/errors.hpp"
 #include "api/posix/names/rules.hpp"
@@ -83,71 +86,115 @@ int lock_bytes(int fd, int command, short type, const Bytes& bytes, short* found
   range.l_whence = SEEK_SET;
   range.l_start = bytes.first;
   range.l_len = bytes.size;
+  if (bytes.size == 0) return 0;  // to the kernel that means up to the end
   const int result = real::fcntl(fd, command, reinterpret_cast<long>(&range));
   if (found) *found = range.l_type;
   return result;
 }
 
-// One stream's: who tries to get a lock has `gate` for that moment.
-struct WholeLockBytes {
-  Bytes shared, exclusive, both, gate;
-};
-WholeLockBytes bytes_of(const OpenFile& file) {
-  uint64_t number =
-      number_of_set(file) ^ (file.slot.load()->stream * 0x9e3779b97f4a7c15);  // 2^64 / golden ratio
-  number ^= number >> 32;
-  const auto first = off64_t(state::first_for_locks + (number & ((uint64_t{1} << 58) - 1)) * 4);
-  return {{first, 1}, {first + 1, 1}, {first, 2}, {first + 2, 1}};
-}
+// A stream's: a byte for each slot that may have it locked and shared, then one for each that may have it for
+// itself, then the gate, which whoever tries to get or gives back a lock has for that moment.
+class WholeLockBytes {
+ public:
+  WholeLockBytes(const OpenFile& file, uint32_t slot) : slot_(slot) {
+    uint64_t number =
+        number_of_set(file) ^ (file.slot.load()->stream * 0x9e3779b97f4a7c15);  // 2^64 / golden ratio
+    number = (number ^ number >> 32) & ((uint64_t{1} << number_bits) - 1);
+    first_ = off64_t(state::first_for_locks + (number << stream_bits));
+  }
+  Bytes gate() const { return {first_ + 2 * slots, 1}; }
+  Bytes own(int kind) const { return {first_ + (kind == LOCK_EX ? slots : 0) + slot_, 1}; }
+  // Those of other slots that keep this one from getting it.
+  std::array<Bytes, 3> in_the_way(int kind) const {
+    const off64_t end = first_ + 2 * slots;
+    const off64_t shared = first_ + slot_, exclusive = first_ + slots + slot_;
+    if (kind == LOCK_SH) return {{{first_ + slots, slot_}, {exclusive + 1, end - exclusive - 1}, {}}};
+    return {{{first_, slot_}, {shared + 1, slots - 1}, {exclusive + 1, end - exclusive - 1}}};
+  }
+  Bytes all() const { return {first_, 2 * slots + 1}; }
 
-// Gets the lock `kind`, LOCK_SH or LOCK_EX, for an open file that has none.
+ private:
+  static constexpr off64_t slots = state::most_slots;
+  static constexpr int stream_bits = 18, number_bits = 43;
+  static_assert((off64_t{1} << stream_bits) > 2 * slots && stream_bits + number_bits < 62);
+  off64_t first_;
+  off64_t slot_;
+};
+
+// One call of flock(2) that changes what the open file of `fd` has.
 class WholeLock {
  public:
-  WholeLock(int fd, const WholeLockBytes& bytes, int kind)
-      : fd_(fd),
-        bytes_(bytes),
-        taken_(kind == LOCK_EX ? bytes.exclusive : bytes.shared),
-        hindered_by_(kind == LOCK_EX ? bytes.both : bytes.exclusive),
-        own_(state::open_for_locks()) {}
+  WholeLock(int fd, const WholeLockBytes& bytes, std::atomic<int>& has)
+      : fd_(fd), bytes_(bytes), has_(has), own_(state::open_for_locks()) {}
   WholeLock(const WholeLock&) = delete;
   WholeLock& operator=(const WholeLock&) = delete;
   // Unlocked first: a child forked meanwhile has this descriptor too.
   ~WholeLock() {
     if (own_ < 0) return;
     const int error = errno;
-    lock_bytes(own_, F_OFD_SETLK, F_UNLCK, {bytes_.shared.first, 3});
+    lock_bytes(own_, F_OFD_SETLK, F_UNLCK, bytes_.all());
     close_own_descriptor(own_);
     errno = error;
   }
 
-  // 0, or -1 with errno: EWOULDBLOCK if somebody is in the way.
-  int attempt() {
-    if (own_ < 0 || lock_bytes(own_, F_OFD_SETLKW, F_WRLCK, bytes_.gate) != 0) return -1;
-    while (lock_bytes(own_, F_OFD_SETLK, F_WRLCK, hindered_by_) != 0) {
-      short found = F_UNLCK;
-      if (errno != EAGAIN && errno != EACCES) return -1;
-      if (lock_bytes(own_, F_OFD_GETLK, F_WRLCK, hindered_by_, &found) != 0) return -1;
-      if (found == F_RDLCK) {
-        lock_bytes(own_, F_OFD_SETLK, F_UNLCK, bytes_.gate);
-        return failed(EWOULDBLOCK);
-      }
-      sched_yield();  // one that has waited lets go of it at once
-    }
-    lock_bytes(own_, F_OFD_SETLK, F_RDLCK, hindered_by_);
-    return lock_bytes(fd_, F_OFD_SETLK, F_RDLCK, taken_);
+  // 0, or -1 with errno: EWOULDBLOCK if somebody is in the way. What the open file had goes first, as it does
+  // in the kernel; unless others who share it have got just this meanwhile.
+  int attempt(int kind) {
+    if (own_ < 0 || lock_bytes(own_, F_OFD_SETLKW, F_WRLCK, bytes_.gate()) != 0) return -1;
+    if (has_.load() == kind) return 0;
+    release();
+    bool free = true;
+    for (const Bytes& others : bytes_.in_the_way(kind)) free = free && is_free(others);
+    const int result = free ? lock_bytes(fd_, F_OFD_SETLK, F_RDLCK, bytes_.own(kind)) : failed(EWOULDBLOCK);
+    if (result == 0) has_.store(kind);
+    const int error = errno;
+    lock_bytes(own_, F_OFD_SETLK, F_UNLCK, bytes_.all());
+    errno = error;
+    return result;
+  }
+
+  int unlock() {
+    if (own_ >= 0) lock_bytes(own_, F_OFD_SETLKW, F_WRLCK, bytes_.gate());
+    return release();
   }
 
   // Returns when nobody seems to be in the way; -1 with errno.
-  int wait(const Inside& inside) {
-    if (outside(inside, [&] { return lock_bytes(own_, F_OFD_SETLKW, F_WRLCK, hindered_by_); }) != 0)
-      return -1;
-    return lock_bytes(own_, F_OFD_SETLK, F_UNLCK, hindered_by_);
+  int wait(const Inside& inside, int kind) {
+    for (const Bytes& others : bytes_.in_the_way(kind)) {
+      const int result = outside(inside, [&] {
+        int before = 0;
+        pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);  // flock(2) is no place to be cancelled at
+        const int got = lock_bytes(own_, F_OFD_SETLKW, F_WRLCK, others);
+        pthread_setcancelstate(before, nullptr);
+        return got;
+      });
+      if (result != 0) return -1;
+      lock_bytes(own_, F_OFD_SETLK, F_UNLCK, others);
+    }
+    return 0;
   }
 
  private:
+  int release() {
+    has_.store(0);
+    const int exclusive = lock_bytes(fd_, F_OFD_SETLK, F_UNLCK, bytes_.own(LOCK_EX));
+    return lock_bytes(fd_, F_OFD_SETLK, F_UNLCK, bytes_.own(LOCK_SH)) == 0 ? exclusive : -1;
+  }
+
+  // Those who have a lock have it for reading; one for writing is of somebody who has waited, and lets go of
+  // it at once.
+  bool is_free(const Bytes& others) const {
+    while (lock_bytes(own_, F_OFD_SETLK, F_WRLCK, others) != 0) {
+      short found = F_UNLCK;
+      if (lock_bytes(own_, F_OFD_GETLK, F_WRLCK, others, &found) != 0 || found == F_RDLCK) return false;
+      sched_yield();
+    }
+    return true;
+  }
+
   const int fd_;
   const WholeLockBytes bytes_;
-  const Bytes taken_, hindered_by_;
+  std::atomic<int>& has_;
   const int own_;
 };
 
@@ -155,6 +202,7 @@ class WholeLock {
 
 int lock_range(const Inside& inside, OpenFile& file, int command, struct flock* range) {
   if (!range) return failed(EFAULT);
+  if (file.slot.load()->flags.load() & O_PATH) return failed(EBADF);
   const int mode = file.slot.load()->flags.load() & O_ACCMODE;
   const bool sets = command != F_GETLK && command != F_OFD_GETLK;
   if (sets &&
@@ -187,16 +235,13 @@ int lock_range(const Inside& inside, OpenFile& file, int command, struct flock* 
 int lock_whole(const Inside& inside, int fd, OpenFile& file, int operation) {
   const int kind = operation & ~LOCK_NB;
   if (kind != LOCK_SH && kind != LOCK_EX && kind != LOCK_UN) return failed(EINVAL);
-  std::atomic<int>& whole = file.slot.load()->whole;
-  if (kind == whole.load()) return 0;
-  const WholeLockBytes bytes = bytes_of(file);
-  whole.store(0);  // what it had goes first, as it does in the kernel
-  if (lock_bytes(fd, F_OFD_SETLK, F_UNLCK, bytes.both) != 0 || kind == LOCK_UN)
-    return kind == LOCK_UN ? 0 : -1;
-  WholeLock lock(fd, bytes, kind);
-  while (lock.attempt() != 0)
-    if (errno != EWOULDBLOCK || (operation & LOCK_NB) || lock.wait(inside) != 0) return -1;
-  whole.store(kind);
+  Slot& slot = *file.slot.load();
+  if (slot.flags.load() & O_PATH) return failed(EBADF);
+  if (kind == slot.whole.load()) return 0;
+  WholeLock lock(fd, {file, state::slot_number(fd)}, slot.whole);
+  if (kind == LOCK_UN) return lock.unlock();
+  while (lock.attempt(kind) != 0)
+    if (errno != EWOULDBLOCK || (operation & LOCK_NB) || lock.wait(inside, kind) != 0) return -1;
   return 0;
 }
 

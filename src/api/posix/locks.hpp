@@ -1,9 +1,9 @@
 // api/posix/locks: locks on captured files. Processes of a host exclude each other; those of different hosts
 // do not. Ranges are locked in a file in shared memory that stands for the stream. What flock(2) locks
-// belongs to the open file, so it is two bytes of the file that the descriptors themselves are open on
-// (state.hpp): dup, fork and exec hand that on. Those descriptors cannot write, so they lock for reading, the
-// first byte if shared and the second if exclusive; whoever wants a lock sees by one for writing, on a
-// descriptor of his own for the moment, whether any is in his way.
+// belongs to the open file, so it is a byte of the file that the descriptors themselves are open on
+// (state.hpp): dup, fork and exec hand that on. Those descriptors cannot write, so they lock for reading, one
+// byte if shared and another if exclusive, each slot its own; whoever wants a lock sees by locking those of
+// others for writing, on a descriptor of his own for the moment, whether any is in his way.
 #pragma once
 
 #include <fcntl.h>

@@ -6,8 +6,9 @@
 namespace sheaf::posix {
 
 // Moves a descriptor that was just opened (-1: passed on, with errno) to a high number, closed by an exec.
-// The program's limit of descriptors decides how high. If there is no room, it stays where it is.
-int own_descriptor(int fd) noexcept;
+// The program's limit of descriptors decides how high, but above `above`. If there is no room, it stays where
+// it is.
+int own_descriptor(int fd, int above = -1) noexcept;
 void close_own_descriptor(int fd) noexcept;
 
 bool is_own_descriptor(int fd) noexcept;

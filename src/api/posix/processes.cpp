@@ -2,7 +2,6 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "api/posix/errors.hpp"
 #include "api/posix/files.hpp"
@@ -51,10 +50,9 @@ void adopt(int fd, bool counted) {
 
 // From now on what happens to the open file is seen by nobody else: its slot may be another one's soon.
 void keep_for_itself(OpenFile& file) {
-  auto* const own = static_cast<Slot*>(malloc(sizeof(Slot)));
   Slot* const shared = file.slot.load();
-  if (!own) return;
-  memcpy(static_cast<void*>(own), static_cast<const void*>(shared), sizeof(Slot));
+  Slot* const own = state::copy_of(*shared);
+  if (own == shared) return;
   file.slot.store(own);
   state::release(shared);
 }

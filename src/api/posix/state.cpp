@@ -21,8 +21,7 @@ namespace sheaf::posix::state {
 
 namespace {
 
-constexpr uint32_t most_slots = 1U << 16;  // 256 MiB of addresses; pages come with their first use
-
+// 256 MiB of addresses; pages come with their first use.
 struct Shared {
   std::atomic<uint32_t> hint;  // where to look for a free slot
   std::atomic<uint32_t> made;  // slots that have their page, from the first on
@@ -107,6 +106,7 @@ constexpr uint32_t looked_over = 64;  // slots that are made before those there 
 constexpr uint32_t swept = 1024;      // and before it is asked which of them nobody has any more
 
 off64_t position(uint32_t number, uint32_t life) { return off64_t(uint64_t(life) << 20 | (number + 1)); }
+uint32_t number_at(off64_t position) { return uint32_t(position & 0xfffff) - 1; }
 
 struct flock byte_of(uint32_t number, short type) {
   struct flock range = {};
@@ -198,7 +198,7 @@ namespace {
 
 // The slot that a position stands for; null: none that is in use.
 Slot* slot_at(Shared& all, off64_t at, uint32_t& number) {
-  number = uint32_t(at & 0xfffff) - 1;
+  number = number_at(at);
   if (at <= 0 || number >= all.made.load()) return nullptr;
   Slot& slot = all.slots[number];
   return position(number, slot.life.load()) == at ? &slot : nullptr;
@@ -237,6 +237,13 @@ bool is_shared(const Slot* slot) noexcept {
 
 int open_for_locks() noexcept {
   return own_descriptor(real::open(own.identity, O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0));
+}
+
+uint32_t slot_number(int fd) noexcept { return number_at(real::lseek(fd, 0, SEEK_CUR)) % most_slots; }
+
+Slot* copy_of(Slot& slot) noexcept {
+  void* const own = malloc(sizeof(Slot));
+  return own ? static_cast<Slot*>(memcpy(own, static_cast<const void*>(&slot), sizeof(Slot))) : &slot;
 }
 
 void release(Slot* slot) noexcept {

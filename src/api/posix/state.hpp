@@ -44,9 +44,14 @@ void lock(int fd) noexcept;
 // The slot is given back when nobody holds it any more. One that is not shared, from malloc, is freed.
 void release(Slot* slot) noexcept;
 bool is_shared(const Slot* slot) noexcept;
+// One that is not shared, which release() frees; `slot` itself if there is no memory for it.
+Slot* copy_of(Slot& slot) noexcept;
 // One more descriptor on the file that those of all captured files are open on, which may lock ranges of it
 // for writing; -1 with errno. To be closed by close_own_descriptor().
 int open_for_locks() noexcept;
+// Of the slot that a descriptor of a captured file has, below most_slots.
+uint32_t slot_number(int fd) noexcept;
+inline constexpr uint32_t most_slots = 1U << 16;
 // What is locked there from this offset on is for flock(2); below are the bytes of lock().
 inline constexpr int64_t first_for_locks = int64_t{1} << 32;
 

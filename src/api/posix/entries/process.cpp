@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <unwind.h>
 
 #include "api/posix/descriptors.hpp"
 #include "api/posix/entries/spawn_actions.hpp"
@@ -207,6 +208,9 @@ __attribute__((constructor)) void begin(int, char**, char** environment) {
       strlen(info.dli_fname) < sizeof own_library)
     strcpy(own_library, info.dli_fname);
   watch_forks();
+  // A thread that is cancelled in a call is unwound by the C library through our frames, which the unwinder
+  // linked in here understands once it has been used.
+  _Unwind_Backtrace([](_Unwind_Context*, void*) { return _URC_END_OF_STACK; }, nullptr);
   bool counted = false;
   for (char** one = environment; one && *one; ++one)
     if (names(*one, held)) counted = atoi(*one + strlen(held)) == getpid();

@@ -1,9 +1,12 @@
 #include "api/posix/entries/spawn_actions.hpp"
 
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <climits>
 
@@ -16,6 +19,19 @@
 
 namespace sheaf::posix {
 
+// One action of a list that is not the C library's alone, in the order in which they were added.
+struct Action {
+  const posix_spawn_file_actions_t* list;
+  enum class Kind { opens, changes_directory, closes } kind;
+  int number;      // opens: the descriptor set aside, on /dev/null between spawns; closes: up to this one
+  int opened;      // the file, during a spawn; -1
+  pid_t spawning;  // the process in which a spawn uses it, 0 if none does
+  int flags;
+  mode_t mode;
+  Action* next;
+  char path[PATH_MAX];  // of the file, or the directory
+};
+
 namespace {
 
 namespace next {
@@ -25,30 +41,20 @@ constinit Real<int(Actions*)> init{"posix_spawn_file_actions_init"},
 constinit Real<int(Actions*, int, const char*, int, mode_t)> addopen{"posix_spawn_file_actions_addopen"};
 constinit Real<int(Actions*, const char*)> addchdir{"posix_spawn_file_actions_addchdir_np"};
 constinit Real<int(Actions*, int)> addfchdir{"posix_spawn_file_actions_addfchdir_np"},
-    addclosefrom{"posix_spawn_file_actions_addclosefrom_np"};
+    addclose{"posix_spawn_file_actions_addclose"}, addclosefrom{"posix_spawn_file_actions_addclosefrom_np"};
 }  // namespace next
 
-// One action of a list that is not the C library's alone, in the order in which they were added.
-struct Action {
-  const posix_spawn_file_actions_t* list;
-  enum class Kind { opens, changes_directory, closes_all } kind;
-  int kept;    // opens: the descriptor set aside, on /dev/null between spawns
-  int opened;  // the file, during a spawn; -1
-  int flags;
-  mode_t mode;
-  Action* next;
-  char path[PATH_MAX];  // of the file, or the directory
-};
-constinit ForkMutex guard{Guards::spawns};
+constinit ForkMutex guard{Guards::spawns};  // of the list of all, for moments
 constinit Action* actions = nullptr;
 
-int set_aside() { return own_descriptor(real::open("/dev/null", O_RDONLY | O_CLOEXEC, 0)); }
-
-// Calls use(action) for those of a list.
+// Calls use(action) for those of a list; holds the guard.
 template <class Use>
 void each_of(const posix_spawn_file_actions_t* list, const Use& use) {
+  const Inside inside;
+  guard.lock();
   for (Action* action = actions; action; action = action->next)
     if (action->list == list) use(*action);
+  guard.unlock();
 }
 
 void forget(const posix_spawn_file_actions_t* list) {
@@ -60,7 +66,7 @@ void forget(const posix_spawn_file_actions_t* list) {
       continue;
     }
     *at = action->next;
-    if (action->kept >= 0) close_own_descriptor(action->kept);
+    if (action->kind == Action::Kind::opens) close_own_descriptor(action->number);
     free(action);
   }
   guard.unlock();
@@ -69,24 +75,21 @@ void forget(const posix_spawn_file_actions_t* list) {
 // `path` as the child will see it, after the changes of directory that the list has so far. False: too long.
 bool from_here(const posix_spawn_file_actions_t* list, const char* path, char (&whole)[PATH_MAX]) {
   char directory[PATH_MAX] = "";
-  const Inside inside;
-  guard.lock();
   each_of(list, [&](const Action& action) {
     if (action.kind == Action::Kind::changes_directory) strcpy(directory, action.path);
   });
-  guard.unlock();
   const bool counts = path[0] != '/' && directory[0];
   return size_t(snprintf(whole, PATH_MAX, "%s%s%s", counts ? directory : "", counts ? "/" : "", path)) <
          PATH_MAX;
 }
 
 // 0 or an errno.
-int append(const posix_spawn_file_actions_t* list, Action::Kind kind, const char* path, int kept = -1,
+int append(const posix_spawn_file_actions_t* list, Action::Kind kind, const char* path, int number = -1,
            int flags = 0, mode_t mode = 0) {
   const Inside inside;
   auto* const made = static_cast<Action*>(malloc(sizeof(Action)));
   if (!made) return ENOMEM;
-  *made = {list, kind, kept, -1, flags, mode, nullptr, ""};
+  *made = {list, kind, number, -1, 0, flags, mode, nullptr, ""};
   snprintf(made->path, sizeof made->path, "%s", path);
   guard.lock();
   Action** at = &actions;
@@ -96,31 +99,40 @@ int append(const posix_spawn_file_actions_t* list, Action::Kind kind, const char
   return 0;
 }
 
-bool closes_all(const posix_spawn_file_actions_t* list) {
-  bool any = false;
-  const Inside inside;
-  guard.lock();
-  each_of(list, [&](const Action& action) { any |= action.kind == Action::Kind::closes_all; });
-  guard.unlock();
-  return any;
+// The highest descriptor that the list closes so far; -1: none.
+int highest_closed(const posix_spawn_file_actions_t* list) {
+  int highest = -1;
+  each_of(list, [&](const Action& action) {
+    if (action.kind == Action::Kind::closes) highest = std::max(highest, action.number);
+  });
+  return highest;
+}
+
+int note_closed(const posix_spawn_file_actions_t* list, int up_to) {
+  bool noted = false;
+  each_of(list, [&](Action& action) {
+    if (action.kind != Action::Kind::closes) return;
+    action.number = std::max(action.number, up_to);
+    noted = true;
+  });
+  return noted ? 0 : append(list, Action::Kind::closes, "", up_to);
 }
 
 bool watches() { return !is_inside() && !rules().empty() && !borrows_memory(); }
 
-// What the list opens without us: a name that cannot be captured, or where what was set aside would be closed
-// before the child comes to it.
-bool is_plain(const posix_spawn_file_actions_t* list, const char* path) {
-  Place place;
-  return !find_place(AT_FDCWD, path, place) || closes_all(list);
-}
-
 int add_open(posix_spawn_file_actions_t* list, int fd, const char* path, int flags, mode_t mode) {
   char whole[PATH_MAX];
-  if (!from_here(list, path, whole) || is_plain(list, whole))
+  Place place;
+  if (!from_here(list, path, whole) || !find_place(AT_FDCWD, whole, place))
     return next::addopen(list, fd, path, flags, mode);
   const Inside inside;
-  const int kept = set_aside();
+  const int closed = highest_closed(list);
+  const int kept = own_descriptor(real::open("/dev/null", O_RDONLY | O_CLOEXEC, 0), closed);
   if (kept < 0) return errno;
+  if (kept <= closed) {  // the child would close it before it comes to it
+    close_own_descriptor(kept);
+    return next::addopen(list, fd, path, flags, mode);
+  }
   int error = posix_spawn_file_actions_adddup2(list, kept, fd);
   if (error == 0) error = append(list, Action::Kind::opens, whole, kept, flags, mode);
   if (error != 0) close_own_descriptor(kept);
@@ -136,37 +148,52 @@ int change_directory(posix_spawn_file_actions_t* list, const char* path) {
 int open_for_spawn(Action& action) {
   action.opened = open_name(AT_FDCWD, action.path, action.flags | O_CLOEXEC, action.mode);
   if (action.opened < 0) return errno;
-  return real::dup3(action.opened, action.kept, O_CLOEXEC) < 0 ? errno : 0;
+  return real::dup3(action.opened, action.number, O_CLOEXEC) < 0 ? errno : 0;
 }
 
 // What this process has of it goes. Locks of the process stay: it was opened for the child.
 void close_after_spawn(Action& action) {
-  if (action.opened < 0) return;
   const Inside inside;
-  if (const int nothing = real::open("/dev/null", O_RDONLY | O_CLOEXEC, 0); nothing >= 0) {
-    real::dup3(nothing, action.kept, O_CLOEXEC);
-    real::close(nothing);
+  if (action.opened >= 0) {
+    if (const int nothing = real::open("/dev/null", O_RDONLY | O_CLOEXEC, 0); nothing >= 0) {
+      real::dup3(nothing, action.number, O_CLOEXEC);
+      real::close(nothing);
+    }
+    let_go(exchange(action.opened, nullptr));
+    real::close(action.opened);
   }
-  let_go(exchange(action.opened, nullptr));
-  real::close(action.opened);
   action.opened = -1;
+}
+
+// Whether this process is the only one, and this spawn the only one in it, that uses these actions now.
+bool take(const posix_spawn_file_actions_t* list, std::vector<Action*>& taken) {
+  bool free = true;
+  each_of(list, [&](Action& action) {
+    if (action.kind != Action::Kind::opens) return;
+    // The first one of a list tells for all.
+    free = free && (!taken.empty() || action.spawning != getpid());
+    if (!free) return;
+    action.spawning = getpid();
+    taken.push_back(&action);
+  });
+  return free;
 }
 
 }  // namespace
 
-SpawnOpens::SpawnOpens(const posix_spawn_file_actions_t* list) noexcept : actions_(list) {
+SpawnOpens::SpawnOpens(const posix_spawn_file_actions_t* list) noexcept {
   if (!list || !watches()) return;
-  guard.lock();
-  holds_ = true;
-  each_of(list, [&](Action& action) {
-    if (action.kind == Action::Kind::opens && error_ == 0) error_ = open_for_spawn(action);
-  });
+  while (!take(list, actions_)) sched_yield();
+  for (Action* const action : actions_)
+    if (error_ == 0) error_ = open_for_spawn(*action);
 }
 
 SpawnOpens::~SpawnOpens() {
-  if (!holds_) return;
   const int error = errno;
-  each_of(actions_, close_after_spawn);
+  for (Action* const action : actions_) close_after_spawn(*action);
+  const Inside inside;
+  guard.lock();
+  for (Action* const action : actions_) action->spawning = 0;
   guard.unlock();
   errno = error;
 }
@@ -195,9 +222,14 @@ SHEAF_ENTRY_AND(int, posix_spawn_file_actions_addfchdir_np, posix_spawn_file_act
   snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
   return error == 0 && watches() ? change_directory(list, path) : error;
 }
+SHEAF_ENTRY(int, posix_spawn_file_actions_addclose, posix_spawn_file_actions_t* list, int fd) {
+  if (is_own_descriptor(fd)) return 0;  // the program has none of that number
+  const int error = next::addclose(list, fd);
+  return error == 0 && watches() ? note_closed(list, fd) : error;
+}
 SHEAF_ENTRY(int, posix_spawn_file_actions_addclosefrom_np, posix_spawn_file_actions_t* list, int fd) {
   const int error = next::addclosefrom(list, fd);
-  return error == 0 && watches() ? append(list, Action::Kind::closes_all, "") : error;
+  return error == 0 && watches() ? note_closed(list, INT_MAX - 1) : error;
 }
 
 }  // namespace sheaf::posix

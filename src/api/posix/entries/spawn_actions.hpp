@@ -6,9 +6,13 @@
 
 #include <spawn.h>
 
+#include <vector>
+
 namespace sheaf::posix {
 
-// What the list opens, for the time of one spawn; not inside. Others that spawn from such lists wait.
+struct Action;
+
+// What the list opens, for the time of one spawn; not inside. Another spawn from the same list waits.
 class SpawnOpens {
  public:
   explicit SpawnOpens(const posix_spawn_file_actions_t* actions) noexcept;
@@ -19,8 +23,7 @@ class SpawnOpens {
   int error() const { return error_; }
 
  private:
-  const posix_spawn_file_actions_t* const actions_;
-  bool holds_ = false;
+  std::vector<Action*> actions_;
   int error_ = 0;
 };
 

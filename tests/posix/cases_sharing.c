@@ -1,0 +1,224 @@
+/* Locks and spawned programs: what belongs to an open file that several have. */
+#include <pthread.h>
+#include <spawn.h>
+#include <stdatomic.h>
+#include <sys/file.h>
+
+#include "cases.h"
+
+extern char** environ;
+
+static atomic_int over;
+
+static int ended(pid_t child) {
+  int status = 0;
+  waitpid(child, &status, 0);
+  return status;
+}
+
+/* Files that a list of actions opens in the child, in their order among others. */
+static void opened_by_actions(void) {
+  file_with("cap.in", "what is read");
+  mkdir("below", 0755);
+  posix_spawn_file_actions_t actions;
+  CALL(posix_spawn_file_actions_init(&actions));
+  CALL(posix_spawn_file_actions_addopen(&actions, 0, "cap.in", O_RDONLY, 0));
+  CALL(posix_spawn_file_actions_addopen(&actions, 1, "cap.out", O_WRONLY | O_CREAT | O_APPEND, 0640));
+  CALL(posix_spawn_file_actions_adddup2(&actions, 1, 2));
+  CALL(posix_spawn_file_actions_addchdir_np(&actions, "below"));
+  CALL(posix_spawn_file_actions_addopen(&actions, 7, "../cap.seven", O_WRONLY | O_CREAT | O_TRUNC, 0600));
+  char* const words[] = {"sh", "-c", "cat; echo and an error >&2; echo seven >&7; pwd | grep -c below", NULL};
+  for (int i = 0; i < 2; ++i) {
+    pid_t child = 0;
+    CALL(posix_spawn(&child, "/bin/sh", &actions, NULL, words, environ));
+    VALUE(ended(child));
+  }
+  show_status("cap.out");
+  show("cap.out");
+  show("cap.seven");
+  CALL(unlink("cap.in"));
+  pid_t none = 0;
+  VALUE(posix_spawn(&none, "/bin/sh", &actions, NULL, words, environ));
+  CALL(posix_spawn_file_actions_destroy(&actions));
+  CALL(posix_spawn_file_actions_init(&actions));
+  CALL(posix_spawn_file_actions_addclosefrom_np(&actions, 3));
+  CALL(posix_spawn_file_actions_addopen(&actions, 1, "plain", O_WRONLY | O_CREAT, 0644));
+  char* const echo[] = {"echo", "plain", NULL};
+  pid_t child = 0;
+  CALL(posix_spawn(&child, "/bin/echo", &actions, NULL, echo, environ));
+  VALUE(ended(child));
+  CALL(posix_spawn_file_actions_destroy(&actions));
+  show("plain");
+  CALL(unlink("plain"));
+  CALL(unlink("cap.out"));
+  CALL(unlink("cap.seven"));
+  CALL(rmdir("below"));
+}
+
+/* What flock(2) locks belongs to the open file, also where a program that was started has it. */
+static void locked_for_the_shell(void) {
+  fflush(stdout);
+  CALL(system(
+      "exec 9>cap.held; flock 9; flock -n cap.held true; echo $?; flock -u 9; flock -n cap.held echo free"));
+  CALL(
+      system("bash -c '(flock -x 8; sleep 0.3; echo first >&8) 8>>cap.turns & sleep 0.1; "
+             "(flock -s 8; echo second >&8) 8>>cap.turns; wait'"));
+  show("cap.turns");
+  const int fd = file_with("cap.f", "x");
+  fflush(stdout);
+  const pid_t child = fork();
+  if (child == 0) _exit(flock(fd, LOCK_EX) + 10);
+  VALUE(WEXITSTATUS(ended(child)));
+  const int other = open("cap.f", O_RDONLY);
+  CALL(flock(other, LOCK_SH | LOCK_NB));
+  CALL(flock(fd, LOCK_SH | LOCK_NB));
+  CALL(flock(other, LOCK_SH | LOCK_NB));
+  CALL(flock(fd, LOCK_EX | LOCK_NB));
+  CALL(flock(other, LOCK_EX | LOCK_NB));
+  CALL(flock(fd, LOCK_SH | LOCK_NB));
+  CALL(flock(fd, 77));
+  CALL(close(other));
+  CALL(flock(fd, LOCK_EX | LOCK_NB));
+  CALL(close(fd));
+  CALL(unlink("cap.held"));
+  CALL(unlink("cap.turns"));
+  CALL(unlink("cap.f"));
+}
+
+static void* wait_for_lock(void* fd) { return (void*)(long)flock(*(int*)fd, LOCK_EX); }
+
+/* Who waits for a lock cannot be cancelled there, and has it as soon as another who shares the open file has.
+ */
+static void waits_for_locks(void) {
+  fflush(stdout);
+  const pid_t all = fork(); /* what waits for ever ends by the alarm */
+  if (all == 0) {
+    alarm(20);
+    int held = file_with("cap.f", "x"), fd = open("cap.f", O_RDWR);
+    flock(held, LOCK_EX);
+    pthread_t thread;
+    pthread_create(&thread, NULL, wait_for_lock, &fd);
+    usleep(50000);
+    pthread_cancel(thread);
+    usleep(50000);
+    flock(held, LOCK_UN);
+    void* result = NULL;
+    pthread_join(thread, &result);
+    const int cancelled = result == PTHREAD_CANCELED;
+    flock(fd, LOCK_UN);
+    flock(held, LOCK_EX);
+    pid_t children[2];
+    for (int i = 0; i < 2; ++i) {
+      children[i] = fork();
+      if (children[i] == 0) _exit(flock(fd, LOCK_EX) != 0);
+    }
+    usleep(50000);
+    flock(held, LOCK_UN);
+    const int codes = ended(children[0]) + ended(children[1]);
+    _exit(cancelled + 2 * (codes != 0) + 4 * (flock(held, LOCK_EX | LOCK_NB) != -1));
+  }
+  VALUE(ended(all));
+  CALL(unlink("cap.f"));
+}
+
+static void* spawn_reader(void* none) {
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, 0, "fifo", O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(&actions, 1, "cap.read", O_WRONLY | O_CREAT | O_TRUNC, 0644);
+  char* const words[] = {"cat", NULL};
+  pid_t child = 0;
+  posix_spawn(&child, "/bin/cat", &actions, NULL, words, environ);
+  posix_spawn_file_actions_destroy(&actions);
+  ended(child);
+  return none;
+}
+
+/* Spawns of threads do not wait for each other; what a list closes before is not in the way of what it opens.
+ */
+static void spawns_of_threads(void) {
+  fflush(stdout);
+  mkfifo("fifo", 0600);
+  const pid_t all = fork();
+  if (all == 0) {
+    alarm(20);
+    pthread_t thread;
+    pthread_create(&thread, NULL, spawn_reader, NULL);
+    usleep(50000);
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    for (int fd = 3; fd < 3000; ++fd) posix_spawn_file_actions_addclose(&actions, fd);
+    posix_spawn_file_actions_addopen(&actions, 1, "fifo", O_WRONLY, 0);
+    posix_spawn_file_actions_addopen(&actions, 2, "cap.errors", O_WRONLY | O_CREAT, 0644);
+    char* const words[] = {"sh", "-c", "echo through; echo told >&2", NULL};
+    pid_t child = 0;
+    const int error = posix_spawn(&child, "/bin/sh", &actions, NULL, words, environ);
+    ended(child);
+    pthread_join(thread, NULL);
+    _exit(error);
+  }
+  VALUE(ended(all));
+  show("cap.read");
+  show("cap.errors");
+  CALL(unlink("fifo"));
+  CALL(unlink("cap.read"));
+  CALL(unlink("cap.errors"));
+}
+
+static void* open_write_close(void* number) {
+  char name[20];
+  snprintf(name, sizeof name, "cap.w%ld", (long)number);
+  long wrong = 0;
+  while (!atomic_load(&over)) {
+    const int fd = open(name, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+    struct stat status = {0};
+    usleep(3000);
+    wrong += write(fd, "12345678", 8) != 8;
+    wrong += write(fd, "12345678", 8) != 8;
+    wrong += fstat(fd, &status) != 0 || status.st_size != 16;
+    wrong += close(fd) != 0;
+  }
+  return (void*)wrong;
+}
+
+static void* open_and_close(void* none) {
+  while (!atomic_load(&over)) close(open("cap.other", O_RDONLY));
+  return none;
+}
+
+/* What threads open while another forks is theirs, whatever the child does. */
+static void opens_beside_forks(void) {
+  fflush(stdout);
+  close(file_with("cap.other", "other"));
+  const pid_t all = fork();
+  if (all == 0) {
+    alarm(60);
+    pthread_t threads[10];
+    atomic_store(&over, 0);
+    for (long i = 0; i < 10; ++i)
+      pthread_create(&threads[i], NULL, i < 8 ? open_write_close : open_and_close, i < 8 ? (void*)i : NULL);
+    for (int i = 0; i < 1500; ++i) {
+      const pid_t child = fork();
+      if (child == 0) _exit(0);
+      ended(child);
+    }
+    atomic_store(&over, 1);
+    long wrong = 0;
+    for (int i = 0; i < 10; ++i) {
+      void* result = NULL;
+      pthread_join(threads[i], &result);
+      wrong += (long)result;
+    }
+    _exit(wrong != 0);
+  }
+  VALUE(ended(all));
+  CALL(system("rm cap.w? cap.other"));
+}
+
+void cases_sharing(void) {
+  opened_by_actions();
+  locked_for_the_shell();
+  waits_for_locks();
+  spawns_of_threads();
+  opens_beside_forks();
+}
