@@ -4,9 +4,11 @@
 #include <functional>
 #include <thread>
 
+#include "base/export.hpp"
+
 namespace sheaf {
 
 // Starts one. Throws std::system_error where there are no more to be had.
-std::thread quiet_thread(std::function<void()> body);
+SHEAF_EXPORT std::thread quiet_thread(std::function<void()> body);
 
 }  // namespace sheaf

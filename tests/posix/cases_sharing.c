@@ -197,7 +197,7 @@ static void opens_beside_forks(void) {
     atomic_store(&over, 0);
     for (long i = 0; i < 10; ++i)
       pthread_create(&threads[i], NULL, i < 8 ? open_write_close : open_and_close, i < 8 ? (void*)i : NULL);
-    for (int i = 0; i < 1500; ++i) {
+    for (int i = 0; i < 600; ++i) {
       const pid_t child = fork();
       if (child == 0) _exit(0);
       ended(child);
