@@ -22,6 +22,17 @@ std::string directory_of(const std::string& path) {
   return slash == std::string::npos ? std::string() : slash == 0 ? "/" : path.substr(0, slash);
 }
 
+bool is_spelling_of(Store& store, const std::string& one, const std::string& other) {
+  if (store.place_of(one) == store.place_of(other)) return true;
+  if (one.substr(one.rfind('/') + 1) != other.substr(other.rfind('/') + 1)) return false;
+  const auto folder = [&](const std::string& path) {
+    const std::string directory = directory_of(path);
+    return store.status(directory.empty() ? "." : directory);
+  };
+  const FileStatus here = folder(one), there = folder(other);
+  return here.exists && here.number != 0 && here.number == there.number && here.device == there.device;
+}
+
 }  // namespace
 
 std::string container_host_name(const std::string& memory_directory) {
@@ -71,6 +82,13 @@ SetFiles files_of(Store& store, const std::string& set) {
 
 std::vector<std::string> containers_of(Store& store, const std::string& set) {
   return files_of(store, set).containers;
+}
+
+bool is_same_name(Store& store, const std::string& one, const std::string& other) {
+  for (const std::string& a : {one, store.target_of(one)})
+    for (const std::string& b : {other, store.target_of(other)})
+      if (is_spelling_of(store, a, b)) return true;
+  return false;
 }
 
 bool has_containers(Store& store, const std::string& path) {

@@ -35,6 +35,10 @@ SetFiles files_of(Store& store, const std::string& set);
 // without the directory.
 SHEAF_EXPORT std::vector<std::string> containers_of(Store& store, const std::string& set);
 
+// Whether both name one file of one directory, however they spell it, and whatever symbolic links in its
+// place lead to.
+bool is_same_name(Store& store, const std::string& one, const std::string& other);
+
 // Whether `path` can be read as a set of containers: there is one of its, or it is one.
 SHEAF_EXPORT bool has_containers(Store& store, const std::string& path);
 

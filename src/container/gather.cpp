@@ -210,7 +210,7 @@ std::vector<format::Identity> identities(const SetContents& set, size_t containe
 }  // namespace
 
 GatherReport gather(Store& store, const GatherRequest& request, WorkProgress& progress) {
-  const bool in_place = request.output.empty() || request.output == request.set;
+  const bool in_place = request.output.empty() || is_same_name(store, request.set, request.output);
   const std::string output = in_place ? request.set : request.output;
   const std::vector<std::string> containers = containers_of(store, request.set);
   if (containers.empty())
