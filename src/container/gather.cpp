@@ -235,10 +235,11 @@ GatherReport gather(Store& store, const GatherRequest& request, WorkProgress& pr
     const auto file = outputs.add(output);
     progress.begin_output(0, output);
     write(*file, set, streams, packed, progress);
-    // What a program has synced must not get lost with the containers.
-    if (in_place && std::ranges::any_of(set.sources, &SetSource::synced)) file->sync();
+    // What only the containers have must not get lost with them.
+    if (in_place) file->sync();
     file->close();
     outputs.commit();
+    if (in_place) store.sync_name(store.target_of(output));
   }
   if (in_place)
     for (const std::string& container : containers)

@@ -16,7 +16,7 @@ struct GatherRequest {
   std::string set = {};  // NAME: the containers NAME.container.*, and the multifile NAME if it is there
   std::string output =
       {};  // the multifile; empty, or another spelling of it: NAME, and then the containers are removed when
-           // it is complete
+           // it is complete, also after a loss of power
   bool replace = false;  // an output that exists, other than NAME
   bool force =
       false;  // although processes of this host have the set open; what they write afterwards is lost

@@ -160,7 +160,6 @@ class Turns {
     made.identity = found.header.identity;
     made.origin = format::short_identity(found.header.identity);
     made.changes = found.changes;
-    made.synced = found.synced;
     made.file_bytes = found.file_bytes;
     for (const PlacedRecord& placed : found.records)
       turns_.push_back({placed.record.time, made.origin, source, &placed.record});

@@ -25,7 +25,6 @@ struct SetSource {
   format::Identity identity{};                   // of a container
   uint64_t origin = 0;                           // what stands for it in keys
   uint64_t changes = 0;
-  bool synced = false;  // somebody has asked for that
   int64_t file_bytes = 0;
   std::string damage = {};
 };

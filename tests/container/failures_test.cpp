@@ -188,6 +188,25 @@ TEST(ContainerFailures, GatheringKeepsEverythingWhateverFails) {
   }
 }
 
+TEST(ContainerFailures, GatheringKeepsEverythingThroughALossOfPower) {
+  MemoryStore memory;
+  Model model;
+  {
+    CarefulProgram program(memory, "dir/set", "power");
+    program.run(11, [](const Model&) {});
+    model = program.model();
+  }
+  RecordingStore tape(memory);
+  WorkProgress quiet;
+  gather(tape, {.set = "dir/set"}, quiet);
+  for (size_t prefix = 0; prefix <= tape.length(); ++prefix)
+    for (uint64_t seed = 0; seed < 5; ++seed) {
+      MemoryStore left;
+      tape.replay_losing_unsynced(prefix, seed, left);
+      require_seen(left, "dir/set", model);
+    }
+}
+
 TEST(ContainerFailures, AContainerThatWasTakenInCountsNoMore) {
   MemoryStore memory;
   const ContainerHost host{"taken", "/dev/shm"};
