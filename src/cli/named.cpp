@@ -202,12 +202,14 @@ int gather(const DefragOptions& options) {
   if (options.request.fsblksize > 0) request.fsblksize = options.request.fsblksize;
   catch_signals();
   TerminalProgress progress("defrag");
-  sheaf::gather(posix_store(), request, progress);
-  return 0;
+  const GatherReport done = sheaf::gather(posix_store(), request, progress);
+  for (const auto* const all : {&done.damage, &done.kept})
+    for (const std::string& one : *all) fmt::print(stderr, "sheaf: {}\n", printable(one));
+  return done.damage.empty() ? 0 : 1;
 }
 
 int info_of_containers(const InfoOptions& options) {
-  const auto streams = NamedStreams::open(posix_store(), options.path);
+  const auto streams = NamedStreams::open(posix_store(), options.path, true);
   int64_t bytes = 0;
   for (const NamedStream& stream : streams->streams()) bytes += stream.size;
   Json origins = Json::array();
@@ -216,7 +218,8 @@ int info_of_containers(const InfoOptions& options) {
                        {"kind", origin.is_container ? "container" : "multifile"},
                        {"streams", origin.streams},
                        {"file_bytes", origin.file_bytes},
-                       {"damage", origin.damage}});
+                       {"damage", origin.damage},
+                       {"torn", origin.torn}});
   if (options.json) {
     fmt::print("{}\n", text_of(Json{{"file", options.path},
                                     {"state", "containers"},
@@ -233,8 +236,9 @@ int info_of_containers(const InfoOptions& options) {
       {"data", fmt::format("{} bytes", bytes)}};
   for (const auto& origin : streams->origins())
     rows.push_back({origin.is_container ? "container" : "multifile",
-                    fmt::format("{}: {} streams{}", origin.path, origin.streams,
-                                origin.damage.empty() ? "" : ", " + origin.damage)});
+                    fmt::format("{}: {} streams{}{}", origin.path, origin.streams,
+                                origin.damage.empty() ? "" : ", " + origin.damage,
+                                origin.torn.empty() ? "" : ", " + origin.torn)});
   print_rows(summary_width, rows);
   return 0;
 }
@@ -244,7 +248,7 @@ int repair_containers(const RepairOptions& options) {
   if (!options.request.copy_to.empty())
     throw file_error(Code::unsupported, options.path,
                      "is a set of containers: `sheaf defrag` makes a multifile of them elsewhere");
-  const auto streams = NamedStreams::open(posix_store(), options.path);
+  const auto streams = NamedStreams::open(posix_store(), options.path, true);
   Json files = Json::array();
   bool whole = true;
   for (const NamedStreams::Origin& origin : streams->origins()) {
@@ -268,7 +272,7 @@ int repair_containers(const RepairOptions& options) {
 }
 
 bool verify_containers(const std::string& path, bool with_data, Json* json) {
-  const auto streams = NamedStreams::open(posix_store(), path);
+  const auto streams = NamedStreams::open(posix_store(), path, true);
   Json findings = Json::array();
   for (const auto& origin : streams->origins())
     if (!origin.damage.empty())
@@ -281,14 +285,18 @@ bool verify_containers(const std::string& path, bool with_data, Json* json) {
           {{"state", "damaged"}, {"message", streams->streams()[number].name + ": " + e.what()}});
     }
   }
+  Json notes = Json::array();
+  for (const auto& origin : streams->origins())
+    if (!origin.torn.empty()) notes.push_back(origin.path + ": " + origin.torn);
   const bool ok = findings.empty();
   if (json != nullptr) {
-    json->push_back({{"path", path}, {"ok", ok}, {"containers", true}, {"findings", findings}});
+    json->push_back({{"path", path}, {"ok", ok}, {"containers", true}, {"findings", findings}, {"notes", notes}});
     return ok;
   }
   fmt::print("{}: {}, {} streams in containers\n", printable(path), ok ? "ok" : "damaged",
              streams->streams().size());
   for (const Json& finding : findings) fmt::print("  {}\n", printable(finding["message"].get<std::string>()));
+  for (const Json& note : notes) fmt::print("  note: {}\n", printable(note.get<std::string>()));
   return ok;
 }
 

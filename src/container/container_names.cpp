@@ -15,6 +15,7 @@ namespace sheaf {
 namespace {
 
 constexpr std::string_view mark = ".container.";
+constexpr std::string_view mark_aside = ".torn.";
 constexpr size_t most_of_name = 48;  // bytes
 
 std::string directory_of(const std::string& path) {
@@ -52,6 +53,14 @@ std::string container_host_name(const std::string& memory_directory) {
 
 std::string container_name(std::string_view set, std::string_view host) {
   return std::string(set) + std::string(mark) + std::string(host);
+}
+
+std::string name_aside(Store& store, const std::string& set, const std::string& container) {
+  const std::string name = set + std::string(mark_aside) + container.substr(set.size() + mark.size());
+  for (int count = 0;; ++count) {
+    const std::string tried = count == 0 ? name : name + "." + std::to_string(count);
+    if (!store.status(tried).exists) return tried;
+  }
 }
 
 std::optional<std::string> set_of_container(std::string_view path) {
