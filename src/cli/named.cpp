@@ -271,33 +271,28 @@ int repair_containers(const RepairOptions& options) {
   return whole ? 0 : 1;
 }
 
-bool verify_containers(const std::string& path, bool with_data, Json* json) {
-  const auto streams = NamedStreams::open(posix_store(), path, true);
-  Json findings = Json::array();
-  for (const auto& origin : streams->origins())
-    if (!origin.damage.empty())
-      findings.push_back({{"state", "damaged"}, {"message", origin.path + ": " + origin.damage}});
+ContainerReport verify_containers(const std::string& path, bool with_data) {
+  ContainerReport report;
+  std::shared_ptr<const NamedStreams> streams;
+  try {
+    streams = NamedStreams::open(posix_store(), path, true);
+  } catch (const Error& e) {
+    report.findings.push_back(std::string("its streams cannot be read: ") + e.what());
+    return report;
+  }
+  report.streams = streams->streams().size();
+  for (const auto& origin : streams->origins()) {
+    if (!origin.damage.empty()) report.findings.push_back(origin.path + ": " + origin.damage);
+    if (!origin.torn.empty()) report.notes.push_back(origin.path + ": " + origin.torn);
+  }
   for (size_t number = 0; with_data && number < streams->streams().size(); ++number) {
     try {
       read_stream(*streams, number, [](std::span<const std::byte>, int64_t) {});
     } catch (const Error& e) {
-      findings.push_back(
-          {{"state", "damaged"}, {"message", streams->streams()[number].name + ": " + e.what()}});
+      report.findings.push_back(streams->streams()[number].name + ": " + e.what());
     }
   }
-  Json notes = Json::array();
-  for (const auto& origin : streams->origins())
-    if (!origin.torn.empty()) notes.push_back(origin.path + ": " + origin.torn);
-  const bool ok = findings.empty();
-  if (json != nullptr) {
-    json->push_back({{"path", path}, {"ok", ok}, {"containers", true}, {"findings", findings}, {"notes", notes}});
-    return ok;
-  }
-  fmt::print("{}: {}, {} streams in containers\n", printable(path), ok ? "ok" : "damaged",
-             streams->streams().size());
-  for (const Json& finding : findings) fmt::print("  {}\n", printable(finding["message"].get<std::string>()));
-  for (const Json& note : notes) fmt::print("  note: {}\n", printable(note.get<std::string>()));
-  return ok;
+  return report;
 }
 
 }  // namespace sheaf::cli

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import unittest
 from pathlib import Path
 
-from tool_case import ToolCase, run
+from tool_case import ToolCase, make_plain, run
 
 from sheaf_format import containers
 
@@ -75,6 +76,38 @@ class DamagedContainers(ToolCase):
         self.assertEqual(self.names(), ["set.sion", "set.sion.torn.h"])
         self.assertEqual((self.dir / "set.sion.torn.h").read_bytes(), torn)
         self.assertEqual(self.succeed("sheaf", "cat", "--name", "b", self.set), b"second" * 4000)
+
+
+class MultifileBeside(ToolCase):
+    """A container beside a multifile does not hide what is wrong with that."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.set = self.dir / "set.sion"
+        containers.write_container(f"{self.set}.container.h", {b"a": b"first"}, IDENTITY)
+
+    def test_one_without_names(self) -> None:
+        make_plain(self.set)
+        self.succeed("sheaf", "verify", self.set)
+        report, = json.loads(self.succeed("sheaf", "verify", "--json", self.set))["multifiles"]
+        self.assertTrue(report["ok"] and report["containers"])
+        self.assertEqual([file["ntasks"] for file in report["files"]], [2, 3])
+        whole = self.set.read_bytes()
+        self.set.write_bytes(whole[:-40])
+        self.fail_on("set.sion: damaged", "sheaf", "verify", self.set)
+        report, = json.loads(run("sheaf", "verify", "--json", self.set).stdout)["multifiles"]
+        self.assertFalse(report["ok"])
+        self.assertFalse(report["files"][0]["state"] == "ok")
+
+    def test_others_are_checked_all_the_same(self) -> None:
+        self.succeed("sheaf", "defrag", self.set, self.set)
+        self.set.write_bytes(self.set.read_bytes()[:-5] + b"wrong")
+        containers.write_container(f"{self.set}.container.h", {b"b": b"new"}, IDENTITY[::-1])
+        make_plain(self.dir / "good.sion")
+        done = run("sheaf", "verify", "--json", self.set, self.dir / "good.sion")
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual([report["ok"] for report in json.loads(done.stdout)["multifiles"]], [False, True])
+        self.assertIn("good.sion: ok", self.fail_on("its streams cannot be read", "sheaf", "verify", self.set, self.dir / "good.sion"))
 
 
 if __name__ == "__main__":
