@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <ctime>
 #include <filesystem>
+#include <map>
 
 #include "base/bytes.hpp"
 #include "base/printable.hpp"
@@ -166,11 +167,25 @@ int cat_named(const CatOptions& options) {
   return 0;
 }
 
+// Names that differ may be those of one file.
+void refuse_same_files(const std::vector<NamedStream>& streams, const std::vector<std::string>& names) {
+  std::map<std::string, size_t> files;
+  for (size_t number = 0; number < names.size(); ++number) {
+    const auto [at, is_new] =
+        files.emplace(std::filesystem::path(names[number]).lexically_normal().string(), number);
+    if (!is_new)
+      throw Error(Code::invalid_argument, "the streams '" + streams[at->second].name + "' and '" +
+                                              streams[number].name +
+                                              "' would be one file: use `sheaf cat --name` for them");
+  }
+}
+
 int split_by_names(const SplitOptions& options) {
   const auto streams = NamedStreams::open(posix_store(), options.path);
   std::vector<std::string> names;
   for (const NamedStream& stream : streams->streams())
     names.push_back(output_name(options.request.prefix, stream.name));
+  refuse_same_files(streams->streams(), names);
   OutputSet outputs(posix_store(),
                     options.request.replace ? OutputSet::Existing::replace : OutputSet::Existing::refuse);
   catch_signals();

@@ -110,5 +110,16 @@ class MultifileBeside(ToolCase):
         self.assertIn("good.sion: ok", self.fail_on("its streams cannot be read", "sheaf", "verify", self.set, self.dir / "good.sion"))
 
 
+class NamesOfOneFile(ToolCase):
+    def test_streams_that_would_be_one_file_are_refused(self) -> None:
+        names = [b"d//e", b"d/e", b"./d/e"]
+        for k, (one, other) in enumerate([(0, 1), (1, 2)]):
+            made = self.dir / f"set{k}"
+            containers.write_container(f"{made}.container.h", {names[one]: b"1", names[other]: b"2"}, IDENTITY)
+            said = self.fail_on(f"'{names[one].decode()}'", "sheaf", "split", "--names", "--force", made, f"{self.dir}/out/")
+            self.assertIn(f"'{names[other].decode()}'", said)
+            self.assertFalse((self.dir / "out").exists())
+
+
 if __name__ == "__main__":
     unittest.main()
