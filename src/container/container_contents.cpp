@@ -350,8 +350,9 @@ ContainerFindings check_tables(const ContainerContents& contents) {
 ContainerFindings check_container(const ContainerContents& contents) {
   ContainerFindings found = check_tables(contents);
   check_lengths(contents, found);
+  const int64_t size = contents.file->status().size;
   for (const OpenArea& open : contents.open) {
-    if (open.area.place + open.area.bytes > contents.file->status().size)
+    if (open.area.place + open.area.bytes > size)
       tell(found.damage, "it ends within the records from byte " + std::to_string(open.area.place) + " on");
     Behind(contents, open).check(found);
   }

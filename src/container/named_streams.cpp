@@ -55,7 +55,7 @@ class SetStreams final : public NamedStreams {
     for (const auto& [begin, piece] : stream.pieces.all()) {
       const SetSource& source = contents_.sources[piece.source];
       const int64_t end = std::min(offset + bytes, begin + piece.length);
-      if (source.base || std::max(begin, offset) >= end || piece.place + end - begin <= source.file_bytes)
+      if (source.base || std::max(begin, offset) >= end || piece.place + (end - begin) <= source.file_bytes)
         continue;
       throw file_error(Code::damaged, source.path, "it ends before bytes of '" + stream.name + "'");
     }
