@@ -80,8 +80,9 @@ int sheaf_stream_rename(sheaf_set* set, const char* from, const char* to);
 int sheaf_set_list(sheaf_set* set, const char* prefix,
                    int visit(const char* name, long long bytes, void* data), void* data);
 
-/* Makes one ordinary multifile `path` of the set, one task for each stream, and removes what the set was in.
- * While nobody has the set open. Number of streams. */
+/* Makes one ordinary multifile `path` of the set, one task for each stream, and removes what the set was
+ * in; a container with half a record of a killed program is kept as `path`.torn.HOST. While nobody has the
+ * set open; fails if a container cannot be read wholly. Number of streams. */
 long long sheaf_set_gather(const char* path);
 
 /* Version of the library that the program runs with, as SHEAF_VERSION_STRING tells that of the headers.

@@ -35,8 +35,11 @@ std::string mounting_program() {
                                      "libfuse3-dev). `sheaf split` writes the same files");
 }
 
+// Containers lie beside the name that is given, wherever a link in its place leads.
 std::string absolute(const std::string& path) {
-  return path.starts_with("sfio:") ? path : fs::absolute(path).lexically_normal().string();
+  if (path.starts_with("sfio:")) return path;
+  const fs::path whole = fs::absolute(path);
+  return (fs::weakly_canonical(whole.parent_path()) / whole.filename()).string();
 }
 
 std::string resolved(const std::string& directory) {
@@ -49,7 +52,9 @@ std::string resolved(const std::string& directory) {
 
 // The directory behind a mount whose program was killed cannot be looked at, but its parent can.
 std::string mounted_directory(const std::string& directory) {
-  const fs::path path = fs::path(absolute(directory + "/")).parent_path();
+  fs::path path = fs::absolute(directory);
+  if (path.filename().empty()) path = path.parent_path();
+  if (path.filename() == "." || path.filename() == "..") return resolved(path);
   return (fs::path(resolved(path.parent_path())) / path.filename()).string();
 }
 

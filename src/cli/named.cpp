@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <ctime>
 #include <filesystem>
+#include <map>
 
 #include "base/bytes.hpp"
 #include "base/printable.hpp"
@@ -166,11 +167,25 @@ int cat_named(const CatOptions& options) {
   return 0;
 }
 
+// Names that differ may be those of one file.
+void refuse_same_files(const std::vector<NamedStream>& streams, const std::vector<std::string>& names) {
+  std::map<std::string, size_t> files;
+  for (size_t number = 0; number < names.size(); ++number) {
+    const auto [at, is_new] =
+        files.emplace(std::filesystem::path(names[number]).lexically_normal().string(), number);
+    if (!is_new)
+      throw Error(Code::invalid_argument, "the streams '" + streams[at->second].name + "' and '" +
+                                              streams[number].name +
+                                              "' would be one file: use `sheaf cat --name` for them");
+  }
+}
+
 int split_by_names(const SplitOptions& options) {
   const auto streams = NamedStreams::open(posix_store(), options.path);
   std::vector<std::string> names;
   for (const NamedStream& stream : streams->streams())
     names.push_back(output_name(options.request.prefix, stream.name));
+  refuse_same_files(streams->streams(), names);
   OutputSet outputs(posix_store(),
                     options.request.replace ? OutputSet::Existing::replace : OutputSet::Existing::refuse);
   catch_signals();
@@ -202,12 +217,14 @@ int gather(const DefragOptions& options) {
   if (options.request.fsblksize > 0) request.fsblksize = options.request.fsblksize;
   catch_signals();
   TerminalProgress progress("defrag");
-  sheaf::gather(posix_store(), request, progress);
-  return 0;
+  const GatherReport done = sheaf::gather(posix_store(), request, progress);
+  for (const auto* const all : {&done.damage, &done.kept})
+    for (const std::string& one : *all) fmt::print(stderr, "sheaf: {}\n", printable(one));
+  return done.damage.empty() ? 0 : 1;
 }
 
 int info_of_containers(const InfoOptions& options) {
-  const auto streams = NamedStreams::open(posix_store(), options.path);
+  const auto streams = NamedStreams::open(posix_store(), options.path, true);
   int64_t bytes = 0;
   for (const NamedStream& stream : streams->streams()) bytes += stream.size;
   Json origins = Json::array();
@@ -216,7 +233,8 @@ int info_of_containers(const InfoOptions& options) {
                        {"kind", origin.is_container ? "container" : "multifile"},
                        {"streams", origin.streams},
                        {"file_bytes", origin.file_bytes},
-                       {"damage", origin.damage}});
+                       {"damage", origin.damage},
+                       {"torn", origin.torn}});
   if (options.json) {
     fmt::print("{}\n", text_of(Json{{"file", options.path},
                                     {"state", "containers"},
@@ -233,8 +251,9 @@ int info_of_containers(const InfoOptions& options) {
       {"data", fmt::format("{} bytes", bytes)}};
   for (const auto& origin : streams->origins())
     rows.push_back({origin.is_container ? "container" : "multifile",
-                    fmt::format("{}: {} streams{}", origin.path, origin.streams,
-                                origin.damage.empty() ? "" : ", " + origin.damage)});
+                    fmt::format("{}: {} streams{}{}", origin.path, origin.streams,
+                                origin.damage.empty() ? "" : ", " + origin.damage,
+                                origin.torn.empty() ? "" : ", " + origin.torn)});
   print_rows(summary_width, rows);
   return 0;
 }
@@ -244,7 +263,7 @@ int repair_containers(const RepairOptions& options) {
   if (!options.request.copy_to.empty())
     throw file_error(Code::unsupported, options.path,
                      "is a set of containers: `sheaf defrag` makes a multifile of them elsewhere");
-  const auto streams = NamedStreams::open(posix_store(), options.path);
+  const auto streams = NamedStreams::open(posix_store(), options.path, true);
   Json files = Json::array();
   bool whole = true;
   for (const NamedStreams::Origin& origin : streams->origins()) {
@@ -267,29 +286,28 @@ int repair_containers(const RepairOptions& options) {
   return whole ? 0 : 1;
 }
 
-bool verify_containers(const std::string& path, bool with_data, Json* json) {
-  const auto streams = NamedStreams::open(posix_store(), path);
-  Json findings = Json::array();
-  for (const auto& origin : streams->origins())
-    if (!origin.damage.empty())
-      findings.push_back({{"state", "damaged"}, {"message", origin.path + ": " + origin.damage}});
+ContainerReport verify_containers(const std::string& path, bool with_data) {
+  ContainerReport report;
+  std::shared_ptr<const NamedStreams> streams;
+  try {
+    streams = NamedStreams::open(posix_store(), path, true);
+  } catch (const Error& e) {
+    report.findings.push_back(std::string("its streams cannot be read: ") + e.what());
+    return report;
+  }
+  report.streams = streams->streams().size();
+  for (const auto& origin : streams->origins()) {
+    if (!origin.damage.empty()) report.findings.push_back(origin.path + ": " + origin.damage);
+    if (!origin.torn.empty()) report.notes.push_back(origin.path + ": " + origin.torn);
+  }
   for (size_t number = 0; with_data && number < streams->streams().size(); ++number) {
     try {
       read_stream(*streams, number, [](std::span<const std::byte>, int64_t) {});
     } catch (const Error& e) {
-      findings.push_back(
-          {{"state", "damaged"}, {"message", streams->streams()[number].name + ": " + e.what()}});
+      report.findings.push_back(streams->streams()[number].name + ": " + e.what());
     }
   }
-  const bool ok = findings.empty();
-  if (json != nullptr) {
-    json->push_back({{"path", path}, {"ok", ok}, {"containers", true}, {"findings", findings}});
-    return ok;
-  }
-  fmt::print("{}: {}, {} streams in containers\n", printable(path), ok ? "ok" : "damaged",
-             streams->streams().size());
-  for (const Json& finding : findings) fmt::print("  {}\n", printable(finding["message"].get<std::string>()));
-  return ok;
+  return report;
 }
 
 }  // namespace sheaf::cli

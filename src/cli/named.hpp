@@ -1,7 +1,6 @@
 // cli/named: streams under their names, in containers and in multifiles that name their tasks.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -31,7 +30,11 @@ int info_of_containers(const InfoOptions& options);
 int repair_containers(const RepairOptions& options);
 // Whether there are containers alone, without a multifile that a command could work on.
 bool is_containers_alone(const std::string& path);
-// Whether nothing is wrong. Prints what it finds, or, where there is `json`, adds it there.
-bool verify_containers(const std::string& path, bool with_data, nlohmann::ordered_json* json);
+struct ContainerReport {
+  size_t streams = 0;
+  std::vector<std::string> findings;
+  std::vector<std::string> notes;  // what killed programs may have left
+};
+ContainerReport verify_containers(const std::string& path, bool with_data);
 
 }  // namespace sheaf::cli

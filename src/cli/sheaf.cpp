@@ -201,7 +201,7 @@ void add_doctor(CLI::App& app, int& status) {
 void add_mpiio(CLI::App& app, int& status) {
   const auto [sub, o] = add<MpiIoOptions>(
       app, status, mpiio, "mpiio", "Run a program with Sheaf's MPI-IO under its own MPI library",
-      "Example: sheaf mpiio --report -- mpirun -n 4 ./program\nExit code: that of the command; 1 if it "
+      "Example: sheaf mpiio --report -- mpirun -n 4 ./program\nExit code: that of the command; 127 if it "
       "cannot be run, 2 a mistake in the command line.");
   sub->add_flag("--report", o->report, "say on stderr afterwards what was done for which file");
   sub->add_flag("--json", o->json, "that report as JSON on stdout");
@@ -241,8 +241,8 @@ void add_run(CLI::App& app, int& status) {
       app, status, run, "run",
       "Run a program whose files are captured in multifiles, or that sees multifiles as directories",
       "Example: sheaf run --capture 'out/dump.*:dump.sion' -- mpirun -n 16 ./program\nExit code: that of the "
-      "command; 1 if it "
-      "cannot be run or its multifiles cannot be made, 2 a mistake in the command line.");
+      "command; 127 if it cannot be run, 1 if its multifiles cannot be made, 2 a mistake in the command "
+      "line.");
   sub->add_option("--capture", o->captures,
                   "PATTERN:SET: files whose names match become streams of the multifile SET; may be repeated")
       ->allow_extra_args(false);

@@ -1,6 +1,8 @@
 // cli/verify: one line per physical file, the findings below it, and a summary.
 #include <fmt/format.h>
 
+#include <optional>
+
 #include "base/printable.hpp"
 #include "cli/commands.hpp"
 #include "cli/json.hpp"
@@ -12,6 +14,32 @@
 namespace sheaf::cli {
 
 namespace {
+
+// Of one path: a multifile, containers, or both.
+struct Checked {
+  std::optional<VerifyReport> multifile;
+  std::optional<ContainerReport> containers;
+
+  bool ok() const { return (!multifile || multifile->ok()) && (!containers || containers->findings.empty()); }
+};
+
+Checked check(const std::string& path, bool with_data) {
+  Checked checked;
+  const bool has_containers = is_container_set(path);
+  if (!has_containers || !is_containers_alone(path)) {
+    TerminalProgress progress("verify");
+    checked.multifile = sheaf::verify(any_store(), path, with_data, progress);
+  }
+  if (has_containers) checked.containers = verify_containers(path, with_data);
+  return checked;
+}
+
+void print(const std::string& path, const ContainerReport& report) {
+  fmt::print("{}: {}, {} streams in containers\n", printable(path),
+             report.findings.empty() ? "ok" : "damaged", report.streams);
+  for (const std::string& finding : report.findings) fmt::print("  {}\n", printable(finding));
+  for (const std::string& note : report.notes) fmt::print("  note: {}\n", printable(note));
+}
 
 void print(const VerifyReport& report) {
   for (const FileReport& f : report.files) {
@@ -39,7 +67,20 @@ Json json_of(const VerifyReport& report) {
                      {"findings", findings},
                      {"notes", f.notes}});
   }
-  return {{"path", report.path}, {"ok", report.ok()}, {"files", files}};
+  return files;
+}
+
+Json json_of(const std::string& path, const Checked& checked) {
+  Json all = {{"path", path}, {"ok", checked.ok()}};
+  if (checked.multifile) all["files"] = json_of(*checked.multifile);
+  if (checked.containers) {
+    all["containers"] = true;
+    Json& findings = all["findings"] = Json::array();
+    for (const std::string& finding : checked.containers->findings)
+      findings.push_back({{"state", "damaged"}, {"message", finding}});
+    all["notes"] = checked.containers->notes;
+  }
+  return all;
 }
 
 }  // namespace
@@ -49,18 +90,14 @@ int verify(const VerifyOptions& options) {
   Json all = Json::array();
   size_t bad = 0;
   for (const std::string& path : options.paths) {
-    if (is_container_set(path)) {
-      const bool ok = verify_containers(path, !options.metadata_only, options.json ? &all : nullptr);
-      bad += !ok;
+    const Checked checked = check(path, !options.metadata_only);
+    bad += !checked.ok();
+    if (options.json) {
+      all.push_back(json_of(path, checked));
       continue;
     }
-    TerminalProgress progress("verify");
-    const VerifyReport report = sheaf::verify(any_store(), path, !options.metadata_only, progress);
-    bad += !report.ok();
-    if (options.json)
-      all.push_back(json_of(report));
-    else
-      print(report);
+    if (checked.multifile) print(*checked.multifile);
+    if (checked.containers) print(path, *checked.containers);
   }
   const size_t count = options.paths.size();
   if (options.json)

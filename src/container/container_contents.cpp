@@ -183,6 +183,14 @@ std::optional<ContainerContents> read_container(Store& store, const std::string&
   return contents;
 }
 
+void require_in_the_making(const FileStatus& status, const std::string& path) {
+  if (status.size > 2 * container_page)
+    throw file_error(Code::damaged, path,
+                     "its header, the first " + std::to_string(container_page) +
+                         " bytes, is not sound, so that nothing of its " + std::to_string(status.size) +
+                         " bytes can be read: to go on without it, give it another name");
+}
+
 // What comes while this reads changes the word in the header later than it was read.
 Come read_more(Store& store, const std::string& path, ContainerContents& contents, bool unsaid) {
   ContainerContents now;
@@ -200,6 +208,155 @@ Come read_more(Store& store, const std::string& path, ContainerContents& content
   contents.changes = now.changes;
   contents.synced = now.synced;
   return same && contents.records.size() == known ? Come::nothing : Come::more;
+}
+
+// --- damage
+
+namespace {
+
+constexpr int64_t looked_at_once = 1 << 20;   // bytes
+constexpr int64_t unit = 8;                   // bytes: records begin at multiples of it
+constexpr int64_t longest_but_pieces = 5000;  // bytes: more than a record with a name has
+
+bool is_zeros(std::span<const std::byte> bytes) {
+  return std::ranges::all_of(bytes, [](std::byte b) { return b == std::byte{0}; });
+}
+
+std::string at_byte(int64_t place) { return " at byte " + std::to_string(place); }
+
+void tell(std::string& first, std::string what) {
+  if (first.empty()) first = std::move(what);
+}
+
+// Behind the entries that were read.
+void check_table(const ContainerContents& contents, ContainerFindings& found) {
+  std::array<std::byte, container_page> bytes{};
+  if (contents.file->read_at(bytes, contents.last_table) < bytes.size())
+    tell(found.damage, "it ends within its table" + at_byte(contents.last_table));
+  const auto entry = [&](int64_t k) {
+    return std::span(bytes).subspan(static_cast<size_t>(k * area_entry_size)).first<area_entry_size>();
+  };
+  int64_t k = contents.last_entries;
+  while (k <= areas_in_table && is_zeros(entry(k))) ++k;
+  if (k > areas_in_table) return;
+  const int64_t place = contents.last_table + k * area_entry_size;
+  if (const auto area = decode_area(entry(k), contents.header.identity, place);
+      area && k == contents.last_entries) {
+    if (area->place >= contents.file->status().size)  // else it has come meanwhile
+      tell(found.damage, "its tables go on" + at_byte(area->place) + ", behind its end");
+    return;
+  }
+  // The checksum comes last.
+  const bool torn = k == contents.last_entries &&
+                    is_zeros(std::span(bytes).subspan(static_cast<size_t>((k + 1) * area_entry_size - 4)));
+  tell(torn ? found.torn : found.damage,
+       "the entry" + at_byte(place) + " of its table of areas is not sound: records may be missing");
+}
+
+// A word behind the checksum of its record says how long a piece is.
+void check_lengths(const ContainerContents& contents, ContainerFindings& found) {
+  const auto& all = contents.records;
+  for (size_t k = 0; k < all.size(); ++k) {
+    const auto& [record, place] = all[k];
+    if (record.length_is_sound) continue;
+    const bool has_next = k + 1 < all.size() && all[k + 1].place == place + size_of(record);
+    tell(has_next || record.modified != 0 ? found.damage : found.torn,
+         "the length of the piece" + at_byte(place) + " is not sound: its bytes are missing");
+  }
+}
+
+// What is behind the records of an area.
+class Behind {
+ public:
+  Behind(const ContainerContents& contents, const OpenArea& open)
+      : contents_(contents),
+        begin_(open.area.place + open.known),
+        end_(std::min(open.area.place + open.area.bytes, contents.file_bytes)) {}
+
+  void check(ContainerFindings& found) {
+    look();
+    if (first_ < 0 || next_record_ == begin_) return;  // a record has come meanwhile
+    const std::string where = "the record" + at_byte(begin_) + " is not sound";
+    if (next_record_ > 0) {
+      tell(found.damage,
+           where + ": those behind it, from the one" + at_byte(next_record_) + " on, are not read");
+    } else if (is_whole_) {
+      tell(found.damage, where);
+    } else if (first_ < begin_ + unit) {  // else its writer has taken it back
+      tell(found.torn, where + ", and may be one that was never written to its end");
+    }
+  }
+
+ private:
+  void look() {
+    File& file = *contents_.file;
+    std::vector<std::byte> bytes;
+    for (int64_t at = begin_; at < end_ && next_record_ < 0;) {
+      at = std::max(at, file.next(Space::data, at) / unit * unit);
+      if (at >= end_) return;
+      bytes.resize(static_cast<size_t>(std::min(end_ - at, looked_at_once + longest_record)));
+      bytes.resize(file.read_at(bytes, at));
+      if (bytes.empty()) return;
+      const int64_t looked = std::min(std::ssize(bytes), looked_at_once);
+      look_at(bytes, looked, at);
+      at += looked;
+    }
+  }
+
+  // At those that begin in the first `looked` bytes.
+  void look_at(std::span<const std::byte> bytes, int64_t looked, int64_t place) {
+    for (int64_t k = 0; k < looked; k += unit) {
+      const auto rest = bytes.subspan(static_cast<size_t>(k));
+      if (is_zeros(rest.first(std::min<size_t>(rest.size(), unit)))) continue;
+      if (first_ < 0) first_ = place + k;
+      if (std::ssize(rest) < record_head_size) continue;
+      if (place + k == begin_) is_whole_ = is_written_to_its_end(rest);
+      const bool is_piece = rest[6] == static_cast<std::byte>(RecordKind::piece);
+      const auto most = std::min<size_t>(rest.size(), is_piece ? longest_record : longest_but_pieces);
+      if (const auto record = decode_record(rest.first(most), contents_.header.identity, place + k);
+          record && record->record) {
+        next_record_ = place + k;
+        return;
+      }
+    }
+  }
+
+  // Writes that end early leave zeros behind what they have written.
+  static bool is_written_to_its_end(std::span<const std::byte> bytes) {
+    const int64_t length = get_little<uint16_t>(bytes.data() + 4);
+    const auto kind = static_cast<RecordKind>(bytes[6]);
+    if (kind < RecordKind::create || kind > RecordKind::remove || length < record_head_size ||
+        length % unit != 0 || length > std::ssize(bytes))
+      return false;
+    return !is_zeros(bytes.subspan(static_cast<size_t>(length - unit), unit));
+  }
+
+  const ContainerContents& contents_;
+  const int64_t begin_;
+  const int64_t end_;
+  int64_t first_ = -1;        // multiple of the unit where not all is zeros
+  int64_t next_record_ = -1;  // place of one that is sound
+  bool is_whole_ = false;     // what is not sound
+};
+
+}  // namespace
+
+ContainerFindings check_tables(const ContainerContents& contents) {
+  ContainerFindings found;
+  check_table(contents, found);
+  return found;
+}
+
+ContainerFindings check_container(const ContainerContents& contents) {
+  ContainerFindings found = check_tables(contents);
+  check_lengths(contents, found);
+  const int64_t size = contents.file->status().size;
+  for (const OpenArea& open : contents.open) {
+    if (open.area.place + open.area.bytes > size)
+      tell(found.damage, "it ends within the records from byte " + std::to_string(open.area.place) + " on");
+    Behind(contents, open).check(found);
+  }
+  return found;
 }
 
 }  // namespace sheaf

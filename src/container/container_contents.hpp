@@ -1,4 +1,5 @@
-// container/container_contents: all records of one container, as it is now (docs/format.md, section 19).
+// container/container_contents: all records of one container, as it is now, and what of it cannot be read
+// although bytes of it are there (docs/format.md, section 19, also "Damage").
 //
 // Reads header, tables and areas, not the bytes of streams. Works on a container that is being written to:
 // what is there was there, and what comes later can be read without what is known. Memory: the records and
@@ -40,12 +41,14 @@ struct ContainerContents {
   std::vector<OpenArea> open = {};
   int64_t claimed = 0;  // bytes of the file that tables and areas take
   int64_t end = 0;      // of the last of them, in the file or behind it
-  std::string damage;   // what cannot be right; empty: nothing was found
 };
 
 // nullopt: it has no whole header, and holds nothing yet. Throws what opening and reading throw,
 // not_a_multifile for another file, unsupported, and damaged for tables that claim more than there is.
 std::optional<ContainerContents> read_container(Store& store, const std::string& path);
+
+// Throws damaged if the file `path` without a whole header is more than one that is being made.
+void require_in_the_making(const FileStatus& status, const std::string& path);
 
 // What has come since, as the file is for who opens it now; records are added behind those that are known,
 // and nothing of them is read again. unsaid: also what its writers have not said yet, by the word that says
@@ -53,5 +56,18 @@ std::optional<ContainerContents> read_container(Store& store, const std::string&
 // Throws what read_container() throws; then contents are as they were, or have some of what is new.
 enum class Come : uint8_t { nothing, more, another };
 Come read_more(Store& store, const std::string& path, ContainerContents& contents, bool unsaid);
+
+// Each is the first thing that was found, with its place; empty: nothing.
+struct ContainerFindings {
+  std::string damage;  // no program leaves it so, whenever it ends
+  std::string torn;    // a program that was killed, or whose write has failed, may have left it so
+};
+
+// Only behind the entries of the last table: who adds one writes over what is there.
+ContainerFindings check_tables(const ContainerContents& contents);
+
+// Looks at all bytes behind the records that were found. On a container that is being written to, a record
+// that comes just now may be taken for a torn one. Throws what reading throws.
+ContainerFindings check_container(const ContainerContents& contents);
 
 }  // namespace sheaf

@@ -15,11 +15,23 @@ namespace sheaf {
 namespace {
 
 constexpr std::string_view mark = ".container.";
+constexpr std::string_view mark_aside = ".torn.";
 constexpr size_t most_of_name = 48;  // bytes
 
 std::string directory_of(const std::string& path) {
   const size_t slash = path.rfind('/');
   return slash == std::string::npos ? std::string() : slash == 0 ? "/" : path.substr(0, slash);
+}
+
+bool is_spelling_of(Store& store, const std::string& one, const std::string& other) {
+  if (store.place_of(one) == store.place_of(other)) return true;
+  if (one.substr(one.rfind('/') + 1) != other.substr(other.rfind('/') + 1)) return false;
+  const auto folder = [&](const std::string& path) {
+    const std::string directory = directory_of(path);
+    return store.status(directory.empty() ? "." : directory);
+  };
+  const FileStatus here = folder(one), there = folder(other);
+  return here.exists && here.number != 0 && here.number == there.number && here.device == there.device;
 }
 
 }  // namespace
@@ -41,6 +53,14 @@ std::string container_host_name(const std::string& memory_directory) {
 
 std::string container_name(std::string_view set, std::string_view host) {
   return std::string(set) + std::string(mark) + std::string(host);
+}
+
+std::string name_aside(Store& store, const std::string& set, const std::string& container) {
+  const std::string name = set + std::string(mark_aside) + container.substr(set.size() + mark.size());
+  for (int count = 0;; ++count) {
+    const std::string tried = count == 0 ? name : name + "." + std::to_string(count);
+    if (!store.status(tried).exists) return tried;
+  }
 }
 
 std::optional<std::string> set_of_container(std::string_view path) {
@@ -71,6 +91,13 @@ SetFiles files_of(Store& store, const std::string& set) {
 
 std::vector<std::string> containers_of(Store& store, const std::string& set) {
   return files_of(store, set).containers;
+}
+
+bool is_same_name(Store& store, const std::string& one, const std::string& other) {
+  for (const std::string& a : {one, store.target_of(one)})
+    for (const std::string& b : {other, store.target_of(other)})
+      if (is_spelling_of(store, a, b)) return true;
+  return false;
 }
 
 bool has_containers(Store& store, const std::string& path) {

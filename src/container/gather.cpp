@@ -123,6 +123,8 @@ class Packer {
   LineBytes buffer_;
 };
 
+std::string quoted(const std::string& name) { return "'" + name + "'"; }
+
 std::vector<const ReplayedStream*> sorted_streams(const SetContents& set) {
   std::vector<const ReplayedStream*> streams;
   for (const auto& [name, stream] : set.names) streams.push_back(stream);
@@ -207,10 +209,43 @@ std::vector<format::Identity> identities(const SetContents& set, size_t containe
   return all;
 }
 
+// In place an error: who removes the containers must have all of them.
+std::vector<std::string> damage_of(const SetContents& set, const std::vector<const ReplayedStream*>& streams,
+                                   bool in_place) {
+  std::vector<std::string> all;
+  for (const SetSource& source : set.sources) {
+    if (source.damage.empty()) continue;
+    if (in_place)
+      throw file_error(
+          Code::damaged, source.path,
+          source.damage +
+              ". All containers are left as they are; `sheaf defrag` makes a multifile of another "
+              "name of what can be read");
+    all.push_back(quoted(source.path) + ": " + source.damage);
+  }
+  for (const ReplayedStream* const stream : streams)
+    if (stream->cut_off)
+      all.push_back(quoted(stream->name) +
+                    ": bytes of it are behind the end of their container, and zeros here");
+  return all;
+}
+
+// A container that has been taken in.
+void give_up(Store& store, const GatherRequest& request, const SetContents& set, const std::string& container,
+             GatherReport& done) {
+  const auto source = std::ranges::find(set.sources, container, &SetSource::path);
+  if (source == set.sources.end() || source->torn.empty())
+    return remove_container(store, container, request.memory_directory);
+  const std::string aside = name_aside(store, request.set, container);
+  set_container_aside(store, container, aside, request.memory_directory);
+  done.kept.push_back("the container " + quoted(container) + " is kept as " + quoted(aside) + ": " +
+                      source->torn);
+}
+
 }  // namespace
 
 GatherReport gather(Store& store, const GatherRequest& request, WorkProgress& progress) {
-  const bool in_place = request.output.empty() || request.output == request.set;
+  const bool in_place = request.output.empty() || is_same_name(store, request.set, request.output);
   const std::string output = in_place ? request.set : request.output;
   const std::vector<std::string> containers = containers_of(store, request.set);
   if (containers.empty())
@@ -218,13 +253,14 @@ GatherReport gather(Store& store, const GatherRequest& request, WorkProgress& pr
   std::optional<HeldContainers> held;
   if (in_place) held.emplace(store, containers, request.force);
   const bool has_base = store.status(request.set).exists;
-  const SetContents set = read_set(store, containers, request.set, 0, false);
+  const SetContents set = read_set(store, containers, request.set, {.checked = true});
   if (in_place && has_base && (set.sources.empty() || !set.sources.front().base))
     throw file_error(
         Code::unsupported, request.set,
         "is a multifile whose tasks have no names: give another name for that of the containers");
   const auto streams = sorted_streams(set);
   GatherReport done{.streams = std::ssize(streams), .containers = std::ssize(containers)};
+  done.damage = damage_of(set, streams, in_place);
   if (!streams.empty() || has_base || !in_place) {
     refuse_holes(set, streams);
     PackedFile packed = plan(streams, request, output, identities(set, containers.size()));
@@ -235,14 +271,14 @@ GatherReport gather(Store& store, const GatherRequest& request, WorkProgress& pr
     const auto file = outputs.add(output);
     progress.begin_output(0, output);
     write(*file, set, streams, packed, progress);
-    // What a program has synced must not get lost with the containers.
-    if (in_place && std::ranges::any_of(set.sources, &SetSource::synced)) file->sync();
+    // What only the containers have must not get lost with them.
+    if (in_place) file->sync();
     file->close();
     outputs.commit();
+    if (in_place) store.sync_name(store.target_of(output));
   }
   if (in_place)
-    for (const std::string& container : containers)
-      remove_container(store, container, request.memory_directory);
+    for (const std::string& container : containers) give_up(store, request, set, container, done);
   return done;
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "base/export.hpp"
 #include "container/container_set.hpp"
@@ -13,10 +14,10 @@
 namespace sheaf {
 
 struct GatherRequest {
-  std::string set = {};  // NAME: the containers NAME.container.*, and the multifile NAME if it is there
-  std::string output =
-      {};  // the multifile; empty: NAME, and then the containers are removed when it is complete
-  bool replace = false;  // an output that exists, other than NAME
+  std::string set = {};     // NAME: the containers NAME.container.*, and the multifile NAME if it is there
+  std::string output = {};  // the multifile; empty, or another spelling of it: NAME, and then the containers
+                            // are removed when it is complete, also after a loss of power
+  bool replace = false;     // an output that exists, other than NAME
   bool force =
       false;  // although processes of this host have the set open; what they write afterwards is lost
   std::string memory_directory = ContainerHost{}.memory_directory;  // as there
@@ -25,13 +26,17 @@ struct GatherRequest {
 
 struct GatherReport {
   int64_t streams = 0;
-  int64_t bytes = 0;       // of streams
-  int64_t containers = 0;  // that were read
+  int64_t bytes = 0;                     // of streams
+  int64_t containers = 0;                // that were read
+  std::vector<std::string> damage = {};  // what the multifile does not have, or has zeros for; in place none
+  std::vector<std::string> kept = {};    // which containers were kept under which names, and why
 };
 
 // The output appears complete or not at all; whatever fails, all streams are where they were. Order of tasks:
-// by name. Holds the names and places of all streams. Throws wrong_mode while others of this host have the
-// set open (unless force), not_found if there are no containers, no_space and what reading and writing throw.
+// by name. Holds the names and places of all streams. In place, a container that may have more than was found
+// is kept under another name if a killed program may have left it so, else all are. Throws wrong_mode while
+// others of this host have the set open (unless force), not_found if there are no containers, in place
+// damaged if one of them cannot be read wholly, no_space and what reading and writing throw.
 SHEAF_EXPORT GatherReport gather(Store& store, const GatherRequest& request, WorkProgress& progress);
 
 }  // namespace sheaf

@@ -14,7 +14,8 @@ class SetStreams final : public NamedStreams {
  public:
   explicit SetStreams(SetContents contents) : contents_(std::move(contents)) {
     for (const SetSource& source : contents_.sources)
-      origins_.push_back({source.path, source.base == nullptr, 0, source.file_bytes, source.damage});
+      origins_.push_back(
+          {source.path, source.base == nullptr, 0, source.file_bytes, source.damage, source.torn});
     for (const auto& [name, stream] : contents_.names) sorted_.push_back(stream);
     std::ranges::sort(sorted_, {}, &ReplayedStream::name);
     for (const ReplayedStream* const stream : sorted_) {
@@ -34,6 +35,7 @@ class SetStreams final : public NamedStreams {
   size_t read(size_t stream, std::span<std::byte> data, int64_t offset) const override {
     const ReplayedStream& one = *sorted_.at(stream);
     if (offset < 0) throw Error(Code::invalid_argument, "there is no offset below 0 in '" + one.name + "'");
+    if (one.cut_off) require_there(one, offset, std::min(std::ssize(data), one.size - offset));
     return read_pieces(contents_.sources, one.pieces, one.size, data, offset);
   }
 
@@ -49,18 +51,23 @@ class SetStreams final : public NamedStreams {
   const std::vector<Origin>& origins() const override { return origins_; }
 
  private:
-  // Of whom a stream is, and what of it is not there.
+  void require_there(const ReplayedStream& stream, int64_t offset, int64_t bytes) const {
+    for (const auto& [begin, piece] : stream.pieces.all()) {
+      const SetSource& source = contents_.sources[piece.source];
+      const int64_t end = std::min(offset + bytes, begin + piece.length);
+      if (source.base || std::max(begin, offset) >= end || piece.place + (end - begin) <= source.file_bytes)
+        continue;
+      throw file_error(Code::damaged, source.path, "it ends before bytes of '" + stream.name + "'");
+    }
+  }
+
+  // Of whom a stream is.
   void count(const ReplayedStream& stream) {
     const auto by_origin = std::ranges::find(contents_.sources, stream.key.origin, &SetSource::origin);
     const bool has_bytes = !stream.pieces.all().empty();
     const size_t of = has_bytes ? stream.pieces.all().begin()->second.source
                                 : static_cast<size_t>(by_origin - contents_.sources.begin());
     if (of < origins_.size()) ++origins_[of].streams;
-    for (const auto& [offset, part] : stream.pieces.all()) {
-      Origin& origin = origins_[part.source];
-      if (origin.is_container && origin.damage.empty() && part.place > origin.file_bytes - part.length)
-        origin.damage = "it ends before bytes of '" + stream.name + "', which read as zeros";
-    }
   }
 
   const SetContents contents_;
@@ -71,10 +78,11 @@ class SetStreams final : public NamedStreams {
 
 }  // namespace
 
-std::shared_ptr<const NamedStreams> NamedStreams::open(Store& store, const std::string& path) {
+std::shared_ptr<const NamedStreams> NamedStreams::open(Store& store, const std::string& path, bool checked) {
   const bool alone = set_of_container(path) && store.status(path).exists;
   const std::vector<std::string> containers = alone ? std::vector{path} : containers_of(store, path);
-  SetContents contents = read_set(store, containers, alone ? std::string() : path, 0, true);
+  SetContents contents =
+      read_set(store, containers, alone ? std::string() : path, {.lenient = true, .checked = checked});
   if (contents.sources.empty() && containers.empty()) {
     if (!store.status(path).exists)
       throw file_error(Code::not_found, path, "there is neither a multifile nor a container of this name");

@@ -30,15 +30,18 @@ class SHEAF_EXPORT NamedStreams {
  public:
   // `path`: the name of the set, or one container, which then is seen alone. Throws not_found if there is
   // neither a multifile nor a container, damaged for what cannot be read, unsupported for a multifile without
-  // names and no container beside it.
-  static std::shared_ptr<const NamedStreams> open(Store& store, const std::string& path);
+  // names and no container beside it. checked: origins() tell also what only a look at all bytes behind the
+  // records of containers finds.
+  static std::shared_ptr<const NamedStreams> open(Store& store, const std::string& path,
+                                                  bool checked = false);
 
   virtual ~NamedStreams() = default;
 
   virtual const std::vector<NamedStream>& streams() const = 0;  // sorted by name
   virtual std::optional<size_t> find(std::string_view name) const = 0;
 
-  // As ContainerStream::read. Checksums are checked where there are any.
+  // As ContainerStream::read. Checksums are checked where there are any; throws damaged where bytes are
+  // behind the end of their container.
   virtual size_t read(size_t stream, std::span<std::byte> data, int64_t offset) const = 0;
 
   // Offsets as in ContainerStream.
@@ -51,6 +54,7 @@ class SHEAF_EXPORT NamedStreams {
     int64_t streams = 0;     // whose newest bytes, or none, are there
     int64_t file_bytes = 0;  // size of the file
     std::string damage;      // what of it cannot be read; empty: nothing
+    std::string torn;        // the same, if a program may have left it so that was killed
   };
   virtual const std::vector<Origin>& origins() const = 0;
 };

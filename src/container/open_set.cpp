@@ -83,6 +83,13 @@ void remove_container(Store& store, const std::string& container, const std::str
   if (status.number != 0) HostMemory::sweep(memory_directory, memory_key(status, container));
 }
 
+void set_container_aside(Store& store, const std::string& container, const std::string& to,
+                         const std::string& memory_directory) {
+  const FileStatus status = store.status(container);
+  store.rename(container, to);
+  if (status.number != 0) HostMemory::sweep(memory_directory, memory_key(status, container));
+}
+
 // --- OpenSet
 
 std::shared_ptr<OpenSet> OpenSet::join(Store& store, const std::string& path, const std::string& host,
@@ -148,11 +155,14 @@ bool OpenSet::lock_container() {
 void OpenSet::fill(Store& store, const std::string& container, const std::string& host, HostMemory& memory) {
   auto contents = read_container(store, container);
   if (!contents) {
+    require_in_the_making(file_->status(), container);
     format::ContainerHeader header{.identity = new_identity(), .host = host};
     header.made = std::chrono::system_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
     ContainerWriter::begin(*file_, header, mapped_);
     contents = read_container(store, container);
     if (!contents) throw file_error(Code::io, container, "does not keep what is written to it");
+  } else if (const ContainerFindings found = check_tables(*contents); !found.damage.empty()) {
+    throw file_error(Code::damaged, container, found.damage);
   }
   if (!mapped_ && contents->changes != format::changes_untold) ContainerWriter::begin_log(*file_);
   const auto base = BaseStreams::open(store, path_);

@@ -141,6 +141,9 @@ class OpenSet : public std::enable_shared_from_this<OpenSet> {
 
 // Removes a container that has been taken in, and what killed processes have left in memory for it.
 void remove_container(Store& store, const std::string& container, const std::string& memory_directory);
+// The same, but the file is kept as `to`.
+void set_container_aside(Store& store, const std::string& container, const std::string& to,
+                         const std::string& memory_directory);
 
 // Tells the open sets of this process of its forks, from note_set() to forget_set() (set_forks.cpp).
 void note_set(OpenSet* set);

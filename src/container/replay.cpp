@@ -152,18 +152,18 @@ int64_t time_of_reading() {
 // Records of all containers are in the order in which they count only together.
 class Turns {
  public:
-  // `found` is there until carry_out().
-  void add(SetContents& set, const std::string& path, const ContainerContents& found) {
-    if (was_taken(set, found.header.identity)) return;
+  // `found` is there until carry_out(). null: the multifile has what is in it.
+  SetSource* add(SetContents& set, const std::string& path, const ContainerContents& found) {
+    if (was_taken(set, found.header.identity)) return nullptr;
     const auto source = static_cast<uint32_t>(set.sources.size());
     SetSource& made = set.sources.emplace_back(SetSource{.path = path, .file = found.file});
     made.identity = found.header.identity;
     made.origin = format::short_identity(found.header.identity);
     made.changes = found.changes;
-    made.synced = found.synced;
     made.file_bytes = found.file_bytes;
     for (const PlacedRecord& placed : found.records)
       turns_.push_back({placed.record.time, made.origin, source, &placed.record});
+    return &made;
   }
 
   void carry_out(SetContents& set, uint64_t own) {
@@ -182,10 +182,23 @@ class Turns {
   std::vector<Turn> turns_;
 };
 
+// Containers may have grown since their sizes were asked for.
+void find_cut_off(SetContents& set) {
+  for (const auto& [name, stream] : set.names)
+    for (const auto& [offset, piece] : stream->pieces.all()) {
+      SetSource& source = set.sources[piece.source];
+      if (source.base || piece.length <= source.file_bytes - piece.place) continue;
+      source.file_bytes = source.file->status().size;
+      if (piece.length <= source.file_bytes - piece.place) continue;
+      stream->cut_off = true;
+      if (source.damage.empty()) source.damage = "it ends before bytes of '" + stream->name + "'";
+    }
+}
+
 }  // namespace
 
 SetContents read_set(Store& store, const std::vector<std::string>& containers, const std::string& multifile,
-                     uint64_t own, bool lenient) {
+                     const SetReading& reading) {
   SetContents set;
   set.read_at = time_of_reading();
   if (!multifile.empty())
@@ -194,13 +207,24 @@ SetContents read_set(Store& store, const std::vector<std::string>& containers, c
   Turns turns;
   for (const std::string& path : containers) {
     try {
-      if (auto found = read_if_there(store, path)) turns.add(set, path, held.emplace_back(std::move(*found)));
+      auto found = read_if_there(store, path);
+      if (!found) {
+        require_in_the_making(store.status(path), path);
+        continue;
+      }
+      if (SetSource* const made = turns.add(set, path, held.emplace_back(std::move(*found)));
+          made != nullptr && reading.checked) {
+        ContainerFindings findings = check_container(held.back());
+        made->damage = std::move(findings.damage);
+        made->torn = std::move(findings.torn);
+      }
     } catch (const Error& e) {
-      if (!lenient) throw;
+      if (!reading.lenient) throw;
       set.sources.push_back({.path = path, .damage = e.what()});
     }
   }
-  turns.carry_out(set, own);
+  turns.carry_out(set, 0);
+  find_cut_off(set);
   return set;
 }
 

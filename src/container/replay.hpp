@@ -25,9 +25,9 @@ struct SetSource {
   format::Identity identity{};                   // of a container
   uint64_t origin = 0;                           // what stands for it in keys
   uint64_t changes = 0;
-  bool synced = false;  // somebody has asked for that
   int64_t file_bytes = 0;
   std::string damage = {};
+  std::string torn = {};  // as in ContainerFindings
 };
 
 struct ReplayedStream {
@@ -42,6 +42,7 @@ struct ReplayedStream {
   int64_t named = 0;    // when it got its name
   uint32_t mode = 0;
   bool here = false;      // the container of `own` has records of it
+  bool cut_off = false;   // bytes of it are behind the end of their container
   int64_t elsewhere = 0;  // records of it in other containers
 
   int64_t modified() const { return written > stamped ? written : stamp; }
@@ -72,11 +73,15 @@ struct SetContents {
   }
 };
 
-// own: the identity, in short, of the container whose host asks; 0: none. Containers that are being made, or
-// are removed meanwhile, are as if they were not there. One that cannot be read is an error, or with
-// `lenient` the damage of its source.
+// For who takes no part in the set.
+struct SetReading {
+  bool lenient = false;  // a container that cannot be read is the damage of its source, else an error
+  bool checked = false;  // also what only a look at all bytes behind the records finds
+};
+
+// Containers that are being made, or are removed meanwhile, are as if they were not there.
 SetContents read_set(Store& store, const std::vector<std::string>& containers, const std::string& multifile,
-                     uint64_t own, bool lenient);
+                     const SetReading& reading);
 
 // The same for who asks again and again: what is known of containers is not read again.
 //

@@ -94,7 +94,8 @@ bool decode_body(ContainerRecord& record, std::span<const std::byte> bytes, cons
       return decode_name(record, bytes);
     case RecordKind::piece:
       get_fields(body, piece_fields(record, word));
-      record.length = length_of_word(word, identity, place);
+      record.length_is_sound = length_of_word(word, identity, place).has_value();
+      record.length = length_of_word(word, identity, place).value_or(0);
       record.inside = std::ssize(bytes) - piece_record_size;
       return record.offset >= 0 && record.place >= container_page &&
              checked_add(record.offset, longest_piece) && checked_add(record.place, longest_piece);
@@ -238,9 +239,10 @@ uint64_t length_word(int64_t length, const Identity& identity, int64_t place) {
   return check << length_bits | static_cast<uint64_t>(length);
 }
 
-int64_t length_of_word(uint64_t word, const Identity& identity, int64_t place) {
+std::optional<int64_t> length_of_word(uint64_t word, const Identity& identity, int64_t place) {
   const auto length = static_cast<int64_t>(word & ((uint64_t{1} << length_bits) - 1));
-  return length_word(length, identity, place) == word ? length : 0;
+  if (length_word(length, identity, place) != word) return std::nullopt;
+  return length;
 }
 
 std::vector<std::byte> encode(std::span<const TaskName> names) {

@@ -76,16 +76,17 @@ struct ContainerRecord {
   RecordKind kind{};
   int64_t time = 0;
   StreamKey stream = {};
-  bool empties = false;        // create
-  std::string_view name = {};  // create, rename; in the bytes it was decoded from
-  uint32_t mode = 0;           // create, attributes
-  uint32_t which = 0;          // attributes
-  int64_t modified = 0;        // attributes, piece
-  int64_t size = 0;            // size
-  int64_t offset = 0;          // piece: in the stream
-  int64_t place = 0;           // piece: in the container
-  int64_t length = 0;          // piece
-  int64_t inside = 0;          // piece: bytes of streams that are behind it, in the record
+  bool empties = false;         // create
+  bool length_is_sound = true;  // piece; else its length is 0
+  std::string_view name = {};   // create, rename; in the bytes it was decoded from
+  uint32_t mode = 0;            // create, attributes
+  uint32_t which = 0;           // attributes
+  int64_t modified = 0;         // attributes, piece
+  int64_t size = 0;             // size
+  int64_t offset = 0;           // piece: in the stream
+  int64_t place = 0;            // piece: in the container
+  int64_t length = 0;           // piece
+  int64_t inside = 0;           // piece: bytes of streams that are behind it, in the record
 };
 
 int64_t size_of(const ContainerRecord& record);
@@ -104,9 +105,10 @@ struct DecodedRecord {
 std::optional<DecodedRecord> decode_record(std::span<const std::byte> bytes, const Identity& identity,
                                            int64_t place);
 
-// The word that holds the length of a piece whose record is at `place`; 0 for one that is not sound.
+// The word that holds the length of a piece whose record is at `place`.
 uint64_t length_word(int64_t length, const Identity& identity, int64_t place);
-int64_t length_of_word(uint64_t word, const Identity& identity, int64_t place);
+// nullopt: it is not sound.
+std::optional<int64_t> length_of_word(uint64_t word, const Identity& identity, int64_t place);
 
 // --- names of the tasks of a multifile (section 14.5)
 

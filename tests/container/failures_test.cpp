@@ -95,6 +95,19 @@ bool holds(const NamedStreams& seen, const std::string& name, const ModelStream&
   return number && read_all(seen, *number) == stream.bytes;
 }
 
+// Of what failures and dead programs leave, everything that can be read is in the multifile.
+void gather_refusing_nothing(Store& store, int64_t k) {
+  const auto before = NamedStreams::open(store, "dir/set", true);
+  for (const auto& origin : before->origins()) ASSERT_EQ(origin.damage, "") << k;
+  WorkProgress quiet;
+  gather(store, {.set = "dir/set"}, quiet);
+  if (before->streams().empty()) return;
+  const auto after = NamedStreams::open(store, "dir/set");
+  ASSERT_EQ(after->streams().size(), before->streams().size());
+  for (size_t number = 0; number < after->streams().size(); ++number)
+    ASSERT_EQ(read_all(*after, number), read_all(*before, number)) << after->streams()[number].name;
+}
+
 TEST(ContainerFailures, WhatWasAcceptedIsThereWhateverFails) {
   for (const bool half : {false, true})
     for (int64_t k = 0;; ++k) {
@@ -125,6 +138,7 @@ TEST(ContainerFailures, WhatWasAcceptedIsThereWhateverFails) {
         EXPECT_TRUE(holds(*seen, name, *stream))
             << name << " after operation " << k << " has failed, " << half;
       }
+      gather_refusing_nothing(memory, k);
     }
 }
 
@@ -160,6 +174,7 @@ TEST(ContainerFailures, EveryStateOfTheFilesHoldsWhatWasDone) {
               << name << ", seed " << seed << ", after " << prefix
               << " changes, the last: " << (prefix > 0 ? tape.describe(prefix - 1) : "");
         }
+      gather_refusing_nothing(state, static_cast<int64_t>(prefix));
     }
   }
 }
@@ -186,6 +201,25 @@ TEST(ContainerFailures, GatheringKeepsEverythingWhateverFails) {
     gather(memory, {.set = "dir/set"}, quiet);
     require_seen(memory, "dir/set", model);
   }
+}
+
+TEST(ContainerFailures, GatheringKeepsEverythingThroughALossOfPower) {
+  MemoryStore memory;
+  Model model;
+  {
+    CarefulProgram program(memory, "dir/set", "power");
+    program.run(11, [](const Model&) {});
+    model = program.model();
+  }
+  RecordingStore tape(memory);
+  WorkProgress quiet;
+  gather(tape, {.set = "dir/set"}, quiet);
+  for (size_t prefix = 0; prefix <= tape.length(); ++prefix)
+    for (uint64_t seed = 0; seed < 5; ++seed) {
+      MemoryStore left;
+      tape.replay_losing_unsynced(prefix, seed, left);
+      require_seen(left, "dir/set", model);
+    }
 }
 
 TEST(ContainerFailures, AContainerThatWasTakenInCountsNoMore) {

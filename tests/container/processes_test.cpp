@@ -124,13 +124,22 @@ TEST(ContainerProcesses, AStreamThatWasRemovedIsReadAsLongAsItIsOpen) {
   EXPECT_EQ(read_all(*again), content(1, 200000));
 }
 
-TEST(ContainerProcesses, ASetThatIsOpenIsNotGathered) {
+TEST(ContainerProcesses, ASetThatIsOpenIsNotGatheredWhateverItIsCalled) {
+  namespace fs = std::filesystem;
   const Directory directory;
+  const fs::path folder = fs::path(directory.set()).parent_path();
+  fs::create_directory(folder / "sub");
+  fs::create_directory_symlink(folder, folder / "link");
+  fs::create_symlink("set", folder / "other");
   WorkProgress quiet;
   {
     const auto set = ContainerSet::open(posix_store(), directory.set());
     set->open_stream("a", {.create = true})->append(content(1, 10));
-    EXPECT_THROW(gather(posix_store(), {.set = directory.set()}, quiet), Error);
+    for (const char* const name : {"", "set", "./set", "sub/../set", "link/set", "other"})
+      EXPECT_THROW(
+          gather(posix_store(), {.set = directory.set(), .output = *name ? folder / name : ""}, quiet), Error)
+          << name;
+    EXPECT_FALSE(fs::exists(directory.set()));
   }
   EXPECT_EQ(gather(posix_store(), {.set = directory.set()}, quiet).streams, 1);
   EXPECT_TRUE(containers_of(posix_store(), directory.set()).empty());

@@ -50,6 +50,18 @@ class Kinds(MountCase):
             streams = make_plain(path, order)
             self.assert_shows(self.mount(path, name=order), streams)
 
+    def test_a_path_through_a_link_is_that_of_the_system(self) -> None:
+        for folder in ("other/sub", "here"):
+            (self.dir / folder).mkdir(parents=True)
+        (self.dir / "here" / "link").symlink_to(self.dir / "other" / "sub")
+        streams = make_plain(self.dir / "other" / "x.sion", tasks=2)
+        make_plain(self.dir / "here" / "x.sion", tasks=5)
+        (self.dir / "other" / "view").mkdir()
+        self.succeed("sheaf", "mount", "link/../x.sion", "link/../view", cwd=self.dir / "here")
+        self.assert_shows(self.dir / "other" / "view", streams)
+        self.succeed("sheaf", "umount", "link/../view/", cwd=self.dir / "here")
+        self.assertEqual(os.listdir(self.dir / "other" / "view"), [])
+
     def test_key_value_records_are_there_as_they_are(self) -> None:
         path = self.dir / "kv.sion"
         records = make_keyval(path)

@@ -136,9 +136,10 @@ class Front(Programs):
     def test_sheaf_mpiio_hands_on_how_the_command_ended(self):
         self.assertEqual(self.report("--report", "--", "sh", "-c", "exit 5")[0], 5)
         self.assertEqual(self.report("--report", "--", "sh", "-c", "kill -9 $$")[0], 128 + 9)
-        code, _, err = self.report("--", "./no-such-program")
-        self.assertEqual(code, 1)
-        self.assertIn("no-such-program", err)
+        for words in ([], ["--report"]):
+            code, _, err = self.report(*words, "--", "./no-such-program")
+            self.assertEqual(code, 127)
+            self.assertIn("no-such-program", err)
         self.assertEqual(self.report()[0], 2)
 
 

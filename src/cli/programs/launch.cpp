@@ -8,8 +8,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
+#include <utility>
 
 #include "base/error.hpp"
+#include "base/non_copyable.hpp"
 
 namespace sheaf::cli {
 
@@ -38,6 +41,52 @@ bool is_open_mpi(const std::string& launcher) {
   return version.find("Open MPI") != version.npos || version.find("OpenRTE") != version.npos ||
          version.find("PRRTE") != version.npos;
 }
+
+volatile pid_t program = 0;  // that gets signals passed on
+
+void pass_on(int signal) {
+  const int before = errno;
+  if (program > 0) kill(program, signal);
+  errno = before;
+}
+
+// While it lives, what would end this process goes to the program instead. Those of the terminal reach the
+// program without help. Begin before the fork, with tell() behind it in the parent, or undo() in the child.
+class PassedSignals : private NonCopyable {
+ public:
+  PassedSignals() {
+    sigset_t held;
+    sigemptyset(&held);
+    for (const int signal : {SIGTERM, SIGHUP}) sigaddset(&held, signal);
+    sigprocmask(SIG_BLOCK, &held, &mask_);
+    for (Kept& kept : kept_) {
+      struct sigaction action {};
+      action.sa_handler = kept.signal == SIGINT || kept.signal == SIGQUIT ? SIG_IGN : pass_on;
+      sigaction(kept.signal, nullptr, &kept.before);
+      // What is ignored here is so in the program, as `nohup` has it.
+      if (kept.before.sa_handler != SIG_IGN) sigaction(kept.signal, &action, nullptr);
+    }
+  }
+  ~PassedSignals() { undo(); }
+
+  void tell(pid_t child) {
+    program = child;
+    sigprocmask(SIG_SETMASK, &mask_, nullptr);
+  }
+  void undo() {
+    for (const Kept& kept : kept_) sigaction(kept.signal, &kept.before, nullptr);
+    program = 0;
+    sigprocmask(SIG_SETMASK, &mask_, nullptr);
+  }
+
+ private:
+  struct Kept {
+    int signal;
+    struct sigaction before;
+  };
+  Kept kept_[4] = {{SIGTERM, {}}, {SIGHUP, {}}, {SIGINT, {}}, {SIGQUIT, {}}};
+  sigset_t mask_;
+};
 
 }  // namespace
 
@@ -81,23 +130,29 @@ void become(const std::vector<std::string>& command) {
   throw os_error("cannot run", command.front(), errno);
 }
 
+void become_or_end(const std::vector<std::string>& command) {
+  try {
+    become(command);
+  } catch (const Error& error) {
+    std::fprintf(stderr, "sheaf: %s\n", error.what());
+    _exit(127);
+  }
+}
+
 int run_command(const std::vector<std::string>& command) {
+  std::optional<PassedSignals> passed(std::in_place);
   const pid_t child = fork();
   if (child < 0) throw os_error("cannot run", command.front(), errno);
   if (child == 0) {
-    try {
-      become(command);
-    } catch (const Error& error) {
-      std::fprintf(stderr, "sheaf: %s\n", error.what());
-      _exit(127);
-    }
+    passed->undo();
+    become_or_end(command);
   }
-  const auto interrupt = std::signal(SIGINT, SIG_IGN);
-  const auto quit = std::signal(SIGQUIT, SIG_IGN);
+  passed->tell(child);
+  siginfo_t end;
+  while (waitid(P_PID, static_cast<id_t>(child), &end, WEXITED | WNOWAIT) < 0 && errno == EINTR) continue;
+  passed.reset();  // as long as the number is the program's
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
-  std::signal(SIGINT, interrupt);
-  std::signal(SIGQUIT, quit);
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 

@@ -18,8 +18,10 @@ std::vector<std::string> with_variables(std::vector<std::string> command,
                                         const std::vector<const char*>& variables);
 
 [[noreturn]] void become(const std::vector<std::string>& command);  // throws if it cannot be run
-// Runs it, and leaves signals of the terminal to it. Its exit code; 128 + N for signal N, 127 if it cannot be
-// run.
+// Says why if it cannot be run, and ends this process with 127, as shells do.
+[[noreturn]] void become_or_end(const std::vector<std::string>& command);
+// Runs it, leaves signals of the terminal to it, and passes on SIGTERM and SIGHUP. Its exit code; 128 + N for
+// signal N, 127 if it cannot be run.
 int run_command(const std::vector<std::string>& command);
 
 }  // namespace sheaf::cli

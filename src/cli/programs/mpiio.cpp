@@ -81,7 +81,7 @@ int mpiio(const MpiIoOptions& options) {
   if (!options.report && !options.json) {
     const auto command = with_variables(options.command, {"LD_PRELOAD"});
     preload(library);
-    become(command);
+    become_or_end(command);
   }
   const ReportFile file;
   const auto command = with_variables(options.command, {"LD_PRELOAD", "SHEAF_STATS", "SHEAF_MPIIO_REPORT"});

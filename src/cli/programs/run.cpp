@@ -102,7 +102,8 @@ void tell_plain_files(const CaptureRule& rule) {
 bool gather_set(const std::string& set) {
   try {
     WorkProgress progress;
-    gather(posix_store(), {.set = set}, progress);
+    for (const std::string& kept : gather(posix_store(), {.set = set}, progress).kept)
+      fmt::print(stderr, "sheaf run: {}\n", printable(kept));
     return true;
   } catch (const Error& error) {
     fmt::print(stderr, "sheaf run: the containers of '{}' stay as they are: {}\n", printable(set),

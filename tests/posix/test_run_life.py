@@ -1,0 +1,86 @@
+"""`sheaf run` around its program: signals reach it, exit codes are its, the set has one job however it is spelt."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+import unittest
+from pathlib import Path
+
+from capture_case import BIN, SECONDS, CaptureCase
+
+
+def shared_memory(capture: bytes) -> list[str]:
+    """What there is of that of a job with this value of SHEAF_CAPTURE."""
+    number = 14695981039346656037
+    for byte in capture + b"\n":
+        number = (number ^ byte) * 1099511628211 % 2**64
+    return [name for name in os.listdir("/dev/shm") if f"{number:016x}" in name]
+
+
+class RunLife(CaptureCase):
+    def start(self, script: str, *before: str) -> subprocess.Popen:
+        """Returns when the program has made `begun`."""
+        job = subprocess.Popen([*before, BIN / "sheaf", "run", "--capture", "cap.*:set.sion", "--", "sh", "-c", script], cwd=self.work,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+        self.addCleanup(job.wait)
+        end = time.monotonic() + SECONDS
+        while not (self.work / "begun").exists() and time.monotonic() < end:
+            time.sleep(0.01)
+        return job
+
+    def test_the_program_gets_the_signal_and_its_files_are_gathered(self) -> None:
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            for trap, status in (("", 128 + number), (f"trap 'echo end >> cap.a; exit 3' {number.value}; ", 3)):
+                with self.subTest(number=number, trap=trap):
+                    for path in self.work.iterdir():
+                        path.unlink()
+                    rest = "for i in $(seq 100); do sleep 0.05; done" if trap else "exec sleep 5"
+                    job = self.start(f"{trap}echo one > cap.a; printf %s $SHEAF_CAPTURE > text; mv text begun; {rest}")
+                    capture = (self.work / "begun").read_bytes()
+                    self.assertNotEqual(shared_memory(capture), [])
+                    job.send_signal(number)
+                    _, said = job.communicate(timeout=SECONDS)
+                    self.assertEqual((job.returncode, said), (status, ""))
+                    self.assertEqual(sorted(os.listdir(self.work)), ["begun", "set.sion"])
+                    self.assertEqual(self.content("cap.a"), "one\nend\n" if trap else "one\n")
+                    self.assertEqual(shared_memory(capture), [])
+
+    def test_what_is_ignored_stays_ignored(self) -> None:
+        job = self.start("touch begun; sleep 0.5; echo one > cap.a", "nohup")
+        job.send_signal(signal.SIGHUP)
+        job.communicate(timeout=SECONDS)
+        self.assertEqual(job.returncode, 0)
+        self.assertEqual(self.content("cap.a"), "one\n")
+
+    def test_a_program_that_cannot_be_run(self) -> None:
+        (self.work / "text").write_text("text")
+        commands = [["run", "--capture", "cap.*:set.sion"]]
+        if (BIN.parent / "lib" / "libsheaf_mpiio.so").exists():
+            commands += [["mpiio"], ["mpiio", "--report"]]
+        for name in ("./none", "./text"):
+            for words in commands:
+                with self.subTest(name=name, words=words):
+                    done = self.sheaf(*words, "--", name, check=False)
+                    self.assertEqual(done.returncode, 127, done.stderr)
+                    self.assertIn(f"cannot run '{name}'", done.stderr)
+
+    def test_a_set_in_use_is_not_gathered_whatever_it_is_called(self) -> None:
+        (self.work / "sub").mkdir()
+        (self.work / "link").symlink_to("set.sion")
+        job = self.start("exec 3>cap.a; echo one >&3; touch begun; for i in $(seq 100); do [ -e go ] || sleep 0.05; done; "
+                         "echo two >&3; echo b > cap.b")
+        for name in ("./set.sion", "sub/../set.sion", Path(self.work, "set.sion"), "link"):
+            done = self.sheaf("defrag", "--force", "set.sion", name, check=False)
+            self.assertEqual(done.returncode, 1, name)
+            self.assertIn("have the set open", done.stderr)
+        (self.work / "go").touch()
+        job.communicate(timeout=SECONDS)
+        self.assertEqual(self.names(), ["cap.a", "cap.b"])
+        self.assertEqual(self.content("cap.a"), "one\ntwo\n")
+
+
+if __name__ == "__main__":
+    unittest.main()
