@@ -49,7 +49,8 @@ static const struct {
     {"forks", cases_forks},         {"standard", cases_standard}, {"open", cases_open},
     {"transfer", cases_transfer},   {"names", cases_names},       {"descriptors", cases_descriptors},
     {"stdio", cases_stdio},         {"wide", cases_wide},         {"status", cases_status},
-    {"processes", cases_processes}, {"memory", cases_memory},
+    {"processes", cases_processes}, {"memory", cases_memory},     {"links", cases_links},
+
 };
 
 int main(int argc, char** argv) {

@@ -47,3 +47,4 @@ void cases_wide(void);
 void cases_status(void);
 void cases_processes(void);
 void cases_memory(void);
+void cases_links(void);

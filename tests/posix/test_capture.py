@@ -235,6 +235,13 @@ class Capture(CaptureCase):
                   "assert child.returncode == 0 and open('cap.child').read() == 'late\\n' and open('cap.other').read() == ''\n")
         self.run_captured("python3", "-c", script)
 
+    def test_what_is_written_to_a_descriptor_by_its_name_harms_no_other(self) -> None:
+        script = ("exec 3>cap.x; /bin/echo one >&3; echo msg >> /proc/$$/fd/3; /bin/echo two >&3; exec 4>>cap.z; "
+                  "sh -c \"echo far >> /proc/$$/fd/4\"; cat /proc/$$/fd/4; /bin/echo three >&3; /bin/echo four > cap.y")
+        self.assertEqual(self.run_captured("bash", "-c", script).stdout, "far\n")
+        self.assertEqual(self.content("cap.x"), "one\ntwo\nthree\n")
+        self.assertEqual(self.content("cap.y"), "four\n")
+
     def test_one_at_a_time_has_an_exclusive_lock_and_nobody_beside_it_a_shared_one(self) -> None:
         script = ("import fcntl, os, random, sys\n"
                   "plain = os.open('plain', os.O_RDWR | os.O_CREAT)\n"

@@ -25,6 +25,9 @@ constexpr uint64_t ours = uint64_t{1} << 62;  // in inode numbers: no file besid
 
 bool writes(int flags) { return (flags & O_ACCMODE) != O_RDONLY && !(flags & O_PATH); }
 
+// O_TRUNC cuts also what is opened for reading.
+bool changes(int flags) { return writes(flags) || ((flags & O_TRUNC) && !(flags & O_PATH)); }
+
 int wanted(int flags) {
   if (flags & O_PATH) return 0;
   const int mode = flags & O_ACCMODE;
@@ -116,7 +119,7 @@ class Reserved : private NonCopyable {
 int refusal(const StreamStatus& found, const Place& place, int flags) {
   if ((flags & O_CREAT) && (flags & O_EXCL)) return EEXIST;
   if (place.slash || (flags & O_DIRECTORY)) return ENOTDIR;
-  if (place.view() && writes(flags)) return EROFS;
+  if (place.view() && changes(flags)) return EROFS;
   return permitted(found, wanted(flags)) ? 0 : EACCES;
 }
 
@@ -125,7 +128,7 @@ int open_existing(ContainerSet& set, bool asked, const Place& place, int flags,
   return errno_of([&] {
     StreamOpening opening;
     opening.write = writes(flags);
-    opening.truncate = (flags & O_TRUNC) && opening.write;
+    opening.truncate = (flags & O_TRUNC) && changes(flags);
     opening.asked = asked;
     stream = following(set.open_stream(place.match.name, opening));
   });
@@ -226,22 +229,35 @@ int open_captured(const Place& place, int flags, mode_t mode) noexcept {
   return reserved->give(std::move(stream), set, told);
 }
 
+std::shared_ptr<ContainerStream> stream_for_writing(OpenFile& file) {
+  const Slot& slot = *file.slot.load();
+  StreamOpening opening;
+  opening.write = true;
+  auto stream = file.set->open_number(slot.stream);
+  if (!stream) stream = file.set->open_stream({slot.text + slot.set_size, slot.name_size}, opening);
+  return stream ? following(std::move(stream)) : file.stream;
+}
+
 int open_same(OpenFile& file, int flags) noexcept {
-  if (file.view && writes(flags)) return failed(EROFS);
+  if (file.view && changes(flags)) return failed(EROFS);
   const Slot& slot = *file.slot.load();
   StreamStatus found;
   if (const int error = errno_of([&] { found = file.stream->status(); })) return failed(error);
   if (!permitted(found, wanted(flags))) return failed(EACCES);
   Reserved reserved(flags);
   if (reserved.error() != 0) return failed(reserved.error());
-  if ((flags & O_TRUNC) && writes(flags))
-    if (const int error = errno_of([&] { file.stream->truncate(0); })) return failed(error);
+  std::shared_ptr<ContainerStream> stream = file.stream;
+  if (const int error = errno_of([&] {
+        if (changes(flags)) stream = stream_for_writing(file);
+        if ((flags & O_TRUNC) && changes(flags)) stream->truncate(0);
+      }))
+    return failed(error);
   const Told told{slot.stream,
                   {slot.text, slot.set_size},
                   {slot.text + slot.set_size, slot.name_size},
                   slot.device,
                   slot.view};
-  return reserved.give(file.stream, file.set, told);
+  return reserved.give(std::move(stream), file.set, told);
 }
 
 std::shared_ptr<ContainerStream> stream_at(const Place& place, bool write) noexcept {

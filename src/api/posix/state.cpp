@@ -221,7 +221,7 @@ void lock(int fd) noexcept {
 
 Slot* adopt(int fd, bool counted) noexcept {
   struct stat status, directory;
-  if (fstat(fd, &status) != 0 || !ours(status) || status.st_size != 0) return nullptr;
+  if (fstat(fd, &status) != 0 || !ours(status)) return nullptr;
   if (stat("/dev/shm", &directory) != 0 || directory.st_dev != status.st_dev) return nullptr;
   Shared* const all = shared();
   if (!all || status.st_dev != own.device || status.st_ino != own.inode) return nullptr;

@@ -9,6 +9,7 @@
 #include "api/posix/entries/captured_name.hpp"
 #include "api/posix/errors.hpp"
 #include "api/posix/files.hpp"
+#include "api/posix/names/links.hpp"
 #include "api/posix/names/listing.hpp"
 #include "api/posix/names/moves.hpp"
 #include "api/posix/names/sets.hpp"
@@ -105,8 +106,43 @@ ssize_t read_link(int at, const char* path, char* room, size_t size) {
 
 char* real_path(const char* path, char* room) {
   Place place;
-  if (!find_place(AT_FDCWD, path, place) || !is_there(place)) return next::realpath(path, room);
+  if (!find_place(AT_FDCWD, path, place) || !is_there(place)) {
+    char* const plain = next::realpath(path, room);
+    if (plain || errno != ENOENT || !find_behind_link(AT_FDCWD, path, place)) return plain;
+  } else if (place.slash) {
+    return errno = ENOTDIR, nullptr;
+  }
   return room ? strcpy(room, place.path) : strdup(place.path);
+}
+
+// By a name of the descriptor, which need not be open for writing.
+int truncate_open(int fd, off64_t size) {
+  const Inside inside;
+  const Use file(fd);
+  if (!file) return failed(ENOENT);
+  if (size < 0) return failed(EINVAL);
+  if (file->view) return failed(EROFS);
+  int error = 0;
+  const int thrown = errno_of([&] {
+    if (permitted(file->stream->status(), W_OK))
+      stream_for_writing(*file)->truncate(size);
+    else
+      error = EACCES;
+  });
+  if (thrown != 0 || error != 0) return failed(thrown != 0 ? thrown : error);
+  file->written.store(true, std::memory_order_relaxed);
+  return 0;
+}
+
+int truncate_place(const Place& place, off64_t size) {
+  const Inside inside;
+  const auto status = status_at(place);
+  if (!status) return hand_on;
+  if (size < 0) return failed(EINVAL);
+  if (!permitted(*status, W_OK)) return failed(EACCES);
+  const int error =
+      errno_of([&] { set_at(place.match.set, place.view())->truncate(place.match.name, size); });
+  return error == 0 ? 0 : failed(error);
 }
 
 int changed(int result) {
@@ -138,16 +174,10 @@ SHEAF_ENTRY(int, renameat2, int from_at, const char* from, int to_at, const char
   return move(from_at, from, to_at, to, flags);
 }
 SHEAF_ENTRY_AND(int, truncate, truncate64, const char* path, off64_t size) {
-  Place place;
-  if (!find_place(AT_FDCWD, path, place)) return next::truncate(path, size);
-  const Inside inside;
-  const auto status = status_at(place);
-  if (!status) return next::truncate(path, size);
-  if (size < 0) return failed(EINVAL);
-  if (!permitted(*status, W_OK)) return failed(EACCES);
-  const int error =
-      errno_of([&] { set_at(place.match.set, place.view())->truncate(place.match.name, size); });
-  return error == 0 ? 0 : failed(error);
+  return on_name(
+      AT_FDCWD, path, true, [&](int fd) { return truncate_open(fd, size); },
+      [&](const Place& place) { return truncate_place(place, size); },
+      [&] { return next::truncate(path, size); });
 }
 SHEAF_ENTRY(int, link, const char* from, const char* to) {
   return link_name(AT_FDCWD, from, AT_FDCWD, to, 0);
