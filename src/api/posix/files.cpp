@@ -13,6 +13,7 @@
 #include "api/posix/following.hpp"
 #include "api/posix/names/sets.hpp"
 #include "api/posix/real.hpp"
+#include "api/posix/times.hpp"
 #include "base/non_copyable.hpp"
 #include "base/printable.hpp"
 
@@ -288,9 +289,8 @@ void fill(struct stat& status, const StreamStatus& found, dev_t device) noexcept
   status.st_size = found.size;
   status.st_blksize = found.block;
   status.st_blocks = (found.size + 4095) / 4096 * 8;
-  const auto time = [](int64_t ns) { return timespec{ns / 1000000000, ns % 1000000000}; };
-  status.st_atim = status.st_mtim = time(found.modified);
-  status.st_ctim = time(found.changed);
+  status.st_atim = status.st_mtim = time_of(found.modified);
+  status.st_ctim = time_of(found.changed);
 }
 
 int stat_open(OpenFile& file, struct stat& status) noexcept {

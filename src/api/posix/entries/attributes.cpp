@@ -12,6 +12,7 @@
 #include "api/posix/files.hpp"
 #include "api/posix/names/sets.hpp"
 #include "api/posix/real.hpp"
+#include "api/posix/times.hpp"
 
 namespace sheaf::posix {
 
@@ -84,7 +85,7 @@ int own_name(int at, const char* path, bool follow, uid_t user, gid_t group, con
 
 bool good_time(const timespec& time) {
   return time.tv_nsec == UTIME_NOW || time.tv_nsec == UTIME_OMIT ||
-         (time.tv_nsec >= 0 && time.tv_nsec < 1000000000);
+         (time.tv_nsec >= 0 && time.tv_nsec < in_a_second);
 }
 
 // False, with errno: times that no file has. Null: now.
@@ -96,8 +97,7 @@ bool times_of(const timespec* times, StreamAttributes& attributes) {
     return false;
   }
   const timespec wanted = times && times[1].tv_nsec != UTIME_NOW ? times[1] : now;
-  if (wanted.tv_nsec != UTIME_OMIT)
-    attributes.modified = int64_t{wanted.tv_sec} * 1000000000 + wanted.tv_nsec;
+  if (wanted.tv_nsec != UTIME_OMIT) attributes.modified = nanoseconds(wanted);
   return true;
 }
 
