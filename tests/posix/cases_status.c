@@ -112,9 +112,30 @@ static void times(void) {
   CALL(unlink("out"));
 }
 
+/* A slash behind the name of a file. */
+static void slashes(void) {
+  close(file_with("cap.d", "text"));
+  CALL(truncate("cap.d/", 0));
+  CALL(chmod("cap.d/", 0600));
+  CALL(fchmodat(AT_FDCWD, "cap.d/", 0600, 0));
+  CALL(utimensat(AT_FDCWD, "cap.d/", NULL, 0));
+  CALL(utimes("cap.d/", NULL));
+  CALL(chown("cap.d/", (uid_t)-1, (gid_t)-1));
+  CALL(lchown("cap.d/", (uid_t)-1, (gid_t)-1));
+  CALL(euidaccess("cap.d/", R_OK));
+  CALL(realpath("cap.d/", NULL) ? 0 : -1);
+  CALL(truncate("cap.none/", 0));
+  show("cap.d");
+  CALL(unlinkat(AT_FDCWD, "cap.d", 1 << 20));
+  CALL(close(open("cap.d", O_RDONLY | O_TRUNC)));
+  show("cap.d");
+  CALL(unlink("cap.d"));
+}
+
 void cases_status(void) {
   statuses();
   changes();
   allowed();
   times();
+  slashes();
 }

@@ -35,16 +35,6 @@ int wanted(int flags) {
   return (mode != O_WRONLY ? R_OK : 0) | (mode != O_RDONLY ? W_OK : 0) | (flags & O_TRUNC ? W_OK : 0);
 }
 
-bool may_create_in(const Place& place) {
-  if (geteuid() == 0) return true;
-  char directory[PATH_MAX];
-  const std::string_view name = place.directory();
-  if (name.size() >= sizeof directory) return false;
-  memcpy(directory, name.data(), name.size());
-  directory[name.size()] = '\0';
-  return faccessat(AT_FDCWD, name.empty() ? "/" : directory, W_OK | X_OK, AT_EACCESS) == 0;
-}
-
 // What the set says of a name: 0 or an errno. `found` is what it was if that throws: a result assigned to it
 // at once would be written in place, half of it perhaps.
 int look_up(ContainerSet& set, std::string_view name, std::optional<StreamStatus>& found, bool anew = false) {
@@ -150,6 +140,16 @@ int create(ContainerSet& set, const Place& place, int flags, mode_t mode,
 
 }  // namespace
 
+bool may_change_in(const Place& place) noexcept {
+  if (geteuid() == 0) return true;
+  char directory[PATH_MAX];
+  const std::string_view name = place.directory();
+  if (name.size() >= sizeof directory) return false;
+  memcpy(directory, name.data(), name.size());
+  directory[name.size()] = '\0';
+  return faccessat(AT_FDCWD, name.empty() ? "/" : directory, W_OK | X_OK, AT_EACCESS) == 0;
+}
+
 bool plain_there(const Place& place) noexcept {
   struct stat status;
   if (place.folder >= 0) {
@@ -179,7 +179,7 @@ void warn_unseen(const Place& place, int error) {
 // errno, or 0: the set is to make it.
 int without_stream(const Place& place, int flags, int error) {
   const bool makes = (flags & O_CREAT) && !(flags & O_DIRECTORY);
-  if (plain_there(place) || (error == 0 && (!makes || !may_create_in(place)))) return hand_on;
+  if (plain_there(place) || (error == 0 && (!makes || !may_change_in(place)))) return hand_on;
   if (error != 0) return (makes ? warn_plain(place, error) : warn_unseen(place, error)), hand_on;
   if (place.view()) return failed(EROFS);
   return place.slash ? failed(EISDIR) : 0;

@@ -42,6 +42,7 @@ int remove_captured(int at, const char* path) {
   if (!find_place(at, path, place)) return hand_on;
   if (place.slash) return is_there(place) ? failed(ENOTDIR) : hand_on;
   const Inside inside;
+  if (!place.view() && !may_change_in(place)) return status_at(place) ? failed(EACCES) : hand_on;
   bool removed = false;
   const int error = errno_of([&] {
     if (const auto set = set_at(place.match.set, place.view())) removed = set->remove(place.match.name);
@@ -65,6 +66,8 @@ int move(int from_at, const char* from, int to_at, const char* to, unsigned flag
   if (captured) {
     if (source.slash) return failed(ENOTDIR);
     const Inside inside;
+    for (const Place* const place : {&source, wanted ? &target : &source})
+      if (!place->view() && !may_change_in(*place)) return failed(EACCES);
     return move_captured(source, wanted ? &target : nullptr, to_at, to, flags);
   }
   if (holds_captured(from_at, from)) return failed(EXDEV);
@@ -76,6 +79,7 @@ int move(int from_at, const char* from, int to_at, const char* to, unsigned flag
   }
   const bool replaced = wanted && is_there(target);
   if (replaced && (flags & RENAME_NOREPLACE)) return failed(EEXIST);
+  if (replaced && flags) return failed(EINVAL);
   struct stat source_status;
   if (replaced && fstatat(from_at, from, &source_status, AT_SYMLINK_NOFOLLOW) == 0 &&
       S_ISDIR(source_status.st_mode))
@@ -157,6 +161,7 @@ SHEAF_ENTRY(int, unlink, const char* path) {
 }
 SHEAF_ENTRY(int, unlinkat, int at, const char* path, int flags) {
   if (flags & AT_REMOVEDIR) return remove_directory(at, path);
+  if (flags != 0) return next::unlinkat(at, path, flags);  // which refuses it
   SHEAF_FIRST(remove_captured(at, path), next::unlinkat(at, path, flags));
 }
 SHEAF_ENTRY(int, remove, const char* path) {

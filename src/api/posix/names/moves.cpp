@@ -220,7 +220,7 @@ int move_captured(const Place& from, const Place* to_place, int at, const char* 
 
 int take_in(int from_at, const char* from, const Place& to, unsigned flags) noexcept {
   if (flags & ~unsigned(RENAME_NOREPLACE)) return hand_on;
-  if (plain_at(AT_FDCWD, to.path) != There::nothing) return hand_on;
+  if (plain_at(AT_FDCWD, to.path) != There::nothing || !may_change_in(to)) return hand_on;
   const int fd = real::openat(from_at, from, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0);
   if (fd < 0) return hand_on;
   struct stat status;
