@@ -242,6 +242,12 @@ class Capture(CaptureCase):
         self.assertEqual(self.content("cap.x"), "one\ntwo\nthree\n")
         self.assertEqual(self.content("cap.y"), "four\n")
 
+    def test_a_limit_of_the_size_of_files_does_not_end_programs_that_open_some(self) -> None:
+        for limit in (100_000, 64, 8):
+            done = self.run_captured("bash", "-c", f"ulimit -f {limit}; echo {limit} > cap.{limit}; cat cap.{limit}")
+            self.assertEqual(done.stdout, f"{limit}\n")
+        self.assertEqual(self.names(), ["cap.100000"])
+
     @unittest.skipUnless(os.geteuid() == 0, "takes another user")
     def test_names_in_a_directory_without_permission_stay(self) -> None:
         (self.work / "ro").mkdir()

@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -175,6 +176,17 @@ void warn_unseen(const Place& place, int error) {
             printable(place.match.set).c_str(), strerror(error));
 }
 
+// The limit of RLIMIT_FSIZE was met by what the set needs, not by what the program has written: it gets no
+// signal for that. Inside, signals wait.
+void forget_limit(int error) {
+  if (error != EFBIG) return;
+  sigset_t over;
+  sigemptyset(&over);
+  sigaddset(&over, SIGXFSZ);
+  const timespec at_once{};
+  sigtimedwait(&over, nullptr, &at_once);
+}
+
 // How an opening goes on where the set does not know the name, or cannot say (error): hand_on, or -1 with
 // errno, or 0: the set is to make it.
 int without_stream(const Place& place, int flags, int error) {
@@ -205,6 +217,7 @@ int open_captured(const Place& place, int flags, mode_t mode) noexcept {
     std::optional<StreamStatus> found;
     const bool anew = attempt == 0 && makes_anew(flags);
     int error = look_up(*set, place.match.name, found, anew);
+    forget_limit(error);
     if (found) {
       error = refusal(*found, place, flags);
       if (error == 0) error = reserve();
@@ -218,6 +231,7 @@ int open_captured(const Place& place, int flags, mode_t mode) noexcept {
     if (error == 0) error = create(*set, place, flags, mode, stream);
     if (error == EEXIST || error == EMFILE) return failed(error);
     if (error != 0) {
+      forget_limit(error);
       warn_plain(place, error);
       return hand_on;
     }
