@@ -169,13 +169,16 @@ class SHEAF_EXPORT ContainerSet {
   // `from`. keep: where there is one, nothing happens and EEXIST is thrown (RENAME_NOREPLACE).
   virtual bool rename(std::string_view from, std::string_view to, bool keep = false) = 0;
 
-  // Renames a stream to what is not of this set: copy(read, status) makes that under `target`, of the bytes
-  // that read(data, offset) gives as ContainerStream::read does, and returns its device and number. All
-  // others who have the stream open wait meanwhile; from then on their calls fail with ESTALE, and moved()
-  // tells where to go on. False: there is none. What it throws, copy() has thrown, or it was thrown because
-  // the container cannot tell of it; then the stream stays.
-  using ReadStream = std::function<size_t(std::span<std::byte> data, int64_t offset)>;
-  using CopyOut = std::function<std::pair<uint64_t, uint64_t>(const ReadStream&, const StreamStatus&)>;
+  // Renames a stream to what is not of this set: copy(stream, status) makes that under `target`, of what
+  // `stream` gives as the calls of ContainerStream do, and returns its device and number. All others who have
+  // the stream open wait meanwhile; from then on their calls fail with ESTALE, and moved() tells where to go
+  // on. False: there is none. What it throws, copy() has thrown, or it was thrown because the container
+  // cannot tell of it; then the stream stays.
+  struct Leaving {
+    std::function<size_t(std::span<std::byte> data, int64_t offset)> read;
+    std::function<std::optional<int64_t>(int64_t offset)> next_data, next_hole;
+  };
+  using CopyOut = std::function<std::pair<uint64_t, uint64_t>(const Leaving&, const StreamStatus&)>;
   virtual bool move_out(std::string_view name, const std::string& target, const CopyOut& copy) = 0;
 
   // Calls visit(name, status) for each stream whose name begins with `prefix`, in no order. Streams that come

@@ -307,7 +307,11 @@ void HostStream::truncate(int64_t size) {
   std::vector<std::pair<int64_t, int64_t>> unused;
   const SharedStreams::StreamLock lock(streams_, at_);
   require_here();
-  if (size == 0 && stream_.size.load() == 0 && stream_.first.load() == 0) return;
+  if (size == 0 && stream_.size.load() == 0 && stream_.first.load() == 0) {
+    has_written(0, now());
+    has_written_ = restamp_ = true;
+    return;
+  }
   if (size < stream_.size.load()) unused = set_->ranges(stream_, size);
   set_->record_growth(stream_);
   ContainerRecord record{
@@ -345,29 +349,6 @@ void HostStream::allocate(int64_t offset, int64_t length, bool extend) {
 }
 
 // --- the rest
-
-std::optional<int64_t> HostStream::next_data(int64_t offset) {
-  const SharedStreams::StreamLock lock(streams_, at_);
-  look();
-  const PieceMap::At at = pieces_.at(offset);
-  const int64_t found = at.found                                ? offset
-                        : at.piece.length == INT64_MAX - offset ? INT64_MAX
-                                                                : offset + at.piece.length;
-  return offset >= 0 && found < stream_.size.load() ? std::optional(found) : std::nullopt;
-}
-
-std::optional<int64_t> HostStream::next_hole(int64_t offset) {
-  const SharedStreams::StreamLock lock(streams_, at_);
-  look();
-  const int64_t size = stream_.size.load();
-  if (offset < 0 || offset >= size) return std::nullopt;
-  while (offset < size) {
-    const PieceMap::At at = pieces_.at(offset);
-    if (!at.found) break;
-    offset += at.piece.length;
-  }
-  return std::min(offset, size);
-}
 
 void HostStream::flush() {
   if (!has_written_.exchange(false) || stream_.moved.load() != 0) return;

@@ -67,6 +67,8 @@ class HostStream final : public ContainerStream {
   static std::vector<std::byte> gathered(Parts parts, int64_t done, int64_t bytes);
   void put(Parts parts, int64_t done, int64_t bytes, int64_t place);
   void has_written(int64_t end, int64_t time);
+  std::optional<int64_t> find_data(int64_t offset);
+  std::optional<int64_t> find_hole(int64_t offset);
   size_t plan(int64_t offset, int64_t bytes, std::span<Segment> segments);
 
   void fetch(const Segment& segment, std::span<std::byte> data);

@@ -1,4 +1,5 @@
 // container/host_stream: what is said of a stream, and how it leaves its set.
+#include <algorithm>
 #include <cerrno>
 #include <tuple>
 
@@ -63,6 +64,37 @@ void HostStream::set(const StreamAttributes& attributes) {
   stream_.changed.store(record.time);
 }
 
+std::optional<int64_t> HostStream::next_data(int64_t offset) {
+  const SharedStreams::StreamLock lock(streams_, at_);
+  return find_data(offset);
+}
+
+std::optional<int64_t> HostStream::next_hole(int64_t offset) {
+  const SharedStreams::StreamLock lock(streams_, at_);
+  return find_hole(offset);
+}
+
+std::optional<int64_t> HostStream::find_data(int64_t offset) {
+  look();
+  const PieceMap::At at = pieces_.at(offset);
+  const int64_t found = at.found                                ? offset
+                        : at.piece.length == INT64_MAX - offset ? INT64_MAX
+                                                                : offset + at.piece.length;
+  return offset >= 0 && found < stream_.size.load() ? std::optional(found) : std::nullopt;
+}
+
+std::optional<int64_t> HostStream::find_hole(int64_t offset) {
+  look();
+  const int64_t size = stream_.size.load();
+  if (offset < 0 || offset >= size) return std::nullopt;
+  while (offset < size) {
+    const PieceMap::At at = pieces_.at(offset);
+    if (!at.found) break;
+    offset += at.piece.length;
+  }
+  return std::min(offset, size);
+}
+
 std::string HostStream::name() {
   const SharedStreams::NamesLock lock(streams_);
   return std::string(streams_.name_of(at_));
@@ -83,7 +115,9 @@ bool HostStream::move_out(const std::string& path, const ContainerSet::CopyOut& 
   try {
     SharedTarget& target = streams_.target(at);
     std::tie(target.device, target.number) =
-        copy([this](std::span<std::byte> data, int64_t offset) { return read_from(data, offset, true); },
+        copy({[this](std::span<std::byte> data, int64_t offset) { return read_from(data, offset, true); },
+              [this](int64_t offset) { return find_data(offset); },
+              [this](int64_t offset) { return find_hole(offset); }},
              status_of(stream_));
     set_->writer().record(
         {.kind = RecordKind::remove, .time = streams_.tick(), .stream = set_->recorded(stream_.key)});

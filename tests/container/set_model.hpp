@@ -151,7 +151,7 @@ class SetProgram {
     if (!opened.stream) return;
     if (!there) model_[name] = std::make_shared<ModelStream>(ModelStream{.mode = how.mode});
     opened.model = model_[name];
-    if (how.truncate && !opened.model->bytes.empty()) {
+    if (how.truncate) {
       opened.model->bytes.clear();
       opened.model->modified.reset();
     }

@@ -48,3 +48,5 @@ void cases_status(void);
 void cases_processes(void);
 void cases_memory(void);
 void cases_sharing(void);
+void cases_links(void);
+void cases_sparse(void);

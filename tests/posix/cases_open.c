@@ -106,6 +106,14 @@ static void again(void) {
   printf("  %s\n", room);
   CALL(lseek(fd, 0, SEEK_CUR));
   CALL(close(other));
+  const int reader = open("cap.again", O_RDONLY);
+  snprintf(name, sizeof name, "/dev/fd/%d", reader);
+  const int writer = open(name, O_WRONLY);
+  CALL(write(writer, "4", 1));
+  CALL(close(writer));
+  CALL(close(open(name, O_RDONLY | O_TRUNC)));
+  show("cap.again");
+  CALL(close(reader));
   CALL(close(fd));
   CALL(unlink("cap.again"));
 }

@@ -85,8 +85,57 @@ static void allowed(void) {
   CALL(unlink("cap.s"));
 }
 
+static void times(void) {
+  struct stat status;
+  const struct timespec old[2] = {{100, 0}, {200, 0}}, late[2] = {{0, 0}, {10413792000, 0}},
+                        early[2] = {{0, 0}, {-2, 500000000}};
+  close(file_with("cap.e", ""));
+  CALL(utimensat(AT_FDCWD, "cap.e", old, 0));
+  CALL(close(open("cap.e", O_WRONLY | O_CREAT | O_TRUNC, 0644)));
+  CALL(stat("cap.e", &status));
+  VALUE(time(NULL) - status.st_mtim.tv_sec < 60);
+  CALL(utimensat(AT_FDCWD, "cap.e", old, 0));
+  CALL(truncate("cap.e", 0));
+  CALL(stat("cap.e", &status));
+  VALUE(time(NULL) - status.st_mtim.tv_sec < 60);
+  CALL(utimensat(AT_FDCWD, "cap.e", late, 0));
+  CALL(stat("cap.e", &status));
+  VALUE(status.st_mtim.tv_sec > 9000000000);
+  CALL(utimensat(AT_FDCWD, "cap.e", early, 0));
+  CALL(stat("cap.e", &status));
+  VALUE(status.st_mtim.tv_sec);
+  VALUE(status.st_mtim.tv_nsec);
+  CALL(rename("cap.e", "out"));
+  CALL(stat("out", &status));
+  VALUE(status.st_mtim.tv_sec);
+  VALUE(status.st_mtim.tv_nsec);
+  CALL(unlink("out"));
+}
+
+/* A slash behind the name of a file. */
+static void slashes(void) {
+  close(file_with("cap.d", "text"));
+  CALL(truncate("cap.d/", 0));
+  CALL(chmod("cap.d/", 0600));
+  CALL(fchmodat(AT_FDCWD, "cap.d/", 0600, 0));
+  CALL(utimensat(AT_FDCWD, "cap.d/", NULL, 0));
+  CALL(utimes("cap.d/", NULL));
+  CALL(chown("cap.d/", (uid_t)-1, (gid_t)-1));
+  CALL(lchown("cap.d/", (uid_t)-1, (gid_t)-1));
+  CALL(euidaccess("cap.d/", R_OK));
+  CALL(realpath("cap.d/", NULL) ? 0 : -1);
+  CALL(truncate("cap.none/", 0));
+  show("cap.d");
+  CALL(unlinkat(AT_FDCWD, "cap.d", 1 << 20));
+  CALL(close(open("cap.d", O_RDONLY | O_TRUNC)));
+  show("cap.d");
+  CALL(unlink("cap.d"));
+}
+
 void cases_status(void) {
   statuses();
   changes();
   allowed();
+  times();
+  slashes();
 }

@@ -92,6 +92,50 @@ static void descriptors(void) {
   CALL(unlink("cap.re"));
 }
 
+/* What a process has read ahead and not used is there for the next one, which shares the offset. */
+static void read_ahead(void) {
+  close(file_with("cap.lines", "1\n2\n3\n"));
+  const int fd = open("cap.lines", O_RDONLY);
+  for (int i = 0; i < 3; ++i) {
+    fflush(stdout);
+    const pid_t child = fork();
+    if (child == 0) {
+      char line[10] = "";
+      dup2(fd, 0);
+      FILE* const own = i < 2 ? stdin : fdopen(fd, "r");
+      printf("  %s", fgets(line, sizeof line, own) ? line : "nothing\n");
+      exit(0);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    CALL(lseek(fd, 0, SEEK_CUR));
+  }
+  CALL(close(fd));
+  CALL(unlink("cap.lines"));
+}
+
+static void reopened(void) {
+  char line[40] = "";
+  FILE* file = fopen("cap.re", "w");
+  CALL(fputs("first\nsecond\n", file));
+  file = freopen(NULL, "r", file);
+  VALUE(file != NULL);
+  CALL(fgets(line, sizeof line, file) ? (int)strlen(line) : -1);
+  CALL(fputc('x', file));
+  file = freopen(NULL, "a+", file);
+  CALL(fputs("third\n", file));
+  rewind(file);
+  CALL(fgets(line, sizeof line, file) ? (int)strlen(line) : -1);
+  CALL(fclose(file));
+  show("cap.re");
+  file = fopen("cap.re", "r");
+  file = freopen(NULL, "w", file);
+  CALL(fputs("anew", file));
+  CALL(fclose(file));
+  show("cap.re");
+  CALL(unlink("cap.re"));
+}
+
 static void buffers(void) {
   FILE* const file = fopen("cap.b", "w");
   CALL(setvbuf(file, NULL, _IONBF, 0));
@@ -168,6 +212,8 @@ void cases_stdio(void) {
   reading();
   updating();
   descriptors();
+  read_ahead();
+  reopened();
   buffers();
   redirected();
   pipes();

@@ -1,6 +1,9 @@
 #include "cases.h"
 
 #include <aio.h>
+#include <poll.h>
+#include <sys/file.h>
+#include <sys/ioctl.h>
 #include <sys/sendfile.h>
 #include <sys/syscall.h>
 
@@ -112,6 +115,105 @@ static void copies(void) {
   CALL(unlink("plain"));
 }
 
+static void ranges(void) {
+  const int from = file_with("cap.from", "0123456789"),
+            log = open("cap.log", O_WRONLY | O_CREAT | O_APPEND, 0644);
+  int pipes[2];
+  CALL(pipe(pipes));
+  CALL(write(pipes[1], "piped", 5));
+  loff_t in = 0, out = 4;
+  CALL(copy_file_range(from, &in, from, &out, 6, 0));
+  VALUE(in + out);
+  in = 0, out = 4;
+  CALL(copy_file_range(from, &in, from, &out, 4, 0));
+  in = 8, out = 20;
+  CALL(copy_file_range(from, &in, from, &out, 100, 0));
+  show("cap.from");
+  in = 0;
+  CALL(copy_file_range(from, &in, log, NULL, 4, 0));
+  CALL(copy_file_range(from, &in, pipes[1], NULL, 4, 0));
+  CALL(copy_file_range(pipes[0], NULL, from, NULL, 4, 0));
+  CALL(copy_file_range(log, NULL, from, NULL, 4, 0));
+  in = 0;
+  CALL(sendfile(log, from, &in, 4));
+  CALL(close(log));
+  CALL(close(from));
+  CALL(close(pipes[0]));
+  CALL(close(pipes[1]));
+  CALL(unlink("cap.from"));
+  CALL(unlink("cap.log"));
+}
+
+static void splices(void) {
+  static char block[200000], back[200000];
+  memset(block, 'b', sizeof block);
+  int pipes[2];
+  const int fd = file_with("cap.s", "");
+  CALL(pipe(pipes));
+  CALL(splice(pipes[0], NULL, fd, NULL, 65536, SPLICE_F_NONBLOCK));
+  CALL(write(pipes[1], "01234", 5));
+  CALL(splice(pipes[0], NULL, fd, NULL, 65536, 0));
+  loff_t at = 10;
+  CALL(write(pipes[1], "56789", 5));
+  CALL(splice(pipes[0], NULL, fd, &at, 3, SPLICE_F_NONBLOCK));
+  VALUE(at);
+  CALL(lseek(fd, 0, SEEK_CUR));
+  show("cap.s");
+  CALL(splice(pipes[0], NULL, fd, NULL, 65536, 1 << 10));
+  CALL(splice(pipes[0], &at, fd, NULL, 65536, 0));
+  CALL(splice(fd, &at, pipes[1], &at, 65536, 0));
+  CALL(splice(fd, NULL, fd, NULL, 65536, 0));
+  CALL(read(pipes[0], back, 100));
+  CALL(pwrite(fd, block, sizeof block, 0));
+  CALL(fcntl(pipes[1], F_SETPIPE_SZ, 8192));
+  CALL(lseek(fd, 0, SEEK_SET));
+  CALL(splice(fd, NULL, pipes[1], NULL, 65536, 0));
+  CALL(lseek(fd, 0, SEEK_CUR));
+  CALL(splice(fd, NULL, pipes[1], NULL, 65536, SPLICE_F_NONBLOCK));
+  CALL(read(pipes[0], back, 5000));
+  VALUE(memcmp(back, block, 5000));
+  CALL(read(pipes[0], back, 50000));
+  at = 199999;
+  CALL(splice(fd, &at, pipes[1], NULL, 65536, 0));
+  VALUE(at);
+  CALL(splice(fd, &at, pipes[1], NULL, 65536, 0));
+  CALL(splice(fd, NULL, pipes[1], NULL, 0, 0));
+  CALL(read(pipes[0], back, 50000));
+  CALL(close(pipes[1]));
+  CALL(splice(pipes[0], NULL, fd, NULL, 65536, 0));
+  CALL(close(pipes[0]));
+  CALL(close(fd));
+  CALL(pipe(pipes));
+  CALL(write(pipes[1], "end", 3));
+  const int log = open("cap.s", O_WRONLY | O_APPEND), only = open("cap.s", O_RDONLY);
+  CALL(splice(pipes[0], NULL, log, NULL, 65536, 0));
+  CALL(splice(pipes[0], NULL, only, NULL, 65536, 0));
+  CALL(splice(log, NULL, pipes[1], NULL, 65536, 0));
+  CALL(read(pipes[0], back, 10));
+  CALL(close(pipes[0]));
+  CALL(close(pipes[1]));
+  CALL(close(log));
+  CALL(close(only));
+  CALL(unlink("cap.s"));
+}
+
+static void controls(void) {
+  int value = 0;
+  const int fd = file_with("cap.c", "0123456789");
+  CALL(lseek(fd, 3, SEEK_SET));
+  CALL(ioctl(fd, FIONREAD, &value));
+  VALUE(value);
+  value = 1;
+  CALL(ioctl(fd, FIONBIO, &value));
+  CALL(fcntl(fd, F_GETFL) & O_NONBLOCK);
+  value = 0;
+  CALL(ioctl(fd, FIONBIO, &value));
+  CALL(fcntl(fd, F_GETFL) & O_NONBLOCK);
+  CALL(ioctl(fd, TIOCGWINSZ, &value));
+  CALL(close(fd));
+  CALL(unlink("cap.c"));
+}
+
 static void asynchronous(void) {
   char text[] = "asynchronous", room[20] = "";
   const int fd = open("cap.aio", O_RDWR | O_CREAT, 0644);
@@ -140,6 +242,16 @@ static void by_number(void) {
   CALL(syscall(SYS_ftruncate, fd, 2L));
   CALL(syscall(SYS_close, fd));
   show("cap.s");
+  const int one = open("cap.s", O_RDWR), two = open("cap.s", O_RDWR);
+  CALL(syscall(SYS_flock, one, LOCK_EX));
+  CALL(flock(two, LOCK_EX | LOCK_NB));
+  CALL(close(one));
+  CALL(close(two));
+  CALL(syscall(SYS_fchmodat, AT_FDCWD, "cap.s", 0600));
+  CALL(syscall(SYS_utimensat, AT_FDCWD, "cap.s", NULL, 0));
+  CALL(syscall(SYS_renameat, AT_FDCWD, "cap.s", AT_FDCWD, "cap.s2"));
+  show_status("cap.s2");
+  CALL(syscall(SYS_renameat, AT_FDCWD, "cap.s2", AT_FDCWD, "cap.s"));
   CALL(syscall(SYS_unlinkat, AT_FDCWD, "cap.s", 0));
 }
 
@@ -165,6 +277,9 @@ void cases_transfer(void) {
   appending();
   vectors();
   copies();
+  ranges();
+  splices();
+  controls();
   asynchronous();
   by_number();
   large();

@@ -235,6 +235,36 @@ class Capture(CaptureCase):
                   "assert child.returncode == 0 and open('cap.child').read() == 'late\\n' and open('cap.other').read() == ''\n")
         self.run_captured("python3", "-c", script)
 
+    def test_what_is_written_to_a_descriptor_by_its_name_harms_no_other(self) -> None:
+        script = ("exec 3>cap.x; /bin/echo one >&3; echo msg >> /proc/$$/fd/3; /bin/echo two >&3; exec 4>>cap.z; "
+                  "sh -c \"echo far >> /proc/$$/fd/4\"; cat /proc/$$/fd/4; /bin/echo three >&3; /bin/echo four > cap.y")
+        self.assertEqual(self.run_captured("bash", "-c", script).stdout, "far\n")
+        self.assertEqual(self.content("cap.x"), "one\ntwo\nthree\n")
+        self.assertEqual(self.content("cap.y"), "four\n")
+
+    def test_a_limit_of_the_size_of_files_does_not_end_programs_that_open_some(self) -> None:
+        for limit in (100_000, 64, 8):
+            done = self.run_captured("bash", "-c", f"ulimit -f {limit}; echo {limit} > cap.{limit}; cat cap.{limit}")
+            self.assertEqual(done.stdout, f"{limit}\n")
+        self.assertEqual(self.names(), ["cap.100000"])
+
+    @unittest.skipUnless(os.geteuid() == 0, "takes another user")
+    def test_names_in_a_directory_without_permission_stay(self) -> None:
+        (self.work / "ro").mkdir()
+        for path in (self.dir, self.work, self.work / "ro"):
+            path.chmod(0o777)
+            os.chown(path, 65534, 65534)
+        script = ("cd ro; echo p > ../plain; echo in > cap.in; echo out > ../cap.out; chmod 555 .; "
+                  "for c in 'rm -f cap.in' 'mv cap.in cap.new' 'mv ../cap.out cap.in' 'mv cap.in ..' 'mv ../plain cap.new'; do "
+                  "$c 2>/dev/null && echo $c; done; cat ../plain cap.in; rm ../cap.out")
+        command = [BIN / "sheaf", "run", "--capture", "**cap.*:set.sion", "--", "sh", "-c", script]
+        try:
+            done = subprocess.run(command, cwd=self.work, capture_output=True, text=True, timeout=SECONDS, user=65534, group=65534)
+        except PermissionError:
+            self.skipTest("the programs are not for every user")
+        self.assertEqual(done.stdout, "p\nin\n", done.stderr)
+        self.assertEqual(self.names(), ["ro/cap.in"])
+
     def test_one_at_a_time_has_an_exclusive_lock_and_nobody_beside_it_a_shared_one(self) -> None:
         script = ("import fcntl, os, random, sys\n"
                   "plain = os.open('plain', os.O_RDWR | os.O_CREAT)\n"

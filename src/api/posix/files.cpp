@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include "api/posix/following.hpp"
 #include "api/posix/names/sets.hpp"
 #include "api/posix/real.hpp"
+#include "api/posix/times.hpp"
 #include "base/non_copyable.hpp"
 #include "base/printable.hpp"
 
@@ -25,20 +27,13 @@ constexpr uint64_t ours = uint64_t{1} << 62;  // in inode numbers: no file besid
 
 bool writes(int flags) { return (flags & O_ACCMODE) != O_RDONLY && !(flags & O_PATH); }
 
+// O_TRUNC cuts also what is opened for reading.
+bool changes(int flags) { return writes(flags) || ((flags & O_TRUNC) && !(flags & O_PATH)); }
+
 int wanted(int flags) {
   if (flags & O_PATH) return 0;
   const int mode = flags & O_ACCMODE;
   return (mode != O_WRONLY ? R_OK : 0) | (mode != O_RDONLY ? W_OK : 0) | (flags & O_TRUNC ? W_OK : 0);
-}
-
-bool may_create_in(const Place& place) {
-  if (geteuid() == 0) return true;
-  char directory[PATH_MAX];
-  const std::string_view name = place.directory();
-  if (name.size() >= sizeof directory) return false;
-  memcpy(directory, name.data(), name.size());
-  directory[name.size()] = '\0';
-  return faccessat(AT_FDCWD, name.empty() ? "/" : directory, W_OK | X_OK, AT_EACCESS) == 0;
 }
 
 // What the set says of a name: 0 or an errno. `found` is what it was if that throws: a result assigned to it
@@ -116,7 +111,7 @@ class Reserved : private NonCopyable {
 int refusal(const StreamStatus& found, const Place& place, int flags) {
   if ((flags & O_CREAT) && (flags & O_EXCL)) return EEXIST;
   if (place.slash || (flags & O_DIRECTORY)) return ENOTDIR;
-  if (place.view() && writes(flags)) return EROFS;
+  if (place.view() && changes(flags)) return EROFS;
   return permitted(found, wanted(flags)) ? 0 : EACCES;
 }
 
@@ -125,7 +120,7 @@ int open_existing(ContainerSet& set, bool asked, const Place& place, int flags,
   return errno_of([&] {
     StreamOpening opening;
     opening.write = writes(flags);
-    opening.truncate = (flags & O_TRUNC) && opening.write;
+    opening.truncate = (flags & O_TRUNC) && changes(flags);
     opening.asked = asked;
     stream = following(set.open_stream(place.match.name, opening));
   });
@@ -145,6 +140,16 @@ int create(ContainerSet& set, const Place& place, int flags, mode_t mode,
 }
 
 }  // namespace
+
+bool may_change_in(const Place& place) noexcept {
+  if (geteuid() == 0) return true;
+  char directory[PATH_MAX];
+  const std::string_view name = place.directory();
+  if (name.size() >= sizeof directory) return false;
+  memcpy(directory, name.data(), name.size());
+  directory[name.size()] = '\0';
+  return faccessat(AT_FDCWD, name.empty() ? "/" : directory, W_OK | X_OK, AT_EACCESS) == 0;
+}
 
 bool plain_there(const Place& place) noexcept {
   struct stat status;
@@ -171,11 +176,22 @@ void warn_unseen(const Place& place, int error) {
             printable(place.match.set).c_str(), strerror(error));
 }
 
+// The limit of RLIMIT_FSIZE was met by what the set needs, not by what the program has written: it gets no
+// signal for that. Inside, signals wait.
+void forget_limit(int error) {
+  if (error != EFBIG) return;
+  sigset_t over;
+  sigemptyset(&over);
+  sigaddset(&over, SIGXFSZ);
+  const timespec at_once{};
+  sigtimedwait(&over, nullptr, &at_once);
+}
+
 // How an opening goes on where the set does not know the name, or cannot say (error): hand_on, or -1 with
 // errno, or 0: the set is to make it.
 int without_stream(const Place& place, int flags, int error) {
   const bool makes = (flags & O_CREAT) && !(flags & O_DIRECTORY);
-  if (plain_there(place) || (error == 0 && (!makes || !may_create_in(place)))) return hand_on;
+  if (plain_there(place) || (error == 0 && (!makes || !may_change_in(place)))) return hand_on;
   if (error != 0) return (makes ? warn_plain(place, error) : warn_unseen(place, error)), hand_on;
   if (place.view()) return failed(EROFS);
   return place.slash ? failed(EISDIR) : 0;
@@ -201,6 +217,7 @@ int open_captured(const Place& place, int flags, mode_t mode) noexcept {
     std::optional<StreamStatus> found;
     const bool anew = attempt == 0 && makes_anew(flags);
     int error = look_up(*set, place.match.name, found, anew);
+    forget_limit(error);
     if (found) {
       error = refusal(*found, place, flags);
       if (error == 0) error = reserve();
@@ -214,6 +231,7 @@ int open_captured(const Place& place, int flags, mode_t mode) noexcept {
     if (error == 0) error = create(*set, place, flags, mode, stream);
     if (error == EEXIST || error == EMFILE) return failed(error);
     if (error != 0) {
+      forget_limit(error);
       warn_plain(place, error);
       return hand_on;
     }
@@ -226,22 +244,35 @@ int open_captured(const Place& place, int flags, mode_t mode) noexcept {
   return reserved->give(std::move(stream), set, told);
 }
 
+std::shared_ptr<ContainerStream> stream_for_writing(OpenFile& file) {
+  const Slot& slot = *file.slot.load();
+  StreamOpening opening;
+  opening.write = true;
+  auto stream = file.set->open_number(slot.stream);
+  if (!stream) stream = file.set->open_stream({slot.text + slot.set_size, slot.name_size}, opening);
+  return stream ? following(std::move(stream)) : file.stream;
+}
+
 int open_same(OpenFile& file, int flags) noexcept {
-  if (file.view && writes(flags)) return failed(EROFS);
+  if (file.view && changes(flags)) return failed(EROFS);
   const Slot& slot = *file.slot.load();
   StreamStatus found;
   if (const int error = errno_of([&] { found = file.stream->status(); })) return failed(error);
   if (!permitted(found, wanted(flags))) return failed(EACCES);
   Reserved reserved(flags);
   if (reserved.error() != 0) return failed(reserved.error());
-  if ((flags & O_TRUNC) && writes(flags))
-    if (const int error = errno_of([&] { file.stream->truncate(0); })) return failed(error);
+  std::shared_ptr<ContainerStream> stream = file.stream;
+  if (const int error = errno_of([&] {
+        if (changes(flags)) stream = stream_for_writing(file);
+        if ((flags & O_TRUNC) && changes(flags)) stream->truncate(0);
+      }))
+    return failed(error);
   const Told told{slot.stream,
                   {slot.text, slot.set_size},
                   {slot.text + slot.set_size, slot.name_size},
                   slot.device,
                   slot.view};
-  return reserved.give(file.stream, file.set, told);
+  return reserved.give(std::move(stream), file.set, told);
 }
 
 std::shared_ptr<ContainerStream> stream_at(const Place& place, bool write) noexcept {
@@ -272,9 +303,8 @@ void fill(struct stat& status, const StreamStatus& found, dev_t device) noexcept
   status.st_size = found.size;
   status.st_blksize = found.block;
   status.st_blocks = (found.size + 4095) / 4096 * 8;
-  const auto time = [](int64_t ns) { return timespec{ns / 1000000000, ns % 1000000000}; };
-  status.st_atim = status.st_mtim = time(found.modified);
-  status.st_ctim = time(found.changed);
+  status.st_atim = status.st_mtim = time_of(found.modified);
+  status.st_ctim = time_of(found.changed);
 }
 
 int stat_open(OpenFile& file, struct stat& status) noexcept {

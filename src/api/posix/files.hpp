@@ -22,6 +22,12 @@ int open_captured(const Place& place, int flags, mode_t mode) noexcept;
 // Another descriptor with an open file of its own for the stream of `file`, as open_captured.
 int open_same(OpenFile& file, int flags) noexcept;
 
+// Whether the process may make names in its directory, and remove them there.
+bool may_change_in(const Place& place) noexcept;
+
+// The stream of an open file for who may write to it, whatever the file is open for. Throws.
+std::shared_ptr<ContainerStream> stream_for_writing(OpenFile& file);
+
 // Whether a plain file, link or directory of that name is there, or something keeps us from knowing.
 bool plain_there(const Place& place) noexcept;
 

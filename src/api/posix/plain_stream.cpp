@@ -9,6 +9,7 @@
 
 #include "api/posix/own_descriptors.hpp"
 #include "api/posix/real.hpp"
+#include "api/posix/times.hpp"
 #include "base/error.hpp"
 
 namespace sheaf::posix {
@@ -62,14 +63,13 @@ class PlainStream final : public ContainerStream {
   StreamStatus status() override {
     struct stat64 found;
     require(fstat64(fd_, &found), "cannot ask for the status of");
-    const auto ns = [](const timespec& time) { return int64_t{time.tv_sec} * 1000000000 + time.tv_nsec; };
-    return {target_.number,    found.st_size,         ns(found.st_mtim),
-            ns(found.st_ctim), found.st_mode & 07777, found.st_nlink > 0};
+    return {target_.number,        found.st_size,     nanoseconds(found.st_mtim), nanoseconds(found.st_ctim),
+            found.st_mode & 07777, found.st_nlink > 0};
   }
   void set(const StreamAttributes& attributes) override {
     if (attributes.mode) require(fchmod(fd_, *attributes.mode), "cannot change the mode of");
     if (!attributes.modified) return;
-    const timespec time{*attributes.modified / 1000000000, *attributes.modified % 1000000000};
+    const timespec time = time_of(*attributes.modified);
     const timespec times[2] = {time, time};
     require(futimens(fd_, times), "cannot set the time of");
   }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -52,6 +53,15 @@ bool ours(const struct stat& status) {
   return S_ISREG(status.st_mode) && status.st_uid == geteuid() && status.st_nlink > 0;
 }
 
+// Room for these bytes of the file, which becomes so long: the map of it is longer, but touched nowhere else.
+// What is beyond the limit of the process is not tried, because that would be a signal. False with errno.
+bool make_room(int fd, off64_t at, off64_t size) {
+  rlimit64 limit;
+  if (getrlimit64(RLIMIT_FSIZE, &limit) == 0 && uint64_t(at + size) > limit.rlim_cur)
+    return errno = EFBIG, false;
+  return fallocate64(fd, 0, at, size) == 0;
+}
+
 // The file of the slots, locked against removal; -1 with errno.
 int open_slots(const char* name) {
   for (int attempt = 0; attempt < 100; ++attempt) {
@@ -59,9 +69,7 @@ int open_slots(const char* name) {
     if (fd < 0) return -1;
     struct stat status;
     const bool known = flock(fd, LOCK_SH) == 0 && fstat(fd, &status) == 0;
-    if (known && ours(status) && ftruncate(fd, sizeof(Shared)) == 0 &&
-        fallocate(fd, 0, 0, offsetof(Shared, slots)) == 0)
-      return fd;
+    if (known && ours(status) && make_room(fd, 0, offsetof(Shared, slots))) return fd;
     const int error = known && ours(status) ? errno : EPERM;
     const bool again = known && status.st_nlink == 0;  // who was last has removed it meanwhile
     close_own_descriptor(fd);
@@ -150,7 +158,7 @@ Slot* take_between(Shared& all, uint32_t from, uint32_t to, uint32_t& number) {
 int make_slot(Shared& all, uint32_t number) {
   if (number >= most_slots) return ENFILE;
   const auto at = off64_t(offsetof(Shared, slots) + number * sizeof(Slot));
-  if (fallocate64(own.fd, 0, at, sizeof(Slot)) != 0) return errno;
+  if (!make_room(own.fd, at, sizeof(Slot))) return errno;
   all.made.compare_exchange_strong(number, number + 1);
   return 0;
 }
@@ -221,7 +229,7 @@ void lock(int fd) noexcept {
 
 Slot* adopt(int fd, bool counted) noexcept {
   struct stat status, directory;
-  if (fstat(fd, &status) != 0 || !ours(status) || status.st_size != 0) return nullptr;
+  if (fstat(fd, &status) != 0 || !ours(status)) return nullptr;
   if (stat("/dev/shm", &directory) != 0 || directory.st_dev != status.st_dev) return nullptr;
   Shared* const all = shared();
   if (!all || status.st_dev != own.device || status.st_ino != own.inode) return nullptr;

@@ -12,6 +12,7 @@
 #include "api/posix/files.hpp"
 #include "api/posix/names/sets.hpp"
 #include "api/posix/real.hpp"
+#include "api/posix/times.hpp"
 
 namespace sheaf::posix {
 
@@ -43,23 +44,31 @@ int change(const Place& place, const StreamAttributes& attributes) {
   return there ? 0 : hand_on;
 }
 
-// hand_on: there is no captured file of that name.
-int change_name(int at, const char* path, const StreamAttributes& attributes) {
-  Place place;
-  if (!find_place(at, path, place)) return hand_on;
-  const Inside inside;
-  return change(place, attributes);
-}
-
-int change_open(int fd, const StreamAttributes& attributes) {
+// named: by a name of the descriptor, for which it need not be open for more than that.
+int change_open(int fd, const StreamAttributes& attributes, bool named = false) {
   const Inside inside;
   const Use file(fd);
-  if (!file || (file->slot.load()->flags.load() & O_PATH)) return failed(EBADF);
+  if (!file || (!named && (file->slot.load()->flags.load() & O_PATH))) return failed(EBADF);
   const int error = errno_of([&] { file->stream->set(attributes); });
   return error == 0 ? 0 : failed(error);
 }
 
-StreamAttributes mode_of(mode_t mode) { return {.mode = mode & 07777, .modified = {}}; }
+template <class Library>
+int change_name(int at, const char* path, bool follow, const StreamAttributes& attributes,
+                const Library& library) {
+  return on_name(
+      at, path, follow, [&](int fd) { return change_open(fd, attributes, true); },
+      [&](const Place& place) {
+        const Inside inside;
+        return change(place, attributes);
+      },
+      library);
+}
+
+template <class Library>
+int change_mode(int at, const char* path, bool follow, mode_t mode, const Library& library) {
+  return change_name(at, path, follow, {.mode = mode & 07777, .modified = {}}, library);
+}
 
 // The owner can only become who it is.
 int own(uid_t user, gid_t group) {
@@ -67,9 +76,16 @@ int own(uid_t user, gid_t group) {
   return same ? 0 : failed(EPERM);
 }
 
+template <class Library>
+int own_name(int at, const char* path, bool follow, uid_t user, gid_t group, const Library& library) {
+  return on_name(
+      at, path, follow, [&](int) { return own(user, group); },
+      [&](const Place& place) { return is_there(place) ? own(user, group) : hand_on; }, library);
+}
+
 bool good_time(const timespec& time) {
   return time.tv_nsec == UTIME_NOW || time.tv_nsec == UTIME_OMIT ||
-         (time.tv_nsec >= 0 && time.tv_nsec < 1000000000);
+         (time.tv_nsec >= 0 && time.tv_nsec < in_a_second);
 }
 
 // False, with errno: times that no file has. Null: now.
@@ -81,18 +97,14 @@ bool times_of(const timespec* times, StreamAttributes& attributes) {
     return false;
   }
   const timespec wanted = times && times[1].tv_nsec != UTIME_NOW ? times[1] : now;
-  if (wanted.tv_nsec != UTIME_OMIT)
-    attributes.modified = int64_t{wanted.tv_sec} * 1000000000 + wanted.tv_nsec;
+  if (wanted.tv_nsec != UTIME_OMIT) attributes.modified = nanoseconds(wanted);
   return true;
 }
 
-int set_times_name(int at, const char* path, const timespec* times) {
+template <class Library>
+int set_times_name(int at, const char* path, bool follow, const timespec* times, const Library& library) {
   StreamAttributes attributes;
-  Place place;
-  if (!find_place(at, path, place)) return hand_on;
-  if (!times_of(times, attributes)) return -1;
-  const Inside inside;
-  return change(place, attributes);
+  return times_of(times, attributes) ? change_name(at, path, follow, attributes, library) : library();
 }
 
 int set_times_open(int fd, const timespec* times) {
@@ -108,60 +120,64 @@ struct Times {
   const timespec* given(const void* from) const { return from ? both : nullptr; }
 };
 
-int set_times_old(int at, const char* path, const timeval* times) {
-  return set_times_name(at, path, Times(times).given(times));
+template <class Library>
+int set_times_old(int at, const char* path, bool follow, const timeval* times, const Library& library) {
+  return set_times_name(at, path, follow, Times(times).given(times), library);
 }
 
 }  // namespace
 
 SHEAF_ENTRY(int, chmod, const char* path, mode_t mode) {
-  SHEAF_FIRST(change_name(AT_FDCWD, path, mode_of(mode)), next::chmod(path, mode));
+  return change_mode(AT_FDCWD, path, true, mode, [&] { return next::chmod(path, mode); });
 }
 SHEAF_ENTRY(int, lchmod, const char* path, mode_t mode) {
-  SHEAF_FIRST(change_name(AT_FDCWD, path, mode_of(mode)), next::lchmod(path, mode));
+  return change_mode(AT_FDCWD, path, false, mode, [&] { return next::lchmod(path, mode); });
 }
 SHEAF_ENTRY(int, fchmod, int fd, mode_t mode) {
-  return is_captured(fd) ? change_open(fd, mode_of(mode)) : next::fchmod(fd, mode);
+  return is_captured(fd) ? change_open(fd, {.mode = mode & 07777, .modified = {}}) : next::fchmod(fd, mode);
 }
 SHEAF_ENTRY(int, fchmodat, int at, const char* path, mode_t mode, int flags) {
-  SHEAF_FIRST(change_name(at, path, mode_of(mode)), next::fchmodat(at, path, mode, flags));
+  return change_mode(at, path, !(flags & AT_SYMLINK_NOFOLLOW), mode,
+                     [&] { return next::fchmodat(at, path, mode, flags); });
 }
 SHEAF_ENTRY(int, chown, const char* path, uid_t user, gid_t group) {
-  return is_captured_name(AT_FDCWD, path) ? own(user, group) : next::chown(path, user, group);
+  return own_name(AT_FDCWD, path, true, user, group, [&] { return next::chown(path, user, group); });
 }
 SHEAF_ENTRY(int, lchown, const char* path, uid_t user, gid_t group) {
-  return is_captured_name(AT_FDCWD, path) ? own(user, group) : next::lchown(path, user, group);
+  return own_name(AT_FDCWD, path, false, user, group, [&] { return next::lchown(path, user, group); });
 }
 SHEAF_ENTRY(int, fchown, int fd, uid_t user, gid_t group) {
   return is_captured(fd) ? own(user, group) : next::fchown(fd, user, group);
 }
 SHEAF_ENTRY(int, fchownat, int at, const char* path, uid_t user, gid_t group, int flags) {
-  const bool captured =
-      path && !*path && (flags & AT_EMPTY_PATH) ? is_captured(at) : is_captured_name(at, path);
-  return captured ? own(user, group) : next::fchownat(at, path, user, group, flags);
+  if (path && !*path && (flags & AT_EMPTY_PATH) && is_captured(at)) return own(user, group);
+  return own_name(at, path, !(flags & AT_SYMLINK_NOFOLLOW), user, group,
+                  [&] { return next::fchownat(at, path, user, group, flags); });
 }
 SHEAF_ENTRY(int, utimensat, int at, const char* path, const timespec* times, int flags) {
   if (!path && is_captured(at)) return set_times_open(at, times);
-  SHEAF_FIRST(set_times_name(at, path, times), next::utimensat(at, path, times, flags));
+  return set_times_name(at, path, !(flags & AT_SYMLINK_NOFOLLOW), times,
+                        [&] { return next::utimensat(at, path, times, flags); });
 }
 SHEAF_ENTRY(int, futimens, int fd, const timespec* times) {
   return is_captured(fd) ? set_times_open(fd, times) : next::futimens(fd, times);
 }
 SHEAF_ENTRY(int, utimes, const char* path, const timeval* times) {
-  SHEAF_FIRST(set_times_old(AT_FDCWD, path, times), next::utimes(path, times));
+  return set_times_old(AT_FDCWD, path, true, times, [&] { return next::utimes(path, times); });
 }
 SHEAF_ENTRY(int, lutimes, const char* path, const timeval* times) {
-  SHEAF_FIRST(set_times_old(AT_FDCWD, path, times), next::lutimes(path, times));
+  return set_times_old(AT_FDCWD, path, false, times, [&] { return next::lutimes(path, times); });
 }
 SHEAF_ENTRY(int, futimes, int fd, const timeval* times) {
   return is_captured(fd) ? set_times_open(fd, Times(times).given(times)) : next::futimes(fd, times);
 }
 SHEAF_ENTRY(int, futimesat, int at, const char* path, const timeval* times) {
-  SHEAF_FIRST(set_times_old(at, path, times), next::futimesat(at, path, times));
+  return set_times_old(at, path, true, times, [&] { return next::futimesat(at, path, times); });
 }
 SHEAF_ENTRY(int, utime, const char* path, const utimbuf* times) {
   const timeval both[2] = {{times ? times->actime : 0, 0}, {times ? times->modtime : 0, 0}};
-  SHEAF_FIRST(set_times_old(AT_FDCWD, path, times ? both : nullptr), next::utime(path, times));
+  return set_times_old(AT_FDCWD, path, true, times ? both : nullptr,
+                       [&] { return next::utime(path, times); });
 }
 SHEAF_ENTRY(mode_t, umask, mode_t mask) {
   if (!is_inside()) note_umask(mask);

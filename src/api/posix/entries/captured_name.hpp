@@ -1,7 +1,9 @@
 // api/posix/entries/captured_name: what calls with names ask first.
 #pragma once
 
+#include "api/posix/errors.hpp"
 #include "api/posix/files.hpp"
+#include "api/posix/names/links.hpp"
 
 namespace sheaf::posix {
 
@@ -15,6 +17,24 @@ inline bool is_there(const Place& place) {
 inline bool is_captured_name(int at, const char* path) {
   Place place;
   return find_place(at, path, place) && is_there(place);
+}
+
+// A call on a file by its name. on_open(fd) answers it for a descriptor that the name stands for, where that
+// is a captured file; on_place(place) for a captured file of that name or, with `follow`, at the end of a
+// link of that name: hand_on, there is none. Else `library` does.
+template <class OnOpen, class OnPlace, class Library>
+int on_name(int at, const char* path, bool follow, const OnOpen& on_open, const OnPlace& on_place,
+            const Library& library) {
+  if (const int fd = descriptor_named(path); fd >= 0 && follow && is_captured(fd)) return on_open(fd);
+  Place place;
+  if (find_place(at, path, place)) {
+    const int answer = !place.slash ? on_place(place) : is_there(place) ? failed(ENOTDIR) : hand_on;
+    if (answer != hand_on) return answer;
+  }
+  const int result = library();
+  if (result == 0 || !follow || errno != ENOENT || !find_behind_link(at, path, place)) return result;
+  const int answer = on_place(place);
+  return answer == hand_on ? failed(ENOENT) : answer;
 }
 
 // The body of a call: what ours says, else what the C library does.

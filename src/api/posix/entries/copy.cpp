@@ -1,9 +1,13 @@
 // api/posix/entries/copy: calls that move bytes between two descriptors within the kernel. With a captured
 // file at either end the bytes go through memory; where the caller has a way of its own to do that, it is
 // told to.
+#include <fcntl.h>
 #include <linux/fs.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -24,14 +28,18 @@ constinit Real<ssize_t(int, off64_t*, int, off64_t*, size_t, unsigned)> copy_fil
 constinit Real<int(int, unsigned long, void*)> ioctl{"ioctl"};
 }  // namespace next
 
-constexpr size_t piece = size_t{1} << 20;  // bytes
+// All calls below are those of a program, captured or not.
 
-// Copies up to `size` bytes; null: at the offset of the descriptor, which moves. The calls are those of a
-// program, captured or not.
+constexpr size_t piece = size_t{1} << 20;         // bytes
+constexpr size_t most_of_pipe = size_t{1} << 16;  // taken from a pipe at once
+
+using Room = std::unique_ptr<char, decltype(&free)>;
+Room room_of(size_t size) { return {static_cast<char*>(malloc(std::max<size_t>(size, 1))), free}; }
+
+// Copies up to `size` bytes; null: at the offset of the descriptor, which moves.
 ssize_t copy(int from, off64_t* from_at, int to, off64_t* to_at, size_t size) {
   const size_t room_size = std::min(size, piece);
-  const std::unique_ptr<char, decltype(&free)> room(
-      static_cast<char*>(malloc(std::max<size_t>(room_size, 1))), free);
+  const Room room = room_of(room_size);
   if (!room) return failed(ENOMEM);
   size_t done = 0;
   while (done < size) {
@@ -54,30 +62,140 @@ ssize_t copy(int from, off64_t* from_at, int to, off64_t* to_at, size_t size) {
   return ssize_t(done);
 }
 
+bool appends(int fd) {
+  const int flags = fcntl(fd, F_GETFL);
+  return flags >= 0 && (flags & O_APPEND);
+}
+
+ssize_t send(int to, int from, off64_t* from_at, size_t size) {
+  struct stat status;
+  if (fstat(from, &status) != 0) return -1;
+  if ((!S_ISREG(status.st_mode) && !S_ISBLK(status.st_mode)) || appends(to)) return failed(EINVAL);
+  return copy(from, from_at, to, nullptr, size);
+}
+
+// 0, or why no bytes are copied between these two; the size of `from` otherwise, and whether it is `to`.
+int ask_files(int from, int to, off64_t& size, bool& same) {
+  struct stat source, target;
+  if (fstat(from, &source) != 0 || fstat(to, &target) != 0) return EBADF;
+  if (S_ISDIR(source.st_mode) || S_ISDIR(target.st_mode)) return EISDIR;
+  if (!S_ISREG(source.st_mode) || !S_ISREG(target.st_mode)) return EINVAL;
+  const int mode = fcntl(from, F_GETFL), wanted = fcntl(to, F_GETFL);
+  if ((mode & O_ACCMODE) == O_WRONLY || (wanted & O_ACCMODE) == O_RDONLY || (wanted & O_APPEND)) return EBADF;
+  size = source.st_size;
+  same = source.st_dev == target.st_dev && source.st_ino == target.st_ino;
+  return 0;
+}
+
+ssize_t copy_range(int from, off64_t* from_at, int to, off64_t* to_at, size_t size) {
+  off64_t source_size = 0;
+  bool same = false;
+  if (const int error = ask_files(from, to, source_size, same)) return failed(error);
+  const off64_t begin = from_at ? *from_at : lseek64(from, 0, SEEK_CUR);
+  const off64_t place = to_at ? *to_at : lseek64(to, 0, SEEK_CUR);
+  if (begin < 0 || place < 0) return failed(EINVAL);
+  size = std::min(size, size_t(std::max<off64_t>(source_size - begin, 0)));
+  if (same && place < begin + off64_t(size) && begin < place + off64_t(size)) return failed(EINVAL);
+  return copy(from, from_at, to, to_at, size);
+}
+
+// What is in the pipe, up to `size` bytes; it is waited for if there is nothing.
+ssize_t from_pipe(int from, int to, off64_t* to_at, size_t size, unsigned flags) {
+  const int mode = fcntl(to, F_GETFL);
+  if ((mode & O_ACCMODE) == O_RDONLY) return failed(EBADF);  // before anything is taken
+  if (mode & O_APPEND) return failed(EINVAL);
+  pollfd ready{from, POLLIN, 0};
+  if ((flags & SPLICE_F_NONBLOCK) && poll(&ready, 1, 0) == 0) return failed(EAGAIN);
+  const Room room = room_of(std::min(size, most_of_pipe));
+  if (!room) return failed(ENOMEM);
+  const ssize_t got = read(from, room.get(), std::min(size, most_of_pipe));
+  if (got <= 0) return got;
+  const ssize_t put =
+      to_at ? pwrite64(to, room.get(), size_t(got), *to_at) : write(to, room.get(), size_t(got));
+  if (put > 0 && to_at) *to_at += put;
+  return put;
+}
+
+// As much as the pipe takes; it is waited for if that is nothing. Pages of memory go into the pipe as those
+// of a file would, so that a write never waits in the middle.
+ssize_t into_pipe(int from, off64_t* from_at, int to, size_t size, unsigned flags) {
+  const int capacity = fcntl(to, F_GETPIPE_SZ);
+  if (capacity < 0) return -1;
+  size = std::min(size, size_t(capacity));
+  void* const memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return -1;
+  const ssize_t got = from_at ? pread64(from, memory, size, *from_at) : read(from, memory, size);
+  ssize_t put = got;
+  int error = errno;
+  if (got > 0) {
+    const iovec all{memory, size_t(got)};
+    const bool waits = !(flags & SPLICE_F_NONBLOCK) && !(fcntl(to, F_GETFL) & O_NONBLOCK);
+    put = vmsplice(to, &all, 1, waits ? 0 : SPLICE_F_NONBLOCK);
+    error = errno;
+    const ssize_t moved = std::max<ssize_t>(put, 0);
+    if (from_at) *from_at += moved;
+    if (!from_at && moved != got) lseek64(from, moved - got, SEEK_CUR);
+  }
+  munmap(memory, size);
+  return put < 0 ? failed(error) : put;
+}
+
+ssize_t splice_captured(int from, off64_t* from_at, int to, off64_t* to_at, size_t size, unsigned flags) {
+  constexpr unsigned known = SPLICE_F_MOVE | SPLICE_F_NONBLOCK | SPLICE_F_MORE | SPLICE_F_GIFT;
+  if (size == 0) return 0;
+  if (flags & ~known) return failed(EINVAL);
+  struct stat source, target;
+  if (fstat(from, &source) != 0 || fstat(to, &target) != 0) return -1;
+  const bool in = S_ISFIFO(source.st_mode), out = S_ISFIFO(target.st_mode);
+  if ((in && from_at) || (out && to_at)) return failed(ESPIPE);
+  if (in) return from_pipe(from, to, to_at, size, flags);
+  return out ? into_pipe(from, from_at, to, size, flags) : failed(EINVAL);
+}
+
+// A captured file, by the calls that are for any file.
+int control(int fd, unsigned long request, void* argument) {
+  auto* const value = static_cast<int*>(argument);
+  struct stat status;
+  switch (request) {
+    case FIOCLEX:
+    case FIONCLEX:
+      return next::ioctl(fd, request, argument);
+    case FIONREAD:
+      if (fstat(fd, &status) != 0) return -1;
+      *value = int(status.st_size - lseek64(fd, 0, SEEK_CUR));
+      return 0;
+    case FIONBIO:
+      return fcntl(fd, F_SETFL, (fcntl(fd, F_GETFL) & ~O_NONBLOCK) | (*value ? O_NONBLOCK : 0));
+    case FICLONE:
+    case FICLONERANGE:
+      return failed(EOPNOTSUPP);
+    default:
+      return failed(ENOTTY);
+  }
+}
+
 }  // namespace
 
 SHEAF_ENTRY_AND(ssize_t, sendfile, sendfile64, int to, int from, off64_t* from_at, size_t size) {
-  return is_captured(to) || is_captured(from) ? copy(from, from_at, to, nullptr, size)
+  return is_captured(to) || is_captured(from) ? send(to, from, from_at, size)
                                               : next::sendfile(to, from, from_at, size);
 }
 SHEAF_ENTRY(ssize_t, copy_file_range, int from, off64_t* from_at, int to, off64_t* to_at, size_t size,
             unsigned flags) {
   if (!is_captured(from) && !is_captured(to))
     return next::copy_file_range(from, from_at, to, to_at, size, flags);
-  return flags ? failed(EINVAL) : copy(from, from_at, to, to_at, size);
+  return flags ? failed(EINVAL) : copy_range(from, from_at, to, to_at, size);
 }
 SHEAF_ENTRY(ssize_t, splice, int from, off64_t* from_at, int to, off64_t* to_at, size_t size,
             unsigned flags) {
-  if (!is_captured(from) && !is_captured(to)) return next::splice(from, from_at, to, to_at, size, flags);
-  return copy(from, from_at, to, to_at, std::min(size, size_t{65536}));  // as much as a pipe holds
+  return is_captured(from) || is_captured(to) ? splice_captured(from, from_at, to, to_at, size, flags)
+                                              : next::splice(from, from_at, to, to_at, size, flags);
 }
 SHEAF_ENTRY(int, ioctl, int fd, unsigned long request, void* argument) {
+  if (is_captured(fd)) return control(fd, request, argument);
   const bool clone = request == FICLONE || request == FICLONERANGE;
-  if (clone && !is_captured(fd) && is_captured(int(reinterpret_cast<long>(argument))))
-    return failed(EOPNOTSUPP);
-  if (!is_captured(fd)) return next::ioctl(fd, request, argument);
-  if (request == FIOCLEX || request == FIONCLEX) return next::ioctl(fd, request, argument);
-  return failed(clone ? EOPNOTSUPP : ENOTTY);
+  if (clone && is_captured(int(reinterpret_cast<long>(argument)))) return failed(EOPNOTSUPP);
+  return next::ioctl(fd, request, argument);
 }
 
 }  // namespace sheaf::posix

@@ -153,7 +153,10 @@ SHEAF_ENTRY(int, dup3, int fd, int wanted, int flags) {
                                                 : real::dup3(fd, wanted, flags);
 }
 SHEAF_ENTRY_AND(int, fcntl, fcntl64, int fd, int command, long argument) {
-  if (!is_captured(fd)) return real::fcntl(fd, command, argument);
+  if (!is_captured(fd)) {
+    const int result = real::fcntl(fd, command, argument);
+    return command == F_GETFL && result >= 0 ? result & ~O_NOFOLLOW : result;  // entries/open.cpp sets it
+  }
   const int result = control(fd, command, argument);
   return command == F_DUPFD || command == F_DUPFD_CLOEXEC ? shown_standard_stream(result) : result;
 }

@@ -9,6 +9,7 @@
 #include "api/posix/entries/captured_name.hpp"
 #include "api/posix/errors.hpp"
 #include "api/posix/files.hpp"
+#include "api/posix/names/links.hpp"
 #include "api/posix/names/listing.hpp"
 #include "api/posix/names/moves.hpp"
 #include "api/posix/names/sets.hpp"
@@ -41,6 +42,7 @@ int remove_captured(int at, const char* path) {
   if (!find_place(at, path, place)) return hand_on;
   if (place.slash) return is_there(place) ? failed(ENOTDIR) : hand_on;
   const Inside inside;
+  if (!place.view() && !may_change_in(place)) return status_at(place) ? failed(EACCES) : hand_on;
   bool removed = false;
   const int error = errno_of([&] {
     if (const auto set = set_at(place.match.set, place.view())) removed = set->remove(place.match.name);
@@ -64,6 +66,8 @@ int move(int from_at, const char* from, int to_at, const char* to, unsigned flag
   if (captured) {
     if (source.slash) return failed(ENOTDIR);
     const Inside inside;
+    for (const Place* const place : {&source, wanted ? &target : &source})
+      if (!place->view() && !may_change_in(*place)) return failed(EACCES);
     return move_captured(source, wanted ? &target : nullptr, to_at, to, flags);
   }
   if (holds_captured(from_at, from)) return failed(EXDEV);
@@ -75,6 +79,7 @@ int move(int from_at, const char* from, int to_at, const char* to, unsigned flag
   }
   const bool replaced = wanted && is_there(target);
   if (replaced && (flags & RENAME_NOREPLACE)) return failed(EEXIST);
+  if (replaced && flags) return failed(EINVAL);
   struct stat source_status;
   if (replaced && fstatat(from_at, from, &source_status, AT_SYMLINK_NOFOLLOW) == 0 &&
       S_ISDIR(source_status.st_mode))
@@ -105,8 +110,43 @@ ssize_t read_link(int at, const char* path, char* room, size_t size) {
 
 char* real_path(const char* path, char* room) {
   Place place;
-  if (!find_place(AT_FDCWD, path, place) || !is_there(place)) return next::realpath(path, room);
+  if (!find_place(AT_FDCWD, path, place) || !is_there(place)) {
+    char* const plain = next::realpath(path, room);
+    if (plain || errno != ENOENT || !find_behind_link(AT_FDCWD, path, place)) return plain;
+  } else if (place.slash) {
+    return errno = ENOTDIR, nullptr;
+  }
   return room ? strcpy(room, place.path) : strdup(place.path);
+}
+
+// By a name of the descriptor, which need not be open for writing.
+int truncate_open(int fd, off64_t size) {
+  const Inside inside;
+  const Use file(fd);
+  if (!file) return failed(ENOENT);
+  if (size < 0) return failed(EINVAL);
+  if (file->view) return failed(EROFS);
+  int error = 0;
+  const int thrown = errno_of([&] {
+    if (permitted(file->stream->status(), W_OK))
+      stream_for_writing(*file)->truncate(size);
+    else
+      error = EACCES;
+  });
+  if (thrown != 0 || error != 0) return failed(thrown != 0 ? thrown : error);
+  file->written.store(true, std::memory_order_relaxed);
+  return 0;
+}
+
+int truncate_place(const Place& place, off64_t size) {
+  const Inside inside;
+  const auto status = status_at(place);
+  if (!status) return hand_on;
+  if (size < 0) return failed(EINVAL);
+  if (!permitted(*status, W_OK)) return failed(EACCES);
+  const int error =
+      errno_of([&] { set_at(place.match.set, place.view())->truncate(place.match.name, size); });
+  return error == 0 ? 0 : failed(error);
 }
 
 int changed(int result) {
@@ -121,6 +161,7 @@ SHEAF_ENTRY(int, unlink, const char* path) {
 }
 SHEAF_ENTRY(int, unlinkat, int at, const char* path, int flags) {
   if (flags & AT_REMOVEDIR) return remove_directory(at, path);
+  if (flags != 0) return next::unlinkat(at, path, flags);  // which refuses it
   SHEAF_FIRST(remove_captured(at, path), next::unlinkat(at, path, flags));
 }
 SHEAF_ENTRY(int, remove, const char* path) {
@@ -138,16 +179,10 @@ SHEAF_ENTRY(int, renameat2, int from_at, const char* from, int to_at, const char
   return move(from_at, from, to_at, to, flags);
 }
 SHEAF_ENTRY_AND(int, truncate, truncate64, const char* path, off64_t size) {
-  Place place;
-  if (!find_place(AT_FDCWD, path, place)) return next::truncate(path, size);
-  const Inside inside;
-  const auto status = status_at(place);
-  if (!status) return next::truncate(path, size);
-  if (size < 0) return failed(EINVAL);
-  if (!permitted(*status, W_OK)) return failed(EACCES);
-  const int error =
-      errno_of([&] { set_at(place.match.set, place.view())->truncate(place.match.name, size); });
-  return error == 0 ? 0 : failed(error);
+  return on_name(
+      AT_FDCWD, path, true, [&](int fd) { return truncate_open(fd, size); },
+      [&](const Place& place) { return truncate_place(place, size); },
+      [&] { return next::truncate(path, size); });
 }
 SHEAF_ENTRY(int, link, const char* from, const char* to) {
   return link_name(AT_FDCWD, from, AT_FDCWD, to, 0);

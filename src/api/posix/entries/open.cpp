@@ -30,14 +30,20 @@ int open_inside(const Place& place, int flags, mode_t mode) {
   return open_captured(place, flags, mode);
 }
 
-// Of a name that is not captured, but perhaps a link to one that is.
+// Of a name that is not captured, but perhaps a link to one that is. Where the kernel would make the file
+// that such a link leads to, it is first asked not to follow it: that costs nothing, and only who names a
+// link pays for a second look. The flag stays with the open file, but has no meaning there, and F_GETFL does
+// not show it.
 int open_plain(int at, const char* path, int flags, mode_t mode) {
-  const int fd = real::openat(at, path, flags, mode);
+  const bool makes = (flags & O_CREAT) && !(flags & (O_EXCL | O_NOFOLLOW | O_PATH));
+  const int fd = real::openat(at, path, makes ? flags | O_NOFOLLOW : flags, mode);
+  if (fd >= 0 || errno != (makes ? ELOOP : ENOENT) || (flags & (O_NOFOLLOW | O_EXCL))) return fd;
   Place place;
-  if (fd >= 0 || errno != ENOENT || (flags & (O_NOFOLLOW | O_EXCL)) || !find_behind_link(at, path, place))
-    return fd;
-  const int behind = shown_standard_stream(open_inside(place, flags, mode));
-  return behind == hand_on ? failed(ENOENT) : behind;
+  const int behind = find_behind_link(at, path, place, makes)
+                         ? shown_standard_stream(open_inside(place, flags, mode))
+                         : hand_on;
+  if (behind != hand_on) return behind;
+  return makes ? real::openat(at, path, flags, mode) : failed(ENOENT);
 }
 
 }  // namespace
@@ -47,6 +53,8 @@ int open_name(int at, const char* path, int flags, mode_t mode) {
   if (rules().empty()) return real::openat(at, path, flags, mode);
   if (const int named = descriptor_named(path); named >= 0 && is_captured(named))
     return shown_standard_stream(open_again(named, flags));
+  if (may_name_descriptor(path))
+    if (const int fd = open_of_other_process(path, flags); fd != hand_on) return shown_standard_stream(fd);
   Place place;
   if (find_place(at, path, place, true)) return open_place(place, at, path, flags, mode);
   return open_plain(at, path, flags, mode);

@@ -17,6 +17,7 @@
 #include "api/posix/names/rules.hpp"
 #include "api/posix/real.hpp"
 #include "api/posix/stdio/standard_streams.hpp"
+#include "api/posix/stdio/streams.hpp"
 #include "capture/capture_rule.hpp"
 #include "capture/shared_names.hpp"
 
@@ -225,6 +226,7 @@ __attribute__((constructor)) void begin(int, char**, char** environment) {
 __attribute__((destructor)) void end() {
   if (!captures() || borrows_memory()) return;
   fflush(nullptr);
+  give_back_unread();
   end_of_process();
 }
 

@@ -113,23 +113,33 @@ void widen(struct statx& wide, const struct stat& narrow) {
   wide.stx_dev_minor = minor(narrow.st_dev);
 }
 
-// -1, 0, or hand_on: no captured file of that name.
-int access_captured(int at, const char* path, int mode) {
-  Place place;
-  std::optional<StreamStatus> status;
-  const Found what = found_at(at, path, place, status);
-  if (what == Found::bad) return -1;
-  if (what == Found::nothing) return hand_on;
+int allowed(const StreamStatus& status, bool view, int mode) {
   if (mode & ~(R_OK | W_OK | X_OK)) return failed(EINVAL);
-  if (place.view() && (mode & W_OK)) return failed(EROFS);
-  return permitted(*status, mode) ? 0 : failed(EACCES);
+  if (view && (mode & W_OK)) return failed(EROFS);
+  return permitted(status, mode) ? 0 : failed(EACCES);
 }
 
-int access_behind(int at, const char* path, int mode) {
-  Place place;
-  std::optional<StreamStatus> status;
-  if (!found_behind(at, path, place, status)) return -1;
-  return permitted(*status, mode) ? 0 : failed(EACCES);
+int access_place(const Place& place, int mode) {
+  const Inside inside;
+  const auto status = status_at(place);
+  return status ? allowed(*status, place.view(), mode) : hand_on;
+}
+
+// By a name of the descriptor.
+int access_open(int fd, int mode) {
+  const Inside inside;
+  const Use file(fd);
+  if (!file) return failed(ENOENT);
+  StreamStatus status;
+  const int error = errno_of([&] { status = file->stream->status(); });
+  return error == 0 ? allowed(status, file->view, mode) : failed(error);
+}
+
+template <class Library>
+int access_name(int at, const char* path, bool follow, int mode, const Library& library) {
+  return on_name(
+      at, path, follow, [&](int fd) { return access_open(fd, mode); },
+      [&](const Place& place) { return access_place(place, mode); }, library);
 }
 
 // The directory of a captured file speaks for it; `place` keeps its name. False: no captured file.
@@ -186,8 +196,10 @@ SHEAF_ENTRY_AND(int, __fxstatat, __fxstatat64, int, int at, const char* path, st
 }
 SHEAF_ENTRY(int, statx, int at, const char* path, int flags, unsigned mask, struct statx* found) {
   struct stat narrow;
-  bool captured = (flags & AT_EMPTY_PATH) && (!path || !*path) && is_captured(at);
-  const int result = captured ? stat_descriptor(at, &narrow)
+  int fd = (flags & AT_EMPTY_PATH) && (!path || !*path) ? at : -1;
+  if (fd < 0 && !(flags & AT_SYMLINK_NOFOLLOW)) fd = descriptor_named(path);
+  bool captured = is_captured(fd);
+  const int result = captured ? stat_descriptor(fd, &narrow)
                               : stat_captured(at, path, flags, narrow, captured,
                                               [&] { return next::statx(at, path, flags, mask, found); });
   if (captured && result == 0) widen(*found, narrow);
@@ -195,19 +207,14 @@ SHEAF_ENTRY(int, statx, int at, const char* path, int flags, unsigned mask, stru
 }
 
 SHEAF_ENTRY(int, access, const char* path, int mode) {
-  const int answer = access_captured(AT_FDCWD, path, mode);
-  if (answer != hand_on) return answer;
-  const int result = next::access(path, mode);
-  return result == 0 ? 0 : access_behind(AT_FDCWD, path, mode);
+  return access_name(AT_FDCWD, path, true, mode, [&] { return next::access(path, mode); });
 }
 SHEAF_ENTRY(int, faccessat, int at, const char* path, int mode, int flags) {
-  const int answer = access_captured(at, path, mode);
-  if (answer != hand_on) return answer;
-  const int result = next::faccessat(at, path, mode, flags);
-  return result == 0 || (flags & AT_SYMLINK_NOFOLLOW) ? result : access_behind(at, path, mode);
+  return access_name(at, path, !(flags & AT_SYMLINK_NOFOLLOW), mode,
+                     [&] { return next::faccessat(at, path, mode, flags); });
 }
 SHEAF_ENTRY_AND(int, euidaccess, eaccess, const char* path, int mode) {
-  SHEAF_FIRST(access_captured(AT_FDCWD, path, mode), next::euidaccess(path, mode));
+  return access_name(AT_FDCWD, path, true, mode, [&] { return next::euidaccess(path, mode); });
 }
 
 SHEAF_ENTRY_AND(int, statfs, statfs64, const char* path, struct statfs64* found) {

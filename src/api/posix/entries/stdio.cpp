@@ -39,19 +39,26 @@ FILE* on_descriptor(int fd, const StreamMode& mode) {
   return errno = error, nullptr;
 }
 
+// A stream of the C library, for what is no captured file.
+FILE* plain_on_descriptor(int fd, const char* words) {
+  FILE* const made = next::fdopen(fd, words);
+  const int error = errno;
+  if (!made) close_descriptor(fd);
+  return errno = error, made;
+}
+
+// fdopen knows nothing of character sets, which follow a comma.
+bool opens_as_descriptor(const char* words) { return !strchr(words, ','); }
+
 // place: of the name, if it is known.
-FILE* open_captured_stream(const char* path, const char* words, const StreamMode& mode, const Place* place) {
+FILE* open_stream(const char* path, const char* words, const StreamMode& mode, const Place* place) {
   const int fd = place ? open_place(*place, AT_FDCWD, path, mode.flags, 0666)
                        : open_name(AT_FDCWD, path, mode.flags, 0666);
   if (fd < 0) return nullptr;
   if (is_captured(fd)) return on_descriptor(fd, mode);
-  struct stat status;  // a plain file: the C library has a stream of its own for it
-  if (fstat(fd, &status) == 0 && !S_ISREG(status.st_mode)) {  // opening it again may do something, or wait
-    FILE* const made = next::fdopen(fd, words);
-    const int error = errno;
-    if (!made) close_descriptor(fd);
-    return errno = error, made;
-  }
+  struct stat status;
+  if (opens_as_descriptor(words) || (fstat(fd, &status) == 0 && !S_ISREG(status.st_mode)))
+    return plain_on_descriptor(fd, words);  // opening it again may do something, or wait
   close_descriptor(fd);
   char again[8];
   size_t n = 0;
@@ -84,12 +91,14 @@ SHEAF_ENTRY_AND(FILE*, fopen, fopen64, const char* path, const char* words) {
   const auto mode = stream_mode(words);
   Place place;
   const int named = descriptor_named(path);
-  if (mode && named >= 0 && is_captured(named)) return open_captured_stream(path, words, *mode, nullptr);
-  if (mode && find_place(AT_FDCWD, path, place, true))
-    return open_captured_stream(path, words, *mode, &place);
+  if (mode && named >= 0 && is_captured(named)) return open_stream(path, words, *mode, nullptr);
+  if (mode && find_place(AT_FDCWD, path, place, true)) return open_stream(path, words, *mode, &place);
+  // What makes a file may be a link to a captured one, which the C library's own open would not see.
+  if (mode && (mode->flags & O_CREAT) && opens_as_descriptor(words))
+    return open_stream(path, words, *mode, nullptr);
   FILE* const plain = next::fopen(path, words);
   if (plain || !mode || errno != ENOENT || !find_behind_link(AT_FDCWD, path, place)) return plain;
-  return open_captured_stream(path, words, *mode, nullptr);
+  return open_stream(path, words, *mode, nullptr);
 }
 SHEAF_ENTRY(FILE*, fdopen, int fd, const char* words) {
   if (!is_captured(fd)) return next::fdopen(fd, words);
@@ -106,7 +115,10 @@ SHEAF_ENTRY_AND(FILE*, freopen, freopen64, const char* path, const char* words, 
   const auto mode = stream_mode(words);
   if (mode && is_ours(stream)) return reopen_stream(stream, path, *mode);
   Place place;
-  if (!mode || !path || !find_place(AT_FDCWD, path, place)) return next::freopen(path, words, stream);
+  if (!mode || !path ||
+      (!find_place(AT_FDCWD, path, place) &&
+       !find_behind_link(AT_FDCWD, path, place, (mode->flags & O_CREAT) && !(mode->flags & O_EXCL))))
+    return next::freopen(path, words, stream);
   const int standard = fileno(stream);
   FILE** const shown[] = {&stdin, &stdout, &stderr};
   if (standard < 0 || standard > 2 || *shown[standard] != stream)

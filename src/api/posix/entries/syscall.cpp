@@ -1,6 +1,8 @@
 // api/posix/entries/syscall: syscall(2) with the numbers of calls that have an entry point, which it becomes.
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/file.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
@@ -81,6 +83,12 @@ std::optional<long> by_descriptor(long number, const long* a) {
       return fsync(fd);
     case SYS_fdatasync:
       return fdatasync(fd);
+    case SYS_flock:
+      return flock(fd, int(a[1]));
+    case SYS_ioctl:
+      return ioctl(fd, size_t(a[1]), a[2]);
+    case SYS_splice:
+      return splice(fd, as<off64_t*>(a[1]), int(a[2]), as<off64_t*>(a[3]), size_t(a[4]), unsigned(a[5]));
     case SYS_fchmod:
       return fchmod(fd, mode_t(a[1]));
     case SYS_sendfile:
@@ -116,6 +124,15 @@ std::optional<long> by_name(long number, const long* a) {
       return faccessat(at, as<Text>(a[1]), int(a[2]), int(a[3]));
     case SYS_unlinkat:
       return unlinkat(at, as<Text>(a[1]), int(a[2]));
+#ifdef SYS_renameat
+    case SYS_renameat:
+      return renameat(at, as<Text>(a[1]), int(a[2]), as<Text>(a[3]));
+#endif
+    case SYS_fchmodat:
+      return fchmodat(at, as<Text>(a[1]), mode_t(a[2]), 0);
+    case SYS_utimensat:
+      return a[1] ? utimensat(at, as<Text>(a[1]), as<const timespec*>(a[2]), int(a[3]))
+                  : futimens(at, as<const timespec*>(a[2]));
     case SYS_renameat2:
       return renameat2(at, as<Text>(a[1]), int(a[2]), as<Text>(a[3]), unsigned(a[4]));
     case SYS_linkat:

@@ -2,13 +2,17 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "api/posix/errors.hpp"
 #include "api/posix/files.hpp"
+#include "api/posix/following.hpp"
+#include "api/posix/names/sets.hpp"
 #include "api/posix/real.hpp"
+#include "capture/shared_names.hpp"
 
 namespace sheaf::posix {
 
@@ -36,17 +40,37 @@ bool step(char (&path)[PATH_MAX], int& at) {
   return true;
 }
 
+// What follows `begin` in `text`; null: it does not begin so, or is null.
+const char* behind(const char* text, const char* begin) {
+  const size_t n = strlen(begin);
+  return text && strncmp(text, begin, n) == 0 ? text + n : nullptr;
+}
+
+// What follows the name that /proc has for this process; null: it is another one's.
+const char* behind_this_process(const char* name) {
+  if (*name >= '0' && *name <= '9') {
+    char* end = nullptr;
+    return strtol(name, &end, 10) == long(getpid()) ? end : nullptr;
+  }
+  const char* const self = behind(name, "self");
+  return self ? self : behind(name, "thread-self");
+}
+
 }  // namespace
 
-bool find_behind_link(int at, const char* path, Place& place) noexcept {
+bool find_behind_link(int at, const char* path, Place& place, bool missing) noexcept {
   if (is_inside() || rules().empty() || strlen(path) >= PATH_MAX) return false;
   const int error = errno;
   char name[PATH_MAX];
   strcpy(name, path);
-  bool found = false;
+  bool found = false, captured = false;
   for (int i = 0; i < most_links && !found; ++i) {
-    if (!step(name, at)) break;
-    if (!find_place(at, name, place)) continue;
+    if (!step(name, at)) {
+      found = missing && captured;
+      break;
+    }
+    captured = find_place(at, name, place);
+    if (!captured) continue;
     const Inside inside;
     found = status_at(place).has_value();
   }
@@ -54,16 +78,15 @@ bool find_behind_link(int at, const char* path, Place& place) noexcept {
   return found;
 }
 
-int descriptor_named(const char* path) noexcept {
-  if (!path || path[0] != '/') return -1;
+int descriptor_named_below(const char* path) noexcept {
   const char* number = nullptr;
-  if (strncmp(path, "/dev/", 5) == 0) {
-    if (strcmp(path + 5, "stdin") == 0) return 0;
-    if (strcmp(path + 5, "stdout") == 0) return 1;
-    if (strcmp(path + 5, "stderr") == 0) return 2;
-    if (strncmp(path + 5, "fd/", 3) == 0) number = path + 8;
-  } else if (strncmp(path, "/proc/self/fd/", 14) == 0) {
-    number = path + 14;
+  if (const char* const device = behind(path, "/dev/")) {
+    if (strcmp(device, "stdin") == 0) return 0;
+    if (strcmp(device, "stdout") == 0) return 1;
+    if (strcmp(device, "stderr") == 0) return 2;
+    number = behind(device, "fd/");
+  } else if (const char* const process = behind(path, "/proc/")) {
+    number = behind(behind_this_process(process), "/fd/");
   }
   if (!number || *number < '0' || *number > '9') return -1;
   char* end = nullptr;
@@ -71,13 +94,66 @@ int descriptor_named(const char* path) noexcept {
   return *end == '\0' && fd < long(most_descriptors) ? int(fd) : -1;
 }
 
+namespace {
+
+int open_file_again(OpenFile& file, int flags) {
+  if ((flags & O_CREAT) && (flags & O_EXCL)) return failed(EEXIST);
+  if (flags & O_DIRECTORY) return failed(ENOTDIR);
+  return open_same(file, flags);
+}
+
+// Opens what the descriptors of captured files are open on, at the position that this one is at, which says
+// whose it is. -1: it is none of them, or has been closed.
+int same_position(const char* path) {
+  char own[64], text[PATH_MAX];
+  capture_prefix(rules_identity(), own);
+  const ssize_t n = real::readlink(path, text, sizeof text - 1);
+  if (n < 0 || !behind((text[n] = '\0', text), own)) return -1;
+  const char* const number = strstr(path, "/fd/");
+  snprintf(text, sizeof text, "%.*s/fdinfo/%s", int(number - path), path, number + 4);
+  const int facts = real::open(text, O_RDONLY | O_CLOEXEC, 0);
+  const ssize_t got = facts < 0 ? -1 : real::read(facts, text, sizeof text - 1);
+  if (facts >= 0) real::close(facts);
+  long long at = 0;
+  if (got <= 0 || sscanf((text[got] = '\0', text), "pos: %lld", &at) != 1) return -1;
+  const int fd = real::open(path, O_RDONLY | O_CLOEXEC, 0);
+  if (fd >= 0) real::lseek(fd, at, SEEK_SET);
+  return fd;
+}
+
+// Holds the file of a slot for one call.
+int open_slot_again(Slot* slot, int flags) {
+  OpenFile* const file = make_open_file();
+  if (!file) return state::release(slot), failed(ENOMEM);
+  file->slot.store(slot);
+  file->view = slot->view;
+  const int error = errno_of([&] {
+    file->set = set_at({slot->text, slot->set_size}, slot->view);
+    if (file->set) file->stream = following(file->set->open_number(slot->stream));
+  });
+  const int fd = error == 0 && file->stream ? open_file_again(*file, flags) : failed(error ? error : ENOENT);
+  const int why = errno;
+  unuse(file);
+  return errno = why, fd;
+}
+
+}  // namespace
+
 int open_again(int fd, int flags) noexcept {
   const Inside inside;
   const Use old(fd);
-  if (!old) return failed(ENOENT);
-  if ((flags & O_CREAT) && (flags & O_EXCL)) return failed(EEXIST);
-  if (flags & O_DIRECTORY) return failed(ENOTDIR);
-  return open_same(*old, flags);
+  return old ? open_file_again(*old, flags) : failed(ENOENT);
+}
+
+int open_of_other_process(const char* path, int flags) noexcept {
+  const char* const process = behind(path, "/proc/");
+  if (!process || *process < '0' || *process > '9' || !strstr(process, "/fd/")) return hand_on;
+  const Inside inside;
+  const int fd = same_position(path);
+  if (fd < 0) return hand_on;
+  Slot* const slot = state::adopt(fd, false);
+  real::close(fd);
+  return slot ? open_slot_again(slot, flags) : hand_on;
 }
 
 }  // namespace sheaf::posix

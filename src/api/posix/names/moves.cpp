@@ -6,12 +6,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "api/posix/errors.hpp"
 #include "api/posix/files.hpp"
 #include "api/posix/names/sets.hpp"
 #include "api/posix/real.hpp"
+#include "api/posix/times.hpp"
 
 namespace sheaf::posix {
 
@@ -19,38 +21,46 @@ namespace {
 
 constexpr size_t piece = size_t{1} << 20;  // bytes copied at once
 
-void copy(const ContainerSet::ReadStream& from,
+// What somebody has written, without the holes between.
+void copy(const ContainerSet::Leaving& from,
           const std::function<void(std::span<const std::byte>, int64_t)>& put) {
   std::vector<std::byte> room(piece);
-  for (int64_t at = 0;;) {
-    const size_t n = from(room, at);
-    if (n == 0) return;
-    put({room.data(), n}, at);
-    at += int64_t(n);
+  int64_t end = 0;
+  for (auto data = from.next_data(0); data; data = from.next_data(end)) {
+    end = from.next_hole(*data).value_or(*data);
+    for (int64_t at = *data; at < end;) {
+      const size_t n = from.read(std::span(room).first(std::min(piece, size_t(end - at))), at);
+      if (n == 0) return;
+      put({room.data(), n}, at);
+      at += int64_t(n);
+    }
   }
 }
 
-void write_all(int fd, std::span<const std::byte> data) {
+void write_all(int fd, std::span<const std::byte> data, int64_t at) {
   while (!data.empty()) {
-    const ssize_t n = real::write(fd, data.data(), data.size());
+    const ssize_t n = pwrite64(fd, data.data(), data.size(), at);
     if (n < 0 && errno != EINTR) throw os_error("cannot write", "copy of a captured file", errno);
-    if (n > 0) data = data.subspan(size_t(n));
+    if (n <= 0) continue;
+    data = data.subspan(size_t(n));
+    at += n;
   }
 }
 
 // A plain file beside `to`, canonical, that takes its name when it is complete. Device and number of the
 // file.
-std::pair<uint64_t, uint64_t> copy_out(const ContainerSet::ReadStream& from, const StreamStatus& status,
+std::pair<uint64_t, uint64_t> copy_out(const ContainerSet::Leaving& from, const StreamStatus& status,
                                        const std::string& to) {
   const std::string temporary = to + ".sheaf." + std::to_string(getpid());
   const int fd = real::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (fd < 0) throw os_error("cannot create", temporary, errno);
   struct stat made;
   const int error = errno_of([&] {
-    copy(from, [fd](std::span<const std::byte> data, int64_t) { write_all(fd, data); });
-    const timespec time{status.modified / 1000000000, status.modified % 1000000000};
+    copy(from, [fd](std::span<const std::byte> data, int64_t at) { write_all(fd, data, at); });
+    const timespec time = time_of(status.modified);
     const timespec times[2] = {time, time};
-    if (fchmod(fd, status.mode) != 0 || futimens(fd, times) != 0 || fstat(fd, &made) != 0)
+    if (ftruncate64(fd, status.size) != 0 || fchmod(fd, status.mode) != 0 || futimens(fd, times) != 0 ||
+        fstat(fd, &made) != 0)
       throw os_error("cannot set", temporary, errno);
   });
   real::close(fd);
@@ -105,16 +115,28 @@ bool unchanged(int fd, const struct stat& status) {
          now.st_mtim.tv_sec == status.st_mtim.tv_sec && now.st_mtim.tv_nsec == status.st_mtim.tv_nsec;
 }
 
-void fill_from(int fd, ContainerStream& stream) {
-  std::vector<std::byte> room(piece);
-  for (int64_t at = 0;;) {
-    const ssize_t n = real::read(fd, room.data(), room.size());
+// Bytes of a plain file from `at` to `end`, or to where it ends.
+void fill_range(int fd, int64_t at, int64_t end, std::span<std::byte> room, ContainerStream& stream) {
+  while (at < end) {
+    const ssize_t n = pread64(fd, room.data(), std::min(room.size(), size_t(end - at)), at);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) throw os_error("cannot read", "file that is captured", errno);
     if (n == 0) return;
-    stream.write(std::span(room).first(size_t(n)), at);
+    stream.write(room.first(size_t(n)), at);
     at += n;
   }
+}
+
+void fill_from(int fd, int64_t size, ContainerStream& stream) {
+  std::vector<std::byte> room(piece);
+  for (int64_t end = 0; end < size;) {
+    const off64_t data = real::lseek(fd, end, SEEK_DATA);
+    if (data < 0 && errno == ENXIO) break;  // a hole up to the end
+    end = data < 0 ? data : real::lseek(fd, data, SEEK_HOLE);
+    if (end < 0) throw os_error("cannot look for data of", "file that is captured", errno);
+    fill_range(fd, data, end, room, stream);
+  }
+  if (stream.status().size < size) stream.truncate(size);
 }
 
 // Has fill(stream) make a stream that takes the name of `to` then, so that this has all bytes or none. False:
@@ -140,9 +162,8 @@ int fill_new(ContainerSet& set, const Place& to, unsigned flags, bool only,
 
 int take(int fd, const struct stat& status, ContainerSet& set, const Place& to, unsigned flags) {
   return fill_new(set, to, flags, false, [&](ContainerStream& stream) {
-    fill_from(fd, stream);
-    stream.set(
-        {status.st_mode & 07777, int64_t{status.st_mtim.tv_sec} * 1000000000 + status.st_mtim.tv_nsec});
+    fill_from(fd, status.st_size, stream);
+    stream.set({status.st_mode & 07777, nanoseconds(status.st_mtim)});
     stream.flush();
     return true;
   });
@@ -153,8 +174,9 @@ int take(int fd, const struct stat& status, ContainerSet& set, const Place& to, 
 int move_across(ContainerSet& set, const Place& from, ContainerSet& other, const Place& to, unsigned flags) {
   return fill_new(other, to, flags, true, [&](ContainerStream& made) {
     return set.move_out(
-        from.match.name, {to.path, to.size}, [&](const auto& read, const StreamStatus& status) {
-          copy(read, [&](std::span<const std::byte> data, int64_t at) { made.write(data, at); });
+        from.match.name, {to.path, to.size}, [&](const auto& leaving, const StreamStatus& status) {
+          copy(leaving, [&](std::span<const std::byte> data, int64_t at) { made.write(data, at); });
+          if (made.status().size < status.size) made.truncate(status.size);
           made.set({status.mode, status.modified});
           made.flush();
           return std::pair<uint64_t, uint64_t>(0, made.status().number);
@@ -167,8 +189,8 @@ int move_away(ContainerSet& set, const Place& from, int at, const char* to) {
   const int error = errno_of([&] {
     const std::string target = canonical_name(at, to);
     if (target.empty()) throw os_error("cannot move", from.path, errno);
-    there = set.move_out(from.match.name, target, [&](const auto& read, const StreamStatus& status) {
-      return copy_out(read, status, target);
+    there = set.move_out(from.match.name, target, [&](const auto& leaving, const StreamStatus& status) {
+      return copy_out(leaving, status, target);
     });
   });
   return error == 0 && !there ? ENOENT : error;
@@ -198,7 +220,7 @@ int move_captured(const Place& from, const Place* to_place, int at, const char* 
 
 int take_in(int from_at, const char* from, const Place& to, unsigned flags) noexcept {
   if (flags & ~unsigned(RENAME_NOREPLACE)) return hand_on;
-  if (plain_at(AT_FDCWD, to.path) != There::nothing) return hand_on;
+  if (plain_at(AT_FDCWD, to.path) != There::nothing || !may_change_in(to)) return hand_on;
   const int fd = real::openat(from_at, from, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0);
   if (fd < 0) return hand_on;
   struct stat status;

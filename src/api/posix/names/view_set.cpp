@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "api/posix/times.hpp"
 #include "base/error.hpp"
 #include "mount/sources.hpp"
 
@@ -28,7 +29,7 @@ using View = std::shared_ptr<const Shown>;
 Look look_of(const std::string& path) {
   struct stat status;
   if (stat(path.c_str(), &status) != 0) return {};
-  return {status.st_mode & 0444, int64_t{status.st_mtim.tv_sec} * 1000000000 + status.st_mtim.tv_nsec};
+  return {status.st_mode & 0444, nanoseconds(status.st_mtim)};
 }
 
 StreamStatus status_of(const Shown& view, const mount::Node& node) {

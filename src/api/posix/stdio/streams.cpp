@@ -141,24 +141,35 @@ int orient_stream(FILE* file, int mode) {
   return stream->orientation;
 }
 
+void give_back_unread() noexcept {
+  std::vector<FILE*> files;
+  errno_of([&] {
+    const std::lock_guard guard(lock);
+    for (const Stream* const one : all()) files.push_back(one->file);
+  });
+  for (FILE* const file : files) {
+    if (ftrylockfile(file) != 0) continue;  // a thread waits in it for input
+    fflush_unlocked(file);
+    funlockfile(file);
+  }
+}
+
 FILE* reopen_stream(FILE* file, const char* path, const StreamMode& mode) {
   Stream* const stream = find(file);
   if (!stream) return errno = EBADF, nullptr;
   fflush(file);
   const int wanted = stream->fd;
-  const int fd = path ? open_name(AT_FDCWD, path, mode.flags, 0666) : wanted;
+  char same[32];
+  snprintf(same, sizeof same, "/proc/self/fd/%d", wanted);
+  const int fd = open_name(AT_FDCWD, path ? path : same, mode.flags, 0666);
   if (fd < 0) {
     const int error = errno;
     fclose(file);
     return errno = error, nullptr;
   }
-  if (fd != wanted) {
-    dup3(fd, wanted, mode.flags & O_CLOEXEC);
-    close_descriptor(fd);
-  } else if (mode.flags & O_TRUNC) {
-    if (ftruncate(fd, 0) != 0) return nullptr;
-  }
-  if (!path) lseek64(fd, 0, mode.flags & O_APPEND ? SEEK_END : SEEK_SET);
+  dup3(fd, wanted, mode.flags & O_CLOEXEC);
+  close_descriptor(fd);
+  if (mode.flags & O_APPEND) lseek64(wanted, 0, SEEK_END);
   __fpurge(file);
   file->_flags &= ~(no_reads | no_writes | stream_at_end | stream_in_error | putting | appending);
   file->_flags |= access_bits(mode.flags);

@@ -21,6 +21,9 @@ std::optional<StreamMode> stream_mode(const char* text) noexcept;
 // A stream on `fd`, which it closes, captured or not. Null with errno.
 FILE* make_stream(int fd, const StreamMode& mode);
 bool is_ours(FILE* stream) noexcept;  // make_stream has made it
+// At the end of the process: offsets of streams are where the program has read to, for others that share
+// them.
+void give_back_unread() noexcept;
 // fwide(3) of a stream of ours: > 0: it is for wide characters, < 0: for bytes, 0: not known yet.
 int orient_stream(FILE* stream, int mode);
 // freopen(3) of a stream of ours; null with errno.
