@@ -68,7 +68,7 @@ export SHEAF_BIN="$run/bin" SHEAF_TOOL_SECONDS=200
 # What the emulation has not: openat2(), /proc/self/stat, threads made in a forked child (QEMU ends by an
 # assertion of its own; tasks that are processes are in tests/foreign/exchange.py).
 without='-BeneathByKernel.*:Heartbeat.*:ProcessIdentity.*:Fork*:Term.*:GenericProcesses.*'
-without=$without:ReplacedFiles.ReadOnlyOnesOfAnOrdinaryUser:ContainerLate.*Fork*
+without=$without:ReplacedFiles.ReadOnlyOnesOfAnOrdinaryUser:ContainerLate.*Fork*:ContainerLate.NobodyWrites*
 # Sweeps that make every call of one program fail, and threads that wait for each other awake: hours under
 # emulation, and no byte of theirs depends on the processor.
 without="$without:*Fault*:CollectiveThreads.*:SimulatedRanks.*:Accepted.*"
