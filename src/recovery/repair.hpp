@@ -4,7 +4,7 @@
 // section 16); without one, or where nobody had told anything, by the holes of the sparse file, as far as
 // they go. Order on disk: block table and mapping, sync, a look at what is there now, then the pointer that
 // makes the file complete, then the journal goes; so a repair that is killed can be started again. Nobody
-// else should write to the files meanwhile (journal/lease tells).
+// else should write to the files meanwhile (journal/lease tells), but copies may be made while a job does.
 #pragma once
 
 #include <cstdint>
