@@ -52,7 +52,8 @@ struct SHEAF_EXPORT RepairReport {
 };
 
 // Throws damaged and not_a_multifile for what is no (whole) META1, and whatever the store throws. Progress:
-// the bytes of a copy. Memory: of files with a journal a few MiB, of others 8 bytes per chunk in use.
+// the bytes of a copy. Memory: of files with a journal a few MiB, of others 8 bytes per chunk of the rounds
+// in which there is something.
 SHEAF_EXPORT RepairReport repair(Store& store, const std::string& path, const RepairRequest& request,
                                  WorkProgress& progress);
 

@@ -1,6 +1,7 @@
 #include "recovery/unclosed_file.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include "comm/agree.hpp"
 #include "creation/copy_stream.hpp"
@@ -84,7 +85,7 @@ void UnclosedFile::use_holes(bool unreported, const std::optional<Pointer>& reco
   table_ = read_holes(reader_);
   report_.source = RepairSource::holes;
   pointer_.source = TableSource::nothing;
-  if (const auto found = find_table(reader_, std::ssize(table_->rounds)); found) {
+  if (const auto found = find_table(reader_, table_->blocks()); found) {
     report_.source = RepairSource::table;
     pointer_ = *found;
     pointer_.source = TableSource::unmarked;
@@ -100,7 +101,7 @@ void UnclosedFile::use_holes(bool unreported, const std::optional<Pointer>& reco
         "what tasks have written that went on without the journal: that is told by the holes");
   }
   const int64_t skip = lay_out().skip;
-  pointer_.maxblocks = report_.ntasks == 0 ? 0 : static_cast<int32_t>(table_->rounds.size());
+  pointer_.maxblocks = report_.ntasks == 0 ? 0 : static_cast<int32_t>(table_->blocks());
   end_ = pointer_.varheader = must_fit(
       layout::end_of_rounds(report_.ntasks, header().fsblksize, pointer_.maxblocks, skip), "the multifile");
 }
@@ -119,29 +120,33 @@ layout::FileLayout UnclosedFile::lay_out() {
 
 namespace {
 
-// Calls visit(slice) for all tasks, with counts and rounds of the right size and no values in them.
+// Calls visit(slice) for all tasks, with counts and sizes of the right length, all 0.
 template <class Visit>
 void for_each_slice_of(int64_t ntasks, int32_t maxblocks, Visit visit) {
   const int64_t at_once = std::max<int64_t>(1, repaired_at_once / std::max(1, maxblocks));
   BlockSlice slice;
-  slice.rounds.resize(static_cast<size_t>(maxblocks));
+  slice.rounds = maxblocks;
   for (; slice.first < ntasks; slice.first += at_once) {
     const auto n = static_cast<size_t>(std::min(at_once, ntasks - slice.first));
-    slice.counts.resize(n);
-    for (auto& round : slice.rounds) round.resize(n);
+    slice.counts.assign(n, 0);
+    slice.sizes.assign(n * static_cast<size_t>(maxblocks), 0);
     visit(slice);
   }
 }
 
 void leave_out_unused(BlockSlice& slice) {
-  for (size_t k = 0; k < slice.rounds.size(); ++k)
+  for (int64_t k = 0; k < slice.rounds; ++k)
     for (size_t t = 0; t < slice.counts.size(); ++t)
-      if (static_cast<int64_t>(k) >= slice.counts[t]) slice.rounds[k][t] = 0;
+      if (k >= slice.counts[t]) slice.bytes(t, k) = 0;
 }
 
 void add_to(format::Hash& hash, const BlockSlice& slice) {
   hash.add(std::as_bytes(std::span(slice.counts)));
-  for (const auto& round : slice.rounds) hash.add(std::as_bytes(std::span(round)));
+  hash.add(std::as_bytes(std::span(slice.sizes)));
+}
+
+int64_t bytes_of(const BlockSlice& slice) {
+  return std::accumulate(slice.sizes.begin(), slice.sizes.end(), int64_t{0});
 }
 
 }  // namespace
@@ -149,15 +154,15 @@ void add_to(format::Hash& hash, const BlockSlice& slice) {
 // What a living job has in its files differs from call to call: later ones find no less.
 void UnclosedFile::for_each_found(const VisitSlice& visit) {
   for_each_slice_of(report_.ntasks, pointer_.maxblocks, [&](BlockSlice& slice) {
-    const auto n = slice.counts.size();
     if (table_) {
+      const auto n = slice.counts.size();
       std::copy_n(table_->counts.begin() + slice.first, n, slice.counts.begin());
-      for (size_t k = 0; k < slice.rounds.size(); ++k)
-        std::copy_n(table_->rounds[k].begin() + slice.first, n, slice.rounds[k].begin());
+      for (const auto& [k, round] : table_->rounds)
+        std::copy_n(round.begin() + slice.first, n, slice.round(k).begin());
     } else {
       reader_.read_block_counts(pointer_, slice.first, slice.counts);
-      for (size_t k = 0; k < slice.rounds.size(); ++k)
-        reader_.read_block_sizes(pointer_, static_cast<int64_t>(k), slice.first, slice.rounds[k]);
+      for (int64_t k = 0; k < slice.rounds; ++k)
+        reader_.read_block_sizes(pointer_, k, slice.first, slice.round(k));
     }
     leave_out_unused(slice);
     if (header().compressed && writes_table()) leave_out_cut_frames(slice);
@@ -173,7 +178,7 @@ void UnclosedFile::leave_out_cut_frames(BlockSlice& slice) {
   stored.set_max_buffer(4 << 10);
   for (size_t t = 0; t < slice.counts.size(); ++t) {
     std::vector<int64_t> sizes;
-    for (int64_t b = 0; b < slice.counts[t]; ++b) sizes.push_back(slice.rounds[static_cast<size_t>(b)][t]);
+    for (int64_t b = 0; b < slice.counts[t]; ++b) sizes.push_back(slice.bytes(t, b));
     const int64_t task = slice.first + static_cast<int64_t>(t);
     const auto at = static_cast<size_t>(task);
     const int64_t end =
@@ -182,7 +187,7 @@ void UnclosedFile::leave_out_cut_frames(BlockSlice& slice) {
     stored.load(whole_, chunks, {sizes.data(), static_cast<int32_t>(sizes.size())}, {});
     int64_t left = read_frames(stored, {task, chunks, true}).stored_bytes;
     for (int64_t b = 0; b < slice.counts[t]; ++b) {
-      int64_t& size = slice.rounds[static_cast<size_t>(b)][t];
+      int64_t& size = slice.bytes(t, b);
       size = std::min(size, left);
       left -= size;
     }
@@ -190,10 +195,7 @@ void UnclosedFile::leave_out_cut_frames(BlockSlice& slice) {
 }
 
 void UnclosedFile::count_bytes() {
-  for_each_found([&](BlockSlice& slice) {
-    for (const auto& round : slice.rounds)
-      for (const int64_t bytes : round) report_.data_bytes += bytes;
-  });
+  for_each_found([&](BlockSlice& slice) { report_.data_bytes += bytes_of(slice); });
 }
 
 void UnclosedFile::write_table(File& target) {
@@ -203,11 +205,10 @@ void UnclosedFile::write_table(File& target) {
   report_.data_bytes = 0;
   format::Hash hash;
   for_each_found([&](BlockSlice& slice) {
-    const auto size_of = [&](size_t t, int64_t block) { return slice.rounds[static_cast<size_t>(block)][t]; };
+    const auto size_of = [&](size_t t, int64_t block) { return slice.bytes(t, block); };
     write_block_table(writer, pointer_, slice.first, slice.counts, size_of, 0);
     add_to(hash, slice);
-    for (const auto& round : slice.rounds)
-      for (const int64_t bytes : round) report_.data_bytes += bytes;
+    report_.data_bytes += bytes_of(slice);
   });
   written_ = hash.value();
   whole_ = with_edges(store_, file_, &edges_);  // hosts may have begun to keep some
@@ -219,8 +220,8 @@ void UnclosedFile::for_each_written(File& target, const VisitSlice& visit) {
   const Pointer complete = pointer_when_complete();
   for_each_slice_of(report_.ntasks, complete.maxblocks, [&](BlockSlice& slice) {
     reader.read_block_counts(complete, slice.first, slice.counts);
-    for (size_t k = 0; k < slice.rounds.size(); ++k)
-      reader.read_block_sizes(complete, static_cast<int64_t>(k), slice.first, slice.rounds[k]);
+    for (int64_t k = 0; k < slice.rounds; ++k)
+      reader.read_block_sizes(complete, k, slice.first, slice.round(k));
     leave_out_unused(slice);
     visit(slice);
   });
@@ -232,7 +233,7 @@ void UnclosedFile::for_each_block(File& target, const VisitBlock& visit) {
     for (size_t t = 0; t < slice.counts.size(); ++t)
       for (int64_t b = 0; b < slice.counts[t]; ++b) {
         const size_t task = static_cast<size_t>(slice.first) + t;
-        visit(layout.starts[task] + b * layout.skip, slice.rounds[static_cast<size_t>(b)][t], task);
+        visit(layout.starts[task] + b * layout.skip, slice.bytes(t, b), task);
       }
   });
 }

@@ -22,9 +22,15 @@ namespace sheaf {
 
 // The blocks of some tasks that follow each other.
 struct BlockSlice {
-  int64_t first = 0;                         // local rank of the first task
-  std::vector<int64_t> counts;               // blocks of each
-  std::vector<std::vector<int64_t>> rounds;  // [round][task]: bytes; 0 where the task has no block
+  int64_t first = 0;            // local rank of the first task
+  std::vector<int64_t> counts;  // blocks of each
+  std::vector<int64_t> sizes;   // bytes, round by round; 0 where a task has no block
+  int64_t rounds = 0;
+
+  std::span<int64_t> round(int64_t number) {
+    return std::span(sizes).subspan(static_cast<size_t>(number) * counts.size(), counts.size());
+  }
+  int64_t& bytes(size_t task, int64_t block) { return round(block)[task]; }
 };
 
 class UnclosedFile {
