@@ -23,16 +23,23 @@ RepairReport repair(Store& store, const std::string& path, const RepairRequest& 
   RepairReport report;
   report.path = path;
   int32_t nfiles = 1;
+  std::optional<format::Extension> of_lead;
   {
     const auto lead = store.open(path, Access::read);
     MetadataReader reader(*lead);
     if (reader.header().leads_set()) nfiles = reader.header().nfiles;
+    of_lead = reader.extension();
   }
   OutputSet outputs(store, request.replace ? OutputSet::Existing::replace : OutputSet::Existing::refuse);
   // File 0, which everybody reads first, is the last to be completed.
   for (int32_t k = nfiles - 1; k >= 0; --k) {
     UnclosedFile file(store, format::physical_name(path, k), request);
     const std::string& name = file.report().path;
+    if (is_of_another_open(of_lead, file.extension()))
+      throw file_error(Code::damaged, name,
+                       "was written by another open than '" + path +
+                           "': their identities differ, and files of two programs are not made into one "
+                           "multifile. It can be repaired and read alone, by its own name");
     if (copies && !request.dry_run) {
       const std::string copy = format::physical_name(request.copy_to, k);
       const auto target = outputs.add(copy, name);
@@ -45,7 +52,10 @@ RepairReport repair(Store& store, const std::string& path, const RepairRequest& 
         file.complete(*target, progress);
         target->close();
       }
-      if (const auto identity = file.identity()) remove_leftovers(store, name, identity);
+      if (const auto& extension = file.extension()) {
+        remove_leftovers(store, name, extension->identity);
+        remove_journal_gap(store, name);
+      }
     }
     report.files.push_back(file.report());
     file.close();

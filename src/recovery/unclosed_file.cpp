@@ -33,7 +33,7 @@ UnclosedFile::UnclosedFile(Store& store, const std::string& path, const RepairRe
   if (!has_trailer_ && !is_complete() && reader_.extension() && reader_.extension()->checksums())
     report_.unknown.emplace_back(
         "whether the data are what was written: their checksums are made from what is there now");
-  count_bytes();
+  count_bytes(request.accept_loss);
 }
 
 void UnclosedFile::find_source(const std::string& path, const RepairRequest& request) {
@@ -44,7 +44,7 @@ void UnclosedFile::find_source(const std::string& path, const RepairRequest& req
   } else if (unclosed || request.holes || reader_.has_journal_gap() ||
              (pointer_.source == TableSource::nothing && holds_data())) {
     const bool unreported = !unclosed && !request.holes && pointer_.source == TableSource::nothing;
-    use_holes(unreported, unclosed || request.holes ? std::nullopt : std::optional(pointer_));
+    use_holes(unreported, request.holes, unclosed ? std::nullopt : std::optional(pointer_));
     if (reader_.journal_lost())
       report_.unknown.emplace_back("what its tasks had reported: the journal '" + format::journal_name(path) +
                                    "' is lost");
@@ -58,11 +58,6 @@ void UnclosedFile::find_source(const std::string& path, const RepairRequest& req
     if (request.may_live && report_.source == RepairSource::journal) leave_room();
     end_ = report_.source == RepairSource::table ? reader_.file_size() : pointer_.varheader;
   }
-}
-
-std::optional<format::Identity> UnclosedFile::identity() {
-  const auto& extension = reader_.extension();
-  return extension ? std::optional(extension->identity) : std::nullopt;
 }
 
 // Anything but zeros. Blocks of the file system that were never written need not be holes.
@@ -80,30 +75,47 @@ bool UnclosedFile::holds_data() {
   return false;
 }
 
-// `recorded`: what the journal tells of.
-void UnclosedFile::use_holes(bool unreported, const std::optional<Pointer>& recorded) {
+// `told`: by the journal, if there is one.
+void UnclosedFile::use_holes(bool unreported, bool by_holes, const std::optional<Pointer>& told) {
+  const bool recorded = told && told->source == TableSource::journal;
   table_ = read_holes(reader_);
   report_.source = RepairSource::holes;
   pointer_.source = TableSource::nothing;
   if (const auto found = find_table(reader_, table_->blocks()); found) {
-    report_.source = RepairSource::table;
-    pointer_ = *found;
-    pointer_.source = TableSource::unmarked;
-    table_.reset();
-    end_ = reader_.file_size();
-    return;
-  }
-  report_.unknown = table_->unknown;
-  if (unreported) leave_out_zeros(reader_, *table_);
-  if (recorded && recorded->source == TableSource::journal) {
-    add_records(reader_, *recorded, *table_);
+    if (!recorded || !adds_records(*found, *told)) {
+      report_.source = RepairSource::table;
+      pointer_ = *found;
+      pointer_.source = TableSource::unmarked;
+      table_.reset();
+      end_ = reader_.file_size();
+      return;
+    }
+    report_.source = RepairSource::journal;
     report_.unknown.emplace_back(
-        "what tasks have written that went on without the journal: that is told by the holes");
+        "what tasks have appended and not recorded: the block table from before the append is in the way of "
+        "the holes");
+  } else {
+    report_.unknown = table_->unknown;
+    if (unreported) leave_out_zeros(reader_, *table_);
+    if (recorded && !by_holes) {
+      add_records(reader_, *told, *table_);
+      report_.unknown.emplace_back(
+          "what tasks have written that went on without the journal: that is told by the holes");
+    }
   }
   const int64_t skip = lay_out().skip;
   pointer_.maxblocks = report_.ntasks == 0 ? 0 : static_cast<int32_t>(table_->blocks());
   end_ = pointer_.varheader = must_fit(
       layout::end_of_rounds(report_.ntasks, header().fsblksize, pointer_.maxblocks, skip), "the multifile");
+}
+
+// The program was appending: the table in the file is from before. False if the journal tells no more than
+// that.
+bool UnclosedFile::adds_records(const Pointer& found, const Pointer& told) {
+  const HoleTable before = read_table(reader_, found);
+  table_ = before;
+  add_records(reader_, told, *table_);
+  return table_->counts != before.counts || table_->rounds != before.rounds;
 }
 
 // A task that has completed its last chunk is in the next one, and tells nobody before it leaves that.
@@ -165,6 +177,7 @@ void UnclosedFile::for_each_found(const VisitSlice& visit) {
         reader_.read_block_sizes(pointer_, k, slice.first, slice.round(k));
     }
     leave_out_unused(slice);
+    if (writes_table()) leave_out_missing(slice);
     if (header().compressed && writes_table()) leave_out_cut_frames(slice);
     visit(slice);
   });
@@ -194,8 +207,32 @@ void UnclosedFile::leave_out_cut_frames(BlockSlice& slice) {
   }
 }
 
-void UnclosedFile::count_bytes() {
+// Records are made when their bytes have been written: if the file ends before, it was cut off, or the bytes
+// were lost with the machine while the journal was not.
+void UnclosedFile::leave_out_missing(BlockSlice& slice) {
+  const int64_t size = whole_->status().size;
+  if (size >= pointer_.varheader) return;
+  const layout::FileLayout places = lay_out();
+  for (size_t t = 0; t < slice.counts.size(); ++t)
+    for (int64_t b = 0; b < slice.counts[t]; ++b) {
+      const int64_t begin = places.starts[static_cast<size_t>(slice.first) + t] + b * places.skip;
+      const int64_t there = std::clamp<int64_t>(size - begin, 0, slice.bytes(t, b));
+      missing_ += slice.bytes(t, b) - there;
+      slice.bytes(t, b) = there;
+    }
+}
+
+void UnclosedFile::count_bytes(bool accept_loss) {
   for_each_found([&](BlockSlice& slice) { report_.data_bytes += bytes_of(slice); });
+  if (missing_ == 0) return;
+  if (!accept_loss)
+    reader_.damaged(
+        "the file is shorter than its journal says: " + std::to_string(missing_) +
+        " bytes that its tasks had recorded are not in it (was it cut off, or copied in part?); a "
+        "repair that is forced keeps what is there");
+  report_.unknown.emplace_back(std::to_string(missing_) +
+                               " bytes that tasks had recorded: the file is shorter than its journal says, "
+                               "and they are left out");
 }
 
 void UnclosedFile::write_table(File& target) {

@@ -40,7 +40,7 @@ class UnclosedFile {
 
   const RepairedFile& report() const { return report_; }
   bool is_complete() const { return report_.source == RepairSource::complete; }
-  std::optional<format::Identity> identity();
+  const std::optional<format::Extension>& extension() { return reader_.extension(); }
 
   // Makes `target`, which is empty, a complete copy.
   void copy_to(File& target, WorkProgress& progress);
@@ -59,12 +59,14 @@ class UnclosedFile {
   // What there is.
   void find_source(const std::string& path, const RepairRequest& request);
   bool holds_data();
-  void use_holes(bool unreported, const std::optional<format::Pointer>& recorded);
+  void use_holes(bool unreported, bool by_holes, const std::optional<format::Pointer>& told);
+  bool adds_records(const format::Pointer& found, const format::Pointer& told);
   void leave_room();
   layout::FileLayout lay_out();
   void for_each_found(const VisitSlice& visit);
   void leave_out_cut_frames(BlockSlice& slice);
-  void count_bytes();
+  void leave_out_missing(BlockSlice& slice);
+  void count_bytes(bool accept_loss);
 
   // What becomes of it.
   void write_table(File& target);
@@ -87,6 +89,7 @@ class UnclosedFile {
   bool has_trailer_ = false;  // that of the closed file
   int64_t end_ = 0;           // of what a copy needs
   uint64_t written_ = 0;      // hash of the block table that was written
+  int64_t missing_ = 0;       // bytes that were recorded and are not in the file
   RepairedFile report_;
 };
 

@@ -101,6 +101,29 @@ TEST(Buddy, CopiesOfAnEarlierSetDoNotHideFilesThatWereNotClosed) {
   }
 }
 
+// The set was written anew without copies, and one of its files is lost.
+TEST(Buddy, CopiesOfAnEarlierSetDoNotStandInForFilesThatAreLost) {
+  for (int file = 0; file < groups; ++file) {
+    MemoryStore store;
+    write_set(store, 1, 90);
+    SharedHandles shared(store);
+    run_fibers(fibers(tasks), [&](Comm& comm) {
+      Writer writer(shared, comm.duplicate(), request_of(comm), mode_of("w"));
+      writer.stream().write(content(comm.rank() + 100, 0, 50));
+      writer.close();
+    });
+    store.remove(file_of(-1, file));
+    BuddyStore copies(store, "a", 1);
+    if (file > 0) {
+      const auto problem = attempt([&] { copies.open(file_of(-1, file), Access::read); });
+      ASSERT_TRUE(problem);
+      EXPECT_NE(std::string(problem->what()).find("earlier"), std::string::npos) << problem->what();
+      EXPECT_FALSE(copies.status(file_of(-1, file)).exists);
+    }
+    EXPECT_THROW(read_set(store, "r,buddy=1"), Error) << file;
+  }
+}
+
 TEST(Buddy, TwoNodesMayBeLostWithTwoCopies) {
   for (int node = 0; node < groups; ++node) {
     MemoryStore store;
