@@ -114,10 +114,8 @@ void note_journal_gap(Store& store, const std::string& physical_file) {
 void remove_journal_gap(Store& store, const std::string& physical_file) {
   attempt([&] {
     const std::string name = format::journal_gap_name(place_beside(store, physical_file));
-    const auto file = open_beside(store, name, physical_file);
-    const bool ours = file->status().size == 0;
-    file->close();
-    if (ours) store.remove(name);
+    const FileStatus found = store.status(name);
+    if (found.exists && found.size == 0 && !found.is_directory && !found.is_special) store.remove(name);
   });
 }
 
@@ -175,7 +173,8 @@ void remove_beside(Store& store, const std::string& physical_file,
       hosts_of_writers = std::max(hosts_of_writers, hosts);
     });
   });
-  if (hosts_of_writers > 1) remove_journal_gap(store, physical_file);
+  if (hosts_of_writers > 1)
+    attempt([&] { store.remove(format::journal_gap_name(place_beside(store, physical_file))); });
 }
 
 }  // namespace

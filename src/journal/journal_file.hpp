@@ -69,7 +69,7 @@ void require_unfinished(File& data, int64_t pointer_offset, const format::Pointe
 
 // A task has gone on without the journal of its host, and cannot mark the physical file. Never throws.
 void note_journal_gap(Store& store, const std::string& physical_file);
-// The file is complete, or made anew. Never throws.
+// After the repair of the file. Never throws.
 void remove_journal_gap(Store& store, const std::string& physical_file);
 
 // For a new file that several hosts will write, before they do: they do not look whether a journal is that of
