@@ -83,7 +83,7 @@ int sheaf_verify(const char* path, int data, sheaf_progress progress, sheaf_find
 #define SHEAF_REPLACE 1  /* outputs that exist are replaced */
 #define SHEAF_DRY_RUN 2  /* only find out */
 #define SHEAF_BY_HOLES 4 /* although there is a journal */
-#define SHEAF_FORCE 8    /* although a job may be writing it */
+#define SHEAF_FORCE 8    /* although a job may be writing it, or a part of it is gone */
 int sheaf_repair(const char* path, const char* copy_to, int flags, sheaf_progress progress,
                  sheaf_finding finding, void* user);
 

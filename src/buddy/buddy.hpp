@@ -64,8 +64,8 @@ void restore_from_buddies(Store& store, Comm& all, const std::string& path, int 
                           int64_t needed);
 
 // For reading: files of the set `base` that cannot be opened, or whose metadata cannot be read, are replaced
-// by views of their copies. `inner` outlives the object. Throws what the original gives if there is no copy
-// either.
+// by views of their copies, unless another file of the set says that those are of an earlier set of that
+// name. `inner` outlives the object. Throws what the original gives if there is no copy either.
 class BuddyStore final : public ForwardingStore {
  public:
   BuddyStore(Store& inner, std::string base, int levels)
@@ -75,7 +75,12 @@ class BuddyStore final : public ForwardingStore {
   FileStatus status(const std::string& path) override;
 
  private:
-  std::shared_ptr<File> open_copy(const std::string& path);
+  struct Copy {
+    std::shared_ptr<File> view;  // null: there is none
+    bool earlier = false;        // there is one of an earlier set of that name
+  };
+  Copy open_copy(const std::string& path);
+  bool is_earlier(File& copy, const std::string& path);
 
   std::string base_;
   int levels_;

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "buddy/buddy.hpp"
+#include "buddy/constants.hpp"
 #include "comm/agree.hpp"
 #include "format/journal.hpp"
 #include "metadata/metadata_io.hpp"
@@ -154,28 +155,46 @@ std::shared_ptr<File> open_buddy(Store& store, const std::string& base, int leve
       store.open(buddy_name(base, level) + path.substr(base.size()), Access::read), path);
 }
 
-std::shared_ptr<File> BuddyStore::open_copy(const std::string& path) {
-  if (!path.starts_with(base_)) return nullptr;
-  for (int level = 0; level < levels_; ++level) {
-    std::shared_ptr<File> view;
-    if (!attempt([&] { view = open_buddy(inner(), base_, level, path); })) return view;
-  }
-  return nullptr;
-}
-
 namespace {
 
 // The copy is of a file that had the name before.
-bool is_earlier(File& copy, File& file) {
+bool differ(File& copy, File& file) {
   bool other = false;
   attempt([&] {
-    const auto of_copy = MetadataReader(copy).extension(), of_file = MetadataReader(file).extension();
-    other = of_copy && of_file && of_copy->identity != of_file->identity;
+    other = is_of_another_open(MetadataReader(copy).extension(), MetadataReader(file).extension());
   });
   return other;
 }
 
 }  // namespace
+
+// By the first other file of the set that can be read.
+bool BuddyStore::is_earlier(File& copy, const std::string& path) {
+  const int32_t nfiles = std::min(MetadataReader(copy).header().nfiles, buddy::others_tried);
+  for (int32_t k = 0; k < nfiles; ++k) {
+    const std::string name = format::physical_name(base_, k);
+    std::shared_ptr<File> other;
+    if (name == path || attempt([&] {
+          other = inner().open(name, Access::read);
+          MetadataReader(*other).extension();
+        }))
+      continue;
+    return differ(copy, *other);
+  }
+  return false;
+}
+
+BuddyStore::Copy BuddyStore::open_copy(const std::string& path) {
+  Copy found;
+  if (!path.starts_with(base_)) return found;
+  for (int level = 0; level < levels_; ++level) {
+    std::shared_ptr<File> view;
+    if (attempt([&] { view = open_buddy(inner(), base_, level, path); })) continue;
+    if (!is_earlier(*view, path)) return {view, found.earlier};
+    found.earlier = true;
+  }
+  return found;
+}
 
 std::shared_ptr<File> BuddyStore::open(const std::string& path, Access access) {
   if (path.find(format::journal_name(""), path.rfind('/') + 1) != path.npos)
@@ -187,16 +206,20 @@ std::shared_ptr<File> BuddyStore::open(const std::string& path, Access access) {
   });
   if (!failed) return file;
   const bool unclosed = failed->code() == Code::unclosed;  // there may be a journal
-  if (access == Access::read)
-    if (auto view = open_copy(path); view && !(unclosed && is_earlier(*view, *file))) return view;
+  Copy copy;
+  if (access == Access::read) copy = open_copy(path);
+  if (copy.view && !(unclosed && differ(*copy.view, *file))) return copy.view;
   if (unclosed) return file;
-  throw *failed;
+  if (!copy.earlier) throw *failed;
+  throw Error(failed->code(),
+              failed->what() + std::string("; its buddy copy is of an earlier set of that name"),
+              failed->errno_value());
 }
 
 FileStatus BuddyStore::status(const std::string& path) {
   FileStatus status = inner().status(path);
   if (!status.exists)
-    if (const auto view = open_copy(path)) status = view->status();
+    if (const auto view = open_copy(path).view) status = view->status();
   return status;
 }
 

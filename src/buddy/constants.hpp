@@ -11,4 +11,7 @@ namespace sheaf::buddy {
 inline constexpr int64_t message_bytes = 1 << 20;
 static_assert(message_bytes <= INT_MAX);
 
+// Names of other files of a set that are tried to learn of which open the set is.
+inline constexpr int32_t others_tried = 64;
+
 }  // namespace sheaf::buddy

@@ -89,6 +89,7 @@ struct LeftoversOptions {
   std::string directory = ".";
   bool remove = false;
   bool finish = false;
+  bool force = false;  // finish also in the place of what is newer
   bool json = false;
 };
 int leftovers(const LeftoversOptions& options);

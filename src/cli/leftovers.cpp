@@ -4,22 +4,61 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
 #include "cli/commands.hpp"
 #include "cli/json.hpp"
 #include "storage/posix/directory.hpp"
 
 namespace sheaf::cli {
 
+namespace {
+
+namespace fs = std::filesystem;
+
+// When it was written; the earliest time there is for a file that cannot be seen.
+fs::file_time_type time_of(const std::string& path) {
+  std::error_code failed;
+  const fs::file_time_type time = fs::last_write_time(path, failed);
+  return failed ? fs::file_time_type::min() : time;
+}
+
+bool could_be_finished(const Leftover& l) { return l.writer.empty() && l.state == LeftoverState::complete; }
+
+// Why a complete one is not to be finished; empty: it is.
+std::string obstacle(const Leftover& l, const std::vector<Leftover>& found, bool force) {
+  const auto age = [](const Leftover& one) { return std::pair(time_of(one.temporary), one.temporary); };
+  for (const Leftover& other : found)
+    if (other.path == l.path && could_be_finished(other) && age(other) > age(l))
+      return "'" + other.temporary + "' is to get the same name, and is newer";
+  if (!force && fs::exists(l.path) && time_of(l.path) > time_of(l.temporary))
+    return "'" + l.path + "' is newer (--force replaces it)";
+  return {};
+}
+
+}  // namespace
+
 int leftovers(const LeftoversOptions& options) {
   const auto found = find_leftovers(posix_store(), options.directory, list_directory(options.directory));
+  std::vector<std::string> obstacles(found.size());  // before any of them has a new name
+  for (size_t i = 0; options.finish && i < found.size(); ++i)
+    if (could_be_finished(found[i])) obstacles[i] = obstacle(found[i], found, options.force);
+  const bool hindered =
+      std::ranges::any_of(obstacles, [](const std::string& obstacle) { return !obstacle.empty(); });
   Json all = Json::array();
-  for (const Leftover& l : found) {
+  for (size_t i = 0; i < found.size(); ++i) {
+    const Leftover& l = found[i];
     std::string done;
     const bool written = !l.writer.empty();
     if (options.remove && !written) {
       remove_leftover(posix_store(), l);
       done = "removed";
-    } else if (options.finish && !written && l.state == LeftoverState::complete) {
+    } else if (!obstacles[i].empty()) {
+      done = "not finished: " + printable(obstacles[i]);
+    } else if (options.finish && could_be_finished(l)) {
       finish_leftover(posix_store(), l);
       done = "finished";
     }
@@ -30,7 +69,8 @@ int leftovers(const LeftoversOptions& options) {
                      {"physical_files", l.nfiles},
                      {"files", l.files},
                      {"writer", l.writer},
-                     {"done", done}});
+                     {"done", obstacles[i].empty() ? done : ""},
+                     {"obstacle", obstacles[i]}});
     else
       fmt::print("{}: {}{}{}{}\n", printable(l.temporary), name_of(l.state),
                  written ? ", " + printable(l.writer) + " is writing it" : "", done.empty() ? "" : ", ",
@@ -41,7 +81,7 @@ int leftovers(const LeftoversOptions& options) {
   else
     fmt::print("{} leftover{} in {}\n", found.size(), found.size() == 1 ? "" : "s",
                printable(options.directory));
-  return 0;
+  return hindered ? 1 : 0;
 }
 
 }  // namespace sheaf::cli

@@ -73,6 +73,7 @@ int repair(const RepairOptions& options) {
   const bool in_place = options.request.copy_to.empty() && !options.request.dry_run;
   RepairRequest request = options.request;
   if (in_place) request.may_live = overrides_job(options);
+  request.accept_loss = options.force;
   if (!options.request.copy_to.empty())
     catch_signals();  // in place nothing is left half done: it can be started again
   TerminalProgress progress("repair");

@@ -162,7 +162,7 @@ void add_repair(CLI::App& app, int& status) {
                                "write a complete copy of this name and leave FILE as it is");
   add_flags(*sub, {{"--force", o->force,
                     "replace that copy if it exists; in place: repair although a living job is writing FILE, "
-                    "which fails then"},
+                    "which fails then; keep what is there of a file that was cut off"},
                    {"--dry-run", o->request.dry_run, "only say what would be recovered"},
                    {"--holes", o->request.holes,
                     "go by the holes of the file even where a journal tells what tasks had flushed"},
@@ -181,6 +181,8 @@ void add_leftovers(CLI::App& app, int& status) {
   sub->add_option("DIR", o->directory, "where to look")->capture_default_str();
   auto* finish = sub->add_flag("--finish", o->finish, "give those that are complete their names");
   sub->add_flag("--remove", o->remove, "remove all")->excludes(finish);
+  sub->add_flag("--force", o->force, "with --finish: also in the place of a multifile that is newer")
+      ->needs(finish);
   sub->add_flag("--json", o->json, "the list as JSON");
 }
 

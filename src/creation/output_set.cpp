@@ -3,10 +3,18 @@
 #include <cerrno>
 
 #include "comm/agree.hpp"
+#include "journal/lease.hpp"
 
 namespace sheaf {
 
 namespace {
+
+// What the job writes after that would be lost with the file, and nobody would tell it.
+void refuse_written(const std::string& name, const LeaseView& view) {
+  if (view.holder == Holder::living)
+    throw file_error(Code::foreign, name,
+                     "is being written: " + view.job() + " lives. It is not replaced before that has ended");
+}
 
 constexpr int most_suffixes = 100;
 
@@ -38,6 +46,7 @@ FileStatus OutputSet::check(const std::string& name) const {
   const FileStatus status = require_replaceable(store_, name);
   if (status.exists && existing_ == Existing::refuse)
     throw file_error(Code::invalid_argument, name, "exists already; use --force to replace it");
+  if (status.exists) refuse_written(name, look_at_lease(store_, name));
   return status;
 }
 
@@ -60,7 +69,8 @@ std::shared_ptr<File> OutputSet::add(const std::string& name, const std::string&
 void OutputSet::commit() {
   for (; committed_ < names_.size(); ++committed_) {
     const Name& name = names_[committed_];
-    check(name.final);
+    if (check(name.final).exists && look_at_lease(store_, name.final).holder == Holder::unknown)
+      refuse_written(name.final, watch_lease(store_, name.final, lease_times(), [](const LeaseView&) {}));
     if (!name.like.empty()) store_.take_after(temporary(committed_), name.like, Making::done);
     store_.rename(temporary(committed_), name.target);
   }

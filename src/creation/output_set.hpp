@@ -2,8 +2,8 @@
 //
 // Each file is written under a temporary name in the directory of its final one ("NAME.part", or
 // "NAME.part1", ... if that exists). commit() renames them; an OutputSet that is destroyed before removes
-// them. A file that is replaced leaves its mode, owner and the like to the new one, and symbolic links in
-// its place stay (Store::take_after, target_of).
+// them. A file that a job is writing is not replaced (journal/lease). One that is replaced leaves its mode,
+// owner and the like to the new one, and symbolic links in its place stay (Store::take_after, target_of).
 #pragma once
 
 #include <memory>
@@ -29,7 +29,7 @@ class SHEAF_EXPORT OutputSet {
   OutputSet& operator=(const OutputSet&) = delete;
 
   // What there is under `name`. Throws invalid_argument if that may not be written: it exists and may not be
-  // replaced, or is no regular file.
+  // replaced, or is no regular file; foreign if a job is known to write it.
   FileStatus check(const std::string& name) const;
 
   // Checks, and creates the temporary file; the caller closes what it gets before commit(). Files are
@@ -40,7 +40,8 @@ class SHEAF_EXPORT OutputSet {
   std::shared_ptr<File> reopen(size_t number) { return store_.open(temporary(number), Access::beside); }
   size_t size() const { return names_.size(); }
 
-  // Brings all files under their final names. If a rename fails, the files before it are there, the others
+  // Brings all files under their final names. Where it is not known whether a job of another host writes a
+  // file, it is watched. If a rename fails, the files before it are there, the others
   // are not.
   void commit();
 

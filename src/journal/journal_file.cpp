@@ -54,10 +54,16 @@ std::optional<format::JournalHeader> require_journal(std::span<const std::byte> 
 
 }  // namespace
 
+std::string place_of_journals(Store& store, const std::string& physical_file) {
+  const std::string place = place_beside(store, physical_file);
+  if (place == physical_file || store.status(format::journal_name(place)).exists) return place;
+  return store.status(format::journal_name(physical_file)).exists ? physical_file : place;
+}
+
 // NAME.journal of a file that several hosts write: who makes it writes it, in one request, and nobody else
 // does, unless it stays empty. Without what is in it nobody would find the files of the hosts.
 void announce_hosts(Store& store, const std::string& physical_file, format::JournalHeader header) {
-  const std::string name = format::journal_name(physical_file);
+  const std::string name = format::journal_name(place_beside(store, physical_file));
   bool made = false;
   std::optional<format::JournalHeader> found;
   const auto file = patiently(patience_with_makers, [&](bool last) -> std::shared_ptr<File> {
@@ -84,8 +90,9 @@ void announce_hosts(Store& store, const std::string& physical_file, format::Jour
 OpenedJournal open_journal(Store& store, const std::string& physical_file,
                            const format::JournalHeader& header) {
   if (header.hosts > 1) announce_hosts(store, physical_file, header);
-  const std::string name = header.hosts > 1 ? format::journal_name(physical_file, header.host)
-                                            : format::journal_name(physical_file);
+  const std::string place = place_beside(store, physical_file);
+  const std::string name =
+      header.hosts > 1 ? format::journal_name(place, header.host) : format::journal_name(place);
   OpenedJournal journal;
   journal.file = make_or_open_beside(store, name, physical_file, journal.changed);
   const auto wanted = format::encode(header);
@@ -99,7 +106,17 @@ OpenedJournal open_journal(Store& store, const std::string& physical_file,
 }
 
 void note_journal_gap(Store& store, const std::string& physical_file) {
-  attempt([&] { store.open(format::journal_gap_name(physical_file), Access::fresh)->close(); });
+  attempt([&] {
+    store.open(format::journal_gap_name(place_beside(store, physical_file)), Access::fresh)->close();
+  });
+}
+
+void remove_journal_gap(Store& store, const std::string& physical_file) {
+  attempt([&] {
+    const std::string name = format::journal_gap_name(place_beside(store, physical_file));
+    const FileStatus found = store.status(name);
+    if (found.exists && found.size == 0 && !found.is_directory && !found.is_special) store.remove(name);
+  });
 }
 
 void require_unfinished(File& data, int64_t pointer_offset, const format::Pointer& before) {
@@ -148,20 +165,22 @@ void remove_beside(Store& store, const std::string& physical_file,
                    const std::optional<format::Identity>& identity, int32_t hosts_of_writers,
                    std::initializer_list<NameOfHost> names) {
   attempt([&] {
-    remove_one(store, format::journal_name(physical_file), physical_file, identity, [&](int32_t hosts) {
+    const std::string place = place_of_journals(store, physical_file);
+    remove_one(store, format::journal_name(place), physical_file, identity, [&](int32_t hosts) {
       for (int32_t host = 0; hosts > 1 && host < hosts; ++host)
         for (const NameOfHost name : names)
-          attempt([&] { remove_one(store, name(physical_file, host), physical_file, identity); });
+          attempt([&] { remove_one(store, name(place, host), physical_file, identity); });
       hosts_of_writers = std::max(hosts_of_writers, hosts);
     });
   });
-  if (hosts_of_writers > 1) attempt([&] { store.remove(format::journal_gap_name(physical_file)); });
+  if (hosts_of_writers > 1)
+    attempt([&] { store.remove(format::journal_gap_name(place_beside(store, physical_file))); });
 }
 
 }  // namespace
 
 void remove_earlier_journals(Store& store, const std::string& physical_file, int32_t hosts) {
-  if (store.status(format::journal_name(physical_file)).exists)
+  if (store.status(format::journal_name(place_of_journals(store, physical_file))).exists)
     remove_leftovers(store, physical_file, {}, hosts);
 }
 

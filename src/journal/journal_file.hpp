@@ -45,6 +45,10 @@ struct JournalKey {
   int64_t pointer_offset() const;  // in the physical file
 };
 
+// The path beside which journals and edges of `physical_file` are: where its links lead, unless there are
+// none and those beside the link itself are there, which earlier versions made.
+std::string place_of_journals(Store& store, const std::string& physical_file);
+
 struct OpenedJournal {
   std::shared_ptr<File> file;
   bool changed = false;  // the header was written
@@ -65,6 +69,8 @@ void require_unfinished(File& data, int64_t pointer_offset, const format::Pointe
 
 // A task has gone on without the journal of its host, and cannot mark the physical file. Never throws.
 void note_journal_gap(Store& store, const std::string& physical_file);
+// After the repair of the file. Never throws.
+void remove_journal_gap(Store& store, const std::string& physical_file);
 
 // For a new file that several hosts will write, before they do: they do not look whether a journal is that of
 // an earlier one. Throws if it cannot be told whether there is one.

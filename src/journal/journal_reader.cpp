@@ -1,5 +1,6 @@
 #include "journal/journal_reader.hpp"
 
+#include "journal/journal_file.hpp"
 #include "layout/slices.hpp"
 
 #include <algorithm>
@@ -34,7 +35,8 @@ std::optional<format::JournalHeader> read_header(File& file, const std::string& 
 std::unique_ptr<JournalReader> JournalReader::open(Store& store, const std::string& path,
                                                    const format::Header& h,
                                                    const format::Extension& extension) {
-  const std::string name = format::journal_name(path);
+  const std::string place = place_of_journals(store, path);
+  const std::string name = format::journal_name(place);
   auto file = open_if_there(store, name);
   if (!file) return nullptr;
   const auto found = read_header(*file, name);
@@ -42,7 +44,7 @@ std::unique_ptr<JournalReader> JournalReader::open(Store& store, const std::stri
   if (found && found->hosts > 1 && found->identity == extension.identity) {
     files.clear();
     for (int32_t host = 0; host < found->hosts; ++host) {
-      const std::string own = format::journal_name(path, host);
+      const std::string own = format::journal_name(place, host);
       auto of_host = open_if_there(store, own);
       if (!of_host) continue;
       read_header(*of_host, own);

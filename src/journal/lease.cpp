@@ -79,7 +79,7 @@ LeaseTimes lease_times() {
 // Used by the thread that beats, and by whoever ends the lease.
 struct Lease::Held {
   Held(std::shared_ptr<Store> its_store, const std::string& path)
-      : store(std::move(its_store)), physical_file(path) {}
+      : store(std::move(its_store)), physical_file(place_beside(*store, path)) {}
 
   const std::shared_ptr<Store> store;
   const std::string physical_file;
@@ -158,8 +158,13 @@ std::string LeaseView::job() const {
 
 LeaseView look_at_lease(Store& store, const std::string& path) {
   LeaseView view;
-  for (const std::string& name : lease_names(path))
-    if (!view.lease) view = look_at(store, name);
+  const std::string place = place_beside(store, path);
+  const auto look_by = [&](const std::string& by) {
+    for (const std::string& name : lease_names(by))
+      if (!view.lease) view = look_at(store, name);
+  };
+  look_by(place);
+  if (place != path) look_by(path);  // a further file of a set may be a link, and file 0 none
   return view;
 }
 
@@ -187,7 +192,7 @@ LeaseView watch_lease(Store& store, const std::string& path, const LeaseTimes& t
 
 void remove_lease(Store& store, const std::string& path) {
   attempt([&] {
-    const std::string name = format::lease_name(path);
+    const std::string name = format::lease_name(place_beside(store, path));
     const auto file = open_beside(store, name, path);
     const bool ours = file->status().size == 0 || read_lease(*file).has_value();
     file->close();

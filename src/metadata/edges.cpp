@@ -28,7 +28,7 @@ void Edges::set(const JournalKey& key, int64_t unit, int64_t data_start, int64_t
 File& Edges::file() {
   if (file_) return *file_;
   if (announces_ && key_.has_identity()) announce_hosts(store_, path_, key_.header());
-  const std::string name = format::edges_name(path_, header_.host);
+  const std::string name = format::edges_name(place_beside(store_, path_), header_.host);
   bool made = false;
   auto file = make_or_open_beside(store_, name, path_, made);
   std::array<std::byte, format::edges_header_size> head;
@@ -76,7 +76,8 @@ void Edges::sync() {
 
 void Edges::remove() {
   close();
-  if (was_open_) attempt([&] { store_.remove(format::edges_name(path_, header_.host)); });
+  if (was_open_)
+    attempt([&] { store_.remove(format::edges_name(place_beside(store_, path_), header_.host)); });
 }
 
 void Edges::close() {

@@ -6,6 +6,7 @@
 
 #include "format/edges.hpp"
 #include "format/journal.hpp"
+#include "journal/journal_file.hpp"
 #include "metadata/constants.hpp"
 #include "metadata/metadata_io.hpp"
 #include "storage/beside.hpp"
@@ -66,8 +67,8 @@ class RejoinedFile final : public ForwardingFile {
 };
 
 // How many hosts write the file: its journal says so.
-int32_t hosts_of(Store& store, const File& file, const format::Identity& identity) {
-  const std::string name = format::journal_name(file.path());
+int32_t hosts_of(Store& store, const std::string& place, const format::Identity& identity) {
+  const std::string name = format::journal_name(place);
   if (const FileStatus found = store.status(name); !found.exists || found.is_directory) return 0;
   std::array<std::byte, format::journal_header_size> head;
   const auto journal = store.open(name, Access::read);
@@ -105,9 +106,10 @@ std::shared_ptr<File> with_edges(Store& store, std::shared_ptr<File> file, layou
   std::optional<format::EdgesHeader> layout;
   std::vector<Beside> hosts;
   std::vector<layout::EdgeRange> runs;
-  const int32_t count = hosts_of(store, *file, identity);
+  const std::string place = place_of_journals(store, file->path());
+  const int32_t count = hosts_of(store, place, identity);
   for (int32_t host = 0; host < count; ++host) {
-    const std::string name = format::edges_name(file->path(), host);
+    const std::string name = format::edges_name(place, host);
     if (!store.status(name).exists) continue;
     auto beside = store.open(name, Access::read);
     std::array<std::byte, format::edges_header_size> head;

@@ -137,6 +137,15 @@ int64_t MetadataReader::visit_chunk_sizes(int64_t at_once, Visit&& visit) {
   return *end - begin;
 }
 
+// Whether two files of a set are known to come from different opens. Nothing is known of those without an
+// identity.
+inline bool is_of_another_open(const std::optional<format::Extension>& a,
+                               const std::optional<format::Extension>& b) {
+  return a && b && a->identity != b->identity;
+}
+// Throws damaged, of the member, if that is so. `lead`: of file 0.
+void require_same_open(const std::optional<format::Extension>& lead, MetadataReader& member);
+
 // Writes one physical file. Collective order is the caller's business.
 class MetadataWriter {
  public:

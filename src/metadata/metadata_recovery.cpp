@@ -5,6 +5,7 @@
 #include "journal/lease.hpp"
 #include "metadata/constants.hpp"
 #include "metadata/metadata_io.hpp"
+#include "storage/beside.hpp"
 #include "stream/file_checks.hpp"
 
 namespace sheaf {
@@ -31,7 +32,7 @@ Pointer MetadataReader::read_marks() {
 bool MetadataReader::had_journal() { return format::is_marked(read_marks()); }
 bool MetadataReader::has_journal_gap() {
   return format::has_journal_gap(read_marks()) ||
-         (store_ && store_->status(format::journal_gap_name(file_.path())).exists);
+         (store_ && store_->status(format::journal_gap_name(place_beside(*store_, file_.path()))).exists);
 }
 
 // Repairs are for files that nobody writes any more.
@@ -148,6 +149,11 @@ void MetadataReader::recover_sizes(const Pointer& p, int64_t round, int64_t firs
   }
 }
 
+void require_same_open(const std::optional<format::Extension>& lead, MetadataReader& member) {
+  if (is_of_another_open(lead, member.extension()))
+    member.damaged("was written by another open than file 0 of its set: their identities differ");
+}
+
 // Every task's place, in no order. Tasks below 0 are those that buddy copies put in front of their own.
 void MetadataReader::for_each_rank(const std::function<void(Placement, int64_t rank)>& visit) {
   for (int32_t k = 0; k < header_.nfiles; ++k) {
@@ -157,6 +163,7 @@ void MetadataReader::for_each_rank(const std::function<void(Placement, int64_t r
       member.damaged("is file " + std::to_string(member.header_.filenumber) + " of " +
                      std::to_string(member.header_.nfiles) + ", not file " + std::to_string(k) + " of " +
                      std::to_string(header_.nfiles));
+    if (other && checking_ == Checking::on) require_same_open(extension(), member);
     const auto visit_ranks = [&](int64_t first, std::span<int64_t> ranks) {
       member.read_globalranks(first, ranks);
       Placement place{k, static_cast<int32_t>(first)};

@@ -168,6 +168,9 @@ Multifile load_multifile(Store& store, const std::string& path, Checking checkin
                        "is file " + std::to_string(f.header.filenumber) + " of " +
                            std::to_string(f.header.nfiles) + ", not file " + std::to_string(k) +
                            " of the set '" + path + "' of " + std::to_string(nfiles));
+    if (checking == Checking::on && is_of_another_open(m.files.front().extension, f.extension))
+      throw file_error(Code::damaged, f.path(),
+                       "was written by another open than '" + path + "': their identities differ");
   }
   check_set(m);
   return m;

@@ -19,17 +19,32 @@ layout::FileLayout layout_of(MetadataReader& reader, std::vector<int64_t>& sizes
   }
 }
 
+// A table may be larger than the data it tells of: all tasks have a number for each round.
+constexpr int64_t table_bytes_of_any_file = 256 << 20;
+constexpr int64_t table_bytes_per_byte = 16;
+
+void require_likely(MetadataReader& reader, const FileStatus& status, int64_t rounds) {
+  const int64_t stored = status.allocated > 0 ? status.allocated : status.size;
+  const auto table = checked_mul(8 * int64_t{reader.header().ntasks}, 1 + rounds);
+  if (table && rounds <= INT32_MAX &&
+      (*table <= table_bytes_of_any_file || *table / table_bytes_per_byte <= stored))
+    return;
+  reader.damaged("its last bytes are in block " + std::to_string(rounds - 1) +
+                 " of a task: a block table of that length does not go with the " + std::to_string(stored) +
+                 " bytes that are in the file");
+}
+
 }  // namespace
 
 HoleTable read_holes(MetadataReader& reader) {
   std::vector<int64_t> sizes;
   const layout::FileLayout layout = layout_of(reader, sizes);
   File& file = reader.file();
-  const int64_t end = file.status().size;
+  const FileStatus status = file.status();
+  const int64_t end = status.size;
   HoleTable table;
-  table.rounds.emplace_back(sizes.size());
   table.counts.assign(sizes.size(), 1);
-  int64_t uncertain = 0;
+  int64_t uncertain = 0, rounds = 1;
   for (int64_t at = layout.data_start; layout.skip > 0 && at < end;) {
     const int64_t from = file.next(Space::data, at);
     if (from >= end) break;
@@ -42,21 +57,21 @@ HoleTable read_holes(MetadataReader& reader) {
                      1;  // of equal starts the last: it has the bytes
       const int64_t begin = layout.starts[t] + shift;
       const int64_t piece = std::min(until, begin + sizes[t]);
-      while (std::ssize(table.rounds) <= round) table.rounds.emplace_back(sizes.size());
-      table.rounds[static_cast<size_t>(round)][t] = piece - begin;
+      if (round >= rounds) require_likely(reader, status, rounds = round + 1);
+      table.round(round)[t] = piece - begin;
       table.counts[t] = round + 1;
       p = piece;
     }
     at = until;
   }
-  for (size_t t = 0; t < sizes.size(); ++t)
-    for (const auto& round : table.rounds) uncertain += round[t] > 0 && round[t] < sizes[t];
+  for (const auto& [number, round] : table.rounds)
+    for (size_t t = 0; t < sizes.size(); ++t) uncertain += round[t] > 0 && round[t] < sizes[t];
   if (uncertain > 0)
     table.unknown.push_back("where exactly " + std::to_string(uncertain) +
                             " chunk(s) end that are not full: up to the end of a block of the file system, "
                             "zeros may be data or not");
   if (layout.skip > 0 && end > layout.data_start && file.next(Space::hole, layout.data_start) >= end &&
-      table.rounds.size() > 1)
+      table.blocks() > 1)
     table.unknown.emplace_back(
         "whether chunks are full: the file has no holes, or its file system does not tell them");
   table.unknown.emplace_back(
@@ -68,13 +83,13 @@ void add_records(MetadataReader& reader, const format::Pointer& p, HoleTable& ta
   std::vector<int64_t> counts(table.counts.size());
   std::vector<int64_t> sizes(counts.size());
   reader.read_block_counts(p, 0, counts);
-  while (std::ssize(table.rounds) < p.maxblocks) table.rounds.emplace_back(counts.size());
   for (int64_t round = 0; round < p.maxblocks; ++round) {
     reader.read_block_sizes(p, round, 0, sizes);
     for (size_t t = 0; t < counts.size(); ++t) {
       if (round >= counts[t]) continue;
-      int64_t& used = table.rounds[static_cast<size_t>(round)][t];
-      used = round + 1 < counts[t] ? sizes[t] : std::max(used, sizes[t]);
+      const int64_t found = table.bytes(round, t);
+      const int64_t used = round + 1 < counts[t] ? sizes[t] : std::max(found, sizes[t]);
+      if (used != found) table.round(round)[t] = used;
       table.counts[t] = std::max(table.counts[t], round + 1);
     }
   }
@@ -98,19 +113,33 @@ void leave_out_zeros(MetadataReader& reader, HoleTable& table) {
   std::vector<int64_t> sizes;
   const layout::FileLayout layout = layout_of(reader, sizes);
   std::vector<std::byte> buffer(static_cast<size_t>(std::min(at_once, std::max<int64_t>(1, layout.skip))));
-  int64_t most = 1;
   for (size_t t = 0; t < sizes.size(); ++t) {
     bool goes_on = true;
-    const int64_t blocks = std::exchange(table.counts[t], 1);
-    for (int64_t round = 0; round < blocks; ++round) {
-      int64_t& used = table.rounds[static_cast<size_t>(round)][t];
-      used = goes_on ? without_zeros(reader.file(), layout.starts[t] + round * layout.skip, used, buffer) : 0;
-      if (used > 0) table.counts[t] = round + 1;
+    int64_t next = 0;
+    table.counts[t] = 1;
+    for (auto& [number, round] : table.rounds) {
+      goes_on = goes_on && number == next++;
+      int64_t& used = round[t];
+      used =
+          goes_on ? without_zeros(reader.file(), layout.starts[t] + number * layout.skip, used, buffer) : 0;
+      if (used > 0) table.counts[t] = number + 1;
       goes_on = goes_on && used == sizes[t];
     }
-    most = std::max(most, table.counts[t]);
   }
-  table.rounds.resize(static_cast<size_t>(most));
+  table.rounds.erase(table.rounds.lower_bound(table.blocks()), table.rounds.end());
+}
+
+HoleTable read_table(MetadataReader& reader, const format::Pointer& found) {
+  HoleTable table;
+  table.counts.resize(static_cast<size_t>(reader.header().ntasks));
+  reader.read_block_counts(found, 0, table.counts);
+  for (int64_t round = 0; round < found.maxblocks; ++round) {
+    std::vector<int64_t>& sizes = table.round(round);
+    reader.read_block_sizes(found, round, 0, sizes);
+    for (size_t t = 0; t < sizes.size(); ++t)
+      if (round >= table.counts[t]) sizes[t] = 0;
+  }
+  return table;
 }
 
 std::optional<format::Pointer> find_table(MetadataReader& reader, int64_t rounds) {

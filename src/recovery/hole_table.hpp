@@ -2,6 +2,8 @@
 // sparse file.
 #pragma once
 
+#include <algorithm>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,13 +13,28 @@
 namespace sheaf {
 
 struct HoleTable {
-  std::vector<std::vector<int64_t>> rounds;  // [round][local task]: bytes; at least one round
-  std::vector<int64_t> counts;               // blocks of each task, >= 1
-  std::vector<std::string> unknown;          // what the holes cannot tell
+  std::map<int64_t, std::vector<int64_t>>
+      rounds;                        // of those in which there is something: bytes by local task
+  std::vector<int64_t> counts;       // blocks of each task, >= 1
+  std::vector<std::string> unknown;  // what the holes cannot tell
+
+  // Number of rounds, >= 1.
+  int64_t blocks() const { return counts.empty() ? 1 : std::ranges::max(counts); }
+  int64_t bytes(int64_t round, size_t task) const {
+    const auto found = rounds.find(round);
+    return found == rounds.end() ? 0 : found->second[task];
+  }
+  // All tasks, for who changes it.
+  std::vector<int64_t>& round(int64_t number) {
+    auto& row = rounds[number];
+    row.resize(counts.size());
+    return row;
+  }
 };
 
 // A chunk counts as used up to the last byte that is not in a hole. Throws what the reader and the file
-// throw.
+// throw, and damaged where the block table would be far larger than what is in the file: then bytes that
+// nobody has written as data lie far behind.
 HoleTable read_holes(MetadataReader& reader);
 
 // Where the journal, of which `p` tells, knows more: chunks that are finished are as long as it says, and
@@ -29,6 +46,9 @@ void add_records(MetadataReader& reader, const format::Pointer& p, HoleTable& ta
 // with the last byte that is not zero. A page that two chunks share is no hole in either, and where a record
 // did not fit, a chunk that is not full looks as if it were.
 void leave_out_zeros(MetadataReader& reader, HoleTable& table);
+
+// The blocks of which a table in the file tells. `found`: where it is.
+HoleTable read_table(MetadataReader& reader, const format::Pointer& found);
 
 // A whole block table where one can be expected if only the pointer to it is missing, `rounds` being what the
 // holes show.

@@ -4,6 +4,7 @@
 
 #include "comm/agree.hpp"
 #include "creation/temporary_name.hpp"
+#include "journal/journal_file.hpp"
 #include "journal/lease.hpp"
 #include "metadata/metadata_io.hpp"
 
@@ -70,6 +71,10 @@ void finish_leftover(Store& store, const Leftover& leftover) {
         leftover.state == LeftoverState::unclosed ? Code::unclosed : Code::damaged, leftover.temporary,
         leftover.state == LeftoverState::unclosed ? "was never closed: `sheaf repair` it first"
                                                   : "is not a whole multifile: it can only be removed");
+  // No reader asks for its journals any more, and its job is not there.
+  for (int32_t k = 0; k < leftover.nfiles; ++k)
+    remove_leftovers(store, format::physical_name(leftover.temporary, k));
+  remove_lease(store, leftover.temporary);
   rename_set(store, leftover.temporary, leftover.path, leftover.nfiles, true);
 }
 

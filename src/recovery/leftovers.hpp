@@ -36,7 +36,8 @@ SHEAF_EXPORT std::vector<Leftover> find_leftovers(Store& store, const std::strin
 
 // Removes its files.
 SHEAF_EXPORT void remove_leftover(Store& store, const Leftover& leftover);
-// Gives a complete one its name. Throws unclosed, damaged.
+// Gives a complete one its name, and removes what lies beside it. What has the name already is replaced.
+// Throws unclosed, damaged.
 SHEAF_EXPORT void finish_leftover(Store& store, const Leftover& leftover);
 
 }  // namespace sheaf

@@ -4,7 +4,7 @@
 // section 16); without one, or where nobody had told anything, by the holes of the sparse file, as far as
 // they go. Order on disk: block table and mapping, sync, a look at what is there now, then the pointer that
 // makes the file complete, then the journal goes; so a repair that is killed can be started again. Nobody
-// else should write to the files meanwhile (journal/lease tells).
+// else should write to the files meanwhile (journal/lease tells), but copies may be made while a job does.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +18,11 @@
 namespace sheaf {
 
 struct RepairRequest {
-  std::string copy_to;    // base name of a complete copy to write instead; empty: in place
-  bool replace = false;   // files of that name that exist
-  bool dry_run = false;   // only find out
-  bool holes = false;     // go by the holes although there is a journal
+  std::string copy_to;       // base name of a complete copy to write instead; empty: in place
+  bool replace = false;      // files of that name that exist
+  bool dry_run = false;      // only find out
+  bool holes = false;        // go by the holes although there is a journal
+  bool accept_loss = false;  // what was recorded and is not in the file is left out; else that is an error
   bool may_live = false;  // somebody may be writing all the same: the block table leaves room for the chunks
                           // that tasks may be in
 };
@@ -51,8 +52,9 @@ struct SHEAF_EXPORT RepairReport {
   bool was_complete() const;
 };
 
-// Throws damaged and not_a_multifile for what is no (whole) META1, and whatever the store throws. Progress:
-// the bytes of a copy. Memory: of files with a journal a few MiB, of others 8 bytes per chunk in use.
+// Throws damaged and not_a_multifile for what is no (whole) META1, damaged for a file that is shorter than
+// its journal says, and whatever the store throws. Progress: the bytes of a copy. Memory: of files with a
+// journal a few MiB, of others 8 bytes per chunk of the rounds in which there is something.
 SHEAF_EXPORT RepairReport repair(Store& store, const std::string& path, const RepairRequest& request,
                                  WorkProgress& progress);
 

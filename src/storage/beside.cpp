@@ -9,6 +9,14 @@
 
 namespace sheaf {
 
+std::string place_beside(Store& store, const std::string& path) {
+  try {
+    return store.target_of(path);
+  } catch (const Error&) {
+    return path;
+  }
+}
+
 std::shared_ptr<File> open_beside(Store& store, const std::string& path, const std::string& neighbour) {
   auto file = store.open(path, Access::beside);
   const FileStatus found = file->status();

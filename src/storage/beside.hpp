@@ -14,6 +14,10 @@
 
 namespace sheaf {
 
+// The path whose neighbours they are: where symbolic links lead that stand for the file, so that they are
+// found by whatever name the file is opened. The path itself where the links cannot be followed.
+std::string place_beside(Store& store, const std::string& path);
+
 // Opens one that exists, to read and write it. `neighbour`: path of the file it lies beside. Throws `foreign`
 // unless it is a regular file, of one name, that belongs to the user of this process or to the owner of its
 // neighbour (some file systems show every file as another one's); not_found; and whatever else the store

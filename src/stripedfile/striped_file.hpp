@@ -130,6 +130,6 @@ SHEAF_EXPORT bool remove_striped(Link& link, const StripeName& name);
 // Renames every subfile where it is, replacing what is at the new name. Throws invalid_argument unless hosts
 // and number of the subfiles agree. Not atomic over several listeners: what an error leaves in between is
 // refused when opened.
-void rename_striped(Link& link, const StripeName& from, const StripeName& to);
+SHEAF_EXPORT void rename_striped(Link& link, const StripeName& from, const StripeName& to);
 
 }  // namespace sheaf::sfio

@@ -133,6 +133,7 @@ void defrag(Store& store, const Multifile& given, const DefragRequest& request, 
   const auto file = outputs.add(request.output, m.files.front().path());
   progress.begin_output(0, request.output);
   write(m, header, request.compression, read_task_names(given).names, file, progress);
+  if (request.replace) file->sync();  // what it replaces may be the only copy, and the input
   file->close();
   outputs.commit();
 }

@@ -163,9 +163,8 @@ void check_set(Store& store, const std::string& path, std::vector<std::optional<
       add_finding(file, "is file " + std::to_string(files.back()->header.filenumber) + " of " +
                             std::to_string(files.back()->header.nfiles) + ", not file " + std::to_string(k) +
                             " of " + std::to_string(lead.nfiles));
-    if (files.back() && files.front()->extension && files.back()->extension &&
-        files.back()->extension->identity != files.front()->extension->identity)
-      file.notes.push_back("was written by another open than '" + path + "': their identities differ");
+    if (files.back() && is_of_another_open(files.front()->extension, files.back()->extension))
+      add_finding(file, "was written by another open than '" + path + "': their identities differ");
   }
   if (report.files.front().findings.empty() && missing < tools::most_missing_files)
     check_mapping(files, multifile, report.files.front());

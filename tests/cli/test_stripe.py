@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import resource
+import subprocess
 import unittest
 
-from tool_case import ToolCase, payload
+from tool_case import BIN, ToolCase, payload
 
 NAME = "n0,/a.dat;n1,/a.dat;n2,/b.dat;"
 
@@ -58,6 +60,25 @@ class Stripe(StripeCase):
         self.refused("File exists", "import", NAME, self.dir / "plain")
         self.stripe("import", NAME, self.dir / "plain", "--force")
         self.assertEqual(json.loads(self.stripe("ls", NAME, "--json"))["stripe_unit"], 65536)
+
+    def test_what_an_import_replaces_stays_until_the_new_file_is_whole(self):
+        self.made()
+        (self.dir / "large").write_bytes(bytes(range(256)) * 4096)
+        before = {path: path.read_bytes() for path in self.root.rglob("*") if path.is_file()}
+        limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100000, 100000))  # noqa: E731
+        command = [BIN / "sheaf", "stripe", "import", "--force", NAME, self.dir / "large", "--root", self.root]
+        failed = subprocess.run([str(word) for word in command], capture_output=True, check=False, preexec_fn=limit)
+        self.assertEqual(failed.returncode, 1, failed)
+        self.assertEqual({path: path.read_bytes() for path in self.root.rglob("*") if path.is_file()}, before)
+        self.stripe("import", NAME, self.dir / "large", "--force")
+        self.assertEqual(self.stripe("cat", NAME), (self.dir / "large").read_bytes())
+        self.assertEqual(len([path for path in self.root.rglob("*") if path.is_file()]), 6)
+
+    def test_import_takes_regular_files(self):
+        self.made()
+        for source in ("/dev/zero", self.root):
+            self.refused("regular file", "import", "--force", NAME, source)
+        self.assertEqual(self.stripe("cat", NAME), self.data)
 
     def test_check_names_everything_that_is_wrong(self):
         self.made()

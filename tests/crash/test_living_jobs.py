@@ -97,6 +97,68 @@ class LivingJobs(unittest.TestCase):
         self.assertEqual(self.stream(1), "b" * 30000)
         job.end()
 
+    def test_a_link_to_its_file_is_no_way_around_it(self) -> None:
+        links = self.scratch / "links"
+        links.mkdir()
+        (links / "link.sion").symlink_to("../a.sion")
+        job = self.job()
+        self.assertEqual(job.tell("write", 0, "a", 12000), 12000)
+        self.assertEqual(job.tell("flush"), 1)
+        before = {path.name: path.read_bytes() for path in self.scratch.glob("a.*")}
+        refused = self.sheaf("repair", links / "link.sion")
+        self.assertEqual(refused.returncode, 1, refused.stdout)
+        self.assertIn(f"process {job.process.pid} on host", refused.stderr)
+        self.assertEqual({path.name: path.read_bytes() for path in self.scratch.glob("a.*")}, before)
+        self.assertEqual(self.sheaf("cat", "--task=0", links / "link.sion").stdout, "a" * 12000)
+        job.kill()
+        repaired = self.sheaf("repair", links / "link.sion")
+        self.assertIn("from its journal", repaired.stdout, repaired.stderr)
+        self.assertEqual(self.sheaf("cat", "--task=0", links / "link.sion").stdout, "a" * 12000)
+        self.assertEqual(sorted(os.listdir(self.scratch)), ["a.sion", "links"])
+        self.assertEqual(os.listdir(links), ["link.sion"])
+
+    def test_a_job_that_writes_through_a_link_is_found_from_both_names(self) -> None:
+        links = self.scratch / "links"
+        links.mkdir()
+        (links / "link.sion").symlink_to("../a.sion")
+        self.jobs.append(Job(links / "link.sion"))
+        job = self.jobs[-1]
+        self.assertTrue(job.has_lease(self.scratch))
+        self.assertEqual(job.tell("write", 0, "a", 12000), 12000)
+        self.assertEqual(job.tell("flush"), 1)
+        for path in (links / "link.sion", self.path):
+            self.assertEqual(self.sheaf("repair", path).returncode, 1)
+            self.assertEqual(self.sheaf("cat", "--task=0", path).stdout, "a" * 12000)
+        self.assertEqual(job.tell("close"), 1)
+        job.end()
+        self.assertEqual(sorted(os.listdir(self.scratch)), ["a.sion", "links"])
+        self.assertEqual(os.listdir(links), ["link.sion"])
+
+    def test_nothing_takes_the_place_of_what_a_job_writes(self) -> None:
+        other = self.scratch / "other.sion"
+        shutil.copy(self.finished(), other)
+        job = self.job()
+        self.assertEqual(job.tell("write", 0, "a", 12000), 12000)
+        self.assertEqual(job.tell("flush"), 1)
+        for words in (("defrag", "--force", self.path, self.path), ("defrag", "--force", other, self.path),
+                      ("repair", "--copy", self.path, "--force", other), ("cat", "--force", "-o", self.path, other)):
+            refused = self.sheaf(*words)
+            self.assertEqual(refused.returncode, 1, words)
+            self.assertIn(f"process {job.process.pid} on host", refused.stderr, words)
+        self.assertEqual(job.tell("write", 0, "a", 5), 5)
+        self.assertEqual(job.tell("close"), 1)
+        job.end()
+        self.assertEqual(self.stream(0), "a" * 12005)
+        self.assertEqual(sorted(os.listdir(self.scratch)), ["a.sion", "other.sion"])
+        self.assertEqual(self.sheaf("defrag", "--force", other, self.path).returncode, 0, "nobody writes it any more")
+
+    def finished(self) -> pathlib.Path:
+        job = self.job()
+        job.tell("write", 0, "b", 10)
+        self.assertEqual(job.tell("close"), 1)
+        job.end()
+        return self.path
+
     def test_what_a_dead_job_left_is_repaired_at_once(self) -> None:
         job = self.job()
         job.tell("write", 0, "a", 12000)

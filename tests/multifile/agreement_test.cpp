@@ -159,7 +159,7 @@ TEST(Agreement, NewChunkSizesAfterAWriteOnOneTaskAreRefusedOnAll) {
   SharedHandles shared(store);
   const Program p = small();
   const auto codes = codes_of([&](Comm& comm) {
-    Writer writer(shared, comm.duplicate(), request_of("a", p, comm), mode_of("w"));
+    Writer writer(shared, comm.duplicate(), request_of("a", p, comm), shared_mode_of(comm, "w"));
     require(code_of([&] { writer.resize_chunks(comm.rank() == 1 ? -5 : 10); }) == Code::invalid_argument,
             "negative");
     if (comm.rank() == 4) writer.stream().write(content(4, 0, 1));
@@ -183,7 +183,7 @@ TEST(Writing, NewChunkSizesBeforeTheFirstByte) {
       const auto me = static_cast<size_t>(comm.rank());
       ParallelWriteRequest request = request_of("a", p, comm);
       request.chunk_size = 10;
-      Writer writer(shared, comm.duplicate(), std::move(request), mode_of("w"));
+      Writer writer(shared, comm.duplicate(), std::move(request), shared_mode_of(comm, "w"));
       writer.resize_chunks(p.requests[me]);
       Writing task(comm.rank(), p.chunk(comm.rank()));
       for (const Step& step : p.steps[me]) task.step(writer.stream(), step);

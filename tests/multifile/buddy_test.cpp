@@ -28,7 +28,8 @@ ParallelWriteRequest request_of(Comm& comm) {
 
 // One task's part.
 void write_stream(Comm& comm, Store& store, int levels, int64_t bytes) {
-  Writer writer(store, comm.duplicate(), request_of(comm), mode_of("w,buddy=" + std::to_string(levels)));
+  Writer writer(store, comm.duplicate(), request_of(comm),
+                shared_mode_of(comm, "w,buddy=" + std::to_string(levels)));
   for (int call = 0; call < 4; ++call)
     writer.collective()->write(content(comm.rank(), call * bytes, comm.rank() == 5 && call > 1 ? 0 : bytes),
                                std::nullopt);
@@ -89,7 +90,7 @@ TEST(Buddy, CopiesOfAnEarlierSetDoNotHideFilesThatWereNotClosed) {
   write_set(store, 1);
   SharedHandles shared(store);
   run_fibers(fibers(tasks), [&](Comm& comm) {
-    Writer writer(shared, comm.duplicate(), request_of(comm), mode_of("w,buddy=1"));
+    Writer writer(shared, comm.duplicate(), request_of(comm), shared_mode_of(comm, "w,buddy=1"));
     writer.stream().write(content(comm.rank() + 100, 0, 50));
     writer.commit();
     comm.barrier();
@@ -98,6 +99,29 @@ TEST(Buddy, CopiesOfAnEarlierSetDoNotHideFilesThatWereNotClosed) {
   for (int file = 0; file < groups; ++file) {
     const auto found = copies.open(file_of(-1, file), Access::read);
     EXPECT_EQ(code_of([&] { MetadataReader(*found).read_pointer(); }), Code::unclosed) << file;
+  }
+}
+
+// The set was written anew without copies, and one of its files is lost.
+TEST(Buddy, CopiesOfAnEarlierSetDoNotStandInForFilesThatAreLost) {
+  for (int file = 0; file < groups; ++file) {
+    MemoryStore store;
+    write_set(store, 1, 90);
+    SharedHandles shared(store);
+    run_fibers(fibers(tasks), [&](Comm& comm) {
+      Writer writer(shared, comm.duplicate(), request_of(comm), shared_mode_of(comm, "w"));
+      writer.stream().write(content(comm.rank() + 100, 0, 50));
+      writer.close();
+    });
+    store.remove(file_of(-1, file));
+    BuddyStore copies(store, "a", 1);
+    if (file > 0) {
+      const auto problem = attempt([&] { copies.open(file_of(-1, file), Access::read); });
+      ASSERT_TRUE(problem);
+      EXPECT_NE(std::string(problem->what()).find("earlier"), std::string::npos) << problem->what();
+      EXPECT_FALSE(copies.status(file_of(-1, file)).exists);
+    }
+    EXPECT_THROW(read_set(store, "r,buddy=1"), Error) << file;
   }
 }
 

@@ -84,7 +84,7 @@ std::vector<Code> write_through(FaultyStore& faulty, const CollectiveProgram& p)
   run_fibers(fibers(p.ntasks()), [&](Comm& comm) {
     codes[static_cast<size_t>(comm.rank())] = code_of([&] {
       Writer writer(shared, comm.duplicate(), request_of("a", p, comm.rank()),
-                    mode_of("w,durable," + p.words()));
+                    shared_mode_of(comm, "w,durable," + p.words()));
       std::optional<Error> problem;
       try {
         persistent_calls(writer, p, comm);

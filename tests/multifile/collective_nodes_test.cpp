@@ -36,7 +36,7 @@ Watch of_writing(Store& store, const CollectiveProgram& p, const Watch& how) {
   Watch during;
   messages_of(p, how, [&](Comm& comm, Watch& watch) {
     Writer writer(shared, comm.duplicate(), request_of("a", p, comm.rank()),
-                  mode_of("w,journal=off," + p.words()));
+                  shared_mode_of(comm, "w,journal=off," + p.words()));
     comm.barrier();
     forget(watch);
     comm.barrier();
@@ -170,7 +170,8 @@ TEST(CollectiveNodes, AFailureIsToldToAll) {
           reader.collective()->read(out, std::nullopt);
           require(out == content(comm.rank(), 0, 700'000), "bytes of the second try");
         } else {
-          Writer writer(store, comm.duplicate(), request_of("b", p, comm.rank()), mode_of("w," + p.words()));
+          Writer writer(store, comm.duplicate(), request_of("b", p, comm.rank()),
+                        shared_mode_of(comm, "w," + p.words()));
           const auto data = content(comm.rank(), 0, 700'000);
           fails([&] { writer.collective()->write(data, std::nullopt); });
           write_calls(writer, p);

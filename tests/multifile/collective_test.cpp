@@ -30,7 +30,8 @@ TEST(Collective, OnlyCollectorsTouchTheFile) {
     MemoryStore memory;
     FaultyStore counting(memory);
     run_fibers(fibers(64), [&](Comm& comm) {
-      Writer writer(counting, comm.duplicate(), request_of("a", p, comm.rank()), mode_of("w," + p.words()));
+      Writer writer(counting, comm.duplicate(), request_of("a", p, comm.rank()),
+                    shared_mode_of(comm, "w," + p.words()));
       write_calls(writer, p);
       writer.close();
     });
@@ -61,7 +62,7 @@ TEST(Collective, OneCollectsForTheGroupsOfFewTasksWithLittle) {
       FaultyStore counting(memory);
       run_fibers(fibers(c.tasks), [&](Comm& comm) {
         Writer writer(counting, comm.duplicate(), request_of("a", p, comm.rank()),
-                      mode_of("w,journal=off," + p.words()));
+                      shared_mode_of(comm, "w,journal=off," + p.words()));
         write_calls(writer, p);
         writer.close();
       });
@@ -83,7 +84,8 @@ TEST(Collective, CompleteChunksAreRecordedByTheCollector) {
   int64_t written = 0, rounds_seen = 0, safe = 0;
   EXPECT_ANY_THROW(run_fibers(fibers(tasks), [&](Comm& comm) {
     const CollectiveProgram p = simple(tasks, chunk, 0, 0, 3);
-    Writer writer(counting, comm.duplicate(), request_of("a", p, comm.rank()), mode_of("w," + p.words()));
+    Writer writer(counting, comm.duplicate(), request_of("a", p, comm.rank()),
+                  shared_mode_of(comm, "w," + p.words()));
     const int64_t chunk_size = writer.stream().geometry().size;
     comm.barrier();
     for (int call = 0; call < 400; ++call) {
@@ -121,7 +123,8 @@ TEST(Collective, RoundsAreFew) {
   FaultyStore counting(memory);
   int64_t collectives = 0;
   run_fibers(fibers(64), [&](Comm& comm) {
-    Writer writer(counting, comm.duplicate(), request_of("a", p, comm.rank()), mode_of("w," + p.words()));
+    Writer writer(counting, comm.duplicate(), request_of("a", p, comm.rank()),
+                  shared_mode_of(comm, "w," + p.words()));
     const int64_t before = traffic_of_this_task().collectives;
     write_calls(writer, p);
     if (comm.rank() == 0) collectives = traffic_of_this_task().collectives - before;
@@ -147,7 +150,8 @@ TEST(Collective, FlushBringsTheOwnBytesIntoTheFile) {
   MemoryStore store;
   TaskHandles shared(store);
   run_fibers(fibers(3), [&](Comm& comm) {
-    Writer writer(shared, comm.duplicate(), request_of("a", p, comm.rank()), mode_of("w," + p.words()));
+    Writer writer(shared, comm.duplicate(), request_of("a", p, comm.rank()),
+                  shared_mode_of(comm, "w," + p.words()));
     write_calls(writer, p);
     const auto place = static_cast<size_t>(writer.stream().geometry().offset(0));
     writer.collective()->flush();
@@ -170,7 +174,7 @@ TEST(Collective, NewChunkSizesFormNewGroups) {
   run_fibers(fibers(6), [&](Comm& comm) {
     auto request = request_of("a", p, comm.rank());
     request.chunk_size = 7000 * (comm.rank() + 1);
-    Writer writer(shared, comm.duplicate(), std::move(request), mode_of("w," + p.words()));
+    Writer writer(shared, comm.duplicate(), std::move(request), shared_mode_of(comm, "w," + p.words()));
     writer.resize_chunks(200);
     write_calls(writer, p);
     writer.close();
@@ -191,7 +195,7 @@ TEST(Collective, SmallFilesOfOneCollectorAreLaidOutForPages) {
     run_fibers(fibers(64), [&](Comm& comm) {
       auto arguments = request_of("a", p, comm.rank());
       arguments.fsblksize = asked;
-      Writer writer(shared, comm.duplicate(), std::move(arguments), mode_of("w," + p.words()));
+      Writer writer(shared, comm.duplicate(), std::move(arguments), shared_mode_of(comm, "w," + p.words()));
       if (comm.rank() == 0) used = writer.facts().fsblksize;
       write_calls(writer, p);
       writer.close();
@@ -219,7 +223,7 @@ TEST(Collective, NewChunkSizesAreLaidOutForTheFileSystemAgain) {
     auto arguments = request_of("a", p, comm.rank());
     arguments.fsblksize = -1;
     arguments.chunk_size = 100;
-    Writer writer(store, comm.duplicate(), std::move(arguments), mode_of("w,collective"));
+    Writer writer(store, comm.duplicate(), std::move(arguments), shared_mode_of(comm, "w,collective"));
     require(writer.facts().fsblksize == 4096, "small");
     writer.resize_chunks(20'000);
     require(writer.facts().fsblksize == 64 << 10, "large");
@@ -241,7 +245,8 @@ TEST(Collective, RenumberedTasks) {
       request.nfiles = nfiles;
       request.fsblksize = 64;
       request.chunk_size = 50;
-      Writer writer(shared, comm.duplicate(), std::move(request), mode_of("w,collmsa,collective=2"));
+      Writer writer(shared, comm.duplicate(), std::move(request),
+                    shared_mode_of(comm, "w,collmsa,collective=2"));
       require(writer.stream().geometry().size == (writer.local().rank() % 2 == 0 ? 50 : 78), "chunk size");
       for (int call = 0; call < 3; ++call)
         writer.collective()->write(content(comm.rank(), 40 * call, 40), std::nullopt);
@@ -300,7 +305,8 @@ TEST(Collective, RenumberedTasks) {
                             [&](Comm& comm) {
                               ParallelWriteRequest request;
                               request.path = "a";
-                              Writer(store, comm.duplicate(), std::move(request), mode_of(words));
+                              Writer(store, comm.duplicate(), std::move(request),
+                                     shared_mode_of(comm, words));
                             }),
                  Error)
         << words;
@@ -313,7 +319,8 @@ TEST(Collective, ATaskWithBadArgumentsHoldsNobodyUp) {
     std::vector<Code> codes(4);
     const CollectiveProgram p = simple(4, 1 << 20, 0, 0, 4);
     run_fibers(fibers(4), [&](Comm& comm) {
-      Writer writer(shared, comm.duplicate(), request_of("a", p, comm.rank()), mode_of("w," + p.words()));
+      Writer writer(shared, comm.duplicate(), request_of("a", p, comm.rank()),
+                    shared_mode_of(comm, "w," + p.words()));
       const std::optional<Error> mine =
           comm.rank() == 2 ? std::optional(Error(Code::invalid_argument, "bad")) : std::nullopt;
       writer.collective()->write({}, std::nullopt);
@@ -335,7 +342,8 @@ TEST(Collective, WhatConcernsOneTaskOutsideOfARoundIsToldToAllInTheNext) {
   CollectiveProgram p = simple(4, 1 << 20, 0, 0, 4);
   std::vector<int> failures(4);
   run_fibers(fibers(4), [&](Comm& comm) {
-    Writer writer(shared, comm.duplicate(), request_of("a", p, comm.rank()), mode_of("w," + p.words()));
+    Writer writer(shared, comm.duplicate(), request_of("a", p, comm.rank()),
+                  shared_mode_of(comm, "w," + p.words()));
     int64_t done = 0;
     const auto write = [&](int64_t bytes, const std::optional<Error>& mine) {
       const Code code = code_of([&] { writer.collective()->write(content(comm.rank(), done, bytes), mine); });

@@ -101,7 +101,8 @@ TEST(CollectiveThreads, AFailureIsToldToAllAndCostsNoByte) {
         SharedHandles shared(faulty);
         std::atomic<bool> closed = true;
         c.players(c.tasks, [&](Comm& comm) {
-          Writer writer(shared, comm.duplicate(), request_of("a", p, comm.rank()), mode_of("w," + p.words()));
+          Writer writer(shared, comm.duplicate(), request_of("a", p, comm.rank()),
+                        shared_mode_of(comm, "w," + p.words()));
           FaultPlan plan;
           plan.kind = Operation::write;
           plan.fail_at = k + faulty.operations(Operation::write);
@@ -132,7 +133,8 @@ TEST(CollectiveThreads, ATaskWithBadArgumentsHoldsNobodyUp) {
     SharedHandles shared(store);
     const CollectiveProgram p = simple(c.tasks, 1 << 20, 0, 0, 2);
     c.players(c.tasks, [&](Comm& comm) {
-      Writer writer(shared, comm.duplicate(), request_of("a", p, comm.rank()), mode_of("w," + p.words()));
+      Writer writer(shared, comm.duplicate(), request_of("a", p, comm.rank()),
+                    shared_mode_of(comm, "w," + p.words()));
       const auto bad = Error(Code::invalid_argument, "bad");
       const auto mine = comm.rank() == c.tasks - 1 ? std::optional(bad) : std::nullopt;
       const auto code = code_of([&] { writer.collective()->write(content(comm.rank(), 0, 700'000), mine); });
@@ -155,7 +157,7 @@ TEST(CollectiveThreads, FilesThatCutThroughProcessesAreWrittenAlone) {
     request.chunk_size = 100;
     request.nfiles = 0;
     request.local = comm.split(comm.rank() % 2, comm.rank());
-    Writer writer(shared, comm.duplicate(), std::move(request), mode_of("w,collective"));
+    Writer writer(shared, comm.duplicate(), std::move(request), shared_mode_of(comm, "w,collective"));
     require(writer.collective() == nullptr, "on their own");
     writer.stream().write(content(comm.rank(), 0, 500));
     writer.close();

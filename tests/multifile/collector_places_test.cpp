@@ -66,7 +66,7 @@ std::unique_ptr<Writer> open_dealt(Store& store, Comm& comm, const std::string& 
   request.local = comm.split(comm.rank() % per_node, comm.rank());
   request.chunk_size = 200;
   request.fsblksize = 64;
-  return std::make_unique<Writer>(store, comm.duplicate(), std::move(request), mode_of(words));
+  return std::make_unique<Writer>(store, comm.duplicate(), std::move(request), shared_mode_of(comm, words));
 }
 
 std::unique_ptr<Writer> open_one(Store& store, Comm& comm, int collsize,
@@ -76,7 +76,7 @@ std::unique_ptr<Writer> open_one(Store& store, Comm& comm, int collsize,
   request.chunk_size = requests[static_cast<size_t>(comm.rank()) % requests.size()];
   request.fsblksize = 64;
   return std::make_unique<Writer>(store, comm.duplicate(), std::move(request),
-                                  mode_of("w,collective,collsize=" + std::to_string(collsize)));
+                                  shared_mode_of(comm, "w,collective,collsize=" + std::to_string(collsize)));
 }
 
 TEST(CollectorPlaces, FilesWithATaskOfEveryNodeCollectOnDifferentNodes) {

@@ -93,7 +93,7 @@ TEST(Compression, OfCollectiveCalls) {
         request.path = "a.sion";
         request.chunk_size = 2 * bytes;
         Writer writer(store, comm.duplicate(), std::move(request),
-                      mode_of(std::string(words) + ",collective,collsize=3"));
+                      shared_mode_of(comm, std::string(words) + ",collective,collsize=3"));
         require(writer.collective(), "writes collectively");
         for (int64_t call = 0; call < calls; ++call)
           writer.write_collectively(content(comm.rank(), call * bytes, bytes), std::nullopt);

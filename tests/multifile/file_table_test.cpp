@@ -41,7 +41,7 @@ void write_by_table(Store& store, Comm& comm, const std::string& mode) {
   request.nfiles = 3;
   request.chunk_size = 10;
   request.fsblksize = 64;
-  Writer writer(store, comm.duplicate(), std::move(request), parse_open_mode(mode));
+  Writer writer(store, comm.duplicate(), std::move(request), shared_mode_of(comm, mode));
   const auto own = static_cast<std::byte>(writer.task());
   writer.stream().write(std::span(&own, 1));
   writer.close();

@@ -42,7 +42,7 @@ void write_in_parallel(Store& inner, const KeyProgram& p, uint64_t seed) {
     request.nfiles = 1 + static_cast<int32_t>(seed) % p.ntasks();
     request.chunk_size = p.chunks[me];
     request.fsblksize = p.fsblksize;
-    Writer writer(store, comm.duplicate(), std::move(request), mode_of("w,keyval", p.buffer));
+    Writer writer(store, comm.duplicate(), std::move(request), shared_mode_of(comm, "w,keyval", p.buffer));
     for (const Record& r : p.tasks[me]) {
       append(writer.stream(), r);
       yield();

@@ -51,7 +51,7 @@ TEST(MappedFaults, AWriteIsRightOrRefused) {
         for (size_t t = 0; t < 4; ++t)
           if (p.owners[t] == comm.rank())
             mine.push_back({static_cast<int64_t>(t), p.program.requests[t], p.places[t]});
-        Writer writer(store, comm.duplicate(), {"a", 2, 64, mine}, mode_of("w", 100));
+        Writer writer(store, comm.duplicate(), {"a", 2, 64, mine}, shared_mode_of(comm, "w", 100));
         std::optional<Error> failure;
         for (const MappedWriteTask& t : mine) {
           int64_t done = 0;

@@ -148,7 +148,7 @@ std::vector<Code> codes_of_mapped_open(int changed, const Change& change) {
     if (me == changed || changed == everywhere) change(tasks, request);
     request.tasks = tasks;
     codes[static_cast<size_t>(me)] = code_of([&] {
-      Writer writer(shared, comm.duplicate(), request, mode_of("w"));
+      Writer writer(shared, comm.duplicate(), request, shared_mode_of(comm, "w"));
       writer.close();
     });
   });

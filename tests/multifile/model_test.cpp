@@ -159,7 +159,7 @@ class World {
     TaskHandles shared(store_);
     run_fibers(fibers(p.ntasks(), c.n[4] % 5), [&](Comm& comm) {
       Writer writer(shared, comm.duplicate(), request_of(path, p, comm),
-                    mode_of("w" + words(c) + more, p.buffer));
+                    shared_mode_of(comm, "w" + words(c) + more, p.buffer));
       const auto put = [&](const std::vector<std::byte>& bytes, int64_t number) {
         if (writer.collective() && number % 3 != 1) return writer.collective()->write(bytes, std::nullopt);
         writer.stream().write(bytes);
@@ -177,7 +177,7 @@ class World {
         mine.push_back(
             {t, p.requests[static_cast<size_t>(t)], layout::place_blockwise(t, p.ntasks(), p.nfiles)});
       Writer writer(shared, comm.duplicate(), {path, p.nfiles, p.fsblksize, mine},
-                    mode_of("w" + words(c), p.buffer));
+                    shared_mode_of(comm, "w" + words(c), p.buffer));
       write_as_process(c, made, writer);
     });
   }

@@ -63,7 +63,7 @@ TEST(RoundTrip, OfOneGroupInReversedOrder) {
     ParallelWriteRequest request = request_of("a", p, comm);
     request.nfiles = 0;
     request.local = comm.split(0, -me);
-    Writer writer(shared, comm.duplicate(), std::move(request), mode_of("w"));
+    Writer writer(shared, comm.duplicate(), std::move(request), shared_mode_of(comm, "w"));
     Writing task(me, p.chunk(me));
     for (const Step& step : p.steps[static_cast<size_t>(me)]) task.step(writer.stream(), step);
     writer.close();

@@ -36,7 +36,7 @@ void write_large(Store& store, const std::string& path, Comm& given, const std::
   request.path = path;
   request.nfiles = 2;
   request.chunk_size = 4 * piece;
-  Writer writer(store, given.duplicate(), std::move(request), parse_open_mode(mode));
+  Writer writer(store, given.duplicate(), std::move(request), shared_mode_of(given, mode));
   const auto bytes = bytes_of(writer.task(), piece);
   for (int i = 0; i < 4; ++i) writer.stream().write(bytes);
   writer.close();

@@ -45,7 +45,8 @@ inline void write_program(Store& store, const std::string& path, const Collectiv
                           const Players& players, const std::function<void()>& between = yield) {
   TaskHandles shared(store);
   players(p.ntasks(), [&](Comm& comm) {
-    Writer writer(shared, comm.duplicate(), request_of(path, p, comm.rank()), mode_of("w," + p.words()));
+    Writer writer(shared, comm.duplicate(), request_of(path, p, comm.rank()),
+                  shared_mode_of(comm, "w," + p.words()));
     require(writer.collective() != nullptr, "collective");
     write_calls(writer, p, between);
     writer.close();

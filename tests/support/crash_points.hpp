@@ -193,7 +193,7 @@ inline void record_in_parallel(RecordingStore& tape, const Program& p, Reported&
   const bool durable = words.find("durable") != std::string::npos;
   run_fibers(fibers(p.ntasks(), seed), [&](Comm& comm) {
     const int me = comm.rank();
-    Writer writer(store, comm.duplicate(), request_of("a", p, comm), mode_of(words, p.buffer));
+    Writer writer(store, comm.duplicate(), request_of("a", p, comm), shared_mode_of(comm, words, p.buffer));
     comm.barrier();
     reported.opened = std::max(reported.opened, tape.length());
     RecordedTask task(me, p.chunk(me), tape, reported,
@@ -222,7 +222,7 @@ inline void record_collectively(RecordingStore& tape, const Program& p, Reported
   run_fibers(fibers(p.ntasks(), seed), [&](Comm& comm) {
     const int me = comm.rank();
     Writer writer(store, comm.duplicate(), request_of("a", p, comm),
-                  mode_of(words + ",collective,collsize=2", p.buffer));
+                  shared_mode_of(comm, words + ",collective,collsize=2", p.buffer));
     comm.barrier();
     reported.opened = std::max(reported.opened, tape.length());
     RecordedTask task(
@@ -277,7 +277,8 @@ inline void record_mapped(RecordingStore& tape, const Program& p, Reported& repo
     for (int t = comm.rank(); t < p.ntasks(); t += 2)
       mine.push_back(
           {t, p.requests[static_cast<size_t>(t)], layout::place_blockwise(t, p.ntasks(), p.nfiles)});
-    Writer writer(store, comm.duplicate(), {"a", p.nfiles, p.fsblksize, mine}, mode_of(words, p.buffer));
+    Writer writer(store, comm.duplicate(), {"a", p.nfiles, p.fsblksize, mine},
+                  shared_mode_of(comm, words, p.buffer));
     comm.barrier();
     reported.opened = std::max(reported.opened, tape.length());
     std::vector<RecordedTask> tasks;
@@ -341,8 +342,9 @@ inline void record_merging(RecordingStore& tape, const Program& p, Reported& rep
   for (const auto& steps : p.steps) calls = std::max(calls, steps.size());
   run_fibers(fibers(p.ntasks(), seed), [&](Comm& comm) {
     const int me = comm.rank();
-    Writer writer(store, comm.duplicate(), request_of("a", p, comm),
-                  mode_of(words + ",collective,cmerge,collsize=" + std::to_string(p.ntasks()), p.buffer));
+    Writer writer(
+        store, comm.duplicate(), request_of("a", p, comm),
+        shared_mode_of(comm, words + ",collective,cmerge,collsize=" + std::to_string(p.ntasks()), p.buffer));
     comm.barrier();
     reported.opened = std::max(reported.opened, tape.length());
     comm.barrier();

@@ -122,7 +122,7 @@ inline ParallelWriteRequest request_of(std::string_view path, const Program& p, 
 }
 
 // Collective. The open mode with an identity that all tasks share, as the open calls give them one.
-inline OpenMode shared_mode_of(Comm& comm, const std::string& words, int64_t buffer) {
+inline OpenMode shared_mode_of(Comm& comm, const std::string& words, int64_t buffer = 128 << 10) {
   OpenMode mode = mode_of(words, buffer);
   mode.identity = new_identity();
   comm.broadcast(mode.identity, 0);

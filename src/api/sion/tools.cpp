@@ -199,7 +199,8 @@ int sheaf_repair(const char* path, const char* copy_to, int flags, sheaf_progres
     RepairRequest request{.copy_to = copy_to ? copy_to : "",
                           .replace = (flags & SHEAF_REPLACE) != 0,
                           .dry_run = (flags & SHEAF_DRY_RUN) != 0,
-                          .holes = (flags & SHEAF_BY_HOLES) != 0};
+                          .holes = (flags & SHEAF_BY_HOLES) != 0,
+                          .accept_loss = (flags & SHEAF_FORCE) != 0};
     const bool in_place = !copy_to && !request.dry_run;
     if (in_place) request.may_live = overrides_job(path, flags);
     CallbackProgress told(progress, user);

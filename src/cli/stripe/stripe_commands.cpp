@@ -90,31 +90,66 @@ int stripe_cat(const StripeOptions& options) {
   return 0;
 }
 
-// Ctrl-C leaves nothing half made.
+namespace {
+
+// Beside the subfiles, until the new file is whole.
+StripeName temporary_name(const StripeName& name) {
+  StripeName temporary = name;
+  for (SubfilePlace& place : temporary.subfiles) place.path += ".part";
+  return temporary;
+}
+
+// Before anything is written: no file of somebody else's is in the place of a subfile.
+void require_own(Link& link, const StripeName& name) {
+  const std::vector<FoundSubfile> found = look(link, name);
+  for (size_t i = 0; i < found.size(); ++i)
+    if (!found[i].is_own)
+      throw file_error(
+          Code::damaged, name.subfiles[i].host + "," + name.subfiles[i].path,
+          "is no subfile of a striped file, or has lost its identity (.sfio); nothing was changed");
+}
+
+void copy_in(File& source, StripedFile& file, const std::string& path) {
+  const int64_t size = source.status().size;
+  TerminalProgress progress("import");
+  LineBytes buffer(static_cast<size_t>(std::min(size, buffer_bytes)));
+  for (int64_t at = 0; at < size;) {
+    check_signals();
+    const size_t got = source.read_at(buffer, at);
+    if (got == 0) throw file_error(Code::damaged, path, "has become shorter while it was read");
+    const Block block{at, buffer.data(), static_cast<int64_t>(got)};
+    file.write({&block, 1});
+    at += block.length;
+  }
+}
+
+}  // namespace
+
+// Ctrl-C leaves nothing half made, and what is replaced stays until the new file is whole.
 int stripe_import(const StripeOptions& options) {
   Place place(options);
   if (options.unit) place.name.unit = *options.unit;
+  const FileStatus found = posix_store().status(options.file);
+  if (found.is_directory || found.is_special)
+    throw file_error(Code::invalid_argument, options.file,
+                     "is no regular file, whose size says how much is to be read");
   const auto source = posix_store().open(options.file, Access::read);
-  const int64_t size = source->status().size;
-  if (options.replace) remove_striped(*place.link, place.name);
-  const auto file = StripedFile::open(place.link, place.name, sfio::OpenMode::fresh);
+  const StripeName made = options.replace ? temporary_name(place.name) : place.name;
+  if (options.replace) {
+    require_own(*place.link, place.name);
+    remove_striped(*place.link, made);  // of an import that was killed
+  }
+  const auto file = StripedFile::open(place.link, made, sfio::OpenMode::fresh);
   try {
     catch_signals();
-    TerminalProgress progress("import");
-    LineBytes buffer(static_cast<size_t>(std::min(size, buffer_bytes)));
-    for (int64_t at = 0; at < size;) {
-      check_signals();
-      const size_t got = source->read_at(buffer, at);
-      if (got == 0) throw file_error(Code::damaged, options.file, "has become shorter while it was read");
-      const Block block{at, buffer.data(), static_cast<int64_t>(got)};
-      file->write({&block, 1});
-      at += block.length;
-    }
+    copy_in(*source, *file, options.file);
     file->close();
   } catch (...) {
-    remove_striped(*place.link, place.name);
+    remove_striped(*place.link, made);
     throw;
   }
+  // If that fails half-way, what has not got its name is still called .part.
+  if (options.replace) rename_striped(*place.link, made, place.name);
   return 0;
 }
 

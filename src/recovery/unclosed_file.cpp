@@ -1,0 +1,383 @@
+#include "recovery/unclosed_file.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "comm/agree.hpp"
+#include "creation/copy_stream.hpp"
+#include "layout/slices.hpp"
+#include "metadata/edges_reader.hpp"
+#include "stream/file_checks.hpp"
+#include "stream/plain_file.hpp"
+
+namespace sheaf {
+
+using format::Pointer;
+using format::TableSource;
+
+namespace {
+
+constexpr int64_t repaired_at_once = 1 << 20;
+
+}  // namespace
+
+UnclosedFile::UnclosedFile(Store& store, const std::string& path, const RepairRequest& request)
+    : store_(store), file_(store.open(path, Access::read)), reader_(store, *file_) {
+  report_.path = path;
+  report_.ntasks = header().ntasks;
+  find_source(path, request);
+  if (!is_complete()) whole_ = with_edges(store, file_, &edges_);
+  report_.blocks = pointer_.maxblocks;
+  has_trailer_ = report_.source == RepairSource::table &&
+                 matches_trailer(reader_.file(), header(), pointer_, reader_.extension());
+  if (!has_trailer_ && !is_complete() && reader_.extension() && reader_.extension()->checksums())
+    report_.unknown.emplace_back(
+        "whether the data are what was written: their checksums are made from what is there now");
+  count_bytes(request.accept_loss);
+}
+
+void UnclosedFile::find_source(const std::string& path, const RepairRequest& request) {
+  const auto unclosed = attempt([&] { pointer_ = reader_.read_pointer(); });
+  if (unclosed && unclosed->code() != Code::unclosed) throw *unclosed;
+  if (!unclosed && pointer_.complete()) {
+    end_ = reader_.file_size();
+  } else if (unclosed || request.holes || reader_.has_journal_gap() ||
+             (pointer_.source == TableSource::nothing && holds_data())) {
+    const bool unreported = !unclosed && !request.holes && pointer_.source == TableSource::nothing;
+    use_holes(unreported, request.holes, unclosed ? std::nullopt : std::optional(pointer_));
+    if (reader_.journal_lost())
+      report_.unknown.emplace_back("what its tasks had reported: the journal '" + format::journal_name(path) +
+                                   "' is lost");
+    if (unreported && report_.source == RepairSource::holes)
+      report_.unknown.emplace_back(
+          "whether any of it is whole, or ended in zeros: no task had flushed or completed a chunk");
+  } else {
+    report_.source = pointer_.source == TableSource::journal    ? RepairSource::journal
+                     : pointer_.source == TableSource::unmarked ? RepairSource::table
+                                                                : RepairSource::nothing;
+    if (request.may_live && report_.source == RepairSource::journal) leave_room();
+    end_ = report_.source == RepairSource::table ? reader_.file_size() : pointer_.varheader;
+  }
+}
+
+// Anything but zeros. Blocks of the file system that were never written need not be holes.
+bool UnclosedFile::holds_data() {
+  const int64_t size = file_->status().size;
+  std::vector<std::byte> bytes(64 << 10);
+  for (int64_t at = layout::data_start(report_.ntasks, header().fsblksize); at < size;) {
+    at = file_->next(Space::data, at);
+    const size_t n = at < size ? file_->read_at(bytes, at) : 0;
+    if (n == 0) return false;
+    if (std::ranges::any_of(std::span(bytes).first(n), [](std::byte b) { return b != std::byte{}; }))
+      return true;
+    at += static_cast<int64_t>(n);
+  }
+  return false;
+}
+
+// `told`: by the journal, if there is one.
+void UnclosedFile::use_holes(bool unreported, bool by_holes, const std::optional<Pointer>& told) {
+  const bool recorded = told && told->source == TableSource::journal;
+  table_ = read_holes(reader_);
+  report_.source = RepairSource::holes;
+  pointer_.source = TableSource::nothing;
+  if (const auto found = find_table(reader_, table_->blocks()); found) {
+    if (!recorded || !adds_records(*found, *told)) {
+      report_.source = RepairSource::table;
+      pointer_ = *found;
+      pointer_.source = TableSource::unmarked;
+      table_.reset();
+      end_ = reader_.file_size();
+      return;
+    }
+    report_.source = RepairSource::journal;
+    report_.unknown.emplace_back(
+        "what tasks have appended and not recorded: the block table from before the append is in the way of "
+        "the holes");
+  } else {
+    report_.unknown = table_->unknown;
+    if (unreported) leave_out_zeros(reader_, *table_);
+    if (recorded && !by_holes) {
+      add_records(reader_, *told, *table_);
+      report_.unknown.emplace_back(
+          "what tasks have written that went on without the journal: that is told by the holes");
+    }
+  }
+  const int64_t skip = lay_out().skip;
+  pointer_.maxblocks = report_.ntasks == 0 ? 0 : static_cast<int32_t>(table_->blocks());
+  end_ = pointer_.varheader = must_fit(
+      layout::end_of_rounds(report_.ntasks, header().fsblksize, pointer_.maxblocks, skip), "the multifile");
+}
+
+// The program was appending: the table in the file is from before. False if the journal tells no more than
+// that.
+bool UnclosedFile::adds_records(const Pointer& found, const Pointer& told) {
+  const HoleTable before = read_table(reader_, found);
+  table_ = before;
+  add_records(reader_, told, *table_);
+  return table_->counts != before.counts || table_->rounds != before.rounds;
+}
+
+// A task that has completed its last chunk is in the next one, and tells nobody before it leaves that.
+void UnclosedFile::leave_room() {
+  ++pointer_.maxblocks;
+  pointer_.varheader = must_fit(checked_add(pointer_.varheader, lay_out().skip), "the multifile");
+}
+
+layout::FileLayout UnclosedFile::lay_out() {
+  std::vector<int64_t> sizes(static_cast<size_t>(report_.ntasks));
+  reader_.read_chunk_sizes(0, sizes);
+  return layout::lay_out(sizes, header().fsblksize);
+}
+
+namespace {
+
+// Calls visit(slice) for all tasks, with counts and sizes of the right length, all 0.
+template <class Visit>
+void for_each_slice_of(int64_t ntasks, int32_t maxblocks, Visit visit) {
+  const int64_t at_once = std::max<int64_t>(1, repaired_at_once / std::max(1, maxblocks));
+  BlockSlice slice;
+  slice.rounds = maxblocks;
+  for (; slice.first < ntasks; slice.first += at_once) {
+    const auto n = static_cast<size_t>(std::min(at_once, ntasks - slice.first));
+    slice.counts.assign(n, 0);
+    slice.sizes.assign(n * static_cast<size_t>(maxblocks), 0);
+    visit(slice);
+  }
+}
+
+void leave_out_unused(BlockSlice& slice) {
+  for (int64_t k = 0; k < slice.rounds; ++k)
+    for (size_t t = 0; t < slice.counts.size(); ++t)
+      if (k >= slice.counts[t]) slice.bytes(t, k) = 0;
+}
+
+void add_to(format::Hash& hash, const BlockSlice& slice) {
+  hash.add(std::as_bytes(std::span(slice.counts)));
+  hash.add(std::as_bytes(std::span(slice.sizes)));
+}
+
+int64_t bytes_of(const BlockSlice& slice) {
+  return std::accumulate(slice.sizes.begin(), slice.sizes.end(), int64_t{0});
+}
+
+}  // namespace
+
+// What a living job has in its files differs from call to call: later ones find no less.
+void UnclosedFile::for_each_found(const VisitSlice& visit) {
+  for_each_slice_of(report_.ntasks, pointer_.maxblocks, [&](BlockSlice& slice) {
+    if (table_) {
+      const auto n = slice.counts.size();
+      std::copy_n(table_->counts.begin() + slice.first, n, slice.counts.begin());
+      for (const auto& [k, round] : table_->rounds)
+        std::copy_n(round.begin() + slice.first, n, slice.round(k).begin());
+    } else {
+      reader_.read_block_counts(pointer_, slice.first, slice.counts);
+      for (int64_t k = 0; k < slice.rounds; ++k)
+        reader_.read_block_sizes(pointer_, k, slice.first, slice.round(k));
+    }
+    leave_out_unused(slice);
+    if (writes_table()) leave_out_missing(slice);
+    if (header().compressed && writes_table()) leave_out_cut_frames(slice);
+    visit(slice);
+  });
+}
+
+// A task that was killed may have stored a part of a frame, which readers take for damage in a complete
+// file.
+void UnclosedFile::leave_out_cut_frames(BlockSlice& slice) {
+  const layout::FileLayout places = lay_out();
+  ReadStream stored;
+  stored.set_max_buffer(4 << 10);
+  for (size_t t = 0; t < slice.counts.size(); ++t) {
+    std::vector<int64_t> sizes;
+    for (int64_t b = 0; b < slice.counts[t]; ++b) sizes.push_back(slice.bytes(t, b));
+    const int64_t task = slice.first + static_cast<int64_t>(t);
+    const auto at = static_cast<size_t>(task);
+    const int64_t end =
+        at + 1 < places.starts.size() ? places.starts[at + 1] : places.data_start + places.skip;
+    const layout::ChunkGeometry chunks{places.starts[at], places.skip, end - places.starts[at]};
+    stored.load(whole_, chunks, {sizes.data(), static_cast<int32_t>(sizes.size())}, {});
+    int64_t left = read_frames(stored, {task, chunks, true}).stored_bytes;
+    for (int64_t b = 0; b < slice.counts[t]; ++b) {
+      int64_t& size = slice.bytes(t, b);
+      size = std::min(size, left);
+      left -= size;
+    }
+  }
+}
+
+// Records are made when their bytes have been written: if the file ends before, it was cut off, or the bytes
+// were lost with the machine while the journal was not.
+void UnclosedFile::leave_out_missing(BlockSlice& slice) {
+  const int64_t size = whole_->status().size;
+  if (size >= pointer_.varheader) return;
+  const layout::FileLayout places = lay_out();
+  for (size_t t = 0; t < slice.counts.size(); ++t)
+    for (int64_t b = 0; b < slice.counts[t]; ++b) {
+      const int64_t begin = places.starts[static_cast<size_t>(slice.first) + t] + b * places.skip;
+      const int64_t there = std::clamp<int64_t>(size - begin, 0, slice.bytes(t, b));
+      missing_ += slice.bytes(t, b) - there;
+      slice.bytes(t, b) = there;
+    }
+}
+
+void UnclosedFile::count_bytes(bool accept_loss) {
+  for_each_found([&](BlockSlice& slice) { report_.data_bytes += bytes_of(slice); });
+  if (missing_ == 0) return;
+  if (!accept_loss)
+    reader_.damaged(
+        "the file is shorter than its journal says: " + std::to_string(missing_) +
+        " bytes that its tasks had recorded are not in it (was it cut off, or copied in part?); a "
+        "repair that is forced keeps what is there");
+  report_.unknown.emplace_back(std::to_string(missing_) +
+                               " bytes that tasks had recorded: the file is shorter than its journal says, "
+                               "and they are left out");
+}
+
+void UnclosedFile::write_table(File& target) {
+  MetadataWriter writer(target, header());
+  // What is behind has not been reported by any task.
+  target.resize(pointer_.varheader);
+  report_.data_bytes = 0;
+  format::Hash hash;
+  for_each_found([&](BlockSlice& slice) {
+    const auto size_of = [&](size_t t, int64_t block) { return slice.bytes(t, block); };
+    write_block_table(writer, pointer_, slice.first, slice.counts, size_of, 0);
+    add_to(hash, slice);
+    report_.data_bytes += bytes_of(slice);
+  });
+  written_ = hash.value();
+  whole_ = with_edges(store_, file_, &edges_);  // hosts may have begun to keep some
+}
+
+// The block table that is in `target`.
+void UnclosedFile::for_each_written(File& target, const VisitSlice& visit) {
+  MetadataReader reader(target, header());
+  const Pointer complete = pointer_when_complete();
+  for_each_slice_of(report_.ntasks, complete.maxblocks, [&](BlockSlice& slice) {
+    reader.read_block_counts(complete, slice.first, slice.counts);
+    for (int64_t k = 0; k < slice.rounds; ++k)
+      reader.read_block_sizes(complete, k, slice.first, slice.round(k));
+    leave_out_unused(slice);
+    visit(slice);
+  });
+}
+
+void UnclosedFile::for_each_block(File& target, const VisitBlock& visit) {
+  const layout::FileLayout layout = lay_out();
+  for_each_written(target, [&](BlockSlice& slice) {
+    for (size_t t = 0; t < slice.counts.size(); ++t)
+      for (int64_t b = 0; b < slice.counts[t]; ++b) {
+        const size_t task = static_cast<size_t>(slice.first) + t;
+        visit(layout.starts[task] + b * layout.skip, slice.bytes(t, b), task);
+      }
+  });
+}
+
+// Where a living job writes the file may have grown since it was opened.
+void UnclosedFile::copy_data(File& target, WorkProgress& progress) {
+  const int64_t bytes = std::min(end_, file_->status().size);
+  progress.begin(bytes);
+  RangeCopier copier(target, progress);
+  copier.add(*file_, 0, 0, bytes);
+  copier.finish();
+  // Compressed files had the magic of plain ones once. What is written now has its own.
+  if (header().compressed && !header().encoded)
+    MetadataWriter(target, header()).write_header(reader_.extension());
+}
+
+// What hosts have kept beside the file.
+void UnclosedFile::bring_edges(File& target) {
+  if (whole_ == file_) return;
+  for_each_block(target, [&](int64_t offset, int64_t bytes, size_t) {
+    copy_edges(*whole_, edges_, target, offset, bytes);
+  });
+}
+
+void UnclosedFile::copy_to(File& target, WorkProgress& progress) {
+  if (writes_table()) write_table(target);
+  copy_data(target, progress);
+  if (!is_complete()) finish(target, progress);
+}
+
+void UnclosedFile::complete(File& target, WorkProgress& progress) {
+  if (writes_table()) write_table(target);
+  finish(target, progress);
+}
+
+// Data and block table are in `target`.
+void UnclosedFile::finish(File& target, WorkProgress& progress) {
+  MetadataWriter writer(target, header());
+  if (writes_table()) bring_edges(target);
+  const int64_t mapping = write_mapping(writer);
+  if (!has_trailer_) write_trailer(target, mapping, progress);
+  target.sync();
+  check_result(target, mapping);
+  writer.write_pointer(pointer_);
+  target.sync();
+}
+
+// Returns the entries; -1: there is no such field.
+int64_t UnclosedFile::write_mapping(MetadataWriter& writer) {
+  const format::Header& h = header();
+  const bool serial = h.nfiles == 1 && h.filenumber == 1;
+  if (serial) writer.write_mapping_size(pointer_, 0);  // as the serial writers of the format
+  if (!h.leads_set()) return serial ? 0 : -1;
+  const int64_t tasks = reader_.read_mapping_size(pointer_);
+  writer.write_mapping_size(pointer_, static_cast<int32_t>(tasks));
+  layout::for_each_slice<layout::Placement>(0, tasks, repaired_at_once,
+                                            [&](int64_t first, std::span<layout::Placement> entries) {
+                                              reader_.read_mapping(pointer_, first, entries);
+                                              writer.write_mapping(pointer_, first, entries);
+                                            });
+  return tasks;
+}
+
+// The checksums of the data as they are: what was damaged since it was written cannot be told any more.
+void UnclosedFile::write_trailer(File& target, int64_t mapping, WorkProgress& progress) {
+  constexpr int64_t pieces_at_once = 64;  // summed up before somebody may end the work
+  const auto& extension = reader_.extension();
+  if (!extension || !extension->checksums()) return;
+  const format::Header& h = header();
+  std::vector<int64_t> chunks(static_cast<size_t>(h.ntasks));
+  reader_.read_chunk_sizes(0, chunks);
+  const Pointer complete = pointer_when_complete();
+  const int64_t all = count_sums(target, h, complete, extension->piece);
+  const format::Trailer plan = plan_trailer(h, complete, extension->identity, all, mapping);
+  const int64_t at_once = pieces_at_once * extension->piece;
+  std::vector<uint32_t> sums;
+  TrailerWriter(target, h, plan, extension->piece).write_all(mapping, {}, [&](TrailerWriter& writer) {
+    for_each_block(target, [&](int64_t offset, int64_t used, size_t task) {
+      const int64_t bytes = std::min(used, chunks[task]);
+      for (int64_t done = 0; done < bytes; done += at_once) {
+        const int64_t some = std::min(bytes - done, at_once);
+        sums.resize(static_cast<size_t>(format::sums_of_block(some, some, extension->piece)));
+        sum_pieces(target, offset + done, some, extension->piece, sums);
+        writer.add_sums(std::as_bytes(std::span(sums)));
+        progress.advance(0);
+      }
+    });
+  });
+}
+
+// What is in `target` now, in front of the pointer: as long as that is not there, the journal counts.
+void UnclosedFile::check_result(File& target, int64_t mapping) {
+  MetadataReader found(target, header());
+  const auto require = [&](bool holds, const char* what) {
+    if (!holds)
+      found.damaged(std::string("the repair has failed: ") + what + " cannot be read back as it was written");
+  };
+  if (writes_table()) {
+    format::Hash hash;
+    for_each_written(target, [&](BlockSlice& slice) { add_to(hash, slice); });
+    require(hash.value() == written_, "the block table");
+  }
+  const Pointer complete = pointer_when_complete();
+  if (header().leads_set()) require(found.read_mapping_size(complete) == mapping, "the mapping");
+  const auto& extension = reader_.extension();
+  require(!extension || !extension->checksums() || matches_trailer(target, header(), complete, extension),
+          "the trailer");
+}
+
+}  // namespace sheaf

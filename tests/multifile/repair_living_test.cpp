@@ -1,0 +1,59 @@
+// Copies of multifiles that a job is writing.
+#include <gtest/gtest.h>
+
+#include "recovery/repair.hpp"
+#include "support/programs.hpp"
+
+namespace sheaf::test::repair_living_test {
+namespace {
+
+std::vector<std::byte> stream_of(Store& store, const std::string& path, int64_t task) {
+  Reader reader(store, path, mode_of("r"));
+  reader.select(task);
+  std::vector<std::byte> bytes(1 << 20);
+  bytes.resize(reader.stream().read(bytes));
+  return bytes;
+}
+
+// Calls `act` when the data begin to be copied, and whenever some have been.
+class Meanwhile final : public WorkProgress {
+ public:
+  explicit Meanwhile(std::function<void()> act) : act_(std::move(act)) {}
+  void begin(int64_t) override { act_(); }
+  void advance(int64_t) override { act_(); }
+
+ private:
+  std::function<void()> act_;
+};
+
+// What is flushed between the look at the journal and the copy of the data is not in the copy, or all of it.
+TEST(RepairCopy, HoldsNothingThatWasNotCopied) {
+  MemoryStore store(4096, 512);
+  const std::vector<int64_t> sizes{256 << 10, 256 << 10}, ranks{0, 1};
+  Writer writer(store, {"a", sizes, ranks, 4096}, mode_of("w", 0));
+  std::vector<int64_t> written(2);
+  const auto go_on = [&] {
+    for (int64_t t = 0; t < 2; ++t) {
+      auto& before = written[static_cast<size_t>(t)];
+      writer.select(t);
+      writer.stream().write(content(t, before, 3000));
+      before += 3000;
+      writer.commit();
+    }
+  };
+  go_on();
+  for (int copies = 0; copies < 3; ++copies) {
+    const std::vector<int64_t> least = written;
+    Meanwhile progress(go_on);
+    repair(store, "a", {.copy_to = "copy", .replace = true}, progress);
+    for (int64_t t = 0; t < 2; ++t) {
+      const auto found = stream_of(store, "copy", t);
+      EXPECT_GE(std::ssize(found), least[static_cast<size_t>(t)]);
+      EXPECT_EQ(found, content(t, 0, std::ssize(found))) << "copy " << copies << ", task " << t;
+    }
+  }
+  writer.close();
+}
+
+}  // namespace
+}  // namespace sheaf::test::repair_living_test
