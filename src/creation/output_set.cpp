@@ -11,6 +11,7 @@ namespace {
 
 // What the job writes after that would be lost with the file, and nobody would tell it.
 void refuse_written(const std::string& name, const LeaseView& view) {
+  if (view.problem) throw *view.problem;
   if (view.holder == Holder::living)
     throw file_error(Code::foreign, name,
                      "is being written: " + view.job() + " lives. It is not replaced before that has ended");
@@ -69,8 +70,12 @@ std::shared_ptr<File> OutputSet::add(const std::string& name, const std::string&
 void OutputSet::commit() {
   for (; committed_ < names_.size(); ++committed_) {
     const Name& name = names_[committed_];
-    if (check(name.final).exists && look_at_lease(store_, name.final).holder == Holder::unknown)
-      refuse_written(name.final, watch_lease(store_, name.final, lease_times(), [](const LeaseView&) {}));
+    if (check(name.final).exists) {
+      LeaseView view = look_at_lease(store_, name.final);
+      if (view.holder == Holder::unknown)
+        view = watch_lease(store_, name.final, lease_times(), [](const LeaseView&) {});
+      refuse_written(name.final, view);
+    }
     if (!name.like.empty()) store_.take_after(temporary(committed_), name.like, Making::done);
     store_.rename(temporary(committed_), name.target);
   }

@@ -50,7 +50,7 @@ std::vector<std::string> lease_names(const std::string& path) {
 
 LeaseView look_at(Store& store, const std::string& name) {
   LeaseView view;
-  attempt([&] {
+  view.problem = attempt([&] {
     const FileStatus there = store.status(name);
     if (!there.exists || there.is_directory || there.is_special) return;  // a pipe would be waited for
     const auto file = store.open(name, Access::read);
@@ -63,6 +63,7 @@ LeaseView look_at(Store& store, const std::string& name) {
     attempt([&] { free = bool(try_lock(*file, false)); });
     if (!free) view.holder = Holder::living;
   });
+  if (view.problem && view.problem->code() == Code::not_found) view.problem.reset();  // it has just gone
   return view;
 }
 
@@ -161,7 +162,7 @@ LeaseView look_at_lease(Store& store, const std::string& path) {
   const std::string place = place_beside(store, path);
   const auto look_by = [&](const std::string& by) {
     for (const std::string& name : lease_names(by))
-      if (!view.lease) view = look_at(store, name);
+      if (!view.lease && !view.problem) view = look_at(store, name);
   };
   look_by(place);
   if (place != path) look_by(path);  // a further file of a set may be a link, and file 0 none

@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 
+#include "base/error.hpp"
 #include "base/export.hpp"
 #include "format/lease.hpp"
 #include "process/heartbeat.hpp"
@@ -57,6 +58,7 @@ enum class Holder : uint8_t {
 struct SHEAF_EXPORT LeaseView {
   Holder holder = Holder::none;
   std::optional<format::Lease> lease;
+  std::optional<Error> problem;  // why it could not be looked at
 
   // "process 17 on host a"; empty without a lease.
   std::string job() const;

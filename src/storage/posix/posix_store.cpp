@@ -34,13 +34,12 @@ int open_descriptor(const std::string& path, int flags, const WorkingDirectory* 
 // What the link `path` says; empty: it is none. Throws permission where the system does not let this process
 // follow it: others can put links into directories like /tmp.
 std::string link_text(const std::string& path, const WorkingDirectory* base) {
-  std::string text(PATH_MAX, '\0');
-  const ssize_t length = ::readlinkat(base_of(base), path.c_str(), text.data(), text.size());
-  text.resize(static_cast<size_t>(std::max<ssize_t>(0, length)));
+  char text[PATH_MAX];
+  const ssize_t length = ::readlinkat(base_of(base), path.c_str(), text, sizeof text);
   struct stat found;
   if (length > 0 && ::fstatat(base_of(base), path.c_str(), &found, 0) != 0 && errno == EACCES)
     throw os_error("cannot follow the link", path, EACCES);
-  return text;
+  return {text, static_cast<size_t>(std::max<ssize_t>(0, length))};
 }
 
 // A host that knew a name before another host removed it, and maybe made it anew, is told so by its next
