@@ -91,7 +91,8 @@ std::vector<Code> write_through(FaultyStore& faulty, const Program& p, const std
   run_fibers(fibers(tasks), [&](Comm& comm) {
     const int me = comm.rank();
     codes[static_cast<size_t>(me)] = code_of([&] {
-      Writer writer(shared, comm.duplicate(), request_of("a", p, comm), shared_mode_of(comm, words, p.buffer));
+      Writer writer(shared, comm.duplicate(), request_of("a", p, comm),
+                    shared_mode_of(comm, words, p.buffer));
       const auto problem =
           attempt([&] { persistent_steps(writer.stream(), p.steps[static_cast<size_t>(me)], me); });
       const auto closing = attempt([&] { writer.close(); });
