@@ -25,16 +25,23 @@ inline bool is_captured_name(int at, const char* path) {
 template <class OnOpen, class OnPlace, class Library>
 int on_name(int at, const char* path, bool follow, const OnOpen& on_open, const OnPlace& on_place,
             const Library& library) {
-  if (const int fd = descriptor_named(path); fd >= 0 && follow && is_captured(fd)) return on_open(fd);
-  Place place;
-  if (find_place(at, path, place)) {
-    const int answer = !place.slash ? on_place(place) : is_there(place) ? failed(ENOTDIR) : hand_on;
-    if (answer != hand_on) return answer;
-  }
+  const auto behind_link = [&]() __attribute__((noinline)) {
+    Place place;
+    if (!find_behind_link(at, path, place)) return failed(ENOENT);
+    const int answer = on_place(place);
+    return answer == hand_on ? failed(ENOENT) : answer;
+  };
+  const auto of_candidate = [&]() __attribute__((noinline)) {
+    if (const int fd = descriptor_named(path); fd >= 0 && follow && is_captured(fd)) return on_open(fd);
+    Place place;
+    if (!find_place(at, path, place)) return hand_on;
+    return !place.slash ? on_place(place) : is_there(place) ? failed(ENOTDIR) : hand_on;
+  };
+  // Most names are none of ours: room for a place is made behind this only.
+  if (may_name_descriptor(path) || may_capture(path))
+    if (const int answer = of_candidate(); answer != hand_on) return answer;
   const int result = library();
-  if (result == 0 || !follow || errno != ENOENT || !find_behind_link(at, path, place)) return result;
-  const int answer = on_place(place);
-  return answer == hand_on ? failed(ENOENT) : answer;
+  return result == 0 || !follow || errno != ENOENT ? result : behind_link();
 }
 
 // The body of a call: what ours says, else what the C library does.
