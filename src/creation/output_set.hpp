@@ -41,8 +41,7 @@ class SHEAF_EXPORT OutputSet {
   size_t size() const { return names_.size(); }
 
   // Brings all files under their final names. Where it is not known whether a job of another host writes a
-  // file, it is watched. If a rename fails, the files before it are there, the others
-  // are not.
+  // file, it is watched. If a rename fails, the files before it are there, the others are not.
   void commit();
 
  private:

@@ -61,7 +61,8 @@ std::string place_of_journals(Store& store, const std::string& physical_file) {
 }
 
 // NAME.journal of a file that several hosts write: who makes it writes it, in one request, and nobody else
-// does, unless it stays empty. Without what is in it nobody would find the files of the hosts.
+// does, unless it stays empty: then others write the same bytes. Without what is in it nobody would find the
+// files of the hosts.
 void announce_hosts(Store& store, const std::string& physical_file, format::JournalHeader header) {
   const std::string name = format::journal_name(place_beside(store, physical_file));
   bool made = false;
@@ -83,7 +84,12 @@ void announce_hosts(Store& store, const std::string& physical_file, format::Jour
     file->close();
   });
   if (!problem) return;
-  if (made) attempt([&] { store.remove(name); });
+  // A whole one may be of somebody who has waited long enough: theirs would be lost with it.
+  attempt([&] {
+    Head head;
+    const auto there = read_head(*store.open(name, Access::read), head);
+    if (made && there.size() < head.size()) store.remove(name);
+  });
   throw *problem;
 }
 

@@ -216,6 +216,24 @@ TEST_F(JournalFailures, GapsOfOneTaskAreFilledFromTheHolesAndThoseWhoRecordAreEx
   expect_all(stream_of(memory, 0), 0, piece, false);
 }
 
+// Lets another host write the journal just before a write of this one fails.
+class OvertakenStore final : public ForwardingStore {
+ public:
+  OvertakenStore(Store& inner, std::function<void()> other)
+      : ForwardingStore(inner),
+        faulty_(inner, failing(0, true, EIO, Operation::write)),
+        other_(std::move(other)) {}
+  std::shared_ptr<File> open(const std::string& path, Access access) override {
+    auto file = faulty_.open(path, access);
+    if (access == Access::fresh) other_();
+    return file;
+  }
+
+ private:
+  FaultyStore faulty_;
+  std::function<void()> other_;
+};
+
 // Without its header nobody finds the journals of the hosts.
 TEST_F(JournalFailures, OneOfSeveralHostsIsNotLeftEmpty) {
   Serial program(memory, "w");
@@ -232,6 +250,10 @@ TEST_F(JournalFailures, OneOfSeveralHostsIsNotLeftEmpty) {
   memory.set_contents("a.journal", {});  // of a task that was killed
   announce_hosts(memory, "a", key.header());
   EXPECT_EQ(memory.status("a.journal").size, format::journal_header_size);
+  memory.remove("a.journal");
+  OvertakenStore overtaken(memory, [&] { announce_hosts(memory, "a", key.header()); });
+  EXPECT_THROW(announce_hosts(overtaken, "a", key.header()), Error);
+  EXPECT_EQ(memory.status("a.journal").size, format::journal_header_size) << "of another host by then";
 }
 
 TEST_F(JournalFailures, WhatIsTakenBackOfOneTaskStaysOfOthers) {

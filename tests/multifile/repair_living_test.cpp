@@ -7,14 +7,6 @@
 namespace sheaf::test::repair_living_test {
 namespace {
 
-std::vector<std::byte> stream_of(Store& store, const std::string& path, int64_t task) {
-  Reader reader(store, path, mode_of("r"));
-  reader.select(task);
-  std::vector<std::byte> bytes(1 << 20);
-  bytes.resize(reader.stream().read(bytes));
-  return bytes;
-}
-
 // Calls `act` when the data begin to be copied, and whenever some have been.
 class Meanwhile final : public WorkProgress {
  public:

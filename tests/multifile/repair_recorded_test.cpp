@@ -12,14 +12,6 @@ namespace {
 
 WorkProgress quiet;
 
-std::vector<std::byte> stream_of(Store& store, const std::string& path, int64_t task) {
-  Reader reader(store, path, mode_of("r"));
-  reader.select(task);
-  std::vector<std::byte> bytes(1 << 20);
-  bytes.resize(reader.stream().read(bytes));
-  return bytes;
-}
-
 // What a program leaves that is killed while it has the writer that `open` returns.
 template <class Open>
 void killed(MemoryStore& into, Open open) {

@@ -21,14 +21,6 @@ void remove_pointer(Store& store, const std::string& path, int64_t ntasks) {
   store.open(path, Access::write)->write_at(std::array<std::byte, 12>{}, 1076 + 16 * ntasks);
 }
 
-std::vector<std::byte> stream_of(Store& store, const std::string& path, int64_t task) {
-  Reader reader(store, path, mode_of("r"));
-  reader.select(task);
-  std::vector<std::byte> bytes(1 << 20);
-  bytes.resize(reader.stream().read(bytes));
-  return bytes;
-}
-
 Program three_tasks(int nfiles) {
   Program p;
   p.fsblksize = 4096;

@@ -8,6 +8,12 @@ int file_with(const char* name, const char* text) {
   return fd;
 }
 
+int ended(pid_t child) {
+  int status = 0;
+  waitpid(child, &status, 0);
+  return status;
+}
+
 void show(const char* name) {
   char room[200];
   const int fd = open(name, O_RDONLY);

@@ -32,6 +32,8 @@ int file_with(const char* name, const char* text);
 void show(const char* name);
 /* Prints what stat tells, without what may differ: numbers of inodes, blocks, times. */
 void show_status(const char* name);
+/* Waits for a child; its status as waitpid() gives it. */
+int ended(pid_t child);
 /* Prints the sorted entries of a directory. */
 void show_directory(const char* name);
 

@@ -9,12 +9,6 @@ extern char** environ;
 
 static atomic_int over;
 
-static int ended(pid_t child) {
-  int status = 0;
-  waitpid(child, &status, 0);
-  return status;
-}
-
 static void forks(void) {
   const int fd = file_with("cap.k", "parent ");
   const pid_t child = fork();

@@ -10,12 +10,6 @@ extern char** environ;
 
 static atomic_int over;
 
-static int ended(pid_t child) {
-  int status = 0;
-  waitpid(child, &status, 0);
-  return status;
-}
-
 /* Files that a list of actions opens in the child, in their order among others. */
 static void opened_by_actions(void) {
   file_with("cap.in", "what is read");

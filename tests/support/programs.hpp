@@ -121,6 +121,15 @@ inline ParallelWriteRequest request_of(std::string_view path, const Program& p, 
   return request;
 }
 
+// The first MiB of a task's stream.
+inline std::vector<std::byte> stream_of(Store& store, const std::string& path, int64_t task) {
+  Reader reader(store, path, mode_of("r"));
+  reader.select(task);
+  std::vector<std::byte> bytes(1 << 20);
+  bytes.resize(reader.stream().read(bytes));
+  return bytes;
+}
+
 // Collective. The open mode with an identity that all tasks share, as the open calls give them one.
 inline OpenMode shared_mode_of(Comm& comm, const std::string& words, int64_t buffer = 128 << 10) {
   OpenMode mode = mode_of(words, buffer);
