@@ -41,7 +41,7 @@ class ForeignStream final : public ContainerStream {
   void write(std::span<const std::span<const std::byte>>, int64_t) override { refuse(); }
   int64_t append(std::span<const std::span<const std::byte>>) override { refuse(); }
   void truncate(int64_t) override { refuse(); }
-  void allocate(int64_t, int64_t, bool) override { refuse(); }
+  void allocate(int64_t, int64_t, bool, Allocation) override { refuse(); }
   StreamStatus status() override { return status_of(stream_); }
   void set(const StreamAttributes&) override { refuse(); }
   std::string name() override { return stream_.name; }

@@ -60,6 +60,10 @@ struct StreamTarget {
   uint64_t number = 0;  // set, which has this StreamStatus::number, and perhaps not its name yet
 };
 
+// What becomes of the bytes of a range that allocate() is called for: they stay; all are zeros; all are zeros,
+// and what nobody has written gets no room.
+enum class Allocation : uint8_t { keep, zero, hole };
+
 struct StreamAttributes {
   std::optional<uint32_t> mode;
   std::optional<int64_t> modified;
@@ -87,8 +91,8 @@ class SHEAF_EXPORT ContainerStream {
   virtual void truncate(int64_t size) = 0;
 
   // Room for bytes [offset, offset + length), which then cannot fail for want of it; where `extend`, the
-  // stream is at least so long afterwards. What was there stays.
-  virtual void allocate(int64_t offset, int64_t length, bool extend) = 0;
+  // stream is at least so long afterwards, else nothing is done beyond its end. Not `hole` and `extend`.
+  virtual void allocate(int64_t offset, int64_t length, bool extend, Allocation what) = 0;
 
   virtual StreamStatus status() = 0;
   virtual void set(const StreamAttributes& attributes) = 0;

@@ -323,7 +323,7 @@ void HostStream::truncate(int64_t size) {
   has_written_ = true;
 }
 
-void HostStream::allocate(int64_t offset, int64_t length, bool extend) {
+void HostStream::allocate(int64_t offset, int64_t length, bool extend, Allocation what) {
   require_writable();
   const auto end = checked_add(offset, length);
   if (offset < 0 || length <= 0)
@@ -336,15 +336,13 @@ void HostStream::allocate(int64_t offset, int64_t length, bool extend) {
   const int64_t stop = extend ? *end : std::min(*end, stream_.size.load());
   while (offset < stop) {
     const PieceMap::At at = pieces_.at(offset);
-    const int64_t bytes =
-        std::min(stop - offset, at.found ? at.piece.length : std::min(at.piece.length, zeros_at_once));
-    if (!at.found) {
-      const auto part = std::span(zeros).first(static_cast<size_t>(std::min(bytes, std::ssize(zeros))));
+    int64_t bytes = std::min(stop - offset, at.piece.length);
+    if (at.found ? what != Allocation::keep : what != Allocation::hole) {
+      bytes = std::min(bytes, std::ssize(zeros));
+      const std::span<const std::byte> part = std::span(zeros).first(static_cast<size_t>(bytes));
       write_locked({&part, 1}, offset);
-      offset += std::ssize(part);
-    } else {
-      offset += bytes;
     }
+    offset += bytes;
   }
 }
 

@@ -34,7 +34,7 @@ class HostStream final : public ContainerStream {
   void write(std::span<const std::span<const std::byte>> parts, int64_t offset) override;
   int64_t append(std::span<const std::span<const std::byte>> parts) override;
   void truncate(int64_t size) override;
-  void allocate(int64_t offset, int64_t length, bool extend) override;
+  void allocate(int64_t offset, int64_t length, bool extend, Allocation what) override;
   StreamStatus status() override;
   void set(const StreamAttributes& attributes) override;
   std::string name() override;

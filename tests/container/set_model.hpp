@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <map>
 #include <memory>
@@ -206,9 +207,13 @@ class SetProgram {
     Open* const to = some_open();
     if (to == nullptr) return;
     const size_t at = below(to->model->bytes.size() + 100), length = 1 + below(3000);
-    const bool extend = below(2) == 0;
-    to->stream->allocate(static_cast<int64_t>(at), static_cast<int64_t>(length), extend);
-    if (extend) to->model->bytes.resize(std::max(to->model->bytes.size(), at + length));
+    const auto what = std::array{Allocation::keep, Allocation::zero, Allocation::hole}[below(3)];
+    const bool extend = what != Allocation::hole && below(2) == 0;
+    auto& bytes = to->model->bytes;
+    to->stream->allocate(static_cast<int64_t>(at), static_cast<int64_t>(length), extend, what);
+    if (extend) bytes.resize(std::max(bytes.size(), at + length));
+    if (what != Allocation::keep)
+      for (size_t i = at; i < std::min(at + length, bytes.size()); ++i) bytes[i] = {};
     to->model->modified.reset();
   }
 

@@ -41,8 +41,8 @@ class FollowingStream final : public ContainerStream {
   void truncate(int64_t size) override {
     on_stream([&](ContainerStream& s) { s.truncate(size); });
   }
-  void allocate(int64_t offset, int64_t length, bool extend) override {
-    on_stream([&](ContainerStream& s) { s.allocate(offset, length, extend); });
+  void allocate(int64_t offset, int64_t length, bool extend, Allocation what) override {
+    on_stream([&](ContainerStream& s) { s.allocate(offset, length, extend, what); });
   }
   StreamStatus status() override {
     return on_stream([](ContainerStream& s) { return s.status(); });

@@ -11,6 +11,7 @@
 #include "api/posix/real.hpp"
 #include "api/posix/times.hpp"
 #include "base/error.hpp"
+#include "container/allocation_mode.hpp"
 
 namespace sheaf::posix {
 
@@ -57,8 +58,8 @@ class PlainStream final : public ContainerStream {
     return real::lseek(fd_, 0, SEEK_CUR);
   }
   void truncate(int64_t size) override { require(ftruncate64(fd_, size), "cannot truncate"); }
-  void allocate(int64_t offset, int64_t length, bool extend) override {
-    require(fallocate64(fd_, extend ? 0 : FALLOC_FL_KEEP_SIZE, offset, length), "cannot allocate room in");
+  void allocate(int64_t offset, int64_t length, bool extend, Allocation what) override {
+    require(fallocate64(fd_, mode_of(what, extend), offset, length), "cannot allocate room in");
   }
   StreamStatus status() override {
     struct stat64 found;

@@ -10,6 +10,7 @@
 
 #include "api/posix/descriptors.hpp"
 #include "api/posix/errors.hpp"
+#include "container/allocation_mode.hpp"
 
 namespace sheaf::posix {
 
@@ -192,9 +193,9 @@ int allocate_captured(int fd, int mode, off64_t offset, off64_t length) noexcept
   const Use file(fd);
   if (!file || !writes(*file)) return failed(EBADF);
   if (offset < 0 || length <= 0) return failed(EINVAL);
-  if (mode & ~FALLOC_FL_KEEP_SIZE) return failed(EOPNOTSUPP);
-  if (const int error =
-          errno_of([&] { file->stream->allocate(offset, length, !(mode & FALLOC_FL_KEEP_SIZE)); }))
+  const auto what = allocation_of(mode);
+  if (!what) return failed(EOPNOTSUPP);
+  if (const int error = errno_of([&] { file->stream->allocate(offset, length, extends(mode), *what); }))
     return failed(error);
   file->written.store(true, std::memory_order_relaxed);
   return 0;

@@ -4,6 +4,7 @@
 #include <ctime>
 
 #include "cli/mount/answer.hpp"
+#include "container/allocation_mode.hpp"
 
 namespace sheaf::cli {
 
@@ -53,9 +54,9 @@ void sync_file(fuse_req_t request, fuse_ino_t, int, fuse_file_info* info) {
 
 void allocate(fuse_req_t request, fuse_ino_t, int mode, off_t offset, off_t length, fuse_file_info* info) {
   answer(request, [&](const FileSystem&) {
-    if ((mode & ~FALLOC_FL_KEEP_SIZE) != 0)
-      throw Error(Code::unsupported, "holes cannot be made", EOPNOTSUPP);
-    opened(info).stream->allocate(offset, length, mode == 0);
+    const auto what = allocation_of(mode);
+    if (!what) throw Error(Code::unsupported, "bytes of a range cannot be moved", EOPNOTSUPP);
+    opened(info).stream->allocate(offset, length, extends(mode), *what);
     reply_done(request);
   });
 }

@@ -57,7 +57,7 @@ class ViewStream final : public ContainerStream {
   void write(std::span<const std::span<const std::byte>>, int64_t) override { refuse(name()); }
   int64_t append(std::span<const std::span<const std::byte>>) override { refuse(name()); }
   void truncate(int64_t) override { refuse(name()); }
-  void allocate(int64_t, int64_t, bool) override { refuse(name()); }
+  void allocate(int64_t, int64_t, bool, Allocation) override { refuse(name()); }
   StreamStatus status() override { return status_of(*view_, node_); }
   void set(const StreamAttributes&) override { refuse(name()); }
   std::string name() override { return node_.streams->name(node_.stream); }
