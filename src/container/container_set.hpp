@@ -60,8 +60,8 @@ struct StreamTarget {
   uint64_t number = 0;  // set, which has this StreamStatus::number, and perhaps not its name yet
 };
 
-// What becomes of the bytes of a range that allocate() is called for: they stay; all are zeros; all are zeros,
-// and what nobody has written gets no room.
+// What allocate() makes of the bytes of a range: they stay; all are zeros; all are zeros, and what nobody has
+// written gets no room.
 enum class Allocation : uint8_t { keep, zero, hole };
 
 struct StreamAttributes {

@@ -11,7 +11,7 @@
 #include "api/posix/real.hpp"
 #include "api/posix/times.hpp"
 #include "base/error.hpp"
-#include "container/allocation_mode.hpp"
+#include "mount/allocation_mode.hpp"
 
 namespace sheaf::posix {
 

@@ -10,7 +10,7 @@
 
 #include "api/posix/descriptors.hpp"
 #include "api/posix/errors.hpp"
-#include "container/allocation_mode.hpp"
+#include "mount/allocation_mode.hpp"
 
 namespace sheaf::posix {
 

@@ -4,7 +4,7 @@
 #include <ctime>
 
 #include "cli/mount/answer.hpp"
-#include "container/allocation_mode.hpp"
+#include "mount/allocation_mode.hpp"
 
 namespace sheaf::cli {
 

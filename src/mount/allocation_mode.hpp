@@ -1,7 +1,7 @@
-// container/allocation_mode: modes of fallocate(2) as what ContainerStream::allocate() is asked for.
+// mount/allocation_mode: modes of fallocate(2) as what ContainerStream::allocate() is asked for.
 #pragma once
 
-#include <fcntl.h>
+#include <linux/falloc.h>
 
 #include <optional>
 
