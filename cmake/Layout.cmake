@@ -6,7 +6,7 @@
 # (libsheaf_openmpi.so.1), nothing has a run path, and what only linkers need of an MPI is in
 # <libdir>/sheaf/<mpi>/, under the same names as in the ordinary layout. SHEAF_RELOCATABLE is the ordinary
 # layout without a prefix written down anywhere, and without libraries beside the compiler's, the MPI's and
-# the C library.
+# the C library; sheaf-mount alone needs libfuse 3.
 option(SHEAF_SYSTEM_LAYOUT "Install for a prefix that belongs to the system, such as /usr" OFF)
 option(SHEAF_RELOCATABLE "Install what works wherever its directory is moved" OFF)
 option(SHEAF_STRIP "Strip programs and libraries of a release build when they are installed" ON)

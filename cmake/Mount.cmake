@@ -1,10 +1,18 @@
 # sheaf-mount, the only program that needs libfuse: bin/ here, libexec/sheaf/ when installed; `sheaf mount` starts it. What it shows is
 # made by src/mount/.
+set(SHEAF_MOUNT AUTO CACHE STRING "sheaf-mount: ON, OFF, or AUTO where libfuse is found")
+if(NOT SHEAF_MOUNT AND NOT SHEAF_MOUNT STREQUAL "AUTO")
+  list(APPEND SHEAF_NOT_BUILT "sheaf mount: SHEAF_MOUNT is ${SHEAF_MOUNT}")
+  return()
+endif()
 find_package(PkgConfig QUIET)
 if(PkgConfig_FOUND)
   pkg_check_modules(fuse3 QUIET IMPORTED_TARGET fuse3>=3.12)
 endif()
 if(NOT TARGET PkgConfig::fuse3)
+  if(NOT SHEAF_MOUNT STREQUAL "AUTO")
+    message(FATAL_ERROR "SHEAF_MOUNT is ${SHEAF_MOUNT}, and no libfuse 3.12 or newer was found (Debian: libfuse3-dev, pkg-config)")
+  endif()
   list(APPEND SHEAF_NOT_BUILT "sheaf mount: no libfuse 3.12 or newer was found (Debian: libfuse3-dev, pkg-config)")
   return()
 endif()

@@ -9,6 +9,15 @@ set(SHEAF_MPIS "" CACHE STRING "MPIs to build for: directories or compiler wrapp
 set(sheaf_mpis_wanted ${SHEAF_MPIS})
 set(SHEAF_MPIS "")
 set(SHEAF_NOT_BUILT "")  # what is left out and why, for the summary
+option(SHEAF_MPIS_OPTIONAL "An MPI of SHEAF_MPIS that cannot be used is left out" OFF)
+
+# An MPI that was asked for cannot be used.
+macro(sheaf_no_mpi why)
+  if(NOT SHEAF_MPIS_OPTIONAL)
+    message(FATAL_ERROR "MPI ${why}. Correct SHEAF_MPIS, or leave out what cannot be used with SHEAF_MPIS_OPTIONAL=ON")
+  endif()
+  list(APPEND SHEAF_NOT_BUILT "MPI ${why}")
+endmacro()
 
 # Whose mpi.h this is: preprocesses it as C does.
 function(sheaf_identify_mpi result includes definitions)
@@ -75,7 +84,7 @@ macro(sheaf_add_mpi compiler)
   sheaf_identify_mpi(name "${MPI_C_INCLUDE_DIRS}" "${MPI_C_COMPILE_DEFINITIONS}")
   if(NOT MPI_C_FOUND OR name STREQUAL "")
     if(NOT "${compiler}" STREQUAL "")
-      list(APPEND SHEAF_NOT_BUILT "MPI ${compiler}: no program could be built with it (see CMakeFiles/CMakeError.log)")
+      sheaf_no_mpi("${compiler}: no program could be built with it (see CMakeFiles/CMakeError.log)")
     endif()
   elseif(name STREQUAL "unknown")
     list(APPEND SHEAF_NOT_BUILT "MPI ${MPI_C_COMPILER}: neither Open MPI, MPICH or one of its kind, nor the standard ABI")
@@ -131,7 +140,7 @@ elseif(NOT sheaf_mpis_wanted STREQUAL "none")
     if(sheaf_wrapper)
       sheaf_add_mpi("${sheaf_wrapper}")
     else()
-      list(APPEND SHEAF_NOT_BUILT "MPI ${wanted}: no compiler wrapper mpicc there")
+      sheaf_no_mpi("${wanted}: no compiler wrapper mpicc there")
     endif()
     unset(sheaf_wrapper)
   endforeach()

@@ -1,25 +1,36 @@
-# lib/libsheaf_mpi.a: one static archive for all MPIs (packaging/mpi_dispatch.sh), behind the name -lsionmpi_64.
+# lib/libsheaf_mpi.a: one static archive for all MPIs (packaging/mpi_dispatch.sh), behind the name -lsionmpi_64. It holds the objects
+# of the first MPI of each binary interface. The standard ABI of MPI 5 is in it only where there is no other: a program does not show
+# which of the two it is linked with; its own libsheaf_mpi.a is in lib/<mpi>/.
 if(NOT SHEAF_MPIS)
   return()
 endif()
 set(archive ${CMAKE_BINARY_DIR}/lib/libsheaf_mpi.a)
-list(LENGTH SHEAF_MPIS count)
-if(count EQUAL 1)
-  add_custom_command(OUTPUT ${archive} COMMAND ${CMAKE_COMMAND} -E create_symlink ${SHEAF_MPIS}/libsheaf_mpi.a ${archive}
-    DEPENDS sheaf_${SHEAF_MPIS}_static VERBATIM)
-else()
-  set(variants "")
-  set(objects "")
+set(dispatched "")
+set(interfaces "")
+set(variants "")
+set(objects "")
+foreach(interface openmpi mpich abi)
   foreach(mpi ${SHEAF_MPIS})
-    list(APPEND variants "${mpi}:$<JOIN:$<TARGET_OBJECTS:sheaf_${mpi}_objects>,$<COMMA>>")
-    list(APPEND objects $<TARGET_OBJECTS:sheaf_${mpi}_objects>)
+    if(SHEAF_INTERFACE_${mpi} STREQUAL interface AND NOT interface IN_LIST interfaces
+        AND NOT (interface STREQUAL "abi" AND dispatched))
+      list(APPEND interfaces ${interface})
+      list(APPEND dispatched ${mpi})
+      list(APPEND variants "${interface}:$<JOIN:$<TARGET_OBJECTS:sheaf_${mpi}_objects>,$<COMMA>>")
+      list(APPEND objects $<TARGET_OBJECTS:sheaf_${mpi}_objects>)
+    endif()
   endforeach()
+endforeach()
+list(LENGTH dispatched count)
+if(count EQUAL 1)
+  add_custom_command(OUTPUT ${archive} COMMAND ${CMAKE_COMMAND} -E create_symlink ${dispatched}/libsheaf_mpi.a ${archive}
+    DEPENDS sheaf_${dispatched}_static VERBATIM)
+else()
   set(dispatch ${PROJECT_SOURCE_DIR}/packaging/mpi_dispatch.sh)
   add_custom_command(OUTPUT ${archive} COMMAND ${dispatch} ${archive} ${CMAKE_BINARY_DIR}/CMakeFiles/mpi_dispatch ${variants}
     DEPENDS ${dispatch} ${objects} VERBATIM)
 endif()
 add_custom_target(sheaf_mpi_dispatch ALL DEPENDS ${archive})
-foreach(mpi ${SHEAF_MPIS})
+foreach(mpi ${dispatched})
   add_dependencies(sheaf_mpi_dispatch sheaf_${mpi}_objects)
 endforeach()
 # Under its own name there is a linker script (packaging/install_classic.cmake.in), which names the C++ runtime too.

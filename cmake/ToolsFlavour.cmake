@@ -13,7 +13,10 @@ add_custom_command(OUTPUT ${archive} ${header}
 add_custom_target(sheaf_tools_flavour ALL DEPENDS ${archive} ${header})
 add_dependencies(sheaf_tools_flavour sheaf_swift_objects sheaf_objects)
 
-install(FILES ${archive} DESTINATION lib)
+install(FILES ${archive} DESTINATION ${SHEAF_LIB})
+install(FILES LICENSE CHANGELOG.md CITATION.cff DESTINATION share/doc/sheaf)
+install(DIRECTORY docs/man/ DESTINATION share/man/man1 FILES_MATCHING PATTERN "*.1"
+  REGEX "(partest|iod|mpiio|run|mount)\\.1$" EXCLUDE)
 install(DIRECTORY include/ DESTINATION include PATTERN "sion_libversion_rep.h" EXCLUDE
   PATTERN "*mpi*" EXCLUDE PATTERN "*omp.*" EXCLUDE PATTERN "sfio.h" EXCLUDE PATTERN "mio.h" EXCLUDE PATTERN "sion_f77.h" EXCLUDE
   PATTERN "include/sheaf" EXCLUDE)

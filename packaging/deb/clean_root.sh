@@ -1,6 +1,6 @@
 #!/bin/sh
 # clean_root.sh OUT.tar VARIANT [PACKAGE...]: makes an archive of a fresh root of this Debian with mmdebstrap,
-# where packages come from as on this machine. VARIANT buildd has compilers. An archive less than a week old
+# where packages come from as on this machine. VARIANT buildd has compilers, minbase next to nothing. An archive less than a week old
 # with the same packages stays.
 set -eu
 out=$1 variant=$2

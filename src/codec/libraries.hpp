@@ -1,16 +1,16 @@
 // codec/libraries: the functions of libzstd, liblz4 and libz that Sheaf calls, loaded when they are first
-// asked for.
+// asked for. Which of them there are, their headers say where this is compiled; SHEAF_NO_COMPRESSION: none.
 #pragma once
 
-#if __has_include(<zstd.h>)
+#if !defined SHEAF_NO_COMPRESSION && __has_include(<zstd.h>)
 #include <zstd.h>
 #define SHEAF_HAS_ZSTD 1
 #endif
-#if __has_include(<lz4.h>)
+#if !defined SHEAF_NO_COMPRESSION && __has_include(<lz4.h>)
 #include <lz4.h>
 #define SHEAF_HAS_LZ4 1
 #endif
-#if __has_include(<zlib.h>)
+#if !defined SHEAF_NO_COMPRESSION && __has_include(<zlib.h>)
 #define ZLIB_CONST
 #include <zlib.h>
 #define SHEAF_HAS_ZLIB 1

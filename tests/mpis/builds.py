@@ -68,7 +68,8 @@ def make(where: Path, mpis: list[Mpi], jobs: int, log: Log) -> Build:
         raise BuildError("no MPI to build with")
     # With others they would have other names, and programs of the others would still be there.
     directory = where / "-".join(["build", *(mpi.name for mpi in wanted)])
-    said = configured(directory, ["-DSHEAF_MPIS=" + ";".join(mpi.wrapper for mpi in wanted)], log)
+    chosen = "-DSHEAF_MPIS=" + ";".join(mpi.wrapper for mpi in wanted)
+    said = configured(directory, [chosen, "-DSHEAF_MPIS_OPTIONAL=ON"], log)
     build = Build(directory, where / "wrappers", re.findall(r"^--   not built +(.+)$", said, re.MULTILINE))
     lines = (directory / "mpi" / "all").read_text().splitlines()
     names = {wrapper: name for name, _, wrapper in map(str.split, lines)}

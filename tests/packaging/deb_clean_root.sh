@@ -27,7 +27,7 @@ fresh_root() {
 
 inside() { "$in_root" "$root" /packages/deb_inside.sh "$@"; }
 
-"$top/packaging/deb/clean_root.sh" "$work/clean-root.tar" buildd
+"$top/packaging/deb/clean_root.sh" "$work/clean-root.tar" minbase gcc libc6-dev
 fresh_root
 inside find_all >"$work/files.before"
 start=$(date +%s)

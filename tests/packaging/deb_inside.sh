@@ -60,6 +60,7 @@ both_mpis)
     done
     sheaf verify $mpi.sion
   done
+  LD_PRELOAD=libsheaf_mpiio.so ldd program.openmpi | grep '/libsheaf_mpiio.so'
   mkdir out
   sheaf run --capture 'out/*:captured.sion' -- sh -c 'echo text >out/file'
   [ "$(sheaf cat --name out/file captured.sion)" = text ] && [ ! -e out/file ]

@@ -1,0 +1,59 @@
+"""Which MPI the CMake package takes for a project: the one installed, or of several the one of its compiler or libraries."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PROJECT = """cmake_minimum_required(VERSION 3.25)
+project(choice LANGUAGES NONE)
+set(CMAKE_C_COMPILER "{compiler}")
+set(MPI_C_LIBRARIES "{libraries}")
+find_package(Sheaf REQUIRED CONFIG PATHS {prefix} NO_DEFAULT_PATH)
+message(STATUS "takes <${{Sheaf_MPI}}>")
+if(NOT TARGET Sheaf::mpi)
+  message(FATAL_ERROR "there is no Sheaf::mpi")
+endif()
+"""
+ONEAPI = "/opt/intel/oneapi/compiler/2024.0/bin/icx"
+# MPIs installed, compiler and MPI's library of the project, MPI that is taken.
+CASES = (("intelmpi", ONEAPI, "/opt/intel/oneapi/mpi/2021/lib/libmpi.so", "intelmpi"),
+         ("intelmpi", "/usr/bin/gcc", "/apps/software/impi/2021/lib/libmpi.so", "intelmpi"),
+         ("mpich", "/sw/compilers/gcc-13/bin/gcc", "/opt/mpi/lib/libmpi.so", "mpich"),
+         ("openmpi;intelmpi", ONEAPI, "/opt/intel/oneapi/mpi/2021/lib/libmpi.so", "intelmpi"),
+         ("openmpi;mpich", "/sw/compilers/gcc-13/bin/gcc", "/apps/impi/2021/lib/libmpi.so", "mpich"),
+         ("openmpi;mpich", "/usr/bin/mpicc.mpich", "", "mpich"),
+         ("openmpi;mpich", "/usr/bin/gcc", "/usr/lib/x86_64-linux-gnu/openmpi/lib/libmpi.so", "openmpi"))
+
+
+class Choice(unittest.TestCase):
+    def taken(self, place: Path, mpis: str, compiler: str, libraries: str) -> str:
+        prefix = place / "prefix"
+        fields = {"package_to_prefix": "../../..", "SHEAF_LIB": "lib", "SHEAF_MPI_LIB": "lib", "SHEAF_MPIS": mpis,
+                  "SHEAF_MODULES": "include/mod_64"}
+        (prefix / "include").mkdir(parents=True)
+        for mpi in ("", *mpis.split(";")):
+            (prefix / "lib" / mpi).mkdir(parents=True, exist_ok=True)
+            for name in ("libsheaf.so", "libsheaf_omp.so", "libsheaf_mpi.so"):
+                (prefix / "lib" / mpi / name).touch()
+        config = prefix / "lib" / "cmake" / "Sheaf" / "SheafConfig.cmake"
+        config.parent.mkdir(parents=True)
+        text = (ROOT / "packaging" / "cmake" / "SheafConfig.cmake.in").read_text()
+        config.write_text(re.sub(r"@(\w+)@", lambda match: fields[match[1]], text))
+        (place / "CMakeLists.txt").write_text(PROJECT.format(compiler=compiler, libraries=libraries, prefix=prefix))
+        done = subprocess.run(["cmake", "-S", place, "-B", place / "build"], capture_output=True, text=True, timeout=120)
+        self.assertEqual(0, done.returncode, done.stderr)
+        return re.search("takes <(.*)>", done.stdout)[1]
+
+    def test_each_case(self):
+        for mpis, compiler, libraries, right in CASES:
+            with self.subTest(mpis=mpis, compiler=compiler), tempfile.TemporaryDirectory() as place:
+                self.assertEqual(right, self.taken(Path(place), mpis, compiler, libraries))
+
+
+if __name__ == "__main__":
+    unittest.main()
