@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from .tasks_of_process import MappedReader, MappedWriter
     from .parallel import ParallelReader, ParallelWriter
 
-__version__ = "1.0.0"
+__version__ = "1.0.0rc1"
 __all__ = [
     "open",
     "verify",

@@ -2,12 +2,13 @@
 """build_recipes.py [WORK [PART...]]: carries out the recipes of EasyBuild, conda and Spack as far as this machine
 can, in WORK (build-recipes). PARTS: spack, conda, easybuild, recipes; all if none is given.
 
-EasyBuild and rattler-build come from the Python package index, into WORK/venv. The toolchain and the dependencies
-are those of the system: EasyBuild gets the system toolchain and is told that the dependencies are there; of the
-conda recipe the requirements are left out, and rattler-build makes a package for each MPI that is here and one
-without, and runs their tests. Spack is not on that index: its steps are followed with a stand-in, with Makefiles
-as Spack has them, and a program that uses SIONlib is built and run with what it has installed. Exit code 0 if all
-has passed.
+EasyBuild and rattler-build come from the Python package index, into WORK/venv. The toolchain and the
+dependencies are those of the system: EasyBuild looks for easyconfigs of all dependencies in the toolchains of
+the recipes, then gets the system toolchain and is told that the dependencies are there; of the conda recipe
+the requirements are left out, and rattler-build makes a package for each MPI that is here and one without,
+and runs their tests. Spack is not on that index: its steps are followed with a stand-in, with Makefiles as
+Spack has them, and a program that uses SIONlib is built and run with what it has installed. Exit code 0 if
+all has passed.
 """
 
 from __future__ import annotations
@@ -27,8 +28,9 @@ from spack_stand_in import Spec, load  # noqa: E402
 ROOT = Path(__file__).resolve().parents[2]
 RECIPES = ROOT / "packaging"
 DEPENDENCIES = "CMake,CLI11,nlohmann_json,xxHash,fmt,zstd,lz4,zlib"
+PACKAGES = "easybuild-framework easybuild-easyblocks easybuild-easyconfigs py-rattler-build"
 JOBS = os.environ.get("JOBS", str(os.cpu_count()))
-VERSION = re.search(r'SHEAF_VERSION_STRING "([0-9.]+)', (ROOT / "include" / "sheaf.h").read_text())[1]
+VERSION = re.search(r'SHEAF_VERSION_STRING "([^"]+)', (ROOT / "include" / "sheaf.h").read_text())[1]
 MPIS = [mpi for mpi in ("openmpi", "mpich") if shutil.which(f"mpicc.{mpi}")]
 LMOD = os.environ.get("LMOD_CMD", "/usr/share/lmod/lmod/libexec/lmod")  # which EasyBuild asks for
 CONDA = """
@@ -53,10 +55,11 @@ def run(log: Path, *command: object, **environment: str) -> None:
 
 def tools(work: Path) -> Path:
     """The directory of the programs of a virtual environment with EasyBuild and rattler-build."""
-    if not (work / "venv" / "complete").exists():
+    complete = work / "venv" / "complete"
+    if not complete.exists() or complete.read_text() != PACKAGES:
         run(work / "venv.log", sys.executable, "-m", "venv", work / "venv")
-        run(work / "venv.log", work / "venv/bin/pip", "install", "-q", "easybuild-framework", "easybuild-easyblocks", "py-rattler-build")
-        (work / "venv" / "complete").touch()
+        run(work / "venv.log", work / "venv/bin/pip", "install", "-q", *PACKAGES.split())
+        complete.write_text(PACKAGES)
     return work / "venv" / "bin"
 
 
@@ -64,13 +67,17 @@ def easybuild(work: Path, bin_directory: Path) -> None:
     sources, log = work / "sources", work / "easybuild.log"
     sources.mkdir(exist_ok=True)
     run(log, "git", "archive", f"--prefix=sheaf-{VERSION}/", "-o", sources / f"sheaf-{VERSION}.tar.gz", "HEAD")
-    for file in sorted((RECIPES / "easybuild").glob("*.eb")):
+    files = sorted((RECIPES / "easybuild").glob("*.eb"))
+    words = (bin_directory / "eb", f"--prefix={work / 'easybuild'}", "--modules-tool=Lmod",
+             "--allow-use-as-root-and-accept-consequences")
+    environment = {"PATH": f"{bin_directory}:{os.environ['PATH']}", "LMOD_CMD": LMOD}
+    run(log, *words, "--dry-run", "--robot", *files, **environment)
+    for file in files:
         text = re.sub("^toolchain = .*$", "toolchain = SYSTEM", file.read_text(), flags=re.MULTILINE)
         copy = work / f"Sheaf-{VERSION}{'-tools' if 'tools' in file.name else ''}.eb"
         copy.write_text(text)
-        run(log, bin_directory / "eb", copy, f"--filter-deps={DEPENDENCIES}", f"--sourcepath={sources}",
-            f"--prefix={work / 'easybuild'}", "--modules-tool=Lmod", "--rebuild", f"--parallel={JOBS}",
-            "--allow-use-as-root-and-accept-consequences", PATH=f"{bin_directory}:{os.environ['PATH']}", LMOD_CMD=LMOD)
+        run(log, *words, copy, f"--filter-deps={DEPENDENCIES}", f"--sourcepath={sources}", "--rebuild",
+            f"--parallel={JOBS}", **environment)
     tried_as_tools(log, work / "easybuild" / "software" / "Sheaf" / f"{VERSION}-tools")
 
 
@@ -106,7 +113,8 @@ def spack(work: Path) -> None:
     prefixes = {name: work / f"spack-{name}-prefix" for name in variants}
     for name, chosen in variants.items():
         build, log = work / f"spack-{name}", work / f"spack-{name}.log"
-        spec = Spec(chosen | {"compression": True}, {"mpi": shutil.which(f"mpicc.{MPIS[0]}")} if MPIS else {})
+        mpicc = shutil.which(f"mpicc.{MPIS[0]}") if MPIS else None
+        spec = Spec(chosen | {"compression": True, "mount": False}, mpicc)
         made = package(spec, str(prefixes[name]))
         prefix = f"-DCMAKE_INSTALL_PREFIX={prefixes[name]}"
         run(log, "cmake", "-S", ROOT, "-B", build, "-G", "Unix Makefiles", prefix, *made.cmake_args())

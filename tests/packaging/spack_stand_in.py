@@ -1,5 +1,6 @@
-"""Enough of Spack to read a package.py and to carry out its steps: directives are recorded, a spec is a table of variants and
-prefixes. What it does not know is an error, so a recipe cannot use what is not looked at here."""
+"""Enough of Spack to read a package.py and to carry out its steps: directives are recorded, a spec is a table
+of variants, and an MPI, of which the wrapper is known alone: Spack's may be anywhere below a prefix. What it
+does not know is an error, so a recipe cannot use what is not looked at here."""
 
 from __future__ import annotations
 
@@ -25,8 +26,8 @@ class Executable:
 
 
 class Spec:
-    def __init__(self, variants: dict[str, Any], prefixes: dict[str, Path]) -> None:
-        self.variants, self.prefixes = variants, prefixes
+    def __init__(self, variants: dict[str, Any], mpicc: str | None) -> None:
+        self.variants, self.packages = variants, {"mpi": types.SimpleNamespace(mpicc=mpicc)} if mpicc else {}
 
     def satisfies(self, text: str) -> bool:
         if text[0] in "+~":
@@ -35,10 +36,11 @@ class Spec:
         return self.variants[name] == value
 
     def __getitem__(self, name: str) -> types.SimpleNamespace:
-        return types.SimpleNamespace(prefix=self.prefixes[name])
+        return self.packages[name]
 
 
 class CMakePackage:
+    url = ""
     recorded: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {}
 
     def __init__(self, spec: Spec, prefix: str = "") -> None:
@@ -46,7 +48,12 @@ class CMakePackage:
 
     @staticmethod
     def define(name: str, value: Any) -> str:
+        if isinstance(value, bool):
+            return f"-D{name}:BOOL={'ON' if value else 'OFF'}"
         return f"-D{name}:STRING={value}"
+
+    def define_from_variant(self, name: str, variant: str) -> str:
+        return self.define(name, self.spec.variants[variant])
 
 
 def load(path: Path) -> type[CMakePackage]:
@@ -60,10 +67,10 @@ def load(path: Path) -> type[CMakePackage]:
     keep = {"run_after": lambda phase: lambda function: function, "on_package_attributes": lambda **_: lambda function: function}
     names |= {"CMakePackage": CMakePackage, "Executable": Executable} | keep
     text = path.read_text()
-    first, _, rest = text.partition("\n")
-    if first != "from spack.package import *":
-        raise ValueError(f"{path}: begins with {first!r}")
-    exec(compile("\n" + rest, str(path), "exec"), names)  # noqa: S102
+    if text.count("\nfrom spack.package import *\n") != 1:
+        raise ValueError(f"{path}: does not import spack.package")
+    text = text.replace("from spack.package import *", "", 1)
+    exec(compile(text, str(path), "exec"), names)  # noqa: S102
     package = names["Sheaf"]
     package.recorded = recorded
     return package

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import unittest
@@ -25,9 +24,9 @@ EASYBUILD = sorted((RECIPES / "easybuild").glob("*.eb"))
 CONDA = RECIPES / "conda" / "recipe.yaml"
 LMOD = os.environ.get("LMOD_CMD", "/usr/share/lmod/lmod/libexec/lmod")  # which EasyBuild asks for
 TOOLS = Path(os.environ.get("SHEAF_RECIPE_TOOLS", "/nonexistent")) / "bin"
-VERSION = re.search(r'SHEAF_VERSION_STRING "([0-9.]+)', (ROOT / "include" / "sheaf.h").read_text())[1]
-VARIANTS = ({"mpi": True, "fortran": True, "flavour": "default"}, {"mpi": False, "fortran": False, "flavour": "default"},
-            {"mpi": False, "fortran": False, "flavour": "tools"})
+VERSION = re.search(r'SHEAF_VERSION_STRING "([^"]+)', (ROOT / "include" / "sheaf.h").read_text())[1]
+VARIANTS = [{"mpi": mpi, "fortran": mpi, "flavour": flavour, "compression": mpi, "mount": mpi}
+            for mpi, flavour in ((True, "default"), (False, "default"), (False, "tools"))]
 
 
 def options_of(text: str) -> set[str]:
@@ -46,17 +45,21 @@ def easyconfig(path: Path) -> dict:
 
 
 def spack_arguments(variants: dict) -> list[str]:
-    mpi = shutil.which(f"mpicc.{MPIS[0]}") if MPIS else "/usr"
-    package = load(SPACK)(Spec(variants | {"compression": True}, {"mpi": mpi}))
-    return package.cmake_args()
+    return load(SPACK)(Spec(variants, "/opt/mpi/latest/bin/mpicc")).cmake_args()
 
 
 class Recipes(InstalledCase):
     def test_they_name_this_version(self):
-        versions = [re.search(r'^    version\("([^"]+)"', SPACK.read_text(), re.MULTILINE)[1],
-                    re.search(r"^  version: (\S+)$", CONDA.read_text(), re.MULTILINE)[1]]
-        versions += [easyconfig(path)["version"] for path in EASYBUILD]
-        self.assertEqual([version.split("-")[0] for version in versions], [VERSION] * 4)
+        package, archive = load(SPACK), f"sheaf-{VERSION}.tar.gz"
+        self.assertEqual([words for words, _ in package.recorded["version"]], [(VERSION,)])
+        self.assertEqual(package.url, f"file://{os.getcwd()}/{archive}")
+        conda = re.search(r"^  version: (\S+)$", CONDA.read_text(), re.MULTILINE)[1]
+        self.assertEqual(conda, VERSION.replace("-", ""))
+        self.assertEqual([easyconfig(path)["version"] for path in EASYBUILD], [VERSION] * 2)
+        readme = (RECIPES / "README.md").read_text()
+        made = f"git archive --prefix=sheaf-{VERSION}/ -o {archive} "
+        for words in (made, *(path.name for path in EASYBUILD)):
+            self.assertIn(words, readme)
         for path in EASYBUILD:
             found = easyconfig(path)
             toolchain = found["toolchain"]
@@ -69,6 +72,16 @@ class Recipes(InstalledCase):
             given |= options_of(" ".join(spack_arguments(variants)))
         self.assertGreater(given, {"SHEAF_MPIS", "SHEAF_FLAVOUR"})
         self.assertEqual(given - known_options(), set())
+
+    def test_spack_tells_what_a_variant_is(self):
+        self.assertEqual(spack_arguments(VARIANTS[0]), [
+            "-DSHEAF_COMPRESSION:BOOL=ON", "-DSHEAF_MOUNT:BOOL=ON",
+            "-DSHEAF_MPIS:STRING=/opt/mpi/latest/bin/mpicc"])
+        self.assertEqual(spack_arguments(VARIANTS[1]), [
+            "-DSHEAF_COMPRESSION:BOOL=OFF", "-DSHEAF_MOUNT:BOOL=OFF", "-DSHEAF_MPIS:STRING=none",
+            "-DCMAKE_Fortran_COMPILER:STRING=NOTFOUND"])
+        self.assertEqual(spack_arguments(VARIANTS[2]), [
+            "-DSHEAF_COMPRESSION:BOOL=OFF", "-DSHEAF_FLAVOUR:STRING=tools"])
 
     def test_spack_provides_sionlib_and_refuses_what_cannot_be(self):
         recorded = load(SPACK).recorded

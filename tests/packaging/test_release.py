@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""One version everywhere: header, library, tools, pkg-config, CMake package, Debian, changelog, citation; and the files of a release."""
+"""One version everywhere: header, library, tools, pkg-config, CMake package, Debian, Python, changelog,
+citation; and the files of a release. Of the recipes in packaging/ test_recipes.py knows."""
 
 from __future__ import annotations
 
@@ -36,6 +37,9 @@ class Sources(unittest.TestCase):
         self.assertEqual(self.first(r"^version: (\S+)$", "CITATION.cff"), VERSION)
         debian = self.first(r"^sheaf \(([^)]*)\)", "debian", "changelog")
         self.assertEqual(debian.rsplit("-", 1)[0], NUMBERS + SUFFIX.replace("-", "~"))
+        python = VERSION.replace("-", "")
+        self.assertEqual(self.first(r'^version = "(.*)"$', "pyproject.toml"), python)
+        self.assertEqual(self.first(r'^__version__ = "(.*)"$', "python", "sheaf", "__init__.py"), python)
 
     def test_dates_of_the_release_agree(self):
         self.assertEqual(self.first(rf"^## \[{re.escape(VERSION)}\] - (\S+)$", "CHANGELOG.md"),
