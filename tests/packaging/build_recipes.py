@@ -116,8 +116,10 @@ def spack(work: Path) -> None:
         mpicc = shutil.which(f"mpicc.{MPIS[0]}") if MPIS else None
         spec = Spec(chosen | {"compression": True, "mount": False}, mpicc)
         made = package(spec, str(prefixes[name]))
-        prefix = f"-DCMAKE_INSTALL_PREFIX={prefixes[name]}"
-        run(log, "cmake", "-S", ROOT, "-B", build, "-G", "Unix Makefiles", prefix, *made.cmake_args())
+        where = [f"-DCMAKE_INSTALL_PREFIX={prefixes[name]}"]
+        if name == "tools":
+            where.append("-DCMAKE_INSTALL_LIBDIR=lib64")  # which EasyBuild does not have
+        run(log, "cmake", "-S", ROOT, "-B", build, "-G", "Unix Makefiles", *where, *made.cmake_args())
         run(log, "cmake", "--build", build, "-j", JOBS)
         run(log, "cmake", "--install", build)
         if name == "default":

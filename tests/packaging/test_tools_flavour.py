@@ -77,7 +77,9 @@ class ToolsFlavour(unittest.TestCase):
         cls.addClassCleanup(cls.scratch.cleanup)
         cls.dir = Path(cls.scratch.name)
         if INSTALLED:
-            cls.archive, cls.include = Path(INSTALLED) / "lib" / "liblsheaf.a", [Path(INSTALLED) / "include"]
+            prefix = Path(INSTALLED)
+            cls.libraries = next(path.parent for path in prefix.glob("lib*/liblsheaf.a"))  # lib or lib64
+            cls.archive, cls.include = cls.libraries / "liblsheaf.a", [prefix / "include"]
             return
         objects = cls.dir / "objects"
         objects.mkdir()
@@ -153,11 +155,11 @@ class ToolsFlavour(unittest.TestCase):
     def test_an_installation(self) -> None:
         prefix = Path(str(INSTALLED))
         for name in ("com", "gen", "ser", "com_64_lock_none", "com_64_lock_pthreads"):
-            self.assertTrue((prefix / "lib" / f"liblsion{name}{'' if '64' in name else '_64'}.a").exists(), name)
+            self.assertTrue((self.libraries / f"liblsion{name}{'' if '64' in name else '_64'}.a").exists(), name)
         config = prefix / "bin" / "sionconfig"
         for interface, library in (("--ser", "-llsionser_64 "), ("--gen", "-llsiongen_64 "), ("--com", "")):
             self.assertEqual(run(config, "--libs", interface).strip(),
-                             f"-L{prefix}/lib {library}-llsioncom_64 -llsioncom_64_lock_none")
+                             f"-L{self.libraries} {library}-llsioncom_64 -llsioncom_64_lock_none")
             words = run(config, "--libs", interface).split()
             tracer = self.compile("tracer", TRACER, *run(config, "--cflags", interface).split())
             self.check_program(self.link("classic", tracer, *words, BUILD / "archive" / "lib" / "libsheaf.a"))
