@@ -3,8 +3,7 @@
 
     abi.py renew BUILD    writes packaging/abi/*.abixml anew from the libraries of a build with SHEAF_ABI_TYPES
 
-Described are the symbols of the node SHEAF_1, in libraries without nodes (Fortran) all that are no C++ names, and the types of the
-public headers."""
+Described are the symbols of the node SHEAF_1 and the types of the public headers."""
 
 from __future__ import annotations
 
@@ -24,18 +23,20 @@ OPTIONS = ("--drop-private-types", "--exported-interfaces-only", "--no-corpus-pa
 
 
 def libraries(build: Path) -> dict[str, Path]:
-    """The public libraries that the build has, by the names of their descriptions."""
+    """The public libraries, built or not, that the build is configured for, by the names of their descriptions."""
     lib = build / "lib"
+    cache = dict(line.split("=", 1) for line in (build / "CMakeCache.txt").read_text().splitlines() if "=" in line)
+    fortran = not any(name.startswith("CMAKE_Fortran_COMPILER:") and value.endswith("NOTFOUND") for name, value in cache.items())
+    mpis = {line.split()[0] for line in (build / "mpi" / "all").read_text().splitlines()}
     paths = {name: lib / f"{name}.so" for name in SERIAL}
-    paths |= {f"{name}-{mpi}": lib / mpi / f"{name}.so" for mpi in MPIS for name in OF_MPI}
-    return {name: path for name, path in paths.items() if path.exists()}
+    paths |= {f"{name}-{mpi}": lib / mpi / f"{name}.so" for mpi in MPIS if mpi in mpis for name in OF_MPI}
+    return {name: path for name, path in paths.items() if fortran or "fortran" not in name}
 
 
 def interface(library: Path) -> list[str]:
     out = subprocess.run(["nm", "-D", "--defined-only", "--with-symbol-versions", library], capture_output=True, text=True, check=True)
-    symbols = [line.split()[-1] for line in out.stdout.splitlines() if line.split()[-2] != "A"]
-    return sorted(symbol.split("@")[0] for symbol in symbols
-                  if not symbol.startswith("_Z") and re.search(r"@@SHEAF_1$|^[^@]+$", symbol))
+    symbols = [line.split()[-1] for line in out.stdout.splitlines()]
+    return sorted(symbol.split("@")[0] for symbol in symbols if symbol.endswith("@@SHEAF_1"))
 
 
 def without_places(text: str) -> str:
@@ -70,10 +71,12 @@ def committed(name: str) -> Path:
 
 
 def renew(build: Path) -> None:
-    found = libraries(build)
-    if not found:
-        raise SystemExit(f"abi.py: no libraries in {build / 'lib'}; give the directory of a build")
-    for name, library in found.items():
+    if not (build / "CMakeCache.txt").exists():
+        raise SystemExit(f"abi.py: {build} is no directory of a build")
+    missing = [str(library) for library in libraries(build).values() if not library.exists()]
+    if missing:
+        raise SystemExit(f"abi.py: not built: {' '.join(missing)}")
+    for name, library in libraries(build).items():
         committed(name).write_text(describe(library))
         print(f"{committed(name).relative_to(HERE.parents[1])}: {len(interface(library))} symbols")
 

@@ -25,6 +25,8 @@ def obstacle() -> str:
     cache = (BUILD / "CMakeCache.txt").read_text().splitlines()
     if "SHEAF_ABI_TYPES:BOOL=ON" not in cache:
         return "this build has no debug information of the interface (SHEAF_ABI_TYPES)"
+    if "SHEAF_SYSTEM_LAYOUT:BOOL=ON" in cache:
+        return "libraries for an MPI have other names in the system layout"
     if not any(line == "SHEAF_SANITIZE:STRING=" for line in cache):
         return "libraries with sanitizers have more symbols"
     return ""
@@ -36,12 +38,27 @@ WHY_NOT = obstacle()
 @unittest.skipIf(WHY_NOT, WHY_NOT)
 class Interface(unittest.TestCase):
     def test_every_library_is_as_committed(self):
-        found = abi.libraries(BUILD)
-        self.assertIn("libsheaf", found)
-        for name, library in found.items():
+        for name, library in abi.libraries(BUILD).items():
             with self.subTest(library=name):
+                self.assertTrue(library.exists(), f"{library} is not built")
                 change = abi.difference(abi.committed(name).read_text(), abi.describe(library))
                 self.assertEqual(change, "", f"\n{change}\nIf that is allowed (docs/releasing.md): packaging/abi/renew.sh {BUILD}")
+
+    def test_what_is_described_is_compared(self):
+        described = {path.stem for path in abi.HERE.glob("*.abixml")}
+        self.assertEqual(described, {*abi.SERIAL, *(f"{name}-{mpi}" for mpi in abi.MPIS for name in abi.OF_MPI)})
+
+    def test_a_library_that_is_not_built_is_asked_for(self):
+        with tempfile.TemporaryDirectory() as place:
+            build = Path(place)
+            (build / "mpi").mkdir()
+            (build / "mpi" / "all").write_text("mpich mpich /usr/bin/mpicc.mpich\n")
+            for fortran, names in (("/usr/bin/f95", (*abi.SERIAL, *(f"{name}-mpich" for name in abi.OF_MPI))),
+                                   ("NOTFOUND", ("libsheaf", "libsheaf_omp", "libsheaf_mpi-mpich", "libsheaf_sfio-mpich"))):
+                (build / "CMakeCache.txt").write_text(f"CMAKE_Fortran_COMPILER:STRING={fortran}\n")
+                self.assertEqual(set(abi.libraries(build)), set(names))
+            with self.assertRaisesRegex(SystemExit, "not built: .*libsheaf_omp.so"):
+                abi.renew(build)
 
     def test_descriptions_know_the_types(self):
         text = abi.committed("libsheaf").read_text()
@@ -71,11 +88,12 @@ CHANGES = {
 class Comparison(unittest.TestCase):
     """On small libraries, so that each change can be made."""
 
-    def describe(self, text: str) -> str:
+    def describe(self, text: str, node: str = "SHEAF_1") -> str:
         with tempfile.TemporaryDirectory() as place:
-            source, library = Path(place) / "x.c", Path(place) / "libx.so"
+            source, versions, library = (Path(place) / name for name in ("x.c", "x.map", "libx.so"))
             source.write_text(text)
-            subprocess.run(["gcc", "-g", "-shared", "-fPIC", "-o", library, source], check=True)
+            versions.write_text(f"{node} {{ global: *; }};\n")
+            subprocess.run(["gcc", "-g", "-shared", "-fPIC", f"-Wl,--version-script={versions}", "-o", library, source], check=True)
             headers = abi.OPTIONS
             abi.OPTIONS = tuple(option for option in headers if option != "--drop-private-types")
             try:
@@ -91,6 +109,9 @@ class Comparison(unittest.TestCase):
         for what, after in CHANGES.items():
             with self.subTest(what):
                 self.assertNotEqual(abi.difference(before, self.describe(after)), "")
+
+    def test_names_without_a_version_are_noticed(self):
+        self.assertNotEqual(abi.difference(self.describe(BEFORE), self.describe(BEFORE, node="")), "")
 
     def test_a_function_that_the_real_library_loses_is_named(self):
         library = abi.libraries(BUILD)["libsheaf"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import unittest
@@ -9,7 +10,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from installed import BUILD, C_SERIAL, MPIS, InstalledCase  # noqa: E402
+from installed import BUILD, C_SERIAL, F90_SERIAL, FORTRAN, MPIS, InstalledCase  # noqa: E402
 
 MEGABYTE = 1_000_000
 
@@ -27,8 +28,11 @@ def released() -> bool:
 class Exports(InstalledCase):
     def libraries(self) -> list[Path]:
         lib = self.prefix / "lib"
-        return [lib / "libsheaf.so", lib / "libsheaf_omp.so",
-                *(lib / mpi / f"libsheaf_{name}.so" for mpi in MPIS for name in ("mpi", "sfio"))]
+        serial, of_mpi = ["sheaf", "sheaf_omp"], ["sheaf_mpi", "sheaf_sfio"]
+        if FORTRAN:
+            serial += ["sheaf_fortran", "sheaf_fortran_omp"]
+            of_mpi += ["sheaf_fortran_mpi", "sheaf_fortran_sfio"]
+        return [*(lib / f"lib{name}.so" for name in serial), *(lib / mpi / f"lib{name}.so" for mpi in MPIS for name in of_mpi)]
 
     def needed(self) -> set[str]:
         """What the installed libraries and programs take from each other, by name and version."""
@@ -43,19 +47,22 @@ class Exports(InstalledCase):
                 if name == symbol:
                     self.assertRegex(symbol, r"^SHEAF_(1|PRIVATE_[0-9.]+)(@|$)", library)  # the nodes themselves
                 elif version == "SHEAF_1":
-                    self.assertFalse(name.startswith("_Z"), f"{library.name} offers {name} as its interface")
+                    self.assertFalse(name.startswith(("_Z", "sheaf_private_")), f"{library.name} offers {name} as its interface")
                 else:
                     self.assertTrue(version.startswith("SHEAF_PRIVATE_"), symbol)
                     self.assertIn(f"{name}@{version}", needed, f"{library.name}: no companion needs it")
 
     def test_programs_use_the_interface_alone(self):
-        self.source("client.c", C_SERIAL)
-        self.run_command("gcc", f"-I{self.prefix}/include", "client.c", "-o", "client", f"-L{self.prefix}/lib", "-lsheaf",
-                         f"-Wl,-rpath,{self.prefix}/lib")
-        used = [name for name in symbols(self.directory / "client", "--undefined-only") if "SHEAF" in name]
-        self.assertTrue(used)
-        self.assertTrue(all(name.endswith("@SHEAF_1") for name in used), used)
-        self.works()
+        clients = [("gcc", "client.c", C_SERIAL, "include", "-lsheaf")]
+        if FORTRAN:
+            clients.append(("gfortran", "client.f90", F90_SERIAL, "include/mod_64", "-lsheaf_fortran"))
+        for compiler, name, text, include, library in clients:
+            self.run_command(compiler, f"-I{self.prefix}/{include}", self.source(name, text), "-o", "client", f"-L{self.prefix}/lib",
+                             library, f"-Wl,-rpath,{self.prefix}/lib")
+            used = [name for name in symbols(self.directory / "client", "--undefined-only") if re.search("sheaf|sion", name)]
+            self.assertTrue(used)
+            self.assertTrue(all(name.endswith("@SHEAF_1") for name in used), used)
+            self.works()
 
 
 @unittest.skipUnless(released(), "sizes are those of a release build")

@@ -62,10 +62,10 @@ SHEAF_ROUTINE(fsion_open, const char* fname, const char* file_mode, int* ntasks,
   });
 }
 
-SHEAF_FORTRAN void sheaf_fortran_open(const char* fname, const char* file_mode, int* ntasks, int* nfiles,
-                                      const Descriptor* chunksizes, int* fsblksize,
-                                      const Descriptor* globalranks, int* sid, int fname_length,
-                                      int mode_length) {
+SHEAF_FORTRAN void sheaf_private_fortran_open(const char* fname, const char* file_mode, int* ntasks,
+                                              int* nfiles, const Descriptor* chunksizes, int* fsblksize,
+                                              const Descriptor* globalranks, int* sid, int fname_length,
+                                              int mode_length) {
   fsion_open_c_(fname, file_mode, ntasks, nfiles, chunksizes->as<sion_int64>(), fsblksize,
                 globalranks->as<int>(), sid, fname_length, mode_length);
 }

@@ -1,9 +1,10 @@
 // api/fortran/fsion: how the C side of the Fortran interfaces is named and called.
 //
 // Every routine is one C function fsion_NAME_c_, which the modules bind to; the entry point of FORTRAN 77
-// programs, fsion_NAME_, is a second name of it. Arguments come by reference, lengths of strings by value at
-// the end, where compilers put them. The functions only translate: checks, messages and return values are
-// those of the C interface.
+// programs, fsion_NAME_, is a second name of it. Of the others, programs that use the modules are bound to
+// sheaf_fortran_NAME; sheaf_private_fortran_NAME is called by procedures of the modules alone. Arguments come
+// by reference, lengths of strings by value at the end, where compilers put them. The functions only
+// translate: checks, messages and return values are those of the C interface.
 #pragma once
 
 #include <algorithm>

@@ -7,11 +7,11 @@
 
 using namespace sheaf::fortran;
 
-SHEAF_FORTRAN void sheaf_fortran_paropen_mpi(const char* fname, const char* file_mode, int* nfiles,
-                                             const MPI_Fint* fgcomm, const MPI_Fint* flcomm,
-                                             sion_int64* chunksize, int* fsblksize, int* globalrank,
-                                             char* newfname, int* sid, int fname_length, int mode_length,
-                                             int newfname_length) {
+SHEAF_FORTRAN void sheaf_private_fortran_paropen_mpi(const char* fname, const char* file_mode, int* nfiles,
+                                                     const MPI_Fint* fgcomm, const MPI_Fint* flcomm,
+                                                     sion_int64* chunksize, int* fsblksize, int* globalrank,
+                                                     char* newfname, int* sid, int fname_length,
+                                                     int mode_length, int newfname_length) {
   paropen(sid, {newfname, newfname_length}, [&](char** physical) {
     int initialized = 0;
     MPI_Initialized(&initialized);
@@ -26,8 +26,8 @@ SHEAF_FORTRAN void sheaf_fortran_paropen_mpi(const char* fname, const char* file
 SHEAF_ROUTINE(fsion_paropen_mpi, const char* fname, const char* file_mode, int* nfiles,
               const MPI_Fint* fgcomm, const MPI_Fint* flcomm, sion_int64* chunksizes, int* fsblksize,
               int* globalrank, char*, int* sid, int fname_length, int mode_length, int) {
-  sheaf_fortran_paropen_mpi(fname, file_mode, nfiles, fgcomm, flcomm, chunksizes, fsblksize, globalrank,
-                            nullptr, sid, fname_length, mode_length, 0);
+  sheaf_private_fortran_paropen_mpi(fname, file_mode, nfiles, fgcomm, flcomm, chunksizes, fsblksize,
+                                    globalrank, nullptr, sid, fname_length, mode_length, 0);
 }
 SHEAF_ALIAS(fsion_paropen_multi_mpi_c_, fsion_paropen_mpi_c_);
 
@@ -48,7 +48,7 @@ SHEAF_ROUTINE(fsion_paropen_mapped_mpi, const char* fname, const char* file_mode
 }
 
 // An array without elements may have no address, which the C call would take for a wish to allocate.
-SHEAF_FORTRAN void sheaf_fortran_paropen_mapped_mpi(
+SHEAF_FORTRAN void sheaf_private_fortran_paropen_mapped_mpi(
     const char* fname, const char* file_mode, int* nfiles, const MPI_Fint* fgcomm, int* nlocaltasks,
     const Descriptor* globalranks, const Descriptor* chunksizes, const Descriptor* mapping_filenrs,
     const Descriptor* mapping_lranks, int* fsblksize, int* sid, int fname_length, int mode_length) {

@@ -4,9 +4,10 @@
 
 using namespace sheaf::fortran;
 
-SHEAF_FORTRAN void sheaf_fortran_paropen_omp(const char* fname, const char* file_mode, sion_int64* chunksize,
-                                             int* fsblksize, int* globalrank, char* newfname, int* sid,
-                                             int fname_length, int mode_length, int newfname_length) {
+SHEAF_FORTRAN void sheaf_private_fortran_paropen_omp(const char* fname, const char* file_mode,
+                                                     sion_int64* chunksize, int* fsblksize, int* globalrank,
+                                                     char* newfname, int* sid, int fname_length,
+                                                     int mode_length, int newfname_length) {
   paropen(sid, {newfname, newfname_length}, [&](char** physical) {
     return sion_paropen_omp(text(fname, fname_length).c_str(), text(file_mode, mode_length).c_str(),
                             chunksize, fsblksize, globalrank, nullptr, physical);
@@ -16,8 +17,8 @@ SHEAF_FORTRAN void sheaf_fortran_paropen_omp(const char* fname, const char* file
 // Leaves newfname alone: FORTRAN 77 programs may pass a constant.
 SHEAF_ROUTINE(fsion_paropen_omp, const char* fname, const char* file_mode, sion_int64* chunksizes,
               int* fsblksize, int* globalranks, char*, int* sid, int fname_length, int mode_length, int) {
-  sheaf_fortran_paropen_omp(fname, file_mode, chunksizes, fsblksize, globalranks, nullptr, sid, fname_length,
-                            mode_length, 0);
+  sheaf_private_fortran_paropen_omp(fname, file_mode, chunksizes, fsblksize, globalranks, nullptr, sid,
+                                    fname_length, mode_length, 0);
 }
 
 SHEAF_ROUTINE(fsion_parclose_omp, const int* sid, int* ierr) { *ierr = sion_parclose_omp(*sid); }

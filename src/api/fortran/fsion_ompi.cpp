@@ -18,11 +18,11 @@ MPI_Comm communicator(MPI_Fint handle) {
 
 }  // namespace
 
-SHEAF_FORTRAN void sheaf_fortran_paropen_ompi(const char* fname, const char* file_mode, int* nfiles,
-                                              const MPI_Fint* fgcomm, const MPI_Fint* flcomm,
-                                              sion_int64* chunksize, int* fsblksize, int* globalrank,
-                                              char* newfname, int* sid, int fname_length, int mode_length,
-                                              int newfname_length) {
+SHEAF_FORTRAN void sheaf_private_fortran_paropen_ompi(const char* fname, const char* file_mode, int* nfiles,
+                                                      const MPI_Fint* fgcomm, const MPI_Fint* flcomm,
+                                                      sion_int64* chunksize, int* fsblksize, int* globalrank,
+                                                      char* newfname, int* sid, int fname_length,
+                                                      int mode_length, int newfname_length) {
   paropen(sid, {newfname, newfname_length}, [&](char** physical) {
     const MPI_Comm local = communicator(*flcomm);
     return sion_paropen_ompi(text(fname, fname_length).c_str(), text(file_mode, mode_length).c_str(), nfiles,
@@ -35,8 +35,8 @@ SHEAF_FORTRAN void sheaf_fortran_paropen_ompi(const char* fname, const char* fil
 SHEAF_ROUTINE(fsion_paropen_ompi, const char* fname, const char* file_mode, int* nfiles,
               const MPI_Fint* fgcomm, const MPI_Fint* flcomm, sion_int64* chunksizes, int* fsblksize,
               int* globalranks, char*, int* sid, int fname_length, int mode_length, int) {
-  sheaf_fortran_paropen_ompi(fname, file_mode, nfiles, fgcomm, flcomm, chunksizes, fsblksize, globalranks,
-                             nullptr, sid, fname_length, mode_length, 0);
+  sheaf_private_fortran_paropen_ompi(fname, file_mode, nfiles, fgcomm, flcomm, chunksizes, fsblksize,
+                                     globalranks, nullptr, sid, fname_length, mode_length, 0);
 }
 SHEAF_ALIAS(fsion_paropen_multi_ompi_c_, fsion_paropen_ompi_c_);
 

@@ -18,13 +18,13 @@ module sfio_f90
   end type
 
   interface
-    integer(c_int) function c_start(all, how, compute) bind(c, name='sheaf_sfio_start_f')
+    integer(c_int) function c_start(all, how, compute) bind(c, name='sheaf_private_sfio_start')
       import :: c_int, c_char
       integer(c_int), value :: all
       character(kind=c_char), intent(in) :: how(*)
       integer(c_int), intent(out) :: compute
     end function
-    integer(c_int) function c_comm() bind(c, name='sheaf_sfio_comm_f')
+    integer(c_int) function c_comm() bind(c, name='sheaf_private_sfio_comm')
       import :: c_int
     end function
     integer(c_int) function c_stop() bind(c, name='sfio_stop')

@@ -287,7 +287,7 @@ contains
     integer, intent(out) :: sid
     interface
       subroutine open_c(fname, file_mode, ntasks, nfiles, chunksizes, fsblksize, globalranks, sid, fname_length, &
-                        mode_length) bind(C, name='sheaf_fortran_open')
+                        mode_length) bind(C, name='sheaf_private_fortran_open')
         import :: c_char, c_int, c_int64_t
         character(kind=c_char), intent(in) :: fname(*), file_mode(*)
         integer(c_int), intent(inout) :: ntasks, nfiles

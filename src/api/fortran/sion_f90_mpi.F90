@@ -71,7 +71,7 @@ module sion_f90_mpi
   end interface
 
 contains
-#define PAROPEN_LABEL 'sheaf_fortran_paropen_mpi'
+#define PAROPEN_LABEL 'sheaf_private_fortran_paropen_mpi'
 #define PAROPEN_RANK globalrank
 #include "paropen_comm.inc"
 
@@ -91,7 +91,7 @@ contains
       subroutine paropen_c(fname, file_mode, nfiles, fgcomm, nlocaltasks, globalranks, chunksizes, &
                            mapping_filenrs, &
                            mapping_lranks, fsblksize, sid, fname_length, mode_length) &
-        bind(C, name='sheaf_fortran_paropen_mapped_mpi')
+        bind(C, name='sheaf_private_fortran_paropen_mapped_mpi')
         import :: c_char, c_int, c_int64_t
         character(kind=c_char), intent(in) :: fname(*), file_mode(*)
         integer(c_int), intent(inout) :: nfiles

@@ -25,7 +25,7 @@ contains
     integer, intent(out) :: sid
     interface
       subroutine paropen_c(fname, file_mode, chunksizes, fsblksize, globalranks, newfname, sid, fname_length, &
-                           mode_length, newfname_length) bind(C, name='sheaf_fortran_paropen_omp')
+                           mode_length, newfname_length) bind(C, name='sheaf_private_fortran_paropen_omp')
         import :: c_char, c_int, c_int64_t
         character(kind=c_char), intent(in) :: fname(*), file_mode(*)
         integer(c_int64_t), intent(inout) :: chunksizes

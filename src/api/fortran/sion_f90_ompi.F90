@@ -25,7 +25,7 @@ module sion_f90_ompi
   end interface
 
 contains
-#define PAROPEN_LABEL 'sheaf_fortran_paropen_ompi'
+#define PAROPEN_LABEL 'sheaf_private_fortran_paropen_ompi'
 #define PAROPEN_RANK globalranks
 #include "paropen_comm.inc"
 end module sion_f90_ompi
