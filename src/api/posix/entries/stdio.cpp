@@ -40,9 +40,11 @@ FILE* on_descriptor(int fd, const StreamMode& mode) {
 }
 
 // A stream of the C library, for what is no captured file.
-FILE* plain_on_descriptor(int fd, const char* words) {
+FILE* plain_on_descriptor(int fd, const char* words, const StreamMode& mode) {
   FILE* const made = next::fdopen(fd, words);
   const int error = errno;
+  // fdopen goes to the end only where it has to set O_APPEND by itself.
+  if (made && (mode.flags & O_APPEND) && (mode.flags & O_WRONLY)) real::lseek(fd, 0, SEEK_END);
   if (!made) close_descriptor(fd);
   return errno = error, made;
 }
@@ -58,7 +60,7 @@ FILE* open_stream(const char* path, const char* words, const StreamMode& mode, c
   if (is_captured(fd)) return on_descriptor(fd, mode);
   struct stat status;
   if (opens_as_descriptor(words) || (fstat(fd, &status) == 0 && !S_ISREG(status.st_mode)))
-    return plain_on_descriptor(fd, words);  // opening it again may do something, or wait
+    return plain_on_descriptor(fd, words, mode);  // opening it again may do something, or wait
   close_descriptor(fd);
   char again[8];
   size_t n = 0;
