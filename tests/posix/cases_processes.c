@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdatomic.h>
+#include <sys/time.h>
 
 extern char** environ;
 
@@ -141,6 +142,36 @@ void cases_forks(void) {
   CALL(unlink("cap.child"));
 }
 
+static int ticks = -1;
+static void tick(int number) {
+  write(ticks, "tick\n", 5);
+  (void)number;
+}
+
+/* A signal that comes during a fork, and whose handler writes, waits for nobody. */
+static void forks_interrupted(void) {
+  fflush(stdout);
+  const pid_t all = fork();
+  if (all == 0) {
+    struct sigaction action = {.sa_handler = tick, .sa_flags = SA_RESTART};
+    struct itimerval often = {{0, 3000}, {0, 3000}};
+    ticks = open("cap.ticks", O_WRONLY | O_CREAT | O_APPEND, 0644);
+    sigaction(SIGALRM, &action, NULL);
+    setitimer(ITIMER_REAL, &often, NULL);
+    for (int i = 0; i < 2000; ++i) {
+      const pid_t child = fork();
+      if (child == 0) _exit(0);
+      ended(child);
+    }
+    _exit(5);
+  }
+  int status = 0;
+  for (int i = 0; i < 600 && waitpid(all, &status, WNOHANG) == 0; ++i) usleep(100000);
+  kill(all, SIGKILL);
+  VALUE(status);
+  CALL(unlink("cap.ticks"));
+}
+
 static void* open_and_close(void* name) {
   for (;;) close(open(name, O_RDWR | O_CREAT, 0644));
   return NULL;
@@ -206,5 +237,6 @@ void cases_processes(void) {
   shells();
   inherits();
   closed_at_exec();
+  forks_interrupted();
   cancelled();
 }

@@ -38,6 +38,7 @@ std::vector<Stream*>& all() {
 }
 
 Stream* find(FILE* file) {
+  const Inside inside;
   const std::lock_guard guard(lock);
   const auto at =
       std::find_if(all().begin(), all().end(), [file](const Stream* one) { return one->file == file; });
@@ -70,6 +71,7 @@ int seek_stream(void* cookie, off64_t* offset, int whence) {
 int close_stream(void* cookie) {
   auto* const stream = static_cast<Stream*>(cookie);
   {
+    const Inside inside;
     const std::lock_guard guard(lock);
     std::erase(all(), stream);
   }
@@ -126,6 +128,7 @@ FILE* make_stream(int fd, const StreamMode& mode) {
   }
   stream->file->_fileno = fd;
   if ((mode.flags & O_APPEND) && !(mode.flags & O_RDWR)) lseek64(fd, 0, SEEK_END);  // the C library does so
+  const Inside inside;
   const std::lock_guard guard(lock);
   const int error = errno_of([&] { all().push_back(stream); });
   return error == 0 ? stream->file : (errno = error, nullptr);
@@ -144,6 +147,7 @@ int orient_stream(FILE* file, int mode) {
 void give_back_unread() noexcept {
   std::vector<FILE*> files;
   errno_of([&] {
+    const Inside inside;
     const std::lock_guard guard(lock);
     for (const Stream* const one : all()) files.push_back(one->file);
   });
