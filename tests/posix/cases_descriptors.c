@@ -41,6 +41,43 @@ static void duplicates(void) {
   CALL(unlink("plain"));
 }
 
+/* The C library closes what it does not know to be another file by now. */
+static void closed_by_streams(void) {
+  char room[20];
+  const int fd = file_with("cap.c", "captured");
+  FILE* const file = fopen("/dev/null", "r");
+  const int number = fileno(file);
+  CALL(dup2(fd, number));
+  CALL(fclose(file));
+  CALL(write(number, "x", 1));
+  const int plain = file_with("plain", "bytes of another file");
+  VALUE(plain == number);
+  CALL(close(plain));
+  show("cap.c");
+  show("plain");
+  FILE* const program = popen("true", "r");
+  const int read_end = fileno(program);
+  int both[2];
+  CALL(dup2(fd, read_end));
+  pclose(program);
+  CALL(pipe(both));
+  VALUE(both[0] == read_end);
+  CALL(write(both[1], "piped", 5));
+  CALL(read(both[0], room, sizeof room));
+  CALL(close(both[0]));
+  CALL(close(both[1]));
+  char* text = NULL;
+  size_t size = 0;
+  FILE* const memory = open_memstream(&text, &size);
+  CALL(fputs("memory", memory));
+  CALL(fclose(memory));
+  free(text);
+  CALL(write(fd, "!", 1));
+  CALL(close(fd));
+  CALL(unlink("cap.c"));
+  CALL(unlink("plain"));
+}
+
 static void waiting(void) {
   const int fd = file_with("cap.w", "w");
   struct pollfd one = {fd, POLLIN | POLLOUT, 0};
@@ -239,6 +276,7 @@ static void replaces(void) {
 
 void cases_descriptors(void) {
   duplicates();
+  closed_by_streams();
   waiting();
   locking();
   interrupted();

@@ -114,10 +114,44 @@ static void* read_directories(void* none) {
   return none;
 }
 
+/* Before this process has opened captured files itself. */
+static void vforks(void) {
+  const pid_t child = vfork();
+  if (child == 0) {
+    const int fd = open("cap.v", O_WRONLY | O_CREAT | O_TRUNC, 0644);
+    dup2(fd, 1);
+    close(fd);
+    execl("/bin/echo", "echo", "of a vforked program", NULL);
+    _exit(99);
+  }
+  VALUE(ended(child));
+  show("cap.v");
+  const pid_t other = vfork();
+  if (other == 0) {
+    close(0);
+    if (open("cap.none", O_RDONLY) != -1 || open("cap.v", O_RDONLY) != 0) _exit(98);
+    execl("/bin/cat", "cat", NULL);
+    _exit(99);
+  }
+  VALUE(ended(other));
+  char room[20] = "";
+  const int plain = file_with("plain", "");
+  CALL(write(plain, "plain", 5));
+  CALL(pread(plain, room, sizeof room, 0));
+  CALL(close(plain));
+  show("plain");
+  for (int i = 0; i < 100; ++i) close(file_with("cap.later", "after a vfork"));
+  show("cap.later");
+  CALL(unlink("plain"));
+  CALL(unlink("cap.v"));
+  CALL(unlink("cap.later"));
+}
+
 /* Threads read directories while another forks; before anything is captured, because what is used first has
  * its locks in another order. */
 void cases_forks(void) {
   fflush(stdout);
+  vforks();
   const pid_t all = fork(); /* what waits for ever ends by the alarm */
   if (all == 0) {
     alarm(60);
@@ -140,6 +174,33 @@ void cases_forks(void) {
   }
   VALUE(ended(all));
   CALL(unlink("cap.child"));
+}
+
+/* Standard streams are on /dev/null after daemon(3), and captured files are what they were. */
+static void daemons(void) {
+  int both[2];
+  char byte = 0;
+  CALL(pipe(both));
+  fflush(stdout);
+  const pid_t child = fork();
+  if (child == 0) {
+    const int fd = open("cap.out", O_WRONLY | O_CREAT | O_TRUNC, 0644);
+    dup2(fd, 1);
+    write(1, "before\n", 7);
+    daemon(1, 0);
+    write(1, "lost\n", 5);
+    puts("printed, and lost");
+    fflush(stdout);
+    write(fd, "after\n", 6);
+    write(both[1], "o", 1);
+    _exit(0);
+  }
+  VALUE(ended(child));
+  CALL(read(both[0], &byte, 1));
+  CALL(close(both[0]));
+  CALL(close(both[1]));
+  show("cap.out");
+  CALL(unlink("cap.out"));
 }
 
 static int ticks = -1;
@@ -237,6 +298,7 @@ void cases_processes(void) {
   shells();
   inherits();
   closed_at_exec();
+  daemons();
   forks_interrupted();
   cancelled();
 }

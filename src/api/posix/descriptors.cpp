@@ -127,7 +127,7 @@ void unuse(OpenFile* file) noexcept {
   file->uses.store(0);
 }
 
-void install(int fd, OpenFile* file) noexcept { exchange(fd, file); }
+void install(int fd, OpenFile* file) noexcept { let_go(exchange(fd, file)); }
 
 OpenFile* exchange(int fd, OpenFile* file) noexcept {
   if (file) {

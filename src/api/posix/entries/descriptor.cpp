@@ -143,8 +143,15 @@ int close_descriptor(int fd) {
   return 0;
 }
 
+void forget_captured(int fd) {
+  const Inside inside;
+  if (!is_own_descriptor(fd) && !borrows_memory()) forget(fd);
+}
+
 SHEAF_ENTRY_AND(int, close, __close, int fd) { return close_descriptor(fd); }
-SHEAF_ENTRY(int, dup, int fd) { return is_captured(fd) ? duplicate_captured(fd, 0) : next::dup(fd); }
+SHEAF_ENTRY(int, dup, int fd) {
+  return is_captured(fd) ? duplicate_captured(fd, 0) : new_descriptor(next::dup(fd));
+}
 SHEAF_ENTRY_AND(int, dup2, __dup2, int fd, int wanted) {
   return is_captured(fd) || is_captured(wanted) ? replace_shown(fd, wanted, 0, true) : real::dup2(fd, wanted);
 }
@@ -155,6 +162,7 @@ SHEAF_ENTRY(int, dup3, int fd, int wanted, int flags) {
 SHEAF_ENTRY_AND(int, fcntl, fcntl64, int fd, int command, long argument) {
   if (!is_captured(fd)) {
     const int result = real::fcntl(fd, command, argument);
+    if (command == F_DUPFD || command == F_DUPFD_CLOEXEC) return new_descriptor(result);
     return command == F_GETFL && result >= 0 ? result & ~O_NOFOLLOW : result;  // entries/open.cpp sets it
   }
   const int result = control(fd, command, argument);

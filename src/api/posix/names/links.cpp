@@ -145,9 +145,12 @@ int open_again(int fd, int flags) noexcept {
   return old ? open_file_again(*old, flags) : failed(ENOENT);
 }
 
+bool names_other_process(const char* path) noexcept {
+  const char* const process = may_name_descriptor(path) ? behind(path, "/proc/") : nullptr;
+  return process && *process >= '0' && *process <= '9' && strstr(process, "/fd/");
+}
+
 int open_of_other_process(const char* path, int flags) noexcept {
-  const char* const process = behind(path, "/proc/");
-  if (!process || *process < '0' || *process > '9' || !strstr(process, "/fd/")) return hand_on;
   const Inside inside;
   const int fd = same_position(path);
   if (fd < 0) return hand_on;

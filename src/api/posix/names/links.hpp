@@ -23,6 +23,7 @@ inline int descriptor_named(const char* path) noexcept {
 // open(2) of such a name: another open file of the same stream.
 int open_again(int fd, int flags) noexcept;
 // The same of /proc/PID/fd/N of another process; hand_on: that is no captured file.
+bool names_other_process(const char* path) noexcept;
 int open_of_other_process(const char* path, int flags) noexcept;
 
 }  // namespace sheaf::posix

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "api/posix/descriptors.hpp"
 #include "api/posix/fork_mutex.hpp"
 #include "api/posix/names/rules.hpp"
 #include "api/posix/names/view_set.hpp"
@@ -50,11 +51,12 @@ std::shared_ptr<ContainerSet> set_at(std::string_view path, bool view) noexcept 
   try {
     if (!all) all = new Sets;
     auto at = all->by_path.find(path);
-    if (at == all->by_path.end()) {
+    // The child of vfork(2) would open files that its parent thinks it has.
+    if (at == all->by_path.end() && !borrows_memory()) {
       const std::string name(path);
       at = all->by_path.emplace(name, open_set(name, view)).first;
     }
-    found = at->second;
+    if (at != all->by_path.end()) found = at->second;
   } catch (const std::exception&) {  // no memory
   }
   opening.unlock();

@@ -9,7 +9,7 @@
 namespace sheaf::posix {
 
 // Bits of FILE::_flags, part of the binary interface of the C library.
-inline constexpr int stream_at_end = 0x10, stream_in_error = 0x20;
+inline constexpr int stream_at_end = 0x10, stream_in_error = 0x20, stream_of_file = 0x2000;
 
 // What the mode of fopen(3) says; nullopt: nothing.
 struct StreamMode {
