@@ -238,6 +238,25 @@ static void* open_and_close(void* name) {
   return NULL;
 }
 
+static void* write_for_ever(void* name) {
+  const int fd = open(name, O_RDWR | O_CREAT, 0644);
+  for (;;) pwrite(fd, "x", 1, 0);
+  return NULL;
+}
+
+static void* read_for_ever(void* name) {
+  const int fd = open(name, O_RDWR | O_CREAT, 0644);
+  char byte = 0;
+  for (;;) read(fd, &byte, 1);
+  return NULL;
+}
+
+static void* sync_for_ever(void* name) {
+  const int fd = open(name, O_RDWR | O_CREAT, 0644);
+  for (;;) fdatasync(fd);
+  return NULL;
+}
+
 static void* wait_in_open(void* name) {
   for (;;) close(open(name, O_RDONLY));
   return NULL;
@@ -281,6 +300,10 @@ static void cancelled(void) {
   CALL(mkfifo("cap.fifo", 0600));
   CALL(pipe(both));
   cancel(open_and_close, "plain");
+  cancel(open_and_close, "cap.cancel");
+  cancel(write_for_ever, "cap.cancel");
+  cancel(read_for_ever, "cap.cancel");
+  cancel(sync_for_ever, "cap.cancel");
   cancel(wait_in_open, "fifo");
   cancel(wait_in_open, "cap.fifo");
   cancel(wait_in_fopen, "cap.fifo");

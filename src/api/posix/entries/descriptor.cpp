@@ -148,7 +148,9 @@ void forget_captured(int fd) {
   if (!is_own_descriptor(fd) && !borrows_memory()) forget(fd);
 }
 
-SHEAF_ENTRY_AND(int, close, __close, int fd) { return close_descriptor(fd); }
+SHEAF_ENTRY_AND(int, close, __close, int fd) {
+  return is_captured_point(fd) ? close_captured(fd) : close_descriptor(fd);
+}
 SHEAF_ENTRY(int, dup, int fd) {
   return is_captured(fd) ? duplicate_captured(fd, 0) : new_descriptor(next::dup(fd));
 }

@@ -58,6 +58,7 @@ int open_for_vforked(const Open& open, int flags) {
 // `open` is a call that makes captured files known to this process.
 template <class Open>
 int open_shown(const Open& open, int flags) {
+  pthread_testcancel();
   return borrows_memory() ? open_for_vforked(open, flags) : shown_standard_stream(open());
 }
 
