@@ -135,16 +135,21 @@ SHEAF_ENTRY_AND(FILE*, freopen, freopen64, const char* path, const char* words, 
   if (standard < 0 || standard > 2 || *shown[standard] != stream)
     return reopen_plain(place, path, words, stream);
   const int fd = open_name(AT_FDCWD, path, mode->flags, 0666);
-  if (fd < 0) return nullptr;
+  if (fd < 0) {
+    const int error = errno;
+    fclose(stream);
+    return errno = error, nullptr;
+  }
   if (!is_captured(fd)) {
     close_descriptor(fd);
     return reopen_by_library(path, words, stream);
   }
-  if (fd == standard) return *shown[standard];  // the stream's own descriptor was closed before
-  fflush(stream);
-  dup2(fd, standard);
-  close_descriptor(fd);
-  return *shown[standard];
+  if (fd != standard) {  // else the stream's own descriptor was closed before
+    fflush(stream);
+    dup3(fd, standard, mode->flags & O_CLOEXEC);
+    close_descriptor(fd);
+  }
+  return renew_stream(*shown[standard], *mode);
 }
 
 // A stream of the C library, whose descriptor has become a captured file, closes that by itself.

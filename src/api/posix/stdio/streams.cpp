@@ -80,6 +80,11 @@ int close_stream(void* cookie) {
   return close_descriptor(fd);
 }
 
+// As the C library does for a mode "a".
+void go_to_end(int fd, const StreamMode& mode) {
+  if ((mode.flags & O_APPEND) && !(mode.flags & O_RDWR)) lseek64(fd, 0, SEEK_END);
+}
+
 int access_bits(int flags) {
   const int mode = flags & O_ACCMODE;
   return (mode == O_WRONLY ? no_reads : 0) | (mode == O_RDONLY ? no_writes : 0) |
@@ -127,7 +132,7 @@ FILE* make_stream(int fd, const StreamMode& mode) {
     return nullptr;
   }
   stream->file->_fileno = fd;
-  if ((mode.flags & O_APPEND) && !(mode.flags & O_RDWR)) lseek64(fd, 0, SEEK_END);  // the C library does so
+  go_to_end(fd, mode);
   const Inside inside;
   const std::lock_guard guard(lock);
   const int error = errno_of([&] { all().push_back(stream); });
@@ -173,7 +178,13 @@ FILE* reopen_stream(FILE* file, const char* path, const StreamMode& mode) {
   }
   dup3(fd, wanted, mode.flags & O_CLOEXEC);
   close_descriptor(fd);
-  if (mode.flags & O_APPEND) lseek64(wanted, 0, SEEK_END);
+  return renew_stream(file, mode);
+}
+
+FILE* renew_stream(FILE* file, const StreamMode& mode) {
+  Stream* const stream = find(file);
+  if (!stream) return errno = EBADF, nullptr;
+  go_to_end(stream->fd, mode);
   __fpurge(file);
   file->_flags &= ~(no_reads | no_writes | stream_at_end | stream_in_error | putting | appending);
   file->_flags |= access_bits(mode.flags);

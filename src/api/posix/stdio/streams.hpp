@@ -28,5 +28,7 @@ void give_back_unread() noexcept;
 int orient_stream(FILE* stream, int mode);
 // freopen(3) of a stream of ours; null with errno.
 FILE* reopen_stream(FILE* stream, const char* path, const StreamMode& mode);
+// A stream of ours whose descriptor has become another file, opened with that mode: it begins anew.
+FILE* renew_stream(FILE* stream, const StreamMode& mode);
 
 }  // namespace sheaf::posix
