@@ -313,6 +313,12 @@ class Capture(CaptureCase):
         self.run_captured("sh", "-c", "(./main; ./main; echo end) > cap.out")
         self.assertEqual(self.content("cap.out"), "late line\nlate line\nend\n")
 
+    def test_what_the_library_says_is_in_the_captured_standard_error(self) -> None:
+        self.run_captured("sh", "-c", "exec 2>cap.err; echo x > bad.1; echo y > bad.2", options=("--capture", "bad.*:nowhere/set.sion"))
+        said = self.content("cap.err")
+        self.assertRegex(said, "^sheaf: '.*nowhere/set.sion' cannot .* made as .*plain file.*\n$")
+        self.assertEqual((self.work / "bad.1").read_text(), "x\n")
+
     def test_nothing_stays_in_shared_memory(self) -> None:
         before = set(os.listdir("/dev/shm"))
         self.run_captured("sh", "-c", "for i in 1 2 3; do echo $i > cap.$i; done; cat cap.1 | sort > cap.4")
