@@ -138,6 +138,24 @@ static void locking(void) {
   CALL(unlink("cap.lock"));
 }
 
+/* Of what fcntl(2) can do beside, files that have no leases and no seals. */
+static void other_commands(void) {
+  const int fd = file_with("cap.other", "0123456789");
+  CALL(fcntl(fd, F_SETLEASE, F_RDLCK));
+  CALL(fcntl(fd, F_GETLEASE));
+  CALL(fcntl(fd, F_SETLEASE, F_UNLCK));
+  CALL(fcntl(fd, F_GET_SEALS));
+  CALL(fcntl(fd, F_ADD_SEALS, 1));
+  CALL(fcntl(fd, F_GETPIPE_SZ));
+  CALL(lockf(fd, 99, 1));
+  CALL(posix_fadvise(fd, 0, 0, 99));
+  CALL(posix_fadvise(fd, 0, 0, POSIX_FADV_NOREUSE));
+  CALL(posix_fadvise(fd, 0, -1, POSIX_FADV_NORMAL));
+  CALL(readahead(fd, 0, 1));
+  CALL(close(fd));
+  CALL(unlink("cap.other"));
+}
+
 static void rang(int number) {
   const int fd = open("cap.signal", O_WRONLY | O_CREAT | O_TRUNC, 0644);
   write(fd, "rang\n", 4);
@@ -279,6 +297,7 @@ void cases_descriptors(void) {
   closed_by_streams();
   waiting();
   locking();
+  other_commands();
   interrupted();
   threads();
   shared_reads();

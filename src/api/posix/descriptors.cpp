@@ -1,5 +1,6 @@
 #include "api/posix/descriptors.hpp"
 
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -100,6 +101,12 @@ Use::Use(int fd) noexcept {
 
 Use::~Use() {
   if (file_) unuse(file_);
+}
+
+bool is_usable(int fd) noexcept {
+  const Inside inside;
+  const Use file(fd);
+  return file && !(file->slot.load()->flags.load() & O_PATH);
 }
 
 OpenFile* make_open_file() noexcept {

@@ -60,6 +60,9 @@ class Use {
   OpenFile* file_ = nullptr;
 };
 
+// Whether a captured descriptor is for more than its name (O_PATH).
+bool is_usable(int fd) noexcept;
+
 // All below: inside.
 
 // A new object with one use and no descriptor; null: no memory (ENOMEM).

@@ -110,6 +110,7 @@ class Reserved : private NonCopyable {
 
 // Why a file that is there is not opened so; 0: it is.
 int refusal(const StreamStatus& found, const Place& place, int flags) {
+  if (place.slash && (flags & O_CREAT)) return EISDIR;
   if ((flags & O_CREAT) && (flags & O_EXCL)) return EEXIST;
   if (place.slash || (flags & O_DIRECTORY)) return ENOTDIR;
   if (place.view() && changes(flags)) return EROFS;

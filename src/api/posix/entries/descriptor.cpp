@@ -87,6 +87,7 @@ int control(int fd, int command, long argument) {
     case F_GETFL:
       return flags.load() | (real::fcntl(fd, F_GETFL, 0) & ~(O_ACCMODE | O_NOFOLLOW | settable));
     case F_SETFL:
+      if (flags.load() & O_PATH) return failed(EBADF);
       flags.store((flags.load() & ~settable) | (int(argument) & settable));
       return 0;
     case F_GETLK:
@@ -96,12 +97,21 @@ int control(int fd, int command, long argument) {
     case F_OFD_SETLK:
     case F_OFD_SETLKW:
       return lock_range(inside, *file, command, reinterpret_cast<struct flock*>(argument));
+    case F_SETLEASE:  // of the file that all descriptors of captured files are open on
+      return failed(EAGAIN);
+    case F_GETLEASE:
+      return F_UNLCK;
+    case F_ADD_SEALS:
+    case F_GET_SEALS:
+      return failed(EINVAL);
     default:
       return real::fcntl(fd, command, argument);
   }
 }
 
 int lock_section(int fd, int command, off64_t length) {
+  if (command != F_ULOCK && command != F_LOCK && command != F_TLOCK && command != F_TEST)
+    return failed(EINVAL);
   struct flock range = {};
   range.l_type = command == F_ULOCK ? F_UNLCK : F_WRLCK;
   range.l_whence = SEEK_CUR;

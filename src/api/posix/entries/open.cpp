@@ -77,11 +77,14 @@ int open_inside(const Place& place, int flags, mode_t mode) {
 int open_plain(int at, const char* path, int flags, mode_t mode) {
   const bool makes = (flags & O_CREAT) && !(flags & (O_EXCL | O_NOFOLLOW | O_PATH));
   const int fd = new_descriptor(real::openat(at, path, makes ? flags | O_NOFOLLOW : flags, mode));
-  if (fd >= 0 || errno != (makes ? ELOOP : ENOENT) || (flags & (O_NOFOLLOW | O_EXCL))) return fd;
+  const bool again = makes && errno == ELOOP;
+  if (fd >= 0 || (errno != ENOENT && !again) || (flags & (O_NOFOLLOW | O_EXCL))) return fd;
   Place place;
-  const int behind = find_behind_link(at, path, place, makes) ? open_inside(place, flags, mode) : hand_on;
+  const bool found = find_behind_link(at, path, place, makes);
+  if (!found && !again) return -1;
+  const int behind = found ? open_inside(place, flags, mode) : hand_on;
   if (behind != hand_on) return behind;
-  return makes ? new_descriptor(real::openat(at, path, flags, mode)) : failed(ENOENT);
+  return again ? new_descriptor(real::openat(at, path, flags, mode)) : failed(ENOENT);
 }
 
 }  // namespace

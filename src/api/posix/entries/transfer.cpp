@@ -116,7 +116,9 @@ SHEAF_ENTRY_AND(int, posix_fallocate, posix_fallocate64, int fd, off64_t offset,
   return error;
 }
 SHEAF_ENTRY_AND(int, posix_fadvise, posix_fadvise64, int fd, off64_t offset, off64_t length, int advice) {
-  return is_captured(fd) ? 0 : next::posix_fadvise(fd, offset, length, advice);
+  if (!is_captured(fd)) return next::posix_fadvise(fd, offset, length, advice);
+  if (!is_usable(fd)) return EBADF;
+  return length < 0 || advice < POSIX_FADV_NORMAL || advice > POSIX_FADV_NOREUSE ? EINVAL : 0;
 }
 SHEAF_ENTRY(int, fsync, int fd) { return is_captured_point(fd) ? sync_captured(fd) : next::fsync(fd); }
 SHEAF_ENTRY(int, fdatasync, int fd) {
@@ -127,7 +129,8 @@ SHEAF_ENTRY(int, sync_file_range, int fd, off64_t at, off64_t length, unsigned f
   return is_captured(fd) ? sync_captured(fd) : next::sync_file_range(fd, at, length, flags);
 }
 SHEAF_ENTRY(ssize_t, readahead, int fd, off64_t at, size_t size) {
-  return is_captured(fd) ? 0 : next::readahead(fd, at, size);
+  if (!is_captured(fd)) return next::readahead(fd, at, size);
+  return is_usable(fd) ? 0 : failed(EBADF);
 }
 
 }  // namespace sheaf::posix

@@ -7,7 +7,8 @@
 namespace sheaf::posix {
 
 // Whether `path` is a symbolic link at whose end a captured file is, which `place` becomes; missing: or would
-// be, because there is nothing. For names that the kernel did not find.
+// be, because there is nothing. For names that the kernel did not find; errno, ENOENT then, becomes ENOTDIR
+// if a captured file stands for a directory of the name.
 bool find_behind_link(int at, const char* path, Place& place, bool missing = false) noexcept;
 
 // N of /dev/fd/N, of /proc/self/fd/N, also with thread-self or the number of this process, and of /dev/stdin
