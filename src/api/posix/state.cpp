@@ -219,8 +219,8 @@ void lock(int fd) noexcept {
   uint32_t number = 0;
   Slot* const slot = slot_at(*own.shared, real::lseek(fd, 0, SEEK_CUR), number);
   struct stat status;
-  if (!slot || is_locked(*slot) || fstat(fd, &status) != 0 ||
-      status.st_dev != own.device || status.st_ino != own.inode)
+  if (!slot || is_locked(*slot) || fstat(fd, &status) != 0 || status.st_dev != own.device ||
+      status.st_ino != own.inode)
     return;
   struct flock range = byte_of(number, F_RDLCK);
   if (real::fcntl(fd, F_OFD_SETLK, reinterpret_cast<long>(&range)) == 0)
