@@ -41,6 +41,43 @@ static void duplicates(void) {
   CALL(unlink("plain"));
 }
 
+/* The C library closes what it does not know to be another file by now. */
+static void closed_by_streams(void) {
+  char room[20];
+  const int fd = file_with("cap.c", "captured");
+  FILE* const file = fopen("/dev/null", "r");
+  const int number = fileno(file);
+  CALL(dup2(fd, number));
+  CALL(fclose(file));
+  CALL(write(number, "x", 1));
+  const int plain = file_with("plain", "bytes of another file");
+  VALUE(plain == number);
+  CALL(close(plain));
+  show("cap.c");
+  show("plain");
+  FILE* const program = popen("true", "r");
+  const int read_end = fileno(program);
+  int both[2];
+  CALL(dup2(fd, read_end));
+  pclose(program);
+  CALL(pipe(both));
+  VALUE(both[0] == read_end);
+  CALL(write(both[1], "piped", 5));
+  CALL(read(both[0], room, sizeof room));
+  CALL(close(both[0]));
+  CALL(close(both[1]));
+  char* text = NULL;
+  size_t size = 0;
+  FILE* const memory = open_memstream(&text, &size);
+  CALL(fputs("memory", memory));
+  CALL(fclose(memory));
+  free(text);
+  CALL(write(fd, "!", 1));
+  CALL(close(fd));
+  CALL(unlink("cap.c"));
+  CALL(unlink("plain"));
+}
+
 static void waiting(void) {
   const int fd = file_with("cap.w", "w");
   struct pollfd one = {fd, POLLIN | POLLOUT, 0};
@@ -99,6 +136,24 @@ static void locking(void) {
   CALL(flock(fd, LOCK_SH | LOCK_NB));
   CALL(close(fd));
   CALL(unlink("cap.lock"));
+}
+
+/* Of what fcntl(2) can do beside, files that have no leases and no seals. */
+static void other_commands(void) {
+  const int fd = file_with("cap.other", "0123456789");
+  CALL(fcntl(fd, F_SETLEASE, F_RDLCK));
+  CALL(fcntl(fd, F_GETLEASE));
+  CALL(fcntl(fd, F_SETLEASE, F_UNLCK));
+  CALL(fcntl(fd, F_GET_SEALS));
+  CALL(fcntl(fd, F_ADD_SEALS, 1));
+  CALL(fcntl(fd, F_GETPIPE_SZ));
+  CALL(lockf(fd, 99, 1));
+  CALL(posix_fadvise(fd, 0, 0, 99));
+  CALL(posix_fadvise(fd, 0, 0, POSIX_FADV_NOREUSE));
+  CALL(posix_fadvise(fd, 0, -1, POSIX_FADV_NORMAL));
+  CALL(readahead(fd, 0, 1));
+  CALL(close(fd));
+  CALL(unlink("cap.other"));
 }
 
 static void rang(int number) {
@@ -239,8 +294,10 @@ static void replaces(void) {
 
 void cases_descriptors(void) {
   duplicates();
+  closed_by_streams();
   waiting();
   locking();
+  other_commands();
   interrupted();
   threads();
   shared_reads();

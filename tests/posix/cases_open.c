@@ -1,6 +1,8 @@
 #include "cases.h"
 
+#include <sys/ioctl.h>
 #include <sys/resource.h>
+#include <sys/xattr.h>
 
 static void flags(void) {
   CALL(open("cap.none", O_RDONLY));
@@ -9,6 +11,12 @@ static void flags(void) {
   CALL(open("cap.a", O_WRONLY | O_CREAT | O_EXCL, 0640));
   CALL(open("cap.a", O_RDONLY | O_DIRECTORY));
   CALL(open("cap.a/", O_RDONLY));
+  CALL(open("cap.a/", O_WRONLY | O_CREAT, 0644));
+  CALL(open("cap.a/below", O_WRONLY | O_CREAT, 0644));
+  CALL(open("cap.a/below", O_RDONLY));
+  CALL(open("cap.a/cap.b", O_RDWR | O_CREAT, 0644));
+  CALL(fopen("cap.a/below", "r") ? 0 : -1);
+  CALL(open("cap.none/below", O_RDONLY));
   CALL(open("cap.none/", O_RDWR | O_CREAT, 0644));
   CALL(open("nowhere/cap.a", O_RDWR | O_CREAT, 0644));
   CALL(open("", O_RDONLY));
@@ -43,7 +51,16 @@ static void modes(void) {
   CALL(fcntl(fd, F_GETFD));
   close(fd);
   fd = open("cap.m", O_PATH);
+  int unread = 0;
   CALL(read(fd, room, 1));
+  CALL(fcntl(fd, F_SETFL, 0));
+  CALL(ioctl(fd, FIONREAD, &unread));
+  CALL(fchown(fd, getuid(), getgid()));
+  CALL(fchownat(fd, "", getuid(), getgid(), AT_EMPTY_PATH));
+  CALL(fgetxattr(fd, "user.none", room, sizeof room));
+  CALL(flistxattr(fd, room, sizeof room));
+  CALL(posix_fadvise(fd, 0, 0, 0));
+  CALL(readahead(fd, 0, 1));
   CALL(close(fd));
   CALL(close(fd));
   CALL(unlink("cap.m"));
@@ -54,6 +71,8 @@ static void directories(void) {
   const int at = open("sub", O_RDONLY | O_DIRECTORY);
   CALL(close(openat(at, "cap.x", O_RDWR | O_CREAT, 0644)));
   show_directory("sub");
+  struct dirent64** entries = NULL;
+  CALL(scandirat64(at, ".", &entries, NULL, NULL));
   show_status("sub/cap.x");
   show_status("sub/../sub//./cap.x");
   CALL(symlink("sub", "way"));

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdatomic.h>
+#include <sys/time.h>
 
 extern char** environ;
 
@@ -113,10 +114,44 @@ static void* read_directories(void* none) {
   return none;
 }
 
+/* Before this process has opened captured files itself. */
+static void vforks(void) {
+  const pid_t child = vfork();
+  if (child == 0) {
+    const int fd = open("cap.v", O_WRONLY | O_CREAT | O_TRUNC, 0644);
+    dup2(fd, 1);
+    close(fd);
+    execl("/bin/echo", "echo", "of a vforked program", NULL);
+    _exit(99);
+  }
+  VALUE(ended(child));
+  show("cap.v");
+  const pid_t other = vfork();
+  if (other == 0) {
+    close(0);
+    if (open("cap.none", O_RDONLY) != -1 || open("cap.v", O_RDONLY) != 0) _exit(98);
+    execl("/bin/cat", "cat", NULL);
+    _exit(99);
+  }
+  VALUE(ended(other));
+  char room[20] = "";
+  const int plain = file_with("plain", "");
+  CALL(write(plain, "plain", 5));
+  CALL(pread(plain, room, sizeof room, 0));
+  CALL(close(plain));
+  show("plain");
+  for (int i = 0; i < 100; ++i) close(file_with("cap.later", "after a vfork"));
+  show("cap.later");
+  CALL(unlink("plain"));
+  CALL(unlink("cap.v"));
+  CALL(unlink("cap.later"));
+}
+
 /* Threads read directories while another forks; before anything is captured, because what is used first has
  * its locks in another order. */
 void cases_forks(void) {
   fflush(stdout);
+  vforks();
   const pid_t all = fork(); /* what waits for ever ends by the alarm */
   if (all == 0) {
     alarm(60);
@@ -141,8 +176,84 @@ void cases_forks(void) {
   CALL(unlink("cap.child"));
 }
 
+/* Standard streams are on /dev/null after daemon(3), and captured files are what they were. */
+static void daemons(void) {
+  int both[2];
+  char byte = 0;
+  CALL(pipe(both));
+  fflush(stdout);
+  const pid_t child = fork();
+  if (child == 0) {
+    const int fd = open("cap.out", O_WRONLY | O_CREAT | O_TRUNC, 0644);
+    dup2(fd, 1);
+    write(1, "before\n", 7);
+    daemon(1, 0);
+    write(1, "lost\n", 5);
+    puts("printed, and lost");
+    fflush(stdout);
+    write(fd, "after\n", 6);
+    write(both[1], "o", 1);
+    _exit(0);
+  }
+  VALUE(ended(child));
+  CALL(read(both[0], &byte, 1));
+  CALL(close(both[0]));
+  CALL(close(both[1]));
+  show("cap.out");
+  CALL(unlink("cap.out"));
+}
+
+static int ticks = -1;
+static void tick(int number) {
+  write(ticks, "tick\n", 5);
+  (void)number;
+}
+
+/* A signal that comes during a fork, and whose handler writes, waits for nobody. */
+static void forks_interrupted(void) {
+  fflush(stdout);
+  const pid_t all = fork();
+  if (all == 0) {
+    struct sigaction action = {.sa_handler = tick, .sa_flags = SA_RESTART};
+    struct itimerval often = {{0, 3000}, {0, 3000}};
+    ticks = open("cap.ticks", O_WRONLY | O_CREAT | O_APPEND, 0644);
+    sigaction(SIGALRM, &action, NULL);
+    setitimer(ITIMER_REAL, &often, NULL);
+    for (int i = 0; i < 2000; ++i) {
+      const pid_t child = fork();
+      if (child == 0) _exit(0);
+      ended(child);
+    }
+    _exit(5);
+  }
+  int status = 0;
+  for (int i = 0; i < 600 && waitpid(all, &status, WNOHANG) == 0; ++i) usleep(100000);
+  kill(all, SIGKILL);
+  VALUE(status);
+  CALL(unlink("cap.ticks"));
+}
+
 static void* open_and_close(void* name) {
   for (;;) close(open(name, O_RDWR | O_CREAT, 0644));
+  return NULL;
+}
+
+static void* write_for_ever(void* name) {
+  const int fd = open(name, O_RDWR | O_CREAT, 0644);
+  for (;;) pwrite(fd, "x", 1, 0);
+  return NULL;
+}
+
+static void* read_for_ever(void* name) {
+  const int fd = open(name, O_RDWR | O_CREAT, 0644);
+  char byte = 0;
+  for (;;) read(fd, &byte, 1);
+  return NULL;
+}
+
+static void* sync_for_ever(void* name) {
+  const int fd = open(name, O_RDWR | O_CREAT, 0644);
+  for (;;) fdatasync(fd);
   return NULL;
 }
 
@@ -189,6 +300,10 @@ static void cancelled(void) {
   CALL(mkfifo("cap.fifo", 0600));
   CALL(pipe(both));
   cancel(open_and_close, "plain");
+  cancel(open_and_close, "cap.cancel");
+  cancel(write_for_ever, "cap.cancel");
+  cancel(read_for_ever, "cap.cancel");
+  cancel(sync_for_ever, "cap.cancel");
   cancel(wait_in_open, "fifo");
   cancel(wait_in_open, "cap.fifo");
   cancel(wait_in_fopen, "cap.fifo");
@@ -206,5 +321,7 @@ void cases_processes(void) {
   shells();
   inherits();
   closed_at_exec();
+  daemons();
+  forks_interrupted();
   cancelled();
 }

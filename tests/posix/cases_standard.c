@@ -44,6 +44,27 @@ static void by_freopen(void) {
   if (freopen("cap.out", "w", stdout)) printf("printed after freopen\n");
 }
 
+static void by_freopen_for_both(void) {
+  char line[20] = "";
+  if (!freopen("cap.out", "w+", stdout)) return;
+  printf("written\n");
+  rewind(stdout);
+  const int got = fgets(line, sizeof line, stdout) != NULL;
+  fseek(stdout, 0, SEEK_END);
+  printf("%d %s", got, line);
+  if (freopen("cap.out", "a", stdout)) printf("from %ld\n", ftell(stdout));
+}
+
+/* Whose old file is closed all the same. */
+static void by_freopen_in_vain(void) {
+  const int fd = open("cap.out", O_WRONLY | O_CREAT, 0644);
+  close(0);
+  open("/dev/zero", O_RDONLY);
+  FILE* const made = freopen("cap.none", "r", stdin);
+  dprintf(fd, "%s, errno %d, ", made ? "opened" : "not opened", errno);
+  dprintf(fd, "read %d, closed %d\n", getchar(), fcntl(0, F_GETFD));
+}
+
 /* More than a stream has room for of its own is written where the descriptor leads by then. */
 static void pending(void) {
   static char room[100000], block[60000];
@@ -79,6 +100,8 @@ void cases_standard(void) {
   run(by_dup, "cap.out");
   run(by_fcntl, "cap.out");
   run(by_freopen, "cap.out");
+  run(by_freopen_for_both, "cap.out");
+  run(by_freopen_in_vain, "cap.out");
   run(pending, "cap.out");
   run(from_input, "cap.out");
   run(printed_to_descriptor, "cap.out");

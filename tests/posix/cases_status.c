@@ -57,6 +57,10 @@ static void changes(void) {
   CALL(utimensat(AT_FDCWD, "cap.none", NULL, 0));
   const struct timespec bad[2] = {{0, 2000000000}, {0, 0}};
   CALL(futimens(fd, bad));
+  CALL(utimensat(fd, "", times, AT_EMPTY_PATH));
+  CALL(fstat(fd, &status));
+  VALUE(status.st_mtim.tv_sec);
+  CALL(faccessat(fd, "", R_OK, AT_EMPTY_PATH));
   CALL(chown("cap.s", (uid_t)-1, (gid_t)-1));
   CALL(fchown(fd, getuid(), getgid()));
   CALL(close(fd));
@@ -82,6 +86,12 @@ static void allowed(void) {
   char room[10];
   CALL(getxattr("cap.s", "user.none", room, sizeof room));
   CALL(listxattr("cap.s", room, sizeof room));
+  CALL(symlink("cap.s", "lead"));
+  CALL(getxattr("lead", "user.none", room, sizeof room));
+  CALL(listxattr("lead", room, sizeof room));
+  CALL(listxattr("cap.s/", room, sizeof room));
+  CALL(getxattr("cap.none", "user.none", room, sizeof room));
+  CALL(unlink("lead"));
   CALL(unlink("cap.s"));
 }
 
@@ -124,6 +134,14 @@ static void slashes(void) {
   CALL(lchown("cap.d/", (uid_t)-1, (gid_t)-1));
   CALL(euidaccess("cap.d/", R_OK));
   CALL(realpath("cap.d/", NULL) ? 0 : -1);
+  struct stat status;
+  char room[10];
+  CALL(stat("cap.d/..", &status));
+  CALL(stat("cap.d/below", &status));
+  CALL(access("cap.d/.", F_OK));
+  CALL(chmod("cap.d/below", 0600));
+  CALL(readlink("cap.d", room, sizeof room));
+  CALL(readlink("cap.d/", room, sizeof room));
   CALL(truncate("cap.none/", 0));
   show("cap.d");
   CALL(unlinkat(AT_FDCWD, "cap.d", 1 << 20));

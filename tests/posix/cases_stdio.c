@@ -72,6 +72,21 @@ static void updating(void) {
   CALL(unlink("cap.f"));
 }
 
+/* Plain files go through the same calls. */
+static void appending(void) {
+  close(file_with("plain", "12345"));
+  FILE* file = fopen("plain", "a");
+  CALL(ftell(file));
+  CALL(fputs("more", file));
+  CALL(ftell(file));
+  CALL(fclose(file));
+  file = fopen("plain", "a+");
+  CALL(ftell(file));
+  CALL(fgetc(file));
+  CALL(fclose(file));
+  CALL(unlink("plain"));
+}
+
 static void descriptors(void) {
   const int fd = file_with("cap.fd", "0123456789");
   CALL(fdopen(fd, "q") ? 0 : -1);
@@ -211,6 +226,7 @@ void cases_stdio(void) {
   writing();
   reading();
   updating();
+  appending();
   descriptors();
   read_ahead();
   reopened();

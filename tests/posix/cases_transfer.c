@@ -1,6 +1,7 @@
 #include "cases.h"
 
 #include <aio.h>
+#include <execinfo.h>
 #include <poll.h>
 #include <sys/file.h>
 #include <sys/ioctl.h>
@@ -290,6 +291,15 @@ static void large(void) {
   free(back);
 }
 
+static void backtraces(void) {
+  void* frames[2];
+  const int n = backtrace(frames, 2), fd = file_with("cap.trace", "");
+  backtrace_symbols_fd(frames, n, fd);
+  VALUE(lseek(fd, 0, SEEK_END) > 0);
+  CALL(close(fd));
+  CALL(unlink("cap.trace"));
+}
+
 void cases_transfer(void) {
   positions();
   appending();
@@ -301,4 +311,5 @@ void cases_transfer(void) {
   asynchronous();
   by_number();
   large();
+  backtraces();
 }

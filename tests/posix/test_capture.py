@@ -290,20 +290,34 @@ class Capture(CaptureCase):
                   "sys.exit(any([os.waitpid(child, 0)[1] for child in children]))\n")
         self.run_captured("python3", "-c", script)
 
-    def test_a_destructor_opens_a_file_when_the_program_has_ended(self) -> None:
+    def build_with_destructor(self, work: str, main: str) -> None:
+        """./main, which does `main`, with a library that does `work` at the end."""
         source = self.work / "late.c"
-        source.write_text('#include <stdio.h>\n__attribute__((destructor)) static void late(void) {\n'
-                          '  FILE* f = fopen("cap.late", "w");\n  if (!f) perror("cap.late");\n'
-                          '  else { fputs("written at the end\\n", f); fclose(f); }\n}\n')
+        source.write_text(f"#include <stdio.h>\n#include <unistd.h>\n__attribute__((destructor)) static void late(void) {{ {work} }}\n")
         library = self.work / "liblate.so"
         if subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source], capture_output=True).returncode != 0:
             self.skipTest("no compiler")
-        source.with_name("main.c").write_text('#include <stdio.h>\nint main(void) { fclose(fopen("cap.first", "w")); return 0; }\n')
+        source.with_name("main.c").write_text(f"#include <stdio.h>\nint main(void) {{ {main} return 0; }}\n")
         subprocess.run(["cc", "-o", self.work / "main", self.work / "main.c", "-Wl,--no-as-needed", library, f"-Wl,-rpath,{self.work}"],
                        check=True)
+
+    def test_a_destructor_opens_a_file_when_the_program_has_ended(self) -> None:
+        self.build_with_destructor('FILE* f = fopen("cap.late", "w"); if (!f) perror("cap.late"); '
+                                   'else { fputs("written at the end\\n", f); fclose(f); }', 'fclose(fopen("cap.first", "w"));')
         done = self.run_captured("./main")
         self.assertEqual(done.stderr, "")
         self.assertEqual(self.content("cap.late"), "written at the end\n")
+
+    def test_others_go_on_behind_what_a_destructor_writes(self) -> None:
+        self.build_with_destructor('if (write(1, "late line\\n", 10) != 10) perror("late");', "")
+        self.run_captured("sh", "-c", "(./main; ./main; echo end) > cap.out")
+        self.assertEqual(self.content("cap.out"), "late line\nlate line\nend\n")
+
+    def test_what_the_library_says_is_in_the_captured_standard_error(self) -> None:
+        self.run_captured("sh", "-c", "exec 2>cap.err; echo x > bad.1; echo y > bad.2", options=("--capture", "bad.*:nowhere/set.sion"))
+        said = self.content("cap.err")
+        self.assertRegex(said, "^sheaf: '.*nowhere/set.sion' cannot .* made as .*plain file.*\n$")
+        self.assertEqual((self.work / "bad.1").read_text(), "x\n")
 
     def test_nothing_stays_in_shared_memory(self) -> None:
         before = set(os.listdir("/dev/shm"))

@@ -1,5 +1,6 @@
 #include "api/posix/descriptors.hpp"
 
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -34,7 +35,12 @@ void note_process() { process.store(getpid()); }
 
 constinit uint64_t forks = 0;
 
+// A forking thread is inside from the first of these handlers to the last: they are around those of the
+// containers, so that no handler of a signal waits for a lock that its own thread has taken for the fork.
+thread_local constinit Entered forking __attribute__((tls_model("initial-exec"))) = {};
+
 void before_fork() {
+  enter(forking);
   ForkMutex::lock_all();
   lock_slots();
   ++forks;
@@ -46,7 +52,10 @@ void before_fork() {
   }
 }
 
-void in_parent() { ForkMutex::unlock_all(); }
+void in_parent() {
+  ForkMutex::unlock_all();
+  leave(forking);
+}
 
 // What the child holds was counted by the parent; but what other threads opened between that and the fork was
 // not, and its slot may be another one's soon.
@@ -56,6 +65,7 @@ void in_child() {
   for (OpenFile* file = all_files.load(); file; file = file->next)
     if (Slot* const slot = file->slot.load(); slot && state::is_shared(slot) && file->counted.load() != forks)
       file->slot.store(state::copy_of(*slot));
+  leave(forking);
 }
 
 void close_all_of(OpenFile& file) {
@@ -93,6 +103,12 @@ Use::~Use() {
   if (file_) unuse(file_);
 }
 
+bool is_usable(int fd) noexcept {
+  const Inside inside;
+  const Use file(fd);
+  return file && !(file->slot.load()->flags.load() & O_PATH);
+}
+
 OpenFile* make_open_file() noexcept {
   for (OpenFile* file = all_files.load(); file; file = file->next) {
     int free = 0;
@@ -118,7 +134,7 @@ void unuse(OpenFile* file) noexcept {
   file->uses.store(0);
 }
 
-void install(int fd, OpenFile* file) noexcept { exchange(fd, file); }
+void install(int fd, OpenFile* file) noexcept { let_go(exchange(fd, file)); }
 
 OpenFile* exchange(int fd, OpenFile* file) noexcept {
   if (file) {

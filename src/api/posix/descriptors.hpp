@@ -38,6 +38,13 @@ inline bool is_captured(int fd) noexcept {
          descriptor_table[fd].load(std::memory_order_relaxed) != nullptr && !is_inside();
 }
 
+// The same for calls that are cancellation points, on captured files as well.
+inline bool is_captured_point(int fd) {
+  const bool captured = is_captured(fd);
+  if (captured) pthread_testcancel();
+  return captured;
+}
+
 // Holds the open file of a descriptor over a call, whatever other threads close. Null: it is none, EBADF.
 class Use {
  public:
@@ -52,6 +59,9 @@ class Use {
  private:
   OpenFile* file_ = nullptr;
 };
+
+// Whether a captured descriptor is for more than its name (O_PATH).
+bool is_usable(int fd) noexcept;
 
 // All below: inside.
 

@@ -14,6 +14,7 @@
 #include "api/posix/following.hpp"
 #include "api/posix/names/sets.hpp"
 #include "api/posix/real.hpp"
+#include "api/posix/stdio/telling.hpp"
 #include "api/posix/times.hpp"
 #include "base/non_copyable.hpp"
 #include "base/printable.hpp"
@@ -109,6 +110,7 @@ class Reserved : private NonCopyable {
 
 // Why a file that is there is not opened so; 0: it is.
 int refusal(const StreamStatus& found, const Place& place, int flags) {
+  if (place.slash && (flags & O_CREAT)) return EISDIR;
   if ((flags & O_CREAT) && (flags & O_EXCL)) return EEXIST;
   if (place.slash || (flags & O_DIRECTORY)) return ENOTDIR;
   if (place.view() && changes(flags)) return EROFS;
@@ -171,9 +173,8 @@ bool is_first(std::atomic<uint64_t>& warned, const Place& place) {
 void warn_unseen(const Place& place, int error) {
   static std::atomic<uint64_t> warned{0};
   if (is_first(warned, place))
-    fprintf(stderr,
-            "sheaf: '%s' cannot be read (%s), so what it holds is not seen: `sheaf verify` says why\n",
-            printable(place.match.set).c_str(), strerror(error));
+    tell("sheaf: '%s' cannot be read (%s), so what it holds is not seen: `sheaf verify` says why\n",
+         printable(place.match.set).c_str(), strerror(error));
 }
 
 // The limit of RLIMIT_FSIZE was met by what the set needs, not by what the program has written: it gets no
@@ -202,8 +203,8 @@ int without_stream(const Place& place, int flags, int error) {
 void warn_plain(const Place& place, int error) noexcept {
   static std::atomic<uint64_t> warned{0};
   if (!is_first(warned, place)) return;
-  fprintf(stderr, "sheaf: '%s' cannot take '%s' (%s): it is made as a plain file, and others may be\n",
-          printable(place.match.set).c_str(), printable({place.path, place.size}).c_str(), strerror(error));
+  tell("sheaf: '%s' cannot take '%s' (%s): it is made as a plain file, and others may be\n",
+       printable(place.match.set).c_str(), printable({place.path, place.size}).c_str(), strerror(error));
 }
 
 int open_captured(const Place& place, int flags, mode_t mode) noexcept {

@@ -19,28 +19,38 @@ inline thread_local constinit int depth_inside __attribute__((tls_model("initial
 
 inline bool is_inside() noexcept { return depth_inside > 0; }
 
+// What the thread is outside, to which leave() goes back.
+struct Entered {
+  uint64_t mask = 0;  // of signals
+  int cancel = 0;
+};
+
+// For handlers of fork(2), which go in by one function and out by another; all others take an Inside.
+inline void enter(Entered& before) noexcept {
+  if (depth_inside++ > 0) return;
+  const uint64_t all = ~uint64_t{0};  // also the C library's own signals, which sigprocmask would leave
+  syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before.mask, sizeof before.mask);
+  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before.cancel);
+}
+
+inline void leave(const Entered& before) noexcept {
+  if (--depth_inside > 0) return;
+  const int error = errno;
+  pthread_setcancelstate(before.cancel, nullptr);
+  syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before.mask, nullptr, sizeof before.mask);
+  errno = error;
+}
+
 class Inside {
  public:
-  Inside() noexcept {
-    if (depth_inside++ > 0) return;
-    const uint64_t all = ~uint64_t{0};  // also the C library's own signals, which sigprocmask would leave
-    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &mask_, sizeof mask_);
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_);
-  }
+  Inside() noexcept { enter(before_); }
   Inside(const Inside&) = delete;
   Inside& operator=(const Inside&) = delete;
-  ~Inside() {
-    if (--depth_inside > 0) return;
-    const int error = errno;
-    pthread_setcancelstate(cancel_, nullptr);
-    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &mask_, nullptr, sizeof mask_);
-    errno = error;
-  }
+  ~Inside() { leave(before_); }
 
  private:
   friend class Outside;
-  uint64_t mask_ = 0;
-  int cancel_ = 0;
+  Entered before_;
 };
 
 // For a call that waits for others: signals and cancellation come as they do outside. Nothing that has a lock
@@ -49,8 +59,8 @@ class Outside {
  public:
   explicit Outside(const Inside& inside) noexcept {
     depth_inside = 0;
-    pthread_setcancelstate(inside.cancel_, nullptr);
-    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &inside.mask_, nullptr, sizeof inside.mask_);
+    pthread_setcancelstate(inside.before_.cancel, nullptr);
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &inside.before_.mask, nullptr, sizeof inside.before_.mask);
   }
   Outside(const Outside&) = delete;
   Outside& operator=(const Outside&) = delete;

@@ -80,12 +80,19 @@ void flush_written() noexcept {
 void end_of_process() noexcept {
   const Inside inside;
   flush_written();
+  bool shares = false;
   each_captured(
-      [](int, OpenFile& file, void*) {
-        if (state::is_shared(file.slot.load())) keep_for_itself(file);
+      [](int, OpenFile& file, void* context) {
+        Slot* const slot = file.slot.load();
+        if (!state::is_shared(slot)) return;
+        if (state::is_locked(*slot)) {  // others go on behind what destructors of other libraries write
+          *static_cast<bool*>(context) = true;
+        } else {
+          keep_for_itself(file);
+        }
       },
-      nullptr);
-  state::leave();
+      &shares);
+  if (!shares) state::leave();
 }
 
 }  // namespace sheaf::posix

@@ -219,8 +219,8 @@ void lock(int fd) noexcept {
   uint32_t number = 0;
   Slot* const slot = slot_at(*own.shared, real::lseek(fd, 0, SEEK_CUR), number);
   struct stat status;
-  if (!slot || slot->locked.load() == slot->life.load() || fstat(fd, &status) != 0 ||
-      status.st_dev != own.device || status.st_ino != own.inode)
+  if (!slot || is_locked(*slot) || fstat(fd, &status) != 0 || status.st_dev != own.device ||
+      status.st_ino != own.inode)
     return;
   struct flock range = byte_of(number, F_RDLCK);
   if (real::fcntl(fd, F_OFD_SETLK, reinterpret_cast<long>(&range)) == 0)
@@ -256,7 +256,7 @@ Slot* copy_of(Slot& slot) noexcept {
 
 void release(Slot* slot) noexcept {
   if (!is_shared(slot)) return free(slot);
-  if (slot->holders.fetch_sub(1) != 1 || slot->locked.load() == slot->life.load()) return;
+  if (slot->holders.fetch_sub(1) != 1 || is_locked(*slot)) return;
   const auto number = uint32_t(slot - own.shared->slots);
   slot->life.fetch_add(1);
   own.shared->hint.store(number, std::memory_order_relaxed);  // its page is warm

@@ -44,6 +44,8 @@ void lock(int fd) noexcept;
 // The slot is given back when nobody holds it any more. One that is not shared, from malloc, is freed.
 void release(Slot* slot) noexcept;
 bool is_shared(const Slot* slot) noexcept;
+// Whether lock() has been called for it, here or by others who share it.
+inline bool is_locked(const Slot& slot) noexcept { return slot.locked.load() == slot.life.load(); }
 // One that is not shared, which release() frees; `slot` itself if there is no memory for it.
 Slot* copy_of(Slot& slot) noexcept;
 // One more descriptor on the file that those of all captured files are open on, which may lock ranges of it

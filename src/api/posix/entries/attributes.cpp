@@ -107,9 +107,9 @@ int set_times_name(int at, const char* path, bool follow, const timespec* times,
   return times_of(times, attributes) ? change_name(at, path, follow, attributes, library) : library();
 }
 
-int set_times_open(int fd, const timespec* times) {
+int set_times_open(int fd, const timespec* times, bool named = false) {
   StreamAttributes attributes;
-  return times_of(times, attributes) ? change_open(fd, attributes) : -1;
+  return times_of(times, attributes) ? change_open(fd, attributes, named) : -1;
 }
 
 struct Times {
@@ -137,6 +137,8 @@ SHEAF_ENTRY(int, fchmod, int fd, mode_t mode) {
   return is_captured(fd) ? change_open(fd, {.mode = mode & 07777, .modified = {}}) : next::fchmod(fd, mode);
 }
 SHEAF_ENTRY(int, fchmodat, int at, const char* path, mode_t mode, int flags) {
+  if (is_captured_itself(at, path, flags))
+    return change_open(at, {.mode = mode & 07777, .modified = {}}, true);
   return change_mode(at, path, !(flags & AT_SYMLINK_NOFOLLOW), mode,
                      [&] { return next::fchmodat(at, path, mode, flags); });
 }
@@ -147,14 +149,16 @@ SHEAF_ENTRY(int, lchown, const char* path, uid_t user, gid_t group) {
   return own_name(AT_FDCWD, path, false, user, group, [&] { return next::lchown(path, user, group); });
 }
 SHEAF_ENTRY(int, fchown, int fd, uid_t user, gid_t group) {
-  return is_captured(fd) ? own(user, group) : next::fchown(fd, user, group);
+  if (!is_captured(fd)) return next::fchown(fd, user, group);
+  return is_usable(fd) ? own(user, group) : failed(EBADF);
 }
 SHEAF_ENTRY(int, fchownat, int at, const char* path, uid_t user, gid_t group, int flags) {
-  if (path && !*path && (flags & AT_EMPTY_PATH) && is_captured(at)) return own(user, group);
+  if (is_captured_itself(at, path, flags)) return own(user, group);
   return own_name(at, path, !(flags & AT_SYMLINK_NOFOLLOW), user, group,
                   [&] { return next::fchownat(at, path, user, group, flags); });
 }
 SHEAF_ENTRY(int, utimensat, int at, const char* path, const timespec* times, int flags) {
+  if (is_captured_itself(at, path, flags)) return set_times_open(at, times, true);
   if (!path && is_captured(at)) return set_times_open(at, times);
   return set_times_name(at, path, !(flags & AT_SYMLINK_NOFOLLOW), times,
                         [&] { return next::utimensat(at, path, times, flags); });
@@ -199,25 +203,36 @@ constinit Real<int(const char*, const char*)> removexattr{"removexattr"}, lremov
 constinit Real<int(int, const char*)> fremovexattr{"fremovexattr"};
 }  // namespace next
 
+// What reading one says of a captured file of that name, or at the end of a link: `none`, with errno.
+template <class Library>
+ssize_t ask_name(const char* path, bool follow, int none, const Library& library) {
+  return on_name(
+      AT_FDCWD, path, follow, [&](int) { return errno = ENODATA, none; },
+      [&](const Place& place) { return is_there(place) ? (errno = ENODATA, none) : hand_on; }, library);
+}
+
+// The same of a descriptor.
+int ask_open(int fd, int none, int error) { return is_usable(fd) ? (errno = error, none) : failed(EBADF); }
+
 }  // namespace
 
 SHEAF_ENTRY(ssize_t, getxattr, const char* path, const char* name, void* value, size_t size) {
-  return is_captured_name(AT_FDCWD, path) ? failed(ENODATA) : next::getxattr(path, name, value, size);
+  return ask_name(path, true, -1, [&] { return next::getxattr(path, name, value, size); });
 }
 SHEAF_ENTRY(ssize_t, lgetxattr, const char* path, const char* name, void* value, size_t size) {
-  return is_captured_name(AT_FDCWD, path) ? failed(ENODATA) : next::lgetxattr(path, name, value, size);
+  return ask_name(path, false, -1, [&] { return next::lgetxattr(path, name, value, size); });
 }
 SHEAF_ENTRY(ssize_t, fgetxattr, int fd, const char* name, void* value, size_t size) {
-  return is_captured(fd) ? failed(ENODATA) : next::fgetxattr(fd, name, value, size);
+  return is_captured(fd) ? ask_open(fd, -1, ENODATA) : next::fgetxattr(fd, name, value, size);
 }
 SHEAF_ENTRY(ssize_t, listxattr, const char* path, char* list, size_t size) {
-  return is_captured_name(AT_FDCWD, path) ? 0 : next::listxattr(path, list, size);
+  return ask_name(path, true, 0, [&] { return next::listxattr(path, list, size); });
 }
 SHEAF_ENTRY(ssize_t, llistxattr, const char* path, char* list, size_t size) {
-  return is_captured_name(AT_FDCWD, path) ? 0 : next::llistxattr(path, list, size);
+  return ask_name(path, false, 0, [&] { return next::llistxattr(path, list, size); });
 }
 SHEAF_ENTRY(ssize_t, flistxattr, int fd, char* list, size_t size) {
-  return is_captured(fd) ? 0 : next::flistxattr(fd, list, size);
+  return is_captured(fd) ? ask_open(fd, 0, errno) : next::flistxattr(fd, list, size);
 }
 SHEAF_ENTRY(int, setxattr, const char* path, const char* name, const void* value, size_t size, int flags) {
   return is_captured_name(AT_FDCWD, path) ? failed(EOPNOTSUPP)
@@ -228,7 +243,7 @@ SHEAF_ENTRY(int, lsetxattr, const char* path, const char* name, const void* valu
                                           : next::lsetxattr(path, name, value, size, flags);
 }
 SHEAF_ENTRY(int, fsetxattr, int fd, const char* name, const void* value, size_t size, int flags) {
-  return is_captured(fd) ? failed(EOPNOTSUPP) : next::fsetxattr(fd, name, value, size, flags);
+  return is_captured(fd) ? ask_open(fd, -1, EOPNOTSUPP) : next::fsetxattr(fd, name, value, size, flags);
 }
 SHEAF_ENTRY(int, removexattr, const char* path, const char* name) {
   return is_captured_name(AT_FDCWD, path) ? failed(ENODATA) : next::removexattr(path, name);
@@ -237,7 +252,7 @@ SHEAF_ENTRY(int, lremovexattr, const char* path, const char* name) {
   return is_captured_name(AT_FDCWD, path) ? failed(ENODATA) : next::lremovexattr(path, name);
 }
 SHEAF_ENTRY(int, fremovexattr, int fd, const char* name) {
-  return is_captured(fd) ? failed(ENODATA) : next::fremovexattr(fd, name);
+  return is_captured(fd) ? ask_open(fd, -1, ENODATA) : next::fremovexattr(fd, name);
 }
 
 }  // namespace sheaf::posix

@@ -1,6 +1,8 @@
 // api/posix/entries/captured_name: what calls with names ask first.
 #pragma once
 
+#include <fcntl.h>
+
 #include "api/posix/errors.hpp"
 #include "api/posix/files.hpp"
 #include "api/posix/names/links.hpp"
@@ -19,6 +21,11 @@ inline bool is_captured_name(int at, const char* path) {
   return find_place(at, path, place) && is_there(place);
 }
 
+// Whether a call with AT_EMPTY_PATH is one on a captured descriptor.
+inline bool is_captured_itself(int at, const char* path, int flags) {
+  return (flags & AT_EMPTY_PATH) && (!path || !*path) && is_captured(at);
+}
+
 // A call on a file by its name. on_open(fd) answers it for a descriptor that the name stands for, where that
 // is a captured file; on_place(place) for a captured file of that name or, with `follow`, at the end of a
 // link of that name: hand_on, there is none. Else `library` does.
@@ -27,7 +34,7 @@ int on_name(int at, const char* path, bool follow, const OnOpen& on_open, const 
             const Library& library) {
   const auto behind_link = [&]() __attribute__((noinline)) {
     Place place;
-    if (!find_behind_link(at, path, place)) return failed(ENOENT);
+    if (!find_behind_link(at, path, place)) return -1;
     const int answer = on_place(place);
     return answer == hand_on ? failed(ENOENT) : answer;
   };
@@ -40,8 +47,8 @@ int on_name(int at, const char* path, bool follow, const OnOpen& on_open, const 
   // Most names are none of ours: room for a place is made behind this only.
   if (may_name_descriptor(path) || may_capture(path))
     if (const int answer = of_candidate(); answer != hand_on) return answer;
-  const int result = library();
-  return result == 0 || !follow || errno != ENOENT ? result : behind_link();
+  const int result = int(library());
+  return result >= 0 || !follow || errno != ENOENT ? result : behind_link();
 }
 
 // The body of a call: what ours says, else what the C library does.

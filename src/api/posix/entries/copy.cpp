@@ -26,6 +26,7 @@ constinit Real<ssize_t(int, int, off64_t*, size_t)> sendfile{"sendfile64"};
 constinit Real<ssize_t(int, off64_t*, int, off64_t*, size_t, unsigned)> copy_file_range{"copy_file_range"},
     splice{"splice"};
 constinit Real<int(int, unsigned long, void*)> ioctl{"ioctl"};
+constinit Real<void(void* const*, int, int)> backtrace_symbols_fd{"backtrace_symbols_fd"};
 }  // namespace next
 
 // All calls below are those of a program, captured or not.
@@ -156,6 +157,7 @@ ssize_t splice_captured(int from, off64_t* from_at, int to, off64_t* to_at, size
 int control(int fd, unsigned long request, void* argument) {
   auto* const value = static_cast<int*>(argument);
   struct stat status;
+  if (!is_usable(fd)) return failed(EBADF);
   switch (request) {
     case FIOCLEX:
     case FIONCLEX:
@@ -190,6 +192,19 @@ SHEAF_ENTRY(ssize_t, splice, int from, off64_t* from_at, int to, off64_t* to_at,
             unsigned flags) {
   return is_captured(from) || is_captured(to) ? splice_captured(from, from_at, to, to_at, size, flags)
                                               : next::splice(from, from_at, to, to_at, size, flags);
+}
+// By way of memory; takes none from malloc, as those who print after a signal need it.
+SHEAF_ENTRY(void, backtrace_symbols_fd, void* const* frames, int n, int fd) {
+  if (!is_captured(fd)) return next::backtrace_symbols_fd(frames, n, fd);
+  const int memory = memfd_create("sheaf backtrace", MFD_CLOEXEC);
+  if (memory < 0) return;
+  next::backtrace_symbols_fd(frames, n, memory);
+  char part[1024];
+  ssize_t got = 0;
+  real::lseek(memory, 0, SEEK_SET);
+  while ((got = real::read(memory, part, sizeof part)) > 0)
+    if (write(fd, part, size_t(got)) != got) break;
+  real::close(memory);
 }
 SHEAF_ENTRY(int, ioctl, int fd, unsigned long request, void* argument) {
   if (is_captured(fd)) return control(fd, request, argument);

@@ -87,6 +87,7 @@ int control(int fd, int command, long argument) {
     case F_GETFL:
       return flags.load() | (real::fcntl(fd, F_GETFL, 0) & ~(O_ACCMODE | O_NOFOLLOW | settable));
     case F_SETFL:
+      if (flags.load() & O_PATH) return failed(EBADF);
       flags.store((flags.load() & ~settable) | (int(argument) & settable));
       return 0;
     case F_GETLK:
@@ -96,12 +97,21 @@ int control(int fd, int command, long argument) {
     case F_OFD_SETLK:
     case F_OFD_SETLKW:
       return lock_range(inside, *file, command, reinterpret_cast<struct flock*>(argument));
+    case F_SETLEASE:  // of the file that all descriptors of captured files are open on
+      return failed(EAGAIN);
+    case F_GETLEASE:
+      return F_UNLCK;
+    case F_ADD_SEALS:
+    case F_GET_SEALS:
+      return failed(EINVAL);
     default:
       return real::fcntl(fd, command, argument);
   }
 }
 
 int lock_section(int fd, int command, off64_t length) {
+  if (command != F_ULOCK && command != F_LOCK && command != F_TLOCK && command != F_TEST)
+    return failed(EINVAL);
   struct flock range = {};
   range.l_type = command == F_ULOCK ? F_UNLCK : F_WRLCK;
   range.l_whence = SEEK_CUR;
@@ -143,8 +153,17 @@ int close_descriptor(int fd) {
   return 0;
 }
 
-SHEAF_ENTRY_AND(int, close, __close, int fd) { return close_descriptor(fd); }
-SHEAF_ENTRY(int, dup, int fd) { return is_captured(fd) ? duplicate_captured(fd, 0) : next::dup(fd); }
+void forget_captured(int fd) {
+  const Inside inside;
+  if (!is_own_descriptor(fd) && !borrows_memory()) forget(fd);
+}
+
+SHEAF_ENTRY_AND(int, close, __close, int fd) {
+  return is_captured_point(fd) ? close_captured(fd) : close_descriptor(fd);
+}
+SHEAF_ENTRY(int, dup, int fd) {
+  return is_captured(fd) ? duplicate_captured(fd, 0) : new_descriptor(next::dup(fd));
+}
 SHEAF_ENTRY_AND(int, dup2, __dup2, int fd, int wanted) {
   return is_captured(fd) || is_captured(wanted) ? replace_shown(fd, wanted, 0, true) : real::dup2(fd, wanted);
 }
@@ -155,6 +174,7 @@ SHEAF_ENTRY(int, dup3, int fd, int wanted, int flags) {
 SHEAF_ENTRY_AND(int, fcntl, fcntl64, int fd, int command, long argument) {
   if (!is_captured(fd)) {
     const int result = real::fcntl(fd, command, argument);
+    if (command == F_DUPFD || command == F_DUPFD_CLOEXEC) return new_descriptor(result);
     return command == F_GETFL && result >= 0 ? result & ~O_NOFOLLOW : result;  // entries/open.cpp sets it
   }
   const int result = control(fd, command, argument);

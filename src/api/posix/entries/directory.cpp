@@ -221,8 +221,8 @@ SHEAF_ENTRY_AND(int, scandir, scandir64, const char* path, dirent*** names, int 
                 int (*compare)(const dirent**, const dirent**)) {
   return scan(open_directory(path), names, filter, compare);
 }
-SHEAF_ENTRY(int, scandirat, int at, const char* path, dirent*** names, int (*filter)(const dirent*),
-            int (*compare)(const dirent**, const dirent**)) {
+SHEAF_ENTRY_AND(int, scandirat, scandirat64, int at, const char* path, dirent*** names,
+                int (*filter)(const dirent*), int (*compare)(const dirent**, const dirent**)) {
   const int fd = real::openat(at, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
   return fd < 0 ? -1 : scan(with_captured(next::fdopendir(fd)), names, filter, compare);
 }

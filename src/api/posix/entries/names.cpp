@@ -33,6 +33,7 @@ constinit Real<int(int, const char*, mode_t)> mkdirat{"mkdirat"}, mkfifoat{"mkfi
 constinit Real<int(int, const char*, mode_t, dev_t)> mknodat{"mknodat"};
 constinit Real<ssize_t(int, const char*, char*, size_t)> readlinkat{"readlinkat"};
 constinit Real<ssize_t(const char*, char*, size_t, size_t)> readlink_chk{"__readlink_chk"};
+constinit Real<ssize_t(int, const char*, char*, size_t, size_t)> readlinkat_chk{"__readlinkat_chk"};
 constinit Real<char*(const char*, char*)> realpath{"realpath"};
 }  // namespace next
 
@@ -104,7 +105,8 @@ int link_name(int from_at, const char* from, int to_at, const char* to, int flag
 }
 
 ssize_t read_link(int at, const char* path, char* room, size_t size) {
-  if (is_captured_name(at, path)) return failed(EINVAL);
+  Place place;
+  if (find_place(at, path, place) && is_there(place)) return failed(place.slash ? ENOTDIR : EINVAL);
   return next::readlinkat(at, path, room, size);
 }
 
@@ -222,6 +224,9 @@ SHEAF_ENTRY(ssize_t, readlinkat, int at, const char* path, char* room, size_t si
 }
 SHEAF_ENTRY(ssize_t, __readlink_chk, const char* path, char* room, size_t size, size_t most) {
   return size > most ? next::readlink_chk(path, room, size, most) : read_link(AT_FDCWD, path, room, size);
+}
+SHEAF_ENTRY(ssize_t, __readlinkat_chk, int at, const char* path, char* room, size_t size, size_t most) {
+  return size > most ? next::readlinkat_chk(at, path, room, size, most) : read_link(at, path, room, size);
 }
 SHEAF_ENTRY(char*, realpath, const char* path, char* room) { return real_path(path, room); }
 SHEAF_ENTRY(char*, __realpath_chk, const char* path, char* room, size_t) { return real_path(path, room); }

@@ -4,7 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include "api/posix/duplicates.hpp"
+#include "api/posix/entries/handing_over.hpp"
 #include "api/posix/errors.hpp"
 #include "api/posix/files.hpp"
 #include "api/posix/names/links.hpp"
@@ -25,9 +30,44 @@ constinit Real<int(char*, int, int)> mkostemps{"mkostemps64"};
 
 namespace {
 
+// In the child of vfork(2), whose memory is that of its parent: that may not come to know of files that only
+// the child has open. So a process of its own opens the file, and hands its descriptor over for the program
+// that the child becomes, which finds it as it finds all that it inherits.
+template <class Open>
+int open_for_vforked(const Open& open, int flags) {
+  int ends[2];
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return -1;
+  const pid_t opener = fork();
+  if (opener == 0) {
+    const int fd = open();
+    const int error = errno;
+    {
+      const Inside inside;
+      lock_slots();
+    }
+    hand_over(ends[1], fd, error);
+    _exit(0);
+  }
+  real::close(ends[1]);
+  const int fd = take_over(ends[0], flags);
+  const int error = errno;
+  while (opener > 0 && waitpid(opener, nullptr, 0) < 0 && errno == EINTR) continue;
+  return errno = error, fd;
+}
+
+// `open` is a call that makes captured files known to this process.
+template <class Open>
+int open_shown(const Open& open, int flags) {
+  pthread_testcancel();
+  return borrows_memory() ? open_for_vforked(open, flags) : shown_standard_stream(open());
+}
+
 int open_inside(const Place& place, int flags, mode_t mode) {
-  const Inside inside;
-  return open_captured(place, flags, mode);
+  const auto open = [&] {
+    const Inside inside;
+    return open_captured(place, flags, mode);
+  };
+  return open_shown(open, flags);
 }
 
 // Of a name that is not captured, but perhaps a link to one that is. Where the kernel would make the file
@@ -36,14 +76,15 @@ int open_inside(const Place& place, int flags, mode_t mode) {
 // not show it.
 int open_plain(int at, const char* path, int flags, mode_t mode) {
   const bool makes = (flags & O_CREAT) && !(flags & (O_EXCL | O_NOFOLLOW | O_PATH));
-  const int fd = real::openat(at, path, makes ? flags | O_NOFOLLOW : flags, mode);
-  if (fd >= 0 || errno != (makes ? ELOOP : ENOENT) || (flags & (O_NOFOLLOW | O_EXCL))) return fd;
+  const int fd = new_descriptor(real::openat(at, path, makes ? flags | O_NOFOLLOW : flags, mode));
+  const bool again = makes && errno == ELOOP;
+  if (fd >= 0 || (errno != ENOENT && !again) || (flags & (O_NOFOLLOW | O_EXCL))) return fd;
   Place place;
-  const int behind = find_behind_link(at, path, place, makes)
-                         ? shown_standard_stream(open_inside(place, flags, mode))
-                         : hand_on;
+  const bool found = find_behind_link(at, path, place, makes);
+  if (!found && !again) return -1;
+  const int behind = found ? open_inside(place, flags, mode) : hand_on;
   if (behind != hand_on) return behind;
-  return makes ? real::openat(at, path, flags, mode) : failed(ENOENT);
+  return again ? new_descriptor(real::openat(at, path, flags, mode)) : failed(ENOENT);
 }
 
 }  // namespace
@@ -52,16 +93,18 @@ int open_name(int at, const char* path, int flags, mode_t mode) {
   if (is_inside()) return own_descriptor(real::openat(at, path, flags, mode));
   if (rules().empty()) return real::openat(at, path, flags, mode);
   if (const int named = descriptor_named(path); named >= 0 && is_captured(named))
-    return shown_standard_stream(open_again(named, flags));
-  if (may_name_descriptor(path))
-    if (const int fd = open_of_other_process(path, flags); fd != hand_on) return shown_standard_stream(fd);
+    return open_shown([&] { return open_again(named, flags); }, flags);
+  if (names_other_process(path)) {
+    const int fd = open_shown([&] { return open_of_other_process(path, flags); }, flags);
+    if (fd != hand_on) return fd;
+  }
   Place place;
   if (find_place(at, path, place, true)) return open_place(place, at, path, flags, mode);
   return open_plain(at, path, flags, mode);
 }
 
 int open_place(const Place& place, int at, const char* path, int flags, mode_t mode) {
-  if (const int fd = open_inside(place, flags, mode); fd != hand_on) return shown_standard_stream(fd);
+  if (const int fd = open_inside(place, flags, mode); fd != hand_on) return fd;
   return open_plain(at, path, flags, mode);
 }
 
@@ -87,7 +130,7 @@ int temporary(char* name, int suffix, int flags) {
 
 int make_temporary(char* name, int suffix, int flags) {
   const int fd = temporary(name, suffix, flags);
-  return fd == hand_on ? next::mkostemps(name, suffix, flags) : fd;
+  return fd == hand_on ? new_descriptor(next::mkostemps(name, suffix, flags)) : fd;
 }
 
 }  // namespace

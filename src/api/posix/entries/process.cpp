@@ -18,6 +18,7 @@
 #include "api/posix/real.hpp"
 #include "api/posix/stdio/standard_streams.hpp"
 #include "api/posix/stdio/streams.hpp"
+#include "api/posix/stdio/telling.hpp"
 #include "capture/capture_rule.hpp"
 #include "capture/shared_names.hpp"
 
@@ -96,8 +97,7 @@ void hand_on_descriptors(bool same_process) {
 void tell_if_static(const char* program) {
   const Inside inside;
   if (!program || !is_static_program(program) || !first_of_job(rules_identity())) return;
-  dprintf(STDERR_FILENO,
-          "sheaf: '%s' is linked statically or has rights of its own: its files are not captured\n", program);
+  tell("sheaf: '%s' is linked statically or has rights of its own: its files are not captured\n", program);
 }
 
 // Not a function: the memory is that of the caller.

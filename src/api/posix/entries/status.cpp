@@ -210,6 +210,7 @@ SHEAF_ENTRY(int, access, const char* path, int mode) {
   return access_name(AT_FDCWD, path, true, mode, [&] { return next::access(path, mode); });
 }
 SHEAF_ENTRY(int, faccessat, int at, const char* path, int mode, int flags) {
+  if (is_captured_itself(at, path, flags)) return access_open(at, mode);
   return access_name(at, path, !(flags & AT_SYMLINK_NOFOLLOW), mode,
                      [&] { return next::faccessat(at, path, mode, flags); });
 }

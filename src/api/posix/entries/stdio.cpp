@@ -25,6 +25,7 @@ namespace next {
 constinit Real<FILE*(const char*, const char*)> fopen{"fopen64"};
 constinit Real<FILE*(int, const char*)> fdopen{"fdopen"};
 constinit Real<FILE*(const char*, const char*, FILE*)> freopen{"freopen64"};
+constinit Real<int(FILE*)> fclose{"fclose"};
 constinit Real<int(int, const char*, va_list)> vdprintf{"vdprintf"};
 constinit Real<int(int, int, const char*, va_list)> vdprintf_chk{"__vdprintf_chk"};
 constinit Real<int(char**, const char*, va_list)> vasprintf{"vasprintf"};
@@ -40,9 +41,11 @@ FILE* on_descriptor(int fd, const StreamMode& mode) {
 }
 
 // A stream of the C library, for what is no captured file.
-FILE* plain_on_descriptor(int fd, const char* words) {
+FILE* plain_on_descriptor(int fd, const char* words, const StreamMode& mode) {
   FILE* const made = next::fdopen(fd, words);
   const int error = errno;
+  // fdopen goes to the end only where it has to set O_APPEND by itself.
+  if (made && (mode.flags & O_APPEND) && (mode.flags & O_WRONLY)) real::lseek(fd, 0, SEEK_END);
   if (!made) close_descriptor(fd);
   return errno = error, made;
 }
@@ -58,7 +61,7 @@ FILE* open_stream(const char* path, const char* words, const StreamMode& mode, c
   if (is_captured(fd)) return on_descriptor(fd, mode);
   struct stat status;
   if (opens_as_descriptor(words) || (fstat(fd, &status) == 0 && !S_ISREG(status.st_mode)))
-    return plain_on_descriptor(fd, words);  // opening it again may do something, or wait
+    return plain_on_descriptor(fd, words, mode);  // opening it again may do something, or wait
   close_descriptor(fd);
   char again[8];
   size_t n = 0;
@@ -73,6 +76,13 @@ bool fits(int have, int want) {
   return mode == O_RDWR || mode == (want & O_ACCMODE);
 }
 
+// By the C library, which puts another file in the place of the descriptor.
+FILE* reopen_by_library(const char* path, const char* words, FILE* stream) {
+  FILE* const made = next::freopen(path, words, stream);
+  if (made) new_descriptor(made->_fileno);
+  return made;
+}
+
 // A stream of the C library cannot become one of ours, whose pointer would be another. Its file is a plain
 // one then.
 FILE* reopen_plain(const Place& place, const char* path, const char* words, FILE* stream) {
@@ -81,7 +91,7 @@ FILE* reopen_plain(const Place& place, const char* path, const char* words, FILE
     warn_plain(place, ENOTSUP);
     if (status_at(place) && move_captured(place, nullptr, AT_FDCWD, path, 0) != 0) return nullptr;
   }
-  return next::freopen(path, words, stream);
+  return reopen_by_library(path, words, stream);
 }
 
 }  // namespace
@@ -97,6 +107,7 @@ SHEAF_ENTRY_AND(FILE*, fopen, fopen64, const char* path, const char* words) {
   if (mode && (mode->flags & O_CREAT) && opens_as_descriptor(words))
     return open_stream(path, words, *mode, nullptr);
   FILE* const plain = next::fopen(path, words);
+  if (plain) new_descriptor(plain->_fileno);
   if (plain || !mode || errno != ENOENT || !find_behind_link(AT_FDCWD, path, place)) return plain;
   return open_stream(path, words, *mode, nullptr);
 }
@@ -118,22 +129,34 @@ SHEAF_ENTRY_AND(FILE*, freopen, freopen64, const char* path, const char* words, 
   if (!mode || !path ||
       (!find_place(AT_FDCWD, path, place) &&
        !find_behind_link(AT_FDCWD, path, place, (mode->flags & O_CREAT) && !(mode->flags & O_EXCL))))
-    return next::freopen(path, words, stream);
+    return reopen_by_library(path, words, stream);
   const int standard = fileno(stream);
   FILE** const shown[] = {&stdin, &stdout, &stderr};
   if (standard < 0 || standard > 2 || *shown[standard] != stream)
     return reopen_plain(place, path, words, stream);
   const int fd = open_name(AT_FDCWD, path, mode->flags, 0666);
-  if (fd < 0) return nullptr;
+  if (fd < 0) {
+    const int error = errno;
+    fclose(stream);
+    return errno = error, nullptr;
+  }
   if (!is_captured(fd)) {
     close_descriptor(fd);
-    return next::freopen(path, words, stream);
+    return reopen_by_library(path, words, stream);
   }
-  if (fd == standard) return *shown[standard];  // the stream's own descriptor was closed before
-  fflush(stream);
-  dup2(fd, standard);
-  close_descriptor(fd);
-  return *shown[standard];
+  if (fd != standard) {  // else the stream's own descriptor was closed before
+    fflush(stream);
+    dup3(fd, standard, mode->flags & O_CLOEXEC);
+    close_descriptor(fd);
+  }
+  return renew_stream(*shown[standard], *mode);
+}
+
+// A stream of the C library, whose descriptor has become a captured file, closes that by itself.
+SHEAF_ENTRY(int, fclose, FILE* stream) {
+  const int fd = stream->_flags & stream_of_file ? stream->_fileno : -1;
+  if (is_captured(fd) && !is_ours(stream)) forget_captured(fd);
+  return next::fclose(stream);
 }
 
 namespace {

@@ -31,13 +31,13 @@ constinit Real<ssize_t(int, off64_t, size_t)> readahead{"readahead"};
 iovec part(const void* data, size_t size) { return {const_cast<void*>(data), size}; }
 
 ssize_t read_once(int fd, void* data, size_t size) {
-  if (!is_captured(fd)) return real::read(fd, data, size);
+  if (!is_captured_point(fd)) return real::read(fd, data, size);
   const iovec one = part(data, size);
   return read_captured(fd, &one, 1, at_position);
 }
 
 ssize_t pread_once(int fd, void* data, size_t size, off64_t offset) {
-  if (!is_captured(fd)) return next::pread(fd, data, size, offset);
+  if (!is_captured_point(fd)) return next::pread(fd, data, size, offset);
   const iovec one = part(data, size);
   return read_captured_at(fd, &one, 1, offset);
 }
@@ -51,7 +51,7 @@ SHEAF_ENTRY(ssize_t, __read_chk, int fd, void* data, size_t size, size_t room) {
   return is_captured(fd) && size <= room ? read_once(fd, data, size) : next::read_chk(fd, data, size, room);
 }
 SHEAF_ENTRY_AND(ssize_t, write, __write, int fd, const void* data, size_t size) {
-  if (!is_captured(fd)) return real::write(fd, data, size);
+  if (!is_captured_point(fd)) return real::write(fd, data, size);
   const iovec one = part(data, size);
   return write_captured(fd, &one, 1, at_position);
 }
@@ -65,31 +65,32 @@ SHEAF_ENTRY_AND(ssize_t, __pread_chk, __pread64_chk, int fd, void* data, size_t 
                                          : next::pread_chk(fd, data, size, at, room);
 }
 SHEAF_ENTRY_AND(ssize_t, pwrite, pwrite64, int fd, const void* data, size_t size, off64_t offset) {
-  if (!is_captured(fd)) return next::pwrite(fd, data, size, offset);
+  if (!is_captured_point(fd)) return next::pwrite(fd, data, size, offset);
   const iovec one = part(data, size);
   return write_captured_at(fd, &one, 1, offset);
 }
 SHEAF_ALSO(pwrite, __pwrite64);
 SHEAF_ENTRY(ssize_t, readv, int fd, const iovec* parts, int n) {
-  return is_captured(fd) ? read_captured(fd, parts, n, at_position) : next::readv(fd, parts, n);
+  return is_captured_point(fd) ? read_captured(fd, parts, n, at_position) : next::readv(fd, parts, n);
 }
 SHEAF_ENTRY(ssize_t, writev, int fd, const iovec* parts, int n) {
-  return is_captured(fd) ? write_captured(fd, parts, n, at_position) : next::writev(fd, parts, n);
+  return is_captured_point(fd) ? write_captured(fd, parts, n, at_position) : next::writev(fd, parts, n);
 }
 SHEAF_ENTRY_AND(ssize_t, preadv, preadv64, int fd, const iovec* parts, int n, off64_t offset) {
-  return is_captured(fd) ? read_captured_at(fd, parts, n, offset) : next::preadv(fd, parts, n, offset);
+  return is_captured_point(fd) ? read_captured_at(fd, parts, n, offset) : next::preadv(fd, parts, n, offset);
 }
 SHEAF_ENTRY_AND(ssize_t, pwritev, pwritev64, int fd, const iovec* parts, int n, off64_t offset) {
-  return is_captured(fd) ? write_captured_at(fd, parts, n, offset) : next::pwritev(fd, parts, n, offset);
+  return is_captured_point(fd) ? write_captured_at(fd, parts, n, offset)
+                               : next::pwritev(fd, parts, n, offset);
 }
 SHEAF_ENTRY_AND(ssize_t, preadv2, preadv64v2, int fd, const iovec* parts, int n, off64_t offset, int flags) {
-  if (!is_captured(fd)) return next::preadv2(fd, parts, n, offset, flags);
+  if (!is_captured_point(fd)) return next::preadv2(fd, parts, n, offset, flags);
   if (flags & ~known_flags) return failed(EOPNOTSUPP);
   return offset == -1 ? read_captured(fd, parts, n, at_position) : read_captured_at(fd, parts, n, offset);
 }
 SHEAF_ENTRY_AND(ssize_t, pwritev2, pwritev64v2, int fd, const iovec* parts, int n, off64_t offset,
                 int flags) {
-  if (!is_captured(fd)) return next::pwritev2(fd, parts, n, offset, flags);
+  if (!is_captured_point(fd)) return next::pwritev2(fd, parts, n, offset, flags);
   if (flags & ~known_flags) return failed(EOPNOTSUPP);
   if (offset < -1) return failed(EINVAL);
   const ssize_t done = write_captured(fd, parts, n, offset == -1 ? at_position : offset, flags & RWF_APPEND);
@@ -115,16 +116,21 @@ SHEAF_ENTRY_AND(int, posix_fallocate, posix_fallocate64, int fd, off64_t offset,
   return error;
 }
 SHEAF_ENTRY_AND(int, posix_fadvise, posix_fadvise64, int fd, off64_t offset, off64_t length, int advice) {
-  return is_captured(fd) ? 0 : next::posix_fadvise(fd, offset, length, advice);
+  if (!is_captured(fd)) return next::posix_fadvise(fd, offset, length, advice);
+  if (!is_usable(fd)) return EBADF;
+  return length < 0 || advice < POSIX_FADV_NORMAL || advice > POSIX_FADV_NOREUSE ? EINVAL : 0;
 }
-SHEAF_ENTRY(int, fsync, int fd) { return is_captured(fd) ? sync_captured(fd) : next::fsync(fd); }
-SHEAF_ENTRY(int, fdatasync, int fd) { return is_captured(fd) ? sync_captured(fd) : next::fdatasync(fd); }
+SHEAF_ENTRY(int, fsync, int fd) { return is_captured_point(fd) ? sync_captured(fd) : next::fsync(fd); }
+SHEAF_ENTRY(int, fdatasync, int fd) {
+  return is_captured_point(fd) ? sync_captured(fd) : next::fdatasync(fd);
+}
 SHEAF_ENTRY(int, syncfs, int fd) { return is_captured(fd) ? sync_captured(fd) : next::syncfs(fd); }
 SHEAF_ENTRY(int, sync_file_range, int fd, off64_t at, off64_t length, unsigned flags) {
   return is_captured(fd) ? sync_captured(fd) : next::sync_file_range(fd, at, length, flags);
 }
 SHEAF_ENTRY(ssize_t, readahead, int fd, off64_t at, size_t size) {
-  return is_captured(fd) ? 0 : next::readahead(fd, at, size);
+  if (!is_captured(fd)) return next::readahead(fd, at, size);
+  return is_usable(fd) ? 0 : failed(EBADF);
 }
 
 }  // namespace sheaf::posix

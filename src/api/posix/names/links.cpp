@@ -56,11 +56,23 @@ const char* behind_this_process(const char* name) {
   return self ? self : behind(name, "thread-self");
 }
 
+// Whether what `path` takes for the directory of its last component is a captured file.
+__attribute__((noinline)) bool is_below_file(int at, const char* path) {
+  char directory[PATH_MAX];
+  const size_t n = size_t(last_component(path).data() - path);
+  memcpy(directory, path, n);
+  directory[n] = '\0';
+  Place place;
+  if (!find_place(at, directory, place)) return false;
+  const Inside inside;
+  return status_at(place).has_value();
+}
+
 }  // namespace
 
 bool find_behind_link(int at, const char* path, Place& place, bool missing) noexcept {
   if (is_inside() || rules().empty() || strlen(path) >= PATH_MAX) return false;
-  const int error = errno;
+  const int error = errno, at_first = at;
   char name[PATH_MAX];
   strcpy(name, path);
   bool found = false, captured = false;
@@ -74,7 +86,7 @@ bool find_behind_link(int at, const char* path, Place& place, bool missing) noex
     const Inside inside;
     found = status_at(place).has_value();
   }
-  errno = error;
+  errno = !found && error == ENOENT && is_below_file(at_first, path) ? ENOTDIR : error;
   return found;
 }
 
@@ -145,9 +157,12 @@ int open_again(int fd, int flags) noexcept {
   return old ? open_file_again(*old, flags) : failed(ENOENT);
 }
 
+bool names_other_process(const char* path) noexcept {
+  const char* const process = may_name_descriptor(path) ? behind(path, "/proc/") : nullptr;
+  return process && *process >= '0' && *process <= '9' && strstr(process, "/fd/");
+}
+
 int open_of_other_process(const char* path, int flags) noexcept {
-  const char* const process = behind(path, "/proc/");
-  if (!process || *process < '0' || *process > '9' || !strstr(process, "/fd/")) return hand_on;
   const Inside inside;
   const int fd = same_position(path);
   if (fd < 0) return hand_on;

@@ -7,7 +7,8 @@
 namespace sheaf::posix {
 
 // Whether `path` is a symbolic link at whose end a captured file is, which `place` becomes; missing: or would
-// be, because there is nothing. For names that the kernel did not find.
+// be, because there is nothing. For names that the kernel did not find; errno, ENOENT then, becomes ENOTDIR
+// if a captured file stands for a directory of the name.
 bool find_behind_link(int at, const char* path, Place& place, bool missing = false) noexcept;
 
 // N of /dev/fd/N, of /proc/self/fd/N, also with thread-self or the number of this process, and of /dev/stdin
@@ -23,6 +24,7 @@ inline int descriptor_named(const char* path) noexcept {
 // open(2) of such a name: another open file of the same stream.
 int open_again(int fd, int flags) noexcept;
 // The same of /proc/PID/fd/N of another process; hand_on: that is no captured file.
+bool names_other_process(const char* path) noexcept;
 int open_of_other_process(const char* path, int flags) noexcept;
 
 }  // namespace sheaf::posix

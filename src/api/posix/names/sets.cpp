@@ -1,13 +1,15 @@
 #include "api/posix/names/sets.hpp"
 
-#include <cstdio>
 #include <map>
 #include <string>
 #include <vector>
 
+#include "api/posix/descriptors.hpp"
+#include "api/posix/errors.hpp"
 #include "api/posix/fork_mutex.hpp"
 #include "api/posix/names/rules.hpp"
 #include "api/posix/names/view_set.hpp"
+#include "api/posix/stdio/telling.hpp"
 #include "base/error.hpp"
 #include "base/printable.hpp"
 
@@ -31,13 +33,13 @@ std::vector<std::string> shown_in(std::string_view directory) {
   return paths;
 }
 
-std::shared_ptr<ContainerSet> open_set(const std::string& path, bool view) {
+// Null: `why` says what to tell when no lock is held.
+std::shared_ptr<ContainerSet> open_set(const std::string& path, bool view, std::string& why) {
   try {
     if (view) return open_view(posix_store(), path, shown_in(path));
     return ContainerSet::open(posix_store(), path);
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "sheaf: '%s' cannot be used (%s)%s\n", printable(path).c_str(),
-                 printable(error.what()).c_str(), view ? "" : ": its files are made as plain files");
+    why = error.what();
     return nullptr;
   }
 }
@@ -45,19 +47,26 @@ std::shared_ptr<ContainerSet> open_set(const std::string& path, bool view) {
 }  // namespace
 
 std::shared_ptr<ContainerSet> set_at(std::string_view path, bool view) noexcept {
-  opening.lock();
   std::shared_ptr<ContainerSet> found;
+  std::string why;
+  opening.lock();
   try {
     if (!all) all = new Sets;
     auto at = all->by_path.find(path);
-    if (at == all->by_path.end()) {
+    // The child of vfork(2) would open files that its parent thinks it has.
+    if (at == all->by_path.end() && !borrows_memory()) {
       const std::string name(path);
-      at = all->by_path.emplace(name, open_set(name, view)).first;
+      at = all->by_path.emplace(name, open_set(name, view, why)).first;
     }
-    found = at->second;
+    if (at != all->by_path.end()) found = at->second;
   } catch (const std::exception&) {  // no memory
   }
   opening.unlock();
+  if (!why.empty())
+    errno_of([&] {
+      tell("sheaf: '%s' cannot be used (%s)%s\n", printable(path).c_str(), printable(why).c_str(),
+           view ? "" : ": its files are made as plain files");
+    });
   return found;
 }
 

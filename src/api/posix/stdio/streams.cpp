@@ -38,6 +38,7 @@ std::vector<Stream*>& all() {
 }
 
 Stream* find(FILE* file) {
+  const Inside inside;
   const std::lock_guard guard(lock);
   const auto at =
       std::find_if(all().begin(), all().end(), [file](const Stream* one) { return one->file == file; });
@@ -70,12 +71,18 @@ int seek_stream(void* cookie, off64_t* offset, int whence) {
 int close_stream(void* cookie) {
   auto* const stream = static_cast<Stream*>(cookie);
   {
+    const Inside inside;
     const std::lock_guard guard(lock);
     std::erase(all(), stream);
   }
   const int fd = stream->fd;
   delete stream;
   return close_descriptor(fd);
+}
+
+// As the C library does for a mode "a".
+void go_to_end(int fd, const StreamMode& mode) {
+  if ((mode.flags & O_APPEND) && !(mode.flags & O_RDWR)) lseek64(fd, 0, SEEK_END);
 }
 
 int access_bits(int flags) {
@@ -125,7 +132,8 @@ FILE* make_stream(int fd, const StreamMode& mode) {
     return nullptr;
   }
   stream->file->_fileno = fd;
-  if ((mode.flags & O_APPEND) && !(mode.flags & O_RDWR)) lseek64(fd, 0, SEEK_END);  // the C library does so
+  go_to_end(fd, mode);
+  const Inside inside;
   const std::lock_guard guard(lock);
   const int error = errno_of([&] { all().push_back(stream); });
   return error == 0 ? stream->file : (errno = error, nullptr);
@@ -144,6 +152,7 @@ int orient_stream(FILE* file, int mode) {
 void give_back_unread() noexcept {
   std::vector<FILE*> files;
   errno_of([&] {
+    const Inside inside;
     const std::lock_guard guard(lock);
     for (const Stream* const one : all()) files.push_back(one->file);
   });
@@ -169,7 +178,13 @@ FILE* reopen_stream(FILE* file, const char* path, const StreamMode& mode) {
   }
   dup3(fd, wanted, mode.flags & O_CLOEXEC);
   close_descriptor(fd);
-  if (mode.flags & O_APPEND) lseek64(wanted, 0, SEEK_END);
+  return renew_stream(file, mode);
+}
+
+FILE* renew_stream(FILE* file, const StreamMode& mode) {
+  Stream* const stream = find(file);
+  if (!stream) return errno = EBADF, nullptr;
+  go_to_end(stream->fd, mode);
   __fpurge(file);
   file->_flags &= ~(no_reads | no_writes | stream_at_end | stream_in_error | putting | appending);
   file->_flags |= access_bits(mode.flags);

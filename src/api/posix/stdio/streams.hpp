@@ -9,7 +9,7 @@
 namespace sheaf::posix {
 
 // Bits of FILE::_flags, part of the binary interface of the C library.
-inline constexpr int stream_at_end = 0x10, stream_in_error = 0x20;
+inline constexpr int stream_at_end = 0x10, stream_in_error = 0x20, stream_of_file = 0x2000;
 
 // What the mode of fopen(3) says; nullopt: nothing.
 struct StreamMode {
@@ -28,5 +28,7 @@ void give_back_unread() noexcept;
 int orient_stream(FILE* stream, int mode);
 // freopen(3) of a stream of ours; null with errno.
 FILE* reopen_stream(FILE* stream, const char* path, const StreamMode& mode);
+// A stream of ours whose descriptor has become another file, opened with that mode: it begins anew.
+FILE* renew_stream(FILE* stream, const StreamMode& mode);
 
 }  // namespace sheaf::posix
