@@ -122,7 +122,7 @@ std::shared_ptr<ContainerStream> LiveSet::opened(uint64_t number) {
   return node == nodes_.end() ? nullptr : node->second.open.lock();
 }
 
-std::shared_ptr<ContainerStream> LiveSet::open(uint64_t number, bool write) {
+std::shared_ptr<ContainerStream> LiveSet::open(uint64_t number, bool write, bool truncate) {
   std::string path;
   {
     const std::lock_guard lock(mutex_);
@@ -130,6 +130,7 @@ std::shared_ptr<ContainerStream> LiveSet::open(uint64_t number, bool write) {
   }
   StreamOpening opening;
   opening.write = write;
+  opening.truncate = truncate;
   auto stream = set_->open_stream(path, opening);
   if (!stream) throw refused(ENOENT, path);
   const std::lock_guard lock(mutex_);
@@ -204,7 +205,7 @@ void LiveSet::rename(uint64_t from_folder, std::string_view from, uint64_t to_fo
 
 void LiveSet::truncate(uint64_t number, int64_t size) {
   const auto stream = opened(number);
-  (stream ? stream : open(number, true))->truncate(size);
+  (stream ? stream : open(number, true, false))->truncate(size);
 }
 
 void LiveSet::set(uint64_t number, const StreamAttributes& attributes) {

@@ -45,7 +45,7 @@ class LiveSet {
   void forget(uint64_t number, uint64_t times);
   std::vector<Listed> list(uint64_t folder);
 
-  std::shared_ptr<ContainerStream> open(uint64_t number, bool write);
+  std::shared_ptr<ContainerStream> open(uint64_t number, bool write, bool truncate);
   // Counts as find() does.
   struct Created {
     Found found;
