@@ -129,6 +129,26 @@ class Writing(MountCase):
                 os.close(before)
                 self.assertEqual(path.read_bytes(), b"" if flags == os.O_RDONLY else b"a\n")
 
+    def test_files_that_are_cut_by_their_names(self) -> None:
+        view = self.mount("--write", self.set)
+        for flags in (os.O_RDONLY, os.O_WRONLY):
+            with self.subTest(flags):
+                (view / "a").write_bytes(b"0123456789")
+                file = os.open(view / "a", flags)
+                os.truncate(view / "a", 4)
+                self.assertEqual((view / "a").read_bytes(), b"0123")
+                os.rename(view / "a", view / "b")
+                os.truncate(view / "b", 6)
+                self.assertEqual((view / "b").read_bytes(), b"0123\0\0")
+                self.assert_fails(errno.ENOENT, lambda: os.truncate(view / "a", 0))
+                (view / "b").unlink()
+                self.assert_fails(errno.ENOENT, lambda: os.truncate(view / "b", 0))
+                os.truncate(f"/proc/self/fd/{file}", 3)
+                if flags == os.O_WRONLY:
+                    os.ftruncate(file, 2)
+                self.assertEqual(os.fstat(file).st_size, 2 if flags == os.O_WRONLY else 3)
+                os.close(file)
+
     def test_beside_the_tasks_of_a_multifile(self) -> None:
         path, streams = self.written("set.sion", [10, 20_000])
         view = self.mount("--write", path)
