@@ -1,6 +1,7 @@
 #include "api/posix/names/moves.hpp"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <linux/fs.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,12 +15,20 @@
 #include "api/posix/names/sets.hpp"
 #include "api/posix/real.hpp"
 #include "api/posix/times.hpp"
+#include "base/random.hpp"
 
 namespace sheaf::posix {
 
 namespace {
 
 constexpr size_t piece = size_t{1} << 20;  // bytes copied at once
+
+// Of what becomes `name` when it is complete: no other thread, process or host has this one.
+std::string temporary_name(std::string_view name) {
+  char random[17];
+  snprintf(random, sizeof random, "%016" PRIx64, random_number());
+  return std::string(name) + ".sheaf." + random;
+}
 
 // What somebody has written, without the holes between.
 void copy(const ContainerSet::Leaving& from,
@@ -51,7 +60,7 @@ void write_all(int fd, std::span<const std::byte> data, int64_t at) {
 // file.
 std::pair<uint64_t, uint64_t> copy_out(const ContainerSet::Leaving& from, const StreamStatus& status,
                                        const std::string& to) {
-  const std::string temporary = to + ".sheaf." + std::to_string(getpid());
+  const std::string temporary = temporary_name(to);
   const int fd = real::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (fd < 0) throw os_error("cannot create", temporary, errno);
   struct stat made;
@@ -144,7 +153,7 @@ void fill_from(int fd, int64_t size, ContainerStream& stream) {
 // under the name it has if it cannot get the other.
 int fill_new(ContainerSet& set, const Place& to, unsigned flags, bool only,
              const std::function<bool(ContainerStream&)>& fill) {
-  const std::string temporary = std::string(to.match.name) + ".sheaf." + std::to_string(getpid());
+  const std::string temporary = temporary_name(to.match.name);
   bool filled = false;
   const int error = errno_of([&] {
     if ((flags & RENAME_NOREPLACE) && set.status(to.match.name))
@@ -154,7 +163,8 @@ int fill_new(ContainerSet& set, const Place& to, unsigned flags, bool only,
     const auto stream = set.open_stream(temporary, opening);
     filled = fill(*stream);
     if (!filled) throw os_error("cannot move to", to.path, ENOENT);
-    set.rename(temporary, to.match.name, (flags & RENAME_NOREPLACE) != 0);
+    if (!set.rename(temporary, to.match.name, (flags & RENAME_NOREPLACE) != 0))
+      throw os_error("cannot rename", temporary, ENOENT);
   });
   if (error != 0 && !(filled && only)) errno_of([&] { set.remove(temporary); });
   return error;
