@@ -148,41 +148,32 @@ void fill_from(int fd, int64_t size, ContainerStream& stream) {
   if (stream.status().size < size) stream.truncate(size);
 }
 
-// Has fill(stream) make a stream that takes the name of `to` then, so that this has all bytes or none. False:
-// fill() has said so, and there is none. only: what it has filled is the only copy from then on, so it stays
-// under the name it has if it cannot get the other.
-int fill_new(ContainerSet& set, const Place& to, unsigned flags, bool only,
+// Has fill(stream) make a stream that takes the name of `to` then, so that this has all bytes or none. fill()
+// ends with the removal of what it has copied; false: it has not removed it. Then there is no new stream,
+// else that is the only copy, and stays under the name it has if it cannot get the other.
+int fill_new(ContainerSet& set, const Place& to, unsigned flags,
              const std::function<bool(ContainerStream&)>& fill) {
-  const std::string temporary = temporary_name(to.match.name);
-  bool filled = false;
-  const int error = errno_of([&] {
-    if ((flags & RENAME_NOREPLACE) && set.status(to.match.name))
-      throw os_error("cannot move to", to.path, EEXIST);
+  return errno_of([&] {
+    const bool keep = flags & RENAME_NOREPLACE;
+    if (keep && set.status(to.match.name)) throw os_error("cannot move to", to.path, EEXIST);
+    const std::string temporary = temporary_name(to.match.name);
     StreamOpening opening;
-    opening.create = opening.truncate = opening.write = true;
+    opening.create = opening.exclusive = opening.write = true;
     const auto stream = set.open_stream(temporary, opening);
-    filled = fill(*stream);
-    if (!filled) throw os_error("cannot move to", to.path, ENOENT);
-    if (!set.rename(temporary, to.match.name, (flags & RENAME_NOREPLACE) != 0))
-      throw os_error("cannot rename", temporary, ENOENT);
-  });
-  if (error != 0 && !(filled && only)) errno_of([&] { set.remove(temporary); });
-  return error;
-}
-
-int take(int fd, const struct stat& status, ContainerSet& set, const Place& to, unsigned flags) {
-  return fill_new(set, to, flags, false, [&](ContainerStream& stream) {
-    fill_from(fd, status.st_size, stream);
-    stream.set({status.st_mode & 07777, nanoseconds(status.st_mtim)});
-    stream.flush();
-    return true;
+    bool filled = false;
+    const int error = errno_of([&] { filled = fill(*stream); });
+    if (!filled) {
+      errno_of([&] { set.remove(temporary); });
+      throw os_error("cannot move to", to.path, error != 0 ? error : ENOENT);
+    }
+    if (!set.rename(temporary, to.match.name, keep)) throw os_error("cannot rename", temporary, ENOENT);
   });
 }
 
 // From one set to another. The new stream is made before the old one is held, since who holds a stream may
 // not wait for names.
 int move_across(ContainerSet& set, const Place& from, ContainerSet& other, const Place& to, unsigned flags) {
-  return fill_new(other, to, flags, true, [&](ContainerStream& made) {
+  return fill_new(other, to, flags, [&](ContainerStream& made) {
     return set.move_out(
         from.match.name, {to.path, to.size}, [&](const auto& leaving, const StreamStatus& status) {
           copy(leaving, [&](std::span<const std::byte> data, int64_t at) { made.write(data, at); });
@@ -237,10 +228,18 @@ int take_in(int from_at, const char* from, const Place& to, unsigned flags) noex
   const auto set = set_at(to.match.set, false);
   int result = hand_on;
   if (set && fstat(fd, &status) == 0 && quiet(fd, status)) {
-    const int error = take(fd, status, *set, to, flags);
-    if (error == 0 && unchanged(fd, status) && unlinkat(from_at, from, 0) == 0) result = 0;
-    if (error == 0 && result != 0) result = (errno_of([&] { set->remove(to.match.name); }), hand_on);
-    if (error == EEXIST) result = failed(EEXIST);
+    bool gone = false;
+    const int error = fill_new(*set, to, flags, [&](ContainerStream& stream) {
+      fill_from(fd, status.st_size, stream);
+      stream.set({status.st_mode & 07777, nanoseconds(status.st_mtim)});
+      stream.flush();
+      gone = unchanged(fd, status) && unlinkat(from_at, from, 0) == 0;
+      return gone;
+    });
+    if (error == 0)
+      result = 0;
+    else if (gone || error == EEXIST)
+      result = failed(error);
   }
   real::close(fd);
   return result;
