@@ -149,6 +149,16 @@ class Writing(MountCase):
                 self.assertEqual(os.fstat(file).st_size, 2 if flags == os.O_WRONLY else 3)
                 os.close(file)
 
+    def test_sizes_beyond_all_bounds(self) -> None:
+        view = self.mount("--write", self.set)
+        for k in range(16):
+            (view / str(k)).write_bytes(b"")
+            os.truncate(view / str(k), 2**60)
+        self.unmount(view)
+        view = self.mount(self.set)
+        self.assertEqual(os.statvfs(view).f_blocks, (2**63 - 1) // 4096)
+        self.assertEqual((view / "15").stat().st_size, 2**60)
+
     def test_beside_the_tasks_of_a_multifile(self) -> None:
         path, streams = self.written("set.sion", [10, 20_000])
         view = self.mount("--write", path)
