@@ -35,6 +35,12 @@ class Moves(CaptureCase):
         self.assertEqual(done.stdout, "refused\nrefused\nnew precious\n", done.stderr)
         self.assertEqual(self.names(), ["cap.1"])
 
+    def test_a_captured_file_takes_the_longest_name(self) -> None:
+        name = "x" * 255
+        self.run_captured("sh", "-ec", f"echo text > cap.1; mv cap.1 {name}")
+        self.assertEqual((self.work / name).read_text(), "text\n")
+        self.assertEqual([path.name for path in self.work.glob("x*")], [name])
+
     @unittest.skipUnless(shutil.which("strace"), "strace makes calls wait")
     def test_threads_that_rename_to_one_name_at_once(self) -> None:
         script = ("import os, threading\n"

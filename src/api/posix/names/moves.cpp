@@ -21,7 +21,8 @@ namespace sheaf::posix {
 
 namespace {
 
-constexpr size_t piece = size_t{1} << 20;  // bytes copied at once
+constexpr size_t piece = size_t{1} << 20;     // bytes copied at once
+constexpr size_t longest_in_temporary = 200;  // bytes of the name of a file: with the rest below NAME_MAX
 
 // Of what becomes `name` when it is complete: no other thread, process or host has this one.
 std::string temporary_name(std::string_view name) {
@@ -60,7 +61,7 @@ void write_all(int fd, std::span<const std::byte> data, int64_t at) {
 // file.
 std::pair<uint64_t, uint64_t> copy_out(const ContainerSet::Leaving& from, const StreamStatus& status,
                                        const std::string& to) {
-  const std::string temporary = temporary_name(to);
+  const std::string temporary = temporary_name(to.substr(0, to.rfind('/') + 1 + longest_in_temporary));
   const int fd = real::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (fd < 0) throw os_error("cannot create", temporary, errno);
   struct stat made;
