@@ -11,8 +11,10 @@
 #include <ctime>
 #include <filesystem>
 #include <map>
+#include <optional>
 
 #include "base/bytes.hpp"
+#include "base/checked.hpp"
 #include "base/printable.hpp"
 #include "cli/json.hpp"
 #include "cli/rows.hpp"
@@ -20,6 +22,7 @@
 #include "container/container_names.hpp"
 #include "container/gather.hpp"
 #include "container/named_streams.hpp"
+#include "creation/copy_stream.hpp"
 #include "creation/output_set.hpp"
 #include "metadata/task_names.hpp"
 #include "metadata/task_rows.hpp"
@@ -56,22 +59,29 @@ bool has_names(const std::string& path) {
   return is_container_set(path) || !read_task_names(load_multifile(posix_store(), path)).names.empty();
 }
 
-// Calls take(bytes) for all of a stream.
+enum class Holes { read, leave_out };
+
+// Calls take(bytes, offset) for all of a stream, or for all but holes that are larger than what is read at
+// once.
 template <class Take>
-void read_stream(const NamedStreams& streams, size_t number, Take take) {
+void read_stream(const NamedStreams& streams, size_t number, Holes holes, Take take) {
+  const auto from = [&](int64_t offset) {
+    return holes == Holes::read ? std::optional(offset) : streams.next_data(number, offset);
+  };
   LineBytes buffer(static_cast<size_t>(std::min(read_at_once, streams.streams()[number].size)));
-  for (int64_t done = 0;;) {
+  for (auto at = from(0); at;) {
     check_signals();
-    const size_t got = streams.read(number, buffer, done);
+    const size_t got = streams.read(number, buffer, *at);
     if (got == 0) return;
-    take(std::span<const std::byte>(buffer).first(got), done);
-    done += static_cast<int64_t>(got);
+    take(std::span<const std::byte>(buffer).first(got), *at);
+    at = from(*at + static_cast<int64_t>(got));
   }
 }
 
 void copy_stream_to(const NamedStreams& streams, size_t number, File& file) {
-  read_stream(streams, number,
-              [&](std::span<const std::byte> bytes, int64_t at) { file.write_at(bytes, at); });
+  read_stream(streams, number, Holes::leave_out,
+              [&](std::span<const std::byte> bytes, int64_t at) { write_data(file, bytes, at); });
+  close_output(file, streams.streams()[number].size);
 }
 
 size_t must_find(const NamedStreams& streams, const CatOptions& options) {
@@ -150,7 +160,7 @@ int cat_named(const CatOptions& options) {
   const auto streams = NamedStreams::open(posix_store(), options.path);
   const size_t number = must_find(*streams, options);
   if (options.output.empty()) {
-    read_stream(*streams, number, [](std::span<const std::byte> bytes, int64_t) {
+    read_stream(*streams, number, Holes::read, [](std::span<const std::byte> bytes, int64_t) {
       if (std::fwrite(bytes.data(), 1, bytes.size(), stdout) < bytes.size())
         throw os_error("cannot write to", "standard output", errno);
     });
@@ -162,7 +172,6 @@ int cat_named(const CatOptions& options) {
   catch_signals();
   const auto file = outputs.add(options.output);
   copy_stream_to(*streams, number, *file);
-  file->close();
   outputs.commit();
   return 0;
 }
@@ -199,7 +208,6 @@ int split_by_names(const SplitOptions& options) {
   for (size_t number = 0; number < names.size(); ++number) {
     const auto file = outputs.add(names[number]);
     copy_stream_to(*streams, number, *file);
-    file->close();
   }
   outputs.commit();
   for (size_t number = 0; number < names.size(); ++number)
@@ -226,7 +234,7 @@ int gather(const DefragOptions& options) {
 int info_of_containers(const InfoOptions& options) {
   const auto streams = NamedStreams::open(posix_store(), options.path, true);
   int64_t bytes = 0;
-  for (const NamedStream& stream : streams->streams()) bytes += stream.size;
+  for (const NamedStream& stream : streams->streams()) bytes = saturated_add(bytes, stream.size);
   Json origins = Json::array();
   for (const auto& origin : streams->origins())
     origins.push_back({{"file", origin.path},
@@ -302,7 +310,7 @@ ContainerReport verify_containers(const std::string& path, bool with_data) {
   }
   for (size_t number = 0; with_data && number < streams->streams().size(); ++number) {
     try {
-      read_stream(*streams, number, [](std::span<const std::byte>, int64_t) {});
+      read_stream(*streams, number, Holes::leave_out, [](std::span<const std::byte>, int64_t) {});
     } catch (const Error& e) {
       report.findings.push_back(streams->streams()[number].name + ": " + e.what());
     }

@@ -24,7 +24,8 @@ std::span<std::byte> buffer_of_thread() {
   return buffer;
 }
 
-// All but stretches of zeros that may become holes.
+}  // namespace
+
 void write_data(File& target, std::span<const std::byte> bytes, int64_t to) {
   size_t begin = 0;
   for (size_t at = 0; at <= bytes.size();) {
@@ -36,8 +37,6 @@ void write_data(File& target, std::span<const std::byte> bytes, int64_t to) {
     at += std::max<size_t>(1, stretch.size());
   }
 }
-
-}  // namespace
 
 void close_output(File& output, int64_t length) {
   if (length > 0 && output.status().size < length) output.resize(length);

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "base/bytes.hpp"
@@ -36,6 +37,9 @@ void for_each_extent(const layout::ChunkGeometry& geometry, const BlockSizes& si
 // rest, are put behind those in `sums`. Returns its bytes. Holds at most 512 KiB per thread.
 int64_t copy_stream(const PhysicalFile& file, const TaskRow& row, File& target, int64_t to,
                     WorkProgress& progress, uint32_t piece = 0, std::vector<uint32_t>* sums = nullptr);
+
+// Writes all but stretches of zeros, which `target` must have there as a hole.
+SHEAF_EXPORT void write_data(File& target, std::span<const std::byte> bytes, int64_t to);
 
 // Closes the target of copies, `length` bytes in all, which may end in a hole.
 SHEAF_EXPORT void close_output(File& output, int64_t length);

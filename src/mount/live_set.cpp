@@ -117,12 +117,26 @@ std::vector<LiveSet::Listed> LiveSet::list(uint64_t folder) {
 }
 
 std::shared_ptr<ContainerStream> LiveSet::opened(uint64_t number) {
-  const std::lock_guard lock(mutex_);
-  const auto node = nodes_.find(number);
-  return node == nodes_.end() ? nullptr : node->second.open.lock();
+  {
+    const std::lock_guard lock(mutex_);
+    const auto node = nodes_.find(number);
+    if (node == nodes_.end()) return nullptr;
+    if (auto stream = node->second.open.lock()) return stream;
+  }
+  return nameless(number);
 }
 
-std::shared_ptr<ContainerStream> LiveSet::open(uint64_t number, bool write) {
+std::shared_ptr<ContainerStream> LiveSet::nameless(uint64_t number) {
+  uint64_t stream = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto node = nodes_.find(number);
+    if (node != nodes_.end() && node->second.path.empty()) stream = node->second.stream;
+  }
+  return stream == 0 ? nullptr : set_->open_number(stream);
+}
+
+std::shared_ptr<ContainerStream> LiveSet::open(uint64_t number, bool write, bool truncate) {
   std::string path;
   {
     const std::lock_guard lock(mutex_);
@@ -130,10 +144,15 @@ std::shared_ptr<ContainerStream> LiveSet::open(uint64_t number, bool write) {
   }
   StreamOpening opening;
   opening.write = write;
+  opening.truncate = truncate;
   auto stream = set_->open_stream(path, opening);
   if (!stream) throw refused(ENOENT, path);
+  const uint64_t of_stream = stream->status().number;
   const std::lock_guard lock(mutex_);
-  if (const auto node = nodes_.find(number); node != nodes_.end()) node->second.open = stream;
+  if (const auto node = nodes_.find(number); node != nodes_.end()) {
+    node->second.open = stream;
+    node->second.stream = of_stream;
+  }
   return stream;
 }
 
@@ -152,6 +171,7 @@ LiveSet::Created LiveSet::create(uint64_t folder, std::string_view name, uint32_
   Node& node = nodes_[created.found.number];
   ++node.remembered;
   node.open = created.stream;
+  node.stream = created.found.status.number;
   return created;
 }
 
@@ -203,8 +223,13 @@ void LiveSet::rename(uint64_t from_folder, std::string_view from, uint64_t to_fo
 }
 
 void LiveSet::truncate(uint64_t number, int64_t size) {
-  const auto stream = opened(number);
-  (stream ? stream : open(number, true))->truncate(size);
+  if (const auto stream = nameless(number)) return stream->truncate(size);
+  std::string path;
+  {
+    const std::lock_guard lock(mutex_);
+    path = path_of(number);
+  }
+  if (!set_->truncate(path, size)) throw refused(ENOENT, path);
 }
 
 void LiveSet::set(uint64_t number, const StreamAttributes& attributes) {

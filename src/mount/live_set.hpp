@@ -45,7 +45,7 @@ class LiveSet {
   void forget(uint64_t number, uint64_t times);
   std::vector<Listed> list(uint64_t folder);
 
-  std::shared_ptr<ContainerStream> open(uint64_t number, bool write);
+  std::shared_ptr<ContainerStream> open(uint64_t number, bool write, bool truncate);
   // Counts as find() does.
   struct Created {
     Found found;
@@ -65,7 +65,8 @@ class LiveSet {
   struct Node {
     std::string path;  // empty: removed
     uint64_t remembered = 0;
-    std::weak_ptr<ContainerStream> open;
+    std::weak_ptr<ContainerStream> open;  // the last time, for whatever: perhaps not to write
+    uint64_t stream = 0;                  // StreamStatus::number of what was opened last
   };
 
   // With the mutex:
@@ -78,6 +79,8 @@ class LiveSet {
   bool is_folder(const std::string& path);
   bool is_empty(const std::string& path);
   std::shared_ptr<ContainerStream> opened(uint64_t number);
+  // To write what has lost its name and is still open; null: it has one, or nobody has it open.
+  std::shared_ptr<ContainerStream> nameless(uint64_t number);
 
   std::shared_ptr<ContainerSet> set_;
   const uint64_t top_;

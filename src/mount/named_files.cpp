@@ -1,5 +1,7 @@
 #include "mount/named_files.hpp"
 
+#include "base/checked.hpp"
+
 namespace sheaf::mount {
 
 namespace {
@@ -25,7 +27,7 @@ NamedFiles::NamedFiles(std::string path, std::shared_ptr<const NamedStreams> str
 
 int64_t NamedFiles::bytes() const {
   int64_t sum = 0;
-  for (const NamedStream& stream : streams_->streams()) sum += stream.size;
+  for (const NamedStream& stream : streams_->streams()) sum = saturated_add(sum, stream.size);
   return sum;
 }
 

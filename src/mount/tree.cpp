@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "base/checked.hpp"
 #include "base/error.hpp"
 
 namespace sheaf::mount {
@@ -148,7 +149,7 @@ int64_t Tree::files() const {
 
 int64_t Tree::bytes() const {
   int64_t sum = 0;
-  for (const Multifile& m : multifiles_) sum += m.streams->bytes();
+  for (const Multifile& m : multifiles_) sum = saturated_add(sum, m.streams->bytes());
   return sum;
 }
 

@@ -114,6 +114,51 @@ class Writing(MountCase):
         self.unmount(view)
         self.assertEqual(self.files(self.mount(self.set)), {})
 
+    def test_an_open_that_cuts(self) -> None:
+        view = self.mount("--write", self.set)
+        path = view / "a"
+        for flags in (os.O_WRONLY, os.O_RDWR | os.O_CREAT, os.O_RDONLY):
+            with self.subTest(flags):
+                path.write_bytes(b"0123456789")
+                before = os.open(path, os.O_RDONLY)
+                file = os.open(path, flags | os.O_TRUNC)
+                self.assertEqual((os.fstat(file).st_size, os.pread(before, 10, 0)), (0, b""))
+                if flags != os.O_RDONLY:
+                    os.write(file, b"a\n")
+                os.close(file)
+                os.close(before)
+                self.assertEqual(path.read_bytes(), b"" if flags == os.O_RDONLY else b"a\n")
+
+    def test_files_that_are_cut_by_their_names(self) -> None:
+        view = self.mount("--write", self.set)
+        for flags in (os.O_RDONLY, os.O_WRONLY):
+            with self.subTest(flags):
+                (view / "a").write_bytes(b"0123456789")
+                file = os.open(view / "a", flags)
+                os.truncate(view / "a", 4)
+                self.assertEqual((view / "a").read_bytes(), b"0123")
+                os.rename(view / "a", view / "b")
+                os.truncate(view / "b", 6)
+                self.assertEqual((view / "b").read_bytes(), b"0123\0\0")
+                self.assert_fails(errno.ENOENT, lambda: os.truncate(view / "a", 0))
+                (view / "b").unlink()
+                self.assert_fails(errno.ENOENT, lambda: os.truncate(view / "b", 0))
+                os.truncate(f"/proc/self/fd/{file}", 3)
+                if flags == os.O_WRONLY:
+                    os.ftruncate(file, 2)
+                self.assertEqual(os.fstat(file).st_size, 2 if flags == os.O_WRONLY else 3)
+                os.close(file)
+
+    def test_sizes_beyond_all_bounds(self) -> None:
+        view = self.mount("--write", self.set)
+        for k in range(16):
+            (view / str(k)).write_bytes(b"")
+            os.truncate(view / str(k), 2**60)
+        self.unmount(view)
+        view = self.mount(self.set)
+        self.assertEqual(os.statvfs(view).f_blocks, (2**63 - 1) // 4096)
+        self.assertEqual((view / "15").stat().st_size, 2**60)
+
     def test_beside_the_tasks_of_a_multifile(self) -> None:
         path, streams = self.written("set.sion", [10, 20_000])
         view = self.mount("--write", path)
@@ -121,6 +166,7 @@ class Writing(MountCase):
         for number, work in ((errno.EROFS, lambda: open(view / "task.000000", "r+b")),
                              (errno.EROFS, lambda: os.unlink(view / "task.000000")),
                              (errno.EROFS, lambda: os.rename(view / "note", view / "task.000000")),
+                             (errno.EROFS, lambda: os.open(view / "task.000000", os.O_RDONLY | os.O_TRUNC)),
                              (errno.EROFS, lambda: os.truncate(view / "task.000000", 0))):
             self.assert_fails(number, work)
         for again in (False, True):

@@ -60,10 +60,12 @@ void forget(fuse_req_t request, fuse_ino_t number, uint64_t times) {
 
 void open_file(fuse_req_t request, fuse_ino_t number, fuse_file_info* info) {
   answer(request, [&](const FileSystem& system) {
-    const bool write = (info->flags & O_ACCMODE) != O_RDONLY;
+    // libfuse has the kernel leave the cutting to the open: no request for the size comes before it.
+    const bool truncate = info->flags & O_TRUNC;
+    const bool write = truncate || (info->flags & O_ACCMODE) != O_RDONLY;
     auto what = std::make_unique<Opened>();
     if (mount::LiveSet* const live = live_at(system, number)) {
-      what->stream = live->open(number, write);
+      what->stream = live->open(number, write, truncate);
     } else {
       if (write) writable(nullptr);
       const mount::Node node = node_at(system, number);

@@ -1,6 +1,7 @@
 #include "api/posix/names/moves.hpp"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <linux/fs.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,12 +15,21 @@
 #include "api/posix/names/sets.hpp"
 #include "api/posix/real.hpp"
 #include "api/posix/times.hpp"
+#include "base/random.hpp"
 
 namespace sheaf::posix {
 
 namespace {
 
-constexpr size_t piece = size_t{1} << 20;  // bytes copied at once
+constexpr size_t piece = size_t{1} << 20;     // bytes copied at once
+constexpr size_t longest_in_temporary = 200;  // bytes of the name of a file: with the rest below NAME_MAX
+
+// Of what becomes `name` when it is complete: no other thread, process or host has this one.
+std::string temporary_name(std::string_view name) {
+  char random[17];
+  snprintf(random, sizeof random, "%016" PRIx64, random_number());
+  return std::string(name) + ".sheaf." + random;
+}
 
 // What somebody has written, without the holes between.
 void copy(const ContainerSet::Leaving& from,
@@ -51,7 +61,7 @@ void write_all(int fd, std::span<const std::byte> data, int64_t at) {
 // file.
 std::pair<uint64_t, uint64_t> copy_out(const ContainerSet::Leaving& from, const StreamStatus& status,
                                        const std::string& to) {
-  const std::string temporary = to + ".sheaf." + std::to_string(getpid());
+  const std::string temporary = temporary_name(to.substr(0, to.rfind('/') + 1 + longest_in_temporary));
   const int fd = real::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (fd < 0) throw os_error("cannot create", temporary, errno);
   struct stat made;
@@ -139,40 +149,32 @@ void fill_from(int fd, int64_t size, ContainerStream& stream) {
   if (stream.status().size < size) stream.truncate(size);
 }
 
-// Has fill(stream) make a stream that takes the name of `to` then, so that this has all bytes or none. False:
-// fill() has said so, and there is none. only: what it has filled is the only copy from then on, so it stays
-// under the name it has if it cannot get the other.
-int fill_new(ContainerSet& set, const Place& to, unsigned flags, bool only,
+// Has fill(stream) make a stream that takes the name of `to` then, so that this has all bytes or none. fill()
+// ends with the removal of what it has copied; false: it has not removed it. Then there is no new stream,
+// else that is the only copy, and stays under the name it has if it cannot get the other.
+int fill_new(ContainerSet& set, const Place& to, unsigned flags,
              const std::function<bool(ContainerStream&)>& fill) {
-  const std::string temporary = std::string(to.match.name) + ".sheaf." + std::to_string(getpid());
-  bool filled = false;
-  const int error = errno_of([&] {
-    if ((flags & RENAME_NOREPLACE) && set.status(to.match.name))
-      throw os_error("cannot move to", to.path, EEXIST);
+  return errno_of([&] {
+    const bool keep = flags & RENAME_NOREPLACE;
+    if (keep && set.status(to.match.name)) throw os_error("cannot move to", to.path, EEXIST);
+    const std::string temporary = temporary_name(to.match.name);
     StreamOpening opening;
-    opening.create = opening.truncate = opening.write = true;
+    opening.create = opening.exclusive = opening.write = true;
     const auto stream = set.open_stream(temporary, opening);
-    filled = fill(*stream);
-    if (!filled) throw os_error("cannot move to", to.path, ENOENT);
-    set.rename(temporary, to.match.name, (flags & RENAME_NOREPLACE) != 0);
-  });
-  if (error != 0 && !(filled && only)) errno_of([&] { set.remove(temporary); });
-  return error;
-}
-
-int take(int fd, const struct stat& status, ContainerSet& set, const Place& to, unsigned flags) {
-  return fill_new(set, to, flags, false, [&](ContainerStream& stream) {
-    fill_from(fd, status.st_size, stream);
-    stream.set({status.st_mode & 07777, nanoseconds(status.st_mtim)});
-    stream.flush();
-    return true;
+    bool filled = false;
+    const int error = errno_of([&] { filled = fill(*stream); });
+    if (!filled) {
+      errno_of([&] { set.remove(temporary); });
+      throw os_error("cannot move to", to.path, error != 0 ? error : ENOENT);
+    }
+    if (!set.rename(temporary, to.match.name, keep)) throw os_error("cannot rename", temporary, ENOENT);
   });
 }
 
 // From one set to another. The new stream is made before the old one is held, since who holds a stream may
 // not wait for names.
 int move_across(ContainerSet& set, const Place& from, ContainerSet& other, const Place& to, unsigned flags) {
-  return fill_new(other, to, flags, true, [&](ContainerStream& made) {
+  return fill_new(other, to, flags, [&](ContainerStream& made) {
     return set.move_out(
         from.match.name, {to.path, to.size}, [&](const auto& leaving, const StreamStatus& status) {
           copy(leaving, [&](std::span<const std::byte> data, int64_t at) { made.write(data, at); });
@@ -227,10 +229,18 @@ int take_in(int from_at, const char* from, const Place& to, unsigned flags) noex
   const auto set = set_at(to.match.set, false);
   int result = hand_on;
   if (set && fstat(fd, &status) == 0 && quiet(fd, status)) {
-    const int error = take(fd, status, *set, to, flags);
-    if (error == 0 && unchanged(fd, status) && unlinkat(from_at, from, 0) == 0) result = 0;
-    if (error == 0 && result != 0) result = (errno_of([&] { set->remove(to.match.name); }), hand_on);
-    if (error == EEXIST) result = failed(EEXIST);
+    bool gone = false;
+    const int error = fill_new(*set, to, flags, [&](ContainerStream& stream) {
+      fill_from(fd, status.st_size, stream);
+      stream.set({status.st_mode & 07777, nanoseconds(status.st_mtim)});
+      stream.flush();
+      gone = unchanged(fd, status) && unlinkat(from_at, from, 0) == 0;
+      return gone;
+    });
+    if (error == 0)
+      result = 0;
+    else if (gone || error == EEXIST)
+      result = failed(error);
   }
   real::close(fd);
   return result;

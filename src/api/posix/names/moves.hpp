@@ -1,5 +1,7 @@
 // api/posix/names/moves: files that a rename brings into a set, out of it, or from one into another: bytes
-// are copied there. All inside; 0, or -1 with errno, and then both names are as they were.
+// are copied there. All inside; 0, or -1 with errno, and then both names are as they were, unless the copy
+// was complete, the old file gone, and the new name could not be had: then the bytes are in the set, as
+// NAME.sheaf. and a random number.
 #pragma once
 
 #include "api/posix/names/places.hpp"
@@ -11,7 +13,8 @@ namespace sheaf::posix {
 int move_captured(const Place& from, const Place* to_place, int at, const char* to, unsigned flags) noexcept;
 
 // rename(2) of a plain file `from` to a captured name: taken in if nobody has it open for writing and it has
-// no other name; else hand_on, because bytes that are still to be written would be lost.
+// no other name; else hand_on, because bytes that are still to be written would be lost. It leaves its
+// directory before its bytes get the name: what cannot be removed there replaces nothing.
 int take_in(int from_at, const char* from, const Place& to, unsigned flags) noexcept;
 
 }  // namespace sheaf::posix

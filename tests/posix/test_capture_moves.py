@@ -1,0 +1,90 @@
+"""Renames that bring plain files into a set: what has the name afterwards is all of one file, and nothing is lost."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import shutil
+import subprocess
+import unittest
+
+from capture_case import BIN, SECONDS, CaptureCase
+
+
+class Moves(CaptureCase):
+    @unittest.skipUnless(os.geteuid() == 0, "takes another user")
+    def test_a_file_that_cannot_leave_its_directory_replaces_none(self) -> None:
+        (self.work / "ro").mkdir()
+        for path in (self.dir, self.work, self.work / "ro"):
+            path.chmod(0o777)
+            os.chown(path, 65534, 65534)
+        script = ("import os\n"
+                  "def write(path, text):\n"
+                  "    with open(path, 'w') as file: file.write(text)\n"
+                  "write('ro/x', 'new'); write('cap.1', 'precious'); os.chmod('ro', 0o555)\n"
+                  "for name in ('cap.1', 'cap.2'):\n"
+                  "    try: os.rename('ro/x', name)\n"
+                  "    except PermissionError: print('refused')\n"
+                  "print(open('ro/x').read(), open('cap.1').read())\n")
+        command = [BIN / "sheaf", "run", "--capture", "cap.*:set.sion", "--", "python3", "-c", script]
+        try:
+            done = subprocess.run(command, cwd=self.work, capture_output=True, text=True, timeout=SECONDS, user=65534, group=65534)
+        except PermissionError:
+            self.skipTest("the programs are not for every user")
+        self.assertEqual(done.stdout, "refused\nrefused\nnew precious\n", done.stderr)
+        self.assertEqual(self.names(), ["cap.1"])
+
+    def test_a_captured_file_takes_the_longest_name(self) -> None:
+        name = "x" * 255
+        self.run_captured("sh", "-ec", f"echo text > cap.1; mv cap.1 {name}")
+        self.assertEqual((self.work / name).read_text(), "text\n")
+        self.assertEqual([path.name for path in self.work.glob("x*")], [name])
+
+    @unittest.skipUnless(shutil.which("strace"), "strace makes calls wait")
+    def test_threads_that_rename_to_one_name_at_once(self) -> None:
+        script = ("import os, threading\n"
+                  "def move(letter):\n"
+                  "    try: os.rename(letter, 'cap.1')\n"
+                  "    except OSError as error: print(letter, error)\n"
+                  "threads = [threading.Thread(target=move, args=(letter,)) for letter in 'ab']\n"
+                  "for thread in threads: thread.start()\n"
+                  "for thread in threads: thread.join()\n"
+                  "text = open('cap.1').read()\n"
+                  "print(sorted(os.listdir('.')), text == text[0] * {'a': 1 << 20, 'b': 1 << 19}[text[0]])\n")
+        (self.work / "a").write_text("a" * (1 << 20))
+        (self.work / "b").write_text("b" * (1 << 19))
+        done = self.run_captured("strace", "-f", "-qq", "-o", self.dir / "trace", "-P", self.work / "a", "-P", self.work / "b",
+                                 "-e", "trace=pread64", "-e", "inject=pread64:delay_enter=300000", "python3", "-c", script)
+        self.assertIn("(DELAYED)", (self.dir / "trace").read_text())
+        self.assertRegex(done.stdout, r"\['cap.1', 'set.sion.container.[^ ]*'\] True\n")
+        self.assertEqual(self.names(), ["cap.1"])
+
+    @unittest.skipUnless(shutil.which("strace"), "strace makes calls fail")
+    def test_each_file_is_there_once_whatever_fails(self) -> None:
+        """There is no room for more records: those of the temporary name, the attributes, or the name itself."""
+        script = ("import os, sys\n"
+                  "for i in range(12):\n"
+                  "    open(f'plain.{i}', 'w').close()\n"
+                  "    try: os.rename(f'plain.{i}', f'cap.{i}' + '_' * int(sys.argv[1]))\n"
+                  "    except OSError as error: print(i, error.errno)\n")
+        under_temporary_names = 0
+        for length in range(100, 220, 10):
+            with self.subTest(length=length):
+                shutil.rmtree(self.work)
+                self.work.mkdir()
+                self.sheaf("run", "--keep-containers", "--capture", "cap.*:set.sion", "--", "sh", "-c", "echo > cap.first")
+                container, = self.work.glob("set.sion.container.*")
+                done = self.run_captured("strace", "-f", "-qq", "-o", self.dir / "trace", "-P", container, "-e", "trace=pwrite64",
+                                         "-e", "inject=pwrite64:error=ENOSPC:when=3", "python3", "-c", script, length)
+                self.assertIn("(INJECTED)", (self.dir / "trace").read_text())
+                found = [name for name in self.names() + os.listdir(self.work) if re.match(r"(cap|plain)\.\d", name)]
+                self.assertEqual(sorted(int(name.split(".")[1].rstrip("_")) for name in found), list(range(12)), found)
+                failed = [name.split(".")[1].rstrip("_") for name in found if ".sheaf." in name]
+                self.assertEqual(done.stdout, "".join(f"{i} {errno.ENOSPC}\n" for i in failed))
+                under_temporary_names += len(failed)
+        self.assertGreater(under_temporary_names, 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
