@@ -159,8 +159,9 @@ SharedPlace HostSet::find(OpenSet& open, const std::shared_ptr<const SetContents
     const SharedStream& stream = streams.stream(own);
     if (elsewhere->find(stream.key) == other || stream.named.load() >= other->named) return own;
   }
-  // One that is known here has the name that it has here: it was removed or renamed since others were asked.
-  if (other->key.origin == open.origin() || streams.find(other->key) != 0) return own;
+  // One that is known here, or of which the own container tells, has the name that it has here: it was
+  // removed or renamed since others were asked.
+  if (other->here || other->key.origin == open.origin() || streams.find(other->key) != 0) return own;
   return open.bring_in(*other, *elsewhere);
 }
 

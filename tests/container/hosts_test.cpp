@@ -54,6 +54,29 @@ TEST(ContainerHosts, WhatWasClosedIsFoundElsewhere) {
   EXPECT_FALSE(cluster.set(0).status("b"));
 }
 
+// What the one that removes it makes anew under that name is another stream.
+TEST(ContainerHosts, AStreamThatTwoHostsHaveMadeIsRemovedByEither) {
+  for (const int first : {0, 1}) {
+    Cluster cluster(2, 3 + static_cast<uint64_t>(first));
+    ContainerSet &one = cluster.set(first), &other = cluster.set(1 - first);
+    for (ContainerSet* const set : {&one, &other}) put(*set, "own", content(1, 1));
+    for (ContainerSet* const set : {&one, &other}) put(*set, "x", content(2, 100));  // asks nobody
+    EXPECT_EQ(get(one, "x"), content(2, 100));
+    EXPECT_TRUE(other.status("x"));
+    EXPECT_TRUE(other.remove("x"));
+    EXPECT_FALSE(other.known("x"));
+    EXPECT_FALSE(other.status("x"));
+    EXPECT_FALSE(one.status("x"));
+    put(other, "x", content(3, 200));
+    EXPECT_EQ(get(other, "x"), content(3, 200));
+    EXPECT_EQ(get(one, "x"), content(3, 200));
+    Model model;
+    model["own"] = std::make_shared<ModelStream>(ModelStream{.bytes = content(1, 1)});
+    model["x"] = std::make_shared<ModelStream>(ModelStream{.bytes = content(3, 200)});
+    require_seen(cluster.store(0), "dir/set", model);
+  }
+}
+
 // Programs that take turns, each closing before the next one opens.
 TEST(ContainerHosts, RandomProgramsInTurn) {
   for (uint64_t seed = 10; seed < 60; ++seed) {
