@@ -102,6 +102,8 @@ class HostSet final : public ContainerSet {
 
  private:
   std::shared_ptr<OpenSet> join(bool make);
+  // Whether others may have closed what this host must find when it opens it.
+  bool has_others() const { return !local_ || view_->has_others(); }
   std::optional<StreamStatus> status(std::string_view name, bool wait);
   // What others have; `wait`: for what they have closed until now.
   std::shared_ptr<const SetContents> contents(OpenSet* open, bool wait);
@@ -113,7 +115,7 @@ class HostSet final : public ContainerSet {
   const std::string path_;
   const std::string memory_directory_;
   const std::string host_;
-  bool local_ = false;                 // other hosts do not come and go
+  bool local_ = false;                 // one cache: others are other users, or share no memory
   SetMutex mutex_{SetMutex::Of::set};  // guards what follows
   std::shared_ptr<OpenSet> open_;
   Clock::time_point look_again_{};
@@ -128,7 +130,7 @@ std::shared_ptr<OpenSet> HostSet::join(bool make) {
 
 std::shared_ptr<const SetContents> HostSet::contents(OpenSet* open, bool wait) {
   const auto begin = Clock::now();
-  bool look = wait && !local_;
+  bool look = wait && has_others();
   {
     const std::lock_guard guard(mutex_);
     look |= begin >= look_again_;
@@ -191,7 +193,7 @@ std::shared_ptr<ContainerStream> HostSet::open_stream(std::string_view name, con
   require_name(name, path_);
   const bool changes = opening.create || opening.truncate || opening.write;
   const auto open = join(opening.create);
-  bool asked = !opening.create || opening.asked || local_;
+  bool asked = !opening.create || opening.asked || !has_others();
   auto elsewhere = contents(open.get(), !opening.create && !opening.asked);
   if (!open) {
     const ReplayedStream* const found = elsewhere->find(name);
@@ -256,6 +258,7 @@ std::shared_ptr<HostStream> HostSet::open_for(std::string_view name) {
 bool HostSet::set(std::string_view name, const StreamAttributes& attributes) {
   const auto stream = open_for(name);
   if (stream) stream->set(attributes);
+  if (stream) stream->flush();
   return stream != nullptr;
 }
 

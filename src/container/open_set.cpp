@@ -50,6 +50,7 @@ bool can_be_mapped(const FileSystemTraits& traits) {
 void SetView::look() {
   const uint64_t number = begun_.fetch_add(1) + 1;
   const bool changed = reader_.look();
+  has_others_ = reader_.has_containers();
   known_ = known_ && !changed;
   done_ = number;
 }
@@ -284,6 +285,7 @@ void OpenSet::bring_up_to_date(SharedPlace at, const ReplayedStream& now, const 
   const ReplayedStream* const newest = is_all ? &now : set.find(stream.key);
   if (newest == nullptr || newest->name.empty()) return;
   copy_pieces(stream, *newest, set);
+  stream.changed.store(std::max(stream.changed.load(), newest->changed));
 }
 
 SetSource OpenSet::source(uint64_t origin) {

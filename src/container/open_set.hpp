@@ -45,12 +45,15 @@ class SetView {
   std::shared_ptr<const SetContents> now(bool look, uint64_t own_origin);
   // With all of the own container, in any case.
   std::shared_ptr<const SetContents> again(uint64_t own_origin);
+  // Whether the last look has found containers of others.
+  bool has_others() const { return has_others_; }
 
  private:
   void look();
   void replay(uint64_t own_origin);
 
-  std::atomic<uint64_t> begun_ = 0;     // looks
+  std::atomic<uint64_t> begun_ = 0;  // looks
+  std::atomic<bool> has_others_ = false;
   SetMutex mutex_{SetMutex::Of::view};  // guards what follows
   SetReader reader_;
   uint64_t done_ = 0;  // the last look that has succeeded

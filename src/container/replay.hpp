@@ -94,7 +94,8 @@ class SetReader {
   // Reads what has come in the containers of others, and the multifile. False: nothing has since contents()
   // was called last.
   bool look();
-  bool has_others() const { return !others_.empty() || base_; }
+  bool has_containers() const { return !others_.empty(); }  // of others
+  bool has_others() const { return has_containers() || base_; }
 
   // With the container of `own`, unless that is 0, as it is now: also what nobody has closed.
   SetContents contents(uint64_t own);

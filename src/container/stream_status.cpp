@@ -62,6 +62,7 @@ void HostStream::set(const StreamAttributes& attributes) {
     restamp_ = false;
   }
   stream_.changed.store(record.time);
+  has_written_ = true;
 }
 
 std::optional<int64_t> HostStream::next_data(int64_t offset) {

@@ -5,6 +5,7 @@
 #include "container/gather.hpp"
 #include "container/set_model.hpp"
 #include "support/hosts_store.hpp"
+#include "support/stores/memory_store.hpp"
 
 namespace sheaf::test {
 namespace {
@@ -52,6 +53,45 @@ TEST(ContainerHosts, WhatWasClosedIsFoundElsewhere) {
   EXPECT_EQ(get(cluster.set(2), "b"), content(3, 10));
   EXPECT_TRUE(cluster.set(1).remove("b"));
   EXPECT_FALSE(cluster.set(0).status("b"));
+}
+
+TEST(ContainerHosts, PermissionsAndTimesAreFoundElsewhere) {
+  Cluster cluster(2, 5);
+  put(cluster.set(0), "a", content(1, 100));
+  put(cluster.set(1), "own", content(1, 1));
+  EXPECT_TRUE(cluster.set(1).status("a"));
+  EXPECT_TRUE(cluster.set(0).set("a", {.mode = 0600, .modified = {}}));
+  EXPECT_EQ(cluster.set(1).status("a")->mode, 0600u);
+  const auto open = cluster.set(0).open_stream("a", {.write = true});
+  open->set({.mode = {}, .modified = 12345});
+  open->flush();
+  EXPECT_EQ(cluster.set(1).status("a")->modified, 12345);
+}
+
+TEST(ContainerHosts, WhatOthersHaveDoneIsTheTimeOfTheLastChange) {
+  Cluster cluster(2, 6);
+  put(cluster.set(0), "a", content(1, 100));
+  put(cluster.set(1), "own", content(1, 1));
+  EXPECT_EQ(cluster.set(1).status("a")->size, 100);
+  put(cluster.set(0), "a", content(2, 50), true);
+  const auto seen = cluster.set(1).status("a");
+  EXPECT_EQ(seen->size, 150);
+  EXPECT_EQ(seen->changed, cluster.set(0).status("a")->changed);
+}
+
+// Two users, or two containers of a machine: they share files, but no memory.
+TEST(ContainerHosts, WhatWasClosedIsFoundAtOnceOnALocalFileSystemToo) {
+  MemoryStore memory;
+  const auto a = ContainerSet::open(memory, "set", {"locala", "/dev/shm"});
+  const auto b = ContainerSet::open(memory, "set", {"localb", "/dev/shm"});
+  put(*a, "first", content(1, 100));
+  put(*b, "own", content(1, 1));
+  EXPECT_TRUE(b->status("first"));
+  put(*a, "second", content(2, 100));
+  EXPECT_TRUE(b->status("second"));
+  put(*a, "second", content(3, 50), true);
+  EXPECT_EQ(get(*b, "second").size(), 150u);
+  EXPECT_THROW(b->open_stream("first", {.create = true, .exclusive = true}), Error);
 }
 
 // What the one that removes it makes anew under that name is another stream.
