@@ -181,8 +181,7 @@ SharedPlace HostSet::create(OpenSet& open, std::string_view name, const StreamOp
     open.writer().record(record);
   } catch (...) {
     if (entry != 0) streams.drop_entry(entry);
-    streams.open(made);
-    streams.close(made);
+    streams.let_go(made);
     throw;
   }
   streams.give_name(entry, record.time);

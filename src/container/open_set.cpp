@@ -237,9 +237,16 @@ void OpenSet::copy_pieces(SharedStream& stream, const ReplayedStream& from, cons
 
 SharedPlace OpenSet::bring_in(const ReplayedStream& from, const SetContents& elsewhere) {
   const SharedPlace at = streams_->make_stream(from.key, from.mode, from.written);
-  const SharedPlace entry = streams_->make_entry(at, from.name);
-  streams_->note_key(at);
-  copy_pieces(streams_->stream(at), from, elsewhere);
+  SharedPlace entry = 0;
+  try {
+    entry = streams_->make_entry(at, from.name);
+    copy_pieces(streams_->stream(at), from, elsewhere);
+    streams_->note_key(at);  // once it is known it is not brought in again
+  } catch (...) {
+    if (entry != 0) streams_->drop_entry(entry);
+    streams_->let_go(at);
+    throw;
+  }
   streams_->give_name(entry, from.named);
   streams_->stream(at).changed = from.changed;
   return at;

@@ -40,7 +40,7 @@ struct SharedStream {
   SharedPlace all;                 // the next of all that there ever were
   std::atomic<SharedPlace> entry;  // its name; 0: none. Under the lock of names
   std::atomic<int64_t> opens;      // that somebody holds. Under the lock of names
-  std::atomic<uint32_t> used;      // 0: free
+  std::atomic<uint32_t> used;      // 0: free; 2: its first name is still to come, nobody else knows it
   std::atomic<uint32_t> mode;
   std::atomic<int64_t> size;
   std::atomic<int64_t> modified;
@@ -79,7 +79,7 @@ struct SharedTarget {
 
 class SharedStreams {
  public:
-  static constexpr uint32_t layout = 4;  // of everything here, and of the memory it is in
+  static constexpr uint32_t layout = 5;  // of everything here, and of the memory it is in
 
   explicit SharedStreams(HostMemory& memory) : memory_(memory) {}
   void make(const format::Identity& identity);  // in new memory
@@ -150,6 +150,8 @@ class SharedStreams {
   void take_name(SharedPlace stream);
   void open(SharedPlace stream) { this->stream(stream).opens.fetch_add(1); }
   void close(SharedPlace stream);
+  // It is free unless somebody has it open or can find it.
+  void let_go(SharedPlace stream) { open(stream), close(stream); }
   std::string_view name_of(SharedPlace stream);  // valid under the lock
   // Also those without a name.
   template <class Visit>
