@@ -124,7 +124,10 @@ class HostSet final : public ContainerSet {
 
 std::shared_ptr<OpenSet> HostSet::join(bool make) {
   const std::lock_guard guard(mutex_);
-  if (!open_) open_ = OpenSet::join(store_, path_, host_, memory_directory_, make, view_);
+  if (open_) return open_;
+  open_ = OpenSet::join(store_, path_, host_, memory_directory_, make, view_);
+  // What was seen before may have become a multifile that this host's container is not in.
+  if (open_) look_again_ = {};
   return open_;
 }
 
@@ -212,6 +215,7 @@ std::shared_ptr<ContainerStream> HostSet::open_stream(std::string_view name, con
       if (at == 0 && !opening.create) return nullptr;
       made = at == 0;
       if (made) at = create(*open, name, opening);
+      if (!made && asked && changes) open->bind(at);
       if (made || asked) stream = std::make_shared<HostStream>(open, at, changes);
       if (made) stream->note_change();
     }
@@ -232,7 +236,9 @@ std::shared_ptr<ContainerStream> HostSet::open_number(uint64_t number) {
     const SharedStream& stream = streams.stream(at);
     if (number_of(stream.key) == number && (stream.entry.load() != 0 || stream.opens.load() > 0)) found = at;
   });
-  return found == 0 ? nullptr : std::make_shared<HostStream>(open, found, true);
+  if (found == 0) return nullptr;
+  open->bind(found);
+  return std::make_shared<HostStream>(open, found, true);
 }
 
 std::optional<StreamStatus> HostSet::status(std::string_view name, bool wait) {
@@ -283,6 +289,7 @@ bool HostSet::remove(std::string_view name) {
     const SharedPlace at = find(*open, elsewhere, name);
     if (at == 0) return false;
     SharedStream& stream = streams.stream(at);
+    open->bind(at);
     open->writer().record(
         {.kind = RecordKind::remove, .time = streams.tick(), .stream = open->recorded(stream.key)});
     if (stream.opens.load() == 0) unused = open->ranges(stream, 0);
@@ -312,6 +319,7 @@ bool HostSet::rename(std::string_view from, std::string_view to, bool keep) {
     const SharedPlace there = find(*open, elsewhere, to);
     if (there != 0 && keep) throw os_error("there is already a stream of this name in", path_, EEXIST);
     if (there == at) return true;
+    open->bind(at);
     ContainerRecord record{.kind = RecordKind::rename, .time = streams.tick()};
     record.stream = open->recorded(streams.stream(at).key);
     record.name = to;

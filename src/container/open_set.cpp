@@ -295,6 +295,23 @@ void OpenSet::bring_up_to_date(SharedPlace at, const ReplayedStream& now, const 
   stream.changed.store(std::max(stream.changed.load(), newest->changed));
 }
 
+// A full disk does not keep anybody from opening a stream, or from removing it: then whoever opens it next
+// tries again.
+void OpenSet::bind(SharedPlace at) {
+  SharedStream& stream = streams_->stream(at);
+  if (stream.bound.load() != 0 || stream.entry.load() == 0) return;
+  format::ContainerRecord record{
+      .kind = format::RecordKind::create, .time = streams_->tick(), .stream = recorded(stream.key)};
+  record.name = streams_->name_of(at);
+  record.mode = stream.mode.load();
+  try {
+    writer_->record(record);
+    stream.bound.store(1);
+  } catch (const Error& e) {
+    if (e.code() != Code::no_space) throw;
+  }
+}
+
 SetSource OpenSet::source(uint64_t origin) {
   for (const bool look : {false, true})
     for (const SetSource& source : view_->now(look, origin_)->sources)

@@ -93,6 +93,10 @@ class OpenSet : public std::enable_shared_from_this<OpenSet> {
   // names.
   void bring_up_to_date(const std::shared_ptr<const SetContents>& elsewhere);
 
+  // Before the first record of the own container about a stream that was made elsewhere: one that says which
+  // name it has. What made it may have become part of another multifile by then. Under the lock of names.
+  void bind(SharedPlace at);
+
   // Own bytes of a stream from `size` on, which can be given back to the file system when nobody wants them.
   std::vector<std::pair<int64_t, int64_t>> ranges(SharedStream& stream, int64_t size);
   void discard(const std::vector<std::pair<int64_t, int64_t>>& ranges);

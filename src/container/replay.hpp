@@ -43,7 +43,7 @@ struct ReplayedStream {
   uint32_t mode = 0;
   bool here = false;      // the container of `own` has records of it
   bool cut_off = false;   // bytes of it are behind the end of their container
-  int64_t elsewhere = 0;  // records of it in other containers
+  int64_t elsewhere = 0;  // another number when others have another record of it, or another multifile has it
 
   int64_t modified() const { return written > stamped ? written : stamp; }
 };

@@ -241,6 +241,7 @@ SharedPlace SharedStreams::make_stream(const format::StreamKey& key, uint32_t mo
   }
   SharedStream& one = stream(at);
   one.key = key;
+  one.bound = key.origin == format::short_identity(h.identity);
   one.mode = mode;
   one.size = one.cut = one.elsewhere = one.looked = one.opens = 0;
   one.cut_to = -1;

@@ -41,6 +41,8 @@ struct SharedStream {
   std::atomic<SharedPlace> entry;  // its name; 0: none. Under the lock of names
   std::atomic<int64_t> opens;      // that somebody holds. Under the lock of names
   std::atomic<uint32_t> used;      // 0: free; 2: its first name is still to come, nobody else knows it
+  std::atomic<uint32_t>
+      bound;  // a record of the own container says which name it has. Under the lock of names
   std::atomic<uint32_t> mode;
   std::atomic<int64_t> size;
   std::atomic<int64_t> modified;
@@ -48,7 +50,7 @@ struct SharedStream {
   std::atomic<int64_t> named;      // when it got its name
   std::atomic<int64_t> cut_to;     // a size that is being set; -1: none is
   std::atomic<int64_t> cut;        // when its size was set: pieces from before do not grow
-  std::atomic<int64_t> elsewhere;  // records in other containers that are in here
+  std::atomic<int64_t> elsewhere;  // what it is of other containers that is in here (ReplayedStream)
   std::atomic<int64_t> looked;     // when the look began that has found them (SetContents)
   std::atomic<uint64_t> version;   // pieces have changed in another way than by growing or by new ones
   std::atomic<uint64_t> growth;    // number of times that pieces have grown

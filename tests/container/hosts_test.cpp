@@ -94,6 +94,26 @@ TEST(ContainerHosts, WhatWasClosedIsFoundAtOnceOnALocalFileSystemToo) {
   EXPECT_THROW(b->open_stream("first", {.create = true, .exclusive = true}), Error);
 }
 
+TEST(ContainerHosts, WhoHasNotHeardOfAnotherNameWritesToTheStreamThatHasIt) {
+  Cluster cluster(2, 7);
+  put(cluster.set(1), "own", content(1, 1));
+  for (const char* const name : {"renamed", "removed"}) put(cluster.set(0), name, content(1, 100));
+  for (const char* const name : {"renamed", "removed"}) EXPECT_TRUE(cluster.set(1).status(name));
+  cluster.set(0).rename("renamed", "new");
+  cluster.set(0).remove("removed");
+  for (const char* const name : {"renamed", "removed"}) {
+    const auto stream = cluster.set(1).open_stream(name, {.asked = true, .write = true});
+    stream->append(content(2, 10));
+    stream->flush();
+  }
+  for (const int host : {0, 1}) {
+    EXPECT_EQ(cluster.set(host).status("new")->size, 110) << host;
+    EXPECT_FALSE(cluster.set(host).status("renamed")) << host;
+    EXPECT_FALSE(cluster.set(host).status("removed")) << host;
+  }
+  EXPECT_EQ(NamedStreams::open(cluster.store(0), "dir/set")->streams().size(), 2u);
+}
+
 // What the one that removes it makes anew under that name is another stream.
 TEST(ContainerHosts, AStreamThatTwoHostsHaveMadeIsRemovedByEither) {
   for (const int first : {0, 1}) {
