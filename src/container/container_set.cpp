@@ -154,10 +154,7 @@ SharedPlace HostSet::find(OpenSet& open, const std::shared_ptr<const SetContents
   SharedStreams& streams = open.streams();
   open.bring_up_to_date(elsewhere);
   SharedPlace own = streams.find(name);
-  if (own != 0 && streams.stream(own).moved.load() != 0) {  // its name is about to be taken
-    streams.take_name(own);
-    own = 0;
-  }
+  if (own != 0 && open.take_name_of_moved(own)) own = 0;
   const ReplayedStream* const other = elsewhere->find(name);
   if (other == nullptr) return own;
   if (own != 0) {
@@ -289,11 +286,8 @@ bool HostSet::remove(std::string_view name) {
     const SharedPlace at = find(*open, elsewhere, name);
     if (at == 0) return false;
     SharedStream& stream = streams.stream(at);
-    open->bind(at);
-    open->writer().record(
-        {.kind = RecordKind::remove, .time = streams.tick(), .stream = open->recorded(stream.key)});
     if (stream.opens.load() == 0) unused = open->ranges(stream, 0);
-    streams.take_name(at);
+    open->rename(at, 0);
   }
   open->discard(unused);
   open->hand_over();
@@ -319,20 +313,15 @@ bool HostSet::rename(std::string_view from, std::string_view to, bool keep) {
     const SharedPlace there = find(*open, elsewhere, to);
     if (there != 0 && keep) throw os_error("there is already a stream of this name in", path_, EEXIST);
     if (there == at) return true;
-    open->bind(at);
-    ContainerRecord record{.kind = RecordKind::rename, .time = streams.tick()};
-    record.stream = open->recorded(streams.stream(at).key);
-    record.name = to;
     const SharedPlace entry = streams.make_entry(at, to);
+    if (there != 0 && streams.stream(there).opens.load() == 0)
+      unused = open->ranges(streams.stream(there), 0);
     try {
-      open->writer().record(record);
+      open->rename(at, entry);
     } catch (...) {
       streams.drop_entry(entry);
       throw;
     }
-    if (there != 0 && streams.stream(there).opens.load() == 0)
-      unused = open->ranges(streams.stream(there), 0);
-    streams.give_name(entry, record.time);
   }
   open->discard(unused);
   open->hand_over();
@@ -359,11 +348,13 @@ void HostSet::list(std::string_view prefix, const Visit& visit) {
   if (open) {
     SharedStreams& streams = open->streams();
     const SharedStreams::NamesLock lock(streams);
+    open->bring_up_to_date(elsewhere);
     for (const auto& [name, stream] : elsewhere->names)
       if (name.starts_with(prefix)) find(*open, elsewhere, name);
     streams.for_each([&](SharedPlace at) {
-      if (const auto name = streams.name_of(at);
-          !name.empty() && name.starts_with(prefix) && streams.stream(at).moved.load() == 0)
+      if (const auto name = streams.name_of(at); !name.empty() && name.starts_with(prefix) &&
+                                                 streams.stream(at).moved.load() == 0 &&
+                                                 streams.stream(at).moving.load() == 0)
         found.emplace_back(name, sheaf::status_of(streams.stream(at)));
     });
   } else {

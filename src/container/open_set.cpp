@@ -253,6 +253,7 @@ SharedPlace OpenSet::bring_in(const ReplayedStream& from, const SetContents& els
 }
 
 void OpenSet::bring_up_to_date(const std::shared_ptr<const SetContents>& elsewhere) {
+  finish_renaming();
   if (elsewhere == known_) return;
   streams_->hear(elsewhere->newest);
   std::vector<std::pair<SharedPlace, const ReplayedStream*>> changed;
@@ -295,23 +296,6 @@ void OpenSet::bring_up_to_date(SharedPlace at, const ReplayedStream& now, const 
   stream.changed.store(std::max(stream.changed.load(), newest->changed));
 }
 
-// A full disk does not keep anybody from opening a stream, or from removing it: then whoever opens it next
-// tries again.
-void OpenSet::bind(SharedPlace at) {
-  SharedStream& stream = streams_->stream(at);
-  if (stream.bound.load() != 0 || stream.entry.load() == 0) return;
-  format::ContainerRecord record{
-      .kind = format::RecordKind::create, .time = streams_->tick(), .stream = recorded(stream.key)};
-  record.name = streams_->name_of(at);
-  record.mode = stream.mode.load();
-  try {
-    writer_->record(record);
-    stream.bound.store(1);
-  } catch (const Error& e) {
-    if (e.code() != Code::no_space) throw;
-  }
-}
-
 SetSource OpenSet::source(uint64_t origin) {
   for (const bool look : {false, true})
     for (const SetSource& source : view_->now(look, origin_)->sources)
@@ -332,33 +316,6 @@ std::vector<std::pair<int64_t, int64_t>> OpenSet::ranges(SharedStream& stream, i
 
 void OpenSet::discard(const std::vector<std::pair<int64_t, int64_t>>& found) {
   for (const auto& [place, bytes] : found) discard_range(*file_, place, bytes);
-}
-
-OpenSet::Opens::iterator OpenSet::note_open(SharedPlace at) {
-  const std::lock_guard guard(opens_mutex_);
-  return opens_.insert(opens_.end(), at);
-}
-
-void OpenSet::note_close(Opens::iterator at) {
-  const std::lock_guard guard(opens_mutex_);
-  opens_.erase(at);
-}
-
-// What the child will have open is open from now on, whatever the parent closes.
-void OpenSet::before_fork() {
-  {
-    const SharedStreams::NamesLock lock(*streams_);
-    opens_mutex_.lock();  // in the order in which opens take them
-    for (const SharedPlace at : opens_) streams_->open(at);
-  }
-  memory_->before_fork();
-  writer_->before_fork();
-}
-
-void OpenSet::after_fork(bool in_child) {
-  writer_->after_fork(in_child);
-  if (in_child) memory_->in_child();
-  opens_mutex_.unlock();
 }
 
 // Killed behind the record: another one like it does no harm.

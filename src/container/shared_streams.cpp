@@ -222,7 +222,7 @@ void SharedStreams::take_name(SharedPlace at) {
 
 std::string_view SharedStreams::name_of(SharedPlace at) {
   const SharedPlace name = stream(at).entry.load();
-  return name == 0 ? std::string_view() : std::string_view(entry(name).name, entry(name).bytes);
+  return name == 0 ? std::string_view() : name_in(name);
 }
 
 // --- streams
@@ -245,7 +245,7 @@ SharedPlace SharedStreams::make_stream(const format::StreamKey& key, uint32_t mo
   one.mode = mode;
   one.size = one.cut = one.elsewhere = one.looked = one.opens = 0;
   one.cut_to = -1;
-  one.first = one.last = one.moved = one.grown = 0;
+  one.first = one.last = one.moving = one.moved = one.grown = 0;
   one.modified = one.changed = time;
   one.version.fetch_add(1);
   one.used = 2;
@@ -374,7 +374,8 @@ void SharedStreams::mend_names() {
   h.streams.store(named);
 }
 
-// Pieces count only if they are in the list; a size that was about to be set is set.
+// Pieces count only if they are in the list; a size that was about to be set is set, and what was about to
+// move has moved.
 void SharedStreams::mend(SharedStream& one) {
   one.version.fetch_add(1);
   SharedPlace last = 0;
@@ -385,6 +386,7 @@ void SharedStreams::mend(SharedStream& one) {
     one.size.store(size);
     one.cut_to.store(-1);
   }
+  if (const SharedPlace target = one.moving.load()) one.moved.store(target);
   for (SharedPlace at = one.first.load(); at != 0; at = piece(at).next.load()) {
     const SharedPiece& p = piece(at);
     if (p.length.load() > 0) one.size.store(std::max(one.size.load(), p.offset + p.length.load()));

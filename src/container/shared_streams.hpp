@@ -58,8 +58,10 @@ struct SharedStream {
   std::atomic<SharedPlace> last;
   std::atomic<SharedPlace> grown;   // a piece of more bytes than records say that do not change; 0: none has
   std::atomic<int64_t> grown_from;  // what they say of that one
-  std::atomic<SharedPlace> moved;   // where it has gone that is not in the set any more; 0: it is
-  format::StreamKey key;            // origin: never 0
+  std::atomic<SharedPlace>
+      moving;  // where it goes whose mover is just telling the container, or was killed then
+  std::atomic<SharedPlace> moved;  // where it has gone that is not in the set any more; 0: it is
+  format::StreamKey key;           // origin: never 0
 };
 
 // A name, or a key of a stream that was made elsewhere.
@@ -104,7 +106,11 @@ class SharedStreams {
     std::atomic<SharedPlace> all;    // streams
     std::atomic<SharedPlace> spare;  // streams that are free
     uint64_t used;                   // bytes of the memory, under `memory`
-    SharedPlace free[66];            // blocks by their size in 64 bytes, under `memory`
+    // Under the lock of names: a stream that gets another name, and its entry, 0 for none. `renamed` is 0
+    // unless that has been begun; who finds something else under the lock has it to finish.
+    std::atomic<SharedPlace> renamed;
+    std::atomic<SharedPlace> renamed_to;
+    SharedPlace free[66];  // blocks by their size in 64 bytes, under `memory`
     struct Level {
       std::atomic<SharedPlace> buckets;
       uint64_t mask;
@@ -155,6 +161,7 @@ class SharedStreams {
   // It is free unless somebody has it open or can find it.
   void let_go(SharedPlace stream) { open(stream), close(stream); }
   std::string_view name_of(SharedPlace stream);  // valid under the lock
+  std::string_view name_in(SharedPlace at) { return {entry(at).name, entry(at).bytes}; }
   // Also those without a name.
   template <class Visit>
   void for_each(Visit&& visit) {

@@ -14,12 +14,6 @@
 namespace sheaf::test {
 namespace {
 
-void append(ContainerSet& set, const std::string& name, const Bytes& bytes) {
-  const auto stream = set.open_stream(name, {.create = true});
-  stream->append(bytes);
-  stream->flush();
-}
-
 Bytes joined(const Bytes& one, const Bytes& other) {
   Bytes all = one;
   all.insert(all.end(), other.begin(), other.end());
