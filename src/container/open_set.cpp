@@ -178,6 +178,7 @@ void OpenSet::fill(Store& store, const std::string& container, const std::string
   SharedStreams::Head& head = streams.head();
   head.last_table = contents->last_table;
   head.last_entries = contents->last_entries;
+  head.spare_area = ContainerWriter::spare_of(*contents);
   head.tail = must_fit(align_up(std::max(contents->file_bytes, contents->end), format::container_page),
                        "a container");
   if (contents->records.empty()) return;

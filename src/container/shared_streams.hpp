@@ -81,6 +81,14 @@ struct SharedTarget {
   char path[4];  // `bytes` of them
 };
 
+// An area where records of all processes go.
+struct RecordArea {
+  int64_t place;
+  int64_t used;   // bytes
+  int64_t bytes;  // that it has; 0: there is none
+  bool entered;   // in a table of the container
+};
+
 class SharedStreams {
  public:
   static constexpr uint32_t layout = 5;  // of everything here, and of the memory it is in
@@ -99,9 +107,8 @@ class SharedStreams {
     std::atomic<int64_t> tail;       // the first place of the container that nobody has
     int64_t last_table;              // under `tables`
     int64_t last_entries;            // under `tables`
-    int64_t log_place;               // under `log`: of an area
-    int64_t log_used;                // under `log`: bytes of it
-    int64_t log_bytes;               // under `log`: that it has; 0: there is none
+    RecordArea log_area;             // under `log`
+    RecordArea spare_area;           // under `log`: for records that make room on a full disk
     std::atomic<int64_t> streams;    // that have names
     std::atomic<SharedPlace> all;    // streams
     std::atomic<SharedPlace> spare;  // streams that are free
