@@ -100,6 +100,11 @@ def _name(body: bytes) -> bytes:
 
 
 def _create(record: _Record, keys: dict[tuple[int, int], Stream], names: dict[bytes, Stream]) -> None:
+    if record.stream in keys:
+        stream = keys[record.stream]
+        if record.flags & 1 and stream.name is not None:
+            stream.data.clear()
+        return
     name = _name(record.body)
     if name not in names:
         names[name] = Stream(mode=struct.unpack_from("<I", record.body)[0], modified=record.time, name=name)

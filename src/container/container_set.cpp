@@ -102,6 +102,8 @@ class HostSet final : public ContainerSet {
 
  private:
   std::shared_ptr<OpenSet> join(bool make);
+  // Whether others may have closed what this host must find when it opens it.
+  bool has_others() const { return !local_ || view_->has_others(); }
   std::optional<StreamStatus> status(std::string_view name, bool wait);
   // What others have; `wait`: for what they have closed until now.
   std::shared_ptr<const SetContents> contents(OpenSet* open, bool wait);
@@ -113,7 +115,7 @@ class HostSet final : public ContainerSet {
   const std::string path_;
   const std::string memory_directory_;
   const std::string host_;
-  bool local_ = false;                 // other hosts do not come and go
+  bool local_ = false;                 // one cache: others are other users, or share no memory
   SetMutex mutex_{SetMutex::Of::set};  // guards what follows
   std::shared_ptr<OpenSet> open_;
   Clock::time_point look_again_{};
@@ -122,13 +124,16 @@ class HostSet final : public ContainerSet {
 
 std::shared_ptr<OpenSet> HostSet::join(bool make) {
   const std::lock_guard guard(mutex_);
-  if (!open_) open_ = OpenSet::join(store_, path_, host_, memory_directory_, make, view_);
+  if (open_) return open_;
+  open_ = OpenSet::join(store_, path_, host_, memory_directory_, make, view_);
+  // What was seen before may have become a multifile that this host's container is not in.
+  if (open_) look_again_ = {};
   return open_;
 }
 
 std::shared_ptr<const SetContents> HostSet::contents(OpenSet* open, bool wait) {
   const auto begin = Clock::now();
-  bool look = wait && !local_;
+  bool look = wait && has_others();
   {
     const std::lock_guard guard(mutex_);
     look |= begin >= look_again_;
@@ -149,18 +154,16 @@ SharedPlace HostSet::find(OpenSet& open, const std::shared_ptr<const SetContents
   SharedStreams& streams = open.streams();
   open.bring_up_to_date(elsewhere);
   SharedPlace own = streams.find(name);
-  if (own != 0 && streams.stream(own).moved.load() != 0) {  // its name is about to be taken
-    streams.take_name(own);
-    own = 0;
-  }
+  if (own != 0 && open.take_name_of_moved(own)) own = 0;
   const ReplayedStream* const other = elsewhere->find(name);
   if (other == nullptr) return own;
   if (own != 0) {
     const SharedStream& stream = streams.stream(own);
     if (elsewhere->find(stream.key) == other || stream.named.load() >= other->named) return own;
   }
-  // One that is known here has the name that it has here: it was removed or renamed since others were asked.
-  if (other->key.origin == open.origin() || streams.find(other->key) != 0) return own;
+  // One that is known here, or of which the own container tells, has the name that it has here: it was
+  // removed or renamed since others were asked.
+  if (other->here || other->key.origin == open.origin() || streams.find(other->key) != 0) return own;
   return open.bring_in(*other, *elsewhere);
 }
 
@@ -178,8 +181,7 @@ SharedPlace HostSet::create(OpenSet& open, std::string_view name, const StreamOp
     open.writer().record(record);
   } catch (...) {
     if (entry != 0) streams.drop_entry(entry);
-    streams.open(made);
-    streams.close(made);
+    streams.let_go(made);
     throw;
   }
   streams.give_name(entry, record.time);
@@ -190,7 +192,7 @@ std::shared_ptr<ContainerStream> HostSet::open_stream(std::string_view name, con
   require_name(name, path_);
   const bool changes = opening.create || opening.truncate || opening.write;
   const auto open = join(opening.create);
-  bool asked = !opening.create || opening.asked || local_;
+  bool asked = !opening.create || opening.asked || !has_others();
   auto elsewhere = contents(open.get(), !opening.create && !opening.asked);
   if (!open) {
     const ReplayedStream* const found = elsewhere->find(name);
@@ -210,6 +212,7 @@ std::shared_ptr<ContainerStream> HostSet::open_stream(std::string_view name, con
       if (at == 0 && !opening.create) return nullptr;
       made = at == 0;
       if (made) at = create(*open, name, opening);
+      if (!made && asked && changes) open->bind(at);
       if (made || asked) stream = std::make_shared<HostStream>(open, at, changes);
       if (made) stream->note_change();
     }
@@ -230,7 +233,9 @@ std::shared_ptr<ContainerStream> HostSet::open_number(uint64_t number) {
     const SharedStream& stream = streams.stream(at);
     if (number_of(stream.key) == number && (stream.entry.load() != 0 || stream.opens.load() > 0)) found = at;
   });
-  return found == 0 ? nullptr : std::make_shared<HostStream>(open, found, true);
+  if (found == 0) return nullptr;
+  open->bind(found);
+  return std::make_shared<HostStream>(open, found, true);
 }
 
 std::optional<StreamStatus> HostSet::status(std::string_view name, bool wait) {
@@ -255,6 +260,7 @@ std::shared_ptr<HostStream> HostSet::open_for(std::string_view name) {
 bool HostSet::set(std::string_view name, const StreamAttributes& attributes) {
   const auto stream = open_for(name);
   if (stream) stream->set(attributes);
+  if (stream) stream->flush();
   return stream != nullptr;
 }
 
@@ -280,10 +286,8 @@ bool HostSet::remove(std::string_view name) {
     const SharedPlace at = find(*open, elsewhere, name);
     if (at == 0) return false;
     SharedStream& stream = streams.stream(at);
-    open->writer().record(
-        {.kind = RecordKind::remove, .time = streams.tick(), .stream = open->recorded(stream.key)});
     if (stream.opens.load() == 0) unused = open->ranges(stream, 0);
-    streams.take_name(at);
+    open->rename(at, 0);
   }
   open->discard(unused);
   open->hand_over();
@@ -309,19 +313,15 @@ bool HostSet::rename(std::string_view from, std::string_view to, bool keep) {
     const SharedPlace there = find(*open, elsewhere, to);
     if (there != 0 && keep) throw os_error("there is already a stream of this name in", path_, EEXIST);
     if (there == at) return true;
-    ContainerRecord record{.kind = RecordKind::rename, .time = streams.tick()};
-    record.stream = open->recorded(streams.stream(at).key);
-    record.name = to;
     const SharedPlace entry = streams.make_entry(at, to);
+    if (there != 0 && streams.stream(there).opens.load() == 0)
+      unused = open->ranges(streams.stream(there), 0);
     try {
-      open->writer().record(record);
+      open->rename(at, entry);
     } catch (...) {
       streams.drop_entry(entry);
       throw;
     }
-    if (there != 0 && streams.stream(there).opens.load() == 0)
-      unused = open->ranges(streams.stream(there), 0);
-    streams.give_name(entry, record.time);
   }
   open->discard(unused);
   open->hand_over();
@@ -348,11 +348,13 @@ void HostSet::list(std::string_view prefix, const Visit& visit) {
   if (open) {
     SharedStreams& streams = open->streams();
     const SharedStreams::NamesLock lock(streams);
+    open->bring_up_to_date(elsewhere);
     for (const auto& [name, stream] : elsewhere->names)
       if (name.starts_with(prefix)) find(*open, elsewhere, name);
     streams.for_each([&](SharedPlace at) {
-      if (const auto name = streams.name_of(at);
-          !name.empty() && name.starts_with(prefix) && streams.stream(at).moved.load() == 0)
+      if (const auto name = streams.name_of(at); !name.empty() && name.starts_with(prefix) &&
+                                                 streams.stream(at).moved.load() == 0 &&
+                                                 streams.stream(at).moving.load() == 0)
         found.emplace_back(name, sheaf::status_of(streams.stream(at)));
     });
   } else {

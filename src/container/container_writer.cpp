@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <cstring>
+#include <ranges>
 #include <utility>
 
 #include "base/checked.hpp"
@@ -16,7 +17,8 @@ namespace {
 
 using namespace format;
 
-constexpr int64_t first_area = 4096;  // bytes: a process that writes one stream needs no more
+constexpr int64_t first_area = 4096;              // bytes: a process that writes one stream needs no more
+constexpr int64_t spare_at = 2 * container_page;  // place: behind the first table
 constexpr int64_t largest_area = 1 << 20;
 constexpr int64_t first_stretch = 64 << 10;  // bytes
 constexpr int64_t largest_stretch = 8 << 20;
@@ -58,6 +60,11 @@ void ContainerWriter::begin(File& file, const ContainerHeader& header, bool mapp
   const std::array<std::byte, container_page> table{};
   file.write_at(table, container_page);
   file.write_at(bytes, 0);
+  try {
+    file.write_at(std::array<std::byte, container_page>{}, spare_at);
+  } catch (const Error& e) {
+    if (e.code() != Code::no_space) throw;
+  }
 }
 
 void ContainerWriter::begin_log(File& file) {
@@ -68,35 +75,65 @@ void ContainerWriter::begin_log(File& file) {
 
 bool ContainerWriter::takes_inside(int64_t bytes) const { return !mapped_ && bytes <= most_inside; }
 
+// Its blocks are there from the start, so it can be written when others cannot. In older containers a first
+// area is there, or bytes of streams.
+RecordArea ContainerWriter::spare_of(const ContainerContents& contents) {
+  RecordArea spare{.place = spare_at, .used = 0, .bytes = container_page, .entered = false};
+  for (const OpenArea& open : contents.open)
+    if (open.area.place == spare_at) spare = {spare_at, open.known, open.area.bytes, true};
+  const bool has_bytes = std::ranges::any_of(contents.records, [](const PlacedRecord& placed) {
+    return placed.record.kind == RecordKind::piece && placed.record.place < spare_at + container_page;
+  });
+  std::array<std::byte, container_page> page{};
+  if (has_bytes || spare.bytes != container_page || contents.file->read_at(page, spare_at) < page.size() ||
+      std::ranges::any_of(page | std::views::drop(spare.used), [](std::byte b) { return b != std::byte{0}; }))
+    return {};
+  return spare;
+}
+
 // What may have come into the file is never written over: other hosts may have read it, and go on behind it.
 // So after a process was killed here, or a write has failed, records go on in another area.
-int64_t ContainerWriter::record_in_log(ContainerRecord record, std::span<const std::byte> inside) {
-  SharedStreams::Head& head = streams_.head();
-  const int64_t bytes = size_of(record);
-  const Locked locked(head.log);
-  if (locked.after_kill()) head.log_bytes = 0;
-  if (head.log_bytes == 0 || head.log_used + bytes > head.log_bytes) {
-    const int64_t before = head.log_bytes;
-    end_log();
-    const Area area = make_area(bytes, before);
-    head.log_place = area.place;
-    head.log_used = 0;
-    head.log_bytes = area.bytes;
-  }
-  const int64_t place = head.log_place + head.log_used;
+int64_t ContainerWriter::record_in(RecordArea& area, ContainerRecord record,
+                                   std::span<const std::byte> inside) {
+  const int64_t place = area.place + area.used;
   if (!inside.empty()) record.place = place + piece_record_size;
   std::vector<std::byte> encoded;
-  encode(record, head.identity, place, encoded);
+  encode(record, streams_.head().identity, place, encoded);
   if (!inside.empty()) std::ranges::copy(inside, encoded.begin() + piece_record_size);
   try {
     file_.write_at(encoded, place);
   } catch (...) {
-    head.log_bytes = 0;
+    area.bytes = 0;
     take_back(place);
     throw;
   }
-  head.log_used += bytes;
+  area.used += std::ssize(encoded);
   return place;
+}
+
+int64_t ContainerWriter::record_in_log(const ContainerRecord& record, std::span<const std::byte> inside) {
+  SharedStreams::Head& head = streams_.head();
+  const int64_t bytes = size_of(record);
+  const Locked locked(head.log);
+  if (locked.after_kill()) head.log_area.bytes = head.spare_area.bytes = 0;
+  if (head.log_area.bytes == 0 || head.log_area.used + bytes > head.log_area.bytes) {
+    const int64_t before = head.log_area.bytes;
+    end_log();
+    const Area area = make_area(bytes, before);
+    head.log_area = {area.place, 0, area.bytes, true};
+  }
+  return record_in(head.log_area, record, inside);
+}
+
+// nullopt: there is no room in it.
+std::optional<int64_t> ContainerWriter::record_in_spare(const ContainerRecord& record) {
+  SharedStreams::Head& head = streams_.head();
+  const Locked locked(head.log);
+  if (locked.after_kill()) head.log_area.bytes = head.spare_area.bytes = 0;
+  if (head.spare_area.used + size_of(record) > head.spare_area.bytes) return std::nullopt;
+  if (!head.spare_area.entered) enter({head.spare_area.place, head.spare_area.bytes});
+  head.spare_area.entered = true;
+  return record_in(head.spare_area, record, {});
 }
 
 // What may be there of a record is none, if that can be written.
@@ -111,14 +148,25 @@ void ContainerWriter::take_back(int64_t place) {
 // what follows fails. Under the lock of the log.
 void ContainerWriter::end_log() {
   SharedStreams::Head& head = streams_.head();
-  const int64_t left = std::exchange(head.log_bytes, 0) - head.log_used;
+  const int64_t left = std::exchange(head.log_area.bytes, 0) - head.log_area.used;
   if (left < record_head_size || left > longest_record) return;
-  const int64_t place = head.log_place + head.log_used;
+  const int64_t place = head.log_area.place + head.log_area.used;
   file_.write_at(encode_end(left, head.identity, place), place);
 }
 
 int64_t ContainerWriter::record(const ContainerRecord& record) {
-  if (!mapped_) return record_in_log(record, {});
+  try {
+    return mapped_ ? record_in_own_area(record) : record_in_log(record, {});
+  } catch (const Error& e) {
+    const bool makes_room = record.kind == RecordKind::remove || record.kind == RecordKind::size;
+    const auto place =
+        e.code() == Code::no_space && makes_room ? record_in_spare(record) : std::optional<int64_t>();
+    if (!place) throw;
+    return *place;
+  }
+}
+
+int64_t ContainerWriter::record_in_own_area(const ContainerRecord& record) {
   const std::lock_guard guard(mutex_);
   const int64_t bytes = size_of(record);
   if (areas_.empty() || used_ + bytes > areas_.back().area.bytes) next_area(bytes);

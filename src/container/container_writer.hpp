@@ -14,9 +14,11 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "container/container_contents.hpp"
 #include "container/shared_streams.hpp"
 #include "storage/store.hpp"
 
@@ -28,12 +30,16 @@ class ContainerWriter {
   ContainerWriter(File& file, SharedStreams& streams, bool mapped)
       : file_(file), streams_(streams), mapped_(mapped) {}
 
-  // Makes the container empty: a header and a table of areas.
+  // Makes the container empty: a header, a table of areas, and if there is room for it the spare area.
   static void begin(File& file, const format::ContainerHeader& header, bool mapped);
   // Where it was written to in the other way before, readers must know.
   static void begin_log(File& file);
 
-  // Appends a record; returns its place.
+  // The spare area of a container that nobody writes to.
+  static RecordArea spare_of(const ContainerContents& contents);
+
+  // Appends a record; returns its place. On a full disk removals and sizes are written as long as the spare
+  // area has room.
   int64_t record(const format::ContainerRecord& record);
 
   // Whether so many bytes of a piece may be in its record.
@@ -70,7 +76,10 @@ class ContainerWriter {
     std::shared_ptr<std::byte> memory;  // null: not mapped
   };
 
-  int64_t record_in_log(format::ContainerRecord record, std::span<const std::byte> inside);
+  int64_t record_in_own_area(const format::ContainerRecord& record);
+  int64_t record_in_log(const format::ContainerRecord& record, std::span<const std::byte> inside);
+  std::optional<int64_t> record_in_spare(const format::ContainerRecord& record);
+  int64_t record_in(RecordArea& area, format::ContainerRecord record, std::span<const std::byte> inside);
   void take_back(int64_t place);
   void end_log();
   void put_word(int64_t place, uint64_t word);

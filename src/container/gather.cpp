@@ -274,6 +274,12 @@ GatherReport gather(Store& store, const GatherRequest& request, WorkProgress& pr
     // What only the containers have must not get lost with them.
     if (in_place) file->sync();
     file->close();
+    // Whoever begins later looks for the multifile once its container is there.
+    if (in_place && containers_of(store, request.set) != containers)
+      throw file_error(
+          Code::wrong_mode, request.set,
+          "a host has begun to write to it while its containers became a multifile: all is as it "
+          "was; do it again");
     outputs.commit();
     if (in_place) store.sync_name(store.target_of(output));
   }

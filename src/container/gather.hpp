@@ -36,7 +36,8 @@ struct GatherReport {
 // by name. Holds the names and places of all streams. In place, a container that may have more than was found
 // is kept under another name if a killed program may have left it so, else all are. Throws wrong_mode while
 // others of this host have the set open (unless force), not_found if there are no containers, in place
-// damaged if one of them cannot be read wholly, no_space and what reading and writing throw.
+// damaged if one of them cannot be read wholly, and wrong_mode if a host has made another one meanwhile,
+// no_space and what reading and writing throw.
 SHEAF_EXPORT GatherReport gather(Store& store, const GatherRequest& request, WorkProgress& progress);
 
 }  // namespace sheaf

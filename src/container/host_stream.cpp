@@ -313,7 +313,10 @@ void HostStream::truncate(int64_t size) {
     return;
   }
   if (size < stream_.size.load()) unused = set_->ranges(stream_, size);
-  set_->record_growth(stream_);
+  // What is cut away need not be told of, and on a full disk could not be.
+  if (const SharedPlace grown = stream_.grown.load();
+      grown != 0 && size > streams_.piece(grown).offset + stream_.grown_from.load())
+    set_->record_growth(stream_);
   ContainerRecord record{
       .kind = RecordKind::size, .time = streams_.tick(), .stream = set_->recorded(stream_.key)};
   record.size = size;

@@ -50,6 +50,7 @@ bool can_be_mapped(const FileSystemTraits& traits) {
 void SetView::look() {
   const uint64_t number = begun_.fetch_add(1) + 1;
   const bool changed = reader_.look();
+  has_others_ = reader_.has_containers();
   known_ = known_ && !changed;
   done_ = number;
 }
@@ -177,6 +178,7 @@ void OpenSet::fill(Store& store, const std::string& container, const std::string
   SharedStreams::Head& head = streams.head();
   head.last_table = contents->last_table;
   head.last_entries = contents->last_entries;
+  head.spare_area = ContainerWriter::spare_of(*contents);
   head.tail = must_fit(align_up(std::max(contents->file_bytes, contents->end), format::container_page),
                        "a container");
   if (contents->records.empty()) return;
@@ -236,15 +238,23 @@ void OpenSet::copy_pieces(SharedStream& stream, const ReplayedStream& from, cons
 
 SharedPlace OpenSet::bring_in(const ReplayedStream& from, const SetContents& elsewhere) {
   const SharedPlace at = streams_->make_stream(from.key, from.mode, from.written);
-  const SharedPlace entry = streams_->make_entry(at, from.name);
-  streams_->note_key(at);
-  copy_pieces(streams_->stream(at), from, elsewhere);
+  SharedPlace entry = 0;
+  try {
+    entry = streams_->make_entry(at, from.name);
+    copy_pieces(streams_->stream(at), from, elsewhere);
+    streams_->note_key(at);  // once it is known it is not brought in again
+  } catch (...) {
+    if (entry != 0) streams_->drop_entry(entry);
+    streams_->let_go(at);
+    throw;
+  }
   streams_->give_name(entry, from.named);
   streams_->stream(at).changed = from.changed;
   return at;
 }
 
 void OpenSet::bring_up_to_date(const std::shared_ptr<const SetContents>& elsewhere) {
+  finish_renaming();
   if (elsewhere == known_) return;
   streams_->hear(elsewhere->newest);
   std::vector<std::pair<SharedPlace, const ReplayedStream*>> changed;
@@ -284,6 +294,7 @@ void OpenSet::bring_up_to_date(SharedPlace at, const ReplayedStream& now, const 
   const ReplayedStream* const newest = is_all ? &now : set.find(stream.key);
   if (newest == nullptr || newest->name.empty()) return;
   copy_pieces(stream, *newest, set);
+  stream.changed.store(std::max(stream.changed.load(), newest->changed));
 }
 
 SetSource OpenSet::source(uint64_t origin) {
@@ -306,33 +317,6 @@ std::vector<std::pair<int64_t, int64_t>> OpenSet::ranges(SharedStream& stream, i
 
 void OpenSet::discard(const std::vector<std::pair<int64_t, int64_t>>& found) {
   for (const auto& [place, bytes] : found) discard_range(*file_, place, bytes);
-}
-
-OpenSet::Opens::iterator OpenSet::note_open(SharedPlace at) {
-  const std::lock_guard guard(opens_mutex_);
-  return opens_.insert(opens_.end(), at);
-}
-
-void OpenSet::note_close(Opens::iterator at) {
-  const std::lock_guard guard(opens_mutex_);
-  opens_.erase(at);
-}
-
-// What the child will have open is open from now on, whatever the parent closes.
-void OpenSet::before_fork() {
-  {
-    const SharedStreams::NamesLock lock(*streams_);
-    opens_mutex_.lock();  // in the order in which opens take them
-    for (const SharedPlace at : opens_) streams_->open(at);
-  }
-  memory_->before_fork();
-  writer_->before_fork();
-}
-
-void OpenSet::after_fork(bool in_child) {
-  writer_->after_fork(in_child);
-  if (in_child) memory_->in_child();
-  opens_mutex_.unlock();
 }
 
 // Killed behind the record: another one like it does no harm.

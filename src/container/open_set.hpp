@@ -45,12 +45,15 @@ class SetView {
   std::shared_ptr<const SetContents> now(bool look, uint64_t own_origin);
   // With all of the own container, in any case.
   std::shared_ptr<const SetContents> again(uint64_t own_origin);
+  // Whether the last look has found containers of others.
+  bool has_others() const { return has_others_; }
 
  private:
   void look();
   void replay(uint64_t own_origin);
 
-  std::atomic<uint64_t> begun_ = 0;     // looks
+  std::atomic<uint64_t> begun_ = 0;  // looks
+  std::atomic<bool> has_others_ = false;
   SetMutex mutex_{SetMutex::Of::view};  // guards what follows
   SetReader reader_;
   uint64_t done_ = 0;  // the last look that has succeeded
@@ -90,6 +93,18 @@ class OpenSet : public std::enable_shared_from_this<OpenSet> {
   // names.
   void bring_up_to_date(const std::shared_ptr<const SetContents>& elsewhere);
 
+  // Before the first record of the own container about a stream that was made elsewhere: one that says which
+  // name it has. What made it may have become part of another multifile by then. Under the lock of names.
+  void bind(SharedPlace at);
+
+  // Gives a stream the name of `entry`, or, entry 0, takes the one it has, in the container as well. If it
+  // throws nothing has happened; who is killed within has done it once somebody looks for a name. Under the
+  // lock of names.
+  void rename(SharedPlace at, SharedPlace entry);
+  // Takes the name of a stream that has been renamed out of the set; false: it has not. Under the lock of
+  // names.
+  bool take_name_of_moved(SharedPlace at);
+
   // Own bytes of a stream from `size` on, which can be given back to the file system when nobody wants them.
   std::vector<std::pair<int64_t, int64_t>> ranges(SharedStream& stream, int64_t size);
   void discard(const std::vector<std::pair<int64_t, int64_t>>& ranges);
@@ -117,6 +132,7 @@ class OpenSet : public std::enable_shared_from_this<OpenSet> {
                  const std::string& directory, bool make);
   void fill(Store& store, const std::string& container, const std::string& host, HostMemory& memory);
   bool lock_container();
+  void finish_renaming();
   void bring_up_to_date(SharedPlace at, const ReplayedStream& now, const SetContents& elsewhere);
   void copy_pieces(SharedStream& stream, const ReplayedStream& from, const SetContents& contents);
 

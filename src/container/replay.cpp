@@ -30,17 +30,17 @@ class Replayer {
       set_.next_number = std::max(set_.next_number, key.number + 1);
     ReplayedStream* const stream = record.kind == RecordKind::create ? create(record, key) : set_.find(key);
     if (stream == nullptr || stream->name.empty()) return;
+    if (container == own_) stream->here = true;
+    if (record.kind == RecordKind::create && !record.empties && record.time > stream->named)
+      return;  // it was there, and has not changed
     stream->changed = std::max(stream->changed, record.time);
-    if (container == own_) {
-      stream->here = true;
-    } else {
-      ++stream->elsewhere;
-    }
+    if (container != own_) ++stream->elsewhere;
     change(*stream, record, source);
   }
 
  private:
   ReplayedStream* create(const ContainerRecord& record, const StreamKey& key) {
+    if (ReplayedStream* const known = set_.find(key)) return known;
     if (ReplayedStream* const there = set_.find(record.name)) {
       set_.keys.insert_or_assign(key, there);
       return there;
@@ -121,6 +121,7 @@ void add_base(SetContents& set, std::shared_ptr<const BaseStreams> base, const s
     stream.mode = names[task].mode;
     stream.written = stream.changed = names[task].modified;
     stream.size = base->size(static_cast<int64_t>(task));
+    stream.elsewhere = static_cast<int64_t>(base->origin() >> 1);
     stream.pieces.put(0, {.length = stream.size, .source = source, .task = static_cast<int64_t>(task)});
     set.names.emplace(stream.name, &stream);
     set.keys.emplace(stream.key, &stream);

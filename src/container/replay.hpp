@@ -43,7 +43,7 @@ struct ReplayedStream {
   uint32_t mode = 0;
   bool here = false;      // the container of `own` has records of it
   bool cut_off = false;   // bytes of it are behind the end of their container
-  int64_t elsewhere = 0;  // records of it in other containers
+  int64_t elsewhere = 0;  // another number when others have another record of it, or another multifile has it
 
   int64_t modified() const { return written > stamped ? written : stamp; }
 };
@@ -94,7 +94,8 @@ class SetReader {
   // Reads what has come in the containers of others, and the multifile. False: nothing has since contents()
   // was called last.
   bool look();
-  bool has_others() const { return !others_.empty() || base_; }
+  bool has_containers() const { return !others_.empty(); }  // of others
+  bool has_others() const { return has_containers() || base_; }
 
   // With the container of `own`, unless that is 0, as it is now: also what nobody has closed.
   SetContents contents(uint64_t own);

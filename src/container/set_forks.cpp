@@ -79,4 +79,31 @@ SetMutex::~SetMutex() { kept.all.of(what_).forget(this); }
 void note_set(OpenSet* set) { everybody().open.note(set); }
 void forget_set(OpenSet* set) { kept.all.open.forget(set); }
 
+OpenSet::Opens::iterator OpenSet::note_open(SharedPlace at) {
+  const std::lock_guard guard(opens_mutex_);
+  return opens_.insert(opens_.end(), at);
+}
+
+void OpenSet::note_close(Opens::iterator at) {
+  const std::lock_guard guard(opens_mutex_);
+  opens_.erase(at);
+}
+
+// What the child will have open is open from now on, whatever the parent closes.
+void OpenSet::before_fork() {
+  {
+    const SharedStreams::NamesLock lock(*streams_);
+    opens_mutex_.lock();  // in the order in which opens take them
+    for (const SharedPlace at : opens_) streams_->open(at);
+  }
+  memory_->before_fork();
+  writer_->before_fork();
+}
+
+void OpenSet::after_fork(bool in_child) {
+  writer_->after_fork(in_child);
+  if (in_child) memory_->in_child();
+  opens_mutex_.unlock();
+}
+
 }  // namespace sheaf

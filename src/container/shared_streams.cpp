@@ -204,6 +204,7 @@ void SharedStreams::give_name(SharedPlace at, int64_t time) {
   one.named.store(time);
   one.changed.store(time);
   one.entry.store(at);
+  one.used.store(1);
   link(at);
   if (before != 0) drop_entry(before);
 }
@@ -216,13 +217,12 @@ void SharedStreams::take_name(SharedPlace at) {
   one.entry.store(0);
   head().streams.fetch_sub(1);
   drop_entry(before);
-  open(at);
-  close(at);
+  let_go(at);
 }
 
 std::string_view SharedStreams::name_of(SharedPlace at) {
   const SharedPlace name = stream(at).entry.load();
-  return name == 0 ? std::string_view() : std::string_view(entry(name).name, entry(name).bytes);
+  return name == 0 ? std::string_view() : name_in(name);
 }
 
 // --- streams
@@ -241,13 +241,14 @@ SharedPlace SharedStreams::make_stream(const format::StreamKey& key, uint32_t mo
   }
   SharedStream& one = stream(at);
   one.key = key;
+  one.bound = key.origin == format::short_identity(h.identity);
   one.mode = mode;
   one.size = one.cut = one.elsewhere = one.looked = one.opens = 0;
   one.cut_to = -1;
-  one.first = one.last = one.moved = one.grown = 0;
+  one.first = one.last = one.moving = one.moved = one.grown = 0;
   one.modified = one.changed = time;
   one.version.fetch_add(1);
-  one.used = 1;
+  one.used = 2;
   return at;
 }
 
@@ -327,7 +328,7 @@ void SharedStreams::cut(SharedStream& one, int64_t size, int64_t time) {
 
 // --- after somebody was killed
 
-// Every stream knows its name, so all chains can be made anew.
+// Every stream knows its name, so all chains can be made anew. One that was to get its first name is free.
 void SharedStreams::mend_names() {
   Head& h = head();
   std::vector<SharedPlace> keys;
@@ -341,18 +342,24 @@ void SharedStreams::mend_names() {
     }
     level.entries = 0;
   }
-  for (const SharedPlace at : keys) link(at);
+  const auto is_unfinished = [&](const SharedStream& one) {
+    return one.used.load() == 2 && one.entry.load() == 0;
+  };
+  for (const SharedPlace at : keys)
+    if (!is_unfinished(stream(entry(at).stream))) link(at);
   h.spare.store(0);
   int64_t named = 0;
   for (SharedPlace at = h.all.load(); at != 0; at = stream(at).all) {
     SharedStream& one = stream(at);
-    if (one.used.load() == 0) {
+    if (one.used.load() == 0 || is_unfinished(one)) {
+      one.used.store(0);
       one.first.store(h.spare.load());
       h.spare.store(at);
       continue;
     }
     const SharedPlace name = one.entry.load();
     if (name == 0) continue;
+    one.used.store(1);
     const SharedPlace other = find({entry(name).name, entry(name).bytes});
     SharedPlace loser = other;
     if (other != 0 && stream(other).named.load() > one.named.load()) loser = at;
@@ -367,7 +374,8 @@ void SharedStreams::mend_names() {
   h.streams.store(named);
 }
 
-// Pieces count only if they are in the list; a size that was about to be set is set.
+// Pieces count only if they are in the list; a size that was about to be set is set, and what was about to
+// move has moved.
 void SharedStreams::mend(SharedStream& one) {
   one.version.fetch_add(1);
   SharedPlace last = 0;
@@ -378,6 +386,7 @@ void SharedStreams::mend(SharedStream& one) {
     one.size.store(size);
     one.cut_to.store(-1);
   }
+  if (const SharedPlace target = one.moving.load()) one.moved.store(target);
   for (SharedPlace at = one.first.load(); at != 0; at = piece(at).next.load()) {
     const SharedPiece& p = piece(at);
     if (p.length.load() > 0) one.size.store(std::max(one.size.load(), p.offset + p.length.load()));

@@ -40,7 +40,9 @@ struct SharedStream {
   SharedPlace all;                 // the next of all that there ever were
   std::atomic<SharedPlace> entry;  // its name; 0: none. Under the lock of names
   std::atomic<int64_t> opens;      // that somebody holds. Under the lock of names
-  std::atomic<uint32_t> used;      // 0: free
+  std::atomic<uint32_t> used;      // 0: free; 2: its first name is still to come, nobody else knows it
+  std::atomic<uint32_t>
+      bound;  // a record of the own container says which name it has. Under the lock of names
   std::atomic<uint32_t> mode;
   std::atomic<int64_t> size;
   std::atomic<int64_t> modified;
@@ -48,7 +50,7 @@ struct SharedStream {
   std::atomic<int64_t> named;      // when it got its name
   std::atomic<int64_t> cut_to;     // a size that is being set; -1: none is
   std::atomic<int64_t> cut;        // when its size was set: pieces from before do not grow
-  std::atomic<int64_t> elsewhere;  // records in other containers that are in here
+  std::atomic<int64_t> elsewhere;  // what it is of other containers that is in here (ReplayedStream)
   std::atomic<int64_t> looked;     // when the look began that has found them (SetContents)
   std::atomic<uint64_t> version;   // pieces have changed in another way than by growing or by new ones
   std::atomic<uint64_t> growth;    // number of times that pieces have grown
@@ -56,8 +58,10 @@ struct SharedStream {
   std::atomic<SharedPlace> last;
   std::atomic<SharedPlace> grown;   // a piece of more bytes than records say that do not change; 0: none has
   std::atomic<int64_t> grown_from;  // what they say of that one
-  std::atomic<SharedPlace> moved;   // where it has gone that is not in the set any more; 0: it is
-  format::StreamKey key;            // origin: never 0
+  std::atomic<SharedPlace>
+      moving;  // where it goes whose mover is just telling the container, or was killed then
+  std::atomic<SharedPlace> moved;  // where it has gone that is not in the set any more; 0: it is
+  format::StreamKey key;           // origin: never 0
 };
 
 // A name, or a key of a stream that was made elsewhere.
@@ -77,9 +81,17 @@ struct SharedTarget {
   char path[4];  // `bytes` of them
 };
 
+// An area where records of all processes go.
+struct RecordArea {
+  int64_t place;
+  int64_t used;   // bytes
+  int64_t bytes;  // that it has; 0: there is none
+  bool entered;   // in a table of the container
+};
+
 class SharedStreams {
  public:
-  static constexpr uint32_t layout = 4;  // of everything here, and of the memory it is in
+  static constexpr uint32_t layout = 5;  // of everything here, and of the memory it is in
 
   explicit SharedStreams(HostMemory& memory) : memory_(memory) {}
   void make(const format::Identity& identity);  // in new memory
@@ -95,14 +107,17 @@ class SharedStreams {
     std::atomic<int64_t> tail;       // the first place of the container that nobody has
     int64_t last_table;              // under `tables`
     int64_t last_entries;            // under `tables`
-    int64_t log_place;               // under `log`: of an area
-    int64_t log_used;                // under `log`: bytes of it
-    int64_t log_bytes;               // under `log`: that it has; 0: there is none
+    RecordArea log_area;             // under `log`
+    RecordArea spare_area;           // under `log`: for records that make room on a full disk
     std::atomic<int64_t> streams;    // that have names
     std::atomic<SharedPlace> all;    // streams
     std::atomic<SharedPlace> spare;  // streams that are free
     uint64_t used;                   // bytes of the memory, under `memory`
-    SharedPlace free[66];            // blocks by their size in 64 bytes, under `memory`
+    // Under the lock of names: a stream that gets another name, and its entry, 0 for none. `renamed` is 0
+    // unless that has been begun; who finds something else under the lock has it to finish.
+    std::atomic<SharedPlace> renamed;
+    std::atomic<SharedPlace> renamed_to;
+    SharedPlace free[66];  // blocks by their size in 64 bytes, under `memory`
     struct Level {
       std::atomic<SharedPlace> buckets;
       uint64_t mask;
@@ -150,7 +165,10 @@ class SharedStreams {
   void take_name(SharedPlace stream);
   void open(SharedPlace stream) { this->stream(stream).opens.fetch_add(1); }
   void close(SharedPlace stream);
+  // It is free unless somebody has it open or can find it.
+  void let_go(SharedPlace stream) { open(stream), close(stream); }
   std::string_view name_of(SharedPlace stream);  // valid under the lock
+  std::string_view name_in(SharedPlace at) { return {entry(at).name, entry(at).bytes}; }
   // Also those without a name.
   template <class Visit>
   void for_each(Visit&& visit) {

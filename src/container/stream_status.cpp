@@ -1,4 +1,5 @@
-// container/host_stream: what is said of a stream, and how it leaves its set.
+// container/host_stream, container/open_set: what is said of a stream, how it leaves its set, and how it gets
+// and loses names.
 #include <algorithm>
 #include <cerrno>
 #include <tuple>
@@ -62,6 +63,7 @@ void HostStream::set(const StreamAttributes& attributes) {
     restamp_ = false;
   }
   stream_.changed.store(record.time);
+  has_written_ = true;
 }
 
 std::optional<int64_t> HostStream::next_data(int64_t offset) {
@@ -107,7 +109,7 @@ std::optional<StreamTarget> HostStream::moved() {
   return StreamTarget{{target.path, target.bytes}, target.device, target.number};
 }
 
-// A single store says that it has gone; who is killed before that has changed nothing for others.
+// Who is killed before the target is noted has changed nothing for others; afterwards it has gone.
 bool HostStream::move_out(const std::string& path, const ContainerSet::CopyOut& copy) {
   const SharedStreams::StreamLock lock(streams_, at_);
   if (stream_.moved.load() != 0) return false;
@@ -119,13 +121,82 @@ bool HostStream::move_out(const std::string& path, const ContainerSet::CopyOut& 
               [this](int64_t offset) { return find_data(offset); },
               [this](int64_t offset) { return find_hole(offset); }},
              status_of(stream_));
+    stream_.moving.store(at);
     set_->writer().record(
         {.kind = RecordKind::remove, .time = streams_.tick(), .stream = set_->recorded(stream_.key)});
   } catch (...) {
+    stream_.moving.store(0);
     streams_.drop_target(at);
     throw;
   }
   stream_.moved.store(at);
+  stream_.moving.store(0);
+  return true;
+}
+
+// --- names
+
+// A full disk does not keep anybody from opening a stream, or from removing it: then whoever opens it next
+// tries again.
+void OpenSet::bind(SharedPlace at) {
+  SharedStream& stream = streams_->stream(at);
+  if (stream.bound.load() != 0 || stream.entry.load() == 0) return;
+  ContainerRecord record{
+      .kind = RecordKind::create, .time = streams_->tick(), .stream = recorded(stream.key)};
+  record.name = streams_->name_of(at);
+  record.mode = stream.mode.load();
+  try {
+    writer_->record(record);
+    stream.bound.store(1);
+  } catch (const Error& e) {
+    if (e.code() != Code::no_space) throw;
+  }
+}
+
+void OpenSet::rename(SharedPlace at, SharedPlace entry) {
+  SharedStreams::Head& head = streams_->head();
+  head.renamed_to.store(entry);
+  head.renamed.store(at);
+  try {
+    finish_renaming();
+  } catch (...) {
+    head.renamed.store(0);
+    throw;
+  }
+}
+
+// Also what a killed process has begun: nobody has looked for a name since, so another record like the one
+// that may be there already does no harm.
+void OpenSet::finish_renaming() {
+  SharedStreams::Head& head = streams_->head();
+  const SharedPlace at = head.renamed.load(), entry = head.renamed_to.load();
+  if (at == 0) return;
+  if (streams_->stream(at).entry.load() != entry) {
+    bind(at);
+    ContainerRecord record{
+        .kind = RecordKind::remove, .time = streams_->tick(), .stream = recorded(streams_->stream(at).key)};
+    if (entry != 0) {
+      record.kind = RecordKind::rename;
+      record.name = streams_->name_in(entry);
+    }
+    writer_->record(record);
+    entry == 0 ? streams_->take_name(at) : streams_->give_name(entry, record.time);
+  }
+  head.renamed.store(0);
+}
+
+// Who has renamed it may have been killed before others were told.
+bool OpenSet::take_name_of_moved(SharedPlace at) {
+  SharedStream& stream = streams_->stream(at);
+  if (stream.moving.load() != 0) {
+    const SharedStreams::StreamLock lock(*streams_, at);
+    if (stream.moving.load() != 0) {
+      writer_->record({.kind = RecordKind::remove, .time = streams_->tick(), .stream = recorded(stream.key)});
+      stream.moving.store(0);
+    }
+  }
+  if (stream.moved.load() == 0) return false;
+  streams_->take_name(at);
   return true;
 }
 

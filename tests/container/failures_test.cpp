@@ -8,6 +8,8 @@
 #include "container/container_names.hpp"
 #include "container/gather.hpp"
 #include "container/set_model.hpp"
+#include "storage/decorators/forwarding_file.hpp"
+#include "storage/decorators/forwarding_store.hpp"
 #include "support/stores/faulty_store.hpp"
 #include "support/stores/memory_store.hpp"
 #include "support/stores/recording_store.hpp"
@@ -140,6 +142,83 @@ TEST(ContainerFailures, WhatWasAcceptedIsThereWhateverFails) {
       }
       gather_refusing_nothing(memory, k);
     }
+}
+
+// A disk that gets full: only what is there can be written over.
+class FullStore final : public ForwardingStore {
+ public:
+  FullStore(Store& inner, bool is_mapped) : ForwardingStore(inner), is_mapped_(is_mapped) {}
+  FileSystemTraits traits(const std::string& path) override {
+    FileSystemTraits traits = ForwardingStore::traits(path);
+    traits.coherence = Coherence::local;
+    traits.kind = FileSystem::ext4;
+    traits.mmap = is_mapped_;
+    return traits;
+  }
+  std::shared_ptr<File> open(const std::string& path, Access access) override {
+    return std::make_shared<Limited>(ForwardingStore::open(path, access), *this);
+  }
+  bool is_full = false;
+
+ private:
+  class Limited final : public ForwardingFile {
+   public:
+    Limited(std::shared_ptr<File> file, FullStore& store) : ForwardingFile(std::move(file)), store_(store) {}
+    void write_at(std::span<const std::byte> data, int64_t offset) override {
+      if (store_.is_full && offset + std::ssize(data) > inner().status().size)
+        throw os_error("cannot write to", path(), ENOSPC);
+      ForwardingFile::write_at(data, offset);
+    }
+
+   private:
+    FullStore& store_;
+  };
+  const bool is_mapped_;
+};
+
+TEST(ContainerFailures, StreamsAreRemovedAndCutOnAFullDisk) {
+  for (const bool is_mapped : {false, true}) {
+    MemoryStore memory;
+    FullStore store(memory, is_mapped);
+    const ContainerHost host{"full" + std::to_string(is_mapped), "/dev/shm"};
+    const auto name = [](int k) { return "n" + std::to_string(k); };
+    const auto size_seen = [&](const std::string& stream) {
+      const auto seen = NamedStreams::open(memory, "set");
+      const auto number = seen->find(stream);
+      return number ? seen->streams()[*number].size : -1;
+    };
+    auto set = ContainerSet::open(store, "set", host);
+    auto grown = set->open_stream("grown", {.create = true});
+    for (int k = 0; k < 200; ++k) append(*set, name(k), content(1, 100));
+    for (int k = 0; k < 3; ++k) grown->append(content(2, 1000));
+    store.is_full = true;
+    const auto fill_areas = [&] {
+      for (int k = 200;; ++k) set->open_stream(name(k), {.create = true});
+    };
+    EXPECT_THROW(fill_areas(), Error);
+    grown->truncate(900);
+    EXPECT_EQ(size_seen("grown"), 900);
+    EXPECT_TRUE(set->truncate("grown", 0));
+    EXPECT_EQ(size_seen("grown"), 0);
+    int gone = 0;
+    const auto remove_next = [&] {
+      EXPECT_TRUE(set->remove(name(gone)));
+      EXPECT_EQ(size_seen(name(gone)), -1);
+      EXPECT_EQ(size_seen(name(++gone)), 100);
+    };
+    while (gone < 20) remove_next();
+    grown.reset();
+    set.reset();
+    set = ContainerSet::open(store, "set", host);  // as the next process of the host, without the one before
+    while (gone < 40) remove_next();
+    EXPECT_THROW(for (;;) remove_next(), Error);
+    EXPECT_GT(gone, 60);
+    store.is_full = false;
+    while (gone < 150) remove_next();
+    set.reset();
+    WorkProgress quiet;
+    EXPECT_TRUE(gather(memory, {.set = "set"}, quiet).kept.empty());
+  }
 }
 
 TEST(ContainerFailures, EveryStateOfTheFilesHoldsWhatWasDone) {

@@ -5,6 +5,7 @@
 #include "container/gather.hpp"
 #include "container/set_model.hpp"
 #include "support/hosts_store.hpp"
+#include "support/stores/memory_store.hpp"
 
 namespace sheaf::test {
 namespace {
@@ -52,6 +53,88 @@ TEST(ContainerHosts, WhatWasClosedIsFoundElsewhere) {
   EXPECT_EQ(get(cluster.set(2), "b"), content(3, 10));
   EXPECT_TRUE(cluster.set(1).remove("b"));
   EXPECT_FALSE(cluster.set(0).status("b"));
+}
+
+TEST(ContainerHosts, PermissionsAndTimesAreFoundElsewhere) {
+  Cluster cluster(2, 5);
+  put(cluster.set(0), "a", content(1, 100));
+  put(cluster.set(1), "own", content(1, 1));
+  EXPECT_TRUE(cluster.set(1).status("a"));
+  EXPECT_TRUE(cluster.set(0).set("a", {.mode = 0600, .modified = {}}));
+  EXPECT_EQ(cluster.set(1).status("a")->mode, 0600u);
+  const auto open = cluster.set(0).open_stream("a", {.write = true});
+  open->set({.mode = {}, .modified = 12345});
+  open->flush();
+  EXPECT_EQ(cluster.set(1).status("a")->modified, 12345);
+}
+
+TEST(ContainerHosts, WhatOthersHaveDoneIsTheTimeOfTheLastChange) {
+  Cluster cluster(2, 6);
+  put(cluster.set(0), "a", content(1, 100));
+  put(cluster.set(1), "own", content(1, 1));
+  EXPECT_EQ(cluster.set(1).status("a")->size, 100);
+  put(cluster.set(0), "a", content(2, 50), true);
+  const auto seen = cluster.set(1).status("a");
+  EXPECT_EQ(seen->size, 150);
+  EXPECT_EQ(seen->changed, cluster.set(0).status("a")->changed);
+}
+
+// Two users, or two containers of a machine: they share files, but no memory.
+TEST(ContainerHosts, WhatWasClosedIsFoundAtOnceOnALocalFileSystemToo) {
+  MemoryStore memory;
+  const auto a = ContainerSet::open(memory, "set", {"locala", "/dev/shm"});
+  const auto b = ContainerSet::open(memory, "set", {"localb", "/dev/shm"});
+  put(*a, "first", content(1, 100));
+  put(*b, "own", content(1, 1));
+  EXPECT_TRUE(b->status("first"));
+  put(*a, "second", content(2, 100));
+  EXPECT_TRUE(b->status("second"));
+  put(*a, "second", content(3, 50), true);
+  EXPECT_EQ(get(*b, "second").size(), 150u);
+  EXPECT_THROW(b->open_stream("first", {.create = true, .exclusive = true}), Error);
+}
+
+TEST(ContainerHosts, WhoHasNotHeardOfAnotherNameWritesToTheStreamThatHasIt) {
+  Cluster cluster(2, 7);
+  put(cluster.set(1), "own", content(1, 1));
+  for (const char* const name : {"renamed", "removed"}) put(cluster.set(0), name, content(1, 100));
+  for (const char* const name : {"renamed", "removed"}) EXPECT_TRUE(cluster.set(1).status(name));
+  cluster.set(0).rename("renamed", "new");
+  cluster.set(0).remove("removed");
+  for (const char* const name : {"renamed", "removed"}) {
+    const auto stream = cluster.set(1).open_stream(name, {.asked = true, .write = true});
+    stream->append(content(2, 10));
+    stream->flush();
+  }
+  for (const int host : {0, 1}) {
+    EXPECT_EQ(cluster.set(host).status("new")->size, 110) << host;
+    EXPECT_FALSE(cluster.set(host).status("renamed")) << host;
+    EXPECT_FALSE(cluster.set(host).status("removed")) << host;
+  }
+  EXPECT_EQ(NamedStreams::open(cluster.store(0), "dir/set")->streams().size(), 2u);
+}
+
+// What the one that removes it makes anew under that name is another stream.
+TEST(ContainerHosts, AStreamThatTwoHostsHaveMadeIsRemovedByEither) {
+  for (const int first : {0, 1}) {
+    Cluster cluster(2, 3 + static_cast<uint64_t>(first));
+    ContainerSet &one = cluster.set(first), &other = cluster.set(1 - first);
+    for (ContainerSet* const set : {&one, &other}) put(*set, "own", content(1, 1));
+    for (ContainerSet* const set : {&one, &other}) put(*set, "x", content(2, 100));  // asks nobody
+    EXPECT_EQ(get(one, "x"), content(2, 100));
+    EXPECT_TRUE(other.status("x"));
+    EXPECT_TRUE(other.remove("x"));
+    EXPECT_FALSE(other.known("x"));
+    EXPECT_FALSE(other.status("x"));
+    EXPECT_FALSE(one.status("x"));
+    put(other, "x", content(3, 200));
+    EXPECT_EQ(get(other, "x"), content(3, 200));
+    EXPECT_EQ(get(one, "x"), content(3, 200));
+    Model model;
+    model["own"] = std::make_shared<ModelStream>(ModelStream{.bytes = content(1, 1)});
+    model["x"] = std::make_shared<ModelStream>(ModelStream{.bytes = content(3, 200)});
+    require_seen(cluster.store(0), "dir/set", model);
+  }
 }
 
 // Programs that take turns, each closing before the next one opens.

@@ -116,7 +116,7 @@ TEST(ContainerLate, WhatWasWrittenBeforeAndClosedAfterwardsIsFound) {
 TEST(ContainerLate, AreasOvertakeEachOther) {
   MemoryStore memory;
   Pair hosts("overtake", memory);
-  constexpr int64_t first_area = 2 * format::container_page;
+  constexpr int64_t first_area = 3 * format::container_page;
   hosts.b.hidden_from = first_area + 1000;
   hosts.b.hidden_to = first_area + format::container_page;
   const auto name = [](int k) { return "stream" + std::to_string(k); };

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,6 +15,7 @@
 #include "container/container_names.hpp"
 #include "container/gather.hpp"
 #include "container/set_model.hpp"
+#include "support/stores/memory_store.hpp"
 
 namespace sheaf::test {
 namespace {
@@ -143,6 +145,33 @@ TEST(ContainerProcesses, ASetThatIsOpenIsNotGatheredWhateverItIsCalled) {
   }
   EXPECT_EQ(gather(posix_store(), {.set = directory.set()}, quiet).streams, 1);
   EXPECT_TRUE(containers_of(posix_store(), directory.set()).empty());
+}
+
+// There is no memory to share, once as an error, once as the end of the process.
+TEST(ContainerProcesses, AStreamOfAnotherHostThatCouldNotBeTakenInIsTakenInLater) {
+  for (const bool is_killed : {false, true}) {
+    MemoryStore memory;
+    const std::string name = "taken" + std::to_string(is_killed);
+    const auto a = ContainerSet::open(memory, "set", {name + "a", "/dev/shm"});
+    const auto b = ContainerSet::open(memory, "set", {name + "b", "/dev/shm"});
+    const auto stream = a->open_stream("x", {.create = true});
+    for (int64_t k = 0; k < 20000; ++k) stream->write(content(1, 1), 10 * k);
+    stream->flush();
+    b->open_stream("own", {.create = true});
+    const pid_t child = start([&] {
+      ::signal(SIGXFSZ, is_killed ? SIG_DFL : SIG_IGN);
+      const rlimit limit{rlim_t{600} << 10, RLIM_INFINITY};
+      ::setrlimit(RLIMIT_FSIZE, &limit);
+      b->status("x");
+    });
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    EXPECT_EQ(is_killed, WIFSIGNALED(status));
+    EXPECT_NE(status, 0) << "there is memory enough";
+    EXPECT_TRUE(b->status("x"));
+    EXPECT_TRUE(b->remove("x"));
+    EXPECT_FALSE(b->status("x"));
+  }
 }
 
 // What writers tell of themselves, in memory that outlives them.

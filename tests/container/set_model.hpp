@@ -53,6 +53,13 @@ inline Bytes get(ContainerSet& set, const std::string& name) {
   return read_all(*stream);
 }
 
+// To a stream that is made if it is missing; and closed, as other hosts see it.
+inline void append(ContainerSet& set, const std::string& name, const Bytes& bytes) {
+  const auto stream = set.open_stream(name, {.create = true});
+  stream->append(bytes);
+  stream->flush();
+}
+
 inline Bytes read_all(const NamedStreams& streams, size_t number) {
   Bytes bytes(static_cast<size_t>(streams.streams()[number].size) + 10);
   bytes.resize(streams.read(number, bytes, 0));
