@@ -61,7 +61,7 @@ class Host final : public ForwardingStore {
     }
     void write_at(std::span<const std::byte> data, int64_t offset) override {
       inner().write_at(data, offset);
-      if (host_.after_write) host_.after_write();
+      if (const auto call = host_.after_write) call();  // which may take itself away
     }
 
    private:
