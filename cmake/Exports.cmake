@@ -28,7 +28,8 @@ set(with_openmp sheaf_partest_objects)
 foreach(mpi ${SHEAF_MPIS})
   set(of_mpi sheaf_sfio_${mpi}_objects sheaf_iod_${mpi}_objects sheaf_partest_${mpi}_objects)
   sheaf_exports(sheaf_${mpi} OWN sheaf_${mpi}_objects USERS ${of_mpi} sheaf_fortran_mpi_objects)
-  sheaf_exports(sheaf_sfio_${mpi} OWN sheaf_sfio_${mpi}_objects USERS sheaf_iod_${mpi}_objects sheaf_fortran_sfio_objects)
+  sheaf_exports(sheaf_sfio_${mpi} OWN sheaf_sfio_${mpi}_objects
+    USERS sheaf_iod_${mpi}_objects sheaf_fortran_sfio_objects)
   list(APPEND companions sheaf_${mpi}_objects ${of_mpi})
   list(APPEND with_openmp sheaf_partest_${mpi}_objects)
 endforeach()
@@ -39,7 +40,8 @@ sheaf_exports(sheaf OWN sheaf_swift_objects sheaf_objects USERS ${companions})
 
 # In Fortran; these use C names alone of the others. The modules for MPI are the same for all MPIs.
 if(SHEAF_FORTRAN)
-  sheaf_exports(sheaf_fortran OWN sheaf_fortran_objects USERS sheaf_fortran_omp_objects sheaf_fortran_mpi_objects)
+  sheaf_exports(sheaf_fortran OWN sheaf_fortran_objects
+    USERS sheaf_fortran_omp_objects sheaf_fortran_mpi_objects)
   sheaf_exports(sheaf_fortran_omp OWN sheaf_fortran_omp_objects)
   foreach(mpi ${SHEAF_FORTRAN_MPIS})
     sheaf_exports(sheaf_fortran_${mpi} OWN sheaf_fortran_mpi_objects)

@@ -14,7 +14,8 @@ option(SHEAF_MPIS_OPTIONAL "An MPI of SHEAF_MPIS that cannot be used is left out
 # An MPI that was asked for cannot be used.
 macro(sheaf_no_mpi why)
   if(NOT SHEAF_MPIS_OPTIONAL)
-    message(FATAL_ERROR "MPI ${why}. Correct SHEAF_MPIS, or leave out what cannot be used with SHEAF_MPIS_OPTIONAL=ON")
+    message(FATAL_ERROR "MPI ${why}. Correct SHEAF_MPIS, or leave out what cannot be used with "
+      "SHEAF_MPIS_OPTIONAL=ON")
   endif()
   list(APPEND SHEAF_NOT_BUILT "MPI ${why}")
 endmacro()

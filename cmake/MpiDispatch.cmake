@@ -1,6 +1,7 @@
-# lib/libsheaf_mpi.a: one static archive for all MPIs (packaging/mpi_dispatch.sh), behind the name -lsionmpi_64. It holds the objects
-# of the first MPI of each binary interface. The standard ABI of MPI 5 is in it only where there is no other: a program does not show
-# which of the two it is linked with; its own libsheaf_mpi.a is in lib/<mpi>/.
+# lib/libsheaf_mpi.a: one static archive for all MPIs (packaging/mpi_dispatch.sh), behind the name
+# -lsionmpi_64. It holds the objects of the first MPI of each binary interface. The standard ABI of MPI 5 is
+# in it only where there is no other: a program does not show which of the two it is linked with; its own
+# libsheaf_mpi.a is in lib/<mpi>/.
 if(NOT SHEAF_MPIS)
   return()
 endif()
@@ -22,7 +23,8 @@ foreach(interface openmpi mpich abi)
 endforeach()
 list(LENGTH dispatched count)
 if(count EQUAL 1)
-  add_custom_command(OUTPUT ${archive} COMMAND ${CMAKE_COMMAND} -E create_symlink ${dispatched}/libsheaf_mpi.a ${archive}
+  add_custom_command(OUTPUT ${archive}
+    COMMAND ${CMAKE_COMMAND} -E create_symlink ${dispatched}/libsheaf_mpi.a ${archive}
     DEPENDS sheaf_${dispatched}_static VERBATIM)
 else()
   set(dispatch ${PROJECT_SOURCE_DIR}/packaging/mpi_dispatch.sh)

@@ -3,11 +3,13 @@
 #
 #   mpi_dispatch.sh OUT.a WORKDIR openmpi:OBJECT,OBJECT,... mpich:OBJECT,OBJECT,...
 #
-# The two names are those of binary interfaces, whichever MPIs the objects were compiled with. The MPIs differ in their ABI, but build systems ask for one -lsionmpi_64. So the archive holds the objects compiled
-# for each MPI, with the C names of the interface made its own (sion_paropen_mpi becomes sheaf_openmpi_sion_paropen_mpi)
-# and all other names local, and for every C name a jump to one of the two. Which one is decided by the MPI that the
-# program is linked with: ompi_mpi_comm_world exists in Open MPI alone. What one MPI has and the other lacks is made weak
-# where it is used, so that it may stay open in a program of the other MPI. So is OpenMP, for programs without it.
+# The two names are those of binary interfaces, whichever MPIs the objects were compiled with. The MPIs
+# differ in their ABI, but build systems ask for one -lsionmpi_64. So the archive holds the objects compiled
+# for each MPI, with the C names of the interface made its own (sion_paropen_mpi becomes
+# sheaf_openmpi_sion_paropen_mpi) and all other names local, and for every C name a jump to one of the two.
+# Which one is decided by the MPI that the program is linked with: ompi_mpi_comm_world exists in Open MPI
+# alone. What one MPI has and the other lacks is made weak where it is used, so that it may stay open in a
+# program of the other MPI. So is OpenMP, for programs without it.
 set -eu
 out=$1 work=$2
 shift 2

@@ -23,10 +23,11 @@ OPTIONS = ("--drop-private-types", "--exported-interfaces-only", "--no-corpus-pa
 
 
 def libraries(build: Path) -> dict[str, Path]:
-    """The public libraries, built or not, that the build is configured for, by the names of their descriptions."""
+    """The public libraries that the build is configured for, there or not, by the names of descriptions."""
     lib = build / "lib"
-    cache = dict(line.split("=", 1) for line in (build / "CMakeCache.txt").read_text().splitlines() if "=" in line)
-    fortran = not any(name.startswith("CMAKE_Fortran_COMPILER:") and value.endswith("NOTFOUND") for name, value in cache.items())
+    cache = (build / "CMakeCache.txt").read_text().splitlines()
+    compiler = [line for line in cache if line.startswith("CMAKE_Fortran_COMPILER:")]
+    fortran = not any(line.endswith("NOTFOUND") for line in compiler)
     mpis = {line.split()[0] for line in (build / "mpi" / "all").read_text().splitlines()}
     paths = {name: lib / f"{name}.so" for name in SERIAL}
     paths |= {f"{name}-{mpi}": lib / mpi / f"{name}.so" for mpi in MPIS if mpi in mpis for name in OF_MPI}

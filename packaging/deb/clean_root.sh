@@ -1,7 +1,7 @@
 #!/bin/sh
 # clean_root.sh OUT.tar VARIANT [PACKAGE...]: makes an archive of a fresh root of this Debian with mmdebstrap,
-# where packages come from as on this machine. VARIANT buildd has compilers, minbase next to nothing. An archive less than a week old
-# with the same packages stays.
+# where packages come from as on this machine. VARIANT buildd has compilers, minbase next to nothing. An
+# archive less than a week old with the same packages stays.
 set -eu
 out=$1 variant=$2
 shift 2

@@ -35,6 +35,7 @@
 #include <utility>
 
 #include "base/export.hpp"
+#include "storage/allocation.hpp"
 #include "storage/store.hpp"
 
 namespace sheaf {
@@ -59,10 +60,6 @@ struct StreamTarget {
   uint64_t device = 0;  // st_dev of a plain file there, whose st_ino is `number`; 0: a stream of another
   uint64_t number = 0;  // set, which has this StreamStatus::number, and perhaps not its name yet
 };
-
-// What allocate() makes of the bytes of a range: they stay; all are zeros; all are zeros, and what nobody has
-// written gets no room.
-enum class Allocation : uint8_t { keep, zero, hole };
 
 struct StreamAttributes {
   std::optional<uint32_t> mode;

@@ -41,8 +41,7 @@ struct SharedStream {
   std::atomic<SharedPlace> entry;  // its name; 0: none. Under the lock of names
   std::atomic<int64_t> opens;      // that somebody holds. Under the lock of names
   std::atomic<uint32_t> used;      // 0: free; 2: its first name is still to come, nobody else knows it
-  std::atomic<uint32_t>
-      bound;  // a record of the own container says which name it has. Under the lock of names
+  std::atomic<uint32_t> bound;     // the own container says which name it has. Under the lock of names
   std::atomic<uint32_t> mode;
   std::atomic<int64_t> size;
   std::atomic<int64_t> modified;
@@ -58,10 +57,9 @@ struct SharedStream {
   std::atomic<SharedPlace> last;
   std::atomic<SharedPlace> grown;   // a piece of more bytes than records say that do not change; 0: none has
   std::atomic<int64_t> grown_from;  // what they say of that one
-  std::atomic<SharedPlace>
-      moving;  // where it goes whose mover is just telling the container, or was killed then
-  std::atomic<SharedPlace> moved;  // where it has gone that is not in the set any more; 0: it is
-  format::StreamKey key;           // origin: never 0
+  std::atomic<SharedPlace> moving;  // where it goes while the container is being told; 0: nowhere
+  std::atomic<SharedPlace> moved;   // where it has gone that is not in the set any more; 0: it is
+  format::StreamKey key;            // origin: never 0
 };
 
 // A name, or a key of a stream that was made elsewhere.

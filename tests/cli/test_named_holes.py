@@ -23,7 +23,8 @@ class Holes(ToolCase):
         for name, (size, pieces) in streams.items():
             stream = ctypes.c_void_p(self.sheaf.sheaf_stream_open(made, name, b"w"))
             for at, piece in pieces.items():
-                written = self.sheaf.sheaf_stream_write(stream, piece, ctypes.c_ulonglong(len(piece)), ctypes.c_longlong(at))
+                written = self.sheaf.sheaf_stream_write(stream, piece, ctypes.c_ulonglong(len(piece)),
+                                                        ctypes.c_longlong(at))
                 self.assertEqual(written, len(piece))
             self.assertEqual(self.sheaf.sheaf_stream_truncate(stream, ctypes.c_longlong(size)), 0)
             self.assertEqual(self.sheaf.sheaf_stream_close(stream), 0)
@@ -46,13 +47,15 @@ class Holes(ToolCase):
             self.succeed("sheaf", "split", "--names", self.set, f"{out}/")
             self.succeed("sheaf", "cat", "--name", "a", "-o", out / "one", self.set)
             self.assertEqual(self.succeed("sheaf", "cat", "--name", "a", self.set), content)
-            for name, expected in ((b"a", content), (b"one", content), (b"only", bytes(10_000_000)), (b"empty", b"")):
+            for name, expected in ((b"a", content), (b"one", content), (b"only", bytes(10_000_000)),
+                                   (b"empty", b"")):
                 self.assert_sparse(out / name.decode(), expected)
 
     def test_sizes_beyond_all_bounds(self) -> None:
         self.write({b"%02d" % k: (1 << 60, {k << 50: b"x"}) for k in range(16)})
         self.succeed("sheaf", "verify", self.set)
-        self.assertEqual(json.loads(self.succeed("sheaf", "info", "--json", self.set))["data_bytes"], 2**63 - 1)
+        told = json.loads(self.succeed("sheaf", "info", "--json", self.set))
+        self.assertEqual(told["data_bytes"], 2**63 - 1)
 
 
 if __name__ == "__main__":

@@ -46,15 +46,17 @@ class Interface(unittest.TestCase):
 
     def test_what_is_described_is_compared(self):
         described = {path.stem for path in abi.HERE.glob("*.abixml")}
-        self.assertEqual(described, {*abi.SERIAL, *(f"{name}-{mpi}" for mpi in abi.MPIS for name in abi.OF_MPI)})
+        of_mpi = (f"{name}-{mpi}" for mpi in abi.MPIS for name in abi.OF_MPI)
+        self.assertEqual(described, {*abi.SERIAL, *of_mpi})
 
     def test_a_library_that_is_not_built_is_asked_for(self):
         with tempfile.TemporaryDirectory() as place:
             build = Path(place)
             (build / "mpi").mkdir()
             (build / "mpi" / "all").write_text("mpich mpich /usr/bin/mpicc.mpich\n")
+            without = ("libsheaf", "libsheaf_omp", "libsheaf_mpi-mpich", "libsheaf_sfio-mpich")
             for fortran, names in (("/usr/bin/f95", (*abi.SERIAL, *(f"{name}-mpich" for name in abi.OF_MPI))),
-                                   ("NOTFOUND", ("libsheaf", "libsheaf_omp", "libsheaf_mpi-mpich", "libsheaf_sfio-mpich"))):
+                                   ("NOTFOUND", without)):
                 (build / "CMakeCache.txt").write_text(f"CMAKE_Fortran_COMPILER:STRING={fortran}\n")
                 self.assertEqual(set(abi.libraries(build)), set(names))
             with self.assertRaisesRegex(SystemExit, "not built: .*libsheaf_omp.so"):
@@ -93,7 +95,8 @@ class Comparison(unittest.TestCase):
             source, versions, library = (Path(place) / name for name in ("x.c", "x.map", "libx.so"))
             source.write_text(text)
             versions.write_text(f"{node} {{ global: *; }};\n")
-            subprocess.run(["gcc", "-g", "-shared", "-fPIC", f"-Wl,--version-script={versions}", "-o", library, source], check=True)
+            subprocess.run(["gcc", "-g", "-shared", "-fPIC", f"-Wl,--version-script={versions}", "-o", library,
+                            source], check=True)
             headers = abi.OPTIONS
             abi.OPTIONS = tuple(option for option in headers if option != "--drop-private-types")
             try:

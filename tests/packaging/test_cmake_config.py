@@ -1,4 +1,4 @@
-"""Which MPI the CMake package takes for a project: the one installed, or of several the one of its compiler or libraries."""
+"""Which MPI the CMake package takes for a project: the only one, or that of its compiler or libraries."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ CASES = (("intelmpi", ONEAPI, "/opt/intel/oneapi/mpi/2021/lib/libmpi.so", "intel
 class Choice(unittest.TestCase):
     def taken(self, place: Path, mpis: str, compiler: str, libraries: str) -> str:
         prefix = place / "prefix"
-        fields = {"package_to_prefix": "../../..", "SHEAF_LIB": "lib", "SHEAF_MPI_LIB": "lib", "SHEAF_MPIS": mpis,
-                  "SHEAF_MODULES": "include/mod_64"}
+        fields = {"package_to_prefix": "../../..", "SHEAF_LIB": "lib", "SHEAF_MPI_LIB": "lib",
+                  "SHEAF_MPIS": mpis, "SHEAF_MODULES": "include/mod_64"}
         (prefix / "include").mkdir(parents=True)
         for mpi in ("", *mpis.split(";")):
             (prefix / "lib" / mpi).mkdir(parents=True, exist_ok=True)
@@ -44,8 +44,10 @@ class Choice(unittest.TestCase):
         config.parent.mkdir(parents=True)
         text = (ROOT / "packaging" / "cmake" / "SheafConfig.cmake.in").read_text()
         config.write_text(re.sub(r"@(\w+)@", lambda match: fields[match[1]], text))
-        (place / "CMakeLists.txt").write_text(PROJECT.format(compiler=compiler, libraries=libraries, prefix=prefix))
-        done = subprocess.run(["cmake", "-S", place, "-B", place / "build"], capture_output=True, text=True, timeout=120)
+        project = PROJECT.format(compiler=compiler, libraries=libraries, prefix=prefix)
+        (place / "CMakeLists.txt").write_text(project)
+        done = subprocess.run(["cmake", "-S", place, "-B", place / "build"], capture_output=True, text=True,
+                              timeout=120)
         self.assertEqual(0, done.returncode, done.stderr)
         return re.search("takes <(.*)>", done.stdout)[1]
 

@@ -32,7 +32,8 @@ class Exports(InstalledCase):
         if FORTRAN:
             serial += ["sheaf_fortran", "sheaf_fortran_omp"]
             of_mpi += ["sheaf_fortran_mpi", "sheaf_fortran_sfio"]
-        return [*(lib / f"lib{name}.so" for name in serial), *(lib / mpi / f"lib{name}.so" for mpi in MPIS for name in of_mpi)]
+        return [*(lib / f"lib{name}.so" for name in serial),
+                *(lib / mpi / f"lib{name}.so" for mpi in MPIS for name in of_mpi)]
 
     def needed(self) -> set[str]:
         """What the installed libraries and programs take from each other, by name and version."""
@@ -47,7 +48,8 @@ class Exports(InstalledCase):
                 if name == symbol:
                     self.assertRegex(symbol, r"^SHEAF_(1|PRIVATE_[0-9.]+)(@|$)", library)  # the nodes themselves
                 elif version == "SHEAF_1":
-                    self.assertFalse(name.startswith(("_Z", "sheaf_private_")), f"{library.name} offers {name} as its interface")
+                    private = name.startswith(("_Z", "sheaf_private_"))
+                    self.assertFalse(private, f"{library.name} offers {name} as its interface")
                 else:
                     self.assertTrue(version.startswith("SHEAF_PRIVATE_"), symbol)
                     self.assertIn(f"{name}@{version}", needed, f"{library.name}: no companion needs it")
@@ -57,9 +59,10 @@ class Exports(InstalledCase):
         if FORTRAN:
             clients.append(("gfortran", "client.f90", F90_SERIAL, "include/mod_64", "-lsheaf_fortran"))
         for compiler, name, text, include, library in clients:
-            self.run_command(compiler, f"-I{self.prefix}/{include}", self.source(name, text), "-o", "client", f"-L{self.prefix}/lib",
-                             library, f"-Wl,-rpath,{self.prefix}/lib")
-            used = [name for name in symbols(self.directory / "client", "--undefined-only") if re.search("sheaf|sion", name)]
+            self.run_command(compiler, f"-I{self.prefix}/{include}", self.source(name, text), "-o", "client",
+                             f"-L{self.prefix}/lib", library, f"-Wl,-rpath,{self.prefix}/lib")
+            open_names = symbols(self.directory / "client", "--undefined-only")
+            used = [name for name in open_names if re.search("sheaf|sion", name)]
             self.assertTrue(used)
             self.assertTrue(all(name.endswith("@SHEAF_1") for name in used), used)
             self.works()

@@ -155,7 +155,8 @@ class ToolsFlavour(unittest.TestCase):
     def test_an_installation(self) -> None:
         prefix = Path(str(INSTALLED))
         for name in ("com", "gen", "ser", "com_64_lock_none", "com_64_lock_pthreads"):
-            self.assertTrue((self.libraries / f"liblsion{name}{'' if '64' in name else '_64'}.a").exists(), name)
+            whole = name if "64" in name else f"{name}_64"
+            self.assertTrue((self.libraries / f"liblsion{whole}.a").exists(), name)
         config = prefix / "bin" / "sionconfig"
         for interface, library in (("--ser", "-llsionser_64 "), ("--gen", "-llsiongen_64 "), ("--com", "")):
             self.assertEqual(run(config, "--libs", interface).strip(),

@@ -293,7 +293,8 @@ class Capture(CaptureCase):
     def build_with_destructor(self, work: str, main: str) -> None:
         """./main, which does `main`, with a library that does `work` at the end."""
         source = self.work / "late.c"
-        source.write_text(f"#include <stdio.h>\n#include <unistd.h>\n__attribute__((destructor)) static void late(void) {{ {work} }}\n")
+        source.write_text("#include <stdio.h>\n#include <unistd.h>\n"
+                          f"__attribute__((destructor)) static void late(void) {{ {work} }}\n")
         library = self.work / "liblate.so"
         if subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source], capture_output=True).returncode != 0:
             self.skipTest("no compiler")
@@ -303,7 +304,8 @@ class Capture(CaptureCase):
 
     def test_a_destructor_opens_a_file_when_the_program_has_ended(self) -> None:
         self.build_with_destructor('FILE* f = fopen("cap.late", "w"); if (!f) perror("cap.late"); '
-                                   'else { fputs("written at the end\\n", f); fclose(f); }', 'fclose(fopen("cap.first", "w"));')
+                                   'else { fputs("written at the end\\n", f); fclose(f); }',
+                                   'fclose(fopen("cap.first", "w"));')
         done = self.run_captured("./main")
         self.assertEqual(done.stderr, "")
         self.assertEqual(self.content("cap.late"), "written at the end\n")
@@ -314,7 +316,8 @@ class Capture(CaptureCase):
         self.assertEqual(self.content("cap.out"), "late line\nlate line\nend\n")
 
     def test_what_the_library_says_is_in_the_captured_standard_error(self) -> None:
-        self.run_captured("sh", "-c", "exec 2>cap.err; echo x > bad.1; echo y > bad.2", options=("--capture", "bad.*:nowhere/set.sion"))
+        self.run_captured("sh", "-c", "exec 2>cap.err; echo x > bad.1; echo y > bad.2",
+                          options=("--capture", "bad.*:nowhere/set.sion"))
         said = self.content("cap.err")
         self.assertRegex(said, "^sheaf: '.*nowhere/set.sion' cannot .* made as .*plain file.*\n$")
         self.assertEqual((self.work / "bad.1").read_text(), "x\n")

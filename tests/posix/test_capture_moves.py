@@ -1,4 +1,4 @@
-"""Renames that bring plain files into a set: what has the name afterwards is all of one file, and nothing is lost."""
+"""Renames that bring plain files into a set: what has the name then is all of one file, nothing is lost."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ class Moves(CaptureCase):
                   "print(open('ro/x').read(), open('cap.1').read())\n")
         command = [BIN / "sheaf", "run", "--capture", "cap.*:set.sion", "--", "python3", "-c", script]
         try:
-            done = subprocess.run(command, cwd=self.work, capture_output=True, text=True, timeout=SECONDS, user=65534, group=65534)
+            done = subprocess.run(command, cwd=self.work, capture_output=True, text=True, timeout=SECONDS,
+                                  user=65534, group=65534)
         except PermissionError:
             self.skipTest("the programs are not for every user")
         self.assertEqual(done.stdout, "refused\nrefused\nnew precious\n", done.stderr)
@@ -54,15 +55,16 @@ class Moves(CaptureCase):
                   "print(sorted(os.listdir('.')), text == text[0] * {'a': 1 << 20, 'b': 1 << 19}[text[0]])\n")
         (self.work / "a").write_text("a" * (1 << 20))
         (self.work / "b").write_text("b" * (1 << 19))
-        done = self.run_captured("strace", "-f", "-qq", "-o", self.dir / "trace", "-P", self.work / "a", "-P", self.work / "b",
-                                 "-e", "trace=pread64", "-e", "inject=pread64:delay_enter=300000", "python3", "-c", script)
+        done = self.run_captured("strace", "-f", "-qq", "-o", self.dir / "trace", "-P", self.work / "a", "-P",
+                                 self.work / "b", "-e", "trace=pread64", "-e",
+                                 "inject=pread64:delay_enter=300000", "python3", "-c", script)
         self.assertIn("(DELAYED)", (self.dir / "trace").read_text())
         self.assertRegex(done.stdout, r"\['cap.1', 'set.sion.container.[^ ]*'\] True\n")
         self.assertEqual(self.names(), ["cap.1"])
 
     @unittest.skipUnless(shutil.which("strace"), "strace makes calls fail")
     def test_each_file_is_there_once_whatever_fails(self) -> None:
-        """There is no room for more records: those of the temporary name, the attributes, or the name itself."""
+        """There is no room for more records: of the temporary name, the attributes, or the name itself."""
         script = ("import os, sys\n"
                   "for i in range(12):\n"
                   "    open(f'plain.{i}', 'w').close()\n"
@@ -73,13 +75,17 @@ class Moves(CaptureCase):
             with self.subTest(length=length):
                 shutil.rmtree(self.work)
                 self.work.mkdir()
-                self.sheaf("run", "--keep-containers", "--capture", "cap.*:set.sion", "--", "sh", "-c", "echo > cap.first")
+                self.sheaf("run", "--keep-containers", "--capture", "cap.*:set.sion", "--", "sh", "-c",
+                           "echo > cap.first")
                 container, = self.work.glob("set.sion.container.*")
-                done = self.run_captured("strace", "-f", "-qq", "-o", self.dir / "trace", "-P", container, "-e", "trace=pwrite64",
-                                         "-e", "inject=pwrite64:error=ENOSPC:when=3", "python3", "-c", script, length)
+                done = self.run_captured("strace", "-f", "-qq", "-o", self.dir / "trace", "-P", container,
+                                         "-e", "trace=pwrite64", "-e", "inject=pwrite64:error=ENOSPC:when=3",
+                                         "python3", "-c", script, length)
                 self.assertIn("(INJECTED)", (self.dir / "trace").read_text())
-                found = [name for name in self.names() + os.listdir(self.work) if re.match(r"(cap|plain)\.\d", name)]
-                self.assertEqual(sorted(int(name.split(".")[1].rstrip("_")) for name in found), list(range(12)), found)
+                names = self.names() + os.listdir(self.work)
+                found = [name for name in names if re.match(r"(cap|plain)\.\d", name)]
+                numbers = sorted(int(name.split(".")[1].rstrip("_")) for name in found)
+                self.assertEqual(numbers, list(range(12)), found)
                 failed = [name.split(".")[1].rstrip("_") for name in found if ".sheaf." in name]
                 self.assertEqual(done.stdout, "".join(f"{i} {errno.ENOSPC}\n" for i in failed))
                 under_temporary_names += len(failed)

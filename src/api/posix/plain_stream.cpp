@@ -11,7 +11,6 @@
 #include "api/posix/real.hpp"
 #include "api/posix/times.hpp"
 #include "base/error.hpp"
-#include "mount/allocation_mode.hpp"
 
 namespace sheaf::posix {
 

@@ -10,7 +10,6 @@
 
 #include "api/posix/descriptors.hpp"
 #include "api/posix/errors.hpp"
-#include "mount/allocation_mode.hpp"
 
 namespace sheaf::posix {
 

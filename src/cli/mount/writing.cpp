@@ -4,7 +4,6 @@
 #include <ctime>
 
 #include "cli/mount/answer.hpp"
-#include "mount/allocation_mode.hpp"
 
 namespace sheaf::cli {
 

@@ -44,8 +44,7 @@ FILE* on_descriptor(int fd, const StreamMode& mode) {
 FILE* plain_on_descriptor(int fd, const char* words, const StreamMode& mode) {
   FILE* const made = next::fdopen(fd, words);
   const int error = errno;
-  // fdopen goes to the end only where it has to set O_APPEND by itself.
-  if (made && (mode.flags & O_APPEND) && (mode.flags & O_WRONLY)) real::lseek(fd, 0, SEEK_END);
+  if (made) go_to_end(fd, mode);  // fdopen does so only where it has to set O_APPEND by itself
   if (!made) close_descriptor(fd);
   return errno = error, made;
 }

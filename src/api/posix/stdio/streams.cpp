@@ -80,11 +80,6 @@ int close_stream(void* cookie) {
   return close_descriptor(fd);
 }
 
-// As the C library does for a mode "a".
-void go_to_end(int fd, const StreamMode& mode) {
-  if ((mode.flags & O_APPEND) && !(mode.flags & O_RDWR)) lseek64(fd, 0, SEEK_END);
-}
-
 int access_bits(int flags) {
   const int mode = flags & O_ACCMODE;
   return (mode == O_WRONLY ? no_reads : 0) | (mode == O_RDONLY ? no_writes : 0) |
@@ -120,6 +115,10 @@ std::optional<StreamMode> stream_mode(const char* text) noexcept {
     }
   }
   return mode;
+}
+
+void go_to_end(int fd, const StreamMode& mode) {
+  if ((mode.flags & O_APPEND) && !(mode.flags & O_RDWR)) lseek64(fd, 0, SEEK_END);
 }
 
 FILE* make_stream(int fd, const StreamMode& mode) {

@@ -18,6 +18,8 @@ struct StreamMode {
 };
 std::optional<StreamMode> stream_mode(const char* text) noexcept;
 
+// Where a stream that is opened with that mode begins: at the end for "a", not for "a+".
+void go_to_end(int fd, const StreamMode& mode);
 // A stream on `fd`, which it closes, captured or not. Null with errno.
 FILE* make_stream(int fd, const StreamMode& mode);
 bool is_ours(FILE* stream) noexcept;  // make_stream has made it

@@ -1,13 +1,16 @@
-// mount/allocation_mode: modes of fallocate(2) as what ContainerStream::allocate() is asked for.
+// storage/allocation: what fallocate(2) can be asked for that moves no bytes.
 #pragma once
 
-#include <linux/falloc.h>
+#include <fcntl.h>
 
+#include <cstdint>
 #include <optional>
 
-#include "container/container_set.hpp"
-
 namespace sheaf {
+
+// What becomes of the bytes of a range that gets room: they stay; all are zeros; all are zeros, and what
+// nobody has written gets none.
+enum class Allocation : uint8_t { keep, zero, hole };
 
 // nullopt: a mode that there is not, or that moves bytes.
 inline std::optional<Allocation> allocation_of(int mode) {
