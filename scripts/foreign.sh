@@ -1,4 +1,4 @@
-#!/bin/sh
+#!/bin/bash
 # foreign.sh ARCH [NATIVE [PART...]]: builds the serial library, the tools and their tests for another
 # architecture, arm64 or s390x (which is big-endian), in build-foreign/ARCH with Debian's cross compilers, and
 # runs them in QEMU's user-mode emulation: tests of the rooms, golden and frozen files, tools; then exchanges
@@ -6,7 +6,7 @@
 # not. What each part printed is in build-foreign/ARCH/logs.
 #
 # PARTS: rooms, tests in Python, `foreign/exchange`; all of those below if none is given. Without MPI;
-# `tests/foreign/exchange.py` has the parallel modes.
+# `tests/foreign/exchange.py` has the parallel modes. As many parts run at a time as JOBS says (default: one per core).
 set -u
 cd "$(dirname "$0")/.."
 usage() { echo "usage: scripts/foreign.sh arm64|s390x [BUILD [PART...]]" >&2; exit 2; }
@@ -54,17 +54,30 @@ for program in "$build"/bin/*; do
 done
 wrap python3 "$(readlink -f "$root/usr/bin/python3")"
 
-failed=0
 # report NAME COMMAND...: a line for each part; what it printed if it failed.
 report() {
-  name=$1 begin=$(date +%s)
+  local name=$1 begin=$SECONDS said=passed
   shift
-  if timeout 3600 "$@" >"$logs/$name.log" 2>&1; then said=passed; else said=FAILED failed=1; fi
-  echo "$arch  $name  $said  $(($(date +%s) - begin)) s  $(tail -n 3 "$logs/$name.log" | grep -E '^(Ran|OK|\[  PASSED)' | paste -sd ' ')"
-  [ $said = passed ] || tail -n 60 "$logs/$name.log"
+  timeout 3600 "$@" >"$logs/$name.log" 2>&1 || said=FAILED
+  echo "$arch  $name  $said  $((SECONDS - begin)) s  $(tail -n 3 "$logs/$name.log" | grep -E '^(Ran|OK|\[  PASSED)' | paste -sd ' ')"
+  [ $said = passed ] || { tail -n 60 "$logs/$name.log"; return 1; }
 }
 
-export SHEAF_BIN="$run/bin" SHEAF_TOOL_SECONDS=200
+# side_by_side COMMAND...: begins a command as soon as fewer than JOBS run.
+failed=0 running=0
+side_by_side() {
+  if [ $running -eq "$jobs" ]; then one_ends; fi
+  "$@" &
+  running=$((running + 1))
+}
+one_ends() {
+  wait -n || failed=1
+  running=$((running - 1))
+}
+
+# A tenth of the random programs; the largest room in shares, each of which ends within the time of a part.
+export SHEAF_BIN="$run/bin" SHEAF_TOOL_SECONDS=200 SHEAF_MODEL_RUNS=300
+shards=8
 # What the emulation has not: openat2(), /proc/self/stat, threads made in a forked child (QEMU ends by an
 # assertion of its own; tasks that are processes are in tests/foreign/exchange.py).
 without='-BeneathByKernel.*:Heartbeat.*:ProcessIdentity.*:Fork*:Term.*:GenericProcesses.*'
@@ -74,10 +87,16 @@ without=$without:ReplacedFiles.ReadOnlyOnesOfAnOrdinaryUser:ContainerLate.*Fork*
 without="$without:*Fault*:CollectiveThreads.*:SimulatedRanks.*:Accepted.*"
 for part in $parts; do
   case $part in
-  foreign/exchange) report files_both_ways python3 -B tests/foreign/exchange.py "$native/bin" "$run/bin" ;;
+  foreign/exchange) side_by_side report files_both_ways python3 -B tests/foreign/exchange.py "$native/bin" "$run/bin" ;;
   # Python is of the other architecture too: it loads the library, and the independent reader runs in its order.
-  */*) report "$(basename "$part")" "$run/bin/python3" -B "tests/$part.py" ;;
-  *) report "$part" "$run/bin/test_$part" --gtest_brief=1 --gtest_filter="$without" ;;
+  */*) side_by_side report "$(basename "$part")" "$run/bin/python3" -B "tests/$part.py" ;;
+  multifile)
+    for ((shard = 0; shard < shards; ++shard)); do
+      side_by_side report "multifile_$((shard + 1))_of_$shards" env GTEST_TOTAL_SHARDS=$shards GTEST_SHARD_INDEX=$shard \
+        "$run/bin/test_multifile" --gtest_brief=1 --gtest_filter="$without"
+    done ;;
+  *) side_by_side report "$part" "$run/bin/test_$part" --gtest_brief=1 --gtest_filter="$without" ;;
   esac
 done
+while [ $running -gt 0 ]; do one_ends; done
 exit $failed

@@ -25,8 +25,12 @@ std::shared_ptr<File> make(Store& store, const std::string& path) {
 
 NewFile open_given(Store& store, const std::string& path) {
   if (auto made = make(store, path)) return {std::move(made), false};
-  const bool existed = store.status(path).exists;  // not what a link leads to that leads nowhere
-  return {open_patiently(store, path, Access::create), existed};
+  try {
+    return {store.open(path, Access::write), true};
+  } catch (const Error& e) {
+    if (e.code() != Code::not_found) throw;
+  }
+  return {open_patiently(store, path, Access::create), false};  // what a link leads to that leads nowhere
 }
 
 NewFile open_placed(Store& store, const std::string& path) {

@@ -79,15 +79,15 @@ LeaseTimes lease_times() {
 
 // Used by the thread that beats, and by whoever ends the lease.
 struct Lease::Held {
-  Held(std::shared_ptr<Store> its_store, const std::string& path)
-      : store(std::move(its_store)), physical_file(place_beside(*store, path)) {}
+  Held(std::shared_ptr<Store> its_store, const std::string& its_path)
+      : store(std::move(its_store)), path(its_path) {}
 
   const std::shared_ptr<Store> store;
-  const std::string physical_file;
-  const std::string name = format::lease_name(physical_file);
+  const std::string path;
   format::Lease lease = lease_of_this_process();
   std::mutex mutex;  // of all below
   bool begun = false;
+  std::string name;
   std::shared_ptr<File> file;  // null: another file is in its place, or it cannot be made
   RangeLock lock;              // ends before the file goes
   std::atomic<bool> ended = false;
@@ -100,6 +100,8 @@ struct Lease::Held {
 
   void begin() {
     begun = true;
+    const std::string physical_file = place_beside(*store, path);
+    name = format::lease_name(physical_file);
     std::shared_ptr<File> made;
     try {
       made = store->open(name, Access::fresh);

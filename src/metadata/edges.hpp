@@ -87,6 +87,7 @@ class EdgedFile final : public ForwardingFile {
   void write_pieces(std::span<const Piece<const std::byte>> pieces) override;
   size_t read_at(std::span<std::byte> data, int64_t offset) override;
   void sync() override;
+  FileTraits traits() override { return edges_->in_use() ? FileTraits{} : inner().traits(); }
   FileDescriptor descriptor(Whose whose) override;
 
  private:

@@ -42,13 +42,12 @@ int64_t mapping_offset(const Header& h, const Pointer& p) { return block_sizes_o
 }  // namespace
 
 MetadataReader::MetadataReader(File& file) : MetadataReader(file, read_header(file)) {
-  if (header_.globalranks_offset() + 16 * int64_t{header_.ntasks} > file_size_)
+  if (header_.globalranks_offset() + 16 * int64_t{header_.ntasks} > file_size())
     damaged("the header claims " + std::to_string(header_.ntasks) + " tasks, but the file has only " +
-            std::to_string(file_size_) + " bytes");
+            std::to_string(file_size()) + " bytes");
 }
 
-MetadataReader::MetadataReader(File& file, const Header& header)
-    : file_(file), file_size_(regular_size(file)), header_(header) {}
+MetadataReader::MetadataReader(File& file, const Header& header) : file_(file), header_(header) {}
 
 MetadataReader::MetadataReader(Store& store, File& file, Checking checking, NameOf name_of)
     : MetadataReader(file) {
@@ -59,6 +58,11 @@ MetadataReader::MetadataReader(Store& store, File& file, Checking checking, Name
 
 MetadataReader::~MetadataReader() = default;
 
+int64_t MetadataReader::file_size() {
+  if (file_size_ < 0) file_size_ = regular_size(file_);
+  return file_size_;
+}
+
 void MetadataReader::damaged(const std::string& finding) const {
   throw file_error(Code::damaged, file_.path(), finding);
 }
@@ -68,7 +72,7 @@ std::optional<Pointer> MetadataReader::read_stored_pointer() {
   const bool present = file_.read_at(bytes, header_.pointer_offset()) == bytes.size();
   const Pointer p = format::decode_pointer(bytes, header_.metadata_order);
   if (!present || p.varheader == 0 || (format::is_marked(p) && extension())) return std::nullopt;
-  file_size_ = std::max(file_size_, file_.status().size);
+  file_size_ = std::max(file_size(), file_.status().size);
   const int64_t begin = layout::data_start(header_.ntasks, header_.fsblksize);
   // Without tasks, nothing in the file would bound the number of blocks.
   const int32_t most = header_.ntasks > 0 ? INT32_MAX : 1;
@@ -76,9 +80,9 @@ std::optional<Pointer> MetadataReader::read_stored_pointer() {
     damaged("impossible block table: " + std::to_string(p.maxblocks) + " blocks, table at offset " +
             std::to_string(p.varheader));
   const auto end = checked_mul_add(8 * int64_t{header_.ntasks}, 1 + int64_t{p.maxblocks}, p.varheader);
-  if (!end || *end > file_size_)
+  if (!end || *end > file_size())
     damaged("truncated: the block table at offset " + std::to_string(p.varheader) + " with " +
-            std::to_string(p.maxblocks) + " blocks does not fit into " + std::to_string(file_size_) +
+            std::to_string(p.maxblocks) + " blocks does not fit into " + std::to_string(file_size()) +
             " bytes");
   return p;
 }
@@ -108,7 +112,7 @@ const std::optional<format::Extension>& MetadataReader::extension() {
 FileChecks* MetadataReader::checks(const Pointer& p) {
   if (checking_ == Checking::off || !p.complete()) return nullptr;
   if (!checks_)
-    if (auto opened = FileChecks::open(file_, header_, p, extension()))
+    if (auto opened = FileChecks::open(file_, file_size(), header_, p, extension()))
       checks_ = std::make_unique<FileChecks>(std::move(*opened));
   return checks_.get();
 }
@@ -158,7 +162,7 @@ int64_t MetadataReader::empty_rounds(const Pointer& p, int64_t round, int64_t ta
   if (!p.complete()) return 0;
   const int64_t at = block_sizes_offset(header_, p, round) + 8 * task;
   const int64_t distance = 8 * int64_t{header_.ntasks};
-  const int64_t hole = std::min(file_.next(Space::data, at), file_size_) - at;
+  const int64_t hole = std::min(file_.next(Space::data, at), file_size()) - at;
   return hole < 8 ? 0 : std::min<int64_t>((hole - 8) / distance + 1, p.maxblocks - round);
 }
 
@@ -168,7 +172,7 @@ int64_t MetadataReader::read_mapping_size(const Pointer& p) {
   const int64_t at = mapping_offset(header_, p);
   if (file_.read_at(bytes, at) != bytes.size()) damaged("truncated: the mapping of the set is missing");
   const int64_t size = load<int32_t>(bytes.data(), header_.metadata_order);
-  if (size < 0 || at + 4 + 8 * size > file_size_)
+  if (size < 0 || at + 4 + 8 * size > file_size())
     damaged("the mapping of the set claims " + std::to_string(size) + " tasks, more than the file holds");
   return size;
 }

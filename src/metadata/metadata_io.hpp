@@ -43,7 +43,7 @@ class MetadataReader {
 
   const format::Header& header() const { return header_; }
   File& file() const { return file_; }
-  int64_t file_size() const { return file_size_; }
+  int64_t file_size();  // bytes; asked for once, and again when the pointer has been read
 
   // Reads the pointer to META2 and checks that META2 lies inside the file. Throws `unclosed` if it is not
   // there and no journal can replace it. Checksums: the header and the pointer are compared with theirs.
@@ -112,7 +112,7 @@ class MetadataReader {
   void for_each_rank(const std::function<void(layout::Placement, int64_t rank)>& visit);
 
   File& file_;
-  int64_t file_size_;
+  int64_t file_size_ = -1;  // -1: not asked yet
   format::Header header_;
   Store* store_ = nullptr;
   NameOf name_of_;

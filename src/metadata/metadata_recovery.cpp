@@ -89,8 +89,8 @@ std::optional<Pointer> MetadataReader::find_unmarked_table(int64_t skip) {
     return Pointer{p->maxblocks, p->varheader, TableSource::unmarked};
   const int64_t begin = layout::data_start(n, header_.fsblksize);
   const auto round = checked_add(skip, 8 * n);
-  if (n == 0 || !round || file_size_ < begin + 8 * n) return std::nullopt;
-  const int64_t most = (file_size_ - begin - 8 * n) / *round;
+  if (n == 0 || !round || file_size() < begin + 8 * n) return std::nullopt;
+  const int64_t most = (file_size() - begin - 8 * n) / *round;
   for (int64_t blocks = most; blocks >= std::max<int64_t>(1, most - 1) && blocks <= INT32_MAX; --blocks) {
     const Pointer p{static_cast<int32_t>(blocks), begin + blocks * skip};
     int64_t largest = 0;

@@ -25,7 +25,8 @@ std::vector<std::byte> read_section(File& file, const FileChecks& checks, Sectio
 TaskNames read_task_names(const Multifile& multifile) {
   const PhysicalFile& file = multifile.files.front();
   if (multifile.is_set() || !file.pointer.complete()) return {};
-  const auto checks = FileChecks::open(*file.file, file.header, file.pointer, file.extension);
+  const auto checks =
+      FileChecks::open(*file.file, file.file->status().size, file.header, file.pointer, file.extension);
   if (!checks) return {};
   TaskNames found;
   if (const auto names = read_section(*file.file, *checks, SectionKind::names); !names.empty())

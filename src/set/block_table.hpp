@@ -49,6 +49,7 @@ class BlockTable {
   int64_t size_of(size_t row, int64_t block) const {
     return rows_[row].empty() ? old_->block(row, block) : rows_[row].size_of(block);
   }
+  bool may_have_journal(size_t row) const { return !rows_[row].empty() && rows_[row].may_have_journal(); }
   SliceSums sums() const {
     SliceSums sums;
     sums.reserve(rows_.size());

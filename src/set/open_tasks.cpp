@@ -14,11 +14,11 @@ OpenTasks::OpenTasks(Store& store, Comm& comm, const MappedReadRequest& request,
     : tables_(new SetTables(store, request.path, request.name_of, mode.checking())) {
   std::shared_ptr<File> first;
   const SetLead lead = tables_->read_lead(comm, first);
-  first.reset();
   facts_ = lead.facts();
   ntasks_ = lead.ntasks;
   choose_tasks(comm, request);
-  find_places(comm, lead);
+  find_places(comm, lead, first);
+  first.reset();
   const std::vector<FileShare> share = count_files(comm, lead);
   AppendedTables own_tables;
   AppendedTables& tables = appends ? *appends : own_tables;
@@ -73,14 +73,14 @@ void OpenTasks::choose_tasks(Comm& comm, const MappedReadRequest& request) {
 }
 
 // Collective. The mapping of a set, in slices of task numbers.
-void OpenTasks::find_places(Comm& comm, const SetLead& lead) {
+void OpenTasks::find_places(Comm& comm, const SetLead& lead, const std::shared_ptr<File>& lead_file) {
   own.index();
   if (!lead.header.leads_set()) return;
   RowSlices numbers(comm, ntasks_);
   std::vector<int64_t> wanted;
   for (const size_t i : own.by_number) wanted.push_back(own.tasks[i].task);
   std::optional<Error> problem;
-  const auto places = tables_->find_places(numbers, lead, wanted, problem);
+  const auto places = tables_->find_places(numbers, lead, wanted, lead_file, problem);
   agree(comm, problem);
   for (size_t k = 0; k < places.size(); ++k) own.tasks[own.by_number[k]].place = places[k];
   own.index();

@@ -62,7 +62,7 @@ class OpenTasks {
 
  private:
   void choose_tasks(Comm& comm, const MappedReadRequest& request);
-  void find_places(Comm& comm, const SetLead& lead);
+  void find_places(Comm& comm, const SetLead& lead, const std::shared_ptr<File>& lead_file);
   std::vector<FileShare> count_files(Comm& comm, const SetLead& lead);
   void find_rows(Comm& comm, std::span<const FileShare> share, Slicing slicing, AppendedTables& tables);
   void read_rows(Comm& comm, const SetLead& lead, AppendedTables& tables, bool appends);

@@ -34,7 +34,7 @@ Reader::Reader(Store& given, std::unique_ptr<Comm> comm, const std::string& path
     // Where there are copies, only rank 0 may see file 0.
     RowSlices numbers(*comm_, levels > 0 ? Slicing::whole : Slicing::groups);
     std::optional<Error> problem;
-    place = tables->find_places(numbers, lead, std::span(&own_task, 1), problem)[0];
+    place = tables->find_places(numbers, lead, std::span(&own_task, 1), file, problem)[0];
     agree(*comm_, problem);
     // With as many files as tasks each file has one: everybody is alone.
     local_ = lead.header.nfiles == comm_->size() ? self_comm() : comm_->split(place.file, place.local_rank);

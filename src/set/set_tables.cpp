@@ -120,12 +120,13 @@ SetLead SetTables::read_lead(Comm& comm, std::shared_ptr<File>& file) const {
 
 std::vector<Placement> SetTables::find_places(RowSlices& numbers, const SetLead& lead,
                                               std::span<const int64_t> wanted,
+                                              const std::shared_ptr<File>& lead_file,
                                               std::optional<Error>& problem) const {
   const std::span requests(reinterpret_cast<const TaskRequest*>(wanted.data()), wanted.size());
   return numbers.ask<Placement>(requests, problem, [&](const std::vector<TaskRequest>& asked) {
     std::vector<Placement> entries(static_cast<size_t>(numbers.count())), found;
     if (entries.empty()) return found;
-    const auto file = open(0);
+    const auto file = lead_file ? lead_file : open(0);
     MetadataReader reader = reader_of(*file);
     if (FileChecks* const checks = reader.checks(lead.pointer))
       checks->check_mapping(numbers.first(), numbers.count(), lead.ntasks);

@@ -70,9 +70,11 @@ class SetTables {
   // Collective over `comm`. Process 0 reads it, and keeps `file`. Throws on every process alike.
   SetLead read_lead(Comm& comm, std::shared_ptr<File>& file) const;
   // Collective over the processes of `numbers`, slices of task numbers: where in the set tasks are, which are
-  // `wanted` in ascending order. What a leader fails in is its `problem`; an agreement must follow.
+  // `wanted` in ascending order. `lead_file`: as read_lead() has kept it, null where it has not. What a
+  // leader fails in is its `problem`; an agreement must follow.
   std::vector<layout::Placement> find_places(RowSlices& numbers, const SetLead& lead,
                                              std::span<const int64_t> wanted,
+                                             const std::shared_ptr<File>& lead_file,
                                              std::optional<Error>& problem) const;
   // Local: that of all tasks.
   std::vector<layout::Placement> read_mapping() const;

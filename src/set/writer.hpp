@@ -199,15 +199,17 @@ class Writer {
     format::Identity identity{};
     uint32_t piece = 0;  // bytes per checksum; 0: there are none
     format::Pointer pointer{};
-    int64_t sums_before = 0;  // data checksums of the tasks before the segment
-    int64_t sums = 0;         // of all tasks of the file
-    bool sound = false;       // no task of the file has failed
-    bool complete = false;    // the file is
+    int64_t sums_before = 0;       // data checksums of the tasks before the segment
+    int64_t sums = 0;              // of all tasks of the file
+    bool sound = false;            // no task of the file has failed
+    bool may_have_journal = true;  // where several lead a file, that is not asked
+    bool complete = false;         // the file is
   };
   struct Lead;
   void finish(Closing& closing);
   std::optional<Error> finish_streams(Closing& closing, int64_t most_sums);
   void finish_frames();
+  bool may_have_journal(size_t file) const;
   std::vector<Segment> own_segment(const RowSlices& slices) const;
   std::vector<EndedSegment> find_ends(RowSlices& slices, std::span<const Segment> segments,
                                       const BlockTable& table, const SliceSums& sums,
@@ -218,7 +220,9 @@ class Writer {
   bool keeps_open(int32_t file) const;
   bool is_local(File& file) const;
   std::shared_ptr<File> open_segment(const Segment& segment, Access access) const;
-  void change_file(const Segment& segment, const std::function<void(File&, const format::Header&)>& change);
+  enum class Outlives : uint8_t { process, host };
+  void change_file(const Segment& segment, const std::function<void(File&, const format::Header&)>& change,
+                   Outlives what = Outlives::process);
   void take_pointers_away(std::span<const EndedSegment> segments);
   void write_tables(std::span<const EndedSegment> segments, const BlockTable& table, SliceSums& sums,
                     SumRounds& rounds);

@@ -4,6 +4,7 @@
 #include "comm/agree.hpp"
 #include "set/block_table.hpp"
 #include "set/writer.hpp"
+#include "storage/decorators/gathered_file.hpp"
 #include "storage/patience.hpp"
 #include "stream/file_checks.hpp"
 
@@ -165,7 +166,7 @@ std::optional<Error> Writer::finish_streams(Closing& closing, int64_t most_sums)
       const OwnTask& t = mine_.tasks[i];
       File& file = *mine_.files[t.file].file;
       std::vector<uint32_t> sums = blocks_[i].take_sums(file, t.geometry);
-      append_row(closing.rows, t.row, blocks_[i], sums, most_sums);
+      append_row(closing.rows, t.row, blocks_[i], may_have_journal(t.file), sums, most_sums);
       if (!closing.losses)
         closing.losses = attempt([&] {
           require_tails(written(i), file.path());
@@ -182,7 +183,7 @@ std::optional<Error> Writer::finish_streams(Closing& closing, int64_t most_sums)
       if (facts_.durable) f.file->sync();
       if (!keeps_open(f.number))
         f.file->close();
-      else if (!facts_.durable && !is_local(*f.file))
+      else if (!facts_.durable && (own_caches_ || !is_local(*f.file)))
         publish(*f.file);
     }
     stream_.require_nothing_lost();
@@ -192,6 +193,13 @@ std::optional<Error> Writer::finish_streams(Closing& closing, int64_t most_sums)
   });
   if (problem) closing.rows.clear();
   return problem;
+}
+
+// Of one of its files: whether this process may have begun the journal. Edges announce themselves in one.
+bool Writer::may_have_journal(size_t file) const {
+  const OwnFile& f = mine_.files[file];
+  return f.journal || (file == mine_.tasks[current_].file && stream_.journal()) ||
+         (f.edges && f.edges->in_use());
 }
 
 void Writer::finish_frames() {
@@ -213,10 +221,20 @@ std::shared_ptr<File> Writer::open_segment(const Segment& segment, Access access
 }
 
 void Writer::change_file(const Segment& segment,
-                         const std::function<void(File&, const format::Header&)>& change) {
+                         const std::function<void(File&, const format::Header&)>& change, Outlives what) {
   const auto file = open_segment(segment, Access::write);
-  change(*file, header_of(segment.file, segment.file_tasks, segment.fsblksize));
-  if (facts_.durable) file->sync();
+  const format::Header header = header_of(segment.file, segment.file_tasks, segment.fsblksize);
+  if (old()) {  // whose table is changed in place, and right at every moment
+    change(*file, header);
+  } else {
+    GatheredFile together(file);
+    change(together, header);
+    together.flush();
+  }
+  if (facts_.durable)
+    file->sync();
+  else if (what == Outlives::host)
+    bring_to_server(*file);
   if (!keeps_open(segment.file)) file->close();
 }
 
@@ -236,7 +254,8 @@ void Writer::complete_file(EndedSegment& segment) {
     MetadataWriter(file, h).write_pointer(segment.pointer);
   });
   if (keeps_open(segment.file)) mine_.files[0].file->close();
-  if (stream_.keeps_journal()) remove_journal(*store_, name_of(segment.file), segment.identity, hosts_.count);
+  if (stream_.keeps_journal() && segment.may_have_journal)
+    remove_journal(*store_, name_of(segment.file), segment.identity, hosts_.count);
   segment.complete = true;
 }
 

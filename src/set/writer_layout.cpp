@@ -134,7 +134,7 @@ void Writer::write_metadata(const RowSlices& slices, std::span<const Segment> se
   for (const Segment& s : segments) {
     const auto chunks = s.of(std::span(sizes));
     for (int64_t& size : chunks) size = aligned(size, s.fsblksize);
-    change_file(s, [&](File& file, format::Header h) {
+    const auto write = [&](File& file, format::Header h) {
       if (s.first == 0) h.set_name(stored_name);
       MetadataWriter writer(file, h);
       if (s.first == 0) writer.write_header(extension);
@@ -144,9 +144,9 @@ void Writer::write_metadata(const RowSlices& slices, std::span<const Segment> se
         mark_unclosed(file, key);
       }
       writer.write_ranks_and_sizes(s.first, s.of(ranks), chunks);
-      // What one file of a set has flushed needs the others to be found.
-      if (!facts_.durable && stream_.keeps_journal() && own_caches_) file.sync();
-    });
+    };
+    // What one file of a set has flushed needs the others to be found.
+    change_file(s, write, stream_.keeps_journal() && own_caches_ ? Outlives::host : Outlives::process);
   }
 }
 

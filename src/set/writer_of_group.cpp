@@ -153,7 +153,11 @@ void Writer::open_group_file(const ParallelWriteRequest& request, const OpenMode
     start.existed = opened.existed;
     extension = mode.extension();
     if (extension && format::extensible(stored_name)) start.identity = extension->identity;
-    if (on_several_hosts) start.apart = apart_by(store_->traits_of(*file));
+    if (on_several_hosts) {
+      const FileSystemTraits traits = store_->traits_of(*file);
+      start.apart = apart_by(traits);
+      if (PastCache* const past = file->traits().past_cache) past->know(traits.kind);
+    }
     start.fsblksize = choose_block_size(*file, request.fsblksize);
   });
   local().broadcast(std::as_writable_bytes(std::span(&start, 1)), 0);

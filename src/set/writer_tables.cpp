@@ -32,6 +32,10 @@ std::vector<Writer::EndedSegment> Writer::find_ends(RowSlices& slices, std::span
   for (const FileSums& file : files) {
     const size_t number = ended.size();
     EndedSegment& s = ended.emplace_back(EndedSegment{segments[number], number});
+    if (s.count == s.file_tasks && !old()) {
+      s.may_have_journal = false;
+      for (size_t row = s.row; row < s.end(); ++row) s.may_have_journal |= table.may_have_journal(row);
+    }
     if (grouped_) {
       s.identity = stream_.journal_key().identity;
       s.piece = stream_.piece();

@@ -20,6 +20,11 @@ void File::read_pieces(std::span<const Piece<std::byte>> pieces) {
   }
 }
 
+void bring_to_server(File& file) {
+  PastCache* const past = file.traits().past_cache;
+  past ? past->publish() : file.sync();
+}
+
 RangeLock File::lock_range(const LockRequest&) { return {{std::shared_ptr<void>(), this}}; }
 
 FileDescriptor File::descriptor(Whose whose) {

@@ -183,6 +183,10 @@ void discard_range(File& file, int64_t offset, int64_t length);
 // written. Throws what close() throws.
 void publish(File& file);
 
+// Returns when what was written through `file` outlives this host: it is at the server, or on the disk where
+// that cannot be told. Throws as File::sync().
+void bring_to_server(File& file);
+
 class Store {
  public:
   virtual ~Store() = default;

@@ -36,9 +36,9 @@ static std::optional<Trailer> read_trailer(File& file, int64_t size) {
   return format::decode_trailer(table, size, file.path());
 }
 
-std::optional<FileChecks> FileChecks::open(File& file, const format::Header& header, const Pointer& pointer,
+std::optional<FileChecks> FileChecks::open(File& file, int64_t size, const format::Header& header,
+                                           const Pointer& pointer,
                                            const std::optional<format::Extension>& extension) {
-  const int64_t size = file.status().size;
   if (!extension) {
     if (header.version == format::newest_version) refuse_footer(file, size);
     return std::nullopt;
@@ -74,7 +74,7 @@ bool matches_trailer(File& file, const format::Header& header, const Pointer& po
   const Pointer complete{pointer.maxblocks, pointer.varheader};
   bool found = false;
   const auto wrong = attempt([&] {
-    auto checks = FileChecks::open(file, header, complete, extension);
+    auto checks = FileChecks::open(file, file.status().size, header, complete, extension);
     found = checks.has_value();
     for (int64_t task = 0; checks && task < header.ntasks; task += group_tasks)
       checks->check_tasks(task, std::min(group_tasks, header.ntasks - task));

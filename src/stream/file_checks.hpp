@@ -49,9 +49,9 @@ int64_t count_sums(File& file, const format::Header& header, const format::Point
 // The checks of a file that is read.
 class FileChecks {
  public:
-  // Reads the trailer and compares it with header and pointer. Throws damaged, also if there is none. nullopt
-  // for a file without checksums.
-  static std::optional<FileChecks> open(File& file, const format::Header& header,
+  // Reads the trailer of a file of `size` bytes, as it was when the pointer had been read, and compares it
+  // with header and pointer. Throws damaged, also if there is none. nullopt for a file without checksums.
+  static std::optional<FileChecks> open(File& file, int64_t size, const format::Header& header,
                                         const format::Pointer& pointer,
                                         const std::optional<format::Extension>& extension);
 

@@ -157,7 +157,7 @@ void sum_pieces(File& file, int64_t offset, int64_t bytes, uint32_t piece, std::
   }
 }
 
-void append_row(std::vector<std::byte>& rows, int64_t row, const TaskBlocks& blocks,
+void append_row(std::vector<std::byte>& rows, int64_t row, const TaskBlocks& blocks, bool may_have_journal,
                 std::span<const uint32_t> sums, int64_t most_sums) {
   const auto append = [&](const auto& values) {
     const auto bytes = std::as_bytes(std::span(values));
@@ -167,7 +167,7 @@ void append_row(std::vector<std::byte>& rows, int64_t row, const TaskBlocks& blo
   const bool here = std::ssize(sums) <= most_sums;
   if (rows.empty())  // most processes have one task, and no memory to spare
     rows.reserve(static_cast<size_t>(8 * (3 + count)) + (here ? sums.size_bytes() : 0));
-  append(std::array{row, count, here ? std::ssize(sums) : ~std::ssize(sums)});
+  append(std::array{row, 2 * count + may_have_journal, here ? std::ssize(sums) : ~std::ssize(sums)});
   for (int64_t b = 0; b < count; ++b) append(std::array{blocks.size_of(b)});
   if (here) append(sums);
 }

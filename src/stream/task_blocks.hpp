@@ -122,9 +122,10 @@ struct TaskBlocks {
 void sum_pieces(File& file, int64_t offset, int64_t bytes, uint32_t piece, std::span<uint32_t> sums);
 
 // How a task tells what it has written, in native byte order: its row in the metadata arrays, the number of
-// its blocks, that of its checksums, the sizes of its blocks, and its checksums if there are no more than
-// `most_sums`; others follow in rounds (slice_sums.hpp). Appended to `rows`.
-void append_row(std::vector<std::byte>& rows, int64_t row, const TaskBlocks& blocks,
+// its blocks and whether it may have begun a journal, the number of its checksums, the sizes of its blocks,
+// and its checksums if there are no more than `most_sums`; others follow in rounds (slice_sums.hpp). Appended
+// to `rows`.
+void append_row(std::vector<std::byte>& rows, int64_t row, const TaskBlocks& blocks, bool may_have_journal,
                 std::span<const uint32_t> sums, int64_t most_sums);
 
 // A view of such a row; null: there is none.
@@ -133,7 +134,8 @@ class RowView {
   explicit RowView(const std::byte* at = nullptr) : at_(at) {}
   bool empty() const { return at_ == nullptr; }
   int64_t row() const { return word(0); }
-  int64_t blocks() const { return word(1); }
+  int64_t blocks() const { return word(1) >> 1; }
+  bool may_have_journal() const { return (word(1) & 1) != 0; }
   int64_t sums() const { return empty() ? 0 : sums_follow() ? ~word(2) : word(2); }
   int64_t size_of(int64_t block) const { return word(3 + block); }
   bool sums_follow() const { return !empty() && word(2) < 0; }

@@ -98,6 +98,11 @@ int open_descriptor(const std::string& path, Access access, const WorkingDirecto
 int open_descriptor(const std::string& path, Access access, const Opening& how) {
   const auto open = [&](int more) { return how.open(flags_of(access) | O_NOCTTY | more); };
   struct stat found {};
+  if (access == Access::fresh) {  // then it is a regular file
+    const int fd = open(0);
+    if (fd < 0) throw os_error(failed_open(access), path, errno);
+    return fd;
+  }
   int fd = open(O_NONBLOCK);
   if (fd < 0) {
     const int error = errno;
@@ -118,7 +123,7 @@ int open_descriptor(const std::string& path, Access access, const Opening& how) 
     throw;
   }
   ::fcntl(fd, F_SETFL, 0);
-  if (access != Access::fresh) forget_what_was_kept(fd);
+  forget_what_was_kept(fd);
   return fd;
 }
 

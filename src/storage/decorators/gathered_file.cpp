@@ -1,0 +1,104 @@
+#include "storage/decorators/gathered_file.hpp"
+
+#include <algorithm>
+
+#include "storage/constants.hpp"
+
+namespace sheaf {
+
+// The first run that ends at `offset` or behind it.
+GatheredFile::Runs::iterator GatheredFile::first_behind(int64_t offset) {
+  auto run = kept_.upper_bound(offset);
+  if (run != kept_.begin() && end_of(*std::prev(run)) >= offset) --run;
+  return run;
+}
+
+void GatheredFile::flush() {
+  while (!kept_.empty()) {
+    const auto run = kept_.begin();
+    inner().write_at(run->second, run->first);
+    bytes_ -= run->second.size();
+    kept_.erase(run);
+  }
+}
+
+void GatheredFile::write_at(std::span<const std::byte> data, int64_t offset) {
+  if (data.empty()) return;
+  if (bytes_ + data.size() > storage_constants::most_gathered) flush();
+  if (data.size() > storage_constants::most_gathered) return inner().write_at(data, offset);
+  // All runs that it touches become one, in which the new bytes count.
+  const int64_t end = offset + std::ssize(data);
+  const auto first = first_behind(offset);
+  auto last = first;
+  int64_t run_begin = offset, run_end = end;
+  for (; last != kept_.end() && last->first <= end; ++last) {
+    run_begin = std::min(run_begin, last->first);
+    run_end = std::max(run_end, end_of(*last));
+  }
+  std::vector<std::byte> joined(static_cast<size_t>(run_end - run_begin));
+  size_t before = 0;
+  for (auto run = first; run != last; ++run) {
+    std::ranges::copy(run->second, joined.begin() + (run->first - run_begin));
+    before += run->second.size();
+  }
+  std::ranges::copy(data, joined.begin() + (offset - run_begin));
+  bytes_ += joined.size() - before;
+  kept_.erase(first, last);
+  kept_.emplace(run_begin, std::move(joined));
+}
+
+size_t GatheredFile::read_at(std::span<std::byte> data, int64_t offset) {
+  const int64_t end = offset + std::ssize(data);
+  auto run = first_behind(offset);
+  if (run != kept_.end() && end_of(*run) == offset) ++run;
+  if (run != kept_.end() && run->first <= offset && end <= end_of(*run)) {
+    std::ranges::copy(std::span(run->second).subspan(static_cast<size_t>(offset - run->first), data.size()),
+                      data.begin());
+    return data.size();
+  }
+  if (run != kept_.end() && run->first < end) flush();
+  const size_t got = inner().read_at(data, offset);
+  // In front of what is kept there are zeros where the file ends; a read that ends before is the caller's.
+  if (got == data.size() || kept_.empty() || kept_.rbegin()->first < end) return got;
+  if (offset + static_cast<int64_t>(got) < inner().status().size) return got;
+  std::ranges::fill(data.subspan(got), std::byte{});
+  return data.size();
+}
+
+FileStatus GatheredFile::status() {
+  FileStatus status = inner().status();
+  if (!kept_.empty()) status.size = std::max(status.size, end_of(*kept_.rbegin()));
+  return status;
+}
+
+void GatheredFile::resize(int64_t size) {
+  flush();
+  inner().resize(size);
+}
+
+void GatheredFile::sync() {
+  flush();
+  inner().sync();
+}
+
+void GatheredFile::renew() {
+  flush();
+  inner().renew();
+}
+
+int64_t GatheredFile::next(Space space, int64_t offset) {
+  flush();
+  return inner().next(space, offset);
+}
+
+FileDescriptor GatheredFile::descriptor(Whose whose) {
+  flush();
+  return ForwardingFile::descriptor(whose);
+}
+
+void GatheredFile::close() {
+  flush();
+  inner().close();
+}
+
+}  // namespace sheaf
