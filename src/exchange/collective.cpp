@@ -47,11 +47,12 @@ Stage::Shape shape_on_one_host(File& file, const CollectiveOptions& how) {
   return {window_size(how, file.traits().dear_requests ? dear_window : usual_window), stage_slots};
 }
 
-Stage::Shape shape_between_hosts(const CollectiveOptions& how, const Hosts& hosts) {
+// As large as calls over such a range need it.
+Stage::Shape shape_between_hosts(const CollectiveOptions& how, const Hosts& hosts, int64_t range) {
   const int64_t slots = rounds_under_way * hosts.owners(), memory = memory_of_a_lane * hosts.lanes();
   const int64_t usual =
       std::clamp(memory / slots / least_hosts_window * least_hosts_window, least_hosts_window, hosts_window);
-  return {window_size(how, usual), static_cast<int>(slots)};
+  return {window_of_range(range, window_size(how, usual), hosts.owners(), how), static_cast<int>(slots)};
 }
 
 // Every piece of the access is whole units.
@@ -89,11 +90,14 @@ void Collective::find_hosts(const CollectiveOptions& how) {
   hosts_ = Hosts::find(comm_, rules_of(how, how.shared));
 }
 
-bool Collective::find_stage(File& file, const CollectiveOptions& how, bool anew) {
-  if (stage_ && !anew) return false;
+bool Collective::find_stage(File& file, const CollectiveOptions& how, const CallSummary& summary) {
+  const int64_t range = summary.high - summary.low;
+  const bool too_small =
+      stage_ && hosts_ && shape_between_hosts(how, *hosts_, range).window > stage_->shape().window;
+  if (stage_ && !summary.other_hosts && !too_small) return false;
   lane_.reset();
   stage_.reset();
-  if (anew) hosts_.reset();
+  if (summary.other_hosts) hosts_.reset();
   next_ = 0;
   call_ = 0;
   wish_.reset();
@@ -101,22 +105,22 @@ bool Collective::find_stage(File& file, const CollectiveOptions& how, bool anew)
     stage_ = Stage::make(comm_, shape_on_one_host(file, how));
   if (stage_) return true;
   if (!hosts_) find_hosts(how);
-  make_stages(how);
+  make_stages(how, range);
   return true;
 }
 
-void Collective::make_stages(const CollectiveOptions& how) {
-  stage_ = Stage::make(hosts_->host(), shape_between_hosts(how, *hosts_));
+void Collective::make_stages(const CollectiveOptions& how, int64_t range) {
+  stage_ = Stage::make(hosts_->host(), shape_between_hosts(how, *hosts_, range));
   if (hosts_->my_lane() >= 0) lane_ = std::make_unique<HostExchange>(*hosts_);
 }
 
 // Then every task counts as a host.
-void Collective::do_without_memory(const CollectiveOptions& how) {
+void Collective::do_without_memory(const CollectiveOptions& how, int64_t range) {
   lane_.reset();
   stage_.reset();
   call_ = 0;
   hosts_ = Hosts::find(comm_, rules_of(how, false));
-  make_stages(how);
+  make_stages(how, range);
 }
 
 // The sums of a call are cleared before anybody can have come to it: all have left the last call but one,
@@ -250,10 +254,10 @@ int64_t Collective::transfer(File& file, const ViewAccess& access, const Collect
   if (summary.low == summary.high) return done;
   // Programs whose tasks always go alone never need the memory. Ranges of tasks are in it: they meet again.
   const auto again = [&] { summary = meet(file, rest, how, writes, problem, false); };
-  if (find_stage(file, how, summary.other_hosts)) {
+  if (find_stage(file, how, summary)) {
     again();
     if (summary.alone) {
-      do_without_memory(how);
+      do_without_memory(how, summary.high - summary.low);
       again();
     }
   }

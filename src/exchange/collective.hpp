@@ -25,19 +25,31 @@
 
 namespace sheaf::exchange {
 
+// Others who may write to the file, without being tasks of the transfer.
+class OtherWriters {
+ public:
+  // At task 0. Nobody else writes as long as the result is held; null: somebody may.
+  virtual RangeLock keep_out() = 0;
+
+ protected:
+  ~OtherWriters() = default;
+};
+
 // How a collective transfer is to be carried out; the same on all tasks but for `per_host`.
 struct CollectiveOptions {
   enum class Way : uint8_t { automatic, always, never };
   Way exchange = Way::automatic;   // whether tasks exchange bytes
   IndependentOptions independent;  // for those transfers that do not
-  bool fills_gaps =
-      false;  // in windows, where hosts share no page cache: nobody else writes there; one lane only
-  bool serial = false;      // every task locks the range it touches and transfers alone (atomic mode)
-  int64_t aggregators = 0;  // 0: automatic
-  int64_t per_host = -1;    // most aggregators on the host of this task; negative: any number
-  int64_t stripes = 0;      // that the file has, 0: not known; as many aggregators on several hosts
-  int64_t buffer = 0;       // bytes of a window at most; 0: automatic
-  int64_t block = 4096;     // windows begin and end on multiples of it
+  // Where hosts share no page cache, gaps in windows are filled with what the file holds there: always, since
+  // nobody else writes; or, if they are short, where `others` (null: nobody can) are kept out. One lane only.
+  bool fills_gaps = false;
+  OtherWriters* others = nullptr;  // null on all tasks or on none
+  bool serial = false;             // every task locks the range it touches and transfers alone (atomic mode)
+  int64_t aggregators = 0;         // 0: automatic
+  int64_t per_host = -1;           // most aggregators on the host of this task; negative: any number
+  int64_t stripes = 0;             // that the file has, 0: not known; as many aggregators on several hosts
+  int64_t buffer = 0;              // bytes of a window at most; 0: automatic
+  int64_t block = 4096;            // windows begin and end on multiples of it
   int64_t unit =
       0;  // > 0: hosts share no page cache; in a call a part of the file from a multiple on has one writer
   int64_t writers = 0;  // tasks of a host that may well write at once, where nobody says how many; 0: any
@@ -88,15 +100,14 @@ class Collective {
   void bring(const ViewAccess& access, const Wish& wish, const CollectiveOptions& how);
   void find_hosts(const CollectiveOptions& how);
   // Collective; whether it is another one now.
-  bool find_stage(File& file, const CollectiveOptions& how, bool anew);
-  void make_stages(const CollectiveOptions& how);
-  void do_without_memory(const CollectiveOptions& how);
+  bool find_stage(File& file, const CollectiveOptions& how, const CallSummary& summary);
+  void make_stages(const CollectiveOptions& how, int64_t range);
+  void do_without_memory(const CollectiveOptions& how, int64_t range);
   StageCall call_for(const CallSummary& summary, const CollectiveOptions& how, int pens);
-  int64_t staged(File& file, const ViewAccess& access, const CollectiveOptions& how, bool writes,
-                 const CallSummary& summary, Tally& tally);
   int64_t on_one_host(File& file, const ViewAccess& access, const CollectiveOptions& how, bool writes,
                       const CallSummary& summary, Tally& tally);
   bool leave_gaps();  // collective
+  std::optional<Sieving> sieving_of_gaps(const CollectiveOptions& how, RangeLock& kept_out);
   int64_t between_hosts(File& file, const ViewAccess& access, const CollectiveOptions& how, bool writes,
                         const CallSummary& summary, Tally& tally);
 

@@ -1,9 +1,20 @@
 // exchange/collective_parts: what a collective transfer knows of itself (exchange/collective).
 #pragma once
 
+#include <algorithm>
+
 #include "exchange/collective.hpp"
+#include "exchange/pieces/constants.hpp"
 
 namespace sheaf::exchange {
+
+// Bytes of a window, at most `size`: a short range is shared by all owners.
+inline int64_t window_of_range(int64_t range, int64_t size, int64_t owners, const CollectiveOptions& how) {
+  const int64_t least = std::max({short_window, how.block, how.unit}),
+                grain = std::max<int64_t>({how.block, how.unit, 1});
+  while (size / 2 >= least && size / 2 % grain == 0 && range / size < windows_of_an_owner * owners) size /= 2;
+  return size;
+}
 
 // What all tasks know of a call; sizes and pieces of several hosts are about right, and not too small.
 struct Collective::CallSummary {

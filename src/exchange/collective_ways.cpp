@@ -32,14 +32,9 @@ StageCall Collective::call_for(const CallSummary& summary, const CollectiveOptio
   for (const Stage::Range& range : stage_->ranges(summary.call))
     if (const StageCall::Range known{range.low.load(), range.high.load()}; known.low < known.high)
       ranges.push_back(known);
-  int64_t size = stage_->shape().window;
-  const int64_t owners = hosts_ ? hosts_->owners() : 1, unit = how.unit;
-  // A short range is shared by all owners.
-  const int64_t least = std::max({short_window, how.block, unit}),
-                grain = std::max<int64_t>({how.block, unit, 1});
-  while (size / 2 >= least && size / 2 % grain == 0 && (summary.high - summary.low) / size < 4 * owners)
-    size /= 2;
-  const Windows windows = Windows::over(summary.low, summary.high, size, unit, owners);
+  const int64_t owners = hosts_ ? hosts_->owners() : 1;
+  const int64_t size = window_of_range(summary.high - summary.low, stage_->shape().window, owners, how);
+  const Windows windows = Windows::over(summary.low, summary.high, size, how.unit, owners);
   StageCall call(*stage_, next_, windows, ranges, pens);
   next_ = call.end();
   return call;
@@ -89,6 +84,17 @@ bool Collective::leave_gaps() {
   return *gaps_;
 }
 
+// Collective, of a plan that leaves gaps: how they are filled; nothing: they are not. `kept_out` is to be
+// held until all have done so.
+std::optional<Sieving> Collective::sieving_of_gaps(const CollectiveOptions& how, RangeLock& kept_out) {
+  if (how.fills_gaps) return Sieving::always;
+  if (how.others == nullptr) return std::nullopt;
+  if (comm_.rank() == 0) kept_out = how.others->keep_out();
+  uint8_t alone = static_cast<bool>(kept_out);
+  comm_.broadcast(std::as_writable_bytes(std::span(&alone, 1)), 0);
+  return alone != 0 ? std::optional(Sieving::automatic) : std::nullopt;
+}
+
 int64_t Collective::between_hosts(File& file, const ViewAccess& access, const CollectiveOptions& how,
                                   bool writes, const CallSummary& summary, Tally& tally) {
   tally.aggregators = std::max(tally.aggregators, hosts_->owners());
@@ -106,13 +112,15 @@ int64_t Collective::between_hosts(File& file, const ViewAccess& access, const Co
   Staged part(call, access, false, tally);
   std::optional<Error> moving;
   Published* const apart = writes ? file.traits().apart : nullptr;
+  RangeLock kept_out;
   std::unique_lock<std::shared_mutex> alone;
   Sieving sieving = how.independent.sieving;
-  if (apart && how.fills_gaps && leave_gaps()) {
-    alone = std::unique_lock(apart->writers());
-    publish(file);
-    sieving = Sieving::always;
-  }
+  if (apart && (how.fills_gaps || how.others) && leave_gaps())
+    if (const auto filled = sieving_of_gaps(how, kept_out)) {
+      alone = std::unique_lock(apart->writers());
+      publish(file);
+      sieving = *filled;
+    }
   if (apart) apart->forget(summary.low, summary.high);
   File& windows = file.traits().apart ? file.traits().apart->windows() : file;
   if (writes) {

@@ -24,7 +24,7 @@ void AcrossHosts::apply(exchange::IndependentOptions& how, bool writes) const {
 }
 
 void AcrossHosts::apply(exchange::CollectiveOptions& how, bool writes) const {
-  // Who writes by another handle is not known here: the program must say that nobody does.
+  // The program may say that nobody writes by another handle (romio_ds_write); else OtherHandles tells.
   how.fills_gaps = !at_once() && how.independent.sieving == exchange::Sieving::always;
   apply(how.independent, writes);
   if (caches()) how.unit = unit;

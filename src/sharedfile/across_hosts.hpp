@@ -29,6 +29,8 @@ struct AcrossHosts {
   bool caches() const { return apart() && hosts > 1; }
   // Each transfer is published by itself.
   bool at_once() const { return !finds_own_writes(kind); }
+  // Handles that write know of each other (sharedfile/other_handles).
+  bool marks_handles() const { return apart() && !at_once() && locks == LockScope::global; }
   // A lock keeps out every task of the file.
   bool excludes() const {
     return coherence == Coherence::local || locks == LockScope::global ||

@@ -16,6 +16,7 @@
 #include "sharedfile/across_hosts.hpp"
 #include "sharedfile/interleaved.hpp"
 #include "sharedfile/opening.hpp"
+#include "sharedfile/other_handles.hpp"
 #include "sharedfile/sequence.hpp"
 #include "sharedfile/shared_pointer.hpp"
 #include "sharedfile/transfer_hints.hpp"
@@ -58,18 +59,21 @@ class OpenFile final : public SharedFile {
     if (!wish_.empty()) comm().broadcast(std::as_writable_bytes(std::span(wish_)), 0);
     if (rank() != 0 && opening.opened != 0)
       problem = attempt([&] { file_ = open_next(store_, path_, mode_, across_.apart()); });
+    if (rank() == 0 && mode_.write && across_.marks_handles() && !problem) problem = announce();
     if (hints_.io_tasks > 0) limit_transfers(comm(), store_, hints_, file_, problem);
     file_ = across_.wrap(std::move(file_));
-    std::array<int64_t, 2> facts{};
+    std::array<int64_t, 3> facts{0, 0, others_.is_announced()};
     if (!problem && file_)
       problem = attempt([&] {
         const FileStatus status = file_->status();
-        facts = {status.block_size, mode_.append ? status.size : 0};
+        facts[0] = status.block_size;
+        facts[1] = mode_.append ? status.size : 0;
       });
     sequence_.transfers.renew_memory();
     agree(comm(), problem, facts);
     file_->expect_lockers(size());
     block_ = std::max<int64_t>(facts[0], 1);
+    is_announced_ = facts[2] != 0;
     sequence_.transfers.begin(*file_, for_collective(true), across_.hosts > 1);
     individual_ = facts[1];
     shared_base_ = facts[1];
@@ -79,7 +83,10 @@ class OpenFile final : public SharedFile {
   void close() override {
     std::optional<Error> problem = across_.meet_before_close(*file_, comm(), mode_.write);
     if (const auto closing = attempt([&] { pointer_->close(); }); closing && !problem) problem = closing;
-    if (const auto closing = attempt([&] { file_->close(); }); closing && !problem) problem = closing;
+    // Who has announced the handle takes that back when all tasks have closed.
+    const bool closes_last = others_.is_announced();
+    const auto closing = attempt([&] { closes_last ? bring_home() : file_->close(); });
+    if (closing && !problem) problem = closing;
     Statistics all = statistics();
     if (const auto reporting = attempt([&] { report(comm(), store_, all, path_, wish_); });
         reporting && !problem)
@@ -87,6 +94,10 @@ class OpenFile final : public SharedFile {
     // The files may go when all tasks have closed them.
     int64_t used = pointer_->used();
     std::optional<Error> outcome = attempt([&] { agree(comm(), problem, std::span(&used, 1)); });
+    if (closes_last) {
+      others_.retire();
+      attempt([&] { file_->close(); });  // all is home
+    }
     const bool cleans_up = mode_.delete_on_close || used != 0 || outcome;
     std::optional<Error> removing;
     if (cleans_up && rank() == 0) {
@@ -229,6 +240,15 @@ class OpenFile final : public SharedFile {
   // For collective calls.
   Comm& comm() const { return sequence_.comm(); }
 
+  // At task 0. A file system whose locks fail has none: then no handle knows of another one, and none fills
+  // gaps.
+  std::optional<Error> announce() {
+    const auto problem = attempt([&] { others_.announce(file_); });
+    return problem && problem->errno_value() == EAGAIN ? problem : std::nullopt;
+  }
+  // What a close does for the bytes that this task has written.
+  void bring_home() { across_.caches() ? file_->sync() : publish(*file_); }
+
   std::optional<Error> take_refused() {
     const std::lock_guard lock(mutex_);
     return std::exchange(refused_, std::nullopt);
@@ -349,8 +369,12 @@ class OpenFile final : public SharedFile {
   }
   exchange::CollectiveOptions for_collective(bool writes) const {
     exchange::CollectiveOptions how = collective_options(hints_, writes);
+    if (writes && is_announced_ && how.independent.sieving != exchange::Sieving::never) how.others = &others_;
     across_.apply(how, writes);
-    if (several_sequences_) how.fills_gaps = false;
+    if (several_sequences_) {
+      how.fills_gaps = false;
+      how.others = nullptr;
+    }
     how.serial = atomic_;
     how.per_host = per_host_;
     how.block = block();
@@ -372,6 +396,8 @@ class OpenFile final : public SharedFile {
   Hints hints_;
   std::string wish_;
   std::shared_ptr<File> file_;
+  mutable OtherHandles others_;  // at task 0
+  bool is_announced_ = false;
   int64_t block_ = 4096;
   bool atomic_ = false;
   std::atomic<bool> several_sequences_ = false;  // transfers of two may be under way at once

@@ -119,6 +119,46 @@ static void shared_pages(void) {
   if (file != MPI_FILE_NULL) check(MPI_File_close(&file), "close", 1);
 }
 
+// Records of all tasks, and one more of the last task between them, which it writes alone by another handle
+// at the same time in every other round: neither may overwrite the other's bytes, also where gaps are filled.
+static void gaps(void) {
+  enum { record = 100 };
+  char data[block];
+  MPI_Datatype type, part;
+  MPI_Type_contiguous(record, MPI_BYTE, &part);
+  MPI_Type_create_resized(part, 0, (MPI_Aint)(tasks + 1) * record, &type);
+  MPI_Type_commit(&type);
+  MPI_File file = opened(MPI_MODE_CREATE | MPI_MODE_WRONLY, 0), own;
+  for (int r = 0; r < rounds && file != MPI_FILE_NULL; ++r) {
+    const int beside = r % 2 == 0 && rank == tasks - 1;
+    own = MPI_FILE_NULL;
+    if (beside) {
+      check(MPI_File_open(MPI_COMM_SELF, name, MPI_MODE_WRONLY, MPI_INFO_NULL, &own), "open", r);
+      MPI_File_set_view(own, (MPI_Offset)tasks * record, MPI_BYTE, type, "native", MPI_INFO_NULL);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_File_set_view(file, (MPI_Offset)rank * record, MPI_BYTE, type, "native", MPI_INFO_NULL);
+    if (beside) {
+      fill(data, tasks, r);
+      check(MPI_File_write_at(own, 0, data, block, MPI_BYTE, MPI_STATUS_IGNORE), "write_at", r);
+    }
+    fill(data, rank, r);
+    check(MPI_File_write_at_all(file, 0, data, block, MPI_BYTE, MPI_STATUS_IGNORE), "write_at_all", r);
+    if (beside) check(MPI_File_close(&own), "close", r);
+  }
+  if (file != MPI_FILE_NULL) check(MPI_File_close(&file), "close", 0);
+  file = opened(MPI_MODE_RDONLY, 1);
+  for (int of = 0; of <= tasks && file != MPI_FILE_NULL; ++of) {
+    MPI_File_set_view(file, (MPI_Offset)of * record, MPI_BYTE, type, "native", MPI_INFO_NULL);
+    memset(data, 0, sizeof data);
+    check(MPI_File_read_at(file, 0, data, block, MPI_BYTE, MPI_STATUS_IGNORE), "read_at", of);
+    compare(data, of, of < tasks ? rounds - 1 : rounds - 2);
+  }
+  if (file != MPI_FILE_NULL) check(MPI_File_close(&file), "close", 1);
+  MPI_Type_free(&type);
+  MPI_Type_free(&part);
+}
+
 // Each record of the shared file pointer has a place of its own.
 static void shared_pointer(void) {
   char data[block];
@@ -164,11 +204,9 @@ static void atomic(void) {
 static const struct {
   const char* name;
   void (*run)(void);
-} cases[] = {{"sync-read", sync_read},
-             {"set-size", set_size},
-             {"remade", remade},
-             {"shared-pages", shared_pages},
-             {"shared-pointer", shared_pointer},
+} cases[] = {{"sync-read", sync_read}, {"set-size", set_size},
+             {"remade", remade},       {"shared-pages", shared_pages},
+             {"gaps", gaps},           {"shared-pointer", shared_pointer},
              {"atomic", atomic}};
 
 int main(int argc, char** argv) {

@@ -2,9 +2,13 @@
 // system does by itself.
 #include <gtest/gtest.h>
 
+#include <array>
+#include <atomic>
 #include <chrono>
+#include <thread>
 
 #include "comm/agree.hpp"
+#include "sharedfile/other_handles.hpp"
 #include "sharedfile/shared_file.hpp"
 #include "support/fibers/fiber_comm.hpp"
 #include "support/hosts_store.hpp"
@@ -103,42 +107,117 @@ TEST(SharedHosts, ReadWhatTheyWroteByTheSamePlan) {
   });
 }
 
-// Bytes between the pieces may be written by another handle at the same time, of which nobody knows.
-TEST(SharedHosts, FillGapsOnlyIfTheProgramSaysSo) {
-  constexpr int64_t record = 100, records = 50;
-  for (const Choice choice : {Choice::automatic, Choice::disable, Choice::enable}) {
-    test::SimulatedHosts hosts;
-    Hints hints;
-    hints.collective_write = Choice::enable;
-    hints.sieve_write = choice;
-    int64_t read = 0;
-    on_hosts(hosts, [&](Comm& comm, Store& store) {
-      const auto file = SharedFile::open(comm.duplicate(), store, "file", both, hints);
-      file->resize((tasks + 1) * record * records);
-      View view;
-      view.displacement = comm.rank() * record;
-      view.filetype = layout::TypeMap::bytes(record).resized(0, (tasks + 1) * record);
-      const auto mine = bytes_of(comm.rank(), 0, record * records);
-      file->write_at_all(file->sequence(), view, 0, from(mine));
-      read += file->statistics().file_bytes_read;
-      file->close();
-    });
-    if (choice == Choice::enable) {
-      EXPECT_GT(read, 0);
-    } else {
-      EXPECT_EQ(read, 0);
-    }
+// A collective write of records with gaps, of which task `tasks` would have the bytes.
+struct Gapped {
+  static constexpr int64_t record = 100, records = 50, size = (tasks + 1) * record * records;
+
+  static View view_of(int task) {
+    View view;
+    view.displacement = task * record;
+    view.filetype = layout::TypeMap::bytes(record).resized(0, (tasks + 1) * record);
+    return view;
+  }
+  static std::vector<std::byte> of(int task) { return bytes_of(task, 0, record * records); }
+  static int64_t bytes_read(SharedFile& file) { return file.statistics().file_bytes_read; }
+
+  // Writes it, and returns the bytes that were read for it here.
+  static int64_t write(SharedFile& file, int task) {
+    const int64_t before = bytes_read(file);
+    file.write_at_all(file.sequence(), view_of(task), 0, from(of(task)));
+    return bytes_read(file) - before;
+  }
+  static void check(test::SimulatedHosts& hosts, bool last_too) {
     const auto found = hosts.contents("file");
-    ASSERT_EQ(std::ssize(found), (tasks + 1) * record * records);
+    ASSERT_EQ(std::ssize(found), size);
     for (int t = 0; t <= tasks; ++t) {
-      const auto whole = bytes_of(t, 0, record * records);
+      const auto whole = of(t);
       for (int64_t i = 0; i < record * records; ++i) {
         const auto at = static_cast<size_t>((i / record * (tasks + 1) + t) * record + i % record);
-        const auto wanted = t < tasks ? whole[static_cast<size_t>(i)] : std::byte{};
+        const auto wanted = t < tasks || last_too ? whole[static_cast<size_t>(i)] : std::byte{};
         ASSERT_EQ(found[at], wanted) << "byte " << i << " of task " << t;
       }
     }
   }
+};
+
+Hints hints_of(Choice sieve) {
+  Hints hints;
+  hints.collective_write = Choice::enable;
+  hints.sieve_write = sieve;
+  return hints;
+}
+
+// Where no lock tells whether another handle writes to the gaps, they are filled only if the program says so.
+TEST(SharedHosts, FillGapsIfNobodyElseCanWriteThere) {
+  for (const LockScope locks : {LockScope::none, LockScope::host, LockScope::global})
+    for (const Choice choice : {Choice::automatic, Choice::disable, Choice::enable}) {
+      test::HostsOptions options;
+      options.locks = locks;
+      test::SimulatedHosts hosts(options);
+      int64_t read = 0;
+      on_hosts(hosts, [&](Comm& comm, Store& store) {
+        const auto file = SharedFile::open(comm.duplicate(), store, "file", both, hints_of(choice));
+        file->resize(Gapped::size);
+        read += Gapped::write(*file, comm.rank());
+        file->close();
+      });
+      const bool fills =
+          choice == Choice::enable || (choice == Choice::automatic && locks == LockScope::global);
+      EXPECT_EQ(read > 0, fills) << static_cast<int>(choice) << " " << static_cast<int>(locks);
+      Gapped::check(hosts, false);
+    }
+}
+
+// The gaps are another handle's, which writes at the same time.
+TEST(SharedHosts, FillNoGapsWhileAnotherHandleWrites) {
+  test::HostsOptions options;
+  options.locks = LockScope::global;
+  test::SimulatedHosts hosts(options);
+  std::array<int64_t, 3> read{};  // alone, beside another one, alone again
+  on_hosts(hosts, [&](Comm& comm, Store& store) {
+    const auto file = SharedFile::open(comm.duplicate(), store, "file", both, hints_of(Choice::automatic));
+    file->resize(Gapped::size);
+    read[0] += Gapped::write(*file, comm.rank());
+    const auto alone = comm.split(comm.rank(), 0);
+    std::unique_ptr<SharedFile> other;
+    if (comm.rank() == 2) other = SharedFile::open(alone->duplicate(), store, "file", both, {});
+    comm.barrier();
+    if (other) other->write_at(Gapped::view_of(tasks), 0, from(Gapped::of(tasks)));
+    read[1] += Gapped::write(*file, comm.rank());
+    if (other) other->close();
+    comm.barrier();
+    read[2] += Gapped::write(*file, comm.rank());
+    file->close();
+  });
+  EXPECT_GT(read[0], 0);
+  EXPECT_EQ(read[1], 0);
+  EXPECT_GT(read[2], 0);
+  Gapped::check(hosts, true);
+}
+
+TEST(SharedHosts, OtherHandlesWaitForWhoFillsGaps) {
+  test::HostsOptions options;
+  options.locks = LockScope::global;
+  test::SimulatedHosts hosts(options);
+  test::HostsStore store(hosts, 0, 0), elsewhere(hosts, 1, 1);
+  OtherHandles first, second, third;
+  first.announce(store.open("file", Access::create));
+  auto kept_out = first.keep_out();
+  ASSERT_TRUE(kept_out);
+  std::atomic<bool> announced = false;
+  std::thread opening([&] {
+    second.announce(elsewhere.open("file", Access::write));
+    announced = true;
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_FALSE(announced);
+  kept_out = {};
+  opening.join();
+  EXPECT_FALSE(first.keep_out());
+  EXPECT_FALSE(second.keep_out());
+  EXPECT_FALSE(third.keep_out()) << "was never announced";
+  second.retire();
+  EXPECT_TRUE(first.keep_out());
 }
 
 TEST(SharedHosts, HaveOneSize) {

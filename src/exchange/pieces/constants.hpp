@@ -12,7 +12,8 @@ namespace sheaf::exchange {
 inline constexpr int64_t bytes_per_write = 2 << 10;      // in writing: what is read, and written back
 inline constexpr int64_t bytes_per_read = 4 << 10;       // gaps are read over
 inline constexpr int64_t gap_worth_a_request = 4 << 10;  // in writing gaps are left out, not read and written
-inline constexpr int64_t gap_worth_reading = 16 << 10;   // in pieces that lie in memory of their own
+inline constexpr int64_t gap_worth_a_message = 64 << 10;  // the same where a request goes to a server
+inline constexpr int64_t gap_worth_reading = 16 << 10;    // in pieces that lie in memory of their own
 static_assert(bytes_per_write * 2 == gap_worth_a_request && gap_worth_a_request <= gap_worth_reading);
 
 // --- Memory of a task's own transfer, in bytes.
@@ -56,7 +57,10 @@ inline constexpr int most_lanes = 4;              // aggregators of a host
 inline constexpr int64_t most_owners = 1024;      // of windows; more writers gain nothing
 inline constexpr int64_t hosts_window = 4 << 20;  // bytes: requests to servers, and messages, are long
 inline constexpr int64_t least_hosts_window = 64 << 10;
-inline constexpr int64_t short_window = 256 << 10;     // a short range is cut into no less for more owners
+// A short range is cut into so many windows for each owner, so that one is filled while another one travels,
+// but into no shorter ones than that.
+inline constexpr int64_t windows_of_an_owner = 4;
+inline constexpr int64_t short_window = 256 << 10;     // bytes
 inline constexpr int64_t memory_of_a_lane = 48 << 20;  // bytes of windows, on every host
 // Of a plan's codes, in bytes: so much of them goes with their lengths.
 inline constexpr size_t short_code = 4 << 10;

@@ -65,6 +65,7 @@ void write_covered(File& file, std::span<std::byte> window, const CoverageMap& m
   const int64_t length = std::ssize(window);
   const int64_t worth = sieving == Sieving::never    ? 0
                         : sieving == Sieving::always ? length
+                        : traits.apart               ? gap_worth_a_message
                                                      : gap_worth_a_request;
   Gaps gaps;
   for (int64_t from = map.next_set(0, length); from < length;) {

@@ -1,0 +1,55 @@
+#include "sharedfile/other_handles.hpp"
+
+#include <cerrno>
+
+#include "base/random.hpp"
+
+namespace sheaf {
+
+namespace {
+
+// Of a byte for each handle, in a part of the file in which there are no bytes. Handles rarely choose the
+// same.
+constexpr int64_t first_mark = int64_t{1} << 62;
+constexpr int64_t marks = 1 << 20;
+
+constexpr int tries_at_once = 4;  // all taken: rather by one who fills gaps than by chance
+constexpr std::chrono::seconds patience_with_fillers{60};
+
+RangeLock try_lock(File& file, int64_t begin, int64_t end) {
+  return file.lock(first_mark + begin, end - begin, true, Barred::refuse);
+}
+
+}  // namespace
+
+void OtherHandles::announce(std::shared_ptr<File> file) {
+  for (const Looks looks;; looks.rest()) {
+    for (int tries = 0; tries < tries_at_once; ++tries) {
+      mine_ = 1 + static_cast<int64_t>(random_number() % (marks - 2));  // not the first, nor the last
+      if (!(mark_ = try_lock(*file, mine_, mine_ + 1))) continue;
+      file_ = std::move(file);
+      return;
+    }
+    if (looks.waited() > patience_with_fillers)
+      throw not_locked(file->path(), first_mark, marks, "another handle of the file", looks.waited());
+  }
+}
+
+void OtherHandles::retire() {
+  mark_ = {};
+  file_.reset();
+}
+
+// Two who try at the same time keep each other from it.
+RangeLock OtherHandles::keep_out() {
+  if (!mark_) return {};
+  try {
+    RangeLock before = try_lock(*file_, 0, mine_);
+    if (!before) return {};
+    return kept_with(try_lock(*file_, mine_ + 1, marks), std::move(before.held));
+  } catch (const Error&) {
+    return {};  // then it is not known
+  }
+}
+
+}  // namespace sheaf
