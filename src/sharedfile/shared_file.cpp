@@ -14,12 +14,12 @@
 #include "comm/host_name.hpp"
 #include "exchange/transfer/hosts_file.hpp"
 #include "sharedfile/across_hosts.hpp"
-#include "sharedfile/interleaved.hpp"
 #include "sharedfile/opening.hpp"
 #include "sharedfile/other_handles.hpp"
 #include "sharedfile/sequence.hpp"
 #include "sharedfile/shared_pointer.hpp"
 #include "sharedfile/transfer_hints.hpp"
+#include "sharedfile/view_access.hpp"
 
 namespace sheaf {
 
@@ -160,7 +160,7 @@ class OpenFile final : public SharedFile {
   bool atomic() const override { return atomic_; }
 
   void set_view(const View& view, Agreed when) override {
-    const auto problem = attempt([&] { check(view); });
+    const auto problem = attempt([&] { require_usable(view, !mode_.write); });
     if (when == Agreed::now) agree(comm(), problem);
     pointer_->begin_view();
     shared_base_ = 0;
@@ -186,14 +186,14 @@ class OpenFile final : public SharedFile {
     return before;
   }
   void seek_individual(int64_t position) override {
-    require(position);
+    require_position(position);
     const std::lock_guard lock(mutex_);
     individual_ = position;
   }
   int64_t claim_shared(int64_t bytes) override { return shared_base_ + pointer_->claim(bytes); }
   void seek_shared(int64_t position) override {
     int64_t same[2] = {position, -position};
-    agree(comm(), attempt([&] { require(position); }), same);
+    agree(comm(), attempt([&] { require_position(position); }), same);
     if (same[0] != -same[1])
       throw file_error(Code::invalid_argument, file_->path(),
                        "the tasks move the shared file pointer to different places, from byte " +
@@ -305,7 +305,7 @@ class OpenFile final : public SharedFile {
   template <class Part>
   void by_task_0(int64_t bytes, Part part) {
     agree(comm(), attempt([&] {
-            require(bytes);
+            require_position(bytes);
             if (!mode_.write) throw Error(Code::wrong_mode, "'" + path_ + "' is not open for writing");
             exchange::to_server(*file_);
           }));
@@ -321,44 +321,13 @@ class OpenFile final : public SharedFile {
     if (Published* const apart = file_->traits().apart) return apart->published();
     if (across_.apart()) agree(comm(), attempt([&] { file_->renew(); }));
   }
-  static void require(int64_t position) {
-    if (position < 0)
-      throw Error(Code::invalid_argument,
-                  "a position of " + std::to_string(position) + " lies before the file");
-  }
-  void check(const View& view) const {
-    require(view.displacement);
-    const auto refuse = [](const std::string& why) { throw Error(Code::invalid_argument, "a view " + why); };
-    if (view.etype_size <= 0) refuse("with an elementary type without data");
-    if (view.filetype.size() <= 0) refuse("with a file type without data");
-    if (view.filetype.size() % view.etype_size != 0)
-      refuse("whose file type is no multiple of its elementary type");
-    if (!view.filetype.rises(!mode_.write))
-      refuse("whose file type goes back, overlaps itself or begins before 0");
-  }
-
   template <class Byte>
   exchange::ViewAccess access_of(const View& view, int64_t position, const MemoryOf<Byte>& memory,
                                  bool writes) const {
-    require(position);
+    require_position(position);
     if (writes ? !mode_.write : !mode_.read)
       throw Error(Code::wrong_mode, "'" + path_ + "' is not open for " + (writes ? "writing" : "reading"));
-    exchange::ViewAccess access;
-    access.displacement = view.displacement;
-    access.filetype = &view.filetype;
-    access.from = position;
-    access.to =
-        must_fit(checked_add(position, must_fit(checked_mul(memory.count, memory.type.size()), "a transfer")),
-                 "a transfer");
-    access.address = const_cast<std::byte*>(reinterpret_cast<const std::byte*>(memory.address));
-    access.memory = &memory.type;
-    if (access.bytes() > 0) {
-      const auto instances =
-          checked_mul(access.to / view.filetype.size() + 1, view.filetype.set_apart().extent());
-      must_fit(instances ? checked_add(*instances, view.displacement) : std::nullopt,
-               "the end of a transfer");
-    }
-    return in_order(std::move(access), writes, path_);
+    return access_to(view, position, memory, writes, path_);
   }
 
   exchange::IndependentOptions for_independent(bool writes) const {
