@@ -52,8 +52,9 @@ inline constexpr size_t direct_at_once = 1 << 20;
 static_assert(direct_at_once % direct_block == 0);
 inline constexpr int64_t usual_block_bytes = 4096;  // where the file system names no preferred block
 
-// Bytes of small writes that go out together (gathered_file): a request that any server takes at once.
-inline constexpr size_t most_gathered = 256 << 10;
+// Bytes of small writes that go out together (gathered_file). Longer ones are worth a request, and leaders of
+// many tasks have no memory to spare.
+inline constexpr size_t most_gathered = 8 << 10;
 
 // --- Write slots of a machine (WriteSlots).
 inline constexpr useconds_t shortest_slot_pause = 50;  // microseconds between two looks for a free slot

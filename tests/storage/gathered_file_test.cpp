@@ -54,7 +54,8 @@ TEST(GatheredFile, IsLikeTheFileItself) {
     GatheredFile file(under);
     const int64_t place = seed % 10 == 0 ? 3 * int64_t{most_gathered} : 200;
     for (int step = 0; step < 60; ++step) {
-      const int64_t at = below(static_cast<uint64_t>(place)), length = below(seed % 10 == 0 ? 60'000 : 40);
+      const int64_t at = below(static_cast<uint64_t>(place)),
+                    length = below(seed % 10 == 0 ? most_gathered * 3 / 2 : 40);
       switch (below(8)) {
         case 0:
           ASSERT_EQ(read_text(file, at, length), read_text(*plain, at, length));
