@@ -6,7 +6,8 @@
 # not. What each part printed is in build-foreign/ARCH/logs.
 #
 # PARTS: rooms, tests in Python, `foreign/exchange`; all of those below if none is given. Without MPI;
-# `tests/foreign/exchange.py` has the parallel modes. As many parts run at a time as JOBS says (default: one per core).
+# `tests/foreign/exchange.py` has the parallel modes. As many parts run at a time as JOBS says (default: one per
+# core).
 set -u
 cd "$(dirname "$0")/.."
 usage() { echo "usage: scripts/foreign.sh arm64|s390x [BUILD [PART...]]" >&2; exit 2; }
@@ -87,13 +88,14 @@ without=$without:ReplacedFiles.ReadOnlyOnesOfAnOrdinaryUser:ContainerLate.*Fork*
 without="$without:*Fault*:CollectiveThreads.*:SimulatedRanks.*:Accepted.*"
 for part in $parts; do
   case $part in
-  foreign/exchange) side_by_side report files_both_ways python3 -B tests/foreign/exchange.py "$native/bin" "$run/bin" ;;
+  foreign/exchange)
+    side_by_side report files_both_ways python3 -B tests/foreign/exchange.py "$native/bin" "$run/bin" ;;
   # Python is of the other architecture too: it loads the library, and the independent reader runs in its order.
   */*) side_by_side report "$(basename "$part")" "$run/bin/python3" -B "tests/$part.py" ;;
   multifile)
     for ((shard = 0; shard < shards; ++shard)); do
-      side_by_side report "multifile_$((shard + 1))_of_$shards" env GTEST_TOTAL_SHARDS=$shards GTEST_SHARD_INDEX=$shard \
-        "$run/bin/test_multifile" --gtest_brief=1 --gtest_filter="$without"
+      side_by_side report "multifile_$((shard + 1))_of_$shards" env GTEST_TOTAL_SHARDS=$shards \
+        GTEST_SHARD_INDEX=$shard "$run/bin/test_multifile" --gtest_brief=1 --gtest_filter="$without"
     done ;;
   *) side_by_side report "$part" "$run/bin/test_$part" --gtest_brief=1 --gtest_filter="$without" ;;
   esac

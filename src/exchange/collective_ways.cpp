@@ -84,11 +84,11 @@ bool Collective::leave_gaps() {
   return *gaps_;
 }
 
-// Collective, of a plan that leaves gaps: how they are filled; nothing: they are not. `kept_out` is to be
-// held until all have done so.
+// Collective: how gaps that the plan leaves are filled; nothing: there are none, or they stay. `kept_out` is
+// to be held until all have done so.
 std::optional<Sieving> Collective::sieving_of_gaps(const CollectiveOptions& how, RangeLock& kept_out) {
+  if ((!how.fills_gaps && how.others == nullptr) || !leave_gaps()) return std::nullopt;
   if (how.fills_gaps) return Sieving::always;
-  if (how.others == nullptr) return std::nullopt;
   if (comm_.rank() == 0) kept_out = how.others->keep_out();
   uint8_t alone = static_cast<bool>(kept_out);
   comm_.broadcast(std::as_writable_bytes(std::span(&alone, 1)), 0);
@@ -115,12 +115,11 @@ int64_t Collective::between_hosts(File& file, const ViewAccess& access, const Co
   RangeLock kept_out;
   std::unique_lock<std::shared_mutex> alone;
   Sieving sieving = how.independent.sieving;
-  if (apart && (how.fills_gaps || how.others) && leave_gaps())
-    if (const auto filled = sieving_of_gaps(how, kept_out)) {
-      alone = std::unique_lock(apart->writers());
-      publish(file);
-      sieving = *filled;
-    }
+  if (const auto filled = apart ? sieving_of_gaps(how, kept_out) : std::nullopt) {
+    alone = std::unique_lock(apart->writers());
+    publish(file);
+    sieving = *filled;
+  }
   if (apart) apart->forget(summary.low, summary.high);
   File& windows = file.traits().apart ? file.traits().apart->windows() : file;
   if (writes) {

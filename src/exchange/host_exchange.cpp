@@ -197,7 +197,7 @@ void HostExchange::finish_write(const StageCall& call, Round& r) {
     if (r.exchange) r.exchange->finish();
     for (const Message& message : r.came) {
       await_free(call, message.number);
-      unpack_runs(*message.runs, call.memory(message.number), message.memory, message.runs->bytes, 0);
+      unpack_runs(*message.runs, call.memory(message.number), message.memory.get(), message.runs->bytes, 0);
     }
   });
 }
@@ -281,7 +281,7 @@ void HostExchange::finish_read(const StageCall& call, int64_t round, Round& r) {
     int64_t there = call.length(number);
     if (next < r.came.size() && r.came[next].number == number) {
       const Message& message = r.came[next];
-      there = unpack_runs(*message.runs, call.memory(number), message.memory, received[next++], there);
+      there = unpack_runs(*message.runs, call.memory(number), message.memory.get(), received[next++], there);
     }
     call.stage().slot(number).got.store(there);
     offer(call, number);

@@ -61,42 +61,18 @@ class HostExchange {
   struct Message {
     uint64_t number = 0;
     const Runs* runs = nullptr;
-    std::byte* memory = nullptr;
-  };
-  // Memory of the messages of a round, for the rounds after it: new pages cost more than what is copied.
-  class Messages {
-   public:
-    // Until clear().
-    std::byte* take(size_t bytes) {
-      const size_t number = used_++;
-      if (number == all_.size()) all_.emplace_back();
-      Memory& memory = all_[number];
-      if (memory.bytes < bytes) memory = {bytes, std::make_unique_for_overwrite<std::byte[]>(bytes)};
-      return memory.begin.get();
-    }
-    void clear() { used_ = 0; }
-
-   private:
-    struct Memory {
-      size_t bytes = 0;
-      std::unique_ptr<std::byte[]> begin;
-    };
-    std::vector<Memory> all_;
-    size_t used_ = 0;
+    std::unique_ptr<std::byte[]> memory;
   };
   struct Round {
-    Messages& memory;
-    std::vector<Message> came = {}, sent = {};
-    std::unique_ptr<Exchange> exchange = nullptr;
+    std::vector<Message> came, sent;
+    std::unique_ptr<Exchange> exchange;
 
     // Adds a message, with memory for it.
-    std::span<std::byte> add(std::vector<Message>& to, uint64_t number, const Runs& runs) {
+    static std::span<std::byte> add(std::vector<Message>& to, uint64_t number, const Runs& runs) {
       const auto bytes = static_cast<size_t>(runs.bytes);
-      return {to.emplace_back(Message{number, &runs, memory.take(bytes)}).memory, bytes};
-    }
-    ~Round() {
-      exchange.reset();
-      memory.clear();
+      return {to.emplace_back(Message{number, &runs, std::make_unique_for_overwrite<std::byte[]>(bytes)})
+                  .memory.get(),
+              bytes};
     }
   };
   // Owners of the lane are counted from 0 on.
@@ -167,10 +143,9 @@ template <class Copy>
 std::optional<Error> HostExchange::write(const StageCall& call, PutPass& own, Copy copy, File& file,
                                          Sieving sieving, bool overlap, Tally& tally) {
   problem_.reset();
-  Messages memory;
   for (int64_t round = 0; round < call.windows().rounds(); ++round) {
     own.go(end_of(call, round), copy, [](uint64_t) {});
-    Round r{memory};
+    Round r;
     start_write(call, round, r, tally);
     if (overlap && round > 0) write_out(call, round - 1, file, sieving, tally);
     finish_write(call, r);
@@ -188,9 +163,8 @@ std::optional<Error> HostExchange::read(const StageCall& call, TakePass& own, Co
   attempt_part([&] { look_if_needed(file); });
   const int64_t rounds = call.windows().rounds();
   read_in(call, 0, file, tally);
-  Messages memory;
   for (int64_t round = 0; round < rounds; ++round) {
-    Round r{memory};
+    Round r;
     start_read(call, round, r, tally);
     if (overlap && round + 1 < rounds) read_in(call, round + 1, file, tally);
     finish_read(call, round, r);

@@ -72,7 +72,7 @@ std::optional<Pointer> MetadataReader::read_stored_pointer() {
   const bool present = file_.read_at(bytes, header_.pointer_offset()) == bytes.size();
   const Pointer p = format::decode_pointer(bytes, header_.metadata_order);
   if (!present || p.varheader == 0 || (format::is_marked(p) && extension())) return std::nullopt;
-  file_size_ = std::max(file_size(), file_.status().size);
+  file_size_ = std::max(file_size_, file_.status().size);
   const int64_t begin = layout::data_start(header_.ntasks, header_.fsblksize);
   // Without tasks, nothing in the file would bound the number of blocks.
   const int32_t most = header_.ntasks > 0 ? INT32_MAX : 1;

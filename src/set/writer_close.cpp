@@ -195,10 +195,12 @@ std::optional<Error> Writer::finish_streams(Closing& closing, int64_t most_sums)
   return problem;
 }
 
-// Of one of its files: whether this process may have begun the journal. Edges announce themselves in one.
+// Whether this process may have begun the journal of one of its files, or its leader has: edges announce
+// themselves in one, and mark_unclosed() makes it.
 bool Writer::may_have_journal(size_t file) const {
   const OwnFile& f = mine_.files[file];
-  return f.journal || (file == mine_.tasks[current_].file && stream_.journal()) ||
+  const bool is_marked = !grouped_ && unit_ > 0;
+  return is_marked || f.journal || (file == mine_.tasks[current_].file && stream_.journal()) ||
          (f.edges && f.edges->in_use());
 }
 

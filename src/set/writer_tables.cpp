@@ -32,8 +32,7 @@ std::vector<Writer::EndedSegment> Writer::find_ends(RowSlices& slices, std::span
   for (const FileSums& file : files) {
     const size_t number = ended.size();
     EndedSegment& s = ended.emplace_back(EndedSegment{segments[number], number});
-    const bool begun_by_leader = !grouped_ && unit_ > 0;  // write_metadata()
-    if (s.count == s.file_tasks && !old() && !begun_by_leader) {
+    if (s.count == s.file_tasks && !old()) {
       s.may_have_journal = false;
       for (size_t row = s.row; row < s.end(); ++row) s.may_have_journal |= table.may_have_journal(row);
     }

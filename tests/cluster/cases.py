@@ -323,6 +323,7 @@ def lost_host(words: str, how: str, number: int, context: Context) -> None:
             rack.cut_off(victim, False)
     context.fs.fresh()
     reader = rng.choice([host for host in rack.hosts if host != victim])
+    said = ""  # by the repairs
     for when in ("unrepaired", "repaired"):
         check = f"{BIN}/kill_check {where} {tasks} {when}"
         command = [*rack.enter(), str(rack.state / "rsh"), reader, check]
@@ -330,14 +331,14 @@ def lost_host(words: str, how: str, number: int, context: Context) -> None:
         if code != 0:
             time.sleep(3)
             found = "lost" if rack.outcome(command, 60)[0] else "late, right after 3 s"
-            raise Wrong(f"{found}: {victim} killed, {when}, read on {reader}: {brief(output)}")
-        rack.on(
-            reader,
+            raise Wrong(f"{found}: {victim} killed, {when}, read on {reader}: {brief(output)}{said}")
+        repair = (
             f"for m in {where}/m[0-9]*; do case $m in *.*) ;; *)"
-            f" SHEAF_LEASE_TIMES={LEASES['SHEAF_LEASE_TIMES']} {BIN}/sheaf repair $m >/dev/null 2>&1;;"
+            f" SHEAF_LEASE_TIMES={LEASES['SHEAF_LEASE_TIMES']} {BIN}/sheaf repair $m 2>&1 || echo failed;;"
             " esac; done;"
-            " true",
+            " true"
         )
+        said = f"; repair: {rack.outcome([*rack.enter(), str(rack.state / 'rsh'), reader, repair], 120)[1][-1000:]}"
 
 
 def add_rounds(first: int, count: int) -> list[str]:

@@ -95,8 +95,8 @@ class Comparison(unittest.TestCase):
             source, versions, library = (Path(place) / name for name in ("x.c", "x.map", "libx.so"))
             source.write_text(text)
             versions.write_text(f"{node} {{ global: *; }};\n")
-            subprocess.run(["gcc", "-g", "-shared", "-fPIC", f"-Wl,--version-script={versions}", "-o", library,
-                            source], check=True)
+            subprocess.run(["gcc", "-g", "-shared", "-fPIC", f"-Wl,--version-script={versions}", "-o",
+                            library, source], check=True)
             headers = abi.OPTIONS
             abi.OPTIONS = tuple(option for option in headers if option != "--drop-private-types")
             try:

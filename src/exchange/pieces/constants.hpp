@@ -15,6 +15,7 @@ inline constexpr int64_t gap_worth_a_request = 4 << 10;  // in writing gaps are 
 inline constexpr int64_t gap_worth_a_message = 64 << 10;  // the same where a request goes to a server
 inline constexpr int64_t gap_worth_reading = 16 << 10;    // in pieces that lie in memory of their own
 static_assert(bytes_per_write * 2 == gap_worth_a_request && gap_worth_a_request <= gap_worth_reading);
+static_assert(gap_worth_reading <= gap_worth_a_message);
 
 // --- Memory of a task's own transfer, in bytes.
 inline constexpr int64_t packed_bytes = 1 << 20;      // of memory that is not contiguous
@@ -57,8 +58,8 @@ inline constexpr int most_lanes = 4;              // aggregators of a host
 inline constexpr int64_t most_owners = 1024;      // of windows; more writers gain nothing
 inline constexpr int64_t hosts_window = 4 << 20;  // bytes: requests to servers, and messages, are long
 inline constexpr int64_t least_hosts_window = 64 << 10;
-// A short range is cut into so many windows for each owner, so that one is filled while another one travels,
-// but into no shorter ones than that.
+// A short range is cut into so many windows for each owner, so that none has twice as much as another, but
+// into no shorter ones than that.
 inline constexpr int64_t windows_of_an_owner = 4;
 inline constexpr int64_t short_window = 256 << 10;     // bytes
 inline constexpr int64_t memory_of_a_lane = 48 << 20;  // bytes of windows, on every host
