@@ -306,11 +306,16 @@ void UnclosedFile::complete(File& target, WorkProgress& progress) {
   finish(target, progress);
 }
 
-// Data and block table are in `target`.
+// Data and block table are in `target`, and are read back: where files are at a server, this host may believe
+// that the file ends in front of what it has just written (GlusterFS) as long as that is not synced.
 void UnclosedFile::finish(File& target, WorkProgress& progress) {
   MetadataWriter writer(target, header());
-  if (writes_table()) bring_edges(target);
+  if (writes_table()) {
+    target.sync();
+    bring_edges(target);
+  }
   const int64_t mapping = write_mapping(writer);
+  if (mapping > 0) target.sync();
   if (!has_trailer_) write_trailer(target, mapping, progress);
   target.sync();
   check_result(target, mapping);

@@ -9,6 +9,8 @@
 
 #include "creation/temporary_name.hpp"
 #include "recovery/leftovers.hpp"
+#include "storage/decorators/forwarding_file.hpp"
+#include "storage/decorators/forwarding_store.hpp"
 #include "support/crash_points.hpp"
 #include "support/stores/faulty_store.hpp"
 
@@ -92,6 +94,58 @@ void leave_unclosed(MemoryStore& store, const std::string& words, bool flush) {
     if (flush) writer.commit();
   }
   tape.replay(tape.length(), store);
+}
+
+// Of files that are written this host believes until a sync that they end where they did then.
+class LateEnds : public ForwardingStore {
+ public:
+  using ForwardingStore::ForwardingStore;
+  std::shared_ptr<File> open(const std::string& path, Access access) override {
+    auto file = inner().open(path, access);
+    return access == Access::read ? file : std::make_shared<Late>(std::move(file));
+  }
+
+ private:
+  class Late : public ForwardingFile {
+   public:
+    explicit Late(std::shared_ptr<File> file) : ForwardingFile(std::move(file)) {
+      end_ = inner().status().size;
+    }
+    size_t read_at(std::span<std::byte> data, int64_t offset) override {
+      const auto there = static_cast<size_t>(std::clamp<int64_t>(end_ - offset, 0, std::ssize(data)));
+      return inner().read_at(data.first(there), offset);
+    }
+    FileStatus status() override {
+      FileStatus status = inner().status();
+      status.size = end_;
+      return status;
+    }
+    void sync() override {
+      inner().sync();
+      end_ = inner().status().size;
+    }
+
+   private:
+    int64_t end_ = 0;
+  };
+};
+
+TEST(Repair, ReadsBackWhatItHasSyncedOnly) {
+  for (const bool table : {false, true})
+    for (const int nfiles : {1, 2}) {
+      MemoryStore store;
+      const Program p = three_tasks(nfiles);
+      write_in_parallel(store, "a", p, 0, "w");
+      for (int32_t k = 0; k < nfiles; ++k) {
+        const std::string name = format::physical_name("a", k);
+        const PhysicalFile f = load_physical_file(store, name);
+        remove_pointer(store, name, f.header.ntasks);
+        if (!table) store.open(name, Access::write)->resize(f.pointer.varheader);
+      }
+      LateEnds late(store);
+      ASSERT_NO_THROW(repair(late, "a", {}, quiet)) << table << " " << nfiles;
+      EXPECT_TRUE(repair(store, "a", {}, quiet).was_complete());
+    }
 }
 
 // Nobody can know then what tasks had flushed: no reader says that there is nothing.
