@@ -77,7 +77,7 @@ one_ends() {
 }
 
 # A tenth of the random programs; the largest room in shares, each of which ends within the time of a part.
-export SHEAF_BIN="$run/bin" SHEAF_TOOL_SECONDS=200 SHEAF_MODEL_RUNS=300
+export SHEAF_BIN="$run/bin" SHEAF_TOOL_SECONDS=200 SHEAF_MODEL_RUNS=300 SHEAF_KEYVAL_RUNS=20
 shards=8
 # What the emulation has not: openat2(), /proc/self/stat, locks that go on when their holder is killed (a test
 # would wait for ever), threads made in a forked child (QEMU ends by an assertion of its own; tasks that are

@@ -5,7 +5,6 @@
 //     more
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <sstream>
 
 #include "base/warnings.hpp"
@@ -13,6 +12,7 @@
 #include "set/writer.hpp"
 #include "support/accepted.hpp"
 #include "support/stores/faulty_store.hpp"
+#include "support/variable.hpp"
 
 namespace sheaf::test::accepted_test {
 namespace {
@@ -287,13 +287,10 @@ void campaign(uint64_t seed, int faulty_runs) {
 }
 
 TEST(Accepted, BytesAreThereIfTheCloseSucceedsWhateverFailedBefore) {
-  const char* const one = std::getenv("SHEAF_ACCEPTED_SEED");
-  const char* const many = std::getenv("SHEAF_ACCEPTED_RUNS");
   constexpr int per_program = 5;
-  if (one) return campaign(std::strtoull(one, nullptr, 10), 20);
-  const int programs = (many ? std::atoi(many) : 1000) / per_program;
-  for (int seed = 1; seed <= programs && !HasFailure(); ++seed)
-    campaign(static_cast<uint64_t>(seed), per_program);
+  if (const uint64_t one = variable("SHEAF_ACCEPTED_SEED", 0)) return campaign(one, 20);
+  const uint64_t programs = variable("SHEAF_ACCEPTED_RUNS", 1000) / per_program;
+  for (uint64_t seed = 1; seed <= programs && !HasFailure(); ++seed) campaign(seed, per_program);
 }
 
 }  // namespace

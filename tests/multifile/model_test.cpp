@@ -3,11 +3,11 @@
 // one seed, SHEAF_MODEL_RUNS so many.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <map>
 
 #include "recovery/repair.hpp"
 #include "support/mapped.hpp"
+#include "support/variable.hpp"
 #include "tools/defrag.hpp"
 #include "tools/split.hpp"
 #include "tools/verify.hpp"
@@ -345,11 +345,6 @@ std::vector<Command> shortest(std::vector<Command> commands) {
         }
   }
   return commands;
-}
-
-uint64_t variable(const char* name, uint64_t otherwise) {
-  const char* const text = std::getenv(name);
-  return text ? std::strtoull(text, nullptr, 10) : otherwise;
 }
 
 TEST(Model, ProgramsAndToolsDoWhatAMapOfStreamsDoes) {

@@ -3,10 +3,9 @@
 // seed: SHEAF_RANKS_SEED runs one, SHEAF_RANKS_RUNS so many.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-
 #include "support/programs.hpp"
 #include "support/stores/faulty_store.hpp"
+#include "support/variable.hpp"
 
 namespace sheaf::test::simulated_ranks_test {
 namespace {
@@ -169,11 +168,6 @@ void simulate(uint64_t seed) {
               "rank " + std::to_string(t) + ": wrong bytes of a file that was not closed");
     }
   }
-}
-
-uint64_t variable(const char* name, uint64_t otherwise) {
-  const char* const text = std::getenv(name);
-  return text ? std::strtoull(text, nullptr, 10) : otherwise;
 }
 
 TEST(SimulatedRanks, HaveOneOutcomeWhateverFails) {
