@@ -84,7 +84,7 @@ shards=8
 # processes are in tests/foreign/exchange.py).
 without='-BeneathByKernel.*:Heartbeat.*:ProcessIdentity.*:Fork*:Term.*:GenericProcesses.*'
 without=$without:ReplacedFiles.ReadOnlyOnesOfAnOrdinaryUser:ContainerLate.*Fork*:ContainerLate.NobodyWrites*
-without=$without:ContainerHalfway.*:ContainerProcesses.*Killed*
+without=$without:ContainerHalfway.*:ContainerProcesses.*Killed*:ContainerProcesses.AStreamOfAnotherHost*
 # Sweeps that make every call of one program fail, and threads that wait for each other awake: hours under
 # emulation, and no byte of theirs depends on the processor.
 without="$without:*Fault*:CollectiveThreads.*:SimulatedRanks.*:Accepted.*"

@@ -16,6 +16,7 @@
 #include "container/gather.hpp"
 #include "container/set_model.hpp"
 #include "support/stores/memory_store.hpp"
+#include "support/variable.hpp"
 
 namespace sheaf::test {
 namespace {
@@ -238,9 +239,9 @@ TEST(ContainerProcesses, KilledAtRandomMoments) {
   const Directory directory;
   void* const memory = ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   Told* const told = static_cast<Told*>(memory);
-  const char* const rounds = std::getenv("SHEAF_KILL_ROUNDS");
+  const uint64_t rounds = variable("SHEAF_KILL_ROUNDS", 40);
   std::mt19937_64 random(7);
-  for (int round = 0; round < (rounds ? std::atoi(rounds) : 40); ++round) {
+  for (int round = 0; round < static_cast<int>(rounds); ++round) {
     std::vector<pid_t> children;
     for (int writer = 0; writer < writers; ++writer) {
       told[writer].finished = told[writer].written = 0;
