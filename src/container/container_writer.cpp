@@ -209,9 +209,9 @@ void ContainerWriter::note_length(int64_t record, int64_t length, int64_t modifi
 }
 
 ContainerWriter::Room ContainerWriter::room(int64_t least, int64_t wanted) {
-  const int64_t unit = least >= aligned_from ? container_page : alignment;
+  const int64_t grain = least >= aligned_from ? container_page : alignment;
   const std::lock_guard guard(mutex_);
-  int64_t begin = must_fit(align_up(stretch_, unit), "a container");
+  int64_t begin = must_fit(align_up(stretch_, grain), "a container");
   if (wanted > stretch_end_ - begin) {
     // What is large has a stretch of its own, which another piece must not be behind: it may grow there.
     if (least > stretch_end_ - begin || wanted >= next_stretch_) {

@@ -13,7 +13,7 @@ from report import Counts, Log, Row
 LABELS = {"c": ("c", "sfio"), "mpiio": (), "fortran": ("fortran",)}
 SCRIPTS = {"c": ("conformance/test_families",), "fortran": (),
            "mpiio": tuple(f"mpiio/test_{name}" for name in (
-               "mpiio_names", "front", "behaviour", "views", "faults", "in_place", "locked", "settings",
+               "mpiio_names", "front", "behaviour", "views", "faults", "locked", "settings",
                "differential"))}
 
 
