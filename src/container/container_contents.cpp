@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/bytes.hpp"
 #include "base/error.hpp"
 #include "format/fields.hpp"
 
@@ -215,12 +216,7 @@ Come read_more(Store& store, const std::string& path, ContainerContents& content
 namespace {
 
 constexpr int64_t looked_at_once = 1 << 20;   // bytes
-constexpr int64_t unit = 8;                   // bytes: records begin at multiples of it
 constexpr int64_t longest_but_pieces = 5000;  // bytes: more than a record with a name has
-
-bool is_zeros(std::span<const std::byte> bytes) {
-  return std::ranges::all_of(bytes, [](std::byte b) { return b == std::byte{0}; });
-}
 
 std::string at_byte(int64_t place) { return " at byte " + std::to_string(place); }
 
@@ -237,7 +233,7 @@ void check_table(const ContainerContents& contents, ContainerFindings& found) {
     return std::span(bytes).subspan(static_cast<size_t>(k * area_entry_size)).first<area_entry_size>();
   };
   int64_t k = contents.last_entries;
-  while (k <= areas_in_table && is_zeros(entry(k))) ++k;
+  while (k <= areas_in_table && is_zero(entry(k))) ++k;
   if (k > areas_in_table) return;
   const int64_t place = contents.last_table + k * area_entry_size;
   if (const auto area = decode_area(entry(k), contents.header.identity, place);
@@ -248,7 +244,7 @@ void check_table(const ContainerContents& contents, ContainerFindings& found) {
   }
   // The checksum comes last.
   const bool torn = k == contents.last_entries &&
-                    is_zeros(std::span(bytes).subspan(static_cast<size_t>((k + 1) * area_entry_size - 4)));
+                    is_zero(std::span(bytes).subspan(static_cast<size_t>((k + 1) * area_entry_size - 4)));
   tell(torn ? found.torn : found.damage,
        "the entry" + at_byte(place) + " of its table of areas is not sound: records may be missing");
 }
@@ -282,7 +278,7 @@ class Behind {
            where + ": those behind it, from the one" + at_byte(next_record_) + " on, are not read");
     } else if (is_whole_) {
       tell(found.damage, where);
-    } else if (first_ < begin_ + unit) {  // else its writer has taken it back
+    } else if (first_ < begin_ + container_alignment) {  // else its writer has taken it back
       tell(found.torn, where + ", and may be one that was never written to its end");
     }
   }
@@ -292,7 +288,7 @@ class Behind {
     File& file = *contents_.file;
     std::vector<std::byte> bytes;
     for (int64_t at = begin_; at < end_ && next_record_ < 0;) {
-      at = std::max(at, file.next(Space::data, at) / unit * unit);
+      at = std::max(at, file.next(Space::data, at) / container_alignment * container_alignment);
       if (at >= end_) return;
       bytes.resize(static_cast<size_t>(std::min(end_ - at, looked_at_once + longest_record)));
       bytes.resize(file.read_at(bytes, at));
@@ -305,9 +301,9 @@ class Behind {
 
   // At those that begin in the first `looked` bytes.
   void look_at(std::span<const std::byte> bytes, int64_t looked, int64_t place) {
-    for (int64_t k = 0; k < looked; k += unit) {
+    for (int64_t k = 0; k < looked; k += container_alignment) {
       const auto rest = bytes.subspan(static_cast<size_t>(k));
-      if (is_zeros(rest.first(std::min<size_t>(rest.size(), unit)))) continue;
+      if (is_zero(rest.first(std::min<size_t>(rest.size(), container_alignment)))) continue;
       if (first_ < 0) first_ = place + k;
       if (std::ssize(rest) < record_head_size) continue;
       if (place + k == begin_) is_whole_ = is_written_to_its_end(rest);
@@ -326,15 +322,15 @@ class Behind {
     const int64_t length = get_little<uint16_t>(bytes.data() + 4);
     const auto kind = static_cast<RecordKind>(bytes[6]);
     if (kind < RecordKind::create || kind > RecordKind::remove || length < record_head_size ||
-        length % unit != 0 || length > std::ssize(bytes))
+        length % container_alignment != 0 || length > std::ssize(bytes))
       return false;
-    return !is_zeros(bytes.subspan(static_cast<size_t>(length - unit), unit));
+    return !is_zero(bytes.subspan(static_cast<size_t>(length - container_alignment), container_alignment));
   }
 
   const ContainerContents& contents_;
   const int64_t begin_;
   const int64_t end_;
-  int64_t first_ = -1;        // multiple of the unit where not all is zeros
+  int64_t first_ = -1;        // multiple of the alignment where not all is zeros
   int64_t next_record_ = -1;  // place of one that is sound
   bool is_whole_ = false;     // what is not sound
 };

@@ -25,7 +25,6 @@ constexpr int64_t largest_stretch = 8 << 20;
 constexpr int64_t most_inside = 8 << 10;  // bytes: readers of records read them as well
 constexpr size_t most_mapped = 64;        // areas; of older ones few pieces still grow
 constexpr int64_t aligned_from = 4096;    // bytes: requests of so many do not share pages, as those of files
-constexpr int64_t alignment = 8;
 
 int64_t whole_pages(int64_t bytes) { return must_fit(align_up(bytes, container_page), "a container"); }
 
@@ -139,7 +138,7 @@ std::optional<int64_t> ContainerWriter::record_in_spare(const ContainerRecord& r
 // What may be there of a record is none, if that can be written.
 void ContainerWriter::take_back(int64_t place) {
   try {
-    file_.write_at(std::array<std::byte, alignment>{}, place);
+    file_.write_at(std::array<std::byte, container_alignment>{}, place);
   } catch (const Error&) {
   }
 }
@@ -209,9 +208,9 @@ void ContainerWriter::note_length(int64_t record, int64_t length, int64_t modifi
 }
 
 ContainerWriter::Room ContainerWriter::room(int64_t least, int64_t wanted) {
-  const int64_t grain = least >= aligned_from ? container_page : alignment;
+  const int64_t unit = least >= aligned_from ? container_page : container_alignment;
   const std::lock_guard guard(mutex_);
-  int64_t begin = must_fit(align_up(stretch_, grain), "a container");
+  int64_t begin = must_fit(align_up(stretch_, unit), "a container");
   if (wanted > stretch_end_ - begin) {
     // What is large has a stretch of its own, which another piece must not be behind: it may grow there.
     if (least > stretch_end_ - begin || wanted >= next_stretch_) {
@@ -253,7 +252,7 @@ Area ContainerWriter::make_area(int64_t least, int64_t before) {
   Area area;
   area.bytes = whole_pages(std::max(least, std::clamp(4 * before, first_area, largest_area)));
   area.place = streams_.head().tail.fetch_add(area.bytes);
-  const int64_t zeros = mapped_ ? area.bytes : alignment;
+  const int64_t zeros = mapped_ ? area.bytes : container_alignment;
   file_.write_at(std::vector<std::byte>(static_cast<size_t>(zeros)), area.place + area.bytes - zeros);
   enter(area);
   return area;

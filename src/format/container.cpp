@@ -13,7 +13,7 @@ namespace sheaf::format {
 namespace {
 
 constexpr unsigned char container_magic[8] = {0x89, 0x53, 0x68, 0x66, 0x43, 0x74, 0x6e, 0x0a};
-constexpr uint32_t version = 1;
+constexpr uint32_t container_version = 1;
 constexpr int64_t identity_at = 16, made_at = 32, host_at = 40, hash_at = 104;
 constexpr int64_t name_at = record_head_size + 8;
 constexpr int length_bits = 40;
@@ -118,7 +118,7 @@ uint64_t short_identity(const Identity& identity) { return get_little<uint64_t>(
 std::array<std::byte, container_page> encode(const ContainerHeader& header) {
   std::array<std::byte, container_page> bytes{};
   std::memcpy(bytes.data(), container_magic, sizeof container_magic);
-  put_little<uint32_t>(bytes.data() + 8, version);
+  put_little<uint32_t>(bytes.data() + 8, container_version);
   put_little<uint32_t>(bytes.data() + 12, container_page);
   std::copy(header.identity.begin(), header.identity.end(), bytes.begin() + identity_at);
   put_little<int64_t>(bytes.data() + made_at, header.made);
@@ -134,7 +134,7 @@ std::optional<ContainerHeader> decode_container_header(std::span<const std::byte
                                                        std::string_view path) {
   if (std::ssize(bytes) < hash_at + 8 || !begins_as_container(bytes)) return std::nullopt;
   if (get_little<uint64_t>(bytes.data() + hash_at) != hash_of(bytes.first(hash_at))) return std::nullopt;
-  if (const auto found = get_little<uint32_t>(bytes.data() + 8); found != version)
+  if (const auto found = get_little<uint32_t>(bytes.data() + 8); found != container_version)
     throw file_error(Code::unsupported, path,
                      "container of version " + std::to_string(found) + "; this Sheaf reads version 1");
   ContainerHeader header;

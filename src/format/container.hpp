@@ -22,6 +22,7 @@ inline constexpr int64_t container_page = 4096;  // bytes of the header and of a
 inline constexpr int64_t container_changes_at = 112;
 inline constexpr uint64_t changes_untold = UINT64_MAX;  // at container_changes_at: records say it, in one log
 inline constexpr int64_t container_synced_at = 120;
+inline constexpr int64_t container_alignment = 8;  // bytes: records, and pieces, begin at multiples of it
 inline constexpr int64_t area_entry_size = 16;
 inline constexpr int64_t areas_in_table = container_page / area_entry_size - 1;  // the last entry leads on
 inline constexpr int64_t record_head_size = 32;
