@@ -49,7 +49,7 @@ class ServedFile::Seen final : public HostsServer {
   }
   void drain() {
     if (waiting_.empty()) return;
-    for (const auto& [offset, bytes] : std::exchange(waiting_, {})) write(bytes, offset);
+    for (const auto& [offset, data] : std::exchange(waiting_, {})) write(data, offset);
     cache.forget();
   }
 

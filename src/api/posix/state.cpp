@@ -250,8 +250,8 @@ int open_for_locks() noexcept {
 uint32_t slot_number(int fd) noexcept { return number_at(real::lseek(fd, 0, SEEK_CUR)) % most_slots; }
 
 Slot* copy_of(Slot& slot) noexcept {
-  void* const own = malloc(sizeof(Slot));
-  return own ? static_cast<Slot*>(memcpy(own, static_cast<const void*>(&slot), sizeof(Slot))) : &slot;
+  void* const copy = malloc(sizeof(Slot));
+  return copy ? static_cast<Slot*>(memcpy(copy, static_cast<const void*>(&slot), sizeof(Slot))) : &slot;
 }
 
 void release(Slot* slot) noexcept {

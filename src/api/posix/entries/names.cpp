@@ -20,8 +20,7 @@ namespace sheaf::posix {
 namespace {
 
 namespace next {
-constinit Real<int(const char*)> unlink{"unlink"}, rmdir{"rmdir"}, remove{"remove"}, chdir{"chdir"},
-    chroot{"chroot"};
+constinit Real<int(const char*)> unlink{"unlink"}, remove{"remove"}, chdir{"chdir"}, chroot{"chroot"};
 constinit Real<int(int)> fchdir{"fchdir"};
 constinit Real<int(int, const char*, int)> unlinkat{"unlinkat"};
 constinit Real<int(int, const char*, int, const char*)> renameat{"renameat"};

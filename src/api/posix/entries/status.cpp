@@ -19,7 +19,6 @@ namespace sheaf::posix {
 namespace {
 
 namespace next {
-constinit Real<int(const char*, struct stat*)> stat{"stat64"}, lstat{"lstat64"};
 constinit Real<int(int, struct stat*)> fstat{"fstat64"};
 constinit Real<int(int, const char*, struct stat*, int)> fstatat{"fstatat64"};
 constinit Real<int(int, const char*, int, unsigned, struct statx*)> statx{"statx"};

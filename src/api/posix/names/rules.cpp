@@ -107,7 +107,7 @@ void add(std::string_view entry, bool view) {
 }
 
 const char* const variables[] = {"SHEAF_CAPTURE=", "SHEAF_VIEW="};
-const char* found[2] = {nullptr, nullptr};  // copies: a program may write over its environment
+const char* settings[2] = {nullptr, nullptr};  // copies: a program may write over its environment
 
 void read_variable(char* const* environment, bool view) {
   const size_t n = strlen(variables[view]);
@@ -116,7 +116,7 @@ void read_variable(char* const* environment, bool view) {
   const size_t size = strlen(*environment) + 1;
   char* const copy = take(size);
   if (!copy) return complain(variables[view], "it is too long");
-  found[view] = static_cast<const char*>(memcpy(copy, *environment, size));
+  settings[view] = static_cast<const char*>(memcpy(copy, *environment, size));
   char entry[2 * PATH_MAX];
   size_t used = 0;
   for (const char* c = copy + n;; ++c) {
@@ -143,7 +143,7 @@ void read_rules(char* const* environment) noexcept {
   ready.store(2, std::memory_order_release);
 }
 
-const char* capture_variable(bool view) noexcept { return found[view]; }
+const char* capture_variable(bool view) noexcept { return settings[view]; }
 
 std::span<const Rule> rules() noexcept {
   if (ready.load(std::memory_order_acquire) != 2) {
@@ -157,7 +157,7 @@ std::span<const Rule> rules() noexcept {
 
 uint64_t rules_identity() noexcept {
   const auto value = [](bool view) {
-    const char* const variable = found[view];
+    const char* const variable = settings[view];
     return variable ? std::string_view(variable + strlen(variables[view])) : std::string_view();
   };
   return rules_hash(value(false), value(true));
