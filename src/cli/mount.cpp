@@ -11,9 +11,11 @@
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 
 #include "base/error.hpp"
 #include "cli/commands.hpp"
+#include "cli/mount/front_place.hpp"
 #include "cli/programs/launch.hpp"
 #include "storage/traits/mounts.hpp"
 
@@ -59,17 +61,27 @@ std::string mounted_directory(const std::string& directory) {
 }
 
 // A descriptor of the program behind the mount, which can be waited for; -1 if it is gone or not to be seen
-// from here.
+// from here. The kernel may remember one whose number another program has now.
 int program_behind(const std::string& directory) {
   char text[32] = "";
   if (getxattr(directory.c_str(), "user.sheaf.process", text, sizeof text - 1) <= 0) return -1;
-  return static_cast<int>(syscall(SYS_pidfd_open, std::atoi(text), 0));
+  const auto program = static_cast<int>(syscall(SYS_pidfd_open, std::atoi(text), 0));
+  std::string name;
+  std::getline(std::ifstream(std::string("/proc/") + text + "/comm"), name);
+  if (name == "sheaf-mount") return program;
+  if (program >= 0) close(program);
+  return -1;
+}
+
+bool has_lost_its_program(const std::string& directory) {
+  const int fd = open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd >= 0) close(fd);
+  return fd < 0 && errno == ENOTCONN;
 }
 
 void await_end(int process) {
   pollfd end{process, POLLIN, 0};
   while (poll(&end, 1, -1) < 0 && errno == EINTR) continue;
-  close(process);
 }
 
 // As a user: by the helper that may.
@@ -98,11 +110,6 @@ void detach(const std::string& directory, bool lazy) {
   throw os_error("cannot unmount", directory, errno);
 }
 
-bool is_ours(const std::string& directory) {
-  const auto mounted = mounted_on(directory);
-  return mounted && mounted->type == "fuse.sheaf";
-}
-
 }  // namespace
 
 int mount(const MountOptions& options) {
@@ -127,12 +134,17 @@ int mount(const MountOptions& options) {
 int umount(const UmountOptions& options) {
   for (const std::string& given : options.directories) {
     const std::string directory = mounted_directory(given);
-    if (!is_ours(directory))
+    const auto mounted = mounted_on(directory);
+    const bool has_front = mounted && is_front(*mounted, directory);
+    if (!has_front && !(mounted && mounted->type == "fuse.sheaf"))
       throw Error(Code::invalid_argument, "nothing that `sheaf mount` has mounted is at '" + given + "'");
     const int process = program_behind(directory);
     detach(directory, options.lazy);
-    if (process < 0) continue;
-    options.lazy ? static_cast<void>(close(process)) : await_end(process);
+    if (process >= 0 && !options.lazy) await_end(process);
+    if (process >= 0) close(process);
+    // What is below: its program unmounts that once nobody uses the front, unless it was killed.
+    if (has_front && (options.lazy || has_lost_its_program(directory)))
+      umount2(directory.c_str(), UMOUNT_NOFOLLOW | MNT_DETACH);
   }
   return 0;
 }

@@ -70,7 +70,7 @@ class MountCase(ToolCase):
         self.addCleanup(self.unmount_rest)
 
     def unmount_rest(self) -> None:
-        for point in fuse_mounts(self.dir):
+        for point in set(fuse_mounts(self.dir)):
             subprocess.run([BIN / "sheaf", "umount", "--lazy", point], check=False, timeout=SECONDS)
 
     def mount(self, *arguments: object, name: str = "view") -> Path:

@@ -87,7 +87,7 @@ class Kinds(MountCase):
 
     @unittest.skipUnless(os.geteuid() == 0, "only root may say how far the kernel reads ahead")
     def test_the_kernel_reads_ahead_a_whole_request(self) -> None:
-        path, streams = self.written("a.sion", [3 << 20])
+        path, streams = self.written("a.sion", [100_000] * 30)
         view = self.mount(path)
         self.assert_shows(view, streams)  # all is agreed upon by now
         device = os.stat(view).st_dev

@@ -68,6 +68,9 @@ inline void reply_opened(fuse_req_t request, std::unique_ptr<Opened> what, fuse_
   if (fuse_reply_open(request, info) == 0) static_cast<void>(what.release());
 }
 
+// The extended attributes of a node; names without "user.sheaf.".
+mount::Attributes extended_attributes(const FileSystem& system, fuse_ino_t number);
+
 // Attributes of a node, and of what is in a live set. The former throws what the size of a stream throws.
 struct stat attributes_of(const FileSystem& system, const mount::Node& node);
 struct stat attributes_of(const FileSystem& system, const mount::LiveSet::Found& found);

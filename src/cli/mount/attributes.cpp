@@ -9,16 +9,6 @@ namespace {
 
 constexpr std::string_view prefix = "user.sheaf.";
 
-mount::Attributes all_of(const FileSystem& system, fuse_ino_t number) {
-  const mount::Node node = node_at(system, number);
-  mount::Attributes all;
-  if (!node.is_folder()) return node.streams->attributes(node.stream);
-  if (node.streams) all = node.streams->attributes();
-  // Whom `sheaf umount` waits for.
-  if (number == mount::Tree::root) all.emplace_back("process", std::to_string(getpid()));
-  return all;
-}
-
 // With room for nothing, what is asked for is the size.
 void reply(fuse_req_t request, const std::string& text, size_t room) {
   if (room == 0)
@@ -31,11 +21,21 @@ void reply(fuse_req_t request, const std::string& text, size_t room) {
 
 }  // namespace
 
+mount::Attributes extended_attributes(const FileSystem& system, fuse_ino_t number) {
+  const mount::Node node = node_at(system, number);
+  mount::Attributes all;
+  if (!node.is_folder()) return node.streams->attributes(node.stream);
+  if (node.streams) all = node.streams->attributes();
+  // Whom `sheaf umount` waits for.
+  if (number == mount::Tree::root) all.emplace_back("process", std::to_string(getpid()));
+  return all;
+}
+
 void get_attribute(fuse_req_t request, fuse_ino_t number, const char* name, size_t size) {
   answer(request, [&](const FileSystem& system) {
     const std::string_view wanted(name);
     if (wanted.starts_with(prefix))
-      for (const auto& [own, value] : all_of(system, number))
+      for (const auto& [own, value] : extended_attributes(system, number))
         if (wanted.substr(prefix.size()) == own) return reply(request, value, size);
     fuse_reply_err(request, ENODATA);
   });
@@ -44,7 +44,7 @@ void get_attribute(fuse_req_t request, fuse_ino_t number, const char* name, size
 void list_attributes(fuse_req_t request, fuse_ino_t number, size_t size) {
   answer(request, [&](const FileSystem& system) {
     std::string names;
-    for (const auto& [name, value] : all_of(system, number))
+    for (const auto& [name, value] : extended_attributes(system, number))
       names.append(prefix).append(name).push_back('\0');
     reply(request, names, size);
   });

@@ -5,6 +5,7 @@
 
 #include "base/bytes.hpp"
 #include "cli/mount/answer.hpp"
+#include "cli/mount/image.hpp"
 
 namespace sheaf::cli {
 
@@ -22,11 +23,24 @@ void begin(void*, fuse_conn_info* connection) {
   connection->max_readahead = preferred_request;
 }
 
+// Its size is not known before it is opened, and nobody asks.
+struct stat attributes_of_image() {
+  struct stat attributes {};
+  attributes.st_ino = Front::image_number;
+  attributes.st_mode = S_IFREG | S_IRUSR;
+  attributes.st_nlink = 1;
+  attributes.st_size = erofs::most_blocks * erofs::block_size;
+  return attributes;
+}
+
 void look_up(fuse_req_t request, fuse_ino_t folder, const char* name) {
   answer(request, [&](const FileSystem& system) {
     fuse_entry_param entry{};
     mount::LiveSet* const live = live_in(system, folder);
-    if (const auto node = system.tree.find(folder, name)) {
+    if (system.front && system.front->shows(request, name)) {
+      entry.ino = Front::image_number;
+      entry.attr = attributes_of_image();
+    } else if (const auto node = system.tree.find(folder, name)) {
       entry.attr_timeout = entry.entry_timeout = for_long;
       entry.ino = node->number;
       entry.attr = attributes_of(system, *node);
@@ -47,8 +61,9 @@ void look_up(fuse_req_t request, fuse_ino_t folder, const char* name) {
 void get_attributes(fuse_req_t request, fuse_ino_t number, fuse_file_info*) {
   answer(request, [&](const FileSystem& system) {
     mount::LiveSet* const live = live_at(system, number);
-    const struct stat attributes =
-        live ? attributes_of(system, live->at(number)) : attributes_of(system, node_at(system, number));
+    const struct stat attributes = number == Front::image_number ? attributes_of_image()
+                                   : live                        ? attributes_of(system, live->at(number))
+                                          : attributes_of(system, node_at(system, number));
     fuse_reply_attr(request, &attributes, live_in(system, number) ? for_a_moment : for_long);
   });
 }
@@ -64,7 +79,10 @@ void open_file(fuse_req_t request, fuse_ino_t number, fuse_file_info* info) {
     const bool truncate = info->flags & O_TRUNC;
     const bool write = truncate || (info->flags & O_ACCMODE) != O_RDONLY;
     auto what = std::make_unique<Opened>();
-    if (mount::LiveSet* const live = live_at(system, number)) {
+    if (number == Front::image_number) {
+      what->reader = std::make_unique<Image>(system);
+      info->direct_io = 1;  // the kernel keeps what it reads above
+    } else if (mount::LiveSet* const live = live_at(system, number)) {
       what->stream = live->open(number, write, truncate);
     } else {
       if (write) writable(nullptr);
@@ -76,15 +94,19 @@ void open_file(fuse_req_t request, fuse_ino_t number, fuse_file_info* info) {
   });
 }
 
-void read_file(fuse_req_t request, fuse_ino_t, size_t size, off_t offset, fuse_file_info* info) {
+void read_file(fuse_req_t request, fuse_ino_t number, size_t size, off_t offset, fuse_file_info* info) {
+  const FileSystem& system = file_system_of(request);  // the request is gone once it is answered
+  bool is_read = false;
   answer(request, [&](const FileSystem&) {
     thread_local LineBytes buffer;
     if (buffer.size() < size) buffer.resize(size);
     const auto out = std::span(buffer).first(size);
     const Opened& what = opened(info);
     const size_t bytes = what.stream ? what.stream->read(out, offset) : what.reader->read_at(out, offset);
+    is_read = true;
     fuse_reply_buf(request, reinterpret_cast<const char*>(buffer.data()), bytes);
   });
+  if (number == Front::image_number && !is_read) system.front->drop();
 }
 
 // How much there is, and where more can be written, how much room.
@@ -166,8 +188,9 @@ fuse_entry_param entry_of(const FileSystem& system, const mount::LiveSet::Found&
   return entry;
 }
 
-void close_opened(fuse_req_t request, fuse_ino_t, fuse_file_info* info) {
+void close_opened(fuse_req_t request, fuse_ino_t number, fuse_file_info* info) {
   delete &opened(info);
+  if (number == Front::image_number) file_system_of(request).front->released();
   fuse_reply_err(request, 0);
 }
 

@@ -6,14 +6,13 @@
 // bytes for as long as it likes. Requests come from several threads.
 #pragma once
 
-#define FUSE_USE_VERSION 312
-#include <fuse_lowlevel.h>
 #include <sys/stat.h>
 
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "cli/mount/front.hpp"
 #include "mount/live_set.hpp"
 #include "mount/tree.hpp"
 
@@ -38,6 +37,8 @@ struct FileSystem {
   Look live_look;                        // of what is in there, and of a root without the tree's
   std::string beside;                    // a file on the file system whose room it takes
   bool foreground = false;               // problems are told on stderr
+  bool for_all = false;                  // users
+  std::unique_ptr<Front> front;          // where there is one
 };
 
 // The answers, for a session whose userdata is a FileSystem; `writable`: with those that change a live set.

@@ -1,7 +1,5 @@
 // sheaf-mount WORDS DIR FILE...: what `sheaf mount` runs once it has read its command line. WORDS are
 // options, with commas: foreground, ignore-checksums, allow-other; or -. Names are absolute.
-#include <fstream>
-
 #include "base/printable.hpp"
 #include "cli/mount/file_system.hpp"
 #include "cli/mount/opening.hpp"
@@ -35,12 +33,6 @@ std::string escaped(const std::string& text) {
   return result;
 }
 
-// Lets the kernel read ahead as much as one request can have, where the user may say so (root).
-void read_ahead_far(const std::string& directory) {
-  if (const auto mounted = mounted_on(directory))
-    std::ofstream("/sys/class/bdi/" + mounted->device + "/read_ahead_kb") << 1024;
-}
-
 int serve(FileSystem& system, const MountWords& words, const std::string& directory,
           const std::string& source) {
   Arguments arguments;
@@ -56,9 +48,10 @@ int serve(FileSystem& system, const MountWords& words, const std::string& direct
       fuse_session_new(arguments.get(), &answers, sizeof answers, &system), fuse_session_destroy);
   if (!session) throw failed("prepare a mount on");
   if (fuse_session_mount(session.get(), directory.c_str()) != 0) throw failed("mount on");
-  read_ahead_far(directory);
+  if (const auto mounted = mounted_on(directory)) read_ahead_far(mounted->device);
   fuse_set_signal_handlers(session.get());
-  int status = fuse_daemonize(words.foreground);
+  if (system.front) system.front->divide(session.get(), words.foreground);
+  int status = fuse_daemonize(words.foreground || system.front);
   if (status == 0) {
     const std::unique_ptr<fuse_loop_config, void (*)(fuse_loop_config*)> loop(fuse_loop_cfg_create(),
                                                                               fuse_loop_cfg_destroy);
@@ -66,6 +59,7 @@ int serve(FileSystem& system, const MountWords& words, const std::string& direct
     status = fuse_session_loop_mt(session.get(), loop.get());
   }
   fuse_session_unmount(session.get());
+  if (system.front) system.front->drop();
   fuse_remove_signal_handlers(session.get());
   return status < 0 ? 1 : 0;
 }
@@ -85,6 +79,7 @@ int main(int argc, char** argv) {
     const cli::MountWords words = cli::mount_words(argv[1]);
     const std::vector<std::string> paths(argv + 3, argv + argc);
     cli::FileSystem system = cli::open_multifiles(paths, words);
+    if (cli::Front::pays(system)) system.front = std::make_unique<cli::Front>(argv[2]);
     return cli::serve(system, words, argv[2], paths.front());
   } catch (const Error& error) {
     std::fprintf(stderr, "sheaf: %s\n", error.what());

@@ -24,7 +24,7 @@ FileSystem open_to_write(const std::string& path, const MountWords& words) {
   if (path.starts_with("sfio:") || set_of_container(path))
     throw Error(Code::invalid_argument,
                 "'" + path + "': streams are written beside a multifile that is a plain file, or none yet");
-  FileSystem system{mount::Tree({}), {}, nullptr, {}, {}, words.foreground};
+  FileSystem system{mount::Tree({}), {}, nullptr, {}, {}, words.foreground, words.allow_other, nullptr};
   if (any_store().status(path).exists) {
     const auto sources = mount::sources_of(any_store(), path, words.checking, false, tell);
     system.looks.resize(sources.size(), look_of(path));
@@ -61,7 +61,8 @@ FileSystem open_multifiles(const std::vector<std::string>& paths, const MountWor
     all.insert(all.end(), sources.begin(), sources.end());
     looks.resize(all.size(), look_of(mount::file_behind(any_store(), path)));
   }
-  return {mount::tree_of(all), std::move(looks), nullptr, {}, {}, words.foreground};
+  return {mount::tree_of(all), std::move(looks),  nullptr, {}, {},
+          words.foreground,    words.allow_other, nullptr};
 }
 
 }  // namespace sheaf::cli

@@ -1,0 +1,127 @@
+#include "cli/mount/image.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+
+#include "cli/mount/answer.hpp"
+
+namespace sheaf::cli {
+
+namespace {
+
+using erofs::block_size;
+using erofs::inode_blocks;
+
+constexpr size_t most_readers = 64;  // streams that are read at a time; each keeps its table of sizes
+
+int64_t blocks_of(int64_t bytes) { return (bytes + block_size - 1) / block_size; }
+
+}  // namespace
+
+Image::Image(const FileSystem& system) : system_(system) {
+  items_.push_back({node_at(system, mount::Tree::root), 0, 0});
+  parents_.push_back(0);
+  for (size_t i = 0; i < items_.size(); ++i) {
+    if (items_[i].node.is_folder())
+      add_folder(i);
+    else
+      files_.push_back(i);
+  }
+  inodes_at_ = 1 + std::ssize(folders_) / block_size;
+  data_at_ = blocks_ = inodes_at_ + std::ssize(items_) * inode_blocks;
+  for (const size_t f : files_) {
+    Item& file = items_[f];
+    if (!file.node.streams->knows_sizes())
+      throw Error(Code::unsupported, "sizes of compressed streams are not known without reading");
+    file.at = blocks_;
+    file.size = file.node.streams->facts(file.node.stream).size;
+    blocks_ += blocks_of(file.size);
+    if (blocks_ > erofs::most_blocks) throw Error(Code::unsupported, "an image of EROFS has 16 TiB at most");
+  }
+}
+
+void Image::add_folder(size_t item) {
+  const mount::Node folder = items_[item].node;
+  std::vector<erofs::Child> children{{".", item, true}, {"..", parents_[item], true}};
+  for (int64_t position = 0; auto entry = system_.tree.entry(folder.number, position); ++position) {
+    children.push_back({std::move(entry->name), items_.size(), entry->node.is_folder()});
+    items_.push_back({entry->node, 0, 0});
+    parents_.push_back(item);
+  }
+  items_[item].at = 1 + std::ssize(folders_) / block_size;
+  items_[item].size = erofs::append_folder(folders_, std::move(children));
+}
+
+size_t Image::read_at(std::span<std::byte> out, int64_t offset) {
+  size_t done = 0;
+  while (done < out.size() && offset < size()) {
+    const auto rest = out.subspan(done);
+    const size_t bytes =
+        offset < data_at_ * block_size ? read_metadata(rest, offset) : read_data(rest, offset);
+    done += bytes;
+    offset += static_cast<int64_t>(bytes);
+  }
+  return done;
+}
+
+// Of one block, or of one inode.
+size_t Image::read_metadata(std::span<std::byte> out, int64_t offset) const {
+  const int64_t block = offset / block_size;
+  std::array<std::byte, inode_blocks * block_size> made{};
+  std::span<const std::byte> found = made;
+  int64_t begin = 0;  // of what is found, in blocks
+  if (block == 0) {
+    erofs::put_superblock(made,
+                          {items_.size(), static_cast<uint32_t>(blocks_), static_cast<uint32_t>(inodes_at_)});
+    found = found.first(block_size);
+  } else if (block < inodes_at_) {
+    begin = 1;
+    found = folders_;
+  } else {
+    const int64_t item = (block - inodes_at_) / inode_blocks;
+    begin = inodes_at_ + item * inode_blocks;
+    put_inode(made, items_[static_cast<size_t>(item)]);
+  }
+  found = found.subspan(static_cast<size_t>(offset - begin * block_size));
+  found = found.first(std::min(out.size(), found.size()));
+  std::ranges::copy(found, out.begin());
+  return found.size();
+}
+
+void Image::put_inode(std::span<std::byte> room, const Item& item) const {
+  struct stat status = attributes_of(system_, item.node);
+  status.st_size = item.size;
+  if (item.node.number == mount::Tree::root && !system_.for_all) {  // as FUSE lets in who has mounted, alone
+    status.st_uid = getuid();
+    status.st_mode &= static_cast<mode_t>(S_IFMT | S_IRWXU);
+  }
+  erofs::put_inode(room, status, static_cast<uint32_t>(item.at),
+                   extended_attributes(system_, item.node.number));
+}
+
+// Of one stream, or zeros up to the next one.
+size_t Image::read_data(std::span<std::byte> out, int64_t offset) {
+  const auto behind = std::ranges::upper_bound(files_, offset / block_size, {},
+                                               [this](size_t file) { return items_[file].at; });
+  const size_t file = *std::prev(behind);
+  const int64_t within = offset - items_[file].at * block_size;
+  const int64_t left = items_[file].size - within;
+  if (left > 0)
+    return reader(file)->read_at(out.first(std::min(out.size(), static_cast<size_t>(left))), within);
+  const int64_t next = (behind == files_.end() ? blocks_ : items_[*behind].at) * block_size;
+  const auto zeros = out.first(std::min(out.size(), static_cast<size_t>(next - offset)));
+  std::ranges::fill(zeros, std::byte{});
+  return zeros.size();
+}
+
+std::shared_ptr<mount::Reader> Image::reader(size_t file) {
+  const std::lock_guard lock(mutex_);
+  if (const auto found = readers_.find(file); found != readers_.end()) return found->second;
+  if (readers_.size() == most_readers) readers_.clear();
+  const mount::Node& node = items_[file].node;
+  return readers_[file] = node.streams->open(node.stream);
+}
+
+}  // namespace sheaf::cli

@@ -1,0 +1,229 @@
+"""What root mounts of large streams: EROFS of the kernel over FUSE (src/cli/mount/front.hpp); the same names, attributes and bytes,
+and whatever happens to one of the two, nothing is left of both."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+import time
+import unittest
+from pathlib import Path
+
+from mount_case import BIN, SECONDS, MountCase, attributes, data, fuse_mounts, has_ended, process_behind, run
+
+LARGE = 1 << 20
+
+
+def types(view: Path) -> list[str]:
+    """Of what is mounted there, the last one on top."""
+    lines = [line.split() for line in Path("/proc/self/mountinfo").read_text().splitlines()]
+    return [line[line.index("-") + 1] for line in lines if line[4] == str(view)]
+
+
+class FrontCase(MountCase):
+    def mount(self, *arguments: object, name: str = "view") -> Path:
+        view = super().mount(*arguments, name=name)
+        if types(view) == ["fuse.sheaf"]:
+            self.skipTest("not root, or a kernel without EROFS on files (Linux 6.12)")
+        self.assertEqual(types(view), ["fuse.sheaf", "erofs"])
+        return view
+
+    def large(self, *sizes: int, **options: object) -> tuple[Path, list[bytes]]:
+        return self.written("a.sion", list(sizes), **options)
+
+    def assert_gone(self, process: int) -> None:
+        self.assertTrue(has_ended(process))
+        self.assertEqual(fuse_mounts(self.dir), [])
+
+
+class Shows(FrontCase):
+    def test_sizes_around_blocks(self) -> None:
+        path, streams = self.large(0, 1, 4095, 4096, 4097, 0, 8192, LARGE, 3 * LARGE + 5, 0, chunk_size=100_001, block_size=512)
+        view = self.mount(path)
+        self.assert_shows(view, streams)
+        with open(view / "task.000008", "rb", buffering=0) as file:
+            self.assertEqual(os.pread(file.fileno(), 100, 3 * LARGE), streams[8][3 * LARGE:])
+            self.assertEqual(os.pread(file.fileno(), 100, 3 * LARGE + 5), b"")
+
+    def test_many_streams_take_many_blocks_of_a_folder(self) -> None:
+        path, streams = self.large(*([20] * 700), 200 * LARGE // 2, chunk_size=LARGE)
+        self.assert_shows(self.mount(path), streams)
+
+    def test_folders_in_folders(self) -> None:
+        named = {"b/c/x": 300_000, "b/a": 140_000, "b/c/" + "long" * 60: 200_000, "a": 150_000, "b.txt": 500_000}
+        files = self.dir / "files"
+        for task, (name, size) in enumerate(named.items()):
+            (files / name).parent.mkdir(parents=True, exist_ok=True)
+            (files / name).write_bytes(data(task, size))
+            os.utime(files / name, ns=(1, 1_500_000_000_000_000_001 + task))
+            (files / name).chmod(0o640)
+        writer = self.mount_to_write(self.dir / "n.sion")
+        subprocess.run(["cp", "-a", *files.iterdir(), writer], check=True)
+        self.unmount(writer)
+        other, streams = self.large(LARGE)
+        view = self.mount(self.dir / "n.sion", other)
+        self.assertEqual((view / "a.sion" / "task.000000").read_bytes(), streams[0])
+        self.assertEqual({str(path.relative_to(view / "n.sion")) for path in view.rglob("n.sion/**/*") if path.is_file()}, set(named))
+        for task, (name, size) in enumerate(named.items()):
+            shown = view / "n.sion" / name
+            self.assertEqual(shown.read_bytes(), data(task, size))
+            self.assertEqual((shown.stat().st_mode & 0o777, shown.stat().st_mtime_ns), (0o440, 1_500_000_000_000_000_001 + task))
+        self.assertEqual((view / "n.sion" / "b").stat().st_nlink, 3)
+        self.assertEqual(sorted(os.listdir(view / "n.sion" / "b")), ["a", "c"])
+        self.assertEqual(os.stat(view / "n.sion" / "b" / "..").st_ino, (view / "n.sion").stat().st_ino)
+        numbers = [path.stat().st_ino for path in view.rglob("*")]
+        self.assertEqual(len(set(numbers)), len(numbers))
+
+    def mount_to_write(self, path: Path) -> Path:
+        writer = self.dir / "writer"
+        writer.mkdir()
+        self.succeed("sheaf", "mount", "--write", path, writer)
+        self.assertEqual(types(writer), ["fuse.sheaf"])
+        return writer
+
+    def test_attributes(self) -> None:
+        path, streams = self.large(LARGE, LARGE, global_ranks=[7, 9])
+        view = self.mount(path)
+        said = attributes(view / "task.000001")
+        self.assertEqual((said["task"], said["global_rank"], said["file"]), ("1", "9", str(path)))
+        self.assertRegex(said["checksum"], "^crc32c:[0-9a-f]{8}$")
+        self.assertEqual((attributes(view)["tasks"], attributes(view)["multifile"]), ("2", str(path)))
+        with self.assertRaises(OSError) as caught:
+            os.getxattr(view, "user.sheaf.nothing")
+        self.assertEqual(caught.exception.errno, errno.ENODATA)
+
+    def test_long_names_of_files_in_attributes(self) -> None:
+        place = self.dir
+        for _ in range(14):
+            place = place / ("d" * 250)
+            os.mkdir(place)
+        path = place / "a.sion"
+        self.large(LARGE)[0].rename(path)
+        view = self.mount(path)
+        self.assertEqual(attributes(view / "task.000000")["file"], str(path))
+
+    def test_an_unclosed_multifile(self) -> None:
+        path = self.dir / "u.sion"
+        here = str(Path(__file__).resolve().parent)
+        subprocess.run([sys.executable, "-c", f"import os, sys; sys.path.insert(0, {here!r})\nfrom mount_case import data, sheaf\n"
+                        f"f = sheaf.open({str(path)!r}, 'w', tasks=1, chunk_size=65536)\n"
+                        f"f[0].write(data(0, {LARGE})); f[0].flush(); os._exit(0)\n"], check=True)
+        view = self.dir / "view"
+        view.mkdir()
+        self.assertIn(b"was not closed", run("sheaf", "mount", path, view).stderr)
+        self.assert_shows(view, [data(0, LARGE)])
+
+    def test_not_for_small_or_compressed_streams_or_to_write(self) -> None:
+        small, _ = self.written("small.sion", [1000] * 5)
+        compressed, _ = self.written("c.sion", [4 * LARGE], compress="zstd:1")
+        for arguments in ([small], [compressed], ["--write", self.dir / "new.sion"]):
+            view = MountCase.mount(self, *arguments)
+            self.assertEqual(types(view), ["fuse.sheaf"])
+            self.unmount(view)
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root can be another user")
+    def test_who_may_look(self) -> None:
+        path, streams = self.large(LARGE)
+        self.dir.chmod(0o755)
+        for options, status in ([], 1), (["--allow-other"], 0):
+            view = self.mount(*options, path)
+            result = subprocess.run(["cat", view / "task.000000"], user="nobody", group="nogroup", extra_groups=[],
+                                    capture_output=True, timeout=SECONDS)
+            self.assertEqual(result.returncode, status)
+            self.unmount(view)
+
+
+class Ends(FrontCase):
+    def test_by_umount_of_the_system(self) -> None:
+        for words in (["umount"], [BIN / "sheaf", "umount"], [BIN / "sheaf", "umount", "--lazy"]):
+            with self.subTest(words=words):
+                path, streams = self.large(LARGE)
+                view = self.mount(path)
+                process = process_behind(view)
+                self.assert_shows(view, streams)
+                subprocess.run([*words, view], check=True, timeout=SECONDS)
+                self.assert_gone(process)
+
+    def test_by_signals(self) -> None:
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            path, streams = self.large(LARGE)
+            view = self.mount(path)
+            process = process_behind(view)
+            with open(view / "task.000000", "rb", buffering=0) as file:
+                self.assertEqual(os.pread(file.fileno(), 100, 0), streams[0][:100])
+                os.kill(process, number)
+                self.assertTrue(has_ended(process))
+            if number == signal.SIGKILL:
+                self.unmount(view)
+            self.assert_gone(process)
+
+    def test_with_an_open_file(self) -> None:
+        path, streams = self.large(4 * LARGE)
+        view = self.mount(path)
+        process = process_behind(view)
+        with open(view / "task.000000", "rb", buffering=0) as file:
+            self.fail_on("lazy", "sheaf", "umount", view)
+            self.assertEqual(types(view), ["fuse.sheaf", "erofs"])
+            self.succeed("sheaf", "umount", "--lazy", view)
+            self.assertEqual(os.listdir(view), [])
+            self.assertEqual(file.readall(), streams[0])
+        self.assert_gone(process)
+
+    def test_in_the_foreground(self) -> None:
+        path, streams = self.large(LARGE)
+        view = self.dir / "view"
+        view.mkdir()
+        with subprocess.Popen([BIN / "sheaf", "mount", "--foreground", path, view]) as process:
+            for _ in range(100):
+                if types(view)[-1:] == ["erofs"]:
+                    break
+                time.sleep(0.05)
+            self.assertEqual(process_behind(view), process.pid)
+            self.assert_shows(view, streams)
+            self.unmount(view)
+            self.assertEqual(process.wait(timeout=SECONDS), 0)
+
+    def test_of_one_that_lies_over_another(self) -> None:
+        path, streams = self.large(LARGE)
+        other, others = self.written("b.sion", [LARGE, LARGE])
+        view = self.mount(path)
+        self.succeed("sheaf", "mount", other, view)
+        self.assert_shows(view, others)
+        self.unmount(view)
+        self.assert_shows(view, streams)
+        self.unmount(view)
+        self.assertEqual(fuse_mounts(self.dir), [])
+
+
+class Damage(FrontCase):
+    def test_it_goes_where_data_are_damaged_and_all_else_can_be_read(self) -> None:
+        path, streams = self.large(4 * LARGE, 4 * LARGE, chunk_size=4 * LARGE)
+        whole = bytearray(path.read_bytes())
+        at = 3 * LARGE + 100
+        whole[whole.index(streams[1][:4096]) + at] ^= 1
+        path.write_bytes(whole)
+        view = self.mount(path)
+        process = process_behind(view)
+        self.assertEqual((view / "task.000000").read_bytes(), streams[0])
+        with self.assertRaises(OSError) as caught:
+            (view / "task.000001").read_bytes()
+        self.assertEqual(caught.exception.errno, errno.EIO)
+        self.assertEqual(types(view), ["fuse.sheaf"])
+        piece = 64 << 10
+        with open(view / "task.000001", "rb", buffering=0) as file:
+            for begin in range(0, 4 * LARGE, piece):
+                if begin == at // piece * piece:
+                    with self.assertRaises(OSError):
+                        os.pread(file.fileno(), 4096, at)
+                else:
+                    self.assertEqual(os.pread(file.fileno(), piece, begin), streams[1][begin:begin + piece])
+        self.assertEqual(process_behind(view), process)
+        self.unmount(view)
+        self.assert_gone(process)
+
+
+if __name__ == "__main__":
+    unittest.main()
