@@ -17,7 +17,7 @@ struct ClassicArguments {
   std::map<char, std::string> options;  // with their values, "" where they have none
   std::vector<std::string> files;
 
-  bool has(char option) const { return options.count(option) > 0; }
+  bool has(char option) const { return options.contains(option); }
   // The value of an option as a number, `otherwise` if it was not given. Throws
   // invalid_argument if it is none, or outside least..most.
   int64_t number(char option, int64_t otherwise, int64_t least, int64_t most) const;
