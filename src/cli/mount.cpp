@@ -73,12 +73,6 @@ int program_behind(const std::string& directory) {
   return -1;
 }
 
-bool has_lost_its_program(const std::string& directory) {
-  const int fd = open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd >= 0) close(fd);
-  return fd < 0 && errno == ENOTCONN;
-}
-
 void await_end(int process) {
   pollfd end{process, POLLIN, 0};
   while (poll(&end, 1, -1) < 0 && errno == EINTR) continue;
@@ -135,16 +129,12 @@ int umount(const UmountOptions& options) {
   for (const std::string& given : options.directories) {
     const std::string directory = mounted_directory(given);
     const auto mounted = mounted_on(directory);
-    const bool has_front = mounted && is_front(*mounted, directory);
-    if (!has_front && !(mounted && mounted->type == "fuse.sheaf"))
+    if (!mounted || (mounted->type != "fuse.sheaf" && !is_front(*mounted)))
       throw Error(Code::invalid_argument, "nothing that `sheaf mount` has mounted is at '" + given + "'");
     const int process = program_behind(directory);
     detach(directory, options.lazy);
     if (process >= 0 && !options.lazy) await_end(process);
     if (process >= 0) close(process);
-    // What is below: its program unmounts that once nobody uses the front, unless it was killed.
-    if (has_front && (options.lazy || has_lost_its_program(directory)))
-      umount2(directory.c_str(), UMOUNT_NOFOLLOW | MNT_DETACH);
   }
   return 0;
 }

@@ -153,4 +153,8 @@ int64_t Tree::bytes() const {
   return sum;
 }
 
+bool Tree::knows_sizes() const {
+  return std::ranges::all_of(multifiles_, [](const Multifile& m) { return m.streams->knows_sizes(); });
+}
+
 }  // namespace sheaf::mount

@@ -59,6 +59,7 @@ class Tree {
   // Of all multifiles.
   int64_t files() const;
   int64_t bytes() const;
+  bool knows_sizes() const;
 
  private:
   struct Folder {

@@ -1,5 +1,5 @@
-"""What root mounts of large streams: EROFS of the kernel over FUSE (src/cli/mount/front.hpp); the same names, attributes and bytes,
-and whatever happens to one of the two, nothing is left of both."""
+"""What root mounts of large streams: EROFS of the kernel, read through FUSE (src/cli/mount/front.hpp); the same names, attributes and
+bytes, and whatever happens to one of the two, nothing is left of both, and what others have mounted stays."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class FrontCase(MountCase):
         view = super().mount(*arguments, name=name)
         if types(view) == ["fuse.sheaf"]:
             self.skipTest("not root, or a kernel without EROFS on files (Linux 6.12)")
-        self.assertEqual(types(view), ["fuse.sheaf", "erofs"])
+        self.assertEqual(types(view), ["erofs"])
         return view
 
     def large(self, *sizes: int, **options: object) -> tuple[Path, list[bytes]]:
@@ -58,7 +58,7 @@ class Shows(FrontCase):
         for task, (name, size) in enumerate(named.items()):
             (files / name).parent.mkdir(parents=True, exist_ok=True)
             (files / name).write_bytes(data(task, size))
-            os.utime(files / name, ns=(1, 1_500_000_000_000_000_001 + task))
+            os.utime(files / name, ns=(1, task * 1_500_000_000_000_000_001 - 250_000_000))  # the first before 1970
             (files / name).chmod(0o640)
         writer = self.mount_to_write(self.dir / "n.sion")
         subprocess.run(["cp", "-a", *files.iterdir(), writer], check=True)
@@ -70,7 +70,7 @@ class Shows(FrontCase):
         for task, (name, size) in enumerate(named.items()):
             shown = view / "n.sion" / name
             self.assertEqual(shown.read_bytes(), data(task, size))
-            self.assertEqual((shown.stat().st_mode & 0o777, shown.stat().st_mtime_ns), (0o440, 1_500_000_000_000_000_001 + task))
+            self.assertEqual((shown.stat().st_mode & 0o777, shown.stat().st_mtime_ns), (0o440, task * 1_500_000_000_000_000_001 - 250_000_000))
         self.assertEqual((view / "n.sion" / "b").stat().st_nlink, 3)
         self.assertEqual(sorted(os.listdir(view / "n.sion" / "b")), ["a", "c"])
         self.assertEqual(os.stat(view / "n.sion" / "b" / "..").st_ino, (view / "n.sion").stat().st_ino)
@@ -166,7 +166,7 @@ class Ends(FrontCase):
         process = process_behind(view)
         with open(view / "task.000000", "rb", buffering=0) as file:
             self.fail_on("lazy", "sheaf", "umount", view)
-            self.assertEqual(types(view), ["fuse.sheaf", "erofs"])
+            self.assertEqual(types(view), ["erofs"])
             self.succeed("sheaf", "umount", "--lazy", view)
             self.assertEqual(os.listdir(view), [])
             self.assertEqual(file.readall(), streams[0])
@@ -196,6 +196,73 @@ class Ends(FrontCase):
         self.assert_shows(view, streams)
         self.unmount(view)
         self.assertEqual(fuse_mounts(self.dir), [])
+
+
+@unittest.skipUnless(os.geteuid() == 0, "only root mounts file systems in memory")
+class BesideOthers(FrontCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.addCleanup(lambda: subprocess.run(["umount", "-l", self.dir / "view"], stderr=subprocess.DEVNULL, check=False))
+
+    def memory(self) -> None:
+        subprocess.run(["mount", "-t", "tmpfs", "none", self.dir / "view"], check=True)
+
+    def test_the_directory_is_free_at_once(self) -> None:
+        for _ in range(5):
+            view = self.mount(self.large(LARGE)[0])
+            process = process_behind(view)
+            subprocess.run(["umount", view], check=True)
+            view.rmdir()
+            self.assertTrue(has_ended(process))
+
+    def test_what_is_mounted_next_stays(self) -> None:
+        path, _ = self.large(LARGE)
+        for words, held in ((["umount"], False), (["umount", "-l"], True), ([BIN / "sheaf", "umount", "--lazy"], True)):
+            with self.subTest(words=words):
+                view = self.mount(path)
+                process = process_behind(view)
+                file = open(view / "task.000000", "rb") if held else None
+                subprocess.run([*words, view], check=True)
+                self.memory()
+                if file:
+                    file.close()
+                self.assertTrue(has_ended(process))
+                self.assertEqual(types(view), ["tmpfs"])
+                subprocess.run(["umount", view], check=True)
+
+    def test_what_lies_below_or_above_stays(self) -> None:
+        path, streams = self.large(LARGE)
+        view = self.dir / "view"
+        view.mkdir()
+        self.memory()
+        self.succeed("sheaf", "mount", path, view)
+        self.assertEqual(types(view), ["tmpfs", "erofs"])
+        process = process_behind(view)
+        self.memory()
+        os.kill(process, signal.SIGTERM)
+        self.assertTrue(has_ended(process))
+        self.assertEqual(types(view), ["tmpfs", "erofs", "tmpfs"])
+        subprocess.run(["umount", view], check=True)
+        self.unmount(view)
+        self.assertEqual(types(view), ["tmpfs"])
+
+    def test_a_directory_above_with_another_name(self) -> None:
+        (self.dir / "old").mkdir()
+        self.mount(self.large(LARGE)[0], name="old/view")
+        (self.dir / "old").rename(self.dir / "new")
+        process = process_behind(self.dir / "new" / "view")
+        self.unmount(self.dir / "new" / "view")
+        self.assert_gone(process)
+
+    def test_without_standard_descriptors(self) -> None:
+        path, streams = self.large(LARGE)
+        view = self.dir / "view"
+        view.mkdir()
+        subprocess.run(["sh", "-c", f"exec <&- >&- 2>&-; exec {BIN}/sheaf mount {path} {view}"], check=True, timeout=SECONDS)
+        self.assert_shows(view, streams)
+        process = process_behind(view)
+        self.unmount(view)
+        self.assert_gone(process)
 
 
 class Damage(FrontCase):

@@ -13,42 +13,25 @@ namespace {
 constexpr uint32_t magic = 0xE0F5E1E2;
 constexpr size_t superblock_at = 1024;
 constexpr uint8_t block_bits = 12;
-constexpr uint64_t number_unit = 32;  // inodes are found by their distance from the first, in these
+constexpr int64_t number_unit = 32;  // inodes are found by their distance from the first, in these
 
 constexpr uint16_t extended = 1;  // and data in blocks one behind the other, all from this file
-constexpr size_t inode_size = 64;
-constexpr size_t attributes_header = 12;
-constexpr uint8_t of_user = 1;
-constexpr size_t attribute_unit = 4;
+constexpr int64_t inode_size = 64;
+constexpr int64_t attributes_header = 12;
+constexpr size_t entry_header = 4;
+constexpr uint8_t of_nobody = 0, of_user = 1;
+constexpr int64_t attribute_unit = 4;
 
 constexpr size_t entry_size = 12;
 constexpr uint8_t regular_file = 1, directory = 2;
 
-// Not 0, which C libraries take for the mark of a removed entry.
 constexpr uint64_t number_of(uint64_t inode) {
-  return (inode + 1) * (inode_blocks * block_size / number_unit);
+  return (inode * inode_blocks * block_size + block_size - inode_size) / number_unit;
 }
 
 template <class... T>
 void put(std::byte* to, const T&... fields) {
   format::put_fields(to, std::tie(fields...));
-}
-
-// The header and the entries of the attributes that fit.
-std::vector<std::byte> encode(const mount::Attributes& attributes, size_t room) {
-  std::vector<std::byte> all(attributes_header);
-  for (const auto& [name, value] : attributes) {
-    const std::string whole = "sheaf." + name;
-    const size_t at = all.size();
-    const size_t size =
-        (4 + whole.size() + value.size() + attribute_unit - 1) / attribute_unit * attribute_unit;
-    if (at + size > room) continue;
-    all.resize(at + size);
-    put(&all[at], uint8_t(whole.size()), of_user, uint16_t(value.size()));
-    std::memcpy(&all[at + 4], whole.data(), whole.size());
-    std::memcpy(&all[at + 4 + whole.size()], value.data(), value.size());
-  }
-  return all;
 }
 
 }  // namespace
@@ -58,19 +41,31 @@ void put_superblock(std::span<std::byte> block, const Superblock& superblock) {
   const uint64_t time = 0;
   const std::array<std::byte, 32> names{};  // and the identity
   put(&block[superblock_at], magic, none, none, block_bits, uint8_t{0}, uint16_t{number_of(0)},
-      superblock.inodes, time, none, superblock.blocks, uint32_t(superblock.inodes_at - inode_blocks), none,
-      names);
+      superblock.inodes, time, none, superblock.blocks, superblock.inodes_at, none, names);
 }
 
-void put_inode(std::span<std::byte> room, const struct stat& status, uint32_t data_at,
-               const mount::Attributes& attributes) {
-  const auto encoded = encode(attributes, room.size() - inode_size);
-  const bool has_some = encoded.size() > attributes_header;
-  const auto count = uint16_t(has_some ? (encoded.size() - attributes_header) / attribute_unit + 1 : 0);
-  put(room.data(), extended, count, uint16_t(status.st_mode), uint16_t{0}, uint64_t(status.st_size), data_at,
-      uint32_t(status.st_ino), uint32_t(status.st_uid), uint32_t(status.st_gid),
-      uint64_t(status.st_mtim.tv_sec), uint32_t(status.st_mtim.tv_nsec), uint32_t(status.st_nlink));
-  if (has_some) std::memcpy(&room[inode_size], encoded.data(), encoded.size());
+void put_inode(std::span<std::byte> block, const struct stat& status, uint32_t data_at) {
+  constexpr uint16_t units = (block_size - attributes_header) / attribute_unit + 1;
+  put(&block[block_size - inode_size], extended, units, uint16_t(status.st_mode), uint16_t{0},
+      uint64_t(status.st_size), data_at, uint32_t(status.st_ino), uint32_t(status.st_uid),
+      uint32_t(status.st_gid), uint64_t(status.st_mtim.tv_sec), uint32_t(status.st_mtim.tv_nsec),
+      uint32_t(status.st_nlink));
+}
+
+void put_attributes(std::span<std::byte> block, const mount::Attributes& attributes) {
+  size_t at = attributes_header;
+  for (const auto& [name, value] : attributes) {
+    const std::string whole = "sheaf." + name;
+    const size_t length = entry_header + whole.size() + value.size();
+    const size_t size = (length + attribute_unit - 1) / attribute_unit * attribute_unit;
+    if (at + size > block.size()) continue;
+    put(&block[at], uint8_t(whole.size()), of_user, uint16_t(value.size()));
+    std::memcpy(&block[at + entry_header], whole.data(), whole.size());
+    std::memcpy(&block[at + entry_header + whole.size()], value.data(), value.size());
+    at += size;
+  }
+  // One of nobody, without a name, has the rest.
+  if (at < block.size()) put(&block[at], uint8_t{0}, of_nobody, uint16_t(block.size() - at - entry_header));
 }
 
 int64_t append_folder(std::vector<std::byte>& blocks, std::vector<Child> children) {

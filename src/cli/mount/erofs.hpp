@@ -20,8 +20,8 @@
 namespace sheaf::cli::erofs {
 
 inline constexpr int64_t block_size = 4096;
-inline constexpr int64_t inode_blocks =
-    2;  // of an inode and its attributes: one may be a name of 4,096 bytes
+// An inode ends its first block; its attributes have the second, and are made only when that is read.
+inline constexpr int64_t inode_blocks = 2;
 inline constexpr int64_t most_blocks = UINT32_MAX;
 
 struct Superblock {
@@ -31,9 +31,9 @@ struct Superblock {
 };
 void put_superblock(std::span<std::byte> block, const Superblock& superblock);
 
-// attributes: of Sheaf, as extended ones of the user. Those that do not fit are left out.
-void put_inode(std::span<std::byte> room, const struct stat& status, uint32_t data_at,
-               const mount::Attributes& attributes);
+void put_inode(std::span<std::byte> block, const struct stat& status, uint32_t data_at);
+// Of Sheaf, as extended ones of the user. Those that do not fit are left out.
+void put_attributes(std::span<std::byte> block, const mount::Attributes& attributes);
 
 struct Child {
   std::string name;

@@ -125,7 +125,11 @@ void tell_room(fuse_req_t request, fuse_ino_t) {
   });
 }
 
-timespec time_of(int64_t nanoseconds) { return {nanoseconds / 1'000'000'000, nanoseconds % 1'000'000'000}; }
+timespec time_of(int64_t nanoseconds) {
+  constexpr int64_t second = 1'000'000'000;
+  const int64_t rest = (nanoseconds % second + second) % second;  // also before 1970
+  return {(nanoseconds - rest) / second, rest};
+}
 
 struct stat attributes_of(const Look& look, uint64_t number, bool is_folder) {
   struct stat attributes {};

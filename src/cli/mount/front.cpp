@@ -3,15 +3,20 @@
 #include <fcntl.h>
 #include <sys/eventfd.h>
 #include <sys/mount.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <charconv>
 #include <csignal>
+#include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/printable.hpp"
 #include "cli/mount/file_system.hpp"
 #include "cli/mount/front_place.hpp"
 
@@ -22,10 +27,39 @@ namespace {
 constexpr int64_t large_stream =
     128 << 10;  // bytes, the mean: of what is less, folios are hardly larger than pages
 
+// Calls of Linux 5.2 that C libraries have had for a shorter time; the same numbers and bits everywhere.
+constexpr long sys_open_tree = 428, sys_move_mount = 429, sys_fsopen = 430, sys_fsconfig = 431,
+               sys_fsmount = 432;
+constexpr unsigned set_flag = 0, set_string = 1, create = 6;   // FSCONFIG_
+constexpr unsigned close_on_exec = 1, attributes = 1 | 2 | 4;  // FSMOUNT_; MOUNT_ATTR_: ro, nosuid, nodev
+constexpr unsigned clone_and_close_on_exec = 1 | O_CLOEXEC;    // OPEN_TREE_
+constexpr unsigned from_descriptor = 4;                        // MOVE_MOUNT_F_EMPTY_PATH
+
+bool attach(int mount, const std::string& directory) {
+  return syscall(sys_move_mount, mount, "", AT_FDCWD, directory.c_str(), from_descriptor) == 0;
+}
+
+// A mount of EROFS that is nowhere; negative: there is none. Without access control lists, since who looks
+// for them would have all attributes computed.
+int mount_of_image(const std::string& image) {
+  const auto system = static_cast<int>(syscall(sys_fsopen, "erofs", close_on_exec));
+  if (system < 0) return -1;
+  int mounted = -1;
+  if (syscall(sys_fsconfig, system, set_string, "source", image.c_str(), 0) == 0 &&
+      syscall(sys_fsconfig, system, set_flag, "ro", nullptr, 0) == 0 &&
+      syscall(sys_fsconfig, system, set_flag, "noacl", nullptr, 0) == 0 &&
+      syscall(sys_fsconfig, system, create, nullptr, nullptr, 0) == 0)
+    mounted = static_cast<int>(syscall(sys_fsmount, system, close_on_exec, attributes));
+  close(system);
+  return mounted;
+}
+
+constexpr std::string_view no_image = ".sheaf.no-image";  // what a helper looks for that could not mount it
+
 constexpr std::string_view devices = "/sys/class/bdi";
 
 // What the kernel calls the mount of EROFS that was made last: it numbers them, and no mount tells its
-// number.
+// number. One that is made at the same time may be taken for it, and be the one that reads ahead.
 std::string newest_device() {
   constexpr std::string_view begin = "erofs-";
   uint64_t most = 0;
@@ -55,7 +89,8 @@ void read_ahead_far(const std::string& device) {
 }
 
 bool Front::pays(const FileSystem& system) {
-  return geteuid() == 0 && !system.live && system.tree.bytes() / large_stream >= system.tree.files();
+  return geteuid() == 0 && !system.live && system.tree.knows_sizes() &&
+         system.tree.bytes() / large_stream >= system.tree.files();
 }
 
 Front::Front(std::string directory)
@@ -63,32 +98,64 @@ Front::Front(std::string directory)
   if (is_mounted_ < 0) throw os_error("cannot prepare to mount on", directory_, errno);
 }
 
-Front::~Front() { close(is_mounted_); }
+Front::~Front() {
+  close(is_mounted_);
+  if (fuse_ >= 0) close(fuse_);
+}
 
 void Front::divide(fuse_session* session, bool foreground) {
   session_ = session;
-  const pid_t first = getpid();
+  if (const auto mounted = mounted_on(directory_)) device_ = mounted->device;
+  fuse_ = static_cast<int>(syscall(sys_open_tree, AT_FDCWD, directory_.c_str(), clone_and_close_on_exec));
   if (foreground) std::signal(SIGCHLD, SIG_IGN);  // nobody waits for the helper
+  const pid_t first = getpid();
   const pid_t child = fork();
   if (child < 0) throw os_error("cannot serve in the background", directory_, errno);
-  if (foreground == (child == 0)) help();
+  if (foreground == (child == 0)) help(foreground ? first : child, !foreground);
   helper_ = foreground ? child : first;
   if (!foreground) leave_terminal();
 }
 
 // Does not keep the session open if the server ends meanwhile.
-void Front::help() {
+void Front::help(pid_t server, bool waits) {
   close(fuse_session_fd(session_));
-  const std::string image = directory_ + "/" + std::string(image_name);
-  if (::mount(image.c_str(), directory_.c_str(), "erofs", MS_RDONLY | MS_NOSUID | MS_NODEV, nullptr) == 0) {
-    eventfd_write(is_mounted_, 1);
-    read_ahead_far(newest_device());
+  bool failed = !put_up(server);
+  if (failed)
+    std::fprintf(stderr, "sheaf: cannot mount on '%s': %s\n", printable(directory_).c_str(),
+                 std::strerror(errno));
+  if (waits && waitpid(server, nullptr, WNOHANG) == server) {
+    failed = true;
+    std::fprintf(stderr, "sheaf: the program that was to serve '%s' has ended\n",
+                 printable(directory_).c_str());
   }
-  _exit(0);
+  _exit(failed ? 1 : 0);
 }
 
-bool Front::shows(fuse_req_t request, std::string_view name) const {
-  return name == image_name && fuse_req_ctx(request)->pid == helper_;
+// False, with errno, if nothing is mounted now: the server ends then.
+bool Front::put_up(pid_t server) {
+  const int front = fuse_ < 0 ? -1 : mount_of_image(directory_ + image_of(server));
+  if (front < 0 || !is_on_top()) {
+    faccessat(fuse_, no_image.data(), F_OK, 0);
+    return true;
+  }
+  eventfd_write(is_mounted_, 1);
+  if (umount2(directory_.c_str(), MNT_DETACH | UMOUNT_NOFOLLOW) != 0 || !attach(front, directory_))
+    return false;
+  read_ahead_far(newest_device());
+  return true;
+}
+
+bool Front::shows(fuse_req_t request, std::string_view name) {
+  if (fuse_req_ctx(request)->pid != helper_) return false;
+  const std::lock_guard lock(mutex_);
+  if (name == no_image && fuse_ >= 0) close(std::exchange(fuse_, -1));
+  return name == image_of(getpid()).substr(1);
+}
+
+// Whether what is on the directory is of this session.
+bool Front::is_on_top() const {
+  const auto mounted = mounted_on(directory_);
+  return mounted && (mounted->device == device_ || is_front(*mounted, image_of(getpid())));
 }
 
 // Whether it was up; one caller alone learns that.
@@ -100,11 +167,18 @@ bool Front::take_down() {
 }
 
 void Front::drop() {
-  if (take_down()) umount2(directory_.c_str(), MNT_DETACH | UMOUNT_NOFOLLOW);
+  if (!is_on_top() || !take_down()) return;
+  umount2(directory_.c_str(), MNT_DETACH | UMOUNT_NOFOLLOW);
+  attach(fuse_, directory_);
+  close(std::exchange(fuse_, -1));  // or it could not be unmounted
 }
 
 void Front::released() {
   if (take_down()) fuse_session_exit(session_);
+}
+
+void Front::unmount() {
+  if (is_on_top()) fuse_session_unmount(session_);
 }
 
 }  // namespace sheaf::cli

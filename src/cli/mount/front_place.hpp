@@ -1,4 +1,5 @@
-// cli/mount/front_place: how `sheaf umount` and sheaf-mount know what is mounted over FUSE (cli/mount/front).
+// cli/mount/front_place: how `sheaf umount` and sheaf-mount know what is mounted instead of FUSE
+// (cli/mount/front).
 #pragma once
 
 #include <string>
@@ -8,11 +9,12 @@
 
 namespace sheaf::cli {
 
-inline constexpr std::string_view image_name = ".sheaf.image";  // in the top folder, for the helper alone
+// Of a file in the top folder: no other server has this one. The directory above may get another name.
+inline constexpr std::string_view image_prefix = "/.sheaf.image.";
+inline std::string image_of(pid_t server) { return std::string(image_prefix) + std::to_string(server); }
 
-// directory: absolute and without links, where it is mounted.
-inline bool is_front(const Mount& mount, const std::string& directory) {
-  return mount.type == "erofs" && mount.source == directory + "/" + std::string(image_name);
+inline bool is_front(const Mount& mount, std::string_view image = image_prefix) {
+  return mount.type == "erofs" && mount.source.find(image) != std::string::npos;
 }
 
 }  // namespace sheaf::cli

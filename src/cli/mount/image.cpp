@@ -33,8 +33,6 @@ Image::Image(const FileSystem& system) : system_(system) {
   data_at_ = blocks_ = inodes_at_ + std::ssize(items_) * inode_blocks;
   for (const size_t f : files_) {
     Item& file = items_[f];
-    if (!file.node.streams->knows_sizes())
-      throw Error(Code::unsupported, "sizes of compressed streams are not known without reading");
     file.at = blocks_;
     file.size = file.node.streams->facts(file.node.stream).size;
     blocks_ += blocks_of(file.size);
@@ -60,29 +58,32 @@ size_t Image::read_at(std::span<std::byte> out, int64_t offset) {
     const auto rest = out.subspan(done);
     const size_t bytes =
         offset < data_at_ * block_size ? read_metadata(rest, offset) : read_data(rest, offset);
+    if (bytes == 0) throw Error(Code::damaged, "a stream is shorter than it was");
     done += bytes;
     offset += static_cast<int64_t>(bytes);
   }
   return done;
 }
 
-// Of one block, or of one inode.
+// Of one block, or of the folders.
 size_t Image::read_metadata(std::span<std::byte> out, int64_t offset) const {
   const int64_t block = offset / block_size;
-  std::array<std::byte, inode_blocks * block_size> made{};
+  std::array<std::byte, block_size> made{};
   std::span<const std::byte> found = made;
   int64_t begin = 0;  // of what is found, in blocks
   if (block == 0) {
     erofs::put_superblock(made,
                           {items_.size(), static_cast<uint32_t>(blocks_), static_cast<uint32_t>(inodes_at_)});
-    found = found.first(block_size);
   } else if (block < inodes_at_) {
     begin = 1;
     found = folders_;
   } else {
-    const int64_t item = (block - inodes_at_) / inode_blocks;
-    begin = inodes_at_ + item * inode_blocks;
-    put_inode(made, items_[static_cast<size_t>(item)]);
+    const Item& item = items_[static_cast<size_t>((block - inodes_at_) / inode_blocks)];
+    begin = block;
+    if ((block - inodes_at_) % inode_blocks == 0)
+      put_inode(made, item);
+    else
+      erofs::put_attributes(made, extended_attributes(system_, item.node.number));
   }
   found = found.subspan(static_cast<size_t>(offset - begin * block_size));
   found = found.first(std::min(out.size(), found.size()));
@@ -90,15 +91,14 @@ size_t Image::read_metadata(std::span<std::byte> out, int64_t offset) const {
   return found.size();
 }
 
-void Image::put_inode(std::span<std::byte> room, const Item& item) const {
+void Image::put_inode(std::span<std::byte> block, const Item& item) const {
   struct stat status = attributes_of(system_, item.node);
   status.st_size = item.size;
   if (item.node.number == mount::Tree::root && !system_.for_all) {  // as FUSE lets in who has mounted, alone
     status.st_uid = getuid();
     status.st_mode &= static_cast<mode_t>(S_IFMT | S_IRWXU);
   }
-  erofs::put_inode(room, status, static_cast<uint32_t>(item.at),
-                   extended_attributes(system_, item.node.number));
+  erofs::put_inode(block, status, static_cast<uint32_t>(item.at));
 }
 
 // Of one stream, or zeros up to the next one.

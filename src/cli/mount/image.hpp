@@ -17,8 +17,8 @@ namespace sheaf::cli {
 
 class Image final : public mount::Reader {
  public:
-  // The file system outlives it. Throws unsupported if there is no such image: sizes are not known without
-  // reading, or there are too many blocks.
+  // The file system outlives it; sizes are known without reading. Throws unsupported if there are too many
+  // blocks.
   explicit Image(const FileSystem& system);
 
   int64_t size() const override { return blocks_ * erofs::block_size; }
@@ -33,7 +33,7 @@ class Image final : public mount::Reader {
   void add_folder(size_t item);
   size_t read_metadata(std::span<std::byte> out, int64_t offset) const;
   size_t read_data(std::span<std::byte> out, int64_t offset);
-  void put_inode(std::span<std::byte> room, const Item& item) const;
+  void put_inode(std::span<std::byte> block, const Item& item) const;
   std::shared_ptr<mount::Reader> reader(size_t file);
 
   const FileSystem& system_;

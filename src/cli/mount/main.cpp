@@ -1,5 +1,8 @@
 // sheaf-mount WORDS DIR FILE...: what `sheaf mount` runs once it has read its command line. WORDS are
 // options, with commas: foreground, ignore-checksums, allow-other; or -. Names are absolute.
+#include <fcntl.h>
+#include <unistd.h>
+
 #include "base/printable.hpp"
 #include "cli/mount/file_system.hpp"
 #include "cli/mount/opening.hpp"
@@ -50,7 +53,12 @@ int serve(FileSystem& system, const MountWords& words, const std::string& direct
   if (fuse_session_mount(session.get(), directory.c_str()) != 0) throw failed("mount on");
   if (const auto mounted = mounted_on(directory)) read_ahead_far(mounted->device);
   fuse_set_signal_handlers(session.get());
-  if (system.front) system.front->divide(session.get(), words.foreground);
+  try {
+    if (system.front) system.front->divide(session.get(), words.foreground);
+  } catch (...) {
+    fuse_session_unmount(session.get());
+    throw;
+  }
   int status = fuse_daemonize(words.foreground || system.front);
   if (status == 0) {
     const std::unique_ptr<fuse_loop_config, void (*)(fuse_loop_config*)> loop(fuse_loop_cfg_create(),
@@ -58,8 +66,7 @@ int serve(FileSystem& system, const MountWords& words, const std::string& direct
     fuse_loop_cfg_set_clone_fd(loop.get(), 1);
     status = fuse_session_loop_mt(session.get(), loop.get());
   }
-  fuse_session_unmount(session.get());
-  if (system.front) system.front->drop();
+  system.front ? system.front->unmount() : fuse_session_unmount(session.get());
   fuse_remove_signal_handlers(session.get());
   return status < 0 ? 1 : 0;
 }
@@ -74,6 +81,10 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "sheaf-mount: use `sheaf mount FILE... DIR`, which starts this program\n");
     return 2;
   }
+  // What is opened here is none of the standard descriptors, also where a program has closed these.
+  int fd = 0;
+  while (fd >= 0 && fd <= STDERR_FILENO) fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+  close(fd);
   try {
     cli::raise_descriptor_limit();
     const cli::MountWords words = cli::mount_words(argv[1]);
