@@ -1,6 +1,7 @@
 #include "container/container_set.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <mutex>
@@ -28,13 +29,21 @@ StreamStatus status_of(const ReplayedStream& stream) {
   return {number_of(stream.key), stream.size, stream.modified(), stream.changed, stream.mode, true};
 }
 
-// A stream of other hosts, on a host that has not written to the set.
+// A stream of other hosts or of the multifile, opened for reading on a host that has not written to the set.
+// Once it does, what its processes do to the stream is seen here, too.
 class ForeignStream final : public ContainerStream {
  public:
-  ForeignStream(std::shared_ptr<const SetContents> set, const ReplayedStream& stream)
-      : set_(std::move(set)), stream_(stream) {}
+  // As the processes of this host share it. Nothing: they share no set; null: the stream has lost its name.
+  using Ask = std::function<std::optional<std::shared_ptr<ContainerStream>>()>;
+
+  ForeignStream(std::shared_ptr<const SetContents> set, const ReplayedStream& stream, Ask ask)
+      : set_(std::move(set)), stream_(stream), ask_(std::move(ask)) {}
+  ForeignStream(const ForeignStream&) = delete;
+  ForeignStream& operator=(const ForeignStream&) = delete;
+  ~ForeignStream() override { delete shared_.load(); }
 
   size_t read(std::span<std::byte> data, int64_t offset) override {
+    if (ContainerStream* const now = shared()) return now->read(data, offset);
     if (offset < 0) throw os_error("there is no such offset in the stream", stream_.name, EINVAL);
     return read_pieces(set_->sources, stream_.pieces, stream_.size, data, offset);
   }
@@ -42,9 +51,21 @@ class ForeignStream final : public ContainerStream {
   int64_t append(std::span<const std::span<const std::byte>>) override { refuse(); }
   void truncate(int64_t) override { refuse(); }
   void allocate(int64_t, int64_t, bool, Allocation) override { refuse(); }
-  StreamStatus status() override { return status_of(stream_); }
+  StreamStatus status() override {
+    if (ContainerStream* const now = shared()) return now->status();
+    StreamStatus status = status_of(stream_);
+    status.linked = shared_.load() == nullptr;
+    return status;
+  }
   void set(const StreamAttributes&) override { refuse(); }
-  std::string name() override { return stream_.name; }
+  std::string name() override {
+    if (ContainerStream* const now = shared()) return now->name();
+    return shared_.load() == nullptr ? stream_.name : std::string();
+  }
+  std::optional<StreamTarget> moved() override {
+    ContainerStream* const now = shared();
+    return now ? now->moved() : std::nullopt;
+  }
   std::optional<int64_t> next_data(int64_t offset) override { return next(offset, true); }
   std::optional<int64_t> next_hole(int64_t offset) override { return next(offset, false); }
   void flush() override {}
@@ -54,7 +75,21 @@ class ForeignStream final : public ContainerStream {
   [[noreturn]] void refuse() const {
     throw os_error("not open for writing: the stream", stream_.name, EBADF);
   }
-  std::optional<int64_t> next(int64_t offset, bool data) const {
+  // No lock: a fork may come at any time.
+  ContainerStream* shared() {
+    if (const Shared* const known = shared_.load()) return known->get();
+    std::optional<Shared> found;
+    try {
+      found = ask_();
+    } catch (const Error&) {  // what was there when it was opened can still be read
+    }
+    if (!found) return nullptr;
+    auto made = std::make_unique<const Shared>(std::move(*found));
+    const Shared* known = nullptr;
+    return shared_.compare_exchange_strong(known, made.get()) ? made.release()->get() : known->get();
+  }
+  std::optional<int64_t> next(int64_t offset, bool data) {
+    if (ContainerStream* const now = shared()) return data ? now->next_data(offset) : now->next_hole(offset);
     if (offset < 0 || offset >= stream_.size) return std::nullopt;
     while (offset < stream_.size) {
       const PieceMap::At at = stream_.pieces.at(offset);
@@ -64,11 +99,14 @@ class ForeignStream final : public ContainerStream {
     return data ? std::nullopt : std::optional(stream_.size);
   }
 
+  using Shared = std::shared_ptr<ContainerStream>;
   const std::shared_ptr<const SetContents> set_;
   const ReplayedStream& stream_;
+  const Ask ask_;
+  std::atomic<const Shared*> shared_{nullptr};
 };
 
-class HostSet final : public ContainerSet {
+class HostSet final : public ContainerSet, public std::enable_shared_from_this<HostSet> {
  public:
   HostSet(Store& store, const std::string& path, const ContainerHost& host)
       : store_(store),
@@ -102,6 +140,8 @@ class HostSet final : public ContainerSet {
 
  private:
   std::shared_ptr<OpenSet> join(bool make);
+  std::shared_ptr<ContainerStream> foreign(std::shared_ptr<const SetContents> elsewhere,
+                                           const ReplayedStream& stream);
   // Whether others may have closed what this host must find when it opens it.
   bool has_others() const { return !local_ || view_->has_others(); }
   std::optional<StreamStatus> status(std::string_view name, bool wait);
@@ -197,7 +237,7 @@ std::shared_ptr<ContainerStream> HostSet::open_stream(std::string_view name, con
   if (!open) {
     const ReplayedStream* const found = elsewhere->find(name);
     if (found == nullptr) return nullptr;
-    if (!changes) return std::make_shared<ForeignStream>(elsewhere, *found);
+    if (!changes) return foreign(elsewhere, *found);
     join(true);
     return open_stream(name, opening);
   }
@@ -223,11 +263,25 @@ std::shared_ptr<ContainerStream> HostSet::open_stream(std::string_view name, con
   return stream;
 }
 
+std::shared_ptr<ContainerStream> HostSet::foreign(std::shared_ptr<const SetContents> elsewhere,
+                                                  const ReplayedStream& stream) {
+  const auto ask = [set = shared_from_this(), number = number_of(stream.key)] {
+    return set->join(false) ? std::optional(set->open_number(number)) : std::nullopt;
+  };
+  return std::make_shared<ForeignStream>(std::move(elsewhere), stream, ask);
+}
+
 std::shared_ptr<ContainerStream> HostSet::open_number(uint64_t number) {
   const auto open = join(false);
-  if (!open) return nullptr;
+  const auto elsewhere = contents(open.get(), true);
+  const auto other = std::ranges::find_if(elsewhere->streams, [&](const ReplayedStream& stream) {
+    return !stream.name.empty() && number_of(stream.key) == number;
+  });
+  const bool is_other = other != elsewhere->streams.end();
+  if (!open) return is_other ? foreign(elsewhere, *other) : nullptr;
   SharedStreams& streams = open->streams();
   const SharedStreams::NamesLock lock(streams);
+  if (is_other) find(*open, elsewhere, other->name);
   SharedPlace found = 0;
   streams.for_each([&](SharedPlace at) {
     const SharedStream& stream = streams.stream(at);

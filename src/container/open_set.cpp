@@ -129,13 +129,14 @@ bool OpenSet::join_once(Store& store, const std::string& container, const std::s
     remove_container(store, container, directory);
     return false;
   }
-  const FileStatus now = store.status(container);
-  if (!now.exists || now.number != status.number || now.device != status.device) return false;
   block_size_ = status.block_size;
   streams_ = std::make_unique<SharedStreams>(*memory_);
   origin_ = format::short_identity(streams_->head().identity);
   writer_ = std::make_unique<ContainerWriter>(*file_, *streams_, mapped_);
-  return lock_container();
+  if (!lock_container()) return false;
+  // Who took it in before it was locked has removed it.
+  const FileStatus now = store.status(container);
+  return now.exists && now.number == status.number && now.device == status.device;
 }
 
 // Tells who would take the container in, on this host or where locks reach further, that it is in use. False:

@@ -8,6 +8,7 @@
 #include "container/container_names.hpp"
 #include "container/gather.hpp"
 #include "container/set_model.hpp"
+#include "storage/decorators/forwarding_file.hpp"
 #include "storage/decorators/forwarding_store.hpp"
 #include "support/stores/memory_store.hpp"
 
@@ -133,6 +134,78 @@ TEST(ContainerGathering, WhatWasSeenBeforeIsLookedForAgainByWhoBegins) {
   const Bytes all = joined(joined(in_multifile, added), added);
   EXPECT_EQ(get(*set.b, "log"), all);
   EXPECT_EQ(set.seen("log"), all);
+}
+
+// What happens before a container is locked.
+class BeforeLocks final : public ForwardingStore {
+ public:
+  BeforeLocks(Store& inner, std::function<void()> then) : ForwardingStore(inner), then_(std::move(then)) {}
+  std::shared_ptr<File> open(const std::string& path, Access access) override {
+    return std::make_shared<Locked>(ForwardingStore::open(path, access), then_);
+  }
+
+ private:
+  class Locked final : public ForwardingFile {
+   public:
+    Locked(std::shared_ptr<File> file, std::function<void()>& then)
+        : ForwardingFile(std::move(file)), then_(then) {}
+    RangeLock lock_range(const LockRequest& wanted) override {
+      if (const auto call = std::exchange(then_, nullptr)) call();
+      return ForwardingFile::lock_range(wanted);
+    }
+
+   private:
+    std::function<void()>& then_;
+  };
+  std::function<void()> then_;
+};
+
+TEST(ContainerGathering, WhoJoinsAContainerThatHasJustBeenTakenInMakesAnother) {
+  Gathering set("joins");
+  int gathered = 0;
+  BeforeLocks store(set.memory, [&] {
+    gather(set.memory, {.set = "set"}, set.quiet);
+    ++gathered;
+  });
+  append(*ContainerSet::open(store, "set", {"joinsa", "/dev/shm"}), "late", added);
+  EXPECT_EQ(gathered, 1);
+  EXPECT_EQ(set.seen("late"), added);
+  EXPECT_EQ(set.seen("other"), in_multifile);
+}
+
+TEST(ContainerGathering, WhoReadsTheMultifileSeesWhatItsHostDoesLater) {
+  Gathering set("reads");
+  const auto log = set.b->open_stream("log", {}), other = set.b->open_stream("other", {});
+  EXPECT_EQ(log->status().size, 100);
+  const auto writer = set.host("b");
+  append(*writer, "log", added);
+  EXPECT_EQ(log->status().size, 150);
+  Bytes all(200);
+  all.resize(log->read(all, 0));
+  EXPECT_EQ(all, joined(in_multifile, added));
+  EXPECT_EQ(log->next_hole(0), 150);
+  writer->rename("log", "old");
+  EXPECT_EQ(log->name(), "old");
+  EXPECT_TRUE(other->status().linked);
+  writer->remove("other");
+  EXPECT_FALSE(other->status().linked);
+  Bytes kept(200);
+  kept.resize(other->read(kept, 0));
+  EXPECT_EQ(kept, in_multifile);
+}
+
+TEST(ContainerGathering, StreamsOfTheMultifileHaveNumbersToo) {
+  Gathering set("numbers");
+  const uint64_t number = set.b->status("log")->number;
+  for (const bool begun : {false, true}) {
+    if (begun) append(*set.host("b"), "more", added);
+    const auto log = set.host("b")->open_number(number);
+    ASSERT_TRUE(log);
+    Bytes all(200);
+    all.resize(log->read(all, 0));
+    EXPECT_EQ(all, in_multifile);
+  }
+  EXPECT_FALSE(set.b->open_number(number + 1000));
 }
 
 }  // namespace
