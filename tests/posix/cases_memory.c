@@ -19,7 +19,12 @@ void cases_memory(void) {
   CALL(pwrite(fd, "far", 3, page + 1));
   memory = mmap(NULL, (size_t)page, PROT_READ, MAP_PRIVATE, fd, page);
   VALUE(memory != MAP_FAILED && memcmp(memory + 1, "far", 3) == 0);
+  VALUE(madvise(memory, (size_t)page, MADV_DONTNEED) == 0 && memcmp(memory + 1, "far", 3) == 0);
   CALL(munmap(memory, (size_t)page));
+  const size_t more = (size_t)64 << 30;
+  memory = mmap(NULL, more, PROT_READ, MAP_SHARED, fd, 0);
+  VALUE(memory != MAP_FAILED && memcmp(memory + page + 1, "far", 3) == 0);
+  CALL(munmap(memory, more));
   CALL(close(fd));
   const int written = open("cap.map", O_WRONLY);
   CALL(mmap(NULL, 12, PROT_READ, MAP_PRIVATE, written, 0) == MAP_FAILED ? -1 : 0);

@@ -177,6 +177,33 @@ static void taken(void) {
   CALL(unlink("cap.t"));
 }
 
+/* A directory may take the place of an empty one only. */
+static void over_directories(void) {
+  CALL(mkdir("above", 0755));
+  CALL(mkdir("full", 0755));
+  close(file_with("full/cap.f", "f"));
+  CALL(rename("above", "full"));
+  show_directory("full");
+  CALL(unlink("full/cap.f"));
+  CALL(rename("above", "full"));
+  CALL(rmdir("full"));
+}
+
+/* Who had it open before it got its name reads what is written to it later. */
+static void read_from_before(void) {
+  close(file_with("early", "first"));
+  const int reader = open("early", O_RDONLY);
+  CALL(rename("early", "cap.early"));
+  const int writer = open("cap.early", O_WRONLY | O_APPEND);
+  CALL(write(writer, " second", 7));
+  char text[32] = "";
+  CALL(pread(reader, text, sizeof text - 1, 0));
+  puts(text);
+  CALL(close(reader));
+  CALL(close(writer));
+  CALL(unlink("cap.early"));
+}
+
 void cases_names(void) {
   removing();
   renaming();
@@ -184,4 +211,6 @@ void cases_names(void) {
   leaving();
   listing();
   taken();
+  over_directories();
+  read_from_before();
 }

@@ -315,6 +315,21 @@ static void cancelled(void) {
   CALL(unlink("cap.fifo"));
 }
 
+/* The mask of a child is its own, also where it has the memory of its parent. */
+static void masks(void) {
+  const mode_t before = umask(022);
+  const pid_t child = vfork();
+  if (child == 0) {
+    umask(077);
+    _exit(0);
+  }
+  CALL(ended(child));
+  close(open("cap.mask", O_CREAT | O_WRONLY, 0666));
+  show_status("cap.mask");
+  umask(before);
+  CALL(unlink("cap.mask"));
+}
+
 void cases_processes(void) {
   fflush(stdout);
   forks();
@@ -323,5 +338,6 @@ void cases_processes(void) {
   closed_at_exec();
   daemons();
   forks_interrupted();
+  masks();
   cancelled();
 }

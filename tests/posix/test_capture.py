@@ -15,6 +15,20 @@ from capture_case import BIN, SECONDS, CaptureCase, sheaf
 
 
 class Capture(CaptureCase):
+    def test_readers_of_what_an_earlier_run_has_left(self) -> None:
+        """Before anybody writes: who inherits a descriptor reads from it, and who has opened it sees what is written then."""
+        self.run_captured("sh", "-c", "echo first > cap.a")
+        script = ("import os, subprocess\n"
+                  "reader = os.open('cap.a', os.O_RDONLY)\n"
+                  "subprocess.run(['cat'], stdin=reader)\n"
+                  "writer = os.open('cap.a', os.O_WRONLY | os.O_APPEND)\n"
+                  "os.write(writer, b'second')\n"
+                  "print(os.fstat(reader).st_size, os.pread(reader, 100, 0))\n"
+                  "os.unlink('cap.a')\n"
+                  "print(os.fstat(reader).st_nlink, flush=True)\n")
+        done = self.run_captured("python3", "-c", script)
+        self.assertEqual(done.stdout, "first\n12 b'first\\nsecond'\n0\n")
+
     def test_no_call_answers_otherwise_than_on_the_file_system(self) -> None:
         plain = self.dir / "plain"
         plain.mkdir()

@@ -15,7 +15,9 @@ namespace sheaf::posix {
 
 namespace {
 
-constexpr size_t most_bytes = 0x7ffff000;  // of one call, as in Linux
+constexpr size_t most_bytes = 0x7ffff000;             // of one call, as in Linux
+constexpr off64_t most_allocated = off64_t{1} << 44;  // bytes: where files of ext4 end
+constexpr off64_t allocated_at_once = 64 << 20;
 
 bool reads(const OpenFile& file) {
   const int flags = file.slot.load()->flags.load();
@@ -187,16 +189,32 @@ int truncate_captured(int fd, off64_t size) noexcept {
   return 0;
 }
 
-int allocate_captured(int fd, int mode, off64_t offset, off64_t length) noexcept {
+namespace {
+
+// A part of it, or all. Signals come between parts: it may be long until a disk is full.
+int allocate_part(int fd, int mode, off64_t offset, off64_t length) noexcept {
   const Inside inside;
   const Use file(fd);
   if (!file || !writes(*file)) return failed(EBADF);
-  if (offset < 0 || length <= 0) return failed(EINVAL);
   const auto what = allocation_of(mode);
   if (!what) return failed(EOPNOTSUPP);
   if (const int error = errno_of([&] { file->stream->allocate(offset, length, extends(mode), *what); }))
     return failed(error);
   file->written.store(true, std::memory_order_relaxed);
+  return 0;
+}
+
+}  // namespace
+
+int allocate_captured(int fd, int mode, off64_t offset, off64_t length) noexcept {
+  if (!is_usable(fd)) return failed(EBADF);
+  if (offset < 0 || length <= 0) return failed(EINVAL);
+  off64_t end = 0;
+  if (__builtin_add_overflow(offset, length, &end) || end > most_allocated) return failed(EFBIG);
+  for (off64_t part = 0; offset < end; offset += part) {
+    part = std::min(end - offset, allocated_at_once);
+    if (const int result = allocate_part(fd, mode, offset, part)) return result;
+  }
   return 0;
 }
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include <utime.h>
 
+#include "api/posix/descriptors.hpp"
 #include "api/posix/entries/captured_name.hpp"
 #include "api/posix/errors.hpp"
 #include "api/posix/files.hpp"
@@ -184,7 +185,7 @@ SHEAF_ENTRY(int, utime, const char* path, const utimbuf* times) {
                        [&] { return next::utime(path, times); });
 }
 SHEAF_ENTRY(mode_t, umask, mode_t mask) {
-  if (!is_inside()) note_umask(mask);
+  if (!is_inside() && !borrows_memory()) note_umask(mask);
   return next::umask(mask);
 }
 

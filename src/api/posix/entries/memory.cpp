@@ -1,5 +1,6 @@
-// api/posix/entries/memory: mmap of captured files: a copy of what is in the file when it is mapped. Shared
-// mappings that can be written are refused as by file systems without them (ENODEV).
+// api/posix/entries/memory: mmap of captured files: a private mapping of a file in memory that has a copy of
+// what is in the range when it is mapped. Shared mappings that can be written are refused as by file systems
+// without them (ENODEV).
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -33,6 +34,20 @@ void fill_memory(ContainerStream& stream, std::byte* memory, int64_t offset, int
   }
 }
 
+// Which is as long as the stream then.
+void fill_file(ContainerStream& stream, int fd, int64_t offset, int64_t end) {
+  const int64_t size = stream.status().size;
+  if (ftruncate64(fd, size) != 0) throw os_error("cannot make", "copy of a captured file", errno);
+  end = std::min(end, size);
+  if (end <= offset) return;
+  void* const memory =
+      next::mmap(nullptr, size_t(end - offset), PROT_READ | PROT_WRITE, MAP_SHARED, fd, offset);
+  if (memory == MAP_FAILED) throw os_error("cannot map", "copy of a captured file", errno);
+  const int error = errno_of([&] { fill_memory(stream, static_cast<std::byte*>(memory), offset, end); });
+  munmap(memory, size_t(end - offset));
+  if (error != 0) throw os_error("cannot copy", "captured file", error);
+}
+
 void* map_captured(void* wanted, size_t size, int protection, int flags, int fd, off64_t offset) {
   const Inside inside;
   const Use file(fd);
@@ -48,15 +63,14 @@ void* map_captured(void* wanted, size_t size, int protection, int flags, int fd,
   if (kind != MAP_PRIVATE && (protection & PROT_WRITE))
     return refuse((mode & O_ACCMODE) == O_RDONLY ? EACCES : ENODEV);
   const int place = flags & (MAP_FIXED | MAP_FIXED_NOREPLACE | MAP_32BIT | MAP_NORESERVE);
-  void* const memory =
-      next::mmap(wanted, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | place, -1, 0);
-  if (memory == MAP_FAILED) return memory;
-  const int error =
-      errno_of([&] { fill_memory(*file->stream, static_cast<std::byte*>(memory), offset, end); });
-  if (error == 0 && mprotect(memory, size, protection) == 0) return memory;
+  const int copy = memfd_create("captured", MFD_CLOEXEC);
+  if (copy < 0) return refuse(errno);
+  void* mapped = MAP_FAILED;
+  const int error = errno_of([&] { fill_file(*file->stream, copy, offset, end); });
+  if (error == 0) mapped = next::mmap(wanted, size, protection, MAP_PRIVATE | place, copy, offset);
   const int why = error != 0 ? error : errno;
-  munmap(memory, size);
-  return refuse(why);
+  real::close(copy);
+  return mapped == MAP_FAILED ? refuse(why) : mapped;
 }
 
 }  // namespace

@@ -59,6 +59,11 @@ int remove_directory(int at, const char* path) {
   return result;
 }
 
+bool is_plain_directory(int at, const char* path) {
+  struct stat status;
+  return fstatat(at, path, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(status.st_mode);
+}
+
 int move(int from_at, const char* from, int to_at, const char* to, unsigned flags) {
   Place source, target;
   const bool captured = find_place(from_at, from, source) && is_there(source);
@@ -71,6 +76,7 @@ int move(int from_at, const char* from, int to_at, const char* to, unsigned flag
     return move_captured(source, wanted ? &target : nullptr, to_at, to, flags);
   }
   if (holds_captured(from_at, from)) return failed(EXDEV);
+  if (is_plain_directory(from_at, from) && holds_captured(to_at, to)) return failed(ENOTEMPTY);
   if (wanted && target.view()) return failed(EROFS);
   if (wanted && !target.slash) {
     const Inside inside;
@@ -80,10 +86,7 @@ int move(int from_at, const char* from, int to_at, const char* to, unsigned flag
   const bool replaced = wanted && is_there(target);
   if (replaced && (flags & RENAME_NOREPLACE)) return failed(EEXIST);
   if (replaced && flags) return failed(EINVAL);
-  struct stat source_status;
-  if (replaced && fstatat(from_at, from, &source_status, AT_SYMLINK_NOFOLLOW) == 0 &&
-      S_ISDIR(source_status.st_mode))
-    return failed(ENOTDIR);
+  if (replaced && is_plain_directory(from_at, from)) return failed(ENOTDIR);
   const int result =
       flags ? next::renameat2(from_at, from, to_at, to, flags) : next::renameat(from_at, from, to_at, to);
   if (result == 0 && replaced) remove_captured(to_at, to);  // a plain file has taken its name

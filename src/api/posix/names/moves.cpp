@@ -110,10 +110,10 @@ int rename_within(ContainerSet& set, const Place& from, const Place& to, int at,
   return error == 0 && !there ? ENOENT : error;
 }
 
-// True once nobody can be writing to it, as far as this host knows.
+// True once nobody else has it open, as far as this host knows: they would read, or write, what it was.
 bool quiet(int fd, const struct stat& status) {
   if (!S_ISREG(status.st_mode) || status.st_nlink != 1) return false;
-  if (real::fcntl(fd, F_SETLEASE, F_RDLCK) != 0) return false;
+  if (real::fcntl(fd, F_SETLEASE, F_WRLCK) != 0) return false;
   real::fcntl(fd, F_SETLEASE, F_UNLCK);
   return true;
 }
