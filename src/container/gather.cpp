@@ -82,7 +82,7 @@ class Packer {
     std::vector<uint32_t> sums;
     for (int64_t done = 0; done < stream.size; done += summed_at_once) {
       const int64_t bytes = std::min(summed_at_once, stream.size - done);
-      const PieceMap::At at = stream.pieces.at(done);
+      const layout::PieceMap::At at = stream.pieces.at(done);
       if (!at.found && at.piece.length >= bytes && bytes == summed_at_once) {
         skip();
         sums.push_back(sum_of_zeros());

@@ -93,7 +93,7 @@ void HostStream::look() {
 size_t HostStream::plan(int64_t offset, int64_t bytes, std::span<Segment> segments) {
   size_t count = 0;
   while (bytes > 0 && count < segments.size()) {
-    const PieceMap::At at = pieces_.at(offset);
+    const layout::PieceMap::At at = pieces_.at(offset);
     Segment& segment = segments[count++];
     segment.piece = at.piece;
     segment.piece.length = std::min(at.piece.length, bytes);
@@ -188,7 +188,7 @@ void HostStream::has_written(int64_t end, int64_t time) {
   stream_.changed.store(time);
 }
 
-int64_t HostStream::write_over(Parts parts, int64_t done, int64_t bytes, const StreamPiece& piece) {
+int64_t HostStream::write_over(Parts parts, int64_t done, int64_t bytes, const layout::StreamPiece& piece) {
   put(parts, done, bytes, piece.place);
   restamp_ = true;
   has_written(0, now());
@@ -205,7 +205,7 @@ void HostStream::note_growth(SharedPlace piece, int64_t from) {
 // Bytes that follow those of a piece are added to it, if they can lie behind it.
 int64_t HostStream::write_behind(Parts parts, int64_t done, int64_t bytes, int64_t offset) {
   if (offset == 0) return 0;
-  const PieceMap::At before = pieces_.at(offset - 1);
+  const layout::PieceMap::At before = pieces_.at(offset - 1);
   if (!before.found) return 0;
   SharedPiece& piece = streams_.piece(before.piece.tag);
   const int64_t length = piece.length.load();
@@ -273,7 +273,7 @@ void HostStream::write_locked(Parts parts, int64_t offset) {
   look();
   has_written_ = true;
   for (int64_t done = 0; done < total;) {
-    const PieceMap::At at = pieces_.at(offset + done);
+    const layout::PieceMap::At at = pieces_.at(offset + done);
     const int64_t bytes = std::min({total - done, at.piece.length, format::longest_piece});
     if (at.found && streams_.piece(at.piece.tag).origin == 0) {
       done += write_over(parts, done, bytes, at.piece);
@@ -338,7 +338,7 @@ void HostStream::allocate(int64_t offset, int64_t length, bool extend, Allocatio
   const std::vector<std::byte> zeros(static_cast<size_t>(std::min(length, zeros_at_once)));
   const int64_t stop = extend ? *end : std::min(*end, stream_.size.load());
   while (offset < stop) {
-    const PieceMap::At at = pieces_.at(offset);
+    const layout::PieceMap::At at = pieces_.at(offset);
     int64_t bytes = std::min(stop - offset, at.piece.length);
     if (at.found ? what != Allocation::keep : what != Allocation::hole) {
       bytes = std::min(bytes, std::ssize(zeros));

@@ -10,7 +10,7 @@
 
 #include "container/container_set.hpp"
 #include "container/open_set.hpp"
-#include "container/piece_map.hpp"
+#include "layout/piece_map.hpp"
 
 namespace sheaf {
 
@@ -50,7 +50,7 @@ class HostStream final : public ContainerStream {
  private:
   using Parts = std::span<const std::span<const std::byte>>;
   struct Segment {
-    StreamPiece piece;  // tag 0: zeros
+    layout::StreamPiece piece;  // tag 0: zeros
     uint64_t origin = 0;
   };
 
@@ -60,7 +60,7 @@ class HostStream final : public ContainerStream {
   // Under the lock of the stream:
   void look();
   void write_locked(Parts parts, int64_t offset);
-  int64_t write_over(Parts parts, int64_t done, int64_t bytes, const StreamPiece& piece);
+  int64_t write_over(Parts parts, int64_t done, int64_t bytes, const layout::StreamPiece& piece);
   int64_t write_behind(Parts parts, int64_t done, int64_t bytes, int64_t offset);
   void write_new(Parts parts, int64_t done, int64_t bytes, int64_t offset, int64_t gap);
   void note_growth(SharedPlace piece, int64_t from);
@@ -82,7 +82,7 @@ class HostStream final : public ContainerStream {
   OpenSet::Opens::iterator noted_;
 
   // Under the lock of the stream: what this object knows of its pieces.
-  PieceMap pieces_;  // tag: the place of the piece
+  layout::PieceMap pieces_;  // tag: the place of the piece
   SharedPlace seen_ = 0;
   uint64_t version_ = 0;
   uint64_t growth_ = 0;

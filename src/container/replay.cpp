@@ -302,18 +302,18 @@ SetContents SetReader::contents(uint64_t own) {
   return set;
 }
 
-void read_piece(const SetSource& source, const StreamPiece& piece, std::span<std::byte> data) {
+void read_piece(const SetSource& source, const layout::StreamPiece& piece, std::span<std::byte> data) {
   const size_t got = source.base ? source.base->read(piece.task, data, piece.place)
                                  : source.file->read_at(data, piece.place);
   std::memset(data.data() + got, 0, data.size() - got);
 }
 
-size_t read_pieces(const std::vector<SetSource>& sources, const PieceMap& pieces, int64_t size,
+size_t read_pieces(const std::vector<SetSource>& sources, const layout::PieceMap& pieces, int64_t size,
                    std::span<std::byte> data, int64_t offset) {
   if (offset >= size) return 0;
   const auto wanted = std::min(std::ssize(data), size - offset);
   for (int64_t done = 0; done < wanted;) {
-    const PieceMap::At at = pieces.at(offset + done);
+    const layout::PieceMap::At at = pieces.at(offset + done);
     const auto count = static_cast<size_t>(std::min(wanted - done, at.piece.length));
     const auto part = data.subspan(static_cast<size_t>(done), count);
     if (at.found) {

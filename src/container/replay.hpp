@@ -13,7 +13,7 @@
 
 #include "container/base_streams.hpp"
 #include "container/container_contents.hpp"
-#include "container/piece_map.hpp"
+#include "layout/piece_map.hpp"
 
 namespace sheaf {
 
@@ -33,7 +33,7 @@ struct SetSource {
 struct ReplayedStream {
   std::string name;       // empty: it was removed
   format::StreamKey key;  // where it was made, and its number there
-  PieceMap pieces;
+  layout::PieceMap pieces;
   int64_t size = 0;
   int64_t written = 0;  // when, or when its size was set
   int64_t stamped = 0;  // when its time was set
@@ -120,10 +120,10 @@ class SetReader {
 };
 
 // Reads what is at `offset` of a piece, at most what it has; zeros where its file ends before.
-void read_piece(const SetSource& source, const StreamPiece& piece, std::span<std::byte> data);
+void read_piece(const SetSource& source, const layout::StreamPiece& piece, std::span<std::byte> data);
 
 // Fills `data` with the bytes of a stream of `size` bytes at `offset`; returns how many there are.
-size_t read_pieces(const std::vector<SetSource>& sources, const PieceMap& pieces, int64_t size,
+size_t read_pieces(const std::vector<SetSource>& sources, const layout::PieceMap& pieces, int64_t size,
                    std::span<std::byte> data, int64_t offset);
 
 }  // namespace sheaf

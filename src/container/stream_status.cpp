@@ -78,7 +78,7 @@ std::optional<int64_t> HostStream::next_hole(int64_t offset) {
 
 std::optional<int64_t> HostStream::find_data(int64_t offset) {
   look();
-  const PieceMap::At at = pieces_.at(offset);
+  const layout::PieceMap::At at = pieces_.at(offset);
   const int64_t found = at.found                                ? offset
                         : at.piece.length == INT64_MAX - offset ? INT64_MAX
                                                                 : offset + at.piece.length;
@@ -90,7 +90,7 @@ std::optional<int64_t> HostStream::find_hole(int64_t offset) {
   const int64_t size = stream_.size.load();
   if (offset < 0 || offset >= size) return std::nullopt;
   while (offset < size) {
-    const PieceMap::At at = pieces_.at(offset);
+    const layout::PieceMap::At at = pieces_.at(offset);
     if (!at.found) break;
     offset += at.piece.length;
   }

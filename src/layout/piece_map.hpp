@@ -1,4 +1,4 @@
-// container/piece_map: which bytes of a stream are where. Pure.
+// layout/piece_map: which bytes of a stream are where. Pure.
 #pragma once
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 #include <map>
 #include <utility>
 
-namespace sheaf {
+namespace sheaf::layout {
 
 // Bytes of a stream that lie in one piece somewhere.
 struct StreamPiece {
@@ -77,4 +77,4 @@ class PieceMap {
   Map pieces_;
 };
 
-}  // namespace sheaf
+}  // namespace sheaf::layout
