@@ -15,6 +15,21 @@ from capture_case import BIN, SECONDS, CaptureCase, sheaf
 
 
 class Capture(CaptureCase):
+    def test_links_of_directories_that_others_change(self) -> None:
+        for name in ("out", "work"):
+            (self.work / name).mkdir()
+        script = ("import os, subprocess\n"
+                  "os.symlink('work', 'cur')\n"
+                  "print(os.access('cur/cap.1', os.F_OK))\n"
+                  "subprocess.run(['ln', '-sfn', 'out', 'cur'], check=True)\n"
+                  "open('cur/cap.1', 'w').write('text')\n"
+                  "print(open('out/cap.1').read())\n"
+                  "subprocess.run(['true'], cwd='/')\n"
+                  "print(open('cur/cap.1').read())\n")
+        done = self.sheaf("run", "--capture", "out/cap.*:set.sion", "--", "python3", "-c", script)
+        self.assertEqual(done.stdout, "False\ntext\ntext\n")
+        self.assertEqual(self.names(), ["out/cap.1"])
+
     def test_readers_of_what_an_earlier_run_has_left(self) -> None:
         """Before anybody writes: who inherits a descriptor reads from it, and who has opened it sees what is written then."""
         self.run_captured("sh", "-c", "echo first > cap.a")

@@ -115,14 +115,13 @@ bool is_still(Known& entry, const char* path, int* folder) {
   return same;
 }
 
-// `fresh`: what was known before must not be used, unless the directory is still the same.
-size_t canonical_of(int at, Directory given, char* room, size_t size, bool fresh, dev_t& device,
-                    int* folder) {
+// What was known before is used only if the directory is still the same: others may have changed a link.
+size_t canonical_of(int at, Directory given, char* room, size_t size, dev_t& device, int* folder) {
   const bool keep = at == AT_FDCWD && given.size < sizeof(Known::given);
   Known* const entry = keep ? &known[hash_of({given.path, given.size}) % known_directories] : nullptr;
   if (entry && entry->generation == generation.load(std::memory_order_relaxed) &&
       entry->given_size == given.size && memcmp(entry->given, given.path, given.size) == 0) {
-    if (!fresh || is_still(*entry, given.path, folder)) {
+    if (is_still(*entry, given.path, folder)) {
       memcpy(room, entry->canonical, entry->canonical_size + 1U);
       device = entry->device;
       return entry->canonical_size;
@@ -183,22 +182,17 @@ bool find_place_of_candidate(int at, const char* path, Place& place, bool keep) 
   given[n] = '\0';
   const Inside inside;
   const int from = path[0] == '/' ? AT_FDCWD : at;
-  for (const bool fresh : {false, true}) {
-    place.size = canonical_of(from, {given, n}, place.path, sizeof place.path, fresh, place.device,
-                              keep ? &place.folder : nullptr);
-    if (place.size == 0 || !join(place, last) || !match({place.path, place.size}, place.match)) {
-      errno = error;
-      return false;
-    }
-  }
+  place.size = canonical_of(from, {given, n}, place.path, sizeof place.path, place.device,
+                            keep ? &place.folder : nullptr);
+  const bool found = place.size != 0 && join(place, last) && match({place.path, place.size}, place.match);
   errno = error;
-  return true;
+  return found;
 }
 
 size_t canonical_directory(int at, const char* path, char* room, size_t size) noexcept {
   const Inside inside;
   dev_t device = 0;
-  return canonical_of(at, {path, strlen(path)}, room, size, true, device, nullptr);
+  return canonical_of(at, {path, strlen(path)}, room, size, device, nullptr);
 }
 
 void forget_directories() noexcept {
