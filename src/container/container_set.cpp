@@ -24,6 +24,7 @@ using Clock = std::chrono::steady_clock;
 // which grows with the hosts.
 constexpr auto rest_between_looks = std::chrono::seconds(1);
 constexpr int rest_per_look = 50;
+constexpr auto rest_between_questions = std::chrono::milliseconds(100);
 
 class HostSet final : public ContainerSet, public std::enable_shared_from_this<HostSet> {
  public:
@@ -59,6 +60,9 @@ class HostSet final : public ContainerSet, public std::enable_shared_from_this<H
 
  private:
   std::shared_ptr<OpenSet> join(bool make);
+  // Whether processes of this host may write to the set by now. Where that is asked of a server, readers ask
+  // it now and then.
+  bool may_have_begun();
   std::shared_ptr<ContainerStream> foreign(std::shared_ptr<const SetContents> elsewhere,
                                            const ReplayedStream& stream);
   // Whether others may have closed what this host must find when it opens it.
@@ -77,7 +81,7 @@ class HostSet final : public ContainerSet, public std::enable_shared_from_this<H
   bool local_ = false;                 // one cache: others are other users, or share no memory
   SetMutex mutex_{SetMutex::Of::set};  // guards what follows
   std::shared_ptr<OpenSet> open_;
-  Clock::time_point look_again_{};
+  Clock::time_point look_again_{}, ask_again_{};
   const std::shared_ptr<SetView> view_;
 };
 
@@ -88,6 +92,15 @@ std::shared_ptr<OpenSet> HostSet::join(bool make) {
   // What was seen before may have become a multifile that this host's container is not in.
   if (open_) look_again_ = {};
   return open_;
+}
+
+bool HostSet::may_have_begun() {
+  const std::lock_guard guard(mutex_);
+  if (open_ || local_) return true;
+  const auto now = Clock::now();
+  if (now < ask_again_) return false;
+  ask_again_ = now + rest_between_questions;
+  return true;
 }
 
 std::shared_ptr<const SetContents> HostSet::contents(OpenSet* open, bool wait) {
@@ -185,7 +198,7 @@ std::shared_ptr<ContainerStream> HostSet::open_stream(std::string_view name, con
 std::shared_ptr<ContainerStream> HostSet::foreign(std::shared_ptr<const SetContents> elsewhere,
                                                   const ReplayedStream& stream) {
   const auto ask = [set = shared_from_this(), number = number_of(stream.key)] {
-    return set->join(false) ? std::optional(set->open_number(number)) : std::nullopt;
+    return set->may_have_begun() && set->join(false) ? std::optional(set->open_number(number)) : std::nullopt;
   };
   return std::make_shared<ForeignStream>(std::move(elsewhere), stream, ask);
 }
