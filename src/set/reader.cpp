@@ -169,6 +169,7 @@ std::shared_ptr<File> find_task(Store& store, const std::string& path, int64_t t
                    std::to_string(h.ntasks) + " tasks, where the mapping of '" + path + "' has task " +
                    std::to_string(local_rank) + " of file " + std::to_string(at.file) + " of " +
                    std::to_string(reader.header().nfiles));
+  if (at.file != 0 && checking == Checking::on) require_same_open(reader.extension(), member);
   return file;
 }
 

@@ -111,7 +111,8 @@ SetLead SetTables::read_lead(Comm& comm, std::shared_ptr<File>& file) const {
     MetadataReader reader = reader_of(*file);
     const format::Pointer pointer = reader.read_pointer();
     const format::Header& h = reader.header();
-    lead = {h, pointer, h.leads_set() ? reader.read_mapping_size(pointer) : h.ntasks, true};
+    lead = {h, pointer, h.leads_set() ? reader.read_mapping_size(pointer) : h.ntasks, {}, true};
+    if (checking_ == Checking::on) lead.extension = reader.extension();
   });
   comm.broadcast(std::as_writable_bytes(std::span(&lead, 1)), 0);
   if (!lead.is_read) agree(comm, unread);
@@ -152,7 +153,7 @@ std::vector<Placement> SetTables::read_mapping() const {
   return entries;
 }
 
-void SetTables::check_member(const MetadataReader& reader, const SetLead& lead, int32_t number) const {
+void SetTables::check_member(MetadataReader& reader, const SetLead& lead, int32_t number) const {
   const format::Header& h = reader.header();
   if (h.nfiles != lead.header.nfiles || (lead.header.leads_set() && h.filenumber != number))
     reader.damaged("is file " + std::to_string(h.filenumber) + " of " + std::to_string(h.nfiles) +
@@ -160,6 +161,7 @@ void SetTables::check_member(const MetadataReader& reader, const SetLead& lead, 
                    std::to_string(lead.header.nfiles));
   if (h.compressed != lead.header.compressed)
     reader.damaged("is compressed or not, unlike file 0 of its set");
+  if (lead.extension) require_same_open(lead.extension, reader);
 }
 
 // Reads what the table is to have of a segment.

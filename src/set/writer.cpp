@@ -280,10 +280,46 @@ void Writer::discard() {
   }
 }
 
+// Ends the frames that tasks have begun.
+void Writer::commit_frames() {
+  come_back();
+  const size_t current = current_;
+  auto problem = attempt([&] {
+    for (size_t t = 0; t < compressed_tasks_.size(); ++t) {
+      if (t == current || compressed_tasks_[t].pending.empty()) continue;
+      change_to(t);
+      compressed_->flush();
+    }
+  });
+  // What could not be stored of another task is there, so that one stays until it can.
+  if (auto stuck = attempt([&] { change_to(current); })) {
+    leave(current);
+    if (!problem) problem = std::move(stuck);
+  }
+  if (problem) throw *problem;
+  compressed_->flush();
+}
+
+// To the task that a commit has left. Calls of the stream come here as well, on the way.
+void Writer::come_back() {
+  if (!left_) return;
+  const size_t task = *std::exchange(left_, std::nullopt);
+  try {
+    change_to(task);
+  } catch (...) {
+    leave(task);
+    throw;
+  }
+}
+
+void Writer::leave(size_t task) {
+  left_ = task;
+  compressed_->stream().leave([this] { come_back(); });
+}
+
 void Writer::commit() {
   if (mine_.tasks.empty()) return;
-  if (compressed_)
-    flush_frames(*compressed_, compressed_tasks_, current_, [&](size_t i) { select(mine_.tasks[i].task); });
+  if (compressed_) commit_frames();
   if (collective()) {
     stream_.flush();
     collective()->flush();
@@ -335,6 +371,11 @@ FileFacts Writer::facts() const {
 
 void Writer::select(int64_t task_number) {
   const size_t next = mine_.find(task_number, path_);
+  come_back();
+  change_to(next);
+}
+
+void Writer::change_to(size_t next) {
   if (next == current_) return;
   const OwnTask& from = mine_.tasks[current_];
   const OwnTask& to = mine_.tasks[next];

@@ -101,9 +101,11 @@ class Writer {
   // to (docs/api-sion.md, "Append").
   Writer(Store& store, std::unique_ptr<Comm> comm, const MappedAppendRequest& request, const OpenMode& mode);
 
-  int64_t ntasks() const { return ntasks_; }                                              // of all processes
-  std::span<const OwnTask> tasks() const { return mine_.tasks; }                          // of this process
-  int64_t task() const { return mine_.tasks.empty() ? -1 : mine_.tasks[current_].task; }  // the current one
+  int64_t ntasks() const { return ntasks_; }                      // of all processes
+  std::span<const OwnTask> tasks() const { return mine_.tasks; }  // of this process
+  int64_t task() const {                                          // the current one
+    return mine_.tasks.empty() ? -1 : mine_.tasks[left_.value_or(current_)].task;
+  }
   // Makes another task of this process current, where it was left. Throws out_of_range.
   void select(int64_t task);
   FileFacts facts() const;                                           // of the current task
@@ -255,6 +257,10 @@ class Writer {
   void load_first();
   void enter(size_t index);
   void park();
+  void change_to(size_t next);
+  void commit_frames();
+  void come_back();
+  void leave(size_t task);
   int64_t tasks_per_node();
   void compress(const codec::Compression& how, int64_t neighbours);
   void go_on_compressing(const OpenTasks& found, const OpenMode& mode);
@@ -339,6 +345,8 @@ class Writer {
   OwnOverruns overruns_;
   std::unique_ptr<Placed> placed_;  // null: grouped_
   size_t current_ = 0;
+  std::optional<size_t>
+      left_;            // which is current for the program, while a commit that failed stands elsewhere
   int64_t buffer_ = 0;  // as in the open mode
   WriteStream stream_;
   std::unique_ptr<CompressedWriter> compressed_;          // null: what is written is what is stored

@@ -200,13 +200,19 @@ void Writer::write_old_slots() {
         if (facts_.durable) journal.sync(*file);
         journal.close();
       });
-      if (unrecorded && facts_.durable) throw *unrecorded;
+      // No room may come to be there, when the table is overwritten; then nothing would tell what was there.
+      if (unrecorded && (facts_.durable || unrecorded->code() == Code::no_space)) throw *unrecorded;
       if (unrecorded && ++without == 1)
         add_warning("'" + name + "' is appended to without a journal (" + unrecorded->what() +
                     "): should the program die, the multifile cannot be read");
     }
   });
-  agree(*comm_, problem, std::span(&without, 1));
+  try {
+    agree(*comm_, problem, std::span(&without, 1));
+  } catch (...) {
+    attempt(remove_journals);
+    throw;
+  }
   if (!without) return;
   attempt(remove_journals);
   stream_.keep_journal(*store_, false, facts_.durable);

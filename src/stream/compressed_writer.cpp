@@ -41,12 +41,10 @@ class CompressedWriter::Sink final : public File, public ChunkWatch {
   }
 
   int64_t pending() const { return std::ssize(task_.pending); }
-  void give_up(const Error& why) { given_up_ = why; }
 
   // Everything in front of the place where the plain stream is, and nothing behind it, is in the stored
   // stream.
   void end_frame() {
-    if (given_up_) throw *given_up_;
     go_to(end_of_plain());
     if (has_news()) submit_pending();
     store_all();
@@ -62,7 +60,6 @@ class CompressedWriter::Sink final : public File, public ChunkWatch {
   }
 
   void write_at(std::span<const std::byte> data, int64_t offset) override {
-    if (given_up_) throw *given_up_;
     const int64_t in_chunks = offset - chunks_.start;
     const int64_t block = in_chunks / chunks_.skip;
     if (block > INT32_MAX) throw file_error(Code::out_of_range, path(), "a task of more than 2^31 blocks");
@@ -84,7 +81,6 @@ class CompressedWriter::Sink final : public File, public ChunkWatch {
   // The program has completed a chunk: its frames are recorded when all of them are stored. What a write that
   // has failed left behind the end of the chunk is no part of it.
   void before_writing(int64_t) override {
-    if (given_up_) throw *given_up_;
     go_to(end_of_plain());
     if (!stored_.keeps_journal()) return;
     if (has_news()) submit_pending();
@@ -185,7 +181,6 @@ class CompressedWriter::Sink final : public File, public ChunkWatch {
   int64_t frames_stored_ = 0;
   int64_t complete_ = 0;
   int64_t recorded_ = 0;
-  std::optional<Error> given_up_;
 };
 
 CompressedWriter::CompressedWriter(WriteStream& stored, const codec::Compression& how, std::string_view path)
@@ -213,8 +208,6 @@ CompressedWriter::Task CompressedWriter::park() {
   parked_bytes_ += std::ssize(task.pending);
   return task;
 }
-
-void CompressedWriter::give_up(const Error& why) { sink_->give_up(why); }
 
 void CompressedWriter::flush() {
   plain_.flush();

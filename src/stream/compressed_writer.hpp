@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "codec/frame_queue.hpp"
-#include "comm/agree.hpp"
 #include "format/frame.hpp"
 #include "stream/write_stream.hpp"
 
@@ -44,9 +43,6 @@ class CompressedWriter {
   // Throws; then the task is still the current one.
   Task park();
 
-  // The program would write to another task than it thinks: from now on everything that writes throws this.
-  void give_up(const Error& why);
-
   // Ends the current frame. All that was written is then in the stored stream, which may buffer it.
   void flush();
   // flush(), and the index: nothing more will be written to this task.
@@ -59,24 +55,6 @@ class CompressedWriter {
   WriteStream plain_;
   int64_t parked_bytes_ = 0;
 };
-
-// Ends the frames that parked tasks have begun, and that of the current one, task `current`: select(t) makes
-// another one current, and `parked` holds them all. If it fails, task `current` is the current one again, or
-// the writer has given up.
-template <class Select>
-void flush_frames(CompressedWriter& writer, std::span<const CompressedWriter::Task> parked, size_t current,
-                  Select select) {
-  const auto problem = attempt([&] {
-    for (size_t t = 0; t < parked.size(); ++t) {
-      if (t == current || parked[t].pending.empty()) continue;
-      select(t);
-      writer.flush();
-    }
-  });
-  if (const auto stuck = attempt([&] { select(current); })) writer.give_up(*stuck);
-  if (problem) throw *problem;
-  writer.flush();
-}
 
 // What a stream holds so far, to go on from there.
 CompressedWriter::Task appended_task(format::FrameTable frames, bool indexed);

@@ -74,7 +74,21 @@ void WriteStream::attach(std::unique_ptr<StdioHandle> handle) {
   close_window();
 }
 
+void WriteStream::leave(std::function<void()> back) {
+  attached().back = std::move(back);
+  close_window();
+}
+
 void WriteStream::learn_from_handle() {
+  if (attached_ && attached_->back) {
+    auto back = std::exchange(attached_->back, nullptr);
+    try {
+      back();
+    } catch (...) {
+      attached_->back = std::move(back);
+      throw;
+    }
+  }
   if (handle()) learn_position(handle()->position());
 }
 

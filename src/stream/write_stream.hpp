@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -145,6 +146,10 @@ class WriteStream {
   // Gives one back, which moves to the stream's position. The stream must be flushed.
   void attach(std::unique_ptr<StdioHandle> handle);
 
+  // The program stands elsewhere, and would write to the wrong task: every call but window() and handle()
+  // begins with `back` from now on, until that has not thrown. The stream must be flushed.
+  void leave(std::function<void()> back);
+
   Window& window() { return window_; }
   const layout::ChunkGeometry& geometry() const { return geometry_; }
   int64_t chunk() const { return blocks_.count() - 1; }
@@ -170,6 +175,7 @@ class WriteStream {
     std::unique_ptr<StdioHandle> handle;
     std::unique_ptr<JournalWriter> journal;
     std::optional<Error> lost;
+    std::function<void()> back;
   };
   Attached& attached();
 

@@ -262,6 +262,41 @@ TEST(Compression, FilesFromBeforeTheMagicKeepTheirs) {
   check_tasks_hold(store, "a.sion", {12000});
 }
 
+// A commit that fails leaves the stream with another task: no byte may get there, and all are kept once there
+// is room.
+TEST(Compression, ACommitThatFailedOnceIsRepeated) {
+  for (const int64_t fail_at : {0, 1, 2, 3}) {
+    MemoryStore memory;
+    FaultyStore store(memory);
+    const std::vector<int64_t> chunks{9000, 9000, 9000}, ranks{0, 1, 2};
+    Writer writer(store, {"a", chunks, ranks, 512}, mode_of("w,compress=lz4", 64));
+    for (const int64_t task : {1, 2, 0}) {
+      writer.select(task);
+      writer.stream().write(content(static_cast<int>(task), 0, 1000));
+    }
+    FaultPlan full;
+    full.fail_at = fail_at;
+    full.from_then_on = true;
+    full.errno_value = ENOSPC;
+    full.kind = Operation::write;
+    store.set_plan(full);
+    if (code_of([&] { writer.commit(); }) == Code::ok) continue;  // fewer writes than that
+    EXPECT_EQ(writer.task(), 0);
+    const auto more = content(0, 1000, 5000);
+    attempt([&] { writer.commit(); });
+    const bool accepted = !attempt([&] { writer.stream().write(more); });
+    store.set_plan({});
+    if (!accepted) writer.stream().write(more);
+    writer.commit();
+    writer.select(2);
+    writer.stream().write(content(2, 1000, 500));
+    writer.close();
+    EXPECT_EQ(stream_of(memory, "a", 0), content(0, 0, 6000)) << fail_at;
+    EXPECT_EQ(stream_of(memory, "a", 1), content(1, 0, 1000)) << fail_at;
+    EXPECT_EQ(stream_of(memory, "a", 2), content(2, 0, 1500)) << fail_at;
+  }
+}
+
 TEST(Compression, VerifyDecompressesEverything) {
   MemoryStore store;
   write_one(store, "w,compress=zstd,frame=4k,checksums=off", content(0, 0, 100000));

@@ -445,5 +445,28 @@ TEST_F(JournalFailures, AppendingWithoutOneLeavesNoneThatTellsAPart) {
   EXPECT_EQ(std::ssize(stream_of(memory, 3)), std::ssize(before) + 100'000);
 }
 
+// Once there is room its table would be overwritten, and nothing would tell what it held.
+TEST_F(JournalFailures, NobodyAppendsWhereTheDiskHasNoRoomForWhatTheFileHolds) {
+  write_in_parallel(memory, "a", small_program(2));
+  const auto before = stream_of(memory, 3);
+  FaultPlan full;
+  full.fail_at = 0;
+  full.from_then_on = true;
+  full.errno_value = ENOSPC;
+  full.kind = Operation::write;
+  full.path_contains = "journal";
+  FaultyStore store(memory, full);
+  SharedHandles shared(store);
+  run_fibers(fibers(4), [&](Comm& comm) {
+    const std::vector<int64_t> mine{comm.rank()};
+    const auto append = [&] {
+      Writer(shared, comm.duplicate(), MappedAppendRequest{{"a", false, mine}, 0}, mode_of("append", 0));
+    };
+    EXPECT_EQ(code_of(append), Code::no_space);
+  });
+  EXPECT_EQ(stream_of(memory, 3), before);
+  EXPECT_FALSE(memory.status("a.journal").exists);
+}
+
 }  // namespace
 }  // namespace sheaf::test::journal_failures_test

@@ -39,6 +39,21 @@ TEST(Sets, OfFilesOfTwoRunsAreNeitherRepairedNorReadAsOne) {
     EXPECT_EQ(store.contents("a"), before);
     EXPECT_EQ(code_of([&] { load_multifile(store, "a"); }), Code::damaged);
     EXPECT_EQ(code_of([&] { repair(store, "a", {.copy_to = "copy"}, quiet); }), Code::damaged);
+    if (closed) {
+      const int64_t last = 3;
+      EXPECT_EQ(code_of([&] { Reader(store, "a", last, mode_of("r")); }), Code::damaged);
+      for (const std::string words : {"r", "r,collective=16"})
+        run_fibers(fibers(4), [&](Comm& comm) {
+          EXPECT_EQ(code_of([&] { Reader(store, comm.duplicate(), "a", mode_of(words)); }), Code::damaged);
+        });
+      run_fibers(fibers(4), [&](Comm& comm) {
+        const std::vector<int64_t> mine{comm.rank()};
+        const auto append = [&] {
+          Writer(store, comm.duplicate(), MappedAppendRequest{{"a", false, mine}, 0}, mode_of("append"));
+        };
+        EXPECT_EQ(code_of(append), Code::damaged);
+      });
+    }
     EXPECT_NO_THROW(repair(store, "a.000001", {}, quiet)) << "alone it is whole";
   }
 }

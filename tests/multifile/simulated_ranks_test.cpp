@@ -96,10 +96,10 @@ bool write(Store& store, const Run& r, Comm& comm, Random& random, Outcomes& out
   request.nfiles = r.nfiles;
   request.fsblksize = 512;
   request.chunk_size = comm.rank() == r.failing_rank && r.failing_call == 0 ? -1 : r.chunk;
+  const OpenMode mode = shared_mode_of(comm, r.words, 300);
   delay(random);
-  const auto problem = attempt([&] {
-    writer = std::make_unique<Writer>(store, comm.duplicate(), std::move(request), mode_of(r.words, 300));
-  });
+  const auto problem =
+      attempt([&] { writer = std::make_unique<Writer>(store, comm.duplicate(), std::move(request), mode); });
   outcomes.note(0, problem.has_value());
   if (problem) return false;
   for (int call = 0; call < r.calls; ++call) {
