@@ -191,6 +191,10 @@ class OpenFile final : public SharedFile {
     individual_ = position;
   }
   int64_t claim_shared(int64_t bytes) override { return shared_base_ + pointer_->claim(bytes); }
+  int64_t shared_position() override {
+    agree(comm(), std::nullopt);
+    return claim_by_task_0(comm(), 0);
+  }
   void seek_shared(int64_t position) override {
     int64_t same[2] = {position, -position};
     agree(comm(), attempt([&] { require_position(position); }), same);
@@ -205,12 +209,7 @@ class OpenFile final : public SharedFile {
   int64_t claim_ordered(Sequence& sequence, int64_t bytes) override {
     std::array<int64_t, 1> before{bytes}, total{};
     sequence.comm().prefix_sum_and_total(before, total);
-    int64_t base = 0;
-    const auto problem =
-        sequence.comm().rank() == 0 ? attempt([&] { base = claim_shared(total[0]); }) : std::nullopt;
-    agree_with(sequence.comm(), problem, 0);
-    sequence.comm().broadcast(std::as_writable_bytes(std::span(&base, 1)), 0);
-    return base + before[0];
+    return claim_by_task_0(sequence.comm(), total[0]) + before[0];
   }
   int64_t end_of_stream(const View& view) override {
     const int64_t end = bytes();
@@ -302,6 +301,13 @@ class OpenFile final : public SharedFile {
                                       : block_;
   }
 
+  int64_t claim_by_task_0(Comm& tasks, int64_t bytes) {
+    int64_t before = 0;
+    const auto problem = tasks.rank() == 0 ? attempt([&] { before = claim_shared(bytes); }) : std::nullopt;
+    agree_with(tasks, problem, 0);
+    tasks.broadcast(std::as_writable_bytes(std::span(&before, 1)), 0);
+    return before;
+  }
   template <class Part>
   void by_task_0(int64_t bytes, Part part) {
     agree(comm(), attempt([&] {

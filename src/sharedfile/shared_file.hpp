@@ -100,6 +100,8 @@ class SHEAF_EXPORT SharedFile {
   // The pointer that all tasks share. claim_shared(): local, but excludes other tasks; position before it was
   // moved.
   virtual int64_t claim_shared(int64_t bytes) = 0;
+  // Collective: where it is once all tasks have come.
+  virtual int64_t shared_position() = 0;
   virtual void seek_shared(int64_t position) = 0;  // collective; the same position everywhere
   // Collective. The shared pointer moves on by the bytes of all tasks; returns this task's place, in rank
   // order.

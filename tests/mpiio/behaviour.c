@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static int rank, tasks, wrong;
 static char path[512];
@@ -228,6 +229,33 @@ static void pointers(void) {
   CHECK(MPI_File_seek_shared(file, 1, MPI_SEEK_SET) == MPI_SUCCESS);
   MPI_File_get_position_shared(file, &at);
   CHECK(at == 1);
+  MPI_File_close(&file);
+}
+
+/* Calls that begin where the shared pointer is wait for who still moves it, and all stand at one place. */
+static void a_pointer_that_still_moves(void) {
+  MPI_File file = opened(MPI_MODE_CREATE | MPI_MODE_RDWR);
+  const int moves = tasks > 1 && rank == 1;
+  MPI_Offset at = -1;
+  MPI_File_set_size(file, 0);
+  if (moves) usleep(100000);
+  if (moves) CHECK(MPI_File_write_shared(file, "abcd", 4, MPI_BYTE, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+  CHECK(MPI_File_seek_shared(file, 0, MPI_SEEK_CUR) == MPI_SUCCESS);
+  MPI_File_get_position_shared(file, &at);
+  CHECK(at == (tasks > 1 ? 4 : 0));
+  CHECK(class_of(MPI_File_set_size(file, rank == 0 ? -1 : 8)) == MPI_ERR_ARG);
+  CHECK(class_of(MPI_File_preallocate(file, rank == 0 ? -1 : 8)) == MPI_ERR_ARG);
+  MPI_File_close(&file);
+  if (rank == 0) MPI_File_delete(path, MPI_INFO_NULL);
+  MPI_Barrier(MPI_COMM_WORLD);
+  file = opened(MPI_MODE_CREATE | MPI_MODE_WRONLY | MPI_MODE_SEQUENTIAL);
+  if (moves) usleep(100000);
+  if (moves) CHECK(MPI_File_write_shared(file, "abcdefgh", 8, MPI_BYTE, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+  CHECK(MPI_File_set_view(file, MPI_DISPLACEMENT_CURRENT, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL) ==
+        MPI_SUCCESS);
+  CHECK(MPI_File_write_ordered(file, &rank, 4, MPI_BYTE, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+  MPI_File_get_size(file, &at);
+  CHECK(at == (tasks > 1 ? 8 : 0) + 4 * tasks);
   MPI_File_close(&file);
 }
 
@@ -470,6 +498,12 @@ static void requests(void) {
   CHECK(count == n / 2);
   CHECK(MPI_File_read_at_all(file, (MPI_Offset)rank * n * 4, back, n, MPI_INT, &status[0]) == MPI_SUCCESS);
   CHECK(memcmp(data, back, n * sizeof *data) == 0);
+  if (getenv("BEHAVIOUR_THREADS")) { /* given back while it is under way */
+    MPI_Request request;
+    CHECK(MPI_File_iwrite_at(file, (MPI_Offset)rank * n * 4, data, n, MPI_INT, &request) == MPI_SUCCESS);
+    CHECK(MPI_Request_free(&request) == MPI_SUCCESS);
+    CHECK(MPI_File_set_info(file, MPI_INFO_NULL) == MPI_SUCCESS); /* waits for it */
+  }
   CHECK(MPI_File_set_atomicity(file, 1) == MPI_SUCCESS);
   MPI_File_get_atomicity(file, &count);
   CHECK(count == 1);
@@ -495,6 +529,7 @@ int main(int argc, char** argv) {
   modes();
   one_fails();
   pointers();
+  a_pointer_that_still_moves();
   views();
   hints();
   registered_representation();

@@ -7,10 +7,10 @@ using namespace sheaf::mpiio;
 
 namespace {
 
-void check_size(OpenFile& file, MPI_Offset size) {
+// The same on all tasks; they agree on sizes that cannot be.
+void require_writable(const OpenFile& file) {
   if ((file.amode & MPI_MODE_RDONLY) != 0)
     throw MpiError(MPI_ERR_READ_ONLY, "the file is open for reading only");
-  if (size < 0) throw MpiError(MPI_ERR_ARG, "the size of a file is negative");
 }
 
 // What nonblocking calls have begun is carried out as was said before, on all tasks alike.
@@ -25,14 +25,14 @@ extern "C" {
 
 int PMPI_File_set_size(MPI_File handle, MPI_Offset size) {
   return on_file("MPI_File_set_size", handle, [&](OpenFile& file) {
-    check_size(file, size);
+    require_writable(file);
     file.file->resize(size);
   });
 }
 
 int PMPI_File_preallocate(MPI_File handle, MPI_Offset size) {
   return on_file("MPI_File_preallocate", handle, [&](OpenFile& file) {
-    check_size(file, size);
+    require_writable(file);
     file.file->preallocate(size);
   });
 }

@@ -60,9 +60,9 @@ int PMPI_File_get_position(MPI_File handle, MPI_Offset* offset) {
 int PMPI_File_seek_shared(MPI_File handle, MPI_Offset offset, int whence) {
   return on_file("MPI_File_seek_shared", handle, [&](OpenFile& file) {
     refuse_sequential(file);
+    const int64_t now = file.file->shared_position();
     int64_t target = -1;  // refused on all tasks, for one that cannot say where
-    in_step([&] { target = target_of(file, offset, whence, file.file->claim_shared(0)); },
-            [&] { file.file->seek_shared(target); });
+    in_step([&] { target = target_of(file, offset, whence, now); }, [&] { file.file->seek_shared(target); });
   });
 }
 

@@ -11,13 +11,16 @@ layout::TypeMap map_in_file(MPI_Datatype type, const Datarep* datarep) {
   return datarep ? datarep->in_file(type) : type_map(type);
 }
 
-MPI_Offset displacement_in(OpenFile& file, MPI_Offset given) {
-  const bool sequential = (file.amode & MPI_MODE_SEQUENTIAL) != 0;
+bool is_sequential(const OpenFile& file) { return (file.amode & MPI_MODE_SEQUENTIAL) != 0; }
+
+// current: where a sequential file is.
+MPI_Offset displacement_in(OpenFile& file, MPI_Offset given, int64_t current) {
+  const bool sequential = is_sequential(file);
   if (sequential != (given == MPI_DISPLACEMENT_CURRENT))
     throw MpiError(MPI_ERR_ARG, sequential
                                     ? "with MPI_MODE_SEQUENTIAL the displacement is MPI_DISPLACEMENT_CURRENT"
                                     : "MPI_DISPLACEMENT_CURRENT needs MPI_MODE_SEQUENTIAL");
-  return sequential ? file.file->view()->offset_of(file.file->claim_shared(0)) : given;
+  return sequential ? file.file->view()->offset_of(current) : given;
 }
 
 struct NewView {
@@ -25,11 +28,11 @@ struct NewView {
   ProgramView program;
 };
 
-NewView make_view(OpenFile& file, MPI_Offset displacement, MPI_Datatype etype, MPI_Datatype filetype,
-                  const char* datarep) {
+NewView make_view(OpenFile& file, MPI_Offset displacement, int64_t current, MPI_Datatype etype,
+                  MPI_Datatype filetype, const char* datarep) {
   const std::string name = datarep ? datarep : "";
   const auto representation = find_datarep(name);
-  View view{displacement_in(file, displacement), map_in_file(etype, representation.get()).size(),
+  View view{displacement_in(file, displacement, current), map_in_file(etype, representation.get()).size(),
             map_in_file(filetype, representation.get())};
   const layout::TypeMap& type = view.filetype;
   if (!type.rises((file.amode & MPI_MODE_RDONLY) != 0))
@@ -51,7 +54,8 @@ NewView make_view(OpenFile& file, MPI_Offset displacement, MPI_Datatype etype, M
 void set_view(OpenFile& file, MPI_Offset displacement, MPI_Datatype etype, MPI_Datatype filetype,
               const char* datarep) {
   NewView made{{.displacement = -1}, {}};  // impossible
-  in_step([&] { made = make_view(file, displacement, etype, filetype, datarep); },
+  const int64_t current = is_sequential(file) ? file.file->shared_position() : 0;
+  in_step([&] { made = make_view(file, displacement, current, etype, filetype, datarep); },
           [&] { file.file->set_view(made.view, SharedFile::Agreed::at_transfer); });
   file.view = std::move(made.program);
 }

@@ -1,5 +1,6 @@
 #include "api/mpiio/requests/requests.hpp"
 
+#include <atomic>
 #include <memory>
 
 #include "api/mpiio/errors.hpp"
@@ -10,18 +11,22 @@ namespace {
 struct Outcome {
   int64_t bytes = 0;
   int result = MPI_SUCCESS;
+  std::atomic<bool> released = false;  // the program has given the request back
 };
+using SharedOutcome = std::shared_ptr<Outcome>;  // of the job and, in memory of its own, of the request
 
 int query(void* state, MPI_Status* status) {
-  const auto* const outcome = static_cast<const Outcome*>(state);
+  const Outcome* const outcome = static_cast<SharedOutcome*>(state)->get();
   set_status(status, outcome->bytes);
   status->MPI_SOURCE = MPI_UNDEFINED;
   status->MPI_TAG = MPI_UNDEFINED;
   return outcome->result;
 }
 
+// Of some MPIs it is called before the job has ended, by MPI_Request_free.
 int release(void* state) {
-  delete static_cast<Outcome*>(state);
+  const std::unique_ptr<SharedOutcome> outcome(static_cast<SharedOutcome*>(state));
+  (*outcome)->released = true;
   return MPI_SUCCESS;
 }
 
@@ -30,11 +35,12 @@ int cancel(void*, int) { return MPI_SUCCESS; }  // a transfer that has begun is 
 }  // namespace
 
 MPI_Request start_request(const char* function, Worker* worker, std::function<int64_t()> job) {
-  auto owned = std::make_unique<Outcome>();
+  const auto outcome = std::make_shared<Outcome>();
+  auto owned = std::make_unique<SharedOutcome>(outcome);
   MPI_Request request = MPI_REQUEST_NULL;
   if (PMPI_Grequest_start(query, release, cancel, owned.get(), &request) != MPI_SUCCESS)
     throw MpiError(MPI_ERR_OTHER, "MPI_Grequest_start failed");
-  Outcome* const outcome = owned.release();  // release() deletes it when the program has waited
+  static_cast<void>(owned.release());  // release() has it
   auto run = [=, job = std::move(job)]() mutable {
     try {
       outcome->bytes = job();
@@ -42,7 +48,7 @@ MPI_Request start_request(const char* function, Worker* worker, std::function<in
       outcome->result = class_of_current(function);
     }
     job = nullptr;  // who has waited may end MPI, which what it keeps would still call
-    PMPI_Grequest_complete(request);
+    if (!outcome->released) PMPI_Grequest_complete(request);
   };
   if (worker) {
     worker->add(std::move(run));
