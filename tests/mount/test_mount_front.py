@@ -278,6 +278,11 @@ class Damage(FrontCase):
         with self.assertRaises(OSError) as caught:
             (view / "task.000001").read_bytes()
         self.assertEqual(caught.exception.errno, errno.EIO)
+        for _ in range(100):
+            self.assertNotEqual(os.listdir(view), [])
+            if types(view) == ["fuse.sheaf"]:
+                break
+            time.sleep(0.05)
         self.assertEqual(types(view), ["fuse.sheaf"])
         piece = 64 << 10
         with open(view / "task.000001", "rb", buffering=0) as file:

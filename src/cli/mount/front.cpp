@@ -33,10 +33,16 @@ constexpr long sys_open_tree = 428, sys_move_mount = 429, sys_fsopen = 430, sys_
 constexpr unsigned set_flag = 0, set_string = 1, create = 6;   // FSCONFIG_
 constexpr unsigned close_on_exec = 1, attributes = 1 | 2 | 4;  // FSMOUNT_; MOUNT_ATTR_: ro, nosuid, nodev
 constexpr unsigned clone_and_close_on_exec = 1 | O_CLOEXEC;    // OPEN_TREE_
-constexpr unsigned from_descriptor = 4;                        // MOVE_MOUNT_F_EMPTY_PATH
+constexpr unsigned from_descriptor = 4, beneath = 0x200;  // MOVE_MOUNT_F_EMPTY_PATH, MOVE_MOUNT_BENEATH (6.5)
 
-bool attach(int mount, const std::string& directory) {
-  return syscall(sys_move_mount, mount, "", AT_FDCWD, directory.c_str(), from_descriptor) == 0;
+// In the place of what is on the directory; beneath that first, where it can be, so that there is always one
+// of the two. False, with errno: nothing may be there now.
+bool replace_on(const std::string& directory, int mount) {
+  const auto attach = [&](unsigned how) {
+    return syscall(sys_move_mount, mount, "", AT_FDCWD, directory.c_str(), from_descriptor | how) == 0;
+  };
+  const bool is_beneath = attach(beneath);
+  return umount2(directory.c_str(), MNT_DETACH | UMOUNT_NOFOLLOW) == 0 && (is_beneath || attach(0));
 }
 
 // A mount of EROFS that is nowhere; negative: there is none. Without access control lists, since who looks
@@ -139,8 +145,7 @@ bool Front::put_up(pid_t server) {
     return true;
   }
   eventfd_write(is_mounted_, 1);
-  if (umount2(directory_.c_str(), MNT_DETACH | UMOUNT_NOFOLLOW) != 0 || !attach(front, directory_))
-    return false;
+  if (!replace_on(directory_, front)) return false;
   read_ahead_far(newest_device());
   return true;
 }
@@ -168,8 +173,7 @@ bool Front::take_down() {
 
 void Front::drop() {
   if (!is_on_top() || !take_down()) return;
-  umount2(directory_.c_str(), MNT_DETACH | UMOUNT_NOFOLLOW);
-  attach(fuse_, directory_);
+  replace_on(directory_, fuse_);
   close(std::exchange(fuse_, -1));  // or it could not be unmounted
 }
 
