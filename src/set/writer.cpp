@@ -302,8 +302,8 @@ void Writer::commit_frames() {
 
 // To the task that a commit has left. Calls of the stream come here as well, on the way.
 void Writer::come_back() {
-  if (!left_) return;
-  const size_t task = *std::exchange(left_, std::nullopt);
+  if (!compressed_ || !compressed_->left) return;
+  const size_t task = *std::exchange(compressed_->left, std::nullopt);
   try {
     change_to(task);
   } catch (...) {
@@ -313,7 +313,7 @@ void Writer::come_back() {
 }
 
 void Writer::leave(size_t task) {
-  left_ = task;
+  compressed_->left = task;
   compressed_->stream().leave([this] { come_back(); });
 }
 

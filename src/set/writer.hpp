@@ -104,7 +104,8 @@ class Writer {
   int64_t ntasks() const { return ntasks_; }                      // of all processes
   std::span<const OwnTask> tasks() const { return mine_.tasks; }  // of this process
   int64_t task() const {                                          // the current one
-    return mine_.tasks.empty() ? -1 : mine_.tasks[left_.value_or(current_)].task;
+    const size_t index = compressed_ && compressed_->left ? *compressed_->left : current_;
+    return mine_.tasks.empty() ? -1 : mine_.tasks[index].task;
   }
   // Makes another task of this process current, where it was left. Throws out_of_range.
   void select(int64_t task);
@@ -345,8 +346,6 @@ class Writer {
   OwnOverruns overruns_;
   std::unique_ptr<Placed> placed_;  // null: grouped_
   size_t current_ = 0;
-  std::optional<size_t>
-      left_;            // which is current for the program, while a commit that failed stands elsewhere
   int64_t buffer_ = 0;  // as in the open mode
   WriteStream stream_;
   std::unique_ptr<CompressedWriter> compressed_;          // null: what is written is what is stored

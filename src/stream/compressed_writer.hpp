@@ -34,6 +34,9 @@ class CompressedWriter {
   CompressedWriter(WriteStream& stored, const codec::Compression& how, std::string_view path);
   ~CompressedWriter();
 
+  // The task that is current for the program, while a commit that failed stands elsewhere.
+  std::optional<size_t> left;
+
   WriteStream& stream() { return plain_; }
   const codec::Compression& compression() const { return how_; }
 
