@@ -10,7 +10,7 @@ sheaf_rooms(posix_sources ${SHEAF_VIEW_ROOMS} ${SHEAF_POSIX_ROOMS})
 add_library(sheaf_posix SHARED ${posix_sources})
 target_include_directories(sheaf_posix PRIVATE src include)
 # The fortified forms of calls are entry points of their own here; headers must not turn one into another.
-# Clang counts the steps in which a table is made constant: that of descriptors has an entry for each of 1,048,576.
+# Clang counts the steps in which a table is made constant: that of descriptors has 1,048,576 entries.
 target_compile_options(sheaf_posix PRIVATE -U_FORTIFY_SOURCE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fno-gnu-unique>
   $<$<COMPILE_LANG_AND_ID:CXX,Clang,AppleClang>:-fconstexpr-steps=16777216>)
 target_link_libraries(sheaf_posix PRIVATE sheaf_warnings sheaf_static ${CMAKE_DL_LIBS})

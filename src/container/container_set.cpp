@@ -63,6 +63,8 @@ class HostSet final : public ContainerSet, public std::enable_shared_from_this<H
   // Whether processes of this host may write to the set by now. Where that is asked of a server, readers ask
   // it now and then.
   bool may_have_begun();
+  // The one of this number among those that are shared; null: none is.
+  std::shared_ptr<ContainerStream> shared_stream(const std::shared_ptr<OpenSet>& open, uint64_t number);
   std::shared_ptr<ContainerStream> foreign(std::shared_ptr<const SetContents> elsewhere,
                                            const ReplayedStream& stream);
   // Whether others may have closed what this host must find when it opens it.
@@ -205,15 +207,24 @@ std::shared_ptr<ContainerStream> HostSet::foreign(std::shared_ptr<const SetConte
 
 std::shared_ptr<ContainerStream> HostSet::open_number(uint64_t number) {
   const auto open = join(false);
+  if (auto stream = open ? shared_stream(open, number) : nullptr) return stream;
   const auto elsewhere = contents(open.get(), true);
   const auto other = std::ranges::find_if(elsewhere->streams, [&](const ReplayedStream& stream) {
     return !stream.name.empty() && number_of(stream.key) == number;
   });
-  const bool is_other = other != elsewhere->streams.end();
-  if (!open) return is_other ? foreign(elsewhere, *other) : nullptr;
+  if (other == elsewhere->streams.end()) return nullptr;
+  if (!open) return foreign(elsewhere, *other);
+  {
+    const SharedStreams::NamesLock lock(open->streams());
+    find(*open, elsewhere, other->name);
+  }
+  return shared_stream(open, number);
+}
+
+std::shared_ptr<ContainerStream> HostSet::shared_stream(const std::shared_ptr<OpenSet>& open,
+                                                        uint64_t number) {
   SharedStreams& streams = open->streams();
   const SharedStreams::NamesLock lock(streams);
-  if (is_other) find(*open, elsewhere, other->name);
   SharedPlace found = 0;
   streams.for_each([&](SharedPlace at) {
     const SharedStream& stream = streams.stream(at);

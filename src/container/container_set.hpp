@@ -149,8 +149,8 @@ class SHEAF_EXPORT ContainerSet {
                                                        const StreamOpening& opening) = 0;
 
   // The stream of this number (StreamStatus::number), whatever its name is now, also one that was removed and
-  // is still held open by a process of this host. null: there is none, or nobody of this host has had it
-  // open.
+  // is still held open by a process of this host. Where no process of this host has written to the set, it
+  // can only be read. null: there is none.
   virtual std::shared_ptr<ContainerStream> open_number(uint64_t number) = 0;
 
   // nullopt: there is none.

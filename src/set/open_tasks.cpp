@@ -94,7 +94,7 @@ std::vector<FileShare> OpenTasks::count_files(Comm& comm, const SetLead& lead) {
   agree(comm, attempt([&] {
           for (int32_t k = border(comm.rank()); k < border(comm.rank() + 1); ++k) {
             const auto file = tables_->open_member(k);
-            MetadataReader reader(*file);
+            const MetadataReader reader(*file);
             tables_->check_member(reader, lead, k);
             share.push_back({k, reader.header().ntasks});
           }

@@ -153,7 +153,7 @@ std::vector<Placement> SetTables::read_mapping() const {
   return entries;
 }
 
-void SetTables::check_member(MetadataReader& reader, const SetLead& lead, int32_t number) const {
+void SetTables::check_member(const MetadataReader& reader, const SetLead& lead, int32_t number) const {
   const format::Header& h = reader.header();
   if (h.nfiles != lead.header.nfiles || (lead.header.leads_set() && h.filenumber != number))
     reader.damaged("is file " + std::to_string(h.filenumber) + " of " + std::to_string(h.nfiles) +
@@ -161,7 +161,6 @@ void SetTables::check_member(MetadataReader& reader, const SetLead& lead, int32_
                    std::to_string(lead.header.nfiles));
   if (h.compressed != lead.header.compressed)
     reader.damaged("is compressed or not, unlike file 0 of its set");
-  if (lead.extension) require_same_open(lead.extension, reader);
 }
 
 // Reads what the table is to have of a segment.
@@ -169,6 +168,7 @@ SegmentSums SetTables::read_segment(Segment& s, const SetLead& lead, File& file,
                                     bool appends) const {
   MetadataReader reader = reader_of(file);
   check_member(reader, lead, s.file);
+  if (lead.extension) require_same_open(lead.extension, reader);
   if (reader.header().ntasks != s.file_tasks)
     reader.damaged("has " + std::to_string(reader.header().ntasks) + " tasks, where its set has " +
                    std::to_string(s.file_tasks) + " for it");

@@ -81,7 +81,7 @@ class SetTables {
   std::vector<layout::Placement> read_mapping() const;
 
   // Throws damaged unless the file belongs to the set.
-  void check_member(MetadataReader& reader, const SetLead& lead, int32_t number) const;
+  void check_member(const MetadataReader& reader, const SetLead& lead, int32_t number) const;
   // Collective over `comm`, to which the processes of `slices` belong. The rows that this process has
   // `wanted`, ascending; `table` and `segments` get what it has read as a leader. open(number): the file to
   // read from. appends: checksums of the data are read, too. unclosed: whether any process has found a file

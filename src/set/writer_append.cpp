@@ -200,7 +200,8 @@ void Writer::write_old_slots() {
         if (facts_.durable) journal.sync(*file);
         journal.close();
       });
-      // No room may come to be there, when the table is overwritten; then nothing would tell what was there.
+      // As soon as there is room, appended bytes may overwrite the table, and nothing else would tell what it
+      // held.
       if (unrecorded && (facts_.durable || unrecorded->code() == Code::no_space)) throw *unrecorded;
       if (unrecorded && ++without == 1)
         add_warning("'" + name + "' is appended to without a journal (" + unrecorded->what() +

@@ -1,5 +1,6 @@
-"""What root mounts of large streams: EROFS of the kernel, read through FUSE (src/cli/mount/front.hpp); the same names, attributes and
-bytes, and whatever happens to one of the two, nothing is left of both, and what others have mounted stays."""
+"""What root mounts of large streams: EROFS of the kernel, read through FUSE (src/cli/mount/front.hpp). The
+same names, attributes and bytes; whatever happens to one of the two, nothing is left of both, and what others
+have mounted stays."""
 
 from __future__ import annotations
 
@@ -41,7 +42,8 @@ class FrontCase(MountCase):
 
 class Shows(FrontCase):
     def test_sizes_around_blocks(self) -> None:
-        path, streams = self.large(0, 1, 4095, 4096, 4097, 0, 8192, LARGE, 3 * LARGE + 5, 0, chunk_size=100_001, block_size=512)
+        path, streams = self.large(0, 1, 4095, 4096, 4097, 0, 8192, LARGE, 3 * LARGE + 5, 0,
+                                   chunk_size=100_001, block_size=512)
         view = self.mount(path)
         self.assert_shows(view, streams)
         with open(view / "task.000008", "rb", buffering=0) as file:
@@ -53,12 +55,15 @@ class Shows(FrontCase):
         self.assert_shows(self.mount(path), streams)
 
     def test_folders_in_folders(self) -> None:
-        named = {"b/c/x": 300_000, "b/a": 140_000, "b/c/" + "long" * 60: 200_000, "a": 150_000, "b.txt": 500_000}
+        long = "b/c/" + "long" * 60
+        named = {"b/c/x": 300_000, "b/a": 140_000, long: 200_000, "a": 150_000, "b.txt": 500_000}
+        before = -250_000_000  # nanoseconds before 1970
+        times = [task * 1_500_000_000_000_000_001 + before for task in range(len(named))]
         files = self.dir / "files"
         for task, (name, size) in enumerate(named.items()):
             (files / name).parent.mkdir(parents=True, exist_ok=True)
             (files / name).write_bytes(data(task, size))
-            os.utime(files / name, ns=(1, task * 1_500_000_000_000_000_001 - 250_000_000))  # the first before 1970
+            os.utime(files / name, ns=(1, times[task]))
             (files / name).chmod(0o640)
         writer = self.mount_to_write(self.dir / "n.sion")
         subprocess.run(["cp", "-a", *files.iterdir(), writer], check=True)
@@ -66,11 +71,12 @@ class Shows(FrontCase):
         other, streams = self.large(LARGE)
         view = self.mount(self.dir / "n.sion", other)
         self.assertEqual((view / "a.sion" / "task.000000").read_bytes(), streams[0])
-        self.assertEqual({str(path.relative_to(view / "n.sion")) for path in view.rglob("n.sion/**/*") if path.is_file()}, set(named))
+        found = [path for path in view.rglob("n.sion/**/*") if path.is_file()]
+        self.assertEqual({str(path.relative_to(view / "n.sion")) for path in found}, set(named))
         for task, (name, size) in enumerate(named.items()):
             shown = view / "n.sion" / name
             self.assertEqual(shown.read_bytes(), data(task, size))
-            self.assertEqual((shown.stat().st_mode & 0o777, shown.stat().st_mtime_ns), (0o440, task * 1_500_000_000_000_000_001 - 250_000_000))
+            self.assertEqual((shown.stat().st_mode & 0o777, shown.stat().st_mtime_ns), (0o440, times[task]))
         self.assertEqual((view / "n.sion" / "b").stat().st_nlink, 3)
         self.assertEqual(sorted(os.listdir(view / "n.sion" / "b")), ["a", "c"])
         self.assertEqual(os.stat(view / "n.sion" / "b" / "..").st_ino, (view / "n.sion").stat().st_ino)
@@ -108,9 +114,10 @@ class Shows(FrontCase):
     def test_an_unclosed_multifile(self) -> None:
         path = self.dir / "u.sion"
         here = str(Path(__file__).resolve().parent)
-        subprocess.run([sys.executable, "-c", f"import os, sys; sys.path.insert(0, {here!r})\nfrom mount_case import data, sheaf\n"
-                        f"f = sheaf.open({str(path)!r}, 'w', tasks=1, chunk_size=65536)\n"
-                        f"f[0].write(data(0, {LARGE})); f[0].flush(); os._exit(0)\n"], check=True)
+        script = (f"import os, sys; sys.path.insert(0, {here!r})\nfrom mount_case import data, sheaf\n"
+                  f"f = sheaf.open({str(path)!r}, 'w', tasks=1, chunk_size=65536)\n"
+                  f"f[0].write(data(0, {LARGE})); f[0].flush(); os._exit(0)\n")
+        subprocess.run([sys.executable, "-c", script], check=True)
         view = self.dir / "view"
         view.mkdir()
         self.assertIn(b"was not closed", run("sheaf", "mount", path, view).stderr)
@@ -130,8 +137,8 @@ class Shows(FrontCase):
         self.dir.chmod(0o755)
         for options, status in ([], 1), (["--allow-other"], 0):
             view = self.mount(*options, path)
-            result = subprocess.run(["cat", view / "task.000000"], user="nobody", group="nogroup", extra_groups=[],
-                                    capture_output=True, timeout=SECONDS)
+            result = subprocess.run(["cat", view / "task.000000"], user="nobody", group="nogroup",
+                                    extra_groups=[], capture_output=True, timeout=SECONDS)
             self.assertEqual(result.returncode, status)
             self.unmount(view)
 
@@ -202,7 +209,8 @@ class Ends(FrontCase):
 class BesideOthers(FrontCase):
     def setUp(self) -> None:
         super().setUp()
-        self.addCleanup(lambda: subprocess.run(["umount", "-l", self.dir / "view"], stderr=subprocess.DEVNULL, check=False))
+        words = ["umount", "-l", self.dir / "view"]
+        self.addCleanup(lambda: subprocess.run(words, stderr=subprocess.DEVNULL, check=False))
 
     def memory(self) -> None:
         subprocess.run(["mount", "-t", "tmpfs", "none", self.dir / "view"], check=True)
@@ -217,7 +225,8 @@ class BesideOthers(FrontCase):
 
     def test_what_is_mounted_next_stays(self) -> None:
         path, _ = self.large(LARGE)
-        for words, held in ((["umount"], False), (["umount", "-l"], True), ([BIN / "sheaf", "umount", "--lazy"], True)):
+        lazily = [BIN / "sheaf", "umount", "--lazy"]
+        for words, held in ((["umount"], False), (["umount", "-l"], True), (lazily, True)):
             with self.subTest(words=words):
                 view = self.mount(path)
                 process = process_behind(view)
@@ -258,7 +267,8 @@ class BesideOthers(FrontCase):
         path, streams = self.large(LARGE)
         view = self.dir / "view"
         view.mkdir()
-        subprocess.run(["sh", "-c", f"exec <&- >&- 2>&-; exec {BIN}/sheaf mount {path} {view}"], check=True, timeout=SECONDS)
+        words = f"exec <&- >&- 2>&-; exec {BIN}/sheaf mount {path} {view}"
+        subprocess.run(["sh", "-c", words], check=True, timeout=SECONDS)
         self.assert_shows(view, streams)
         process = process_behind(view)
         self.unmount(view)

@@ -31,7 +31,7 @@ class Capture(CaptureCase):
         self.assertEqual(self.names(), ["out/cap.1"])
 
     def test_readers_of_what_an_earlier_run_has_left(self) -> None:
-        """Before anybody writes: who inherits a descriptor reads from it, and who has opened it sees what is written then."""
+        """Before anybody writes: who inherits a descriptor reads, and who has opened it sees what is written then."""
         self.run_captured("sh", "-c", "echo first > cap.a")
         script = ("import os, subprocess\n"
                   "reader = os.open('cap.a', os.O_RDONLY)\n"

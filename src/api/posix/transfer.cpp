@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,8 +16,7 @@ namespace sheaf::posix {
 
 namespace {
 
-constexpr size_t most_bytes = 0x7ffff000;             // of one call, as in Linux
-constexpr off64_t most_allocated = off64_t{1} << 44;  // bytes: where files of ext4 end
+constexpr size_t most_bytes = 0x7ffff000;  // of one call, as in Linux
 constexpr off64_t allocated_at_once = 64 << 20;
 
 bool reads(const OpenFile& file) {
@@ -191,6 +191,12 @@ int truncate_captured(int fd, off64_t size) noexcept {
 
 namespace {
 
+// Whether its file system has so many bytes in all: for more nobody shall wait until it is full.
+bool can_have(int fd, off64_t length) noexcept {
+  struct statvfs64 all;
+  return fstatvfs64(fd, &all) != 0 || uint64_t(length) / all.f_frsize < all.f_blocks;
+}
+
 // A part of it, or all. Signals come between parts: it may be long until a disk is full.
 int allocate_part(int fd, int mode, off64_t offset, off64_t length) noexcept {
   const Inside inside;
@@ -210,7 +216,8 @@ int allocate_captured(int fd, int mode, off64_t offset, off64_t length) noexcept
   if (!is_usable(fd)) return failed(EBADF);
   if (offset < 0 || length <= 0) return failed(EINVAL);
   off64_t end = 0;
-  if (__builtin_add_overflow(offset, length, &end) || end > most_allocated) return failed(EFBIG);
+  if (__builtin_add_overflow(offset, length, &end) || end > largest_stream) return failed(EFBIG);
+  if (!can_have(fd, length)) return failed(ENOSPC);
   for (off64_t part = 0; offset < end; offset += part) {
     part = std::min(end - offset, allocated_at_once);
     if (const int result = allocate_part(fd, mode, offset, part)) return result;

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 
+#include "base/checked.hpp"
 #include "format/fields.hpp"
 
 namespace sheaf::cli::erofs {
@@ -56,8 +57,8 @@ void put_attributes(std::span<std::byte> block, const mount::Attributes& attribu
   size_t at = attributes_header;
   for (const auto& [name, value] : attributes) {
     const std::string whole = "sheaf." + name;
-    const size_t length = entry_header + whole.size() + value.size();
-    const size_t size = (length + attribute_unit - 1) / attribute_unit * attribute_unit;
+    const auto length = int64_t(entry_header + whole.size() + value.size());
+    const auto size = size_t(*align_up(length, attribute_unit));
     if (at + size > block.size()) continue;
     put(&block[at], uint8_t(whole.size()), of_user, uint16_t(value.size()));
     std::memcpy(&block[at + entry_header], whole.data(), whole.size());

@@ -79,13 +79,12 @@ std::string newest_device() {
   return std::string(begin) + std::to_string(most);
 }
 
-// As daemons do.
+// As fuse_daemonize() does, whose first process cannot help.
 void leave_terminal() {
   setsid();
-  if (const int null = open("/dev/null", O_RDWR); null >= 0) {
-    for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) dup2(null, fd);
-    if (null > STDERR_FILENO) close(null);
-  }
+  const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) dup2(null, fd);
+  close(null);
 }
 
 }  // namespace
@@ -160,7 +159,7 @@ bool Front::shows(fuse_req_t request, std::string_view name) {
 // Whether what is on the directory is of this session.
 bool Front::is_on_top() const {
   const auto mounted = mounted_on(directory_);
-  return mounted && (mounted->device == device_ || is_front(*mounted, image_of(getpid())));
+  return mounted && (mounted->device == device_ || is_front_of(*mounted, getpid()));
 }
 
 // Whether it was up; one caller alone learns that.

@@ -2,6 +2,8 @@
 // (cli/mount/front).
 #pragma once
 
+#include <sys/types.h>
+
 #include <string>
 #include <string_view>
 
@@ -13,8 +15,11 @@ namespace sheaf::cli {
 inline constexpr std::string_view image_prefix = "/.sheaf.image.";
 inline std::string image_of(pid_t server) { return std::string(image_prefix) + std::to_string(server); }
 
-inline bool is_front(const Mount& mount, std::string_view image = image_prefix) {
-  return mount.type == "erofs" && mount.source.find(image) != std::string::npos;
+inline bool is_front(const Mount& mount) {
+  return mount.type == "erofs" && mount.source.find(image_prefix) != std::string::npos;
+}
+inline bool is_front_of(const Mount& mount, pid_t server) {
+  return is_front(mount) && mount.source.ends_with(image_of(server));
 }
 
 }  // namespace sheaf::cli

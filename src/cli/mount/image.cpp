@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/checked.hpp"
 #include "cli/mount/answer.hpp"
 
 namespace sheaf::cli {
@@ -15,8 +16,6 @@ using erofs::block_size;
 using erofs::inode_blocks;
 
 constexpr size_t most_readers = 64;  // streams that are read at a time; each keeps its table of sizes
-
-int64_t blocks_of(int64_t bytes) { return (bytes + block_size - 1) / block_size; }
 
 }  // namespace
 
@@ -35,7 +34,7 @@ Image::Image(const FileSystem& system) : system_(system) {
     Item& file = items_[f];
     file.at = blocks_;
     file.size = file.node.streams->facts(file.node.stream).size;
-    blocks_ += blocks_of(file.size);
+    blocks_ += must_fit(align_up(file.size, block_size), "a stream") / block_size;
     if (blocks_ > erofs::most_blocks) throw Error(Code::unsupported, "an image of EROFS has 16 TiB at most");
   }
 }

@@ -76,7 +76,7 @@ int move(int from_at, const char* from, int to_at, const char* to, unsigned flag
     return move_captured(source, wanted ? &target : nullptr, to_at, to, flags);
   }
   if (holds_captured(from_at, from)) return failed(EXDEV);
-  if (is_plain_directory(from_at, from) && holds_captured(to_at, to)) return failed(ENOTEMPTY);
+  if (holds_captured(to_at, to) && is_plain_directory(from_at, from)) return failed(ENOTEMPTY);
   if (wanted && target.view()) return failed(EROFS);
   if (wanted && !target.slash) {
     const Inside inside;
