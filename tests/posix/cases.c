@@ -56,7 +56,7 @@ static const struct {
     {"transfer", cases_transfer},   {"names", cases_names},       {"descriptors", cases_descriptors},
     {"stdio", cases_stdio},         {"wide", cases_wide},         {"status", cases_status},
     {"processes", cases_processes}, {"sharing", cases_sharing},   {"memory", cases_memory},
-    {"links", cases_links},         {"sparse", cases_sparse},
+    {"links", cases_links},         {"sparse", cases_sparse},     {"programs", cases_programs},
 };
 
 int main(int argc, char** argv) {

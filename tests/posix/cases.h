@@ -52,3 +52,4 @@ void cases_memory(void);
 void cases_sharing(void);
 void cases_links(void);
 void cases_sparse(void);
+void cases_programs(void);

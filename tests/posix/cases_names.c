@@ -189,6 +189,113 @@ static void over_directories(void) {
   CALL(rmdir("full"));
 }
 
+/* A file is no directory for any call. */
+static void below_files(void) {
+  struct stat status;
+  char room[8];
+  close(file_with("cap.f", "file"));
+  close(file_with("plain", "plain"));
+  static const char* const names[] = {"cap.f/x", "cap.f/cap.x", "cap.f/x/y",
+                                      "cap.f/.", "cap.f/..",    "cap.f//x"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; ++i) {
+    const char* const name = names[i];
+    CALL(open(name, O_RDONLY));
+    CALL(open(name, O_RDONLY | O_NOFOLLOW));
+    CALL(open(name, O_WRONLY | O_CREAT, 0644));
+    CALL(open(name, O_WRONLY | O_CREAT | O_EXCL, 0644));
+    CALL(stat(name, &status));
+    CALL(lstat(name, &status));
+    CALL(access(name, F_OK));
+    CALL(faccessat(AT_FDCWD, name, F_OK, AT_SYMLINK_NOFOLLOW));
+    CALL(truncate(name, 1));
+    CALL(chmod(name, 0600));
+    CALL(utimensat(AT_FDCWD, name, NULL, AT_SYMLINK_NOFOLLOW));
+    CALL(unlink(name));
+    CALL(unlinkat(AT_FDCWD, name, AT_REMOVEDIR));
+    CALL(remove(name));
+    CALL(rmdir(name));
+    CALL(mkdir(name, 0755));
+    CALL(mkfifo(name, 0644));
+    CALL(symlink("plain", name));
+    CALL(link("plain", name));
+    CALL(link(name, "new"));
+    CALL(rename(name, "new"));
+    CALL(rename("plain", name));
+    CALL(rename("cap.f", name));
+    CALL(readlink(name, room, sizeof room));
+    CALL(chdir(name));
+    CALL(opendir(name) ? 0 : -1);
+    CALL(realpath(name, NULL) ? 0 : -1);
+  }
+  CALL(unlink("cap.f"));
+  CALL(unlink("plain"));
+}
+
+/* What is in a directory goes with it, and open files stay what they are. */
+static void directories_renamed(void) {
+  CALL(mkdir("dir", 0755));
+  CALL(mkdir("dir/sub", 0755));
+  const int fd = file_with("dir/cap.1", "one");
+  close(file_with("dir/sub/cap.2", "two"));
+  close(file_with("dir/plain", "plain"));
+  CALL(rename("dir", "other"));
+  show("other/cap.1");
+  show("dir/cap.1");
+  show("other/sub/cap.2");
+  CALL(write(fd, " more", 5));
+  show("other/cap.1");
+  show_directory("other");
+  show_directory("other/sub");
+  CALL(mkdir("dir", 0755));
+  CALL(renameat2(AT_FDCWD, "other", AT_FDCWD, "dir", RENAME_NOREPLACE));
+  CALL(rename("other/", "dir/"));
+  show("dir/sub/cap.2");
+  CALL(mkdir("full", 0755));
+  close(file_with("full/cap.9", "nine"));
+  CALL(rename("dir", "full"));
+  CALL(renameat2(AT_FDCWD, "dir", AT_FDCWD, "full", RENAME_NOREPLACE));
+  CALL(rename("dir", "dir/sub/x"));
+  CALL(rename("dir", "dir"));
+  CALL(rename("dir", "dir/plain"));
+  CALL(rename("dir", "full/cap.9"));
+  CALL(rename("dir", "nowhere/x"));
+  CALL(rename("dir/cap.1", "full"));
+  CALL(rename("full", "dir/sub/full"));
+  show("dir/sub/full/cap.9");
+  CALL(symlink("dir", "link"));
+  CALL(rename("link", "link2"));
+  show("link2/cap.1");
+  CALL(rename("link2/", "link3"));
+  CALL(chdir("dir/sub"));
+  CALL(rename("../../dir", "../../moved"));
+  show("cap.2");
+  close(file_with("cap.3", "three"));
+  CALL(chdir("../.."));
+  show("moved/sub/cap.3");
+  show("moved/cap.1");
+  CALL(close(fd));
+  CALL(system("find . | sort; rm -r moved link2; ls"));
+}
+
+static void exchanged(void) {
+  const int fd = file_with("cap.a", "first");
+  close(file_with("cap.b", "the second"));
+  CALL(renameat2(AT_FDCWD, "cap.a", AT_FDCWD, "cap.b", RENAME_EXCHANGE));
+  show("cap.a");
+  show("cap.b");
+  CALL(pwrite(fd, "F", 1, 0));
+  show("cap.b");
+  CALL(renameat2(AT_FDCWD, "cap.a", AT_FDCWD, "cap.a", RENAME_EXCHANGE));
+  CALL(renameat2(AT_FDCWD, "cap.a", AT_FDCWD, "cap.none", RENAME_EXCHANGE));
+  CALL(renameat2(AT_FDCWD, "cap.none", AT_FDCWD, "cap.a", RENAME_EXCHANGE));
+  CALL(renameat2(AT_FDCWD, "cap.a", AT_FDCWD, "cap.b", RENAME_EXCHANGE | RENAME_NOREPLACE));
+  show("cap.a");
+  show_directory(".");
+  CALL(close(fd));
+  CALL(unlink("cap.a"));
+  CALL(unlink("cap.b"));
+}
+
 /* Who had it open before it got its name reads what is written to it later. */
 static void read_from_before(void) {
   close(file_with("early", "first"));
@@ -212,5 +319,8 @@ void cases_names(void) {
   listing();
   taken();
   over_directories();
+  below_files();
+  directories_renamed();
+  exchanged();
   read_from_before();
 }

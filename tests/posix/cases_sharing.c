@@ -209,7 +209,71 @@ static void opens_beside_forks(void) {
   CALL(system("rm cap.w? cap.other"));
 }
 
+/* As many files as a program likes. */
+static void locks_many(void) {
+  enum { files = 100 };
+  int fds[files];
+  int locked = 0;
+  char name[32];
+  struct flock all = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+  for (int i = 0; i < files; ++i) {
+    snprintf(name, sizeof name, "cap.many.%d", i);
+    fds[i] = file_with(name, "text");
+    locked += fcntl(fds[i], F_SETLK, &all) == 0;
+  }
+  VALUE(locked);
+  fflush(stdout);
+  const pid_t child = fork();
+  if (child == 0) {
+    int refused = 0;
+    for (int i = 0; i < files; ++i) refused += fcntl(fds[i], F_SETLK, &all) != 0 && errno == EAGAIN;
+    _exit(refused);
+  }
+  VALUE(WEXITSTATUS(ended(child)));
+  for (int i = 0; i < files; ++i) close(fds[i]);
+  CALL(system("rm cap.many.*"));
+}
+
+/* Who has locked a file keeps that over exec, unless the exec closes it. */
+static void locks_over_exec(void) {
+  const int fd = file_with("cap.e", "text");
+  struct flock all = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+  for (int closes = 0; closes <= 1; ++closes) {
+    int ready[2], ends[2];
+    if (pipe2(ready, O_CLOEXEC) != 0 || pipe(ends) != 0) return;
+    fflush(stdout);
+    const pid_t child = fork();
+    if (child == 0) {
+      fcntl(fd, F_SETLK, &all);
+      fcntl(fd, F_SETFD, closes ? FD_CLOEXEC : 0);
+      dup2(ends[0], 0);
+      close(ends[1]);
+      execl("/bin/cat", "cat", NULL);
+      _exit(1);
+    }
+    close(ready[1]);
+    close(ends[0]);
+    char end;
+    CALL(read(ready[0], &end, 1));
+    CALL(fcntl(fd, F_SETLK, &all));
+    struct flock found = all;
+    CALL(fcntl(fd, F_GETLK, &found));
+    VALUE(found.l_type == F_WRLCK && found.l_pid == child);
+    close(ends[1]);
+    VALUE(ended(child));
+    CALL(fcntl(fd, F_SETLK, &all));
+    all.l_type = F_UNLCK;
+    CALL(fcntl(fd, F_SETLK, &all));
+    all.l_type = F_WRLCK;
+    close(ready[0]);
+  }
+  CALL(close(fd));
+  CALL(unlink("cap.e"));
+}
+
 void cases_sharing(void) {
+  locks_over_exec();
+  locks_many();
   opened_by_actions();
   locked_for_the_shell();
   waits_for_locks();

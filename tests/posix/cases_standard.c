@@ -25,6 +25,16 @@ static void by_open(void) {
   printf("printed after open\n");
 }
 
+/* The buffer stays what the program has made it. */
+static void by_lines(void) {
+  struct stat status = {0};
+  close(1);
+  open("cap.out", O_WRONLY | O_CREAT, 0644);
+  printf("first\n");
+  stat("cap.out", &status);
+  printf("%lld bytes before\n", (long long)status.st_size);
+}
+
 static void by_dup(void) {
   const int fd = open("cap.out", O_WRONLY | O_CREAT, 0644);
   close(1);
@@ -96,6 +106,7 @@ static void printed_to_descriptor(void) {
 }
 
 void cases_standard(void) {
+  run(by_lines, "cap.out");
   run(by_open, "cap.out");
   run(by_dup, "cap.out");
   run(by_fcntl, "cap.out");

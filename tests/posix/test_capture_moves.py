@@ -42,6 +42,63 @@ class Moves(CaptureCase):
         self.assertEqual((self.work / name).read_text(), "text\n")
         self.assertEqual([path.name for path in self.work.glob("x*")], [name])
 
+    def test_a_directory_takes_its_files_out_of_the_pattern(self) -> None:
+        script = ("import os\n"
+                  "os.makedirs('out/deep')\n"
+                  "for name in ('out/cap.1', 'out/deep/cap.2', 'out/plain'): open(name, 'w').write(name)\n"
+                  "held = open('out/cap.1', 'a')\n"
+                  "os.rename('out', 'old')\n"
+                  "print(held.write(' and more'), os.path.exists('out'), sorted(os.listdir('old')))\n")
+        done = self.run_captured("python3", "-c", script, options=("--capture", "out/**:other.sion"))
+        self.assertEqual(done.stdout, "9 False ['cap.1', 'deep', 'plain']\n")
+        self.assertEqual((self.work / "old/cap.1").read_text(), "out/cap.1 and more")
+        self.assertEqual((self.work / "old/deep/cap.2").read_text(), "out/deep/cap.2")
+        self.assertFalse((self.work / "other.sion").exists())
+
+    def test_a_directory_takes_its_files_into_another_set(self) -> None:
+        script = ("import os\n"
+                  "os.mkdir('a')\n"
+                  "for i in range(20): open(f'a/cap.{i}', 'w').write(f'text {i}')\n"
+                  "os.rename('a', 'b')\n"
+                  "print([open(f'b/cap.{i}').read() for i in range(20)] == [f'text {i}' for i in range(20)])\n")
+        done = self.sheaf("run", "--capture", "a/*:a.sion", "--capture", "b/*:b.sion", "--", "python3", "-c", script)
+        self.assertEqual(done.stdout, "True\n")
+        self.assertEqual(sorted(self.names("b.sion")), sorted(f"b/cap.{i}" for i in range(20)))
+
+    def test_a_directory_with_the_set_itself_is_copied(self) -> None:
+        done = self.sheaf("run", "--capture", "out/cap.*:out/set.sion", "--", "sh", "-c",
+                          "mkdir out; echo 1 > out/cap.1; python3 -c 'import os; os.rename(\"out\", \"old\")' || mv out old; cat old/cap.1",
+                          check=False)
+        self.assertIn("Invalid cross-device link", done.stderr)
+        self.assertEqual(done.stdout, "1\n", done.stderr)
+
+    @unittest.skipUnless(shutil.which("strace"), "strace makes calls fail")
+    def test_a_directory_stays_where_one_of_its_files_cannot_go(self) -> None:
+        """The disk is full for the n-th record of the container, for all n: all names are the old ones then, or all the new."""
+        script = ("import os\n"
+                  "try: os.rename('cap.dir', 'cap.now')\n"
+                  "except OSError as error: print(error.errno)\n")
+        files = [str(i) for i in range(100, 300)]
+        setup = "mkdir cap.dir; for i in $(seq 100 299); do echo $i > cap.dir/cap.$i; done"
+        outcomes = set()
+        for n in range(1, 20):
+            shutil.rmtree(self.work)
+            self.work.mkdir()
+            pattern = ("--capture", "**cap.*:../set.sion")
+            self.sheaf("run", "--keep-containers", *pattern, "--", "sh", "-c", setup)
+            container, = self.dir.glob("set.sion.container.*")
+            log = self.dir / "log"
+            done = self.sheaf("run", "--keep-containers", *pattern, "--", "strace", "-f", "-qq", "-o", log, "-P", container, "-e",
+                              "trace=pwrite64,pwritev", "-e", "signal=none", "-e", f"inject=pwrite64,pwritev:error=ENOSPC:when={n}", "python3", "-c", script)
+            shown = self.sheaf("run", *pattern, "--", "sh", "-c", "cat cap.*/cap.*; ls").stdout.split()
+            self.assertEqual(shown, files + (["cap.dir"] if done.stdout else ["cap.now"]))
+            outcomes.add(done.stdout)
+            for path in self.dir.glob("set.sion*"):
+                path.unlink()
+            if "(INJECTED)" not in log.read_text():
+                break
+        self.assertEqual(outcomes, {"", f"{errno.ENOSPC}\n"})
+
     @unittest.skipUnless(shutil.which("strace"), "strace makes calls wait")
     def test_threads_that_rename_to_one_name_at_once(self) -> None:
         script = ("import os, threading\n"

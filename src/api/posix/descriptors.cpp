@@ -10,6 +10,7 @@
 
 #include "api/posix/errors.hpp"
 #include "api/posix/fork_mutex.hpp"
+#include "api/posix/locks.hpp"
 #include "api/posix/own_descriptors.hpp"
 #include "api/posix/real.hpp"
 
@@ -62,6 +63,7 @@ void in_parent() {
 void in_child() {
   ForkMutex::unlock_all();
   note_process();
+  forget_process_locks();
   for (OpenFile* file = all_files.load(); file; file = file->next)
     if (Slot* const slot = file->slot.load(); slot && state::is_shared(slot) && file->counted.load() != forks)
       file->slot.store(state::copy_of(*slot));
@@ -193,9 +195,13 @@ int own_descriptor(int fd, int above) noexcept {
   const int moved = real::fcntl(fd, F_DUPFD_CLOEXEC, std::max(lowest, above + 1));
   if (moved >= 0) real::close(fd);
   const int kept = moved >= 0 ? moved : fd;
-  note_highest(kept);
-  descriptor_table[kept].store(&own_mark);
+  keep_as_own_descriptor(kept);
   return kept;
+}
+
+void keep_as_own_descriptor(int fd) noexcept {
+  note_highest(fd);
+  descriptor_table[fd].store(&own_mark);
 }
 
 void close_own_descriptor(int fd) noexcept {

@@ -3,10 +3,12 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/file.h>
 #include <unistd.h>
 
 #include <array>
+#include <new>
 
 #include "api/posix/errors.hpp"
 #include "api/posix/names/rules.hpp"
@@ -18,45 +20,88 @@ namespace sheaf::posix {
 
 namespace {
 
-// Descriptors for locks of this process as a whole; few streams are ever locked.
+// A descriptor for locks of this process as a whole. Its memory is never given back.
 struct ProcessLock {
-  std::atomic<uint64_t> stream{0};
+  std::atomic<uint64_t> stream{0};  // 0: free
   const ContainerSet* set = nullptr;
   std::atomic<int> fd{-1};
+  ProcessLock* next = nullptr;
 };
-constexpr size_t most_locked = 64;
-constinit ProcessLock process_locks[most_locked] = {};
+constexpr uint64_t being_made = ~uint64_t{0};
+constinit std::atomic<ProcessLock*> process_locks{nullptr};
 
 unsigned long number_of_set(const OpenFile& file) { return std::hash<std::string_view>()(file.set->path()); }
 
-int open_lock_file(const OpenFile& file) {
+using LockFileName = char[120];
+void name_lock_file(const OpenFile& file, LockFileName& name) {
   char prefix[64];
-  char name[120];
   capture_prefix(rules_identity(), prefix);
   snprintf(name, sizeof name, "%slock.%016lx.%lx", prefix, number_of_set(file),
            static_cast<unsigned long>(file.slot.load()->stream));
+}
+
+int open_lock_file(const OpenFile& file) {
+  LockFileName name;
+  name_lock_file(file, name);
   return own_descriptor(real::open(name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
 }
 
+bool is_of(const ProcessLock& lock, const OpenFile& file) {
+  return lock.stream.load() == file.slot.load()->stream && lock.set == file.set.get();
+}
+
 ProcessLock* find(const OpenFile& file) {
-  const uint64_t stream = file.slot.load()->stream;
-  for (ProcessLock& lock : process_locks)
-    if (lock.stream.load() == stream && lock.set == file.set.get()) return &lock;
+  for (ProcessLock* lock = process_locks.load(); lock; lock = lock->next)
+    if (is_of(*lock, file)) return lock;
   return nullptr;
+}
+
+// One that is this thread's to fill in; null: no memory.
+ProcessLock* take_free() {
+  for (ProcessLock* lock = process_locks.load(); lock; lock = lock->next)
+    if (uint64_t free = 0; lock->stream.compare_exchange_strong(free, being_made)) return lock;
+  auto* const made = new (std::nothrow) ProcessLock;
+  if (!made) return nullptr;
+  made->stream.store(being_made);
+  made->next = process_locks.load();
+  while (!process_locks.compare_exchange_weak(made->next, made)) continue;
+  return made;
+}
+
+int note_lock_file(ProcessLock& lock, const OpenFile& file, int fd) {
+  lock.set = file.set.get();
+  lock.fd.store(fd);
+  lock.stream.store(fd >= 0 ? file.slot.load()->stream : 0);
+  return fd;
 }
 
 int process_lock_file(const OpenFile& file) {
   if (const ProcessLock* const known = find(file)) return known->fd.load();
-  for (ProcessLock& lock : process_locks) {
-    uint64_t free = 0;
-    if (!lock.stream.compare_exchange_strong(free, ~uint64_t{0})) continue;
-    lock.set = file.set.get();
-    lock.fd.store(open_lock_file(file));
-    lock.stream.store(lock.fd.load() >= 0 ? file.slot.load()->stream : 0);
-    return lock.fd.load();
-  }
-  errno = ENOLCK;
-  return -1;
+  ProcessLock* const lock = take_free();
+  if (!lock) return failed(ENOLCK);
+  return note_lock_file(*lock, file, open_lock_file(file));
+}
+
+void drop(ProcessLock& lock) {
+  const int fd = lock.fd.exchange(-1);
+  lock.stream.store(0);
+  if (fd >= 0) close_own_descriptor(fd);
+}
+
+// What file a descriptor is open on, and the captured one that such a file stands for.
+struct Named {
+  LockFileName path;
+  OpenFile* file = nullptr;
+};
+bool name_of(int fd, Named& named) {
+  char link[40];
+  snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+  const ssize_t n = real::readlink(link, named.path, sizeof named.path - 1);
+  if (n > 0) named.path[n] = '\0';
+  char prefix[64];
+  capture_prefix(rules_identity(), prefix);
+  const size_t size = strlen(prefix);
+  return n > 0 && strncmp(named.path, prefix, size) == 0 && strncmp(named.path + size, "lock.", 5) == 0;
 }
 
 template <class Call>
@@ -245,12 +290,46 @@ int lock_whole(const Inside& inside, int fd, OpenFile& file, int operation) {
   return 0;
 }
 
+void keep_process_locks() noexcept {
+  for (ProcessLock* lock = process_locks.load(); lock; lock = lock->next)
+    if (const int fd = lock->fd.load(); fd >= 0) real::fcntl(fd, F_SETFD, 0);
+  each_captured(
+      [](int fd, OpenFile& file, void*) {
+        const ProcessLock* const lock = find(file);
+        if (lock && (real::fcntl(fd, F_GETFD, 0) & FD_CLOEXEC)) real::fcntl(lock->fd, F_SETFD, FD_CLOEXEC);
+      },
+      nullptr);
+}
+
+void adopt_process_locks(std::span<const int> inherited) noexcept {
+  for (const int fd : inherited) {
+    Named named;
+    if (!name_of(fd, named)) continue;
+    each_captured(
+        [](int, OpenFile& file, void* context) {
+          LockFileName name;
+          name_lock_file(file, name);
+          auto& asked = *static_cast<Named*>(context);
+          if (strcmp(name, asked.path) == 0) asked.file = &file;
+        },
+        &named);
+    ProcessLock* const lock = named.file && !find(*named.file) ? take_free() : nullptr;
+    if (!lock) {
+      real::close(fd);
+      continue;
+    }
+    real::fcntl(fd, F_SETFD, FD_CLOEXEC);
+    keep_as_own_descriptor(fd);
+    note_lock_file(*lock, *named.file, fd);
+  }
+}
+
+void forget_process_locks() noexcept {
+  for (ProcessLock* lock = process_locks.load(); lock; lock = lock->next) drop(*lock);
+}
+
 void drop_process_locks(const OpenFile& file) noexcept {
-  ProcessLock* const lock = find(file);
-  if (!lock) return;
-  const int fd = lock->fd.exchange(-1);
-  lock->stream.store(0);
-  if (fd >= 0) close_own_descriptor(fd);
+  if (ProcessLock* const lock = find(file)) drop(*lock);
 }
 
 }  // namespace sheaf::posix

@@ -8,6 +8,8 @@
 
 #include <fcntl.h>
 
+#include <span>
+
 #include "api/posix/descriptors.hpp"
 
 namespace sheaf::posix {
@@ -18,5 +20,11 @@ int lock_range(const Inside& inside, OpenFile& file, int command, struct flock* 
 int lock_whole(const Inside& inside, int fd, OpenFile& file, int operation);
 // A descriptor of that stream is closed: locks that belong to the process go, as POSIX has it.
 void drop_process_locks(const OpenFile& file) noexcept;
+// An exec follows: they stay, but for files of which it closes a descriptor. The program that follows finds
+// them among the descriptors that it has inherited, once it knows its captured files.
+void keep_process_locks() noexcept;
+void adopt_process_locks(std::span<const int> inherited) noexcept;
+// A child of fork(2) has none.
+void forget_process_locks() noexcept;
 
 }  // namespace sheaf::posix

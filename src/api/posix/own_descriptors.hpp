@@ -9,6 +9,8 @@ namespace sheaf::posix {
 // The program's limit of descriptors decides how high, but above `above`. If there is no room, it stays where
 // it is.
 int own_descriptor(int fd, int above = -1) noexcept;
+// One that stays at its number.
+void keep_as_own_descriptor(int fd) noexcept;
 void close_own_descriptor(int fd) noexcept;
 
 bool is_own_descriptor(int fd) noexcept;

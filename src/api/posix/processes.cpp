@@ -3,9 +3,12 @@
 #include <fcntl.h>
 #include <stdlib.h>
 
+#include <vector>
+
 #include "api/posix/errors.hpp"
 #include "api/posix/files.hpp"
 #include "api/posix/following.hpp"
+#include "api/posix/locks.hpp"
 #include "api/posix/names/sets.hpp"
 #include "api/posix/own_descriptors.hpp"
 
@@ -63,9 +66,14 @@ void adopt_inherited(bool counted) noexcept {
   errno_of([&] {
     DIR* const all = opendir("/proc/self/fd");
     if (!all) return;
+    std::vector<int> inherited;
     while (const dirent* const entry = readdir(all))
-      if (entry->d_name[0] != '.' && atoi(entry->d_name) != dirfd(all)) adopt(atoi(entry->d_name), counted);
+      if (entry->d_name[0] != '.' && atoi(entry->d_name) != dirfd(all))
+        inherited.push_back(atoi(entry->d_name));
     closedir(all);
+    for (const int fd : inherited) adopt(fd, counted);
+    std::erase_if(inherited, [](int fd) { return descriptor_table[fd].load() != nullptr; });
+    adopt_process_locks(inherited);
   });
 }
 

@@ -48,7 +48,8 @@ int on_name(int at, const char* path, bool follow, const OnOpen& on_open, const 
   if (may_name_descriptor(path) || may_capture(path))
     if (const int answer = of_candidate(); answer != hand_on) return answer;
   const int result = int(library());
-  return result >= 0 || !follow || errno != ENOENT ? result : behind_link();
+  if (result >= 0 || errno != ENOENT) return result;
+  return follow ? behind_link() : explained(at, path, result);
 }
 
 // The body of a call: what ours says, else what the C library does.

@@ -136,7 +136,9 @@ dirent* read_entry(DIR* directory) {
 
 DIR* open_directory(const char* path) {
   if (is_captured_name(AT_FDCWD, path)) return errno = ENOTDIR, nullptr;
-  return with_captured(next::opendir(path));
+  DIR* const plain = next::opendir(path);
+  explained(AT_FDCWD, path, plain ? 0 : -1);
+  return with_captured(plain);
 }
 
 int scan(DIR* directory, dirent*** names, int (*filter)(const dirent*),

@@ -9,6 +9,7 @@
 #include "api/posix/entries/captured_name.hpp"
 #include "api/posix/errors.hpp"
 #include "api/posix/files.hpp"
+#include "api/posix/names/directory_moves.hpp"
 #include "api/posix/names/links.hpp"
 #include "api/posix/names/listing.hpp"
 #include "api/posix/names/moves.hpp"
@@ -54,17 +55,35 @@ int remove_captured(int at, const char* path) {
 int remove_directory(int at, const char* path) {
   if (holds_captured(at, path)) return failed(ENOTEMPTY);
   if (is_captured_name(at, path)) return failed(ENOTDIR);
-  const int result = next::unlinkat(at, path, AT_REMOVEDIR);
+  const int result = explained(at, path, next::unlinkat(at, path, AT_REMOVEDIR));
   if (result == 0) forget_directories();
   return result;
 }
 
-bool is_plain_directory(int at, const char* path) {
-  struct stat status;
+bool is_plain_directory(int at, const char* path, struct stat& status) {
   return fstatat(at, path, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(status.st_mode);
 }
+bool is_plain_directory(int at, const char* path) {
+  struct stat status;
+  return is_plain_directory(at, path, status);
+}
 
-int move(int from_at, const char* from, int to_at, const char* to, unsigned flags) {
+// hand_on: none of the two is a directory that captured files are in, or both are the same.
+int rename_directory(int from_at, const char* from, int to_at, const char* to, unsigned flags) {
+  struct stat source, target;
+  const bool exchanges = flags == RENAME_EXCHANGE;
+  const bool first = is_plain_directory(from_at, from, source),
+             second = is_plain_directory(to_at, to, target);
+  if (!first && !exchanges) return hand_on;
+  if (first && second && source.st_dev == target.st_dev && source.st_ino == target.st_ino) return hand_on;
+  if (second && holds_captured(to_at, to))
+    return failed(exchanges ? EINVAL : flags & RENAME_NOREPLACE ? EEXIST : ENOTEMPTY);
+  if (!first || !holds_captured(from_at, from)) return hand_on;
+  if (is_captured_name(to_at, to)) return failed(flags & RENAME_NOREPLACE ? EEXIST : ENOTDIR);
+  return move_directory(from_at, from, to_at, to, flags);
+}
+
+int rename_any(int from_at, const char* from, int to_at, const char* to, unsigned flags) {
   Place source, target;
   const bool captured = find_place(from_at, from, source) && is_there(source);
   const bool wanted = find_place(to_at, to, target);
@@ -75,8 +94,8 @@ int move(int from_at, const char* from, int to_at, const char* to, unsigned flag
       if (!place->view() && !may_change_in(*place)) return failed(EACCES);
     return move_captured(source, wanted ? &target : nullptr, to_at, to, flags);
   }
-  if (holds_captured(from_at, from)) return failed(EXDEV);
-  if (holds_captured(to_at, to) && is_plain_directory(from_at, from)) return failed(ENOTEMPTY);
+  const int moved = rename_directory(from_at, from, to_at, to, flags);
+  if (moved != hand_on) return moved;
   if (wanted && target.view()) return failed(EROFS);
   if (wanted && !target.slash) {
     const Inside inside;
@@ -85,7 +104,9 @@ int move(int from_at, const char* from, int to_at, const char* to, unsigned flag
   }
   const bool replaced = wanted && is_there(target);
   if (replaced && (flags & RENAME_NOREPLACE)) return failed(EEXIST);
-  if (replaced && flags) return failed(EINVAL);
+  struct stat status;
+  if (replaced && flags)
+    return fstatat(from_at, from, &status, AT_SYMLINK_NOFOLLOW) == 0 ? failed(EINVAL) : -1;
   if (replaced && is_plain_directory(from_at, from)) return failed(ENOTDIR);
   const int result =
       flags ? next::renameat2(from_at, from, to_at, to, flags) : next::renameat(from_at, from, to_at, to);
@@ -94,22 +115,26 @@ int move(int from_at, const char* from, int to_at, const char* to, unsigned flag
   return result;
 }
 
-// For calls that make a name: whether a captured file has it.
-bool taken(int at, const char* path) {
-  if (!is_captured_name(at, path)) return false;
-  errno = EEXIST;
-  return true;
+int move(int from_at, const char* from, int to_at, const char* to, unsigned flags) {
+  return explained(to_at, to, explained(from_at, from, rename_any(from_at, from, to_at, to, flags)));
+}
+
+// A call that makes a name, which a captured file may have.
+template <class Library>
+int make_name(int at, const char* path, const Library& library) {
+  return is_captured_name(at, path) ? failed(EEXIST) : explained(at, path, library());
 }
 
 int link_name(int from_at, const char* from, int to_at, const char* to, int flags) {
   if (is_captured_name(from_at, from)) return failed(EPERM);  // as where there are no hard links
-  return taken(to_at, to) ? -1 : next::linkat(from_at, from, to_at, to, flags);
+  return make_name(to_at, to,
+                   [&] { return explained(from_at, from, next::linkat(from_at, from, to_at, to, flags)); });
 }
 
 ssize_t read_link(int at, const char* path, char* room, size_t size) {
   Place place;
   if (find_place(at, path, place) && is_there(place)) return failed(place.slash ? ENOTDIR : EINVAL);
-  return next::readlinkat(at, path, room, size);
+  return explained(at, path, next::readlinkat(at, path, room, size));
 }
 
 char* real_path(const char* path, char* room) {
@@ -161,18 +186,18 @@ int changed(int result) {
 }  // namespace
 
 SHEAF_ENTRY(int, unlink, const char* path) {
-  SHEAF_FIRST(remove_captured(AT_FDCWD, path), next::unlink(path));
+  SHEAF_FIRST(remove_captured(AT_FDCWD, path), explained(AT_FDCWD, path, next::unlink(path)));
 }
 SHEAF_ENTRY(int, unlinkat, int at, const char* path, int flags) {
   if (flags & AT_REMOVEDIR) return remove_directory(at, path);
   if (flags != 0) return next::unlinkat(at, path, flags);  // which refuses it
-  SHEAF_FIRST(remove_captured(at, path), next::unlinkat(at, path, flags));
+  SHEAF_FIRST(remove_captured(at, path), explained(at, path, next::unlinkat(at, path, flags)));
 }
 SHEAF_ENTRY(int, remove, const char* path) {
   const int answer = remove_captured(AT_FDCWD, path);
   if (answer != hand_on) return answer;
   if (holds_captured(AT_FDCWD, path)) return failed(ENOTEMPTY);
-  return next::remove(path);
+  return explained(AT_FDCWD, path, next::remove(path));
 }
 SHEAF_ENTRY(int, rmdir, const char* path) { return remove_directory(AT_FDCWD, path); }
 SHEAF_ENTRY(int, rename, const char* from, const char* to) { return move(AT_FDCWD, from, AT_FDCWD, to, 0); }
@@ -195,28 +220,28 @@ SHEAF_ENTRY(int, linkat, int from_at, const char* from, int to_at, const char* t
   return link_name(from_at, from, to_at, to, flags);
 }
 SHEAF_ENTRY(int, symlink, const char* text, const char* path) {
-  return taken(AT_FDCWD, path) ? -1 : changed(next::symlinkat(text, AT_FDCWD, path));
+  return make_name(AT_FDCWD, path, [&] { return changed(next::symlinkat(text, AT_FDCWD, path)); });
 }
 SHEAF_ENTRY(int, symlinkat, const char* text, int at, const char* path) {
-  return taken(at, path) ? -1 : changed(next::symlinkat(text, at, path));
+  return make_name(at, path, [&] { return changed(next::symlinkat(text, at, path)); });
 }
 SHEAF_ENTRY(int, mkdir, const char* path, mode_t mode) {
-  return taken(AT_FDCWD, path) ? -1 : next::mkdirat(AT_FDCWD, path, mode);
+  return make_name(AT_FDCWD, path, [&] { return next::mkdirat(AT_FDCWD, path, mode); });
 }
 SHEAF_ENTRY(int, mkdirat, int at, const char* path, mode_t mode) {
-  return taken(at, path) ? -1 : next::mkdirat(at, path, mode);
+  return make_name(at, path, [&] { return next::mkdirat(at, path, mode); });
 }
 SHEAF_ENTRY(int, mkfifo, const char* path, mode_t mode) {
-  return taken(AT_FDCWD, path) ? -1 : next::mkfifoat(AT_FDCWD, path, mode);
+  return make_name(AT_FDCWD, path, [&] { return next::mkfifoat(AT_FDCWD, path, mode); });
 }
 SHEAF_ENTRY(int, mkfifoat, int at, const char* path, mode_t mode) {
-  return taken(at, path) ? -1 : next::mkfifoat(at, path, mode);
+  return make_name(at, path, [&] { return next::mkfifoat(at, path, mode); });
 }
 SHEAF_ENTRY(int, mknod, const char* path, mode_t mode, dev_t device) {
-  return taken(AT_FDCWD, path) ? -1 : next::mknodat(AT_FDCWD, path, mode, device);
+  return make_name(AT_FDCWD, path, [&] { return next::mknodat(AT_FDCWD, path, mode, device); });
 }
 SHEAF_ENTRY(int, mknodat, int at, const char* path, mode_t mode, dev_t device) {
-  return taken(at, path) ? -1 : next::mknodat(at, path, mode, device);
+  return make_name(at, path, [&] { return next::mknodat(at, path, mode, device); });
 }
 SHEAF_ENTRY(ssize_t, readlink, const char* path, char* room, size_t size) {
   return read_link(AT_FDCWD, path, room, size);
@@ -235,7 +260,7 @@ SHEAF_ENTRY(char*, __realpath_chk, const char* path, char* room, size_t) { retur
 SHEAF_ENTRY(char*, canonicalize_file_name, const char* path) { return real_path(path, nullptr); }
 SHEAF_ENTRY(int, chdir, const char* path) {
   if (is_captured_name(AT_FDCWD, path)) return failed(ENOTDIR);
-  return changed(next::chdir(path));
+  return explained(AT_FDCWD, path, changed(next::chdir(path)));
 }
 SHEAF_ENTRY(int, fchdir, int fd) { return is_captured(fd) ? failed(ENOTDIR) : changed(next::fchdir(fd)); }
 SHEAF_ENTRY(int, chroot, const char* path) { return changed(next::chroot(path)); }

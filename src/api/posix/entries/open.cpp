@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "api/posix/duplicates.hpp"
@@ -30,36 +28,11 @@ constinit Real<int(char*, int, int)> mkostemps{"mkostemps64"};
 
 namespace {
 
-// In the child of vfork(2), whose memory is that of its parent: that may not come to know of files that only
-// the child has open. So a process of its own opens the file, and hands its descriptor over for the program
-// that the child becomes, which finds it as it finds all that it inherits.
-template <class Open>
-int open_for_vforked(const Open& open, int flags) {
-  int ends[2];
-  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return -1;
-  const pid_t opener = fork();
-  if (opener == 0) {
-    const int fd = open();
-    const int error = errno;
-    {
-      const Inside inside;
-      lock_slots();
-    }
-    hand_over(ends[1], fd, error);
-    _exit(0);
-  }
-  real::close(ends[1]);
-  const int fd = take_over(ends[0], flags);
-  const int error = errno;
-  while (opener > 0 && waitpid(opener, nullptr, 0) < 0 && errno == EINTR) continue;
-  return errno = error, fd;
-}
-
 // `open` is a call that makes captured files known to this process.
 template <class Open>
 int open_shown(const Open& open, int flags) {
   pthread_testcancel();
-  return borrows_memory() ? open_for_vforked(open, flags) : shown_standard_stream(open());
+  return borrows_memory() ? by_another_process(open, flags) : shown_standard_stream(open());
 }
 
 int open_inside(const Place& place, int flags, mode_t mode) {
@@ -78,7 +51,8 @@ int open_plain(int at, const char* path, int flags, mode_t mode) {
   const bool makes = (flags & O_CREAT) && !(flags & (O_EXCL | O_NOFOLLOW | O_PATH));
   const int fd = new_descriptor(real::openat(at, path, makes ? flags | O_NOFOLLOW : flags, mode));
   const bool again = makes && errno == ELOOP;
-  if (fd >= 0 || (errno != ENOENT && !again) || (flags & (O_NOFOLLOW | O_EXCL))) return fd;
+  if (fd >= 0 || (errno != ENOENT && !again)) return fd;
+  if (flags & (O_NOFOLLOW | O_EXCL)) return explained(at, path, fd);
   Place place;
   const bool found = find_behind_link(at, path, place, makes);
   if (!found && !again) return -1;

@@ -11,9 +11,14 @@
 #include <unistd.h>
 #include <unwind.h>
 
+#include <algorithm>
+
 #include "api/posix/descriptors.hpp"
+#include "api/posix/entries/captured_name.hpp"
+#include "api/posix/entries/captured_program.hpp"
 #include "api/posix/entries/spawn_actions.hpp"
 #include "api/posix/files.hpp"
+#include "api/posix/locks.hpp"
 #include "api/posix/names/rules.hpp"
 #include "api/posix/real.hpp"
 #include "api/posix/stdio/standard_streams.hpp"
@@ -89,15 +94,15 @@ bool captures() { return !is_inside() && !rules().empty() && own_library[0]; }
 // Before the memory of this process goes, or others hold what it has open.
 void hand_on_descriptors(bool same_process) {
   const Inside inside;
-  if (same_process && !borrows_memory()) flush_written();
+  if (same_process && !borrows_memory()) flush_written(), keep_process_locks();
   lock_slots();
 }
 
 // Once for a job on this host: a program whose files nothing here can capture is started.
-void tell_if_static(const char* program) {
+void tell_if_static(const char* program, const char* name) {
   const Inside inside;
   if (!program || !is_static_program(program) || !first_of_job(rules_identity())) return;
-  tell("sheaf: '%s' is linked statically or has rights of its own: its files are not captured\n", program);
+  tell("sheaf: '%s' is linked statically or has rights of its own: its files are not captured\n", name);
 }
 
 // Not a function: the memory is that of the caller.
@@ -108,23 +113,75 @@ void tell_if_static(const char* program) {
   hand_on_descriptors(same);                                                           \
   complete(given, with, room, same)
 
-int execute(const char* path, char* const* words, char* const* environment, bool search) {
+constexpr int most_interpreters = 5;  // of interpreters, as in Linux
+
+int execute(const char* path, char* const* words, char* const* environment, bool search, int depth = 0);
+
+// `more`: the words for an interpreter, in memory of the caller.
+#define SHEAF_INTERPRETED(interpreter, argument, path, words)                                      \
+  auto** const more_words = static_cast<const char**>(alloca((count(words) + 4) * sizeof(char*))); \
+  words_of_interpreter(interpreter, argument, path, words, more_words);                            \
+  auto* const more = const_cast<char* const*>(more_words)
+
+// `search`: as execvp(3) does, a file that the kernel does not know is a script of the shell.
+int start(const CapturedProgram& program, const char* path, char* const* words, char* const* environment,
+          bool search, int depth) {
+  if (program.interpreter()) {
+    if (depth == most_interpreters) return failed(ELOOP);
+    SHEAF_INTERPRETED(program.interpreter(), program.argument(), path, words);
+    return execute(program.interpreter(), more, environment, false, depth + 1);
+  }
+  tell_if_static(program.path(), path);
+  SHEAF_ENVIRONMENT(environment, true);
+  const int result = next::execve(program.path(), words, with);
+  if (!search || errno != ENOEXEC) return result;
+  SHEAF_INTERPRETED("/bin/sh", nullptr, path, words);
+  return next::execve(more[0], more, with);
+}
+
+int execute(const char* path, char* const* words, char* const* environment, bool search, int depth) {
   const auto& call = search ? next::execvpe : next::execve;
   if (!captures()) return call(path, words, environment);
-  tell_if_static(path);
+  if (!search || (path && strchr(path, '/'))) {
+    const CapturedProgram program(AT_FDCWD, path);
+    if (program.error() == 0) return start(program, path, words, environment, search, depth);
+    if (program.error() != hand_on) return failed(program.error());
+  }
+  tell_if_static(path, path);
   SHEAF_ENVIRONMENT(environment, true);
   return call(path, words, with);
 }
 
+int execute_open(int fd, char* const* words, char* const* environment) {
+  if (!captures()) return next::fexecve(fd, words, environment);
+  const CapturedProgram program(fd);
+  char name[40];
+  snprintf(name, sizeof name, "/dev/fd/%d", fd);
+  if (program.error() == 0) return start(program, name, words, environment, false, 0);
+  if (program.error() != hand_on) return failed(program.error());
+  SHEAF_ENVIRONMENT(environment, true);
+  return next::fexecve(fd, words, with);
+}
+
 int spawn(const Real<next::Spawn>& call, pid_t* child, const char* path,
           const posix_spawn_file_actions_t* actions, const posix_spawnattr_t* attributes, char* const* words,
-          char* const* environment) {
+          char* const* environment, int depth = 0) {
   if (!captures()) return call(child, path, actions, attributes, words, environment);
-  tell_if_static(path);
+  const bool searched = &call == &next::posix_spawnp && path && !strchr(path, '/');
+  const CapturedProgram program(AT_FDCWD, searched ? nullptr : path);
+  if (program.error() > 0) return program.error();
+  if (program.error() == 0 && program.interpreter()) {
+    if (depth == most_interpreters) return ELOOP;
+    SHEAF_INTERPRETED(program.interpreter(), program.argument(), path, words);
+    return spawn(next::posix_spawn, child, program.interpreter(), actions, attributes, more, environment,
+                 depth + 1);
+  }
+  const char* const started = program.error() == 0 ? program.path() : path;
+  tell_if_static(started, path);
   const SpawnOpens opened(actions);
   if (opened.error() != 0) return opened.error();
   SHEAF_ENVIRONMENT(environment, false);
-  return call(child, path, actions, attributes, words, with);
+  return call(child, started, actions, attributes, words, with);
 }
 
 }  // namespace
@@ -166,13 +223,20 @@ SHEAF_ENTRY(int, execle, const char* path, const char* first, ...) {
   return execute(path, words, environment, false);
 }
 SHEAF_ENTRY(int, fexecve, int fd, char* const* words, char* const* environment) {
-  if (!captures()) return next::fexecve(fd, words, environment);
-  SHEAF_ENVIRONMENT(environment, true);
-  return next::fexecve(fd, words, with);
+  return execute_open(fd, words, environment);
 }
 SHEAF_ENTRY(int, execveat, int at, const char* path, char* const* words, char* const* environment,
             int flags) {
   if (!captures()) return next::execveat(at, path, words, environment, flags);
+  if (is_captured_itself(at, path, flags)) return execute_open(at, words, environment);
+  const CapturedProgram program(at, path);
+  if (program.error() == 0) {
+    char name[PATH_MAX];
+    snprintf(name, sizeof name, "/dev/fd/%d/%s", at, path);
+    const bool straight = path[0] == '/' || at == AT_FDCWD;
+    return start(program, straight ? path : name, words, environment, false, 0);
+  }
+  if (program.error() != hand_on) return failed(program.error());
   SHEAF_ENVIRONMENT(environment, true);
   return next::execveat(at, path, words, with, flags);
 }

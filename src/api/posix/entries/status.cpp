@@ -71,8 +71,9 @@ int stat_captured(int at, const char* path, int flags, struct stat& found, bool&
   if (what == Found::bad) return -1;
   if (what == Found::nothing) {
     const int result = library();
-    captured = result != 0 && !(flags & AT_SYMLINK_NOFOLLOW) && found_behind(at, path, place, status);
-    if (!captured) return result;
+    const bool follow = !(flags & AT_SYMLINK_NOFOLLOW);
+    captured = result != 0 && follow && found_behind(at, path, place, status);
+    if (!captured) return follow ? result : explained(at, path, result);
   }
   const Inside inside;
   fill(found, *status, place.device);

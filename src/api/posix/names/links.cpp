@@ -56,16 +56,19 @@ const char* behind_this_process(const char* name) {
   return self ? self : behind(name, "thread-self");
 }
 
-// Whether what `path` takes for the directory of its last component is a captured file.
+// Whether `path` takes a captured file for a directory.
 __attribute__((noinline)) bool is_below_file(int at, const char* path) {
   char directory[PATH_MAX];
-  const size_t n = size_t(last_component(path).data() - path);
-  memcpy(directory, path, n);
-  directory[n] = '\0';
-  Place place;
-  if (!find_place(at, directory, place)) return false;
-  const Inside inside;
-  return status_at(place).has_value();
+  strcpy(directory, path);
+  for (std::string_view last = last_component(directory); !last.empty() && last.data() > directory;
+       last = last_component(directory)) {
+    directory[last.data() - directory] = '\0';
+    Place place;
+    if (!find_place(at, directory, place)) continue;
+    const Inside inside;
+    if (status_at(place)) return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -88,6 +91,11 @@ bool find_behind_link(int at, const char* path, Place& place, bool missing) noex
   }
   errno = !found && error == ENOENT && is_below_file(at_first, path) ? ENOTDIR : error;
   return found;
+}
+
+void explain_below(int at, const char* path) noexcept {
+  if (!is_inside() && !rules().empty() && strlen(path) < PATH_MAX)
+    errno = is_below_file(at, path) ? ENOTDIR : ENOENT;
 }
 
 int descriptor_named_below(const char* path) noexcept {

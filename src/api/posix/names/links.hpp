@@ -2,6 +2,8 @@
 // the kernel finds to lead nowhere, and the names of descriptors.
 #pragma once
 
+#include <cerrno>
+
 #include "api/posix/names/places.hpp"
 
 namespace sheaf::posix {
@@ -10,6 +12,15 @@ namespace sheaf::posix {
 // be, because there is nothing. For names that the kernel did not find; errno, ENOENT then, becomes ENOTDIR
 // if a captured file stands for a directory of the name.
 bool find_behind_link(int at, const char* path, Place& place, bool missing = false) noexcept;
+
+// The result of a call on a name, as the kernel has answered: -1 with ENOENT becomes ENOTDIR where a captured
+// file stands for a directory of the name.
+void explain_below(int at, const char* path) noexcept;
+template <class Result>
+Result explained(int at, const char* path, Result result) noexcept {
+  if (result < 0 && errno == ENOENT && path) explain_below(at, path);
+  return result;
+}
 
 // N of /dev/fd/N, of /proc/self/fd/N, also with thread-self or the number of this process, and of /dev/stdin
 // and its kin; -1: it is none of these. Calls with a name ask this before others: most begin otherwise.

@@ -80,8 +80,10 @@ std::optional<std::string> prefix_of(const Rule& rule, const ContainerSet& set, 
 }
 
 // Calls visit with the canonical path of each captured file below `directory`, at any depth, of this rule.
-void each_below(const Rule& rule, std::string_view directory,
-                const std::function<void(std::string_view path, const StreamStatus&)>& visit) {
+void each_below(
+    const Rule& rule, std::string_view directory,
+    const std::function<void(const ContainerSet&, std::string_view path, const StreamStatus&)>& visit) {
+  const size_t n = directory == "/" ? 0 : directory.size();
   each_set(rule, directory, [&](ContainerSet& set) {
     const auto prefix = prefix_of(rule, set, directory);
     if (!prefix) return;
@@ -89,7 +91,7 @@ void each_below(const Rule& rule, std::string_view directory,
       const std::string path = path_of(rule, set, name);
       Groups groups;
       if (!rule.view && !matches(rule.pattern, path, groups)) return;  // of another rule with the same set
-      if (path.size() > directory.size() && path.starts_with(directory)) visit(path, status);
+      if (path.size() > n && path[n] == '/' && path.starts_with(directory)) visit(set, path, status);
     });
   });
 }
@@ -124,13 +126,17 @@ bool holds_captured(int at, const char* path) noexcept {
     char canonical[PATH_MAX];
     const size_t n = canonical_directory(at, path, canonical, sizeof canonical);
     const Inside inside;
-    if (n > 0)
-      errno_of([&] {
-        each_below(rule, {canonical, n}, [&](std::string_view, const StreamStatus&) { found = true; });
-      });
+    if (n > 0) errno_of([&] { each_below(rule, {canonical, n}, [&](const auto&...) { found = true; }); });
     errno = error;
   }
   return found;
+}
+
+void each_captured_below(std::string_view directory, const Below& visit) {
+  for (const Rule& rule : rules())
+    each_below(rule, directory, [&](const ContainerSet& set, std::string_view path, const StreamStatus&) {
+      visit(rule, set, path);
+    });
 }
 
 void list_directory(std::string_view directory, const Entry& visit) noexcept {
@@ -138,7 +144,7 @@ void list_directory(std::string_view directory, const Entry& visit) noexcept {
     std::set<std::string> seen;
     for (const Rule& rule : rules()) {
       if (rule.view ? !directory.starts_with(rule.pattern) : !may_hold(rule.pattern, directory)) continue;
-      each_below(rule, directory, [&](std::string_view path, const StreamStatus& status) {
+      each_below(rule, directory, [&](const auto&, std::string_view path, const StreamStatus& status) {
         const std::string_view last = path.substr(directory == "/" ? 1 : directory.size() + 1);
         if (path[path.size() - last.size() - 1] != '/' || last.find('/') != last.npos) return;
         if (rules().size() == 1 || seen.emplace(last).second) visit(last, status.number);

@@ -80,17 +80,6 @@ std::pair<uint64_t, uint64_t> copy_out(const ContainerSet::Leaving& from, const 
   throw os_error("cannot rename", temporary, why);
 }
 
-// As the system knows it; empty, with errno: there is no such directory.
-std::string canonical_name(int at, std::string_view name) {
-  const size_t last = name.rfind('/') + 1;
-  const std::string directory = last == 0 ? "." : std::string(name.substr(0, last));
-  char room[PATH_MAX + 1];
-  errno = ENOENT;
-  const size_t n = canonical_directory(at, directory.c_str(), room, sizeof room);
-  if (n == 0) return {};
-  return std::string(room, n) + (n == 1 ? "" : "/") + std::string(name.substr(last));
-}
-
 enum class There { nothing, file, directory };
 There plain_at(int at, const char* name) {
   struct stat status;
@@ -108,6 +97,21 @@ int rename_within(ContainerSet& set, const Place& from, const Place& to, int at,
       errno_of([&] { there = set.rename(from.match.name, to.match.name, (flags & RENAME_NOREPLACE) != 0); });
   if (error == 0 && there && plain == There::file) unlinkat(at, name, 0);
   return error == 0 && !there ? ENOENT : error;
+}
+
+// In three steps, between which `one` is not there.
+int exchange_within(ContainerSet& set, std::string_view one, std::string_view other) {
+  return errno_of([&] {
+    if (!set.status(other)) throw os_error("cannot exchange", std::string(other), ENOENT);
+    if (one == other) return;
+    const std::string temporary = temporary_name(one);
+    if (!set.rename(one, temporary, true)) throw os_error("cannot exchange", std::string(one), ENOENT);
+    const int error = errno_of([&] {
+      if (!set.rename(other, one)) throw os_error("cannot exchange", std::string(other), ENOENT);
+    });
+    set.rename(temporary, error == 0 ? other : one);
+    if (error != 0) throw os_error("cannot exchange", std::string(one), error);
+  });
 }
 
 // True once nobody else has it open, as far as this host knows: they would read, or write, what it was.
@@ -201,11 +205,19 @@ int move_away(ContainerSet& set, const Place& from, int at, const char* to) {
 }  // namespace
 
 int move_captured(const Place& from, const Place* to_place, int at, const char* to, unsigned flags) noexcept {
-  if (flags & ~unsigned(RENAME_NOREPLACE)) return failed(EINVAL);
+  const bool exchanges = flags == RENAME_EXCHANGE;
+  if (!exchanges && (flags & ~unsigned(RENAME_NOREPLACE))) return failed(EINVAL);
   if (from.view() || (to_place && to_place->view())) return failed(EROFS);
   const auto set = set_at(from.match.set, false);
   if (to_place && to_place->slash) return failed(ENOTDIR);
-  if (to_place && std::string_view(from.match.set) == to_place->match.set) {
+  const bool within = to_place && std::string_view(from.match.set) == to_place->match.set;
+  if (exchanges) {
+    if (plain_at(at, to) != There::nothing) return failed(EINVAL);
+    if (!within) return failed(to_place ? EINVAL : ENOENT);
+    const int error = exchange_within(*set, from.match.name, to_place->match.name);
+    return error == 0 ? 0 : failed(error);
+  }
+  if (within) {
     const int error = rename_within(*set, from, *to_place, at, to, flags);
     return error == 0 ? 0 : failed(error);
   }

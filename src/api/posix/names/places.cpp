@@ -195,6 +195,16 @@ size_t canonical_directory(int at, const char* path, char* room, size_t size) no
   return canonical_of(at, {path, strlen(path)}, room, size, device, nullptr);
 }
 
+std::string canonical_name(int at, std::string_view name) {
+  const std::string_view last = last_component(name);
+  const std::string directory(name.data(), size_t(last.data() - name.data()));
+  char room[PATH_MAX + 1];
+  errno = ENOENT;
+  const size_t n = canonical_directory(at, directory.empty() ? "." : directory.c_str(), room, sizeof room);
+  if (n == 0) return {};
+  return std::string(room, n) + (n == 1 ? "" : "/") + std::string(last);
+}
+
 void forget_directories() noexcept {
   if (generation.fetch_add(1) == UINT32_MAX) generation.fetch_add(1);
 }

@@ -8,6 +8,7 @@
 
 #include <climits>
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "api/posix/names/rules.hpp"
@@ -40,6 +41,10 @@ bool match_canonical(std::string_view path, Place& place) noexcept;
 
 // The canonical path of a directory; 0: it is none. `room` gets a NUL behind it.
 size_t canonical_directory(int at, const char* path, char* room, size_t size) noexcept;
+
+// The canonical path of what `name` is or would be, without slashes at its end; empty, with errno: its
+// directory is none.
+std::string canonical_name(int at, std::string_view name);
 
 // Directories may have other names from now on: the current one has changed, or one was renamed or removed.
 void forget_directories() noexcept;

@@ -23,7 +23,7 @@ namespace sheaf::posix {
 namespace {
 
 // More bits of FILE::_flags.
-constexpr int no_reads = 0x4, no_writes = 0x8, putting = 0x800, appending = 0x1000;
+constexpr int unbuffered = 0x2, no_reads = 0x4, no_writes = 0x8, putting = 0x800, appending = 0x1000;
 
 struct Stream {
   int fd;
@@ -200,7 +200,10 @@ void show_standard_stream(int fd) {
   const StreamMode mode = *stream_mode(fd == 0 ? "r" : "w");
   FILE* const made = make_stream(fd, mode);
   if (!made) return;
-  if (fd == 2) setvbuf(made, nullptr, _IONBF, 0);
+  if (fd == 2 || (variable->_flags & unbuffered))
+    setvbuf(made, nullptr, _IONBF, 0);
+  else if (__flbf(variable))
+    setvbuf(made, nullptr, _IOLBF, 0);
   if (const size_t pending = fd == 0 ? 0 : __fpending(variable); pending > 0) {
     fwrite(variable->_IO_write_base, 1, pending, made);
     __fpurge(variable);

@@ -1,0 +1,75 @@
+#include "api/posix/names/directory_moves.hpp"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/fs.h>
+
+#include <string>
+#include <vector>
+
+#include "api/posix/errors.hpp"
+#include "api/posix/inside.hpp"
+#include "api/posix/names/listing.hpp"
+#include "api/posix/names/moves.hpp"
+#include "api/posix/real.hpp"
+
+namespace sheaf::posix {
+
+namespace {
+
+constinit Real<int(int, const char*, int, const char*, unsigned)> next_renameat2{"renameat2"};
+
+// Canonical paths of the captured files below `directory`, without that. Throws EXDEV.
+std::vector<std::string> captured_below(const std::string& directory) {
+  std::vector<std::string> found;
+  each_captured_below(directory, [&](const Rule& rule, const ContainerSet& set, std::string_view path) {
+    if (rule.view || set.path().starts_with(directory + "/")) throw os_error("cannot move", directory, EXDEV);
+    found.emplace_back(path.substr(directory.size()));
+  });
+  return found;
+}
+
+int move_one(const std::string& from, const std::string& to) {
+  Place source, target;
+  if (!match_canonical(from, source)) return failed(ENAMETOOLONG);
+  const bool captured = match_canonical(to, target);
+  return move_captured(source, captured ? &target : nullptr, AT_FDCWD, to.c_str(), 0);
+}
+
+// Those that others have removed meanwhile have no name to change.
+int move_all(const std::vector<std::string>& names, const std::string& from, const std::string& to,
+             size_t& moved) {
+  for (moved = 0; moved < names.size(); ++moved)
+    if (move_one(from + names[moved], to + names[moved]) != 0 && errno != ENOENT) return -1;
+  return 0;
+}
+
+}  // namespace
+
+int move_directory(int from_at, const char* from, int to_at, const char* to, unsigned flags) noexcept {
+  if (flags & ~unsigned(RENAME_NOREPLACE)) return failed(EINVAL);
+  const Inside inside;
+  int result = -1;
+  const int error = errno_of([&] {
+    char room[PATH_MAX];
+    const std::string old(room, canonical_directory(from_at, from, room, sizeof room));
+    const std::string now = canonical_name(to_at, to);
+    const std::vector<std::string> names = captured_below(old);
+    result = next_renameat2(from_at, from, to_at, to, flags);
+    const int moved = errno;
+    forget_directories();
+    errno = moved;
+    if (result != 0 || old == now) return;
+    size_t done = 0;
+    if (move_all(names, old, now, done) == 0) return;
+    const int why = errno;
+    // Those that are plain files now go with their directory.
+    real::rename(now.c_str(), old.c_str());
+    forget_directories();
+    while (done-- > 0) move_one(now + names[done], old + names[done]);
+    throw os_error("cannot move", old, why);
+  });
+  return error == 0 ? result : failed(error);
+}
+
+}  // namespace sheaf::posix
