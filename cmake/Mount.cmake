@@ -22,6 +22,7 @@ add_library(sheaf_mount_objects OBJECT ${mount_sources} src/cli/terminal.cpp)
 target_include_directories(sheaf_mount_objects PRIVATE src include)
 target_link_libraries(sheaf_mount_objects PRIVATE sheaf_warnings PkgConfig::fuse3)
 sheaf_for_size(sheaf_mount_objects)
+sheaf_precompiled(sheaf_mount_objects)
 add_executable(sheaf_mount $<TARGET_OBJECTS:sheaf_mount_objects>)
 set_target_properties(sheaf_mount PROPERTIES OUTPUT_NAME sheaf-mount LINKER_LANGUAGE CXX
   INSTALL_RPATH "$ORIGIN/../../${SHEAF_LIB}")

@@ -13,6 +13,7 @@ target_include_directories(sheaf_posix PRIVATE src include)
 # Clang counts the steps in which a table is made constant: that of descriptors has 1,048,576 entries.
 target_compile_options(sheaf_posix PRIVATE -U_FORTIFY_SOURCE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fno-gnu-unique>
   $<$<COMPILE_LANG_AND_ID:CXX,Clang,AppleClang>:-fconstexpr-steps=16777216>)
+sheaf_precompiled(sheaf_posix)
 target_link_libraries(sheaf_posix PRIVATE sheaf_warnings sheaf_static ${CMAKE_DL_LIBS})
 # What a program sees: the entry points as the sources define them, and nothing of ours or of the C++ library within.
 set(posix_names "")

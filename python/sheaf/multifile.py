@@ -391,6 +391,11 @@ def serial_writer(
     for name, values in (("chunk sizes", sizes), ("global ranks", ranks)):
         if len(values) != count:
             raise InvalidArgumentError(f"'{path}': {len(values)} {name} for {count} tasks", path=path)
+    for task, size in enumerate(sizes):
+        if not 0 <= size < 1 << 63:
+            raise InvalidArgumentError(
+                f"'{path}': chunk size {size} of task {task} is not in 0 to 2^63 - 1", path=path, task=task
+            )
     if mode == "x" and os.path.lexists(path):
         raise FileExistsError(f"'{path}' exists; mode 'w' replaces it")
     kind = MultifileWriter if available() else PureWriter

@@ -126,7 +126,8 @@ class ParallelWriter(OutputStream):
     def __init__(
         self, opener: Opener, path: str, chunk_size: int, block_size: int, files: int, words: str
     ) -> None:
-        size, block = c_longlong(chunk_size), c_int(block_size)
+        # What no file can have is refused by the collective open, on all processes.
+        size, block = c_longlong(max(-1, min(chunk_size, (1 << 63) - 1))), c_int(block_size)
         sid = opener.open(path, as_mode("wb", words), files, size, block)
         super().__init__(path, opener.rank, sid, None, threading.RLock())
         self._opener = opener

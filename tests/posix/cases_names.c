@@ -1,6 +1,7 @@
 #include "cases.h"
 
 #include <glob.h>
+#include <sys/resource.h>
 
 static void removing(void) {
   char room[8] = "";
@@ -195,8 +196,9 @@ static void below_files(void) {
   char room[8];
   close(file_with("cap.f", "file"));
   close(file_with("plain", "plain"));
-  static const char* const names[] = {"cap.f/x", "cap.f/cap.x", "cap.f/x/y",
-                                      "cap.f/.", "cap.f/..",    "cap.f//x"};
+  CALL(symlink("cap.f", "lf"));
+  static const char* const names[] = {"cap.f/x",  "cap.f/cap.x", "cap.f/x/y", "cap.f/.",
+                                      "cap.f/..", "cap.f//x",    "lf/x",      "lf/cap.x"};
   for (size_t i = 0; i < sizeof names / sizeof *names; ++i) {
     const char* const name = names[i];
     CALL(open(name, O_RDONLY));
@@ -227,6 +229,7 @@ static void below_files(void) {
     CALL(opendir(name) ? 0 : -1);
     CALL(realpath(name, NULL) ? 0 : -1);
   }
+  CALL(unlink("lf"));
   CALL(unlink("cap.f"));
   CALL(unlink("plain"));
 }
@@ -277,6 +280,54 @@ static void directories_renamed(void) {
   CALL(system("find . | sort; rm -r moved link2; ls"));
 }
 
+/* What is open goes on with the new names, and so does a program whose directory another one renames. */
+static void directories_renamed_by_others(void) {
+  CALL(mkdir("home", 0755));
+  CALL(mkdir("home/in", 0755));
+  close(file_with("home/in/cap.1", "one"));
+  DIR* const shown = opendir("home/in");
+  int entries = 0;
+  CALL(chdir("home/in"));
+  show("cap.1");
+  CALL(system("mv ../../home ../../away"));
+  show("cap.1");
+  close(file_with("cap.2", "two"));
+  CALL(system("ls ../../away/in; cat ../../away/in/cap.2; echo"));
+  CALL(rename("cap.2", "cap.3"));
+  CALL(access("cap.3", F_OK));
+  CALL(chdir("../.."));
+  rewinddir(shown);
+  while (readdir(shown)) ++entries;
+  VALUE(entries);
+  CALL(closedir(shown));
+  CALL(system("rm -r away; ls"));
+}
+
+/* Without a descriptor that is free. */
+static void no_descriptors(void) {
+  CALL(mkdir("d", 0755));
+  close(file_with("d/cap.1", "one"));
+  const int first = dup(0);
+  close(first);
+  fflush(stdout);
+  const pid_t child = fork();
+  if (child == 0) {
+    const struct rlimit few = {(rlim_t)first, (rlim_t)first};
+    struct stat status;
+    setrlimit(RLIMIT_NOFILE, &few);
+    CALL(stat("d/cap.1", &status));
+    CALL(mkdir("d/cap.1", 0755));
+    CALL(rmdir("d"));
+    CALL(rename("d", "e"));
+    CALL(stat("e/cap.1", &status));
+    CALL(open("e/cap.1", O_RDONLY));
+    fflush(stdout);
+    _exit(0);
+  }
+  VALUE(ended(child));
+  CALL(system("cat e/cap.1; rm -r e; ls"));
+}
+
 static void exchanged(void) {
   const int fd = file_with("cap.a", "first");
   close(file_with("cap.b", "the second"));
@@ -321,6 +372,8 @@ void cases_names(void) {
   over_directories();
   below_files();
   directories_renamed();
+  directories_renamed_by_others();
+  no_descriptors();
   exchanged();
   read_from_before();
 }

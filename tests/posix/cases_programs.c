@@ -53,6 +53,37 @@ static void starts(const char* name) {
   CALL(posix_spawnp(&none, name, NULL, NULL, words, environ));
 }
 
+static void spawned_elsewhere(const char* path) {
+  char* const words[] = {(char*)path, argument, NULL};
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addchdir_np(&actions, "sub");
+  fflush(stdout);
+  pid_t child = 0;
+  const int failed = posix_spawn(&child, path, &actions, NULL, words, environ);
+  const int status = failed ? 0 : ended(child);
+  VALUE(failed);
+  VALUE(status);
+  posix_spawn_file_actions_destroy(&actions);
+}
+
+/* The kernel reads so much of a script and no more. */
+static void long_lines(void) {
+  char line[400] = "#!/bin/echo ";
+  const size_t begin = strlen(line);
+  for (size_t size = 250; size <= 260; size += 2) {
+    memset(line + begin, 'x', size - begin);
+    strcpy(line + size, "\n");
+    program_with("cap.long", line);
+    STARTED(fork, execl("./cap.long", "zero", argument, NULL));
+    char* const slashes = strdup(line);
+    memset(slashes + 2, '/', size - 2);
+    program_with("cap.long", slashes);
+    free(slashes);
+    STARTED(fork, execl("./cap.long", "zero", argument, NULL));
+  }
+}
+
 void cases_programs(void) {
   program_with("cap.script", "#!/bin/sh -u\necho \"$0: $1\"; exit 3\n");
   starts("cap.script");
@@ -67,7 +98,25 @@ void cases_programs(void) {
   CALL(system("./cap.chain 'of a chain'; echo"));
   program_with("cap.self", "#! ./cap.self\n");
   STARTED(fork, execl("cap.self", "zero", NULL));
+  CALL(symlink("cap.script", "link"));
+  STARTED(fork, execl("./link", "zero", argument, NULL));
+  STARTED(vfork, execl("./link", "zero", argument, NULL));
+  program_with("plain", "#!./cap.echo of plain\n");
+  STARTED(fork, execl("./plain", "zero", argument, NULL));
+  CALL(system("./plain of a shell; rm plain link"));
+  CALL(mkdir("sub", 0755));
+  program_with("sub/cap.inner", "#!/bin/sh\necho inner $0\n");
+  spawned_elsewhere("./cap.inner");
+  spawned_elsewhere("./cap.echo");
+  CALL(system("rm -r sub"));
+  const int itself = open("cap.echo", O_RDONLY);
+  char name[40];
+  snprintf(name, sizeof name, "/dev/fd/%d", itself);
+  STARTED(fork, execl(name, "zero", argument, NULL));
+  close(itself);
+  long_lines();
   CALL(chmod("cap.echo", 0644));
+  STARTED(fork, execl("cap.echo/x", "zero", NULL));
   STARTED(fork, execl("cap.echo", "zero", NULL));
   STARTED(vfork, execl("cap.echo", "zero", NULL));
   STARTED(fork, execl("cap.none", "zero", NULL));

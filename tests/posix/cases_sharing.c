@@ -271,7 +271,32 @@ static void locks_over_exec(void) {
   CALL(unlink("cap.e"));
 }
 
+static void* open_and_close_many(void* name) {
+  while (!atomic_load(&over)) close(open(name, O_RDONLY));
+  return NULL;
+}
+
+/* Locks go when any descriptor of the file is closed; no call fails for that. */
+static void locks_beside_closes(void) {
+  const int fd = file_with("cap.l", "text");
+  pthread_t thread;
+  long failed = 0;
+  atomic_store(&over, 0);
+  pthread_create(&thread, NULL, open_and_close_many, "cap.l");
+  struct flock all = {.l_whence = SEEK_SET};
+  for (int i = 0; i < 20000; ++i) {
+    all.l_type = i % 2 ? F_UNLCK : F_WRLCK;
+    failed += fcntl(fd, F_SETLK, &all) != 0;
+  }
+  atomic_store(&over, 1);
+  pthread_join(thread, NULL);
+  VALUE(failed);
+  CALL(close(fd));
+  CALL(unlink("cap.l"));
+}
+
 void cases_sharing(void) {
+  locks_beside_closes();
   locks_over_exec();
   locks_many();
   opened_by_actions();

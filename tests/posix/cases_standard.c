@@ -35,6 +35,14 @@ static void by_lines(void) {
   printf("%lld bytes before\n", (long long)status.st_size);
 }
 
+static void by_lines_no_more(void) {
+  struct stat status = {0};
+  if (!freopen("cap.out", "w", stdout)) return;
+  printf("first\n");
+  stat("cap.out", &status);
+  printf("%lld bytes before\n", (long long)status.st_size);
+}
+
 static void by_dup(void) {
   const int fd = open("cap.out", O_WRONLY | O_CREAT, 0644);
   close(1);
@@ -107,6 +115,7 @@ static void printed_to_descriptor(void) {
 
 void cases_standard(void) {
   run(by_lines, "cap.out");
+  run(by_lines_no_more, "cap.out");
   run(by_open, "cap.out");
   run(by_dup, "cap.out");
   run(by_fcntl, "cap.out");

@@ -208,6 +208,7 @@ static void splices(void) {
   CALL(splice(pipes[0], NULL, log, NULL, 65536, 0));
   CALL(splice(pipes[0], NULL, only, NULL, 65536, 0));
   CALL(splice(log, NULL, pipes[1], NULL, 65536, 0));
+  CALL(splice(fd, &at, pipes[0], NULL, 65536, 0));
   CALL(read(pipes[0], back, 10));
   CALL(close(pipes[0]));
   CALL(close(pipes[1]));

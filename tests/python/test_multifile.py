@@ -55,6 +55,8 @@ def test_arguments_of_the_open(path):
     for options, message in (
         ({"tasks": -1}, "-1 tasks"),
         ({"tasks": 2, "chunk_size": [1]}, "1 chunk sizes for 2 tasks"),
+        ({"tasks": 2, "chunk_size": [1, 1 << 63]}, f"chunk size {1 << 63} of task 1"),
+        ({"tasks": 2, "chunk_size": -1}, "chunk size -1 of task 0"),
         ({"words": "nonsense"}, "nonsense"),
         ({"compress": "zstd,posix"}, "more than one value"),
         ({"compress": "zip"}, "zip"),

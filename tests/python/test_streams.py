@@ -190,6 +190,9 @@ def test_keys_are_a_mapping(path, backend):
         records = f[1].records
         records[7], records[2**64 - 1], records[0] = b"abc", np.arange(100), b""
         records.append(7, b"def")
+        for key in (-1, 2**64):
+            with pytest.raises(sheaf.InvalidArgumentError, match=f"key {key} of task 1"):
+                records[key] = b"lost"
     with sheaf.open(path) as f:
         found = f[1].records
         assert (

@@ -1,4 +1,6 @@
 // Opening, closing and deleting files.
+#include <strings.h>
+
 #include <array>
 #include <cstring>
 
@@ -20,7 +22,7 @@ namespace {
 std::string path_of(const char* name) {
   if (!name || !*name) throw MpiError(MPI_ERR_BAD_FILE, "the file has no name");
   for (const char* const kind : {"ufs:", "nfs:", "xfs:", "testfs:", "lustre:", "gpfs:", "panfs:", "pvfs2:"})
-    if (std::strncmp(name, kind, std::strlen(kind)) == 0) return name + std::strlen(kind);
+    if (strncasecmp(name, kind, std::strlen(kind)) == 0) return name + std::strlen(kind);
   return name;
 }
 

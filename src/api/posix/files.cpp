@@ -177,17 +177,6 @@ void warn_unseen(const Place& place, int error) {
          printable(place.match.set).c_str(), strerror(error));
 }
 
-// The limit of RLIMIT_FSIZE was met by what the set needs, not by what the program has written: it gets no
-// signal for that. Inside, signals wait.
-void forget_limit(int error) {
-  if (error != EFBIG) return;
-  sigset_t over;
-  sigemptyset(&over);
-  sigaddset(&over, SIGXFSZ);
-  const timespec at_once{};
-  sigtimedwait(&over, nullptr, &at_once);
-}
-
 // How an opening goes on where the set does not know the name, or cannot say (error): hand_on, or -1 with
 // errno, or 0: the set is to make it.
 int without_stream(const Place& place, int flags, int error) {
@@ -199,6 +188,15 @@ int without_stream(const Place& place, int flags, int error) {
 }
 
 }  // namespace
+
+void forget_limit(int error) noexcept {
+  if (error != EFBIG) return;
+  sigset_t over;
+  sigemptyset(&over);
+  sigaddset(&over, SIGXFSZ);
+  const timespec at_once{};
+  sigtimedwait(&over, nullptr, &at_once);  // inside, signals wait
+}
 
 void warn_plain(const Place& place, int error) noexcept {
   static std::atomic<uint64_t> warned{0};

@@ -55,6 +55,10 @@ void end_of_process() noexcept;
 // already, because it is the one that has called exec.
 void adopt_inherited(bool counted) noexcept;
 
+// After an error of what the library does by itself: where it met the limit of RLIMIT_FSIZE, the program gets
+// no signal for that.
+void forget_limit(int error) noexcept;
+
 // Once for each rule: why a file of it is made as a plain file.
 void warn_plain(const Place& place, int error) noexcept;
 

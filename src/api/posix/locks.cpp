@@ -76,7 +76,10 @@ int note_lock_file(ProcessLock& lock, const OpenFile& file, int fd) {
 }
 
 int process_lock_file(const OpenFile& file) {
-  if (const ProcessLock* const known = find(file)) return known->fd.load();
+  if (const ProcessLock* const known = find(file)) {
+    const int fd = known->fd.load();
+    return fd >= 0 ? fd : failed(EBADF);
+  }
   ProcessLock* const lock = take_free();
   if (!lock) return failed(ENOLCK);
   return note_lock_file(*lock, file, open_lock_file(file));
@@ -328,8 +331,25 @@ void forget_process_locks() noexcept {
   for (ProcessLock* lock = process_locks.load(); lock; lock = lock->next) drop(*lock);
 }
 
+// Other threads may be about to lock it by another descriptor, so the file stays open as long as there is
+// one.
 void drop_process_locks(const OpenFile& file) noexcept {
-  if (ProcessLock* const lock = find(file)) drop(*lock);
+  ProcessLock* const lock = find(file);
+  if (!lock) return;
+  struct flock all = {};
+  all.l_type = F_UNLCK;
+  real::fcntl(lock->fd.load(), F_SETLK, reinterpret_cast<long>(&all));
+  struct Question {
+    const ProcessLock& lock;
+    bool open = false;
+  } question{*lock};
+  each_captured(
+      [](int, OpenFile& other, void* context) {
+        auto& asked = *static_cast<Question*>(context);
+        asked.open = asked.open || is_of(asked.lock, other);
+      },
+      &question);
+  if (!question.open) drop(*lock);
 }
 
 }  // namespace sheaf::posix

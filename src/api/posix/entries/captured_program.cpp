@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -31,7 +32,9 @@ void copy_to(int memory, ContainerStream& stream) {
 }
 
 // A descriptor of its bytes, closed by exec; -1 with errno.
-int copy_program(const char* name, ContainerStream& stream) {
+int copy_program(const char* path, ContainerStream& stream) {
+  char name[200];  // the kernel takes no more than 249 bytes
+  snprintf(name, sizeof name, "%s", last_component(path).data());
   int memory = -1;
   const int error = errno_of([&] {
     if (!permitted(stream.status(), X_OK)) throw os_error("cannot start", name, EACCES);
@@ -40,44 +43,106 @@ int copy_program(const char* name, ContainerStream& stream) {
     copy_to(memory, stream);
   });
   if (error == 0) return memory;
+  forget_limit(error);
   if (memory >= 0) close_own_descriptor(memory);
   return failed(error);
 }
 
+bool is_link(int at, const char* path) {
+  struct stat status;
+  const Inside inside;
+  return fstatat(at, path, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(status.st_mode);
+}
+
 }  // namespace
+
+int Script::read(int fd) {
+  const Inside inside;
+  const ssize_t n = pread(fd, line_, most_of_line, 0);
+  if (n < 2 || line_[0] != '#' || line_[1] != '!') return 0;
+  line_[n] = '\0';
+  char* end = line_ + strcspn(line_, "\n");
+  const bool whole = *end == '\n' || n < most_of_line;
+  while (end > line_ + 2 && strchr(" \t", end[-1])) --end;
+  *end = '\0';
+  char* const name = line_ + 2 + strspn(line_ + 2, " \t");
+  char* const behind = name + strcspn(name, " \t");
+  if (name == end || (!whole && *behind == '\0')) return ENOEXEC;
+  interpreter_ = name;
+  if (*behind == '\0') return 0;
+  *behind = '\0';
+  argument_ = behind + 1 + strspn(behind + 1, " \t");
+  return 0;
+}
+
+Script Script::of_shell() {
+  Script shell;
+  shell.interpreter_ = "/bin/sh";
+  return shell;
+}
+
+void Script::put_words(const char* path, char* const* words, const char** result) const noexcept {
+  *result++ = interpreter_;
+  if (argument_) *result++ = argument_;
+  *result++ = path;
+  if (words && *words)
+    while (*++words) *result++ = *words;
+  *result = nullptr;
+}
+
+bool has_captured_interpreter(const char* path, Script& script) {
+  const int error = errno;
+  {
+    const Inside inside;
+    const int fd = path ? real::open(path, O_RDONLY | O_CLOEXEC, 0) : -1;
+    if (fd >= 0) {
+      script.read(fd);
+      real::close(fd);
+    }
+  }
+  errno = error;
+  Place place;
+  return script.interpreter() && find_place(AT_FDCWD, script.interpreter(), place);
+}
 
 // What `make` gives is a descriptor, -1 with errno, or hand_on.
 template <class Make>
 void CapturedProgram::copy(const Make& make) {
-  const auto make_inside = [&] {
-    const Inside inside;
-    return make();
-  };
-  memory_ = borrows_memory() ? by_another_process(make_inside, O_CLOEXEC) : make_inside();
-  if (memory_ < 0) error_ = memory_ == hand_on ? hand_on : errno;
+  memory_ = borrows_memory() ? by_another_process(make, O_CLOEXEC) : make();
+  error_ = memory_ >= 0 ? 0 : memory_ == hand_on ? hand_on : errno;
   if (memory_ < 0) return;
-  error_ = 0;
   snprintf(path_, sizeof path_, "/proc/self/fd/%d", memory_);
-  read_first_line();
+  error_ = script_.read(memory_);
+}
+
+void CapturedProgram::copy_open(int fd) {
+  copy([fd] {
+    const Inside inside;
+    const Use file(fd);
+    return file ? copy_program("program", *file->stream) : failed(EBADF);
+  });
 }
 
 CapturedProgram::CapturedProgram(int at, const char* path) : error_(hand_on) {
+  if (!path) return;
+  if (const int fd = descriptor_named(path); fd >= 0 && is_captured(fd)) {
+    copy_open(fd);
+    return;
+  }
   Place place;
-  if (!path || !find_place(at, path, place)) return;
+  const bool named = find_place(at, path, place);
+  if (!named && !is_link(at, path)) return;
   copy([&] {
-    if (!status_at(place)) return hand_on;
+    if ((!named || !is_there(place)) && !find_behind_link(at, path, place)) return hand_on;
     if (place.slash) return failed(ENOTDIR);
+    const Inside inside;
     const auto stream = stream_at(place, false);
-    return stream ? copy_program(place.last(), *stream) : -1;
+    return stream ? copy_program(place.path, *stream) : -1;
   });
 }
 
 CapturedProgram::CapturedProgram(int fd) : error_(hand_on) {
-  if (!is_captured(fd)) return;
-  copy([&] {
-    const Use file(fd);
-    return file ? copy_program("program", *file->stream) : failed(EBADF);
-  });
+  if (is_captured(fd)) copy_open(fd);
 }
 
 CapturedProgram::~CapturedProgram() {
@@ -88,34 +153,6 @@ CapturedProgram::~CapturedProgram() {
   else
     close_own_descriptor(memory_);
   errno = error;
-}
-
-// #! INTERPRETER [ARGUMENT], as execve(2) has it.
-void CapturedProgram::read_first_line() {
-  const Inside inside;
-  const ssize_t n = pread(memory_, line_, sizeof line_ - 1, 0);
-  if (n < 2 || line_[0] != '#' || line_[1] != '!') return;
-  line_[n] = '\0';
-  char* end = line_ + strcspn(line_, "\n");
-  while (end > line_ + 2 && strchr(" \t", end[-1])) --end;
-  *end = '\0';
-  char* const name = line_ + 2 + strspn(line_ + 2, " \t");
-  if (name == end) return;
-  interpreter_ = name;
-  char* const behind = name + strcspn(name, " \t");
-  if (*behind == '\0') return;
-  *behind = '\0';
-  argument_ = behind + 1 + strspn(behind + 1, " \t");
-}
-
-void words_of_interpreter(const char* interpreter, const char* argument, const char* path, char* const* words,
-                          const char** result) noexcept {
-  *result++ = interpreter;
-  if (argument) *result++ = argument;
-  *result++ = path;
-  if (words && *words)
-    while (*++words) *result++ = *words;
-  *result = nullptr;
 }
 
 }  // namespace sheaf::posix

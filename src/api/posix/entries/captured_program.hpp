@@ -7,39 +7,49 @@
 
 namespace sheaf::posix {
 
+// #! INTERPRETER [ARGUMENT], as execve(2) has it.
+class Script {
+ public:
+  // The begin of an open file. 0; ENOEXEC: it begins so, but is none.
+  int read(int fd);
+  const char* interpreter() const { return interpreter_; }  // null: no script
+  const char* argument() const { return argument_; }        // null: none
+  // What the interpreter is started with for the file `path`, in place of `words`: `result` has room for four
+  // more than those.
+  void put_words(const char* path, char* const* words, const char** result) const noexcept;
+  static Script of_shell();
+
+ private:
+  static constexpr int most_of_line = 255;  // bytes, as in Linux
+  char line_[most_of_line + 1];
+  const char* interpreter_ = nullptr;
+  const char* argument_ = nullptr;
+};
+
 // Not inside; also in a child of vfork(2).
 class CapturedProgram : private NonCopyable {
  public:
-  CapturedProgram(int at, const char* path);
+  CapturedProgram(int at, const char* path);  // null: none
   explicit CapturedProgram(int fd);
   ~CapturedProgram();
 
   // 0, or why it cannot be started; hand_on: it is no captured file.
   int error() const { return error_; }
-  int descriptor() const { return memory_; }
-  const char* path() const { return path_; }  // of the descriptor, for execve(2)
-  // Of a script, and its argument: null, none.
-  const char* interpreter() const { return interpreter_; }
-  const char* argument() const { return argument_; }
+  const char* path() const { return path_; }  // of the memory, for execve(2)
+  const Script& script() const { return script_; }
 
  private:
-  static constexpr int most_of_line = 256;  // bytes, as in Linux
-
   template <class Make>
   void copy(const Make& make);
-  void read_first_line();
+  void copy_open(int fd);
 
   int error_;
   int memory_ = -1;
   char path_[40];
-  char line_[most_of_line];
-  const char* interpreter_ = nullptr;
-  const char* argument_ = nullptr;
+  Script script_;
 };
 
-// What an interpreter of the file `path` is started with, in place of `words`: `result` has room for four
-// more than those. argument: may be null.
-void words_of_interpreter(const char* interpreter, const char* argument, const char* path, char* const* words,
-                          const char** result) noexcept;
+// The interpreter of a plain script, where that is a captured file.
+bool has_captured_interpreter(const char* path, Script& script);
 
 }  // namespace sheaf::posix

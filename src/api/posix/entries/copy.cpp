@@ -25,15 +25,13 @@ namespace next {
 constinit Real<ssize_t(int, int, off64_t*, size_t)> sendfile{"sendfile64"};
 constinit Real<ssize_t(int, off64_t*, int, off64_t*, size_t, unsigned)> copy_file_range{"copy_file_range"},
     splice{"splice"};
-constinit Real<ssize_t(int, int, size_t, unsigned)> tee{"tee"};
 constinit Real<int(int, unsigned long, void*)> ioctl{"ioctl"};
 constinit Real<void(void* const*, int, int)> backtrace_symbols_fd{"backtrace_symbols_fd"};
 }  // namespace next
 
 // All calls below are those of a program, captured or not.
 
-constexpr size_t piece = size_t{1} << 20;         // bytes
-constexpr size_t most_of_pipe = size_t{1} << 16;  // taken from a pipe at once
+constexpr size_t piece = size_t{1} << 20;  // bytes
 
 using Room = std::unique_ptr<char, decltype(&free)>;
 Room room_of(size_t size) { return {static_cast<char*>(malloc(std::max<size_t>(size, 1))), free}; }
@@ -101,18 +99,6 @@ ssize_t copy_range(int from, off64_t* from_at, int to, off64_t* to_at, size_t si
   return copy(from, from_at, to, to_at, size);
 }
 
-// Up to `size` bytes of what is in the pipe, which stay there; they are waited for if there are none.
-ssize_t look_into_pipe(int pipe_end, char* room, size_t size) {
-  int copy[2];
-  if (pipe2(copy, O_CLOEXEC) != 0) return -1;
-  ssize_t got = next::tee(pipe_end, copy[1], size, 0);
-  if (got > 0) got = read(copy[0], room, size_t(got));
-  const int error = errno;
-  close(copy[0]);
-  close(copy[1]);
-  return errno = error, got;
-}
-
 // What is in the pipe, up to `size` bytes; it is waited for if there is nothing.
 ssize_t from_pipe(int from, int to, off64_t* to_at, size_t size, unsigned flags) {
   const int mode = fcntl(to, F_GETFL);
@@ -120,18 +106,15 @@ ssize_t from_pipe(int from, int to, off64_t* to_at, size_t size, unsigned flags)
   if (mode & O_APPEND) return failed(EINVAL);
   pollfd ready{from, POLLIN, 0};
   if ((flags & SPLICE_F_NONBLOCK) && poll(&ready, 1, 0) == 0) return failed(EAGAIN);
-  const Room room = room_of(std::min(size, most_of_pipe));
+  const int capacity = fcntl(from, F_GETPIPE_SZ);
+  size = std::min(size, size_t(std::max(capacity, 1)));
+  const Room room = room_of(size);
   if (!room) return failed(ENOMEM);
-  const ssize_t got = look_into_pipe(from, room.get(), std::min(size, most_of_pipe));
+  const ssize_t got = read(from, room.get(), size);
   if (got <= 0) return got;
   const ssize_t put =
       to_at ? pwrite64(to, room.get(), size_t(got), *to_at) : write(to, room.get(), size_t(got));
   if (put > 0 && to_at) *to_at += put;
-  for (ssize_t left = put; left > 0;) {
-    const ssize_t taken = read(from, room.get(), size_t(left));
-    if (taken <= 0 && errno != EINTR) break;
-    left -= std::max<ssize_t>(taken, 0);
-  }
   return put;
 }
 
@@ -140,6 +123,7 @@ ssize_t from_pipe(int from, int to, off64_t* to_at, size_t size, unsigned flags)
 ssize_t into_pipe(int from, off64_t* from_at, int to, size_t size, unsigned flags) {
   const int capacity = fcntl(to, F_GETPIPE_SZ);
   if (capacity < 0) return -1;
+  if ((fcntl(to, F_GETFL) & O_ACCMODE) == O_RDONLY) return failed(EBADF);
   size = std::min(size, size_t(capacity));
   void* const memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return -1;

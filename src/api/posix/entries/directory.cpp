@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <map>
 #include <mutex>
 #include <string>
@@ -72,21 +73,25 @@ Extra read_extra(std::string directory) {
   return extra;
 }
 
+// As the system knows it now; empty: it cannot be known.
+std::string path_of(DIR* directory) {
+  char path[PATH_MAX], link[40];
+  snprintf(link, sizeof link, "/proc/self/fd/%d", dirfd(directory));
+  const ssize_t n = real::readlink(link, path, sizeof path - 1);
+  return {path, size_t(std::max<ssize_t>(n, 0))};
+}
+
 DIR* with_captured(DIR* directory) {
   if (!directory || is_inside() || rules().empty()) return directory;
   const int error = errno;
-  char path[PATH_MAX];
-  char link[40];
-  snprintf(link, sizeof link, "/proc/self/fd/%d", dirfd(directory));
-  const ssize_t n = real::readlink(link, path, sizeof path - 1);
+  const std::string path = path_of(directory);
   bool wanted = false;
   for (const Rule& rule : rules())
-    wanted |= n > 0 && (rule.view ? std::string_view(path, size_t(n)).starts_with(rule.pattern)
-                                  : may_hold(rule.pattern, {path, size_t(n)}));
+    wanted |= !path.empty() && (rule.view ? path.starts_with(rule.pattern) : may_hold(rule.pattern, path));
   if (wanted) {
     const Inside inside;
     errno_of([&] {
-      Extra extra = read_extra(std::string(path, size_t(n)));
+      Extra extra = read_extra(path);
       const std::lock_guard guard(lock);
       extras()[directory] = std::move(extra);
       shown.store(int(extras().size()));
@@ -197,11 +202,10 @@ SHEAF_ENTRY(int, closedir, DIR* directory) {
   return next::closedir(directory);
 }
 SHEAF_ENTRY(void, rewinddir, DIR* directory) {
-  std::string path;
-  if (on_extra(directory, [&](const Extra& extra) { path = extra.directory; })) {
+  if (on_extra(directory, [](const Extra&) {})) {
     const Inside inside;
     errno_of([&] {
-      Extra now = read_extra(path);
+      Extra now = read_extra(path_of(directory));
       on_inside(directory, [&](Extra& extra) { std::swap(extra, now); });
     });
   }
@@ -226,7 +230,7 @@ SHEAF_ENTRY_AND(int, scandir, scandir64, const char* path, dirent*** names, int 
 SHEAF_ENTRY_AND(int, scandirat, scandirat64, int at, const char* path, dirent*** names,
                 int (*filter)(const dirent*), int (*compare)(const dirent**, const dirent**)) {
   const int fd = real::openat(at, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
-  return fd < 0 ? -1 : scan(with_captured(next::fdopendir(fd)), names, filter, compare);
+  return fd < 0 ? explained(at, path, -1) : scan(with_captured(next::fdopendir(fd)), names, filter, compare);
 }
 
 namespace {

@@ -104,7 +104,7 @@ int temporary(char* name, int suffix, int flags) {
 
 int make_temporary(char* name, int suffix, int flags) {
   const int fd = temporary(name, suffix, flags);
-  return fd == hand_on ? new_descriptor(next::mkostemps(name, suffix, flags)) : fd;
+  return fd == hand_on ? explained(AT_FDCWD, name, new_descriptor(next::mkostemps(name, suffix, flags))) : fd;
 }
 
 }  // namespace

@@ -117,39 +117,54 @@ constexpr int most_interpreters = 5;  // of interpreters, as in Linux
 
 int execute(const char* path, char* const* words, char* const* environment, bool search, int depth = 0);
 
-// `more`: the words for an interpreter, in memory of the caller.
-#define SHEAF_INTERPRETED(interpreter, argument, path, words)                                      \
+// `more`: the words for the interpreter of a script, in memory of the caller.
+#define SHEAF_WORDS_OF(script, path, words)                                                        \
   auto** const more_words = static_cast<const char**>(alloca((count(words) + 4) * sizeof(char*))); \
-  words_of_interpreter(interpreter, argument, path, words, more_words);                            \
+  (script).put_words(path, words, more_words);                                                     \
   auto* const more = const_cast<char* const*>(more_words)
+
+int interpret(const Script& script, const char* path, char* const* words, char* const* environment,
+              int depth) {
+  if (depth == most_interpreters) return failed(ELOOP);
+  SHEAF_WORDS_OF(script, path, words);
+  return execute(script.interpreter(), more, environment, false, depth + 1);
+}
 
 // `search`: as execvp(3) does, a file that the kernel does not know is a script of the shell.
 int start(const CapturedProgram& program, const char* path, char* const* words, char* const* environment,
           bool search, int depth) {
-  if (program.interpreter()) {
-    if (depth == most_interpreters) return failed(ELOOP);
-    SHEAF_INTERPRETED(program.interpreter(), program.argument(), path, words);
-    return execute(program.interpreter(), more, environment, false, depth + 1);
-  }
+  if (program.script().interpreter()) return interpret(program.script(), path, words, environment, depth);
   tell_if_static(program.path(), path);
   SHEAF_ENVIRONMENT(environment, true);
   const int result = next::execve(program.path(), words, with);
   if (!search || errno != ENOEXEC) return result;
-  SHEAF_INTERPRETED("/bin/sh", nullptr, path, words);
+  SHEAF_WORDS_OF(Script::of_shell(), path, words);
   return next::execve(more[0], more, with);
 }
 
 int execute(const char* path, char* const* words, char* const* environment, bool search, int depth) {
   const auto& call = search ? next::execvpe : next::execve;
   if (!captures()) return call(path, words, environment);
-  if (!search || (path && strchr(path, '/'))) {
-    const CapturedProgram program(AT_FDCWD, path);
-    if (program.error() == 0) return start(program, path, words, environment, search, depth);
-    if (program.error() != hand_on) return failed(program.error());
-  }
+  const bool named = !search || (path && strchr(path, '/'));
+  const CapturedProgram program(AT_FDCWD, named ? path : nullptr);
+  if (program.error() == 0 || (search && program.error() == ENOEXEC))
+    return start(program, path, words, environment, search, depth);
+  if (program.error() != hand_on) return failed(program.error());
   tell_if_static(path, path);
   SHEAF_ENVIRONMENT(environment, true);
-  return call(path, words, with);
+  const int result = explained(AT_FDCWD, named ? path : nullptr, call(path, words, with));
+  Script script;
+  return errno == ENOENT && named && has_captured_interpreter(path, script)
+             ? interpret(script, path, words, environment, depth)
+             : result;
+}
+
+// By a descriptor, which the interpreter of a script needs as well: `kept` is that, or the directory.
+int start_open(const CapturedProgram& program, const char* path, int kept, char* const* words,
+               char* const* environment) {
+  const bool closed = kept >= 0 && (real::fcntl(kept, F_GETFD, 0) & FD_CLOEXEC);
+  return closed && program.script().interpreter() ? failed(ENOENT)
+                                                  : start(program, path, words, environment, false, 0);
 }
 
 int execute_open(int fd, char* const* words, char* const* environment) {
@@ -157,7 +172,7 @@ int execute_open(int fd, char* const* words, char* const* environment) {
   const CapturedProgram program(fd);
   char name[40];
   snprintf(name, sizeof name, "/dev/fd/%d", fd);
-  if (program.error() == 0) return start(program, name, words, environment, false, 0);
+  if (program.error() == 0) return start_open(program, name, fd, words, environment);
   if (program.error() != hand_on) return failed(program.error());
   SHEAF_ENVIRONMENT(environment, true);
   return next::fexecve(fd, words, with);
@@ -167,21 +182,30 @@ int spawn(const Real<next::Spawn>& call, pid_t* child, const char* path,
           const posix_spawn_file_actions_t* actions, const posix_spawnattr_t* attributes, char* const* words,
           char* const* environment, int depth = 0) {
   if (!captures()) return call(child, path, actions, attributes, words, environment);
-  const bool searched = &call == &next::posix_spawnp && path && !strchr(path, '/');
-  const CapturedProgram program(AT_FDCWD, searched ? nullptr : path);
+  const bool named = &call == &next::posix_spawn || (path && strchr(path, '/'));
+  char whole[PATH_MAX];
+  const bool fits = named && path && as_spawned(actions, path, whole);
+  const CapturedProgram program(AT_FDCWD, fits ? whole : nullptr);
   if (program.error() > 0) return program.error();
-  if (program.error() == 0 && program.interpreter()) {
+  const auto interpret_there = [&](const Script& script) {
     if (depth == most_interpreters) return ELOOP;
-    SHEAF_INTERPRETED(program.interpreter(), program.argument(), path, words);
-    return spawn(next::posix_spawn, child, program.interpreter(), actions, attributes, more, environment,
+    SHEAF_WORDS_OF(script, path, words);
+    return spawn(next::posix_spawn, child, script.interpreter(), actions, attributes, more, environment,
                  depth + 1);
-  }
+  };
+  if (program.error() == 0 && program.script().interpreter()) return interpret_there(program.script());
   const char* const started = program.error() == 0 ? program.path() : path;
   tell_if_static(started, path);
   const SpawnOpens opened(actions);
   if (opened.error() != 0) return opened.error();
   SHEAF_ENVIRONMENT(environment, false);
-  return call(child, started, actions, attributes, words, with);
+  const int error = call(child, started, actions, attributes, words, with);
+  if (error != ENOENT || !fits) return error;
+  Script script;
+  if (has_captured_interpreter(whole, script)) return interpret_there(script);
+  errno = error;
+  explain(AT_FDCWD, whole);
+  return errno;
 }
 
 }  // namespace
@@ -227,14 +251,15 @@ SHEAF_ENTRY(int, fexecve, int fd, char* const* words, char* const* environment) 
 }
 SHEAF_ENTRY(int, execveat, int at, const char* path, char* const* words, char* const* environment,
             int flags) {
-  if (!captures()) return next::execveat(at, path, words, environment, flags);
+  constexpr int known = AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW;
+  if (!captures() || (flags & ~known)) return next::execveat(at, path, words, environment, flags);
   if (is_captured_itself(at, path, flags)) return execute_open(at, words, environment);
   const CapturedProgram program(at, path);
   if (program.error() == 0) {
     char name[PATH_MAX];
     snprintf(name, sizeof name, "/dev/fd/%d/%s", at, path);
     const bool straight = path[0] == '/' || at == AT_FDCWD;
-    return start(program, straight ? path : name, words, environment, false, 0);
+    return start_open(program, straight ? path : name, straight ? -1 : at, words, environment);
   }
   if (program.error() != hand_on) return failed(program.error());
   SHEAF_ENVIRONMENT(environment, true);

@@ -72,8 +72,9 @@ void forget(const posix_spawn_file_actions_t* list) {
   guard.unlock();
 }
 
-// `path` as the child will see it, after the changes of directory that the list has so far. False: too long.
-bool from_here(const posix_spawn_file_actions_t* list, const char* path, char (&whole)[PATH_MAX]) {
+}  // namespace
+
+bool as_spawned(const posix_spawn_file_actions_t* list, const char* path, char (&whole)[PATH_MAX]) {
   char directory[PATH_MAX] = "";
   each_of(list, [&](const Action& action) {
     if (action.kind == Action::Kind::changes_directory) strcpy(directory, action.path);
@@ -82,6 +83,8 @@ bool from_here(const posix_spawn_file_actions_t* list, const char* path, char (&
   return size_t(snprintf(whole, PATH_MAX, "%s%s%s", counts ? directory : "", counts ? "/" : "", path)) <
          PATH_MAX;
 }
+
+namespace {
 
 // 0 or an errno.
 int append(const posix_spawn_file_actions_t* list, Action::Kind kind, const char* path, int number = -1,
@@ -123,7 +126,7 @@ bool watches() { return !is_inside() && !rules().empty() && !borrows_memory(); }
 int add_open(posix_spawn_file_actions_t* list, int fd, const char* path, int flags, mode_t mode) {
   char whole[PATH_MAX];
   Place place;
-  if (!from_here(list, path, whole) || !find_place(AT_FDCWD, whole, place))
+  if (!as_spawned(list, path, whole) || !find_place(AT_FDCWD, whole, place))
     return next::addopen(list, fd, path, flags, mode);
   const Inside inside;
   const int closed = highest_closed(list);
@@ -141,7 +144,7 @@ int add_open(posix_spawn_file_actions_t* list, int fd, const char* path, int fla
 
 int change_directory(posix_spawn_file_actions_t* list, const char* path) {
   char whole[PATH_MAX];
-  if (!from_here(list, path, whole)) return ENAMETOOLONG;
+  if (!as_spawned(list, path, whole)) return ENAMETOOLONG;
   return append(list, Action::Kind::changes_directory, whole);
 }
 

@@ -4,6 +4,7 @@
 // list has a duplication of that in its place.
 #pragma once
 
+#include <limits.h>
 #include <spawn.h>
 
 #include <vector>
@@ -26,5 +27,8 @@ class SpawnOpens {
   std::vector<Action*> actions_;
   int error_ = 0;
 };
+
+// `path` as the child will see it, after the changes of directory in the list. False: too long.
+bool as_spawned(const posix_spawn_file_actions_t* list, const char* path, char (&whole)[PATH_MAX]);
 
 }  // namespace sheaf::posix

@@ -153,7 +153,7 @@ bool directory_of(const char* path, Place& place) {
 template <class Ask, class Result>
 int ask_directory(const char* path, const Ask& ask, Result* result) {
   Place place;
-  return ask(directory_of(path, place) ? place.path : path, result);
+  return explained(AT_FDCWD, path, ask(directory_of(path, place) ? place.path : path, result));
 }
 
 // The directory of the set speaks for an open file.
@@ -232,7 +232,7 @@ SHEAF_ENTRY_AND(int, fstatvfs, fstatvfs64, int fd, struct statvfs64* found) {
 }
 SHEAF_ENTRY(long, pathconf, const char* path, int name) {
   Place place;
-  return next::pathconf(directory_of(path, place) ? place.path : path, name);
+  return explained(AT_FDCWD, path, next::pathconf(directory_of(path, place) ? place.path : path, name));
 }
 SHEAF_ENTRY(long, fpathconf, int fd, int name) {
   return is_captured(fd) ? next::pathconf("/", name) : next::fpathconf(fd, name);

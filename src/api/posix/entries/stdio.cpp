@@ -79,6 +79,7 @@ bool fits(int have, int want) {
 FILE* reopen_by_library(const char* path, const char* words, FILE* stream) {
   FILE* const made = next::freopen(path, words, stream);
   if (made) new_descriptor(made->_fileno);
+  explained(AT_FDCWD, path, made ? 0 : -1);
   return made;
 }
 
@@ -145,6 +146,7 @@ SHEAF_ENTRY_AND(FILE*, freopen, freopen64, const char* path, const char* words, 
   }
   if (fd != standard) {  // else the stream's own descriptor was closed before
     fflush(stream);
+    forget_buffering(stream);
     dup3(fd, standard, mode->flags & O_CLOEXEC);
     close_descriptor(fd);
   }

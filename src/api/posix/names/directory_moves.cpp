@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <linux/fs.h>
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -29,11 +30,14 @@ std::vector<std::string> captured_below(const std::string& directory) {
   return found;
 }
 
+// What has got that name meanwhile keeps it.
 int move_one(const std::string& from, const std::string& to) {
-  Place source, target;
-  if (!match_canonical(from, source)) return failed(ENAMETOOLONG);
-  const bool captured = match_canonical(to, target);
-  return move_captured(source, captured ? &target : nullptr, AT_FDCWD, to.c_str(), 0);
+  const auto source = std::make_unique<Place>(), target = std::make_unique<Place>();
+  if (!match_canonical(from, *source)) return failed(ENAMETOOLONG);
+  const bool captured = match_canonical(to, *target);
+  const int moved =
+      move_captured(*source, captured ? target.get() : nullptr, AT_FDCWD, to.c_str(), RENAME_NOREPLACE);
+  return moved != 0 && errno == EEXIST ? move_one(from, temporary_name(to)) : moved;
 }
 
 // Those that others have removed meanwhile have no name to change.
@@ -51,9 +55,9 @@ int move_directory(int from_at, const char* from, int to_at, const char* to, uns
   const Inside inside;
   int result = -1;
   const int error = errno_of([&] {
-    char room[PATH_MAX];
-    const std::string old(room, canonical_directory(from_at, from, room, sizeof room));
+    const std::string old = canonical_name(from_at, from);
     const std::string now = canonical_name(to_at, to);
+    if (old.empty() || now.empty()) throw os_error("cannot move", from, errno);
     const std::vector<std::string> names = captured_below(old);
     result = next_renameat2(from_at, from, to_at, to, flags);
     const int moved = errno;

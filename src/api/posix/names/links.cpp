@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "api/posix/errors.hpp"
@@ -21,6 +22,7 @@ namespace {
 constexpr int most_links = 40;  // as in Linux
 
 constinit Real<ssize_t(int, const char*, char*, size_t)> next_readlinkat{"readlinkat"};
+constinit Real<int(int, const char*, struct stat*, int)> next_fstatat{"fstatat64"};
 
 // The captured file that a link with this text leads to, or the next link, in `path`.
 bool step(char (&path)[PATH_MAX], int& at) {
@@ -56,19 +58,40 @@ const char* behind_this_process(const char* name) {
   return self ? self : behind(name, "thread-self");
 }
 
-// Whether `path` takes a captured file for a directory.
+// Whether a captured file has the name, or is at the end of a link of that name.
+bool leads_to_file(int at, const char* path) {
+  Place place;
+  if (!find_place(at, path, place)) return find_behind_link(at, path, place);
+  const Inside inside;
+  return status_at(place).has_value();
+}
+
+// Whether the first `size` bytes of `path`, and a slash behind them, name a directory.
+bool is_directory(int at, char* path, size_t size) {
+  const char after = path[size];
+  struct stat status;
+  path[size] = '\0';
+  const bool there = next_fstatat(at, path, &status, 0) == 0;
+  path[size] = after;
+  return there;
+}
+
+// Whether `path` takes a captured file for a directory. Only behind the last directory that there is can that
+// be; most names have none but the last component that is not there.
 __attribute__((noinline)) bool is_below_file(int at, const char* path) {
-  char directory[PATH_MAX];
-  strcpy(directory, path);
-  for (std::string_view last = last_component(directory); !last.empty() && last.data() > directory;
-       last = last_component(directory)) {
-    directory[last.data() - directory] = '\0';
-    Place place;
-    if (!find_place(at, directory, place)) continue;
-    const Inside inside;
-    if (status_at(place)) return true;
-  }
-  return false;
+  char name[PATH_MAX];
+  strcpy(name, path);
+  const size_t last = size_t(last_component(name).data() - name);
+  if (last == 0 || is_directory(at, name, last)) return false;
+  size_t end = strspn(name, "/");
+  do {
+    end += strcspn(name + end, "/");
+    const size_t slashes = strspn(name + end, "/");
+    if (end + slashes >= last || !is_directory(at, name, end + slashes)) break;
+    end += slashes;
+  } while (true);
+  name[end] = '\0';
+  return leads_to_file(at, name);
 }
 
 }  // namespace
@@ -89,12 +112,13 @@ bool find_behind_link(int at, const char* path, Place& place, bool missing) noex
     const Inside inside;
     found = status_at(place).has_value();
   }
-  errno = !found && error == ENOENT && is_below_file(at_first, path) ? ENOTDIR : error;
+  errno = error;
+  if (!found) explain(at_first, path);
   return found;
 }
 
-void explain_below(int at, const char* path) noexcept {
-  if (!is_inside() && !rules().empty() && strlen(path) < PATH_MAX)
+void explain(int at, const char* path) noexcept {
+  if (errno == ENOENT && !is_inside() && !rules().empty() && strlen(path) < PATH_MAX)
     errno = is_below_file(at, path) ? ENOTDIR : ENOENT;
 }
 

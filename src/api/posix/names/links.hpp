@@ -15,10 +15,10 @@ bool find_behind_link(int at, const char* path, Place& place, bool missing = fal
 
 // The result of a call on a name, as the kernel has answered: -1 with ENOENT becomes ENOTDIR where a captured
 // file stands for a directory of the name.
-void explain_below(int at, const char* path) noexcept;
+void explain(int at, const char* path) noexcept;
 template <class Result>
 Result explained(int at, const char* path, Result result) noexcept {
-  if (result < 0 && errno == ENOENT && path) explain_below(at, path);
+  if (result < 0 && errno == ENOENT && path) explain(at, path);
   return result;
 }
 

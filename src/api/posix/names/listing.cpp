@@ -132,6 +132,18 @@ bool holds_captured(int at, const char* path) noexcept {
   return found;
 }
 
+bool holds_set(std::string_view directory) noexcept {
+  bool found = false;
+  errno_of([&] {
+    for (const Rule& rule : rules()) {
+      const std::string set(rule.set);
+      if (!rule.view && set.starts_with(std::string(directory) + "/"))
+        found = found || !containers_of(posix_store(), set).empty();
+    }
+  });
+  return found;
+}
+
 void each_captured_below(std::string_view directory, const Below& visit) {
   for (const Rule& rule : rules())
     each_below(rule, directory, [&](const ContainerSet& set, std::string_view path, const StreamStatus&) {

@@ -24,13 +24,6 @@ namespace {
 constexpr size_t piece = size_t{1} << 20;     // bytes copied at once
 constexpr size_t longest_in_temporary = 200;  // bytes of the name of a file: with the rest below NAME_MAX
 
-// Of what becomes `name` when it is complete: no other thread, process or host has this one.
-std::string temporary_name(std::string_view name) {
-  char random[17];
-  snprintf(random, sizeof random, "%016" PRIx64, random_number());
-  return std::string(name) + ".sheaf." + random;
-}
-
 // What somebody has written, without the holes between.
 void copy(const ContainerSet::Leaving& from,
           const std::function<void(std::span<const std::byte>, int64_t)>& put) {
@@ -203,6 +196,12 @@ int move_away(ContainerSet& set, const Place& from, int at, const char* to) {
 }
 
 }  // namespace
+
+std::string temporary_name(std::string_view name) {
+  char random[17];
+  snprintf(random, sizeof random, "%016" PRIx64, random_number());
+  return std::string(name) + ".sheaf." + random;
+}
 
 int move_captured(const Place& from, const Place* to_place, int at, const char* to, unsigned flags) noexcept {
   const bool exchanges = flags == RENAME_EXCHANGE;

@@ -4,9 +4,14 @@
 // NAME.sheaf. and a random number.
 #pragma once
 
+#include <string>
+
 #include "api/posix/names/places.hpp"
 
 namespace sheaf::posix {
+
+// Of what becomes `name` when it is complete: no other thread, process or host has this one.
+std::string temporary_name(std::string_view name);
 
 // rename(2) of a captured file. `to_place`: null if the new name is not captured; `to`: the name as given,
 // from `at`.

@@ -2,10 +2,13 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <atomic>
 
@@ -28,6 +31,7 @@ struct Known {
   int64_t walked = 0;           // when the path was last walked, in milliseconds
   dev_t device = 0;
   ino_t inode = 0;
+  uint64_t current = 0;  // of a relative path: hash_of_current() then
   char given[200];
   char canonical[300];
 };
@@ -41,18 +45,37 @@ size_t hash_of(std::string_view text) {
   return hash;
 }
 
-// Fills `status` with the directory, as it was when its path was found.
+// The same without a descriptor, where there is none left.
+size_t walk(int at, const char* path, char* room, size_t size, struct stat& status) {
+  char whole[PATH_MAX], found[PATH_MAX];
+  const bool counts = path[0] != '/' && at != AT_FDCWD;
+  const int written = counts ? snprintf(whole, sizeof whole, "/proc/self/fd/%d/%s", at, path)
+                             : snprintf(whole, sizeof whole, "%s", path);
+  if (written >= PATH_MAX || !realpath(whole, found) || stat(found, &status) != 0 || !S_ISDIR(status.st_mode))
+    return 0;
+  return snprintf(room, size, "%s", found) < int(size) ? strlen(room) : 0;
+}
+
+// Fills `status` with the directory, as it was when its path was found. One that has no name any more is
+// none.
 size_t ask_system(int at, const char* path, char* room, size_t size, struct stat& status) {
   const int fd = real::openat(at, path, O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
-  if (fd < 0) return 0;
+  if (fd < 0) return errno == EMFILE || errno == ENFILE ? walk(at, path, room, size, status) : 0;
   char link[40];
   snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
   const ssize_t n = real::readlink(link, room, size - 1);
-  const bool good = n > 0 && room[0] == '/' && fstat(fd, &status) == 0;
+  const bool good = n > 0 && room[0] == '/' && fstat(fd, &status) == 0 && status.st_nlink > 0;
   real::close(fd);
   if (!good) return 0;
   room[n] = '\0';
   return size_t(n);
+}
+
+// Of the directory that relative names count from; another program may give it another name.
+uint64_t hash_of_current() {
+  char room[PATH_MAX];
+  const long n = syscall(SYS_getcwd, room, sizeof room);
+  return n > 0 ? hash_of({room, size_t(n)}) : 0;
 }
 
 struct Directory {
@@ -103,6 +126,7 @@ bool is_still_named(const Known& entry, int fd) {
 }
 
 bool is_still(Known& entry, const char* path, int* folder) {
+  if (path[0] != '/' && entry.current != hash_of_current()) return false;
   if (!folder || !entry.apart) return is_directory(AT_FDCWD, path, entry);
   *folder = entry.folder.load();
   if (*folder >= 0 && is_still_named(entry, *folder)) return true;
@@ -133,15 +157,17 @@ size_t canonical_of(int at, Directory given, char* room, size_t size, dev_t& dev
   if (entry && n > 0 && n < sizeof entry->canonical) {
     entry->generation = 0;  // a signal handler may look at it meanwhile
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    memcpy(entry->given, given.path, given.size);
+    memcpy(entry->given, given.path, given.size + 1);
     entry->given_size = uint16_t(given.size);
     memcpy(entry->canonical, room, n + 1);
     entry->canonical_size = uint16_t(n);
     entry->device = status.st_dev;
     entry->inode = status.st_ino;
     entry->apart = may_be_shared_by_hosts(entry->given);
-    const size_t slash = given.size > 1 && given.path[given.size - 1] == '/';
-    entry->straight = given.size - slash == n && memcmp(given.path, room, n) == 0;
+    entry->current = given.path[0] == '/' ? 0 : hash_of_current();
+    std::string_view straight(given.path, given.size);
+    if (straight.ends_with("/.")) straight.remove_suffix(straight.size() > 2 ? 2 : 1);
+    entry->straight = straight == std::string_view(room, n);
     keep_folder(*entry, -1);
     std::atomic_signal_fence(std::memory_order_seq_cst);
     entry->generation = generation.load(std::memory_order_relaxed);
@@ -176,9 +202,9 @@ bool find_place_of_candidate(int at, const char* path, Place& place, bool keep) 
   const int error = errno;
   char given[PATH_MAX];
   size_t n = size_t(last.data() - path);
-  if (n >= sizeof given) return false;
+  if (n + 1 >= sizeof given) return false;
   memcpy(given, path, n);
-  if (n == 0) given[n++] = '.';
+  given[n++] = '.';  // only who may search the directory finds this
   given[n] = '\0';
   const Inside inside;
   const int from = path[0] == '/' ? AT_FDCWD : at;

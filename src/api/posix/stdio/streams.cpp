@@ -23,7 +23,8 @@ namespace sheaf::posix {
 namespace {
 
 // More bits of FILE::_flags.
-constexpr int unbuffered = 0x2, no_reads = 0x4, no_writes = 0x8, putting = 0x800, appending = 0x1000;
+constexpr int unbuffered = 0x2, by_lines = 0x200, no_reads = 0x4, no_writes = 0x8, putting = 0x800,
+              appending = 0x1000;
 
 struct Stream {
   int fd;
@@ -192,6 +193,8 @@ FILE* renew_stream(FILE* file, const StreamMode& mode) {
   return file;
 }
 
+void forget_buffering(FILE* file) { file->_flags &= ~(unbuffered | by_lines); }
+
 void show_standard_stream(int fd) {
   if (fd < 0 || fd > 2 || !is_captured(fd) || borrows_memory()) return;
   FILE** const shown[] = {&stdin, &stdout, &stderr};
@@ -200,7 +203,7 @@ void show_standard_stream(int fd) {
   const StreamMode mode = *stream_mode(fd == 0 ? "r" : "w");
   FILE* const made = make_stream(fd, mode);
   if (!made) return;
-  if (fd == 2 || (variable->_flags & unbuffered))
+  if (variable->_flags & unbuffered)
     setvbuf(made, nullptr, _IONBF, 0);
   else if (__flbf(variable))
     setvbuf(made, nullptr, _IOLBF, 0);

@@ -30,6 +30,8 @@ void give_back_unread() noexcept;
 int orient_stream(FILE* stream, int mode);
 // freopen(3) of a stream of ours; null with errno.
 FILE* reopen_stream(FILE* stream, const char* path, const StreamMode& mode);
+// The next buffer of a stream is what the C library would take for its descriptor, as after freopen(3).
+void forget_buffering(FILE* file);
 // A stream of ours whose descriptor has become another file, opened with that mode: it begins anew.
 FILE* renew_stream(FILE* stream, const StreamMode& mode);
 
