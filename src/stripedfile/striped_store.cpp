@@ -240,6 +240,9 @@ class AnyStore final : public Store {
   FileSystemTraits traits(const std::string& path) override { return of(path)->traits(path); }
   FileSystemTraits traits_of(File& file) override { return of(file.path())->traits_of(file); }
   void sync_name(const std::string& path) override { of(path)->sync_name(path); }
+  std::vector<std::string> names_in(const std::string& directory) override {
+    return of(directory)->names_in(directory);
+  }
   std::shared_ptr<WriteSlots> make_slots(int count) override { return files_->make_slots(count); }
   std::shared_ptr<WriteSlots> join_slots(const std::string& name, int count) override {
     return files_->join_slots(name, count);

@@ -38,7 +38,7 @@ def digest(data: bytes) -> str:
 
 
 def tool(*arguments: object, root: Path | None = None) -> subprocess.CompletedProcess[bytes]:
-    environment = os.environ | ({"SHEAF_SFIO_ROOT": str(root)} if root else {})
+    environment = os.environ | {"SHEAF_LEASE_TIMES": "5,500"} | ({"SHEAF_SFIO_ROOT": str(root)} if root else {})
     return subprocess.run([str(BIN / "sheaf"), *map(str, arguments)], capture_output=True, check=False, env=environment)
 
 
