@@ -1,7 +1,8 @@
 /* failing_calls: to be loaded in front of the C library (LD_PRELOAD). Calls on files below the directory
    FAILING_DIR fail as the operating system can make them fail: FAILING_SHORT=1      every transfer is first
    interrupted (EINTR) and then short FAILING_AT=K         the K-th call (from 0) fails with the number
-   FAILING_ERRNO; with FAILING_ON=1 all later ones too FAILING_SLOW_SYNC=S  every fsync takes S seconds
+   FAILING_ERRNO; with FAILING_ON=1 all later ones too FAILING_SLOW_SYNC=S  every fsync takes S seconds, with
+   FAILING_SLOW_WHILE=PATH while there is such a file
    FAILING_COUNT=PATH   the number of calls is written there at the end
    Files are known by the descriptors that open() and openat() gave. A program can also say itself what fails,
    see failing_calls_begin(). */
@@ -27,6 +28,7 @@ static atomic_long calls, transfers;
 static const char *directory, *count_path;
 static long fail_at = -1;
 static int fail_errno = EIO, fail_on, shorten, slow_sync;
+static const char* slow_while;
 #define MOST_FAILURES 8
 static long chosen[MOST_FAILURES];
 static int number_chosen;
@@ -39,6 +41,7 @@ __attribute__((constructor)) static void begin(void) {
   if ((text = getenv("FAILING_AT"))) fail_at = atol(text);
   if ((text = getenv("FAILING_ERRNO"))) fail_errno = atoi(text);
   if ((text = getenv("FAILING_SLOW_SYNC"))) slow_sync = atoi(text);
+  slow_while = getenv("FAILING_SLOW_WHILE");
   fail_on = getenv("FAILING_ON") != NULL;
   shorten = getenv("FAILING_SHORT") != NULL;
 }
@@ -179,7 +182,11 @@ ssize_t copy_file_range(int from, off64_t* from_at, int to, off64_t* to_at, size
 
 SIMPLE(int, ftruncate64, (int fd, off64_t size), (fd, size), known(fd))
 SIMPLE(int, fallocate64, (int fd, int mode, off64_t at, off64_t length), (fd, mode, at, length), known(fd))
-SIMPLE(int, fsync, (int fd), (fd), known(fd) && (slow_sync == 0 || sleep((unsigned)slow_sync) == 0))
+static int takes_long(void) {
+  if (slow_sync != 0 && (!slow_while || access(slow_while, F_OK) == 0)) sleep((unsigned)slow_sync);
+  return 1;
+}
+SIMPLE(int, fsync, (int fd), (fd), known(fd) && takes_long())
 SIMPLE(off64_t, lseek64, (int fd, off64_t at, int whence), (fd, at, whence), known(fd))
 SIMPLE(int, rename, (const char* from, const char* to), (from, to), below(from))
 SIMPLE(int, renameat, (int from_base, const char* from, int to_base, const char* to),

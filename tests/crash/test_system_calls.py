@@ -34,6 +34,7 @@ class SystemCalls(unittest.TestCase):
 
     def run_with(self, command: list, settings: dict) -> subprocess.CompletedProcess:
         environment = dict(os.environ, **{name: str(value) for name, value in settings.items()})
+        environment["SHEAF_LEASE_TIMES"] = "5,500"  # so long a repair waits for jobs that have just begun
         if settings:
             environment["LD_PRELOAD"] = str(SHIM)
         return subprocess.run([str(part) for part in command], env=environment, capture_output=True, text=True, timeout=120, check=False)

@@ -121,9 +121,15 @@ void slow(const std::string& directory) {
   REQUIRE(sid >= 0);
   const std::string data(bytes, static_cast<char>('a' + me));
   REQUIRE(sion_fwrite(data.data(), 1, bytes, sid) == bytes);
+  // While the file is there, syncs take long: those of this flush, not of the open and the close.
+  const std::string mark = directory + "/slow";
+  std::ofstream(mark).close();
   const double begin = MPI_Wtime();
   REQUIRE(sion_flush(sid) == 1);
   REQUIRE(MPI_Wtime() - begin > 2.5);
+  MPI_Barrier(sfio_comm());
+  if (me == 0) std::remove(mark.c_str());
+  MPI_Barrier(sfio_comm());
   REQUIRE(sion_close(sid) == 1);
 }
 
