@@ -72,6 +72,13 @@ class Moves(CaptureCase):
         self.assertIn("Invalid cross-device link", done.stderr)
         self.assertEqual(done.stdout, "1\n", done.stderr)
 
+    def test_a_directory_with_the_set_alone_stays(self) -> None:
+        done = self.sheaf("run", "--capture", "files/cap.*:sets/a.sion", "--", "sh", "-c",
+                          "mkdir files sets; mv sets set2; mv set2 sets; echo 1 > files/cap.1; mv sets set2; cat files/cap.1")
+        self.assertIn("Device or resource busy", done.stderr)
+        self.assertEqual(done.stdout, "1\n", done.stderr)
+        self.assertEqual(len(done.stderr.splitlines()), 1)
+
     @unittest.skipUnless(shutil.which("strace"), "strace makes calls fail")
     def test_a_directory_stays_where_one_of_its_files_cannot_go(self) -> None:
         """The disk is full for the n-th record of the container, for all n: all names are the old ones then, or all the new."""

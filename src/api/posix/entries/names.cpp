@@ -68,27 +68,19 @@ bool is_plain_directory(int at, const char* path) {
   return is_plain_directory(at, path, status);
 }
 
-bool holds_set_at(int at, const char* path) {
-  const int error = errno;
-  const Inside inside;
-  char room[PATH_MAX];
-  const size_t n = canonical_directory(at, path, room, sizeof room);
-  errno = error;
-  return holds_set({room, n});
-}
-
-// hand_on: none of the two is a directory that captured files are in, or both are the same.
+// hand_on: none of the two is a directory that captured files or a set are in, or both are the same.
 int rename_directory(int from_at, const char* from, int to_at, const char* to, unsigned flags) {
+  const bool moves = holds_captured(from_at, from), full = holds_captured(to_at, to);
+  const bool set = !moves && holds_set(from_at, from);
   struct stat source, target;
+  if (!moves && !full && !set) return hand_on;
   const bool exchanges = flags == RENAME_EXCHANGE;
   const bool first = is_plain_directory(from_at, from, source),
              second = is_plain_directory(to_at, to, target);
   if (!first && !exchanges) return hand_on;
   if (first && second && source.st_dev == target.st_dev && source.st_ino == target.st_ino) return hand_on;
-  if (second && holds_captured(to_at, to))
-    return failed(exchanges ? EINVAL : flags & RENAME_NOREPLACE ? EEXIST : ENOTEMPTY);
-  if (!first || rules().empty()) return hand_on;
-  if (!holds_captured(from_at, from)) return holds_set_at(from_at, from) ? failed(EBUSY) : hand_on;
+  if (second && full) return failed(exchanges ? EINVAL : flags & RENAME_NOREPLACE ? EEXIST : ENOTEMPTY);
+  if (!moves || !first) return set && first ? failed(EBUSY) : hand_on;
   if (is_captured_name(to_at, to)) return failed(flags & RENAME_NOREPLACE ? EEXIST : ENOTDIR);
   return move_directory(from_at, from, to_at, to, flags);
 }

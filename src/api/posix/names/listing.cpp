@@ -132,15 +132,27 @@ bool holds_captured(int at, const char* path) noexcept {
   return found;
 }
 
-bool holds_set(std::string_view directory) noexcept {
+bool holds_set(int at, const char* path) noexcept {
+  if (is_inside() || rules().empty() || !path || !*path) return false;
+  const std::string_view last = last_component(path);
+  const auto has = [](const Rule& rule, std::string_view text) {
+    return rule.set.find(text) != rule.set.npos;
+  };
   bool found = false;
+  const int error = errno;
   errno_of([&] {
-    for (const Rule& rule : rules()) {
-      const std::string set(rule.set);
-      if (!rule.view && set.starts_with(std::string(directory) + "/"))
-        found = found || !containers_of(posix_store(), set).empty();
-    }
+    const std::string part = "/" + std::string(last.substr(0, last.find('/'))) + "/";
+    if (part[1] != '.' && std::ranges::none_of(rules(), [&](const Rule& rule) { return has(rule, part); }))
+      return;
+    char canonical[PATH_MAX];
+    const size_t n = canonical_directory(at, path, canonical, sizeof canonical);
+    const Inside inside;
+    const std::string directory = std::string(canonical, n) + "/";
+    for (const Rule& rule : rules())
+      if (n > 0 && !rule.view && rule.set.starts_with(directory))
+        found = found || !containers_of(posix_store(), std::string(rule.set)).empty();
   });
+  errno = error;
   return found;
 }
 

@@ -12,8 +12,8 @@ namespace sheaf::posix {
 // are renamed with it (names/directory_moves). A few nanoseconds for names that no pattern has.
 bool holds_captured(int at, const char* path) noexcept;
 
-// Whether a set that programs write to is in or below the directory of that canonical path. Inside.
-bool holds_set(std::string_view directory) noexcept;
+// Whether a set that programs write to is in or below the directory of that name. As cheap.
+bool holds_set(int at, const char* path) noexcept;
 
 // Calls visit for each of them, by the canonical path of the directory and their own. Inside; throws what
 // reading sets throws.
