@@ -79,8 +79,7 @@ soak: build
 	@SHEAF_BIN=$(BUILD)/bin SHEAF_DATASETS=$(DATASETS) python3 -B tests/mpiio/test_datasets.py
 	@SHEAF_BIN=$(BUILD)/bin python3 -B tests/mpiio/mpi4py_suite.py
 	@SHEAF_HOSTS_CASES=$(SOAK_CASES) $(BUILD)/bin/test_sharedfile --gtest_brief=1 --gtest_filter='HostsModel.*'
-	@$(BUILD)/bin/test_scale --gtest_brief=1 --gtest_filter='Tasks/Scale*/4'
-	@for tasks in 1 2; do SHEAF_TEST_HOSTS=$$tasks $(BUILD)/bin/test_multifile --gtest_brief=1 --gtest_filter='Model*:Collective*:CrashPoints*:*Fault*:SimulatedRanks*:Mapped*:Accepted*:-*Threads*:CollectiveNodes.RandomPrograms:Collective.OnlyCollectorsTouchTheFile:Collective.RandomPrograms:Collective.RenumberedTasks:Collective.SmallFilesOfOneCollectorAreLaidOutForPages' || exit 1; done
+	@cd $(BUILD) && ctest -C soak -R '^soak_' --output-on-failure
 	@SHEAF_KEYVAL_RUNS=2000 $(BUILD)/bin/test_multifile --gtest_brief=1 --gtest_filter='KeyvalRecords.*'
 	@SHEAF_BIN=$(CURDIR)/$(BUILD)/bin SHEAF_MANY_FILES=5000 python3 -B tests/cli/test_many_files.py
 	@SHEAF_CLOSE_GIB=16 $(BUILD)/bin/test_scale --gtest_brief=1 --gtest_filter='CloseMemory.*'

@@ -81,9 +81,9 @@ def measure(mounts: list, file: str | None) -> dict[str, dict[str, float]]:
     os.sync()  # nothing is still on its way to the disk
     found: dict[str, dict[str, list[float]]] = {}
     for number in range(options.repeats):
-        for who in mounts[:: 1 if number % 2 else -1]:  # whoever comes second finds memory that is warm
+        for who in mounts[:: 1 if number % 2 else -1]:  # each is as often the first
             times = found.setdefault(who.name, {})
-            timed("cat", who.source)  # some systems take pages back that nobody has used for seconds
+            timed("cat", who.source)  # from the page cache, whatever came before
             times.setdefault("mount", []).append(who.mount())
             if file:
                 times.setdefault("first", []).append(timed("cat", who.view / file))

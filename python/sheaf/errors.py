@@ -79,6 +79,13 @@ class InvalidArgumentError(Error, ValueError):
     kind = "invalid_argument"
 
 
+def require_bits(value: int, bits: int, what: str, path: str, task: int) -> None:
+    """Raises for a number that has no place in the file."""
+    if not 0 <= value < 1 << bits:
+        said = f"'{path}': {what} {value} of task {task} is not in 0 to 2^{bits} - 1"
+        raise InvalidArgumentError(said, path=path, task=task)
+
+
 class WrongModeError(Error, io.UnsupportedOperation):
     """For example a write to a multifile that is open for reading."""
 

@@ -13,7 +13,7 @@ from ctypes import c_longlong, c_size_t, c_uint64
 from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Tuple
 
 from ._buffers import Pinned, new_bytes
-from .errors import InvalidArgumentError, WrongModeError
+from .errors import WrongModeError, require_bits
 
 if TYPE_CHECKING:
     from .streams import InputStream, OutputStream
@@ -131,16 +131,6 @@ class InputRecords(Mapping[int, bytes]):
         return found
 
 
-def check_key(key: int, stream: "OutputStream") -> None:
-    """Raises for a number that no key can be."""
-    if not 0 <= key < 1 << 64:
-        raise InvalidArgumentError(
-            f"'{stream.path}': key {key} of task {stream.task} is not in 0 to 2^64 - 1",
-            path=stream.path,
-            task=stream.task,
-        )
-
-
 class OutputRecords:
     """Appends records to a task."""
 
@@ -153,7 +143,7 @@ class OutputRecords:
     def append(self, key: int, value: Any) -> int:
         """Appends one record; returns the bytes of its value. A key may get several."""
         stream = self._stream
-        check_key(key, stream)
+        require_bits(key, 64, "key", stream.path, stream.task)
         with Pinned(value) as source, stream._lock:
             stream._selected()
             done = stream._library.sion_fwrite_key(source.address, key, 1, source.size, stream._sid)

@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Iterator, List, Optional, Type, Union, cast, overload
 
 from ._library import available, library
-from .errors import Error, InvalidArgumentError
+from .errors import Error, InvalidArgumentError, require_bits
 from .info import Info, Metadata, TaskInfo, TaskList, task_number
 from .streams import CURRENT_BLOCK, CURRENT_POSITION, InputStream, OutputStream
 from .words import as_mode
@@ -372,11 +372,8 @@ def serial_writer(
     """The writer for the arguments of :func:`sheaf.open`."""
     if mode == "a":
         if tasks is not None or chunk_size is not None or global_ranks is not None:
-            raise InvalidArgumentError(
-                f"'{path}': tasks, chunk sizes and global ranks of a multifile that is appended to are "
-                "those it has",
-                path=path,
-            )
+            said = "tasks, chunk sizes and global ranks of a multifile that is appended to are those it has"
+            raise InvalidArgumentError(f"'{path}': {said}", path=path)
         return (MultifileWriter if available() else PureWriter)(
             path, 0, [], [], block_size, words, append=True
         )
@@ -392,10 +389,7 @@ def serial_writer(
         if len(values) != count:
             raise InvalidArgumentError(f"'{path}': {len(values)} {name} for {count} tasks", path=path)
     for task, size in enumerate(sizes):
-        if not 0 <= size < 1 << 63:
-            raise InvalidArgumentError(
-                f"'{path}': chunk size {size} of task {task} is not in 0 to 2^63 - 1", path=path, task=task
-            )
+        require_bits(size, 63, "chunk size", path, task)
     if mode == "x" and os.path.lexists(path):
         raise FileExistsError(f"'{path}' exists; mode 'w' replaces it")
     kind = MultifileWriter if available() else PureWriter

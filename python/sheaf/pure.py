@@ -23,9 +23,8 @@ from sheaf_format import ChunkFiller, FormatError, Kind, MultifileSpec, TaskSpec
 from sheaf_format.keyval import encode as encode_records
 
 from ._buffers import Pinned
-from .errors import Error, error_of
+from .errors import Error, error_of, require_bits
 from .info import Chunk, Info, TaskInfo
-from .keyval import check_key
 from .streams import InputStream, OutputStream
 
 _ENCODED_WORDS = ("compress=", "atomic", "durable", "append")
@@ -271,7 +270,7 @@ class PureOutputRecords:
 
     def append(self, key: int, value: Any) -> int:
         stream = self._stream
-        check_key(key, stream)
+        require_bits(key, 64, "key", stream.path, stream.task)
         with Pinned(value) as source, stream._lock:
             stream._selected()
             data = ctypes.string_at(source.address, source.size) if source.size else b""

@@ -1,11 +1,9 @@
 // cli/repair: `sheaf repair`, one line per physical file and what could not be known.
 #include "recovery/repair.hpp"
 #include "base/printable.hpp"
-#include "comm/agree.hpp"
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -70,30 +68,6 @@ bool overrides_job(const RepairOptions& options) {
                        "copied with --copy. (--force repairs it all the same, and the job fails)");
 }
 
-// Whether anything but its members may lie beside a multifile: journals, a lease, what hosts have kept.
-bool has_something_beside(const std::string& path) {
-  const size_t name = path.rfind('/') + 1;
-  const std::string begin = path.substr(name) + ".";
-  const std::vector<std::string> names = any_store().names_in(path.substr(0, name));
-  return names.empty() || std::ranges::any_of(names, [&](const std::string& other) {
-           return other.starts_with(begin) &&
-                  other.find_first_not_of("0123456789", begin.size()) != other.npos;
-         });
-}
-
-// Of a complete multifile with which there is nothing to do, whoever is about to write it.
-std::optional<RepairReport> report_if_complete(const RepairOptions& options, WorkProgress& progress) {
-  RepairRequest request = options.request;
-  request.dry_run = true;
-  std::optional<RepairReport> report;
-  attempt([&] {
-    if (has_something_beside(options.path)) return;
-    RepairReport found = sheaf::repair(any_store(), options.path, request, progress);
-    if (found.was_complete()) report = std::move(found);
-  });
-  return report;
-}
-
 }  // namespace
 
 int repair(const RepairOptions& options) {
@@ -105,7 +79,7 @@ int repair(const RepairOptions& options) {
   if (!options.request.copy_to.empty())
     catch_signals();  // in place nothing is left half done: it can be started again
   TerminalProgress progress("repair");
-  auto complete = in_place ? report_if_complete(options, progress) : std::nullopt;
+  auto complete = in_place ? report_if_complete(any_store(), options.path, request) : std::nullopt;
   if (in_place && !complete) request.may_live = overrides_job(options);
   const RepairReport report =
       complete ? std::move(*complete) : sheaf::repair(any_store(), options.path, request, progress);

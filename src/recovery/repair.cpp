@@ -1,10 +1,13 @@
 #include "recovery/repair.hpp"
 
 #include <algorithm>
+#include <utility>
 
+#include "comm/agree.hpp"
 #include "creation/output_set.hpp"
 #include "journal/journal_file.hpp"
 #include "recovery/unclosed_file.hpp"
+#include "storage/beside.hpp"
 
 namespace sheaf {
 
@@ -62,6 +65,37 @@ RepairReport repair(Store& store, const std::string& path, const RepairRequest& 
   }
   if (copies && !request.dry_run) outputs.commit();
   std::ranges::reverse(report.files);
+  return report;
+}
+
+namespace {
+
+// Journals, a lease, what hosts have kept; or nobody can tell.
+bool may_have_neighbours(Store& store, const std::string& path) {
+  const size_t name = path.rfind('/') + 1;
+  const std::string begin = path.substr(name) + ".";
+  const std::vector<std::string> names = store.names_in(path.substr(0, name));
+  return names.empty() || std::ranges::any_of(names, [&](const std::string& other) {
+           return other.starts_with(begin) &&
+                  other.find_first_not_of("0123456789", begin.size()) != other.npos;
+         });
+}
+
+}  // namespace
+
+std::optional<RepairReport> report_if_complete(Store& store, const std::string& path, RepairRequest request) {
+  std::optional<RepairReport> report;
+  attempt([&] {
+    if (may_have_neighbours(store, path) || may_have_neighbours(store, place_beside(store, path))) return;
+    {
+      const auto lead = store.open(path, Access::read);
+      if (!MetadataReader(*lead).read_pointer().complete()) return;
+    }
+    request.dry_run = true;
+    WorkProgress quiet;
+    RepairReport found = repair(store, path, request, quiet);
+    if (found.was_complete()) report = std::move(found);
+  });
   return report;
 }
 

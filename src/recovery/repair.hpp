@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -57,5 +58,10 @@ struct SHEAF_EXPORT RepairReport {
 // journal a few MiB, of others 8 bytes per chunk of the rounds in which there is something.
 SHEAF_EXPORT RepairReport repair(Store& store, const std::string& path, const RepairRequest& request,
                                  WorkProgress& progress);
+
+// The report of a multifile that is complete and has nothing beside it but its members: nobody who may be
+// about to write it needs to be waited for, since a repair does nothing. nullopt: it may do something.
+SHEAF_EXPORT std::optional<RepairReport> report_if_complete(Store& store, const std::string& path,
+                                                            RepairRequest request);
 
 }  // namespace sheaf

@@ -202,10 +202,11 @@ int sheaf_repair(const char* path, const char* copy_to, int flags, sheaf_progres
                           .holes = (flags & SHEAF_BY_HOLES) != 0,
                           .accept_loss = (flags & SHEAF_FORCE) != 0};
     const bool in_place = !copy_to && !request.dry_run;
-    if (in_place) request.may_live = overrides_job(path, flags);
+    auto complete = in_place ? report_if_complete(any_store(), path, request) : std::nullopt;
+    if (in_place && !complete) request.may_live = overrides_job(path, flags);
     CallbackProgress told(progress, user);
-    const RepairReport report = repair(any_store(), path, request, told);
-    if (in_place && !request.may_live) remove_lease(any_store(), path);
+    const RepairReport report = complete ? std::move(*complete) : repair(any_store(), path, request, told);
+    if (in_place && !complete && !request.may_live) remove_lease(any_store(), path);
     for (const RepairedFile& f : report.files) {
       if (!finding) break;
       finding(user, f.path.c_str(), name_of(f.source), nullptr);

@@ -6,13 +6,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <vector>
 
 #include "api/posix/entries/captured_name.hpp"
 #include "api/posix/entries/handing_over.hpp"
 #include "api/posix/own_descriptors.hpp"
 #include "api/posix/real.hpp"
+#include "storage/system/posix_transfer.hpp"
 
 namespace sheaf::posix {
 
@@ -23,12 +23,11 @@ constexpr size_t piece = size_t{1} << 20;  // bytes copied at once
 void copy_to(int memory, ContainerStream& stream) {
   std::vector<std::byte> room(piece);
   size_t got = 0;
-  for (int64_t at = 0; (got = stream.read(room, at)) > 0; at += int64_t(got))
-    for (size_t done = 0; done < got;) {
-      const ssize_t n = real::write(memory, room.data() + done, got - done);
-      if (n < 0 && errno != EINTR) throw os_error("cannot copy", "captured program", errno);
-      done += size_t(std::max<ssize_t>(n, 0));
-    }
+  for (int64_t at = 0; (got = stream.read(room, at)) > 0; at += int64_t(got)) {
+    const auto write = [&](size_t done, size_t count) { return real::write(memory, &room[done], count); };
+    if (const Moved moved = move_all(got, write); moved.bytes < got)
+      throw os_error("cannot copy", "captured program", moved.error);
+  }
 }
 
 // A descriptor of its bytes, closed by exec; -1 with errno.
@@ -73,12 +72,6 @@ int Script::read(int fd) {
   *behind = '\0';
   argument_ = behind + 1 + strspn(behind + 1, " \t");
   return 0;
-}
-
-Script Script::of_shell() {
-  Script shell;
-  shell.interpreter_ = "/bin/sh";
-  return shell;
 }
 
 void Script::put_words(const char* path, char* const* words, const char** result) const noexcept {

@@ -8,8 +8,10 @@
 namespace sheaf::posix {
 
 // #! INTERPRETER [ARGUMENT], as execve(2) has it.
-class Script {
+class Script : private NonCopyable {
  public:
+  Script() = default;
+  explicit Script(const char* interpreter) : interpreter_(interpreter) {}
   // The begin of an open file. 0; ENOEXEC: it begins so, but is none.
   int read(int fd);
   const char* interpreter() const { return interpreter_; }  // null: no script
@@ -17,7 +19,6 @@ class Script {
   // What the interpreter is started with for the file `path`, in place of `words`: `result` has room for four
   // more than those.
   void put_words(const char* path, char* const* words, const char** result) const noexcept;
-  static Script of_shell();
 
  private:
   static constexpr int most_of_line = 255;  // bytes, as in Linux

@@ -138,7 +138,7 @@ int start(const CapturedProgram& program, const char* path, char* const* words, 
   SHEAF_ENVIRONMENT(environment, true);
   const int result = next::execve(program.path(), words, with);
   if (!search || errno != ENOEXEC) return result;
-  SHEAF_WORDS_OF(Script::of_shell(), path, words);
+  SHEAF_WORDS_OF(Script("/bin/sh"), path, words);
   return next::execve(more[0], more, with);
 }
 

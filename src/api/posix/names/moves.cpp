@@ -16,6 +16,7 @@
 #include "api/posix/real.hpp"
 #include "api/posix/times.hpp"
 #include "base/random.hpp"
+#include "storage/system/posix_transfer.hpp"
 
 namespace sheaf::posix {
 
@@ -41,13 +42,10 @@ void copy(const ContainerSet::Leaving& from,
 }
 
 void write_all(int fd, std::span<const std::byte> data, int64_t at) {
-  while (!data.empty()) {
-    const ssize_t n = pwrite64(fd, data.data(), data.size(), at);
-    if (n < 0 && errno != EINTR) throw os_error("cannot write", "copy of a captured file", errno);
-    if (n <= 0) continue;
-    data = data.subspan(size_t(n));
-    at += n;
-  }
+  const Moved moved = move_all(data.size(), [&](size_t done, size_t count) {
+    return pwrite64(fd, &data[done], count, at + int64_t(done));
+  });
+  if (moved.bytes < data.size()) throw os_error("cannot write", "copy of a captured file", moved.error);
 }
 
 // A plain file beside `to`, canonical, that takes its name when it is complete. Device and number of the

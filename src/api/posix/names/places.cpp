@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <functional>
 
 #include "api/posix/inside.hpp"
 #include "api/posix/own_descriptors.hpp"
@@ -71,11 +72,11 @@ size_t ask_system(int at, const char* path, char* room, size_t size, struct stat
   return size_t(n);
 }
 
-// Of the directory that relative names count from; another program may give it another name.
+// Of the name of the directory that relative names count from; another program may give it another one.
 uint64_t hash_of_current() {
   char room[PATH_MAX];
   const long n = syscall(SYS_getcwd, room, sizeof room);
-  return n > 0 ? hash_of({room, size_t(n)}) : 0;
+  return n > 0 ? std::hash<std::string_view>()({room, size_t(n)}) : 0;
 }
 
 struct Directory {
