@@ -190,12 +190,7 @@ int without_stream(const Place& place, int flags, int error) {
 }  // namespace
 
 void forget_limit(int error) noexcept {
-  if (error != EFBIG) return;
-  sigset_t over;
-  sigemptyset(&over);
-  sigaddset(&over, SIGXFSZ);
-  const timespec at_once{};
-  sigtimedwait(&over, nullptr, &at_once);  // inside, signals wait
+  if (error == EFBIG) forget_signal(SIGXFSZ);  // inside, signals wait
 }
 
 void warn_plain(const Place& place, int error) noexcept {

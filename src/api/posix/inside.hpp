@@ -74,4 +74,13 @@ class Outside {
   }
 };
 
+// Takes back a signal that waits because of what the library does by itself.
+inline void forget_signal(int number) noexcept {
+  sigset_t one;
+  sigemptyset(&one);
+  sigaddset(&one, number);
+  const timespec at_once{};
+  sigtimedwait(&one, nullptr, &at_once);
+}
+
 }  // namespace sheaf::posix

@@ -40,7 +40,6 @@ constinit Real<void(DIR*, long)> seekdir{"seekdir"};
 constexpr long beyond = long{1} << 61;  // telldir: in the captured entries; no file system has such a cookie
 
 struct Extra {
-  std::string directory;
   std::vector<dirent> entries;
   size_t at = 0;
   bool reached = false;  // the real entries are over
@@ -54,10 +53,9 @@ std::map<DIR*, Extra>& extras() {
 }
 
 // Not under `lock`: reading takes the locks of sets, which fork() takes in an order of its own.
-Extra read_extra(std::string directory) {
+Extra read_extra(const std::string& directory) {
   Extra extra;
-  extra.directory = std::move(directory);
-  list_directory(extra.directory, [&](std::string_view last, uint64_t number) {
+  list_directory(directory, [&](std::string_view last, uint64_t number) {
     dirent entry = {};
     if (last.size() >= sizeof entry.d_name) return;
     const StreamStatus status{.number = number};

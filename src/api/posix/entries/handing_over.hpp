@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <ctime>
 
 #include "api/posix/descriptors.hpp"
 #include "api/posix/real.hpp"
@@ -36,12 +35,7 @@ class NoSignals : private NonCopyable {
     errno = error;
   }
   void forget_child() const noexcept {
-    if (sigismember(&pending_, SIGCHLD)) return;
-    sigset_t child;
-    sigemptyset(&child);
-    sigaddset(&child, SIGCHLD);
-    const timespec at_once{};
-    sigtimedwait(&child, nullptr, &at_once);
+    if (!sigismember(&pending_, SIGCHLD)) forget_signal(SIGCHLD);
   }
 
  private:

@@ -11,8 +11,6 @@
 #include <unistd.h>
 #include <unwind.h>
 
-#include <algorithm>
-
 #include "api/posix/descriptors.hpp"
 #include "api/posix/entries/captured_name.hpp"
 #include "api/posix/entries/captured_program.hpp"
@@ -113,7 +111,7 @@ void tell_if_static(const char* program, const char* name) {
   hand_on_descriptors(same);                                                           \
   complete(given, with, room, same)
 
-constexpr int most_interpreters = 5;  // of interpreters, as in Linux
+constexpr int most_interpreters = 5;  // one of another, as in Linux
 
 int execute(const char* path, char* const* words, char* const* environment, bool search, int depth = 0);
 
