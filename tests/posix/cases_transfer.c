@@ -74,6 +74,55 @@ static void positions(void) {
   CALL(unlink("cap.p"));
 }
 
+// The letter at the beginning of each block, and the length.
+static void show_blocks(int fd, off_t block) {
+  char c = 0;
+  printf("  blocks:");
+  for (off_t at = 0; pread(fd, &c, 1, at) == 1; at += block) printf(c ? " %c" : " %d", c);
+  printf(", %lld bytes\n", (long long)lseek(fd, 0, SEEK_END));
+}
+
+static void moving_ranges(void) {
+  const off_t block = 4096;
+  const int fd = open("cap.m", O_RDWR | O_CREAT | O_TRUNC, 0644);
+  for (int i = 0; i < 6; ++i) pwrite(fd, &"abcdef"[i], 1, i * block);
+  pwrite(fd, "end", 3, 6 * block);
+  show_blocks(fd, block);
+  CALL(fallocate(fd, FALLOC_FL_COLLAPSE_RANGE, block, 2 * block));
+  show_blocks(fd, block);
+  CALL(fallocate(fd, FALLOC_FL_INSERT_RANGE, 2 * block, 3 * block));
+  show_blocks(fd, block);
+  CALL(fallocate(fd, FALLOC_FL_INSERT_RANGE, 0, block));
+  show_blocks(fd, block);
+  for (int insert = 0; insert < 2; ++insert) {
+    const int mode = insert ? FALLOC_FL_INSERT_RANGE : FALLOC_FL_COLLAPSE_RANGE;
+    CALL(fallocate(fd, mode, 1, block));
+    CALL(fallocate(fd, mode, block, 7));
+    CALL(fallocate(fd, mode, -block, block));
+    CALL(fallocate(fd, mode, 0, 0));
+    CALL(fallocate(fd, mode, 7 * block, block));
+    CALL(fallocate(fd, mode, 8 * block, block));
+    CALL(fallocate(fd, mode, 100 * block, block));
+    CALL(fallocate(fd, mode | FALLOC_FL_KEEP_SIZE, 0, block));
+    CALL(fallocate(fd, mode | FALLOC_FL_PUNCH_HOLE, 0, block));
+    show_blocks(fd, block);
+  }
+  const int reading = open("cap.m", O_RDONLY);
+  CALL(fallocate(reading, FALLOC_FL_COLLAPSE_RANGE, 0, block));
+  CALL(close(reading));
+  const off_t large = 1000 * block;
+  CALL(ftruncate(fd, large + 10));
+  CALL(pwrite(fd, "0123456789", 10, large));
+  CALL(fallocate(fd, FALLOC_FL_INSERT_RANGE, 9 * block, 300 * block));
+  CALL(fallocate(fd, FALLOC_FL_COLLAPSE_RANGE, 8 * block, 700 * block));
+  char tail[11] = "";
+  CALL(pread(fd, tail, 11, 600 * block));
+  printf("  %s\n", tail);
+  CALL(lseek(fd, 0, SEEK_END));
+  CALL(close(fd));
+  CALL(unlink("cap.m"));
+}
+
 static void appending(void) {
   const int one = open("cap.l", O_WRONLY | O_CREAT | O_APPEND, 0644),
             two = open("cap.l", O_WRONLY | O_APPEND);
@@ -303,6 +352,7 @@ static void backtraces(void) {
 
 void cases_transfer(void) {
   positions();
+  moving_ranges();
   appending();
   vectors();
   copies();

@@ -157,6 +157,24 @@ class Faults(CaptureCase):
         self.run_captured("strace", "-f", "-qq", "-o", self.dir / "log", "-e", "trace=fsync,fdatasync", "python3", "-c", script)
         self.assertGreaterEqual((self.dir / "log").read_text().count("sync("), 80)
 
+    def test_room_that_a_full_disk_does_not_have_leaves_the_file_as_it_was(self) -> None:
+        if os.geteuid() != 0 or subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode != 0:
+            self.skipTest("no rights to mount")
+        (self.work / "full").mkdir()
+        script = ("import ctypes, os\n"
+                  "fallocate = ctypes.CDLL(None, use_errno=True).fallocate64\n"
+                  "def insert(blocks):\n"
+                  "    done = fallocate(fd, 0x20, ctypes.c_int64(4096), ctypes.c_int64(blocks * 4096))\n"
+                  "    return ctypes.get_errno() if done else 0\n"
+                  "content = os.urandom(700 * 4096 + 11)\n"
+                  "fd = os.open('cap.a', os.O_RDWR | os.O_CREAT); os.write(fd, content)\n"
+                  "print(insert(900), os.pread(fd, 1 << 24, 0) == content)\n"
+                  "print(insert(20), os.pread(fd, 1 << 24, 0) == content[:4096] + bytes(20 * 4096) + content[4096:])\n")
+        done = subprocess.run(["unshare", "-m", "sh", "-ec", 'mount -t tmpfs -o size=6m none full; exec "$@"', "sh",
+                               BIN / "sheaf", "run", "--capture", "cap.*:full/set.sion", "--", "python3", "-c", script],
+                              cwd=self.work, capture_output=True, text=True, timeout=SECONDS)
+        self.assertEqual(done.stdout, f"{errno.ENOSPC} True\n0 True\n", done.stderr)
+
     def test_what_is_written_while_a_rename_takes_the_file_in_is_kept(self) -> None:
         (self.work / "log").write_bytes(b"line\n" * 1_000_000)
         script = ("strace -f -qq -o ../trace -P log -e trace=read,pread64 -e inject=read,pread64:delay_enter=500000:when=2 mv log cap.log "

@@ -12,6 +12,7 @@
 
 #include "api/posix/errors.hpp"
 #include "api/posix/following.hpp"
+#include "api/posix/mappings.hpp"
 #include "api/posix/names/sets.hpp"
 #include "api/posix/real.hpp"
 #include "api/posix/stdio/telling.hpp"
@@ -117,6 +118,12 @@ int refusal(const StreamStatus& found, const Place& place, int flags) {
   return permitted(found, wanted(flags)) ? 0 : EACCES;
 }
 
+std::shared_ptr<ContainerStream> open_in(ContainerSet& set, const Place& place, StreamOpening opening) {
+  auto stream = following(set.open_stream(place.match.name, opening));
+  if (stream && opening.truncate) show_in_mappings(&set, stream->status().number, 0, 0);
+  return stream;
+}
+
 int open_existing(ContainerSet& set, bool asked, const Place& place, int flags,
                   std::shared_ptr<ContainerStream>& stream) {
   return errno_of([&] {
@@ -124,7 +131,7 @@ int open_existing(ContainerSet& set, bool asked, const Place& place, int flags,
     opening.write = writes(flags);
     opening.truncate = (flags & O_TRUNC) && changes(flags);
     opening.asked = asked;
-    stream = following(set.open_stream(place.match.name, opening));
+    stream = open_in(set, place, opening);
   });
 }
 
@@ -137,7 +144,7 @@ int create(ContainerSet& set, const Place& place, int flags, mode_t mode,
     opening.truncate = flags & O_TRUNC;
     opening.write = true;
     opening.mode = mode & 07777 & ~current_umask();
-    stream = following(set.open_stream(place.match.name, opening));
+    stream = open_in(set, place, opening);
   });
 }
 
@@ -258,7 +265,9 @@ int open_same(OpenFile& file, int flags) noexcept {
   std::shared_ptr<ContainerStream> stream = file.stream;
   if (const int error = errno_of([&] {
         if (changes(flags)) stream = stream_for_writing(file);
-        if ((flags & O_TRUNC) && changes(flags)) stream->truncate(0);
+        if (!(flags & O_TRUNC) || !changes(flags)) return;
+        stream->truncate(0);
+        show_in_mappings(file.set.get(), slot.stream, 0, 0);
       }))
     return failed(error);
   const Told told{slot.stream,

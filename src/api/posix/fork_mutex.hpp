@@ -9,7 +9,7 @@
 namespace sheaf::posix {
 
 // What each of them guards.
-enum class Guards { slots, sets, following, directories, streams, spawns };
+enum class Guards { slots, sets, following, directories, streams, spawns, mappings };
 
 class ForkMutex {
  public:
@@ -29,9 +29,10 @@ class ForkMutex {
   }
 
  private:
-  static inline constinit pthread_mutex_t all[size_t(Guards::spawns) + 1] = {
+  static inline constinit pthread_mutex_t all[size_t(Guards::mappings) + 1] = {
       PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER,
-      PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER};
+      PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER,
+      PTHREAD_MUTEX_INITIALIZER};
   pthread_mutex_t* const mutex_;
 };
 

@@ -8,9 +8,11 @@
 #include <algorithm>
 #include <array>
 #include <span>
+#include <vector>
 
 #include "api/posix/descriptors.hpp"
 #include "api/posix/errors.hpp"
+#include "api/posix/mappings.hpp"
 
 namespace sheaf::posix {
 
@@ -70,6 +72,12 @@ std::span<const Bytes> spans_of(const iovec* parts, int n, std::array<Bytes, IOV
 // same.
 int64_t claim(Slot& slot, size_t size) { return slot.offset.fetch_add(int64_t(size)); }
 
+// Bytes [begin, end) of it are others now.
+void note_written(OpenFile& file, int64_t begin, int64_t end) {
+  file.written.store(true, std::memory_order_relaxed);
+  show_in_mappings(file.set.get(), file.slot.load()->stream, begin, end);
+}
+
 void give_back(Slot& slot, int64_t begin, size_t size) {
   int64_t end = begin + int64_t(size);
   slot.offset.compare_exchange_strong(end, begin);
@@ -79,18 +87,20 @@ ssize_t write_spans(OpenFile& file, std::span<const Bytes> spans, size_t total, 
   if (total == 0) return 0;
   Slot& slot = *file.slot.load();
   const bool moves = offset == at_position;
+  int64_t begin = offset;
   if (append || (slot.flags.load() & O_APPEND)) {
     int64_t end = 0;
     if (const int error = errno_of([&] { end = file.stream->append(spans); })) return failed(error);
     if (moves) slot.offset.store(end);
+    begin = end - int64_t(total);
   } else {
-    const int64_t begin = moves ? claim(slot, total) : offset;
+    if (moves) begin = claim(slot, total);
     if (const int error = errno_of([&] { file.stream->write(spans, begin); })) {
       if (moves) give_back(slot, begin, total);
       return failed(error);
     }
   }
-  file.written.store(true, std::memory_order_relaxed);
+  note_written(file, begin, begin + int64_t(total));
   if (slot.flags.load() & O_DSYNC)  // a bit of O_SYNC
     if (const int error = errno_of([&] { file.stream->sync(); })) return failed(error);
   return ssize_t(total);
@@ -185,7 +195,7 @@ int truncate_captured(int fd, off64_t size) noexcept {
   if (!file || (file->slot.load()->flags.load() & O_PATH)) return failed(EBADF);
   if (size < 0 || !writes(*file)) return failed(EINVAL);
   if (const int error = errno_of([&] { file->stream->truncate(size); })) return failed(error);
-  file->written.store(true, std::memory_order_relaxed);
+  note_written(*file, size, size);
   return 0;
 }
 
@@ -206,7 +216,59 @@ int allocate_part(int fd, int mode, off64_t offset, off64_t length) noexcept {
   if (!what) return failed(EOPNOTSUPP);
   if (const int error = errno_of([&] { file->stream->allocate(offset, length, extends(mode), *what); }))
     return failed(error);
-  file->written.store(true, std::memory_order_relaxed);
+  note_written(*file, offset, offset + length);
+  return 0;
+}
+
+constexpr int64_t shifted_at_once = 1 << 20;
+
+// Moves bytes [begin, end) of a stream by `by`, the first of them first if that is down.
+void shift(ContainerStream& stream, int64_t begin, int64_t end, int64_t by) {
+  std::vector<std::byte> bytes(size_t(std::min(end - begin, shifted_at_once)));
+  for (int64_t done = 0, n = 0; done < end - begin; done += n) {
+    n = std::min(end - begin - done, std::ssize(bytes));
+    const int64_t at = by < 0 ? begin + done : end - done - n;
+    const auto part = std::span(bytes).first(size_t(n));
+    stream.read(part, at);
+    const Bytes moved = part;
+    stream.write({&moved, 1}, at + by);
+  }
+}
+
+// As where there is no room: before any byte has moved. What moves then takes the place of other bytes.
+void make_room(ContainerStream& stream, int64_t size, int64_t length) {
+  const int error = errno_of([&] { stream.allocate(size, length, true, Allocation::keep); });
+  if (error == 0) return;
+  stream.truncate(size);
+  throw os_error("cannot make", "room in a captured file", error);
+}
+
+// FALLOC_FL_COLLAPSE_RANGE or FALLOC_FL_INSERT_RANGE: in whole blocks, as where a file system moves these.
+int move_range(int fd, bool insert, off64_t offset, off64_t length) noexcept {
+  struct statvfs64 blocks;
+  const bool known = fstatvfs64(fd, &blocks) == 0 && blocks.f_bsize > 0;
+  const auto block = known ? off64_t(blocks.f_bsize) : 4096;
+  const Inside inside;
+  const Use file(fd);
+  if (!file || !writes(*file)) return failed(EBADF);
+  ContainerStream& stream = *file->stream;
+  int64_t size = 0;
+  if (const int error = errno_of([&] { size = stream.status().size; })) return failed(error);
+  if (offset % block != 0 || length % block != 0) return failed(EINVAL);
+  if (offset >= size || (!insert && offset + length >= size)) return failed(EINVAL);
+  if (insert && size > largest_stream - length) return failed(EFBIG);
+  if (const int error = errno_of([&] {
+        if (!insert) {
+          shift(stream, offset + length, size, -length);
+          stream.truncate(size - length);
+          return;
+        }
+        make_room(stream, size, length);
+        shift(stream, offset, size, length);
+        stream.allocate(offset, length, false, Allocation::zero);
+      }))
+    return failed(error);
+  note_written(*file, offset, size + length);
   return 0;
 }
 
@@ -215,6 +277,8 @@ int allocate_part(int fd, int mode, off64_t offset, off64_t length) noexcept {
 int allocate_captured(int fd, int mode, off64_t offset, off64_t length) noexcept {
   if (!is_usable(fd)) return failed(EBADF);
   if (offset < 0 || length <= 0) return failed(EINVAL);
+  if (mode == FALLOC_FL_COLLAPSE_RANGE || mode == FALLOC_FL_INSERT_RANGE)
+    return move_range(fd, mode == FALLOC_FL_INSERT_RANGE, offset, length);
   off64_t end = 0;
   if (__builtin_add_overflow(offset, length, &end) || end > largest_stream) return failed(EFBIG);
   if (!can_have(fd, length)) return failed(ENOSPC);

@@ -1,15 +1,23 @@
-// api/posix/entries/memory: mmap of captured files: a private mapping of a file in memory that has a copy of
-// what is in the range when it is mapped. Shared mappings that can be written are refused as by file systems
-// without them (ENODEV).
+// api/posix/entries/memory: mmap of captured files, which maps files in memory. That of a private mapping has
+// what is in the range when it is mapped; that of shared ones follows what this process writes
+// (api/posix/mappings). Shared mappings that can be written are refused as by file systems without them
+// (ENODEV).
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <iterator>
+#include <mutex>
+#include <span>
+#include <vector>
 
-#include "api/posix/descriptors.hpp"
 #include "api/posix/errors.hpp"
+#include "api/posix/fork_mutex.hpp"
+#include "api/posix/mappings.hpp"
+#include "api/posix/own_descriptors.hpp"
 #include "api/posix/real.hpp"
+#include "base/non_copyable.hpp"
 
 namespace sheaf::posix {
 
@@ -17,7 +25,8 @@ namespace {
 
 namespace next {
 constinit Real<void*(void*, size_t, int, int, int, off64_t)> mmap{"mmap64"};
-}
+constinit Real<int(void*, size_t)> munmap{"munmap"};
+}  // namespace next
 
 void* refuse(int error) {
   errno = error;
@@ -34,18 +43,145 @@ void fill_memory(ContainerStream& stream, std::byte* memory, int64_t offset, int
   }
 }
 
-// Which is as long as the stream then.
-void fill_file(ContainerStream& stream, int fd, int64_t offset, int64_t end) {
-  const int64_t size = stream.status().size;
-  if (ftruncate64(fd, size) != 0) throw os_error("cannot make", "copy of a captured file", errno);
-  end = std::min(end, size);
-  if (end <= offset) return;
-  void* const memory =
-      next::mmap(nullptr, size_t(end - offset), PROT_READ | PROT_WRITE, MAP_SHARED, fd, offset);
-  if (memory == MAP_FAILED) throw os_error("cannot map", "copy of a captured file", errno);
-  const int error = errno_of([&] { fill_memory(stream, static_cast<std::byte*>(memory), offset, end); });
-  munmap(memory, size_t(end - offset));
-  if (error != 0) throw os_error("cannot copy", "captured file", error);
+// A file in memory that is as long as a captured one, and has its bytes where somebody has mapped them.
+class Image : private NonCopyable {
+ public:
+  explicit Image(const OpenFile& file)
+      : set_(file.set), stream_(file.stream), number_(file.slot.load()->stream), process_(getpid()) {
+    fd_ = own_descriptor(memfd_create("captured", MFD_CLOEXEC));
+    if (fd_ < 0) throw os_error("cannot make", "copy of a captured file", errno);
+  }
+  ~Image() { close_own_descriptor(fd_); }
+
+  // A child of fork has its parent's, which does not follow it.
+  bool is_of(const ContainerSet* set, uint64_t number) const {
+    return number == number_ && set == set_.get() && process_ == getpid();
+  }
+
+  // Its bytes [begin, end) are those of the stream, and so is its length.
+  void fill(int64_t begin, int64_t end) {
+    const std::lock_guard lock(mutex_);
+    end = std::min(end, take_length());
+    if (begin >= end) return;
+    const int64_t from = begin - begin % sysconf(_SC_PAGESIZE);
+    const auto size = size_t(end - from);
+    void* const memory = next::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd_, from);
+    if (memory == MAP_FAILED) throw os_error("cannot map", "copy of a captured file", errno);
+    const int error = errno_of([&] { fill_memory(*stream_, static_cast<std::byte*>(memory), from, end); });
+    next::munmap(memory, size);
+    if (error != 0) throw os_error("cannot copy", "captured file", error);
+  }
+
+  // The same of what has been filled before, in which holes may be new.
+  void refill(int64_t begin, int64_t end) {
+    const std::lock_guard lock(mutex_);
+    end = std::min(end, take_length());
+    std::vector<std::byte> bytes(size_t(std::clamp(end - begin, int64_t{0}, at_once)));
+    while (begin < end) {
+      const auto some = std::span(bytes).first(size_t(std::min(end - begin, at_once)));
+      const size_t n = stream_->read(some, begin);
+      if (n == 0) return;  // cut meanwhile: who does that is next
+      if (pwrite64(fd_, some.data(), n, begin) != ssize_t(n))
+        throw os_error("cannot fill", "copy of a captured file", errno);
+      begin += int64_t(n);
+    }
+  }
+
+  // Nobody can write through such a mapping, whatever mprotect(2) is asked for.
+  void* map(void* wanted, size_t size, int protection, int place, int64_t offset) {
+    char name[40];
+    snprintf(name, sizeof name, "/proc/self/fd/%d", fd_);
+    const int fd = real::open(name, O_RDONLY | O_CLOEXEC, 0);
+    if (fd < 0) return MAP_FAILED;
+    void* const mapped = next::mmap(wanted, size, protection, MAP_SHARED | place, fd, offset);
+    const int error = errno;
+    real::close(fd);
+    errno = error;
+    return mapped;
+  }
+  void* map_private(void* wanted, size_t size, int protection, int place, int64_t offset) {
+    return next::mmap(wanted, size, protection, MAP_PRIVATE | place, fd_, offset);
+  }
+
+ private:
+  static constexpr int64_t at_once = 1 << 20;
+
+  int64_t take_length() {
+    const int64_t size = stream_->status().size;
+    if (ftruncate64(fd_, size) != 0) throw os_error("cannot make", "copy of a captured file", errno);
+    return size;
+  }
+
+  const std::shared_ptr<ContainerSet> set_;
+  const std::shared_ptr<ContainerStream> stream_;
+  const uint64_t number_;
+  const pid_t process_;
+  int fd_ = -1;
+  std::mutex mutex_;  // who has it last fills in what is newest
+};
+
+struct Mapping {
+  uintptr_t memory, memory_end;
+  int64_t begin, end;  // of the file
+  std::shared_ptr<Image> image;
+};
+
+constinit ForkMutex lock{Guards::mappings};
+
+// The program's, until it unmaps them; under `lock`.
+std::vector<Mapping>& mappings() {
+  static auto* const all = new std::vector<Mapping>;
+  return *all;
+}
+
+std::shared_ptr<Image> image_of(const OpenFile& file) {
+  {
+    const std::lock_guard guard(lock);
+    for (const Mapping& one : mappings())
+      if (one.image->is_of(file.set.get(), file.slot.load()->stream)) return one.image;
+  }
+  return std::make_shared<Image>(file);
+}
+
+uintptr_t end_of_pages(uintptr_t begin, size_t size) {
+  const auto page = size_t(sysconf(_SC_PAGESIZE));
+  return begin + (size + page - 1) / page * page;
+}
+
+// What is mapped there is not ours any more.
+void forget_mappings(const void* begin, size_t size) {
+  const auto from = reinterpret_cast<uintptr_t>(begin);
+  const uintptr_t to = end_of_pages(from, size);
+  std::vector<Mapping> gone;  // their images close when nobody else may wait for the lock
+  const std::lock_guard guard(lock);
+  const auto within = [&](const Mapping& one) { return one.memory < from || one.memory_end > to; };
+  const auto kept = std::stable_partition(mappings().begin(), mappings().end(), within);
+  gone.assign(std::move_iterator(kept), std::move_iterator(mappings().end()));
+  mappings().erase(kept, mappings().end());
+  mapping_count.store(int(mappings().size()));
+}
+
+// Whoever writes to the file from the moment on that it is listed fills the image as well.
+void* map_shared(const OpenFile& file, void* wanted, size_t size, int protection, int place, int64_t offset) {
+  const auto image = image_of(file);
+  const int64_t end = offset + int64_t(size);
+  void* const mapped = image->map(wanted, size, protection, place, offset);
+  if (mapped == MAP_FAILED) return mapped;
+  forget_mappings(mapped, size);  // another one, which MAP_FIXED has replaced
+  const auto begin = reinterpret_cast<uintptr_t>(mapped);
+  try {
+    {
+      const std::lock_guard guard(lock);
+      mappings().push_back({begin, end_of_pages(begin, size), offset, end, image});
+      mapping_count.store(int(mappings().size()));
+    }
+    image->fill(offset, end);
+  } catch (...) {
+    forget_mappings(mapped, size);
+    next::munmap(mapped, size);
+    throw;
+  }
+  return mapped;
 }
 
 void* map_captured(void* wanted, size_t size, int protection, int flags, int fd, off64_t offset) {
@@ -63,23 +199,50 @@ void* map_captured(void* wanted, size_t size, int protection, int flags, int fd,
   if (kind != MAP_PRIVATE && (protection & PROT_WRITE))
     return refuse((mode & O_ACCMODE) == O_RDONLY ? EACCES : ENODEV);
   const int place = flags & (MAP_FIXED | MAP_FIXED_NOREPLACE | MAP_32BIT | MAP_NORESERVE);
-  const int copy = memfd_create("captured", MFD_CLOEXEC);
-  if (copy < 0) return refuse(errno);
   void* mapped = MAP_FAILED;
-  const int error = errno_of([&] { fill_file(*file->stream, copy, offset, end); });
-  if (error == 0) mapped = next::mmap(wanted, size, protection, MAP_PRIVATE | place, copy, offset);
-  const int why = error != 0 ? error : errno;
-  real::close(copy);
+  int why = 0;
+  const int error = errno_of([&] {
+    if (kind == MAP_PRIVATE) {
+      Image copy(*file);
+      copy.fill(offset, end);
+      mapped = copy.map_private(wanted, size, protection, place, offset);
+    } else {
+      mapped = map_shared(*file, wanted, size, protection, place, offset);
+    }
+    why = errno;
+  });
+  if (error != 0) why = error;
   return mapped == MAP_FAILED ? refuse(why) : mapped;
 }
 
 }  // namespace
+
+void follow_in_mappings(const ContainerSet* set, uint64_t stream, int64_t begin, int64_t end) noexcept {
+  errno_of([&] {
+    std::vector<Mapping> affected;
+    {
+      const std::lock_guard guard(lock);
+      for (const Mapping& one : mappings())
+        if (one.image->is_of(set, stream)) affected.push_back(one);
+    }
+    for (const Mapping& one : affected) one.image->refill(std::max(begin, one.begin), std::min(end, one.end));
+  });
+}
 
 SHEAF_ENTRY_AND(void*, mmap, mmap64, void* wanted, size_t size, int protection, int flags, int fd,
                 off64_t offset) {
   return is_captured(fd) && !(flags & MAP_ANONYMOUS)
              ? map_captured(wanted, size, protection, flags, fd, offset)
              : next::mmap(wanted, size, protection, flags, fd, offset);
+}
+
+SHEAF_ENTRY(int, munmap, void* memory, size_t size) {
+  if (mapping_count.load(std::memory_order_relaxed) != 0 && !is_inside() &&
+      reinterpret_cast<uintptr_t>(memory) % size_t(sysconf(_SC_PAGESIZE)) == 0) {
+    const Inside inside;
+    forget_mappings(memory, size);  // before another thread maps something there
+  }
+  return next::munmap(memory, size);
 }
 
 }  // namespace sheaf::posix

@@ -9,6 +9,7 @@
 #include "api/posix/entries/captured_name.hpp"
 #include "api/posix/errors.hpp"
 #include "api/posix/files.hpp"
+#include "api/posix/mappings.hpp"
 #include "api/posix/names/directory_moves.hpp"
 #include "api/posix/names/links.hpp"
 #include "api/posix/names/listing.hpp"
@@ -166,6 +167,7 @@ int truncate_open(int fd, off64_t size) {
   });
   if (thrown != 0 || error != 0) return failed(thrown != 0 ? thrown : error);
   file->written.store(true, std::memory_order_relaxed);
+  show_in_mappings(file->set.get(), file->slot.load()->stream, size, size);
   return 0;
 }
 
@@ -175,8 +177,11 @@ int truncate_place(const Place& place, off64_t size) {
   if (!status) return hand_on;
   if (size < 0) return failed(EINVAL);
   if (!permitted(*status, W_OK)) return failed(EACCES);
-  const int error =
-      errno_of([&] { set_at(place.match.set, place.view())->truncate(place.match.name, size); });
+  const int error = errno_of([&] {
+    const auto set = set_at(place.match.set, place.view());
+    set->truncate(place.match.name, size);
+    show_in_mappings(set.get(), status->number, size, size);
+  });
   return error == 0 ? 0 : failed(error);
 }
 
