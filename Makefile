@@ -10,7 +10,7 @@
 # make deb       Debian packages, built in a clean root, in dist/deb; make deb-test: installs and tries them in others; root only
 # make tarball   an archive in dist/ that works wherever it is unpacked, and a test of that
 # make recipes-test   carries out the recipes of Spack, EasyBuild and conda, and tests the tools flavour as they install it
-# make capture-test   LAMMPS and other programs of Debian with their files captured and plain (docs/capture.md)
+# make capture-test   LAMMPS, OpenFOAM, Quantum ESPRESSO, GROMACS and other programs of Debian with their files captured and plain (docs/capture.md)
 # make slurm-test   what docs/adopting.md says about Slurm, with one; root only
 # make release-test [RELEASE_PARTS="deb deb-test"]   before a release: packages, archive, recipes, Slurm, arm64 and s390x under
 #             emulation, every MPI; two to three hours on two cores
@@ -148,6 +148,7 @@ figures: build
 capture-test: build
 	@scripts/install-deps.sh capture
 	@SHEAF_BIN=$(CURDIR)/$(BUILD)/bin python3 -B tests/posix/capture_programs.py
+	@SHEAF_BIN=$(CURDIR)/$(BUILD)/bin python3 -B tests/posix/capture_simulations.py
 
 .PHONY: test-torch bench-torch
 test-torch: build

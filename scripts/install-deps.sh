@@ -14,7 +14,7 @@ packages="build-essential cmake ninja-build libopenmpi-dev openmpi-bin libcli11-
  xfsprogs btrfs-progs"
 [ "${1:-all}" != cluster ] || packages="$packages util-linux e2fsprogs
  glusterfs-server glusterfs-client moosefs-master moosefs-chunkserver moosefs-client"
-[ "${1:-all}" != capture ] || packages="$packages lammps strace"
+[ "${1:-all}" != capture ] || packages="$packages lammps openfoam quantum-espresso gromacs strace"
 case ${1:-all} in
 deb) packages="mmdebstrap lintian autopkgtest iproute2" ;;
 foreign-arm64) packages="$packages gcc-aarch64-linux-gnu g++-aarch64-linux-gnu qemu-user" ;;

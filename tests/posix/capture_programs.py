@@ -3,16 +3,12 @@ the same numbers, and strace sees no open of a captured name. A program that is 
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 import subprocess
-import tempfile
 import unittest
 from pathlib import Path
 
-SHEAF = Path(os.environ.get("SHEAF_BIN", "build/bin")).absolute() / "sheaf"
-ENVIRONMENT = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+from program_case import ProgramCase
 
 LAMMPS = """units lj
 atom_style atomic
@@ -85,65 +81,20 @@ int main() {
 """
 
 
-class Programs(unittest.TestCase):
-    def setUp(self) -> None:
-        directory = tempfile.TemporaryDirectory()
-        self.addCleanup(directory.cleanup)
-        self.dir = Path(directory.name).resolve()
-
-    def need(self, *programs: str) -> None:
-        for program in programs:
-            if not shutil.which(program):
-                self.skipTest(f"{program} is not installed (make capture-test installs it)")
-
-    def run_in(self, where: str, *command: str, capture: tuple[str, ...] = ()) -> str:
-        words = [str(SHEAF), "run", *(word for rule in capture for word in ("--capture", rule)), "--", *command]
-        done = subprocess.run(words if capture else command, cwd=self.dir / where, capture_output=True, text=True, timeout=200,
-                              env=ENVIRONMENT)
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        return done.stdout
-
-    def both(self, *command: str, capture: tuple[str, ...] = ("out/*:all.sion",)) -> tuple[str, str]:
-        """Runs it plain and captured, each in a directory of its own with an empty `out`."""
-        for where in ("plain", "captured"):
-            (self.dir / where / "out").mkdir(parents=True, exist_ok=True)
-        plain = self.run_in("plain", *command)
-        captured = self.run_in("captured", *command, capture=capture)
-        self.assertEqual(list((self.dir / "captured" / "out").iterdir()), [])
-        return plain, captured
-
-    def check_bytes(self, *sets: str) -> int:
-        """All files of `out` are in the sets, byte for byte; how many there are."""
-        found = self.dir / "found"
-        for name in sets:
-            subprocess.run([SHEAF, "split", "--names", self.dir / "captured" / name, f"{found}/"], check=True, capture_output=True)
-        expected = {path.name: path.read_bytes() for path in (self.dir / "plain" / "out").iterdir()}
-        self.assertEqual(sorted(expected), sorted(path.name for path in (found / "out").iterdir()))
-        for name, data in expected.items():
-            self.assertEqual((found / "out" / name).read_bytes(), data, name)
-        return len(expected)
-
-    def check_opens(self, *command: str, capture: tuple[str, ...] = ("out/*:all.sion",)) -> None:
-        """No system call of any process opens a captured name."""
-        self.need("strace")
-        (self.dir / "traced" / "out").mkdir(parents=True)
-        self.run_in("traced", "strace", "-f", "-e", "trace=open,openat,openat2,creat", "-o", "../calls", *command, capture=capture)
-        opened = re.findall(r'open[^"]*"([^"]*out/(?!\.")[^"]+)"', (self.dir / "calls").read_text())
-        self.assertEqual(opened, [])
-
+class Programs(ProgramCase):
     def test_lammps_dumps_restarts_and_goes_on(self) -> None:
         self.need("lmp", "mpirun")
         (self.dir / "in.run").write_text(LAMMPS + FORCES + "dump 1 all custom 5 out/f.*.% id x y z\nrestart 10 out/r.*.%\nrun 40\n")
         (self.dir / "in.again").write_text("read_restart out/r.20.%\n" + FORCES + "run 20\ndump 2 all custom 5 out/f.*.% id x y z\n"
                                            "run 10\n")
         mpi = ("mpirun", "--oversubscribe", "-n", "4", "lmp", "-in")
-        rules = ("out/f.*:f.sion", "out/r.*:r.sion")
-        self.both(*mpi, "../in.run", capture=rules)
-        tables = [re.findall(r"^\s+\d+\s+[-\d.].*$", text, re.M) for text in self.both(*mpi, "../in.again", capture=rules)]
+        self.rules = ("out/f.*:f.sion", "out/r.*:r.sion")
+        self.both(*mpi, "../in.run")
+        tables = [re.findall(r"^\s+\d+\s+[-\d.].*$", text, re.M) for text in self.both(*mpi, "../in.again")]
         self.assertGreater(len(tables[0]), 4)
         self.assertEqual(tables[0], tables[1])
-        self.assertGreater(self.check_bytes("f.sion", "r.sion"), 50)
-        self.check_opens("lmp", "-in", "../in.run", capture=rules)
+        self.assertGreater(self.check_bytes(), 50)
+        self.check_opens("lmp", "-in", "../in.run")
 
     def compiled(self, compiler: str, name: str, source: str) -> str:
         self.need(compiler)
@@ -155,13 +106,13 @@ class Programs(unittest.TestCase):
     def test_a_fortran_program_reads_back_and_deletes(self) -> None:
         program = self.compiled("gfortran", "writes.f90", FORTRAN)
         self.both(program)
-        self.assertEqual(self.check_bytes("all.sion"), 3)
+        self.assertEqual(self.check_bytes(), 3)
         self.check_opens(program)
 
     def test_streams_of_cxx(self) -> None:
         program = self.compiled("g++", "writes.cpp", CXX)
         self.both(program)
-        self.assertEqual(self.check_bytes("all.sion"), 3)
+        self.assertEqual(self.check_bytes(), 3)
         self.check_opens(program)
 
     def test_tar_and_cp_and_sed(self) -> None:
@@ -172,7 +123,7 @@ class Programs(unittest.TestCase):
                 "seek=2 count=5 2>&1 && truncate -s 9999 out/j && cat out/* | md5sum")
         plain, captured = self.both("sh", "-c", work)
         self.assertEqual(plain.splitlines()[-1], captured.splitlines()[-1])
-        self.assertEqual(self.check_bytes("all.sion"), 8)
+        self.assertEqual(self.check_bytes(), 8)
 
     def test_python_writes_and_reads_back(self) -> None:
         script = ("import csv, json, pickle, gzip, pathlib\n"
@@ -183,7 +134,7 @@ class Programs(unittest.TestCase):
                   "assert json.load(open('out/a.json'))['a'][7] == 7 and len(pickle.load(open('out/p.pickle', 'rb'))) == 3\n"
                   "pathlib.Path('out/sizes').write_text(str(sorted((p.name, p.stat().st_size) for p in pathlib.Path('out').iterdir())))\n")
         self.both("python3", "-c", script)
-        self.assertEqual(self.check_bytes("all.sion"), 5)
+        self.assertEqual(self.check_bytes(), 5)
         self.check_opens("python3", "-c", script)
 
 
