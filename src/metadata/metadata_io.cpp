@@ -42,12 +42,13 @@ int64_t mapping_offset(const Header& h, const Pointer& p) { return block_sizes_o
 }  // namespace
 
 MetadataReader::MetadataReader(File& file) : MetadataReader(file, read_header(file)) {
-  if (header_.globalranks_offset() + 16 * int64_t{header_.ntasks} > file_size())
+  if (!reaches(header_.globalranks_offset() + 16 * int64_t{header_.ntasks}))
     damaged("the header claims " + std::to_string(header_.ntasks) + " tasks, but the file has only " +
             std::to_string(file_size()) + " bytes");
 }
 
-MetadataReader::MetadataReader(File& file, const Header& header) : file_(file), header_(header) {}
+MetadataReader::MetadataReader(File& file, const Header& header)
+    : file_(file), opened_size_(file.traits().opened_size), header_(header) {}
 
 MetadataReader::MetadataReader(Store& store, File& file, Checking checking, NameOf name_of)
     : MetadataReader(file) {
@@ -63,6 +64,12 @@ int64_t MetadataReader::file_size() {
   return file_size_;
 }
 
+bool MetadataReader::reaches(int64_t end) {
+  if (end <= std::max(opened_size_, file_size_)) return true;
+  file_size_ = regular_size(file_);
+  return end <= file_size_;
+}
+
 void MetadataReader::damaged(const std::string& finding) const {
   throw file_error(Code::damaged, file_.path(), finding);
 }
@@ -72,7 +79,6 @@ std::optional<Pointer> MetadataReader::read_stored_pointer() {
   const bool present = file_.read_at(bytes, header_.pointer_offset()) == bytes.size();
   const Pointer p = format::decode_pointer(bytes, header_.metadata_order);
   if (!present || p.varheader == 0 || (format::is_marked(p) && extension())) return std::nullopt;
-  file_size_ = std::max(file_size_, file_.status().size);
   const int64_t begin = layout::data_start(header_.ntasks, header_.fsblksize);
   // Without tasks, nothing in the file would bound the number of blocks.
   const int32_t most = header_.ntasks > 0 ? INT32_MAX : 1;
@@ -80,10 +86,11 @@ std::optional<Pointer> MetadataReader::read_stored_pointer() {
     damaged("impossible block table: " + std::to_string(p.maxblocks) + " blocks, table at offset " +
             std::to_string(p.varheader));
   const auto end = checked_mul_add(8 * int64_t{header_.ntasks}, 1 + int64_t{p.maxblocks}, p.varheader);
-  if (!end || *end > file_size())
+  if (!end || !reaches(*end))
     damaged("truncated: the block table at offset " + std::to_string(p.varheader) + " with " +
             std::to_string(p.maxblocks) + " blocks does not fit into " + std::to_string(file_size()) +
             " bytes");
+  file_size_ = -1;  // which has its last bytes before the pointer says so
   return p;
 }
 
@@ -110,10 +117,13 @@ const std::optional<format::Extension>& MetadataReader::extension() {
 }
 
 FileChecks* MetadataReader::checks(const Pointer& p) {
-  if (checking_ == Checking::off || !p.complete()) return nullptr;
-  if (!checks_)
-    if (auto opened = FileChecks::open(file_, file_size(), header_, p, extension()))
-      checks_ = std::make_unique<FileChecks>(std::move(*opened));
+  if (checking_ == Checking::off || !p.complete() || checks_) return checks_.get();
+  std::optional<FileChecks> opened;
+  const auto open = [&](int64_t size) { opened = FileChecks::open(file_, size, header_, p, extension()); };
+  // Whoever opened it before its last byte was there asks again.
+  if (opened_size_ >= p.varheader && extension()) attempt([&] { open(opened_size_); });
+  if (!opened) open(file_size());
+  if (opened) checks_ = std::make_unique<FileChecks>(std::move(*opened));
   return checks_.get();
 }
 
@@ -172,7 +182,7 @@ int64_t MetadataReader::read_mapping_size(const Pointer& p) {
   const int64_t at = mapping_offset(header_, p);
   if (file_.read_at(bytes, at) != bytes.size()) damaged("truncated: the mapping of the set is missing");
   const int64_t size = load<int32_t>(bytes.data(), header_.metadata_order);
-  if (size < 0 || at + 4 + 8 * size > file_size())
+  if (size < 0 || !reaches(at + 4 + 8 * size))
     damaged("the mapping of the set claims " + std::to_string(size) + " tasks, more than the file holds");
   return size;
 }

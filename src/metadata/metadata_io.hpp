@@ -43,7 +43,8 @@ class MetadataReader {
 
   const format::Header& header() const { return header_; }
   File& file() const { return file_; }
-  int64_t file_size();  // bytes; asked for once, and again when the pointer has been read
+  int64_t file_size();        // bytes; asked for once, and again when the pointer has been read
+  bool reaches(int64_t end);  // whether the file has so many bytes
 
   // Reads the pointer to META2 and checks that META2 lies inside the file. Throws `unclosed` if it is not
   // there and no journal can replace it. Checksums: the header and the pointer are compared with theirs.
@@ -112,7 +113,8 @@ class MetadataReader {
   void for_each_rank(const std::function<void(layout::Placement, int64_t rank)>& visit);
 
   File& file_;
-  int64_t file_size_ = -1;  // -1: not asked yet
+  int64_t file_size_ = -1;     // -1: not asked yet
+  const int64_t opened_size_;  // the file's, FileTraits
   format::Header header_;
   Store* store_ = nullptr;
   NameOf name_of_;

@@ -155,9 +155,12 @@ class Writer {
   struct Apart {
     int64_t unit = 0;
     int64_t own_caches = 0;
+    int64_t kind = 0;        // FileSystem
+    int64_t everywhere = 0;  // 1: for all files of the directory alike
   };
   static Apart apart_by(const FileSystemTraits& traits);
   Apart find_apart();
+  Apart apart_of(File& file, const Apart& in_directory) const;
   void find_unit();
   Slicing slicing() const { return unit_ > 0 ? Slicing::files : Slicing::groups; }
   std::shared_ptr<Edges> edges_of(int32_t file) const;
@@ -270,11 +273,10 @@ class Writer {
   void give_back_pointers();
 
   // A process for each task.
-  void choose_files(ParallelWriteRequest& request, const OpenMode& mode);
+  void choose_files(ParallelWriteRequest& request, const OpenMode& mode, Apart& in_directory);
   void number_local_groups();
-  bool units_are_large();
   void open_group_file(const ParallelWriteRequest& request, const OpenMode& mode,
-                       std::shared_ptr<WriteSlots> slots);
+                       std::shared_ptr<WriteSlots> slots, const Apart& in_directory);
   // How this task's chunk is laid out where several hosts may not write one unit.
   struct RegionPlan {
     layout::RegionChunk chunk;

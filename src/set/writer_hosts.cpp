@@ -48,7 +48,15 @@ void find_runs(std::span<const HostedRow> rows, const Segment& file, int64_t uni
 // Local, at the task that asks for all: what hosts have to keep apart at this name.
 Writer::Apart Writer::apart_by(const FileSystemTraits& traits) {
   if (traits.coherence == Coherence::local) return {};
-  return {traits.unit > 1 ? traits.unit : 0, 1};
+  return {traits.unit > 1 ? traits.unit : 0, 1, static_cast<int64_t>(traits.kind),
+          !lays_out_files(traits.kind)};
+}
+
+// Local: without a message where the directory has told, unless files are elsewhere.
+Writer::Apart Writer::apart_of(File& file, const Apart& in_directory) const {
+  const Apart found = in_directory.everywhere && !name_of_ ? in_directory : apart_by(store_->traits_of(file));
+  if (PastCache* const past = file.traits().past_cache) past->know(static_cast<FileSystem>(found.kind));
+  return found;
 }
 
 // Collective; the answer of process 0.

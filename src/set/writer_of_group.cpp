@@ -35,7 +35,8 @@ Writer::Writer(Store& store, std::unique_ptr<Comm> comm, ParallelWriteRequest re
   if (mode.checksums && format::extensible(request.stored_name.empty() ? request.path : request.stored_name))
     stream_.keep_sums(format::default_piece);
   know_mode(mode);
-  choose_files(request, mode);
+  Apart in_directory;
+  choose_files(request, mode, in_directory);
   mine_.tasks.push_back(
       {comm_->rank(), {facts_.filenumber, local().rank()}, local().rank(), local().size(), 0, {}});
   mine_.index();
@@ -47,14 +48,15 @@ Writer::Writer(Store& store, std::unique_ptr<Comm> comm, ParallelWriteRequest re
           std::make_unique<Collecting>(Collecting{*plan, mode.collective.buddies, 0, request.fsblksize <= 0,
                                                   std::move(request.means), exchange::find_nodes(*comm_)});
     }
-    open_group_file(request, mode, std::move(slots));
+    open_group_file(request, mode, std::move(slots), in_directory);
   } catch (...) {
     discard();
     throw;
   }
 }
 
-void Writer::choose_files(ParallelWriteRequest& request, const OpenMode& mode) {
+// in_directory: what is so at that name, if somebody has asked.
+void Writer::choose_files(ParallelWriteRequest& request, const OpenMode& mode, Apart& in_directory) {
   if (request.filenumber < 0 && mode.file_policy == FilePolicy::table) {
     const FilePlace place = read_file_table(*comm_, *store_, mode.table);
     request.filenumber = place.filenumber;
@@ -71,7 +73,11 @@ void Writer::choose_files(ParallelWriteRequest& request, const OpenMode& mode) {
   if (mode.collective.renumber && policy == FilePolicy::caller && request.nfiles <= 0)
     throw Error(Code::invalid_argument, "'" + path_ + "': collmsa needs a number of physical files, not " +
                                             std::to_string(request.nfiles));
-  if (policy == FilePolicy::automatic && units_are_large()) policy = FilePolicy::per_node;
+  if (policy == FilePolicy::automatic && comm_->node_count() > 1) {
+    in_directory = find_apart();
+    // Hosts that share a file would share units which no layout can keep apart well.
+    if (in_directory.unit > layout::largest_unit) policy = FilePolicy::per_node;
+  }
   if (policy == FilePolicy::caller && request.nfiles > 0) {
     policy = FilePolicy::fixed;
     facts_.nfiles = request.nfiles;
@@ -113,10 +119,6 @@ void Writer::choose_files(ParallelWriteRequest& request, const OpenMode& mode) {
   local_ = facts_.nfiles == comm_->size() ? self_comm() : comm_->split(facts_.filenumber, comm_->rank());
 }
 
-// Collective: whether hosts that share a file would share units which no layout can keep apart well
-// (layout::largest_unit).
-bool Writer::units_are_large() { return comm_->node_count() > 1 && find_apart().unit > layout::largest_unit; }
-
 // Groups are numbered in the order of the global ranks of their first tasks.
 void Writer::number_local_groups() {
   int64_t number = local_->rank() == 0;
@@ -133,7 +135,7 @@ void Writer::number_local_groups() {
 // The first task of each file creates it without truncating. A file that is new gets its metadata at once;
 // what was there before is given up only when every task has its file open.
 void Writer::open_group_file(const ParallelWriteRequest& request, const OpenMode& mode,
-                             std::shared_ptr<WriteSlots> slots) {
+                             std::shared_ptr<WriteSlots> slots, const Apart& in_directory) {
   const std::string_view stored_name = request.stored_name.empty() ? request.path : request.stored_name;
   NewGroups groups;
   std::shared_ptr<File> file;
@@ -153,11 +155,7 @@ void Writer::open_group_file(const ParallelWriteRequest& request, const OpenMode
     start.existed = opened.existed;
     extension = mode.extension();
     if (extension && format::extensible(stored_name)) start.identity = extension->identity;
-    if (on_several_hosts) {
-      const FileSystemTraits traits = store_->traits_of(*file);
-      start.apart = apart_by(traits);
-      if (PastCache* const past = file->traits().past_cache) past->know(traits.kind);
-    }
+    if (on_several_hosts) start.apart = apart_of(*file, in_directory);
     start.fsblksize = choose_block_size(*file, request.fsblksize);
   });
   local().broadcast(std::as_writable_bytes(std::span(&start, 1)), 0);

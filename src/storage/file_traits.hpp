@@ -81,6 +81,9 @@ struct FileTraits {
   Published* apart = nullptr;
   PastCache* past_cache = nullptr;  // lives as long as the File; null: nothing is between it and its bytes
   RestingFile* resting = nullptr;   // the same; null: it has no descriptor that could go
+  // Bytes of a regular file when it was opened to be read: so many it has, unless somebody has cut it since,
+  // and no message is needed to know. -1: not known.
+  int64_t opened_size = -1;
 
   bool written_as_pieces() const { return dear_requests || apart; }
 };

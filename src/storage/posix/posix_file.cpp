@@ -85,17 +85,19 @@ size_t skip(std::span<iovec> list, size_t first, size_t bytes) {
 
 }  // namespace
 
-int open_descriptor(const std::string& path, Access access, const WorkingDirectory* directory) {
+int open_descriptor(const std::string& path, Access access, const WorkingDirectory* directory,
+                    int64_t* size) {
   const int base = base_of(directory);
   return open_descriptor(
       path, access,
       {[&](int flags) { return uninterrupted([&] { return ::openat(base, path.c_str(), flags, 0666); }); },
-       [&](struct stat& found) { return ::fstatat(base, path.c_str(), &found, 0) == 0; }});
+       [&](struct stat& found) { return ::fstatat(base, path.c_str(), &found, 0) == 0; }},
+      size);
 }
 
 // An open may wait without end for the other side of a pipe or device, and for somebody who has a lease on a
 // regular file.
-int open_descriptor(const std::string& path, Access access, const Opening& how) {
+int open_descriptor(const std::string& path, Access access, const Opening& how, int64_t* size) {
   const auto open = [&](int more) { return how.open(flags_of(access) | O_NOCTTY | more); };
   struct stat found {};
   if (access == Access::fresh) {  // then it is a regular file
@@ -112,8 +114,9 @@ int open_descriptor(const std::string& path, Access access, const Opening& how) 
     if (error == EWOULDBLOCK && access != Access::beside && S_ISREG(found.st_mode)) fd = open(0);
     if (fd < 0) throw os_error(failed_open(access), path, error);
   }
+  const bool keeps = !opens_anew(kind_of_descriptor(fd));
   try {
-    const bool known = ::fstat(fd, &found) == 0;
+    const bool known = keeps ? status_of_server(fd, found) : ::fstat(fd, &found) == 0;
     if (const char* const why = known && access == Access::beside ? foreign_by(found) : nullptr)
       throw file_error(Code::foreign, path, why);
     if (known) require_positions(path, found);
@@ -123,7 +126,8 @@ int open_descriptor(const std::string& path, Access access, const Opening& how) 
     throw;
   }
   ::fcntl(fd, F_SETFL, 0);
-  forget_what_was_kept(fd);
+  if (keeps) ::posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);  // dirty pages stay: they are this host's own
+  if (size && S_ISREG(found.st_mode)) *size = found.st_size;
   return fd;
 }
 
@@ -131,7 +135,7 @@ PosixFile::PosixFile(const std::string& path, Access access,
                      std::shared_ptr<const WorkingDirectory> directory)
     : path_(path),
       directory_(std::move(directory)),
-      fd_(open_descriptor(path, access, directory_.get())),
+      fd_(open_descriptor(path, access, directory_.get(), &opened_size_)),
       writable_(access != Access::read),
       name_unsynced_(access == Access::create || access == Access::fresh) {}
 
@@ -140,7 +144,7 @@ PosixFile::PosixFile(const std::string& path, Access access,
     : path_(path),
       how_(std::move(how)),
       directory_(std::move(directory)),
-      fd_(open_descriptor(path, access, how_)),
+      fd_(open_descriptor(path, access, how_, &opened_size_)),
       writable_(access != Access::read),
       name_unsynced_(access == Access::create || access == Access::fresh) {}
 

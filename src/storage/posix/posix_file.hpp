@@ -22,20 +22,22 @@ namespace sheaf {
 // A new descriptor, closed on exec; the caller owns it. Throws not_found, permission, io (EEXIST, EISDIR,
 // ...) as the operating system refuses; a directory, pipe or socket is refused for any access, without
 // waiting. Created files get mode 0666 less umask. A relative path counts from `directory`; null: from the
-// current one.
-int open_descriptor(const std::string& path, Access access, const WorkingDirectory* directory = nullptr);
+// current one. What is read then is what others have closed before, also where hosts may keep pages over an
+// open (storage/traits/traits.hpp, opens_anew), but for pages that the host cannot give up. size: becomes
+// that of a regular file, in bytes, and stays for any other, and for `fresh`.
+int open_descriptor(const std::string& path, Access access, const WorkingDirectory* directory = nullptr,
+                    int64_t* size = nullptr);
 
 // The same for who finds files in another way than by their names.
 struct Opening {
   std::function<int(int flags)> open;        // a descriptor; negative with errno
   std::function<bool(struct stat&)> status;  // of what would be opened; false: not known
 };
-int open_descriptor(const std::string& path, Access access, const Opening& how);
+int open_descriptor(const std::string& path, Access access, const Opening& how, int64_t* size = nullptr);
 
-// Where file systems let hosts keep pages over an open (storage/traits/traits.hpp, opens_anew): what is read
-// from now on is what others have closed before. Nothing elsewhere, and never an error: the host may have
-// pages that it cannot give up.
-void forget_what_was_kept(int fd);
+// The status of a descriptor as the server has it, where the file system lets this host keep attributes.
+// False, with errno, as fstat(2).
+bool status_of_server(int fd, struct stat& found);
 
 class PosixFile final : public File, public PastCache, public RestingFile {
  public:
@@ -72,7 +74,9 @@ class PosixFile final : public File, public PastCache, public RestingFile {
   // Open file description locks: each File is a holder of its own, in this process too. Threads with one File
   // exclude each other here, also where they only read.
   RangeLock lock_range(const LockRequest& wanted) override;
-  FileTraits traits() override { return {.past_cache = this, .resting = this}; }
+  FileTraits traits() override {
+    return {.past_cache = this, .resting = this, .opened_size = writable_ ? -1 : opened_size_};
+  }
   FileDescriptor descriptor(Whose whose) override;
   const std::string& path() const override { return path_; }
   void close() override;
@@ -84,6 +88,7 @@ class PosixFile final : public File, public PastCache, public RestingFile {
   std::string path_;
   Opening how_;                                        // empty: by the path
   std::shared_ptr<const WorkingDirectory> directory_;  // that path_ counts from
+  int64_t opened_size_ = -1;
   int fd_;
   bool writable_;
   bool name_unsynced_;

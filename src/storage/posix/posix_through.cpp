@@ -1,6 +1,7 @@
 // storage/posix/posix_file: what hosts that share no page cache need of a file.
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -23,20 +24,25 @@ bool are_one_file(int a, int b) {
          one.st_ino == other.st_ino;
 }
 
-// The next look at the attributes asks the server.
-bool ask_anew(int fd) {
-  struct statx found;
-  return ::statx(fd, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_SIZE | STATX_NLINK, &found) == 0 ||
-         errno == ENOSYS;
-}
-
 }  // namespace
 
-// Pages that are dirty stay: they are this host's own.
-void forget_what_was_kept(int fd) {
-  if (opens_anew(kind_of_descriptor(fd))) return;
-  ::posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
-  ask_anew(fd);
+// The same as fstat(2), which may cost another message.
+bool status_of_server(int fd, struct stat& found) {
+  struct statx there;
+  if (::statx(fd, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_BASIC_STATS, &there) != 0)
+    return errno == ENOSYS && ::fstat(fd, &found) == 0;
+  found = {};
+  found.st_dev = makedev(there.stx_dev_major, there.stx_dev_minor);
+  found.st_ino = there.stx_ino;
+  found.st_mode = there.stx_mode;
+  found.st_nlink = there.stx_nlink;
+  found.st_uid = there.stx_uid;
+  found.st_gid = there.stx_gid;
+  found.st_size = static_cast<off_t>(there.stx_size);
+  found.st_blksize = there.stx_blksize;
+  found.st_blocks = static_cast<blkcnt_t>(there.stx_blocks);
+  found.st_mtim = {there.stx_mtime.tv_sec, there.stx_mtime.tv_nsec};
+  return true;
 }
 
 // Negative if the name means another file by now, or none.
@@ -113,7 +119,8 @@ void PosixFile::renew() {
     const std::lock_guard lock(direct_mutex_);
     if (auto again = open_direct()) direct_ = std::move(again);
   }
-  if (!ask_anew(fd_)) throw os_error("cannot get the status of", path_, errno);
+  struct stat found;
+  if (!status_of_server(fd_, found)) throw os_error("cannot get the status of", path_, errno);
 }
 
 // FUSE hands on just the bytes of a write, unless it was mounted with a write-back cache. Its direct writes

@@ -188,6 +188,10 @@ bool forgets_lengths(FileSystem kind) { return kind == FileSystem::glusterfs; }
 
 bool closes_publish(FileSystem kind) { return kind == FileSystem::glusterfs; }
 
+bool lays_out_files(FileSystem kind) {
+  return kind == FileSystem::lustre || kind == FileSystem::ceph || kind == FileSystem::unknown;
+}
+
 bool opens_anew(FileSystem kind) {
   switch (kind) {
     case FileSystem::unknown:

@@ -112,6 +112,9 @@ bool opens_anew(FileSystem kind);
 // size, before that is at the server. With MooseFS it does not; of what is not listed it is not known.
 bool finds_own_writes(FileSystem kind);
 
+// Whether files of a directory may be laid out each in another way, which decides their units.
+bool lays_out_files(FileSystem kind);
+
 // Whether programs reach it by FUSE.
 bool is_fuse(FileSystem kind);
 
