@@ -307,6 +307,33 @@ TEST_F(DamagedData, CanBeReadWhereChecksumsAreIgnored) {
   EXPECT_EQ(found, content(2, 0, std::ssize(found)));
 }
 
+// A file knows its size from when it was opened, which is another one if it becomes complete only then.
+TEST(Checksums, AreFoundInAFileThatIsCompletedOnceItIsOpen) {
+  const auto directory =
+      std::filesystem::temp_directory_path() / ("sheaf-completed-" + std::to_string(::getpid()));
+  std::filesystem::create_directories(directory);
+  const std::string path = directory / "a";
+  Program p;
+  p.requests = {700, 900};
+  p.steps = {{{Step::write, 700}}, {{Step::write, 900}}};
+  write_in_parallel(posix_store(), path, p);
+  std::vector<std::byte> all(static_cast<size_t>(posix_store().status(path).size));
+  posix_store().open(path, Access::read)->read_at(all, 0);
+  const auto table = load_multifile(posix_store(), path).files[0].pointer.varheader;
+  for (const int64_t size : {table, table + 8, table + 100, std::ssize(all) - 1, std::ssize(all)}) {
+    const auto writing = posix_store().open(path, Access::write);
+    writing->resize(size);
+    const auto reading = posix_store().open(path, Access::read);
+    EXPECT_EQ(reading->traits().opened_size, size);
+    writing->write_at(all, 0);
+    MetadataReader reader(*reading);
+    FileChecks* const checks = reader.checks(reader.read_pointer());
+    ASSERT_TRUE(checks) << "opened with " << size << " bytes";
+    EXPECT_EQ(checks->check_tasks(0, 2).size(), 2U);
+  }
+  std::filesystem::remove_all(directory);
+}
+
 // Large requests into memory that a program walks through are summed where the bytes lie in the page cache.
 TEST(Checksums, AreComparedOnTheWayPastTheCaches) {
   const auto directory =
