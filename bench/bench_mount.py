@@ -7,8 +7,8 @@ process of its own (`cat`, `ls -f`, the mounting command). "again" reads what th
 file twice; "first" reads it through a mount made a moment ago, so that every byte goes through the program behind the mount. ratarmount
 has its index already, which it keeps beside the tar. Each kind in turn, medians; a target that is missed ends the program with 1.
 
-The first read has no target, for on a virtual machine that gives free memory back to its host (module page_reporting) it measures how
-fast the host gives that again: our mount keeps a stream in large folios, which are cut out of such memory, ratarmount's in single pages,
+On a virtual machine that gives free memory back to its host (module page_reporting) the first read measures how fast the host gives
+that again, and is missed: our mount keeps a stream in large folios, which are cut out of such memory, ratarmount's in single pages,
 which mostly are not. Where a program has written to all free memory just before, it is the first read of the two programs.
 
     bench/bench_mount.py --bin build/bin --dir . --ratarmount /path/to/venv/bin/ratarmount
@@ -139,8 +139,8 @@ def reading(scratch: Path) -> None:
     if options.ratarmount:
         theirs = found["ratarmount"]
         print(f"ratarmount: first {theirs['first']:.4f} s, again {theirs['again']:.4f} s")
-        print(f"{'sequential read first / ratarmount, bandwidth':66} {theirs['first'] / ours['first']:8.3f} x")
-        tell("sequential read again / ratarmount, bandwidth", theirs["again"] / ours["again"], 1, "x", True)
+        for kind in ("first", "again"):
+            tell(f"sequential read {kind} / ratarmount, bandwidth", theirs[kind] / ours[kind], 1, "x", True)
 
 
 def listing(scratch: Path) -> None:

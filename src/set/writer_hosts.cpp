@@ -65,7 +65,9 @@ Writer::Apart Writer::find_apart() {
   if (comm_->rank() == 0)
     attempt([&] {
       found = apart_by(store_->traits(path_));
-    });  // a missing directory is found when the files are made
+      if (store_->target_of(path_) != path_)
+        found.everywhere = 0;  // the other files are not where a link leads
+    });                        // a missing directory is found when the files are made
   comm_->broadcast(std::as_writable_bytes(std::span(&found, 1)), 0);
   return found;
 }

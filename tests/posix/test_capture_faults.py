@@ -19,18 +19,23 @@ def block(letter: str) -> bytes:
     return letter.encode() * 71300
 
 
-class PlainInstead(CaptureCase):
+class MountingCase(CaptureCase):
+    def run_mounted(self, prepare: str, rule: str, *command: str) -> subprocess.CompletedProcess[str]:
+        """Runs the command captured behind a script that mounts, in a name space of its own."""
+        if os.geteuid() != 0 or subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode != 0:
+            self.skipTest("no rights to mount")
+        return subprocess.run(["unshare", "-m", "sh", "-ec", prepare + '; exec "$@"', "sh", BIN / "sheaf", "run", "--capture", rule, "--",
+                               *command], cwd=self.work, capture_output=True, text=True, timeout=SECONDS)
+
+
+class PlainInstead(MountingCase):
     """The multifile cannot take a file: it is a plain one, and a message says why, once."""
 
     def check(self, prepare: str, directory: str, why: str) -> None:
-        if os.geteuid() != 0 or subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode != 0:
-            self.skipTest("no rights to mount")
         (self.work / directory).mkdir()
         script = ("echo one > cap.a; echo two >> cap.a; echo b > cap.b; mv cap.b cap.c; rm cap.c; "
                   "exec 3>cap.d; echo d >&3; mv cap.d cap.e; echo e >&3; cat cap.a cap.e; ls cap.*")
-        done = subprocess.run(["unshare", "-m", "sh", "-ec", prepare + '; exec "$@"', "sh", BIN / "sheaf", "run", "--capture",
-                               f"cap.*:{directory}/set.sion", "--", "sh", "-ec", script],
-                              cwd=self.work, capture_output=True, text=True, timeout=SECONDS)
+        done = self.run_mounted(prepare, f"cap.*:{directory}/set.sion", "sh", "-ec", script)
         self.assertEqual(done.stdout, "one\ntwo\nd\ne\ncap.a\ncap.e\n", done.stderr)
         self.assertEqual((self.work / "cap.a").read_text(), "one\ntwo\n")
         self.assertEqual((self.work / "cap.e").read_text(), "d\ne\n")
@@ -54,8 +59,6 @@ class PlainInstead(CaptureCase):
         self.check(f'mount -t tmpfs none /dev/shm; for name in $({names}); do mkdir /dev/shm/$name; done', "whole", "Is a directory")
 
     def test_shared_memory_is_full_of_other_files(self) -> None:
-        if os.geteuid() != 0 or subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode != 0:
-            self.skipTest("no rights to mount")
         script = ("import os\n"
                   "fd = os.open('cap.a', os.O_RDWR | os.O_CREAT); os.write(fd, b'bytes'); errors = set()\n"
                   "with open('/dev/shm/full', 'wb', buffering=0) as full:\n"
@@ -66,9 +69,7 @@ class PlainInstead(CaptureCase):
                   "    try: os.open('cap.a', os.O_RDONLY)\n"
                   "    except OSError as error: errors.add(error.errno)\n"
                   "print(errors, os.pread(fd, 5, 0))\n")
-        done = subprocess.run(["unshare", "-m", "sh", "-ec", 'mount -t tmpfs -o size=16m none /dev/shm; exec "$@"', "sh",
-                               BIN / "sheaf", "run", "--capture", "cap.*:set.sion", "--", "python3", "-c", script],
-                              cwd=self.work, capture_output=True, text=True, timeout=SECONDS)
+        done = self.run_mounted("mount -t tmpfs -o size=16m none /dev/shm", "cap.*:set.sion", "python3", "-c", script)
         self.assertEqual(done.stdout, f"{{{errno.ENOSPC}}} b'bytes'\n", done.stderr)
 
     def test_the_multifile_is_damaged(self) -> None:
@@ -91,7 +92,7 @@ class PlainInstead(CaptureCase):
 
 
 @unittest.skipUnless(shutil.which("strace"), "strace makes calls fail")
-class Faults(CaptureCase):
+class Faults(MountingCase):
     """The n-th call of a kind that a program makes on its container fails, or is the last one it makes; for all n."""
 
     def steps(self, inject: str) -> tuple[list[str], bool]:
@@ -158,8 +159,6 @@ class Faults(CaptureCase):
         self.assertGreaterEqual((self.dir / "log").read_text().count("sync("), 80)
 
     def test_room_that_a_full_disk_does_not_have_leaves_the_file_as_it_was(self) -> None:
-        if os.geteuid() != 0 or subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode != 0:
-            self.skipTest("no rights to mount")
         (self.work / "full").mkdir()
         script = ("import ctypes, os\n"
                   "fallocate = ctypes.CDLL(None, use_errno=True).fallocate64\n"
@@ -170,9 +169,7 @@ class Faults(CaptureCase):
                   "fd = os.open('cap.a', os.O_RDWR | os.O_CREAT); os.write(fd, content)\n"
                   "print(insert(900), os.pread(fd, 1 << 24, 0) == content)\n"
                   "print(insert(20), os.pread(fd, 1 << 24, 0) == content[:4096] + bytes(20 * 4096) + content[4096:])\n")
-        done = subprocess.run(["unshare", "-m", "sh", "-ec", 'mount -t tmpfs -o size=6m none full; exec "$@"', "sh",
-                               BIN / "sheaf", "run", "--capture", "cap.*:full/set.sion", "--", "python3", "-c", script],
-                              cwd=self.work, capture_output=True, text=True, timeout=SECONDS)
+        done = self.run_mounted("mount -t tmpfs -o size=6m none full", "cap.*:full/set.sion", "python3", "-c", script)
         self.assertEqual(done.stdout, f"{errno.ENOSPC} True\n0 True\n", done.stderr)
 
     def test_what_is_written_while_a_rename_takes_the_file_in_is_kept(self) -> None:

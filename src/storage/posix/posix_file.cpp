@@ -135,7 +135,7 @@ PosixFile::PosixFile(const std::string& path, Access access,
                      std::shared_ptr<const WorkingDirectory> directory)
     : path_(path),
       directory_(std::move(directory)),
-      fd_(open_descriptor(path, access, directory_.get(), &opened_size_)),
+      fd_(open_descriptor(path, access, directory_.get(), access == Access::read ? &opened_size_ : nullptr)),
       writable_(access != Access::read),
       name_unsynced_(access == Access::create || access == Access::fresh) {}
 
@@ -144,7 +144,7 @@ PosixFile::PosixFile(const std::string& path, Access access,
     : path_(path),
       how_(std::move(how)),
       directory_(std::move(directory)),
-      fd_(open_descriptor(path, access, how_, &opened_size_)),
+      fd_(open_descriptor(path, access, how_, access == Access::read ? &opened_size_ : nullptr)),
       writable_(access != Access::read),
       name_unsynced_(access == Access::create || access == Access::fresh) {}
 

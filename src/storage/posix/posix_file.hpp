@@ -74,9 +74,7 @@ class PosixFile final : public File, public PastCache, public RestingFile {
   // Open file description locks: each File is a holder of its own, in this process too. Threads with one File
   // exclude each other here, also where they only read.
   RangeLock lock_range(const LockRequest& wanted) override;
-  FileTraits traits() override {
-    return {.past_cache = this, .resting = this, .opened_size = writable_ ? -1 : opened_size_};
-  }
+  FileTraits traits() override { return {.past_cache = this, .resting = this, .opened_size = opened_size_}; }
   FileDescriptor descriptor(Whose whose) override;
   const std::string& path() const override { return path_; }
   void close() override;
@@ -88,7 +86,7 @@ class PosixFile final : public File, public PastCache, public RestingFile {
   std::string path_;
   Opening how_;                                        // empty: by the path
   std::shared_ptr<const WorkingDirectory> directory_;  // that path_ counts from
-  int64_t opened_size_ = -1;
+  int64_t opened_size_ = -1;                           // of a file that is only read
   int fd_;
   bool writable_;
   bool name_unsynced_;

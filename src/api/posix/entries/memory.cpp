@@ -18,6 +18,7 @@
 #include "api/posix/own_descriptors.hpp"
 #include "api/posix/real.hpp"
 #include "base/non_copyable.hpp"
+#include "storage/system/posix_transfer.hpp"
 
 namespace sheaf::posix {
 
@@ -31,16 +32,6 @@ constinit Real<int(void*, size_t)> munmap{"munmap"};
 void* refuse(int error) {
   errno = error;
   return MAP_FAILED;
-}
-
-// Only what somebody has written: memory for holes comes when it is touched.
-void fill_memory(ContainerStream& stream, std::byte* memory, int64_t offset, int64_t end) {
-  for (auto data = stream.next_data(offset); data && *data < end; data = stream.next_data(*data)) {
-    const int64_t until = std::min(end, stream.next_hole(*data).value_or(*data));
-    if (until <= *data) return;  // cut meanwhile
-    stream.read({memory + (*data - offset), size_t(until - *data)}, *data);
-    *data = until;
-  }
 }
 
 // A file in memory that is as long as a captured one, and has its bytes where somebody has mapped them.
@@ -58,33 +49,23 @@ class Image : private NonCopyable {
     return number == number_ && set == set_.get() && process_ == getpid();
   }
 
-  // Its bytes [begin, end) are those of the stream, and so is its length.
+  // Its bytes [begin, end) are those of the stream, and so is its length. Only what somebody has written is
+  // copied: memory for holes comes when it is touched.
   void fill(int64_t begin, int64_t end) {
     const std::lock_guard lock(mutex_);
     end = std::min(end, take_length());
-    if (begin >= end) return;
-    const int64_t from = begin - begin % sysconf(_SC_PAGESIZE);
-    const auto size = size_t(end - from);
-    void* const memory = next::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd_, from);
-    if (memory == MAP_FAILED) throw os_error("cannot map", "copy of a captured file", errno);
-    const int error = errno_of([&] { fill_memory(*stream_, static_cast<std::byte*>(memory), from, end); });
-    next::munmap(memory, size);
-    if (error != 0) throw os_error("cannot copy", "captured file", error);
+    for (auto data = stream_->next_data(begin); data && *data < end; data = stream_->next_data(*data)) {
+      const int64_t until = std::min(end, stream_->next_hole(*data).value_or(*data));
+      if (until <= *data) return;  // cut meanwhile
+      copy(*data, until);
+      *data = until;
+    }
   }
 
   // The same of what has been filled before, in which holes may be new.
   void refill(int64_t begin, int64_t end) {
     const std::lock_guard lock(mutex_);
-    end = std::min(end, take_length());
-    std::vector<std::byte> bytes(size_t(std::clamp(end - begin, int64_t{0}, at_once)));
-    while (begin < end) {
-      const auto some = std::span(bytes).first(size_t(std::min(end - begin, at_once)));
-      const size_t n = stream_->read(some, begin);
-      if (n == 0) return;  // cut meanwhile: who does that is next
-      if (pwrite64(fd_, some.data(), n, begin) != ssize_t(n))
-        throw os_error("cannot fill", "copy of a captured file", errno);
-      begin += int64_t(n);
-    }
+    copy(begin, std::min(end, take_length()));
   }
 
   // Nobody can write through such a mapping, whatever mprotect(2) is asked for.
@@ -105,6 +86,20 @@ class Image : private NonCopyable {
 
  private:
   static constexpr int64_t at_once = 1 << 20;
+
+  void copy(int64_t begin, int64_t end) {
+    std::vector<std::byte> bytes(size_t(std::clamp(end - begin, int64_t{0}, at_once)));
+    while (begin < end) {
+      const auto some = std::span(bytes).first(size_t(std::min(end - begin, at_once)));
+      const size_t n = stream_->read(some, begin);
+      if (n == 0) return;  // cut meanwhile: who does that is next
+      const Moved moved = move_all(n, [&](size_t done, size_t count) {
+        return pwrite64(fd_, &some[done], count, begin + int64_t(done));
+      });
+      if (moved.bytes < n) throw os_error("cannot fill", "copy of a captured file", moved.error);
+      begin += int64_t(n);
+    }
+  }
 
   int64_t take_length() {
     const int64_t size = stream_->status().size;
