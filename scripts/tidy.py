@@ -46,7 +46,9 @@ def wanted_folders(options):
 
 
 def tidy(unit):
-    words = [word for word in shlex.split(unit["command"])[1:] if word != "-fno-gnu-unique"]  # clang does not know it
+    # Words of GCC's own: clang knows neither this option nor headers that GCC has compiled before.
+    command = re.sub(r" -include \S*/cmake_pch\.hxx", "", unit["command"])
+    words = [word for word in shlex.split(command)[1:] if word != "-fno-gnu-unique"]
     run = subprocess.run(["clang-tidy-16", "--quiet", unit["file"], "--", *words], cwd=unit["directory"],
                          capture_output=True, text=True)
     return run.returncode, run.stdout + (run.stderr if run.returncode and not run.stdout else "")
