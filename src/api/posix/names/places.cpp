@@ -199,7 +199,7 @@ bool match_canonical(std::string_view path, Place& place) noexcept {
 bool find_place_of_candidate(int at, const char* path, Place& place, bool keep) noexcept {
   const std::string_view last = last_component(path);
   if (last.empty() || last == "." || last == ".." || last.size() > NAME_MAX) return false;
-  place.slash = last.data()[last.size()] == '/';
+  place.slash = *(last.data() + last.size()) == '/';
   const int error = errno;
   char given[PATH_MAX];
   size_t n = size_t(last.data() - path);
