@@ -13,7 +13,6 @@
 
 #include "comm/comm.hpp"
 #include "exchange/pieces/extent.hpp"
-#include "format/extension.hpp"
 #include "metadata/facts.hpp"
 #include "storage/decorators/forwarding_store.hpp"
 
@@ -43,16 +42,6 @@ struct Moved {
 std::optional<Error> move_pieces(Comm& comm, int64_t steps, const Moved& from, const Moved& to);
 
 }  // namespace buddy
-
-// Writes the trailer of a copy, or of a view of one, whose data have these checksums. entries: of the
-// mapping; -1: there is none.
-void write_copied_trailer(File& file, const format::Header& header, const format::Pointer& pointer,
-                          const format::Extension& extension, std::span<const std::byte> sums,
-                          int64_t entries);
-
-// Copy `level` of physical file `path` of the set `base`, as a view that shows the file it is a copy of.
-// Throws what its open does. The store outlives the view.
-std::shared_ptr<File> open_buddy(Store& store, const std::string& base, int level, const std::string& path);
 
 // Collective over `all`, while the set `path` of `nfiles` files is opened for reading (1: file 0 alone, of
 // any set). `needed`: the file that this task reads for others, or -1; no two bring the same. One that sees

@@ -29,9 +29,15 @@ class Restorer {
     if (lacks) needers[static_cast<size_t>(needed)] = all_.rank() + 1;
     all_.all_max(needers);
     // Those who read for others are asked first: where all see the same directory, nobody else need look.
-    std::vector<int64_t> offers(needers.size());
-    for (const bool asked : {needed >= 0, true})
-      if (missing(needers, offers)) look(needers, offers, asked);
+    std::vector<int64_t> offers(needers.size());  // by file: 1 + a task that sees it; 0: none known
+    for (const bool asked : {needed >= 0, true}) {
+      if (std::ranges::equal(needers, offers, [](int64_t by, int64_t offer) { return by == 0 || offer > 0; }))
+        break;
+      for (size_t f = 0; f < needers.size(); ++f)
+        if (asked && needers[f] > 0 && offers[f] == 0 && sees(static_cast<int64_t>(f)))
+          offers[f] = all_.rank() + 1;
+      all_.all_max(offers);
+    }
     for (int64_t file = 0; file < nfiles_; ++file) {
       const auto at = static_cast<size_t>(file);
       if (needers[at] > 0 && offers[at] > 0)
@@ -52,19 +58,6 @@ class Restorer {
   }
   bool sees(int64_t file) {
     return !attempt([&] { open(file)->close(); });
-  }
-
-  static bool missing(const std::vector<int64_t>& needers, const std::vector<int64_t>& offers) {
-    return !std::ranges::equal(needers, offers,
-                               [](int64_t needer, int64_t offer) { return needer == 0 || offer > 0; });
-  }
-
-  // offers, by file: 1 + a task that sees it; 0: none known. asked: this task looks.
-  void look(const std::vector<int64_t>& needers, std::vector<int64_t>& offers, bool asked) {
-    for (size_t f = 0; f < needers.size(); ++f)
-      if (asked && needers[f] > 0 && offers[f] == 0 && sees(static_cast<int64_t>(f)))
-        offers[f] = all_.rank() + 1;
-    all_.all_max(offers);
   }
 
   // Under another name until it is complete; nothing of it is left after a failure.

@@ -4,6 +4,7 @@
 
 #include "buddy/buddy.hpp"
 #include "buddy/constants.hpp"
+#include "buddy/table.hpp"
 #include "comm/agree.hpp"
 #include "format/journal.hpp"
 #include "metadata/metadata_io.hpp"
@@ -18,48 +19,16 @@ class BuddyView final : public File {
  public:
   BuddyView(std::shared_ptr<File> copy, std::string path) : copy_(std::move(copy)), path_(std::move(path)) {
     MetadataReader reader(*copy_);
-    format::Header h = reader.header();
-    format::Pointer p = reader.read_pointer();
-    const auto all = static_cast<size_t>(h.ntasks);
-    std::vector<int64_t> values(all);
-    reader.read_globalranks(0, values);
-    const auto dummies = static_cast<size_t>(
-        std::ranges::find_if(values, [](int64_t rank) { return rank >= 0; }) - values.begin());
-    shift_ = layout::data_start(h.ntasks, h.fsblksize);
-    h.ntasks = static_cast<int32_t>(all - dummies);
+    const format::Pointer p = reader.read_pointer();
+    if (FileChecks* const checks = reader.checks(p)) checks->check_tasks(0, reader.header().ntasks);
+    buddy::Table table = buddy::read_table(reader);
+    remove_dummies(table);
+    const format::Header& h = table.facts.header;
     begin_ = layout::data_start(h.ntasks, h.fsblksize);
-    shift_ -= begin_;
-
-    FileChecks* const checks = reader.checks(p);
-    auto fixed = format::encode(h);
-    if (checks) {
-      format::put_extension(*reader.extension(), fixed);
-      checks->check_tasks(0, static_cast<int64_t>(all));
-    }
-    front_.assign(fixed.begin(), fixed.end());
-    const auto append_values = [&](std::vector<std::byte>& to) {
-      append(to, std::span<const int64_t>(values).subspan(dummies), h.metadata_order);
-    };
-    append_values(front_);
-    reader.read_chunk_sizes(0, values);
-    append_values(front_);
-    const format::Pointer moved{p.maxblocks, p.varheader - shift_};
-    const auto pointer = format::encode(moved, h.metadata_order);
-    front_.insert(front_.end(), pointer.begin(), pointer.end());
-
-    end_ = moved.varheader;
-    reader.read_block_counts(p, 0, values);
-    append_values(back_);
-    for (int64_t round = 0; round < p.maxblocks; ++round) {
-      reader.read_block_sizes(p, round, 0, values);
-      append_values(back_);
-    }
-    int64_t entries = -1;
-    if (h.leads_set()) entries = append_mapping(reader, p, h);
-    if (checks) {  // the data are the same, and so are their checksums
-      const std::vector<uint32_t> sums = checks->read_sums(0, static_cast<int64_t>(all));
-      write_copied_trailer(*this, h, moved, *reader.extension(), std::as_bytes(std::span(sums)), entries);
-    }
+    shift_ = layout::data_start(reader.header().ntasks, h.fsblksize) - begin_;
+    end_ = p.varheader - shift_;
+    table.facts.pointer.varheader = end_;
+    buddy::write_table(*this, table);
     made_ = true;
   }
 
@@ -91,10 +60,11 @@ class BuddyView final : public File {
   }
   // Only while it is made.
   void write_at(std::span<const std::byte> data, int64_t offset) override {
-    if (made_ || offset < end_) read_only();
-    const auto at = static_cast<size_t>(offset - end_);
-    if (back_.size() < at + data.size()) back_.resize(at + data.size());
-    std::ranges::copy(data, back_.begin() + static_cast<ptrdiff_t>(at));
+    if (made_) read_only();
+    std::vector<std::byte>& part = offset < end_ ? front_ : back_;
+    const auto at = static_cast<size_t>(offset < end_ ? offset : offset - end_);
+    part.resize(std::max(part.size(), at + data.size()));
+    std::ranges::copy(data, part.begin() + static_cast<ptrdiff_t>(at));
   }
   void resize(int64_t) override { read_only(); }
   void sync() override {}
@@ -109,35 +79,32 @@ class BuddyView final : public File {
     throw file_error(Code::wrong_mode, path_, "a view of a buddy copy cannot be changed");
   }
 
-  template <class Number>
-  static void append(std::vector<std::byte>& to, std::span<const Number> values, ByteOrder order) {
-    const size_t at = to.size();
-    to.resize(at + values.size_bytes());
-    format::encode(values, order, std::span(to).subspan(at));
-  }
-
   static size_t copy_from(const std::vector<std::byte>& from, int64_t at, std::span<std::byte> to) {
     const size_t n = at >= std::ssize(from) ? 0 : std::min(to.size(), from.size() - static_cast<size_t>(at));
     if (n > 0) std::memcpy(to.data(), from.data() + at, n);
     return n;
   }
 
-  // The entries count local ranks behind the dummies of each file; those begin with the lowest.
-  int64_t append_mapping(MetadataReader& reader, const format::Pointer& p, const format::Header& h) {
-    std::vector<layout::Placement> entries(static_cast<size_t>(reader.read_mapping_size(p)));
-    reader.read_mapping(p, 0, entries);
-    std::vector<int32_t> first(static_cast<size_t>(h.nfiles), INT32_MAX);
-    for (const auto& entry : entries) {
-      int32_t& lowest = first.at(static_cast<size_t>(entry.file));
-      lowest = std::min(lowest, entry.local_rank);
+  // The data are the same, and so are their checksums.
+  static void remove_dummies(buddy::Table& table) {
+    format::Header& h = table.facts.header;
+    const size_t all = table.ranks.size();
+    const auto first = std::ranges::find_if(table.ranks, [](int64_t rank) { return rank >= 0; });
+    const auto dummies = static_cast<size_t>(first - table.ranks.begin());
+    for (auto* const values : {&table.ranks, &table.chunks, &table.counts, &table.sizes}) {
+      size_t kept = 0;
+      for (size_t i = 0; i < values->size(); ++i)
+        if (i % all >= dummies) (*values)[kept++] = (*values)[i];
+      values->resize(kept);
     }
-    std::vector<int32_t> numbers{static_cast<int32_t>(entries.size())};
-    for (const auto& entry : entries) {
-      numbers.push_back(entry.file);
-      numbers.push_back(entry.local_rank - first[static_cast<size_t>(entry.file)]);
+    h.ntasks -= static_cast<int32_t>(dummies);
+    // Entries count local ranks behind the dummies of each file; those begin with the lowest.
+    std::vector<int32_t> lowest(static_cast<size_t>(h.nfiles), INT32_MAX);
+    for (const auto& entry : table.mapping) {
+      int32_t& least = lowest.at(static_cast<size_t>(entry.file));
+      least = std::min(least, entry.local_rank);
     }
-    append(back_, std::span<const int32_t>(numbers), h.metadata_order);
-    return std::ssize(entries);
+    for (auto& entry : table.mapping) entry.local_rank -= lowest[static_cast<size_t>(entry.file)];
   }
 
   std::shared_ptr<File> copy_;
@@ -147,15 +114,6 @@ class BuddyView final : public File {
   int64_t begin_ = 0, end_ = 0;  // of the data area
   bool made_ = false;
 };
-
-}  // namespace
-
-std::shared_ptr<File> open_buddy(Store& store, const std::string& base, int level, const std::string& path) {
-  return std::make_shared<BuddyView>(
-      store.open(buddy_name(base, level) + path.substr(base.size()), Access::read), path);
-}
-
-namespace {
 
 // The copy is of a file that had the name before.
 bool differ(File& copy, File& file) {
@@ -189,7 +147,11 @@ BuddyStore::Copy BuddyStore::open_copy(const std::string& path) {
   if (!path.starts_with(base_)) return found;
   for (int level = 0; level < levels_; ++level) {
     std::shared_ptr<File> view;
-    if (attempt([&] { view = open_buddy(inner(), base_, level, path); })) continue;
+    if (attempt([&] {
+          const std::string name = buddy_name(base_, level) + path.substr(base_.size());
+          view = std::make_shared<BuddyView>(inner().open(name, Access::read), path);
+        }))
+      continue;
     if (!is_earlier(*view, path)) return {view, found.earlier};
     found.earlier = true;
   }

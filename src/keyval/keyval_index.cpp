@@ -1,6 +1,7 @@
 #include "keyval/keyval_index.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "base/error.hpp"
@@ -85,33 +86,19 @@ inline void KeyvalIndex::keep_rest_of_value() {
   }
   if (entry.kept_end() != from) return;
   const auto bytes = static_cast<size_t>(left);
-  if (bytes > entry.kept.room() && !make_room(entry.kept, bytes)) return;
-  const std::span to(entry.kept.extend(bytes), bytes);
-  try {
-    scanner_.read(to);
-  } catch (...) {
-    entry.kept.shrink(bytes);
-    throw;
-  }
+  if (bytes > entry.kept.capacity() - entry.kept.size() && !make_room(entry.kept, bytes)) return;
+  std::array<std::byte, largest_kept_value> value;
+  scanner_.read(std::span(value).first(bytes));
+  entry.kept.insert(entry.kept.end(), value.begin(), value.begin() + left);
 }
 
-bool KeyvalIndex::make_room(KeptBytes& kept, size_t bytes) {
+bool KeyvalIndex::make_room(std::vector<std::byte>& kept, size_t bytes) {
   const size_t capacity = std::max({kept.size() + bytes, 2 * kept.capacity(), size_t{64}});
   const auto more = static_cast<int64_t>(capacity - kept.capacity());
   if (kept_bytes_ + more > most_kept_bytes) return false;
   kept.reserve(capacity);
   kept_bytes_ += more;
   return true;
-}
-
-void KeyvalIndex::release_kept(KeyEntry& entry) {
-  kept_bytes_ -= static_cast<int64_t>(entry.kept.capacity());
-  entry.kept = {};
-}
-
-// Nothing is left to be kept: the last record has been found.
-bool KeyvalIndex::knows_all() const {
-  return scanned_all_ || found_.position + found_.length == places_.total();
 }
 
 void KeyvalIndex::scan_all() {
@@ -154,7 +141,10 @@ size_t KeyvalIndex::read(uint64_t key, std::byte* to, size_t size, size_t items)
   const std::span<std::byte> out(to, whole * size);
   fetch(*entry, out);
   entry->offset += static_cast<int64_t>(out.size());
-  if (entry->kept.size() > 0 && entry->joined() >= entry->kept_end() && knows_all()) release_kept(*entry);
+  if (entry->kept.size() > 0 && entry->joined() >= entry->kept_end() && knows_all()) {
+    kept_bytes_ -= static_cast<int64_t>(entry->kept.capacity());
+    entry->kept = std::vector<std::byte>();  // gives the memory back
+  }
   return whole;
 }
 
@@ -171,12 +161,6 @@ inline void KeyvalIndex::fetch(const KeyEntry& entry, std::span<std::byte> out) 
     read_far(place_of(position), out);
   }
 }
-
-inline bool KeyvalIndex::is_at_scan(int64_t position) const {
-  return found_in_ && position == found_.position + found_.length - scanner_.left();
-}
-
-ReadPosition KeyvalIndex::place_of(int64_t position) const { return places_.find(stream_.sizes(), position); }
 
 // A value that the scan has left behind. One that is far from the last is fetched alone: reading ahead for it
 // would move many times its bytes.
@@ -213,12 +197,11 @@ bool KeyvalIndex::seek_joined(uint64_t key, int64_t offset) {
   if (offset < 0) return false;
   KeyEntry* const entry = scan_until(key, [offset](const KeyEntry& e) { return e.total > offset; });
   if (!entry) return false;
-  entry->record = entry->record_at(offset);
+  const auto next = std::ranges::upper_bound(entry->records, offset, {}, &KeyRecord::before);
+  entry->record = static_cast<size_t>(next - entry->records.begin()) - 1;
   entry->offset = offset - entry->records[entry->record].before;
   return true;
 }
-
-bool KeyvalIndex::settle(uint64_t key) { return find_bytes(key) != nullptr; }
 
 // --- iterators ---
 
@@ -245,28 +228,6 @@ std::optional<KeyStatistics> KeyvalIndex::statistics(uint64_t key) {
   const KeyEntry* entry = keys_.find(key);
   if (!entry) return std::nullopt;
   return KeyStatistics{static_cast<int64_t>(entry->records.size()), entry->total};
-}
-
-// --- all tasks of a handle ---
-
-KeyvalReader::KeyvalReader(const KeyvalReader& other, ReadStream& stream) : stream_(stream) {
-  for (const auto& [task, index] : other.tasks_)
-    tasks_[task] = std::make_unique<KeyvalIndex>(*index, stream_, kept_bytes_);
-}
-
-KeyvalIndex* KeyvalReader::find(int64_t task) {
-  if (task == recent_task_) return recent_;
-  const auto at = tasks_.find(task);
-  if (at == tasks_.end()) return nullptr;
-  recent_task_ = task;
-  return recent_ = at->second.get();
-}
-
-KeyvalIndex& KeyvalReader::add(int64_t task, ByteOrder metadata_order) {
-  auto& index = tasks_[task];
-  index = std::make_unique<KeyvalIndex>(stream_, metadata_order, task, kept_bytes_);
-  recent_task_ = task;
-  return *(recent_ = index.get());
 }
 
 }  // namespace sheaf

@@ -10,11 +10,11 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <unordered_map>
 #include <vector>
 
+#include "base/non_copyable.hpp"
 #include "keyval/keyval_scan.hpp"
 #include "keyval/keyval_table.hpp"
 #include "stream/read_stream.hpp"
@@ -50,8 +50,8 @@ class KeyvalIndex {
   bool seek_in_record(
       uint64_t key,
       int64_t offset);  // the record the key stands in; behind its end the next, if there is one
-  bool seek_joined(uint64_t key, int64_t offset);  // in all values of the key, joined
-  bool settle(uint64_t key);                       // stays; true if there is a byte left to read
+  bool seek_joined(uint64_t key, int64_t offset);                   // in all values of the key, joined
+  bool settle(uint64_t key) { return find_bytes(key) != nullptr; }  // stays; true if there is a byte left
 
   void scan_all();
 
@@ -73,12 +73,14 @@ class KeyvalIndex {
   KeyEntry* find_bytes(uint64_t key);
   void return_to_scan();
   void keep_rest_of_value();
-  bool make_room(KeptBytes& kept, size_t bytes);
-  void release_kept(KeyEntry& entry);
-  bool knows_all() const;
+  bool make_room(std::vector<std::byte>& kept, size_t bytes);
+  // Nothing is left to be kept: the last record has been found.
+  bool knows_all() const { return scanned_all_ || found_.position + found_.length == places_.total(); }
   void fetch(const KeyEntry& entry, std::span<std::byte> out);
-  bool is_at_scan(int64_t position) const;
-  ReadPosition place_of(int64_t position) const;
+  bool is_at_scan(int64_t position) const {
+    return found_in_ && position == found_.position + found_.length - scanner_.left();
+  }
+  ReadPosition place_of(int64_t position) const { return places_.find(stream_.sizes(), position); }
   void read_far(ReadPosition from, std::span<std::byte> out);
 
   ReadStream& stream_;
@@ -99,25 +101,28 @@ class KeyvalIndex {
 };
 
 // The indices of all tasks of a handle, made when they are asked for.
-class KeyvalReader {
+class KeyvalReader : private NonCopyable {
  public:
   explicit KeyvalReader(ReadStream& stream) : stream_(stream) {}
   // Of a duplicate of a handle.
-  KeyvalReader(const KeyvalReader& other, ReadStream& stream);
-  KeyvalReader(const KeyvalReader&) = delete;
-  KeyvalReader& operator=(const KeyvalReader&) = delete;
+  KeyvalReader(const KeyvalReader& other, ReadStream& stream) : stream_(stream) {
+    for (const auto& [task, index] : other.tasks_) tasks_.try_emplace(task, index, stream_, kept_bytes_);
+  }
 
   // Null: not made yet.
-  KeyvalIndex* find(int64_t task);
+  KeyvalIndex* find(int64_t task) {
+    const auto at = tasks_.find(task);
+    return at == tasks_.end() ? nullptr : &at->second;
+  }
   // For a task without one, which is the current one of the stream.
-  KeyvalIndex& add(int64_t task, ByteOrder metadata_order);
+  KeyvalIndex& add(int64_t task, ByteOrder metadata_order) {
+    return tasks_.try_emplace(task, stream_, metadata_order, task, kept_bytes_).first->second;
+  }
 
  private:
   ReadStream& stream_;
   int64_t kept_bytes_ = 0;
-  std::unordered_map<int64_t, std::unique_ptr<KeyvalIndex>> tasks_;
-  int64_t recent_task_ = -1;
-  KeyvalIndex* recent_ = nullptr;  // that of recent_task_
+  std::unordered_map<int64_t, KeyvalIndex> tasks_;
 };
 
 }  // namespace sheaf

@@ -1,31 +1,6 @@
 #include "keyval/keyval_table.hpp"
 
-#include <algorithm>
-#include <new>
-
 namespace sheaf {
-
-void KeptBytes::reserve(size_t bytes) {
-  void* const more = std::realloc(bytes_.get(), bytes);
-  if (!more) throw std::bad_alloc();
-  static_cast<void>(bytes_.release());
-  bytes_.reset(static_cast<std::byte*>(more));
-  capacity_ = bytes;
-}
-
-bool KeyEntry::settle_later() {
-  while (record < records.size() && offset >= length(record)) {
-    if (record + 1 == records.size()) return false;
-    ++record;
-    offset = 0;
-  }
-  return record < records.size();
-}
-
-size_t KeyEntry::record_at(int64_t joined_offset) const {
-  const auto next = std::ranges::upper_bound(records, joined_offset, {}, &KeyRecord::before);
-  return static_cast<size_t>(next - records.begin()) - 1;
-}
 
 // The seed differs between runs (addresses do), so that nobody can prepare a file whose keys all meet in one
 // slot.

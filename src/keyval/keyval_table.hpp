@@ -7,9 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <deque>
-#include <memory>
 #include <vector>
 
 namespace sheaf {
@@ -17,32 +15,6 @@ namespace sheaf {
 struct KeyRecord {
   int64_t position = 0;  // of the value, in the stream of the task
   int64_t before = 0;    // joined: where the value begins
-};
-
-// Bytes in the order in which they were appended.
-class KeptBytes {
- public:
-  size_t size() const { return size_; }
-  size_t capacity() const { return capacity_; }
-  size_t room() const { return capacity_ - size_; }
-  const std::byte* data() const { return bytes_.get(); }
-  void clear() { size_ = 0; }
-  void reserve(size_t bytes);  // >= size()
-  // Room for `bytes` more, of undefined contents; bytes <= room().
-  std::byte* extend(size_t bytes) {
-    std::byte* const room = bytes_.get() + size_;
-    size_ += bytes;
-    return room;
-  }
-  void shrink(size_t bytes) { size_ -= bytes; }
-
- private:
-  struct Free {
-    void operator()(std::byte* bytes) const { std::free(bytes); }
-  };
-  std::unique_ptr<std::byte[], Free> bytes_;  // of realloc, which moves large ones without touching them
-  size_t size_ = 0;
-  size_t capacity_ = 0;
 };
 
 // What a second reader of a task takes over.
@@ -60,7 +32,7 @@ struct KeyPlaces {
 
 struct KeyEntry : KeyPlaces {
   // Values that were passed over but not read: joined bytes from kept_from on.
-  KeptBytes kept;
+  std::vector<std::byte> kept;
   int64_t kept_from = 0;
 
   int64_t length(size_t r) const {
@@ -72,15 +44,13 @@ struct KeyEntry : KeyPlaces {
   // Moves from the end of a record to the next one that has bytes, as far as known. False if no bytes are
   // left.
   bool settle() {
-    if (record < records.size() && offset < length(record)) [[likely]]
-      return true;
-    return settle_later();
+    while (record < records.size() && offset >= length(record)) {
+      if (record + 1 == records.size()) return false;
+      ++record;
+      offset = 0;
+    }
+    return record < records.size();
   }
-  // The record that holds a joined byte < total.
-  size_t record_at(int64_t joined_offset) const;
-
- private:
-  bool settle_later();
 };
 
 // The keys of a task, found by key and numbered by first appearance. Entries stay where they are.

@@ -4,7 +4,6 @@
 
 #include "base/error.hpp"
 #include "base/parse.hpp"
-#include "base/setting.hpp"
 
 namespace sheaf {
 
@@ -51,28 +50,6 @@ bool apply_collective_word(CollectiveMode& mode, std::string_view word, std::str
     return false;
   }
   return true;
-}
-
-std::string collective_environment() {
-  std::string words;
-  const auto add = [&](std::string word, const std::string& value) {
-    words += (words.empty() ? "" : ",") + std::move(word) + value;
-  };
-  if (const auto tasks = number_setting("SION_COLLSIZE", INT64_MIN, INT32_MAX))
-    add("collective=", *tasks == 0 ? "off" : *tasks < 0 ? "auto" : std::to_string(*tasks));
-  if (const auto collectors = number_setting("SION_COLLNUM", INT64_MIN, INT32_MAX);
-      collectors && *collectors > 0)
-    add("collectors=", std::to_string(*collectors));
-  if (const auto level = number_setting("SION_COLLDEBUG", INT64_MIN, INT32_MAX); level && *level > 0)
-    add("colldebug=", std::to_string(*level));
-  for (const auto& [name, word] : {std::pair{"SION_MSA_COLLECTOR_HOSTNAME_REGEX", "collector-hosts-basic="},
-                                   std::pair{"SION_MSA_COLLECTOR_HOSTNAME_EREGEX", "collector-hosts="}})
-    if (const char* const set = setting(name)) {
-      std::string pattern = set;
-      std::ranges::replace(pattern, ',', comma_in_words);
-      add(word, pattern);
-    }
-  return words;
 }
 
 std::optional<CollectivePlan> plan_of(const CollectiveMode& mode, bool writes, int64_t ntasks) {

@@ -45,11 +45,9 @@ struct CollectivePlan {
 bool apply_collective_word(CollectiveMode& mode, std::string_view word, std::string_view key,
                            std::string_view value);
 
-// What SION_COLLSIZE, SION_COLLNUM, SION_COLLDEBUG and SION_MSA_COLLECTOR_HOSTNAME_REGEX and _EREGEX (which
-// wins) say, as words; nothing of those that are not set, or no numbers where numbers are needed. Commas of
-// expressions travel as comma_in_words, which apply_collective_word() turns back.
+// Commas of expressions in words that the environment gives (mode/environment), which apply_collective_word()
+// turns back.
 inline constexpr char comma_in_words = '\x1f';
-std::string collective_environment();
 
 // Nothing if a file of `ntasks` tasks is not to be written (read) collectively.
 std::optional<CollectivePlan> plan_of(const CollectiveMode& mode, bool writes, int64_t ntasks);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
 
 #include "base/setting.hpp"
 #include "mode/collective_mode.hpp"
@@ -27,7 +28,19 @@ std::string words_of_environment() {
   for (const char* const number :
        {"SION_HINTS", "SION_SERBLOCKSIZE", "SION_ERROR_MSG_RANK", "SION_ERROR_MSG_THREAD"})
     number_setting(number);
-  if (const std::string collective = collective_environment(); !collective.empty()) add(collective);
+  if (const auto tasks = number_setting("SION_COLLSIZE", INT64_MIN, INT32_MAX))
+    add("collective=" + (*tasks == 0 ? "off" : *tasks < 0 ? "auto" : std::to_string(*tasks)));
+  for (const auto& [name, word] :
+       {std::pair{"SION_COLLNUM", "collectors="}, std::pair{"SION_COLLDEBUG", "colldebug="}})
+    if (const auto number = number_setting(name, INT64_MIN, INT32_MAX); number && *number > 0)
+      add(word + std::to_string(*number));
+  for (const auto& [name, word] : {std::pair{"SION_MSA_COLLECTOR_HOSTNAME_REGEX", "collector-hosts-basic="},
+                                   std::pair{"SION_MSA_COLLECTOR_HOSTNAME_EREGEX", "collector-hosts="}})
+    if (const char* const set = setting(name)) {
+      std::string pattern = word + std::string(set);
+      std::ranges::replace(pattern, ',', comma_in_words);
+      add(pattern);
+    }
   if (const char* const flags = setting("SHEAF_FLAGS")) add(flags);
   return words;
 }

@@ -1,8 +1,10 @@
 #include "mode/open_mode.hpp"
 
+#include <algorithm>
 #include <climits>
 #include <functional>
 #include <optional>
+#include <ranges>
 
 #include "base/error.hpp"
 #include "base/parse.hpp"
@@ -29,12 +31,11 @@ int64_t number_of(std::string_view word, std::string_view value, int64_t least, 
 }
 
 void set_files(OpenMode& m, std::string_view word, std::string_view value) {
-  if (value == "auto") {
-    m.file_policy = FilePolicy::automatic;
-  } else if (value == "node") {
-    m.file_policy = FilePolicy::per_node;
-  } else if (value == "ion") {
-    m.file_policy = FilePolicy::per_io_node;
+  static constexpr std::pair<std::string_view, FilePolicy> named[] = {
+      {"auto", FilePolicy::automatic}, {"node", FilePolicy::per_node}, {"ion", FilePolicy::per_io_node}};
+  const auto* const policy = std::ranges::find(named, value, &std::pair<std::string_view, FilePolicy>::first);
+  if (policy != std::end(named)) {
+    m.file_policy = policy->second;
   } else if (value.size() > 1 && value.front() == '@') {
     m.file_policy = FilePolicy::table;
     m.table = value.substr(1);
@@ -195,23 +196,20 @@ bool apply(OpenMode& m, std::string_view word, std::string_view key, std::string
 
 // Words of the SION API as it was, which compares them with their blanks.
 bool is_classic(std::string_view word) {
-  for (const std::string_view whole : {"w", "wb", "bw", "r", "rb", "br", "ansi", "posix", "sionfwd",
-                                       "collective", "collectivemerge", "cmerge", "collmsa"})
-    if (word == whole) return true;
-  for (const std::string_view key : {"collsize", "keyval", "endianness", "buddy"})
-    if (key_of(word) == key) return true;
-  return false;
+  static constexpr std::string_view whole[] = {
+      "w",      "wb",     "bw", "r", "rb", "br", "ansi", "posix", "sionfwd", "collective", "collectivemerge",
+      "cmerge", "collmsa"};
+  static constexpr std::string_view keys[] = {"collsize", "keyval", "endianness", "buddy"};
+  return std::ranges::count(whole, word) > 0 || std::ranges::count(keys, key_of(word)) > 0;
 }
 
 // What blanks around the words of a list are: part of the classic ones, or nothing.
 enum class Blanks : uint8_t { count, vanish };
 
 void parse_words(OpenMode& m, std::string_view list, Blanks blanks) {
-  while (!list.empty()) {
-    const size_t comma = list.find(',');
-    const std::string_view given = list.substr(0, comma);
+  for (const auto part : std::views::split(list, ',')) {
+    const std::string_view given(part.begin(), part.end());
     std::string_view word = trimmed(given);
-    list = comma == std::string_view::npos ? std::string_view{} : list.substr(comma + 1);
     if (word.empty()) continue;
     bool known = true;
     if (blanks == Blanks::count && is_classic(word)) {

@@ -24,22 +24,6 @@ bool asks_to_write(std::string_view mode) {
   return false;
 }
 
-struct Locations {
-  int ntasks = 0;
-  int maxblocks = 0;
-  sion_int64 globalskip = 0;
-  sion_int64 start_of_varheader = 0;
-  sion_int64* chunksizes = nullptr;
-  sion_int64* globalranks = nullptr;
-  sion_int64* blockcount = nullptr;
-  sion_int64* blocksizes = nullptr;
-
-  int find(int sid) {
-    return sion_get_locations(sid, &ntasks, &maxblocks, &globalskip, &start_of_varheader, &chunksizes,
-                              &globalranks, &blockcount, &blocksizes);
-  }
-};
-
 sion_int64 address(const void* pointer) {
   return static_cast<sion_int64>(reinterpret_cast<intptr_t>(pointer));
 }

@@ -14,7 +14,7 @@
 #include <string>
 
 #include "base/export.hpp"
-#include "sion_datatypes.h"
+#include "sion.h"
 
 // Declares fsion_NAME_c_ as visible; its definition follows.
 #define SHEAF_FORTRAN extern "C" SHEAF_EXPORT
@@ -55,6 +55,23 @@ inline std::string text(const char* characters, int length) {
   while (length > 0 && characters[length - 1] == ' ') --length;
   return std::string(characters, static_cast<size_t>(length > 0 ? length : 0));
 }
+
+// What sion_get_locations tells.
+struct Locations {
+  int ntasks = 0;
+  int maxblocks = 0;
+  sion_int64 globalskip = 0;
+  sion_int64 start_of_varheader = 0;
+  sion_int64* chunksizes = nullptr;
+  sion_int64* globalranks = nullptr;
+  sion_int64* blockcount = nullptr;
+  sion_int64* blocksizes = nullptr;
+
+  int find(int sid) {
+    return sion_get_locations(sid, &ntasks, &maxblocks, &globalskip, &start_of_varheader, &chunksizes,
+                              &globalranks, &blockcount, &blocksizes);
+  }
+};
 
 // Runs an open call; no exception passes into Fortran.
 template <class Body>

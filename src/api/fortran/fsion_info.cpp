@@ -30,17 +30,15 @@ SHEAF_ROUTINE(fsion_get_number_of_files, const int* sid, int* numfiles) {
 // Of `ntasks` elements each, and block_sizes(ntasks, maxblocks), as fsion_get_locations tells the two.
 SHEAF_ROUTINE(fsion_get_location_arrays, const int* sid, sion_int64* chunksizes, sion_int64* globalranks,
               sion_int64* blockcounts, sion_int64* blocksizes, int* ierr) {
-  int ntasks = 0;
-  int maxblocks = 0;
-  sion_int64 globalskip = 0;
-  sion_int64 end_of_data = 0;
-  sion_int64* found[4] = {};
-  *ierr = sion_get_locations(*sid, &ntasks, &maxblocks, &globalskip, &end_of_data, &found[0], &found[1],
-                             &found[2], &found[3]);
+  Locations found;
+  *ierr = found.find(*sid);
   if (*ierr != SION_SUCCESS) return;
-  sion_int64* const given[] = {chunksizes, globalranks, blockcounts, blocksizes};
-  for (int i = 0; i < 4; ++i)
-    if (found[i]) std::copy_n(found[i], int64_t{ntasks} * (i < 3 ? 1 : std::max(maxblocks, 0)), given[i]);
+  const std::pair<const sion_int64*, sion_int64*> columns[] = {
+      {found.chunksizes, chunksizes}, {found.globalranks, globalranks}, {found.blockcount, blockcounts}};
+  for (const auto& [from, to] : columns)
+    if (from) std::copy_n(from, found.ntasks, to);
+  if (found.blocksizes)
+    std::copy_n(found.blocksizes, int64_t{found.ntasks} * std::max(found.maxblocks, 0), blocksizes);
 }
 
 SHEAF_ROUTINE(fsion_dup, const int* sid, const int* mode, const int* rank, const sion_int64* key,

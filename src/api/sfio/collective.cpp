@@ -9,15 +9,16 @@ using namespace sheaf::sfio;
 namespace {
 
 // What is wrong with the arguments of one task is the error of all.
-template <class Blocks>
-int64_t together(const char* call, MFILE* f, Direction direction, Blocks&& blocks) {
+template <class Buffer>
+int64_t together(const char* call, MFILE* f, Direction direction, unsigned count, const int64_t* offsets,
+                 Buffer* const* buffers, const size_t* sizes) {
   return guarded(call, int64_t{-1}, [&] {
     Runtime* const session = Runtime::current();
     if (!session) throw Error(Code::wrong_mode, "there is no session");
     Part part;
     part.wrong = attempt([&] {
       part.file = &file_of(f);
-      part.blocks = blocks();
+      part.blocks = blocks_of(count, offsets, buffers, sizes);
     });
     return transfer_together(session->comm(), direction, part);
   });
@@ -26,23 +27,19 @@ int64_t together(const char* call, MFILE* f, Direction direction, Blocks&& block
 }  // namespace
 
 int64_t sfio_mwritec_all(MFILE* f, int64_t offset, const void* buffer, size_t size) {
-  return together("mwritec_all", f, Direction::write,
-                  [&] { return std::vector{block_of(offset, buffer, size)}; });
+  return together("mwritec_all", f, Direction::write, 1, &offset, &buffer, &size);
 }
 
 int64_t sfio_mreadc_all(MFILE* f, int64_t offset, void* buffer, size_t size) {
-  return together("mreadc_all", f, Direction::read,
-                  [&] { return std::vector{block_of(offset, buffer, size)}; });
+  return together("mreadc_all", f, Direction::read, 1, &offset, &buffer, &size);
 }
 
 int64_t sfio_mwriteb_all(MFILE* f, unsigned blocks, const int64_t offsets[], const void* const buffers[],
                          const size_t sizes[]) {
-  return together("mwriteb_all", f, Direction::write,
-                  [&] { return blocks_of(blocks, offsets, buffers, sizes); });
+  return together("mwriteb_all", f, Direction::write, blocks, offsets, buffers, sizes);
 }
 
 int64_t sfio_mreadb_all(MFILE* f, unsigned blocks, const int64_t offsets[], void* const buffers[],
                         const size_t sizes[]) {
-  return together("mreadb_all", f, Direction::read,
-                  [&] { return blocks_of(blocks, offsets, buffers, sizes); });
+  return together("mreadb_all", f, Direction::read, blocks, offsets, buffers, sizes);
 }

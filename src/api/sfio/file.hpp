@@ -45,19 +45,18 @@ inline StripedFile& file_of(MFILE* f) {
   return *f->file;
 }
 
-inline Block block_of(int64_t offset, const void* buffer, size_t size) {
-  if (!buffer && size > 0) throw Error(Code::invalid_argument, "no buffer (NULL)");
-  return {offset, static_cast<std::byte*>(const_cast<void*>(buffer)), static_cast<int64_t>(size)};
-}
-
-// The list of a call with several blocks.
+// The list of blocks of a call; one with a single block has a list of one.
 template <class Buffer>
 std::vector<Block> blocks_of(unsigned count, const int64_t* offsets, Buffer* const* buffers,
                              const size_t* sizes) {
   if (count > 0 && (!offsets || !buffers || !sizes))
     throw Error(Code::invalid_argument, "no list of blocks (NULL)");
   std::vector<Block> blocks;
-  for (unsigned i = 0; i < count; ++i) blocks.push_back(block_of(offsets[i], buffers[i], sizes[i]));
+  for (unsigned i = 0; i < count; ++i) {
+    if (!buffers[i] && sizes[i] > 0) throw Error(Code::invalid_argument, "no buffer (NULL)");
+    auto* const memory = static_cast<std::byte*>(const_cast<void*>(static_cast<const void*>(buffers[i])));
+    blocks.push_back({offsets[i], memory, static_cast<int64_t>(sizes[i])});
+  }
   return blocks;
 }
 

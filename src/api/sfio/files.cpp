@@ -28,15 +28,17 @@ void act(Runtime& session, const std::function<void()>& part) {
   agree_with(session.comm(), failed, 0);
 }
 
-std::string text(const char* name) {
-  if (!name) throw Error(Code::invalid_argument, "no name (NULL)");
-  return name;
-}
-
-// The name that all tasks say.
-StripeName agreed_name(Runtime& session, const char* name) {
+// The name that all tasks say, with the stripe unit that they say beside (0: none).
+StripeName agreed_name(Runtime& session, const char* name, int stripe_unit = 0) {
   StripeName parsed;
-  agree_on(session.comm(), name ? name : "", 0, attempt([&] { parsed = parse_stripe_name(text(name)); }));
+  agree_on(session.comm(), name ? name : "", stripe_unit, attempt([&] {
+             if (!name) throw Error(Code::invalid_argument, "no name (NULL)");
+             parsed = parse_stripe_name(name);
+             if (stripe_unit < 0)
+               throw Error(Code::invalid_argument,
+                           "a stripe unit of " + std::to_string(stripe_unit) + " bytes");
+             if (stripe_unit > 0) parsed.unit = stripe_unit;
+           }));
   return parsed;
 }
 
@@ -72,10 +74,10 @@ ErrorCounts take_errors(Runtime& session) {
                                      }),
                            OnError::keep);
   ErrorCounts sum{};
-  for (const Answer& answer : answers)
-    for (size_t i = 0; i < sum.size() && answer.code == 0; ++i) sum[i] += answer.values[i];
-  for (size_t i = 0; i < answers.size(); ++i)
+  for (size_t i = 0; i < answers.size(); ++i) {
     if (answers[i].code != 0) report_error("merror", *error_of(link, static_cast<int>(i), answers[i]));
+    for (size_t k = 0; k < sum.size() && answers[i].code == 0; ++k) sum[k] += answers[i].values[k];
+  }
   return sum;
 }
 
@@ -96,15 +98,7 @@ void give(const ErrorCounts& counts, unsigned long* ioerr) {
 MFILE* sfio_mopen(const char* name, int stripe_unit) {
   return guarded("mopen", static_cast<MFILE*>(nullptr), [&] {
     Runtime& session = Runtime::required();
-    StripeName parsed;
-    agree_on(session.comm(), name ? name : "", stripe_unit, attempt([&] {
-               parsed = parse_stripe_name(text(name));
-               if (stripe_unit < 0)
-                 throw Error(Code::invalid_argument,
-                             "a stripe unit of " + std::to_string(stripe_unit) + " bytes");
-               if (stripe_unit > 0) parsed.unit = stripe_unit;
-             }));
-    return new sfio_file{session.number(), open(session, parsed)};
+    return new sfio_file{session.number(), open(session, agreed_name(session, name, stripe_unit))};
   });
 }
 

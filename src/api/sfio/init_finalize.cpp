@@ -7,7 +7,7 @@
 //
 // MPI_Init asks for the thread level that listeners in threads need, if SHEAF_SFIO wants them: programs that
 // only open `sfio:` names through MPI-IO know nothing of it. Under Open MPI it also lets messages go in
-// longer turns (fragments_at_a_time).
+// longer turns.
 #include <mpi.h>
 
 #include <cstdlib>
@@ -18,19 +18,15 @@
 
 namespace {
 
-#ifdef OPEN_MPI
-// A message within a node is copied in fragments of 32 KiB, by default three at a time, and the sender must
-// look after each three of them. Where compute tasks and listeners share cores that is a change of task, or a
-// wait for one that is not at work, every 96 KiB: with two nodes of one core each, sixteen at a time make
-// writing 1.2 times as fast (bench/mpi_bench_sfio_nodes). Who has set it is right.
-void fragments_at_a_time() { setenv("OMPI_MCA_pml_ob1_send_pipeline_depth", "16", 0); }
-#endif
-
 int init(int* argc, char*** argv, int required, int* provided) {
   const char* const how = std::getenv("SHEAF_SFIO");
   if (how && std::string_view(how).starts_with("thread")) required = MPI_THREAD_MULTIPLE;
 #ifdef OPEN_MPI
-  fragments_at_a_time();
+  // A message within a node is copied in fragments of 32 KiB, by default three at a time, and the sender must
+  // look after each three of them. Where compute tasks and listeners share cores that is a change of task, or
+  // a wait for one that is not at work, every 96 KiB: with two nodes of one core each, sixteen at a time make
+  // writing 1.2 times as fast (bench/mpi_bench_sfio_nodes). Who has set it is right.
+  setenv("OMPI_MCA_pml_ob1_send_pipeline_depth", "16", 0);
 #endif
   return PMPI_Init_thread(argc, argv, required, provided);
 }

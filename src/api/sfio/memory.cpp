@@ -21,25 +21,10 @@ struct Allocated {
   const Loan loan;
 };
 
-using Memories = std::map<void*, Allocated>;  // by where they begin
-
-// Never destroyed: memory may be used while the process exits.
-Memories& memories() {
-  static auto* const all = new Memories;
+// By where they begin. Never destroyed: memory may be used while the process exits.
+std::map<void*, Allocated>& memories() {
+  static auto* const all = new std::map<void*, Allocated>;
   return *all;
-}
-
-void* allocate(size_t bytes) {
-  auto memory = LendableMemory::make(bytes > 0 ? bytes : 1);
-  if (!memory)
-    throw os_error("cannot allocate " + std::to_string(bytes) + " bytes for", "sfio_malloc", ENOMEM);
-  void* const at = memory->bytes().data();
-  memories().try_emplace(at, std::move(memory));
-  return at;
-}
-
-void release(void* at) {
-  if (memories().erase(at) == 0) throw Error(Code::invalid_argument, "that memory is not of sfio_malloc()");
 }
 
 }  // namespace
@@ -49,10 +34,20 @@ void release(void* at) {
 using namespace sheaf::sfio;
 
 void* sfio_malloc(size_t bytes) {
-  return guarded("sfio_malloc", static_cast<void*>(nullptr), [&] { return allocate(bytes); });
+  return guarded("sfio_malloc", static_cast<void*>(nullptr), [&] {
+    auto made = LendableMemory::make(bytes > 0 ? bytes : 1);
+    if (!made)
+      throw os_error("cannot allocate " + std::to_string(bytes) + " bytes for", "sfio_malloc", ENOMEM);
+    void* const at = made->bytes().data();
+    memories().try_emplace(at, std::move(made));
+    return at;
+  });
 }
 
 int sfio_free(void* memory) {
   if (!memory) return 0;
-  return succeeds("sfio_free", [&] { release(memory); });
+  return succeeds("sfio_free", [&] {
+    if (memories().erase(memory) == 0)
+      throw Error(Code::invalid_argument, "that memory is not of sfio_malloc()");
+  });
 }

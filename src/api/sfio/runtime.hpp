@@ -46,7 +46,6 @@ class Runtime : private NonCopyable {
   Runtime() = default;
   void begin(MPI_Comm all, const char* how);
   void serve_in_thread();
-  void end();
 
   int64_t number_ = 0;  // sessions of this process before this one, and this one
   MPI_Comm compute_ = MPI_COMM_NULL;

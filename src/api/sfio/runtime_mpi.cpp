@@ -63,12 +63,8 @@ const char* words_of(const char* how) {
 }  // namespace
 
 void report_error(const char* call, const Error& error) {
-  int task = -1;
-  if (running) task = running->comm().rank();
+  api::report(call, error, running ? running->comm().rank() : -1, -1);
   errno = error.errno_value() ? error.errno_value() : error.code() == Code::invalid_argument ? EINVAL : EIO;
-  const int kept = errno;
-  api::report(call, error, task, -1);
-  errno = kept;
 }
 
 Runtime* Runtime::current() { return running; }
@@ -119,8 +115,7 @@ void Runtime::begin(MPI_Comm all, const char* how) {
   static int64_t sessions = 0;
   number_ = ++sessions;
   comm_ = mpi_comm(compute_);
-  auto link = message_link(mpi_messages_on(messages_->comm()), roster.listeners, options_.patience, own_tags);
-  link_ = std::move(link);
+  link_ = message_link(mpi_messages_on(messages_->comm()), roster.listeners, options_.patience, own_tags);
   agree(*comm_, attempt([&] {
     if (in_thread) serve_in_thread();
   }));
@@ -143,17 +138,13 @@ SharedSession Runtime::shared() const {
           .listeners = static_cast<int32_t>(link_->listeners().size())};
 }
 
-void Runtime::end() {
-  comm_->barrier();
-  if (comm_->rank() == 0) say_goodbye(*link_);
-  if (thread_.joinable()) thread_.join();
-}
-
 void Runtime::stop() {
   if (!running) return;
   const std::unique_ptr<Runtime> session(std::exchange(running, nullptr));
   set_session_store(nullptr);
-  session->end();
+  session->comm_->barrier();
+  if (session->comm_->rank() == 0) say_goodbye(*session->link_);
+  if (session->thread_.joinable()) session->thread_.join();
 }
 
 Runtime::~Runtime() {

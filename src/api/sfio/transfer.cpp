@@ -9,36 +9,57 @@ using namespace sheaf::sfio;
 
 namespace {
 
-int64_t transfer(MFILE* f, Direction direction, const Block& block) {
-  StripedFile& file = file_of(f);
-  if (direction == Direction::read) return file.read_block(block);
-  file.write({&block, 1});
-  return block.length;
-}
-
-int64_t transfer_simply(MFILE* f, Direction direction, const Block& block) {
-  file_of(f).transfer_simply(direction, block);
-  return block.length;
-}
-
 int64_t sum_of(const std::vector<Block>& blocks) {
   int64_t sum = 0;
   for (const Block& block : blocks) sum += block.length;
   return sum;
 }
 
-int start(MFILE* f, Direction direction, std::vector<Block> blocks, sfio_request** request) {
-  if (!request) throw Error(Code::invalid_argument, "no place for the request (NULL)");
-  StripedFile& file = file_of(f);
-  const std::lock_guard hold(file.link().lock());
-  auto started = std::make_unique<sfio_request>(sfio_request{f->session, f, f->file, std::move(blocks)});
-  f->under_way.insert(started.get());
-  if (const auto failed = attempt([&] { started->operation = file.start(direction, started->blocks); })) {
-    f->under_way.erase(started.get());
-    throw *failed;
-  }
-  *request = started.release();
-  return 0;
+// A call that waits: move(file, blocks) returns the bytes.
+template <class Buffer, class Move>
+int64_t transfer(const char* call, MFILE* f, unsigned count, const int64_t* offsets, Buffer* const* buffers,
+                 const size_t* sizes, Move move) {
+  return guarded(call, int64_t{-1}, [&] {
+    const auto blocks = blocks_of(count, offsets, buffers, sizes);
+    return move(file_of(f), blocks);
+  });
+}
+
+int64_t write_blocks(StripedFile& file, const std::vector<Block>& blocks) {
+  file.write(blocks);
+  return sum_of(blocks);
+}
+
+int64_t read_blocks(StripedFile& file, const std::vector<Block>& blocks) {
+  file.read(blocks);
+  return sum_of(blocks);
+}
+
+int64_t read_one(StripedFile& file, const std::vector<Block>& blocks) { return file.read_block(blocks[0]); }
+
+template <Direction direction>
+int64_t transfer_simply(StripedFile& file, const std::vector<Block>& blocks) {
+  file.transfer_simply(direction, blocks[0]);
+  return blocks[0].length;
+}
+
+// A call that begins a transfer. The file knows what is under way until somebody has waited for it.
+template <class Buffer>
+int start(const char* call, MFILE* f, Direction direction, unsigned count, const int64_t* offsets,
+          Buffer* const* buffers, const size_t* sizes, sfio_request** request) {
+  return succeeds(call, [&] {
+    auto blocks = blocks_of(count, offsets, buffers, sizes);
+    if (!request) throw Error(Code::invalid_argument, "no place for the request (NULL)");
+    StripedFile& file = file_of(f);
+    const std::lock_guard hold(file.link().lock());
+    auto started = std::make_unique<sfio_request>(sfio_request{f->session, f, f->file, std::move(blocks)});
+    f->under_way.insert(started.get());
+    if (const auto failed = attempt([&] { started->operation = file.start(direction, started->blocks); })) {
+      f->under_way.erase(started.get());
+      throw *failed;
+    }
+    *request = started.release();
+  });
 }
 
 }  // namespace
@@ -52,65 +73,47 @@ int64_t sfio_request::finish() {
 }
 
 int64_t sfio_mwrite(MFILE* f, int64_t offset, const void* buffer, size_t size) {
-  return guarded("mwrite", int64_t{-1},
-                 [&] { return transfer_simply(f, Direction::write, block_of(offset, buffer, size)); });
+  return transfer("mwrite", f, 1, &offset, &buffer, &size, transfer_simply<Direction::write>);
 }
 
 int64_t sfio_mread(MFILE* f, int64_t offset, void* buffer, size_t size) {
-  return guarded("mread", int64_t{-1},
-                 [&] { return transfer_simply(f, Direction::read, block_of(offset, buffer, size)); });
+  return transfer("mread", f, 1, &offset, &buffer, &size, transfer_simply<Direction::read>);
 }
 
 int64_t sfio_mwritec(MFILE* f, int64_t offset, const void* buffer, size_t size) {
-  return guarded("mwritec", int64_t{-1},
-                 [&] { return transfer(f, Direction::write, block_of(offset, buffer, size)); });
+  return transfer("mwritec", f, 1, &offset, &buffer, &size, write_blocks);
 }
 
 int64_t sfio_mreadc(MFILE* f, int64_t offset, void* buffer, size_t size) {
-  return guarded("mreadc", int64_t{-1},
-                 [&] { return transfer(f, Direction::read, block_of(offset, buffer, size)); });
+  return transfer("mreadc", f, 1, &offset, &buffer, &size, read_one);
 }
 
 int64_t sfio_mwriteb(MFILE* f, unsigned count, const int64_t offsets[], const void* const buffers[],
                      const size_t sizes[]) {
-  return guarded("mwriteb", int64_t{-1}, [&] {
-    const auto blocks = blocks_of(count, offsets, buffers, sizes);
-    file_of(f).write(blocks);
-    return sum_of(blocks);
-  });
+  return transfer("mwriteb", f, count, offsets, buffers, sizes, write_blocks);
 }
 
 int64_t sfio_mreadb(MFILE* f, unsigned count, const int64_t offsets[], void* const buffers[],
                     const size_t sizes[]) {
-  return guarded("mreadb", int64_t{-1}, [&] {
-    const auto blocks = blocks_of(count, offsets, buffers, sizes);
-    file_of(f).read(blocks);
-    return sum_of(blocks);
-  });
+  return transfer("mreadb", f, count, offsets, buffers, sizes, read_blocks);
 }
 
 int sfio_iwritec(MFILE* f, int64_t offset, const void* buffer, size_t size, sfio_request** request) {
-  return guarded("iwritec", -1,
-                 [&] { return start(f, Direction::write, {block_of(offset, buffer, size)}, request); });
+  return start("iwritec", f, Direction::write, 1, &offset, &buffer, &size, request);
 }
 
 int sfio_ireadc(MFILE* f, int64_t offset, void* buffer, size_t size, sfio_request** request) {
-  return guarded("ireadc", -1,
-                 [&] { return start(f, Direction::read, {block_of(offset, buffer, size)}, request); });
+  return start("ireadc", f, Direction::read, 1, &offset, &buffer, &size, request);
 }
 
 int sfio_iwriteb(MFILE* f, unsigned count, const int64_t offsets[], const void* const buffers[],
                  const size_t sizes[], sfio_request** request) {
-  return guarded("iwriteb", -1, [&] {
-    return start(f, Direction::write, blocks_of(count, offsets, buffers, sizes), request);
-  });
+  return start("iwriteb", f, Direction::write, count, offsets, buffers, sizes, request);
 }
 
 int sfio_ireadb(MFILE* f, unsigned count, const int64_t offsets[], void* const buffers[],
                 const size_t sizes[], sfio_request** request) {
-  return guarded("ireadb", -1, [&] {
-    return start(f, Direction::read, blocks_of(count, offsets, buffers, sizes), request);
-  });
+  return start("ireadb", f, Direction::read, count, offsets, buffers, sizes, request);
 }
 
 int sfio_test(sfio_request* request, int* done) {

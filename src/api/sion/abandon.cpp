@@ -4,22 +4,12 @@
 #include "api/sion/handles/exported.hpp"
 #include "api/sion/handles/handle.hpp"
 #include "api/sion/handles/report.hpp"
+#include "comm/agree.hpp"
 #include "format/header.hpp"
 #include "journal/journal_file.hpp"
 
 using namespace sheaf;
 using namespace sheaf::api;
-
-namespace {
-
-void remove_if_there(Store& store, const std::string& path) {
-  try {
-    store.remove(path);
-  } catch (const Error&) {  // a task that made none, or another that was first
-  }
-}
-
-}  // namespace
 
 int sheaf_abandon(int sid) {
   return succeeds("sheaf_abandon", -1, [&] {
@@ -27,12 +17,13 @@ int sheaf_abandon(int sid) {
     std::unique_ptr<Handle> handle = remove_handle(sid);
     const std::shared_ptr<Store> store = handle->store;
     const std::unique_ptr<AtomicName> unnamed = std::move(handle->atomic);
+    const int32_t nfiles = handle->facts().nfiles;
     handle.reset();
     // Every task does it: one that still flushes when another has given up makes its journal anew.
-    for (int32_t k = 0; unnamed && k < unnamed->nfiles; ++k) {
+    for (int32_t k = 0; unnamed && k < nfiles; ++k) {
       const std::string name = format::physical_name(unnamed->temporary, k);
       remove_leftovers(*store, name);
-      remove_if_there(*store, name);
+      attempt([&] { store->remove(name); });  // not of a task that made none, or if another was first
     }
   });
 }

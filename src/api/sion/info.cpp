@@ -90,7 +90,7 @@ int sion_get_locations(int sid, int* ntasks, int* maxblocks, sion_int64* globals
       blocks = static_cast<int>(m->maxblocks());
     } else {
       if (Writer* const writer = lone_writer(handle)) tabulate(handle, *writer);
-      skip = handle.writer ? handle.writer->geometry().skip : handle.reader->geometry().skip;
+      skip = handle.geometry().skip;
     }
     const auto array = [](std::vector<long long>& values) {
       return values.empty() ? nullptr : values.data();
@@ -112,12 +112,15 @@ int sion_get_current_location(int sid, int* currentblock, sion_int64* currentpos
     if (handle.writer) handle.writer->flush();
     const int64_t block = handle.writer ? handle.writer->chunk() : handle.reader->block();
     const int64_t position = handle.writer ? handle.writer->position() : handle.reader->position();
-    const std::vector<int64_t> sizes = handle.block_sizes();
-    handle.tables.current_sizes.assign(sizes.begin(), sizes.end());
+    const int64_t blocks = handle.writer ? handle.writer->blocks().count() : handle.reader->sizes().count;
+    std::vector<long long>& sizes = handle.tables.current_sizes;
+    sizes.clear();
+    for (int64_t b = 0; b < blocks; ++b)
+      sizes.push_back(handle.writer ? handle.writer->blocks().size_of(b) : handle.reader->sizes()[b]);
     give(currentblock, static_cast<int>(block));
     give(currentpos, static_cast<sion_int64>(position));
     give(maxchunks, static_cast<int>(sizes.size()));
-    give(chunksizes, handle.tables.current_sizes.data());
+    give(chunksizes, sizes.data());
   });
 }
 
@@ -189,8 +192,10 @@ int sion_using_hints(int sid) {
 
 int sion_get_sizeof(int sid, int* numbytes, int* numfds) {
   return on_handle("sion_get_sizeof", sid, -1, [&](Handle& h) {
-    give(numbytes, static_cast<int>(std::min<int64_t>(h.bytes_held(), INT32_MAX)));
-    give(numfds, h.open_files());
+    int64_t held = sizeof h;
+    held += h.writes ? h.writes->bytes_held() + h.writer->buffer_capacity() : h.reads->bytes_held();
+    give(numbytes, static_cast<int>(std::min<int64_t>(held, INT32_MAX)));
+    give(numfds, h.writes ? h.writes->open_files() : h.reads->open_files());
     return 1;
   });
 }

@@ -39,26 +39,23 @@ std::vector<Entry> entries_of(Handle& handle) {
 }
 
 // One block of memory: the struct, the arrays, the names.
-sion_io_stat_t* pack(const std::vector<Entry>& entries, int roles) {
-  std::vector<const Entry*> wanted;
+sion_io_stat_t* pack(std::vector<Entry> entries, int roles) {
+  std::erase_if(entries, [roles](const Entry& entry) { return (entry.role & roles) == 0; });
   size_t bytes = sizeof(sion_io_stat_t);
-  for (const Entry& entry : entries) {
-    if ((entry.role & roles) == 0) continue;
-    wanted.push_back(&entry);
+  for (const Entry& entry : entries)
     bytes += sizeof(char*) + sizeof(size_t) + sizeof(int) + entry.name.size() + 1;
-  }
   auto* const info = static_cast<sion_io_stat_t*>(std::malloc(bytes));
   if (!info) throw std::bad_alloc();
-  info->nfiles = static_cast<int>(wanted.size());
+  info->nfiles = static_cast<int>(entries.size());
   info->names = reinterpret_cast<const char**>(info + 1);
-  info->sizes = reinterpret_cast<size_t*>(info->names + wanted.size());
-  info->roles = reinterpret_cast<int*>(info->sizes + wanted.size());
-  char* text = reinterpret_cast<char*>(info->roles + wanted.size());
-  for (size_t i = 0; i < wanted.size(); ++i) {
-    info->names[i] = std::strcpy(text, wanted[i]->name.c_str());
-    info->sizes[i] = wanted[i]->size;
-    info->roles[i] = wanted[i]->role;
-    text += wanted[i]->name.size() + 1;
+  info->sizes = reinterpret_cast<size_t*>(info->names + entries.size());
+  info->roles = reinterpret_cast<int*>(info->sizes + entries.size());
+  char* text = reinterpret_cast<char*>(info->roles + entries.size());
+  for (size_t i = 0; i < entries.size(); ++i) {
+    info->names[i] = std::strcpy(text, entries[i].name.c_str());
+    info->sizes[i] = entries[i].size;
+    info->roles[i] = entries[i].role;
+    text += entries[i].name.size() + 1;
   }
   return info;
 }
@@ -66,11 +63,9 @@ sion_io_stat_t* pack(const std::vector<Entry>& entries, int roles) {
 }  // namespace
 
 sion_io_stat_t* sion_get_io_info_by_spec(int sid, int roles, int) {
-  sion_io_stat_t* info = nullptr;
-  succeeds_on_handle("sion_get_io_info", sid, [&](Handle& handle) {
-    if (handle.buddies > 0) info = pack(entries_of(handle), roles);
+  return on_handle("sion_get_io_info", sid, static_cast<sion_io_stat_t*>(nullptr), [&](Handle& handle) {
+    return handle.buddies > 0 ? pack(entries_of(handle), roles) : nullptr;
   });
-  return info;
 }
 
 sion_io_stat_t* sion_get_io_info(int sid) {

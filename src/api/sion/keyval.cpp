@@ -10,8 +10,6 @@ using namespace sheaf::api;
 
 namespace {
 
-constexpr size_t failed = static_cast<size_t>(-1);
-
 void require_keyval(bool keyval) {
   if (!keyval)
     throw Error(Code::wrong_mode,
@@ -69,16 +67,15 @@ int succeeds_on_keys(const char* function, int sid, Body&& body) {
 [[gnu::noinline]] size_t write_key_slowly(const void* data, uint64_t key, size_t size, size_t nitems,
                                           int sid) {
   constexpr const char* function = "sion_fwrite_key";
-  Handle* h = find_handle(sid);
-  if (!h || size == 0)
-    return guarded(function, h ? h->task() : -1, size_t{0}, [&]() -> size_t {
-      get_handle(sid);
+  Handle* const h = find_handle(sid);
+  const size_t failure = h && size > 0 ? static_cast<size_t>(-1) : 0;
+  return guarded(function, h ? h->task() : -1, failure, [&]() -> size_t {
+    Handle& handle = get_handle(sid);
+    if (size == 0)
       throw Error(Code::invalid_argument,
                   "items of size 0; an empty record is written with size 1 and no items");
-    });
-  return guarded(function, h->task(), failed, [&]() -> size_t {
-    WriteStream& stream = get_writer(get_handle(sid));
-    const FileFacts facts = h->facts();
+    WriteStream& stream = get_writer(handle);
+    const FileFacts facts = handle.facts();
     require_keyval(facts.keyval);
     size_t bytes;
     if (__builtin_mul_overflow(size, nitems, &bytes) ||
@@ -87,7 +84,7 @@ int succeeds_on_keys(const char* function, int sid, Body&& body) {
                                               std::to_string(size) + " bytes exceeds 2^63 bytes");
     if (bytes > 0) require(data, "data");
     write_record(stream, facts.metadata_order, key, {static_cast<const std::byte*>(data), bytes});
-    report_overrun(function, *h);
+    report_overrun(function, handle);
     return nitems;
   });
 }

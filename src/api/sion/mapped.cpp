@@ -15,10 +15,11 @@ namespace sheaf::api {
 
 namespace {
 
-std::optional<Error> check_arguments(const MappedOpen& call) {
+// Sets `own`, the mode that this process asks for.
+std::optional<Error> check_arguments(const MappedOpen& call, OpenMode& own) {
   return attempt([&] {
     need(call.fname, "No file name given");
-    const OpenMode own = parse_open_mode(call.file_mode ? call.file_mode : "");
+    own = parse_open_mode(call.file_mode ? call.file_mode : "");
     need(call.numfiles, "No numFiles variable given");
     need(call.nlocaltasks, "No nlocaltasks variable given");
     if (own.creates()) {
@@ -51,7 +52,6 @@ std::unique_ptr<Handle> open_mapped_to_write(std::unique_ptr<Comm> comm, const M
                                    call.name_of,
                                    call.fname};
   auto writer = std::make_unique<Writer>(*store, std::move(comm), request, mode);
-  if (atomic) atomic->nfiles = *call.numfiles;
   auto handle = std::make_unique<Handle>(store, std::move(writer), mode);
   handle->atomic = std::move(atomic);
   return handle;
@@ -106,9 +106,10 @@ struct Results {
 int open_mapped(std::unique_ptr<Comm> owned, const MappedOpen& call) {
   const int process = owned->rank();
   return guarded(call.function, process, -1, [&] {
-    std::optional<Error> problem = check_arguments(call);
+    OpenMode own;
+    const std::optional<Error> problem = check_arguments(call, own);
     int64_t same[2] = {};
-    if (!problem && parse_open_mode(call.file_mode ? call.file_mode : "").creates()) {
+    if (!problem && own.creates()) {
       same[0] = *call.numfiles;
       same[1] = *call.fsblksize;
     }
@@ -121,9 +122,8 @@ int open_mapped(std::unique_ptr<Comm> owned, const MappedOpen& call) {
         open(std::move(owned), call, store_for(call.fname, call.name_of != nullptr, call.shares), mode);
     handle->opened_by = OpenedBy::mapped;
     if (process == 0 && mode.writes()) keep_lease(*handle, call.fname);
-    if (process == 0 && !mode.writes() && handle->task() >= 0)
-      report_keyval(call.function, mode, handle->facts().keyval, process);
-    if (process == 0 && !mode.writes()) report_unclosed(call.function, handle->facts(), call.fname, process);
+    if (process == 0 && !mode.writes())
+      report_found(call.function, mode, *handle->reads, call.fname, process);
     std::unique_ptr<Results> results;
     Handle& opened = *handle;
     const int sid = enter_opened(comm, true, std::move(handle), call.fileptr, [&](Handle&) {
@@ -137,16 +137,6 @@ int open_mapped(std::unique_ptr<Comm> owned, const MappedOpen& call) {
     if (call.fsblksize && opened.facts().fsblksize > 0) *call.fsblksize = opened.facts().fsblksize;
     return sid;
   });
-}
-
-int close_mapped(const char* function, int sid) {
-  Handle* h = find_handle(sid);
-  if (h && h->opened_by != OpenedBy::mapped && h->opened_by != OpenedBy::duplicate)
-    return guarded(function, h->task(), 0, []() -> int {
-      throw Error(Code::wrong_mode,
-                  "the handle was not opened mapped; close it with the call that fits its open");
-    });
-  return close_parallel(function, sid);
 }
 
 }  // namespace sheaf::api

@@ -31,7 +31,4 @@ struct MappedOpen {
 // Collective over `comm`. Returns a sid, or -1 on every process.
 SHEAF_EXPORT int open_mapped(std::unique_ptr<Comm> comm, const MappedOpen& call);
 
-// Collective. 1; -1 for an invalid handle, 0 otherwise.
-SHEAF_EXPORT int close_mapped(const char* function, int sid);
-
 }  // namespace sheaf::api

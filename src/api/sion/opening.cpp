@@ -31,14 +31,14 @@ void report_unknown_words(const char* function, const OpenMode& mode, int task) 
   }
 }
 
-void report_keyval(const char* function, const OpenMode& mode, bool in_file, int task) {
-  if (mode.keyval == format::KeyvalMode::inline_ && !in_file)
+void report_found(const char* function, const OpenMode& mode, const Reader& reader, const std::string& path,
+                  int task) {
+  const FileFacts facts = reader.facts();
+  const bool knows = reader.whole() || reader.task() >= 0;
+  if (knows && mode.keyval == format::KeyvalMode::inline_ && !facts.keyval)
     warn(function, "the open mode says keyval, but the multifile holds no key-value records", task);
-  if (mode.keyval == format::KeyvalMode::none && in_file)
+  if (knows && mode.keyval == format::KeyvalMode::none && facts.keyval)
     warn(function, "the open mode says keyval=none, but the multifile holds key-value records", task);
-}
-
-void report_unclosed(const char* function, const FileFacts& facts, const std::string& path, int task) {
   if (facts.unclosed)
     warn(function,
          "'" + path +
@@ -67,22 +67,22 @@ void report_overrun(const char* function, Handle& handle) {
          handle.task());
 }
 
-void settle_stream(const char* function, Handle& handle) {
-  begin_call(handle);
-  if (!handle.plain) return;
-  if (const auto problem = attempt([&] { handle.plain->settle(); }))
-    report(function, *problem, handle.task(), 0);
-}
-
 namespace {
 
-std::optional<Error> check_arguments(const ParallelOpen& call) {
+// Sets `own`, the mode that this task asks for.
+std::optional<Error> check_arguments(const ParallelOpen& call, int task, OpenMode& own) {
   return attempt([&] {
     need(call.fname, "No file name given");
     need(call.numfiles, "No numFiles variable given");
     need(call.chunksize, "No chunksize variable given");
     need(call.fsblksize, "No fsblksize variable given");
     need(call.has_local, "No lComm variable given");
+    own = parse_open_mode(call.file_mode ? call.file_mode : "");
+    if (own.creates() && *call.chunksize < 0)
+      throw Error(Code::invalid_argument,
+                  std::string("'") + call.fname + "': chunk size " + std::to_string(*call.chunksize) +
+                      " of task " + std::to_string(task) + " is negative",
+                  0, task);
   });
 }
 
@@ -102,9 +102,6 @@ std::unique_ptr<Handle> open_parallel_to_write(std::unique_ptr<Comm> comm, const
     request.local = call.local(*comm);
   }
   auto writer = std::make_unique<Writer>(*store, std::move(comm), std::move(request), mode);
-  *call.numfiles = writer->facts().nfiles;
-  *call.fsblksize = writer->facts().fsblksize;
-  if (atomic) atomic->nfiles = *call.numfiles;
   auto handle = std::make_unique<Handle>(store, std::move(writer), mode);
   handle->atomic = std::move(atomic);
   return handle;
@@ -112,24 +109,17 @@ std::unique_ptr<Handle> open_parallel_to_write(std::unique_ptr<Comm> comm, const
 
 std::unique_ptr<Handle> open_parallel_to_read(std::unique_ptr<Comm> comm, const ParallelOpen& call,
                                               const std::shared_ptr<Store>& store, const OpenMode& mode) {
-  auto reader =
-      std::make_unique<Reader>(*store, std::move(comm), call.fname, mode, call.name_of, call.means_of);
-  *call.numfiles = reader->facts().nfiles;
-  *call.fsblksize = reader->facts().fsblksize;
-  *call.chunksize = reader->stream().geometry().size;
-  return std::make_unique<Handle>(store, std::move(reader), mode);
+  return std::make_unique<Handle>(
+      store, std::make_unique<Reader>(*store, std::move(comm), call.fname, mode, call.name_of, call.means_of),
+      mode);
 }
 
 std::unique_ptr<Handle> open_parallel_to_append(std::unique_ptr<Comm> comm, const ParallelOpen& call,
                                                 const std::shared_ptr<Store>& store, const OpenMode& mode) {
   const int64_t task = comm->rank();
-  const int64_t ntasks = comm->size();
-  const MappedAppendRequest request{{call.fname, false, std::span(&task, 1), call.name_of}, ntasks};
-  auto writer = std::make_unique<Writer>(*store, std::move(comm), request, mode);
-  *call.numfiles = writer->facts().nfiles;
-  *call.fsblksize = writer->facts().fsblksize;
-  *call.chunksize = writer->stream().geometry().size;
-  return std::make_unique<Handle>(store, std::move(writer), mode);
+  const MappedAppendRequest request{{call.fname, false, std::span(&task, 1), call.name_of}, comm->size()};
+  return std::make_unique<Handle>(store, std::make_unique<Writer>(*store, std::move(comm), request, mode),
+                                  mode);
 }
 
 // SION_COLLDEBUG: how a file is written or read collectively, told by its first task, and from level 3 on by
@@ -187,14 +177,8 @@ int open_parallel(std::unique_ptr<Comm> owned, const ParallelOpen& call) {
   const int task = owned->rank();
   bool reads = false;
   const int result = guarded(call.function, task, -1, [&] {
-    std::optional<Error> problem = check_arguments(call);
     OpenMode own;
-    if (!problem) problem = attempt([&] { own = parse_open_mode(call.file_mode ? call.file_mode : ""); });
-    if (!problem && own.creates() && *call.chunksize < 0)
-      problem = Error(Code::invalid_argument,
-                      std::string("'") + call.fname + "': chunk size " + std::to_string(*call.chunksize) +
-                          " of task " + std::to_string(task) + " is negative",
-                      0, task);
+    const std::optional<Error> problem = check_arguments(call, task, own);
     // Reading and appending take the first two as results; whatever they hold before does not matter.
     int64_t same[3] = {};
     if (own.creates()) {
@@ -218,17 +202,18 @@ int open_parallel(std::unique_ptr<Comm> owned, const ParallelOpen& call) {
                                       : open_parallel_to_read;
     auto handle =
         open(std::move(owned), call, store_for(call.fname, call.name_of != nullptr, call.shares), mode);
+    *call.numfiles = handle->facts().nfiles;
+    *call.fsblksize = handle->facts().fsblksize;
+    if (!mode.creates()) *call.chunksize = handle->geometry().size;
     if (task == 0 && mode.writes()) keep_lease(*handle, call.fname);
-    if (task == 0 && !mode.writes()) {
-      report_keyval(call.function, mode, handle->facts().keyval, task);
-      report_unclosed(call.function, handle->facts(), call.fname, task);
-    }
+    if (task == 0 && !mode.writes()) report_found(call.function, mode, *handle->reads, call.fname, task);
     if (!mode.append) handle->buddies = mode.collective.buddies;
     report_collectors(*handle, mode.collective.debug);
     std::unique_ptr<char, void (*)(void*)> name(nullptr, std::free);
     const int sid = enter_opened(comm, extras, std::move(handle), call.fileptr, [&](Handle& opened) {
       if (!call.newfname) return;
-      const std::string path = opened.atomic ? opened.atomic->later(opened.path()) : opened.path();
+      std::string path = opened.path();
+      if (opened.atomic) path.replace(0, opened.atomic->temporary.size(), opened.atomic->path);
       name.reset(strdup(path.c_str()));
       if (!name) throw std::bad_alloc();
     });
@@ -240,12 +225,21 @@ int open_parallel(std::unique_ptr<Comm> owned, const ParallelOpen& call) {
   return result;
 }
 
+// Before a call that all tasks make: the same as get_handle() does, where a failure must not keep this task
+// away from it. It is reported, and makes the close fail.
+static void settle_stream(const char* function, Handle& handle) {
+  begin_call(handle);
+  if (!handle.plain) return;
+  if (const auto problem = attempt([&] { handle.plain->settle(); }))
+    report(function, *problem, handle.task(), 0);
+}
+
 // Before a close: looks where the program's stream is. What fails here makes the close fail.
 static void report_last_overrun(const char* function, Handle& handle) {
   settle_stream(function, handle);
   if (!handle.writer) return;
   // A close may wait for other tasks, and the program be told to end meanwhile.
-  if (handle.gate) attempt([&] { handle.commit(); });
+  if (handle.gate) attempt([&] { handle.writes->commit(); });
   if (!handle.shared()) return;
   attempt([&] { handle.writer->flush(); });
   report_overrun(function, handle);
@@ -256,12 +250,16 @@ void close_handle(const char* function, int sid, Handle& opened) {
   const std::unique_ptr<Handle> handle = remove_handle(sid);
   const std::unique_ptr<FILE, int (*)(FILE*)> second(handle->second, std::fclose);
   if (handle->reads) return handle->reads->close();
+  const int32_t nfiles = handle->facts().nfiles;
   handle->writes->close();
-  if (handle->atomic) finish_atomic(*handle->comm(), *handle->atomic);
+  if (handle->atomic) finish_atomic(*handle->comm(), *handle->store, *handle->atomic, nfiles);
 }
 
-int close_parallel(const char* function, int sid) {
+int close_parallel(const char* function, int sid, OpenedBy by) {
   return on_found_handle(function, sid, -1, 0, [&](Handle& handle) {
+    if (by == OpenedBy::mapped && handle.opened_by != by && handle.opened_by != OpenedBy::duplicate)
+      throw Error(Code::wrong_mode,
+                  "the handle was not opened mapped; close it with the call that fits its open");
     if (handle.is_serial())
       throw Error(Code::wrong_mode, "the handle was opened serially; close it with sion_close");
     if (handle.opened_by == OpenedBy::duplicate)

@@ -19,20 +19,16 @@ void need(bool holds, const char* text);
 // Warns about words of the open mode that nobody knows.
 void report_unknown_words(const char* function, const OpenMode& mode, int task);
 
-// Warns if the open mode says otherwise than the file that was opened for reading about key-value records.
-void report_keyval(const char* function, const OpenMode& mode, bool in_file, int task);
+// Warns if the open mode says otherwise than the file that was opened for reading about key-value records,
+// and if it was never closed.
+void report_found(const char* function, const OpenMode& mode, const Reader& reader, const std::string& path,
+                  int task);
 
 // Sets *fileptr (if wanted) to the program's stream, NULL in posix mode.
 void give_stream(Handle& handle, FILE** fileptr);
 
-// Says on stderr that a multifile which is read was never closed.
-void report_unclosed(const char* function, const FileFacts& facts, const std::string& path, int task);
 // At the first task: says that this job writes the multifile until the handle is gone (journal/lease).
 void keep_lease(Handle& handle, const std::string& path);
-
-// Before a call that all tasks make: the same as get_handle() does, where a failure must not keep this task
-// away from it. It is reported, and makes the close fail.
-void settle_stream(const char* function, Handle& handle);
 
 // Warns, once per time, if the program wrote beyond the current task's chunk through its own stream, as far
 // as the library has noticed (WriteStream::take_overrun).
@@ -78,8 +74,8 @@ int enter_opened(Comm& comm, bool agrees, std::unique_ptr<Handle> handle, FILE**
 // Collective over `comm`. Returns a sid, or -1 on every task.
 SHEAF_EXPORT int open_parallel(std::unique_ptr<Comm> comm, const ParallelOpen& call);
 
-// Collective. 1; -1 for an invalid handle, 0 otherwise.
-SHEAF_EXPORT int close_parallel(const char* function, int sid);
+// Collective. 1; -1 for an invalid handle, 0 otherwise. by: mapped: only what was opened so.
+SHEAF_EXPORT int close_parallel(const char* function, int sid, OpenedBy by = OpenedBy::parallel);
 // What every close does: with its streams and out of the table; throws. Collective if the open was.
 void close_handle(const char* function, int sid, Handle& handle);
 SHEAF_EXPORT int reinit_parallel(const char* function, int sid, long long chunksize);

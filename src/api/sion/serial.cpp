@@ -59,8 +59,7 @@ std::unique_ptr<Handle> open_to_read(const char* fname, const OpenMode& mode, in
   if (ntasks) *ntasks = static_cast<int>(m.ntasks());
   if (nfiles) *nfiles = reader->facts().nfiles;
   if (fsblksize) *fsblksize = reader->facts().fsblksize;
-  report_keyval("sion_open", mode, reader->facts().keyval, -1);
-  report_unclosed("sion_open", reader->facts(), fname, -1);
+  report_found("sion_open", mode, *reader, fname, -1);
   TaskRows rows(m);
   const auto n = static_cast<size_t>(m.ntasks());
   ArrayOut sizes(chunksizes, n);
@@ -80,9 +79,8 @@ std::unique_ptr<Handle> open_to_append(const char* fname, const OpenMode& mode, 
   // What the caller learns is what a reader finds.
   open_to_read(fname, mode, ntasks, nfiles, chunksizes, fsblksize, globalranks);
   const auto store = any_store_for(fname);
-  auto writer =
-      std::make_unique<Writer>(*store, self_comm(), MappedAppendRequest{{fname, true, {}}, 0}, mode);
-  return std::make_unique<Handle>(store, std::move(writer), mode);
+  const MappedAppendRequest request{{fname, true, {}}, 0};
+  return std::make_unique<Handle>(store, std::make_unique<Writer>(*store, self_comm(), request, mode), mode);
 }
 
 }  // namespace
@@ -114,8 +112,7 @@ int sion_open_rank(char* fname, const char* file_mode, sion_int64* chunksize, si
                   std::string("'") + fname + "': a single task can be opened for reading only");
     const auto store = any_store_for(fname);
     auto reader = std::make_unique<Reader>(*store, fname, *rank, mode);
-    report_keyval("sion_open_rank", mode, reader->facts().keyval, *rank);
-    report_unclosed("sion_open_rank", reader->facts(), fname, *rank);
+    report_found("sion_open_rank", mode, *reader, fname, *rank);
     if (chunksize) *chunksize = reader->stream().geometry().size;
     if (fsblksize) *fsblksize = reader->facts().fsblksize;
     auto handle = std::make_unique<Handle>(store, std::move(reader), mode);

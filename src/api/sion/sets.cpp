@@ -20,11 +20,14 @@ struct sheaf_set {
 };
 
 struct sheaf_stream {
+  struct Mode {
+    StreamOpening opening;
+    bool reads = false;
+    bool appends = false;
+  };
   std::shared_ptr<Store> store;
   std::shared_ptr<ContainerStream> stream;
-  bool reads = false;
-  bool appends = false;
-  bool writes = false;
+  Mode mode;
 };
 
 namespace {
@@ -56,13 +59,16 @@ int succeeds_with_errno(const char* function, Body&& body) {
   });
 }
 
-struct Mode {
-  StreamOpening opening;
-  bool reads = false;
-  bool appends = false;
-};
+// A call on a stream: body(stream).
+template <class Result, class Body>
+Result on_stream(const char* function, const sheaf_stream* stream, Result failure, Body&& body) {
+  return with_errno(function, failure, [&]() -> Result {
+    require(stream, "stream");
+    return body(*stream);
+  });
+}
 
-Mode mode_of(std::string_view text) {
+sheaf_stream::Mode mode_of(std::string_view text) {
   const char first = text.empty() ? '\0' : text[0];
   const bool both = text.find('+') != std::string_view::npos;
   if ((first != 'r' && first != 'w' && first != 'a') ||
@@ -107,68 +113,64 @@ sheaf_stream* sheaf_stream_open(sheaf_set* set, const char* name, const char* mo
     require(set, "set");
     require(name, "name");
     require(mode, "mode");
-    const Mode how = mode_of(mode);
+    const sheaf_stream::Mode how = mode_of(mode);
     auto opened = set->set->open_stream(name, how.opening);
     if (!opened)
       throw Error(Code::not_found,
                   "there is no stream '" + std::string(name) + "' in '" + set->set->path() + "'", ENOENT);
-    return new sheaf_stream{set->store, std::move(opened), how.reads, how.appends, how.opening.write};
+    return new sheaf_stream{set->store, std::move(opened), how};
   });
 }
 
 long long sheaf_stream_read(sheaf_stream* stream, void* data, unsigned long long bytes, long long offset) {
-  return with_errno("sheaf_stream_read", -1LL, [&] {
-    require(stream, "stream");
+  return on_stream("sheaf_stream_read", stream, -1LL, [&](const sheaf_stream& s) -> long long {
     require_bytes(data, bytes);
-    require_right(stream->reads, "reading");
+    require_right(s.mode.reads, "reading");
     return static_cast<long long>(
-        stream->stream->read({static_cast<std::byte*>(data), static_cast<size_t>(bytes)}, offset));
+        s.stream->read({static_cast<std::byte*>(data), static_cast<size_t>(bytes)}, offset));
   });
 }
 
 long long sheaf_stream_write(sheaf_stream* stream, const void* data, unsigned long long bytes,
                              long long offset) {
-  return with_errno("sheaf_stream_write", -1LL, [&] {
-    require(stream, "stream");
+  return on_stream("sheaf_stream_write", stream, -1LL, [&](const sheaf_stream& s) {
     require_bytes(data, bytes);
-    require_right(stream->writes, "writing");
+    require_right(s.mode.opening.write, "writing");
     const std::span all(static_cast<const std::byte*>(data), static_cast<size_t>(bytes));
-    if (stream->appends || offset == -1) {
-      stream->stream->append(all);
+    if (s.mode.appends || offset == -1) {
+      s.stream->append(all);
     } else {
-      stream->stream->write(all, offset);
+      s.stream->write(all, offset);
     }
     return static_cast<long long>(bytes);
   });
 }
 
 long long sheaf_stream_size(sheaf_stream* stream) {
-  return with_errno("sheaf_stream_size", -1LL, [&] {
-    require(stream, "stream");
-    return static_cast<long long>(stream->stream->status().size);
-  });
+  return on_stream("sheaf_stream_size", stream, -1LL,
+                   [](const sheaf_stream& s) -> long long { return s.stream->status().size; });
 }
 
 int sheaf_stream_truncate(sheaf_stream* stream, long long size) {
-  return succeeds_with_errno("sheaf_stream_truncate", [&] {
-    require(stream, "stream");
-    require_right(stream->writes, "writing");
-    stream->stream->truncate(size);
+  return on_stream("sheaf_stream_truncate", stream, -1, [&](const sheaf_stream& s) {
+    require_right(s.mode.opening.write, "writing");
+    s.stream->truncate(size);
+    return 0;
   });
 }
 
 int sheaf_stream_sync(sheaf_stream* stream) {
-  return succeeds_with_errno("sheaf_stream_sync", [&] {
-    require(stream, "stream");
-    stream->stream->sync();
+  return on_stream("sheaf_stream_sync", stream, -1, [](const sheaf_stream& s) {
+    s.stream->sync();
+    return 0;
   });
 }
 
 int sheaf_stream_close(sheaf_stream* stream) {
-  return succeeds_with_errno("sheaf_stream_close", [&] {
-    require(stream, "stream");
+  return on_stream("sheaf_stream_close", stream, -1, [&](const sheaf_stream& s) {
     const std::unique_ptr<sheaf_stream> closed(stream);
-    closed->stream->flush();
+    s.stream->flush();
+    return 0;
   });
 }
 

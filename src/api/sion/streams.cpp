@@ -21,12 +21,8 @@ StdioHandle& ansi_stream(Handle& handle) {
 FILE* sion_get_fp(int sid) {
   Handle* h = find_handle(sid);
   if (h && h->posix) return nullptr;
-  FILE* stream = nullptr;
-  on_handle("sion_get_fp", sid, 0, [&](Handle& handle) {
-    stream = handle.second ? handle.second : handle.stream();
-    return 1;
-  });
-  return stream;
+  return on_handle("sion_get_fp", sid, static_cast<FILE*>(nullptr),
+                   [](Handle& handle) { return handle.second ? handle.second : handle.stream(); });
 }
 
 int sion_get_fd(int sid) {

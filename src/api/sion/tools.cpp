@@ -73,17 +73,6 @@ bool overrides_job(const char* path, int flags) {
       "is being written: " + view.job() + " lives. Repair it when that has ended, or a copy of it");
 }
 
-// A call that returns a pointer; null after an error.
-template <class T, class Body>
-T* guarded_pointer(const char* function, Body&& body) {
-  T* result = nullptr;
-  guarded(function, -1, 0, [&] {
-    result = body();
-    return 1;
-  });
-  return result;
-}
-
 }  // namespace
 
 const char* sheaf_last_error_kind(int* errno_value, int* task) {
@@ -93,7 +82,7 @@ const char* sheaf_last_error_kind(int* errno_value, int* task) {
 }
 
 sheaf_metadata* sheaf_metadata_open(const char* path, int checksums) {
-  return guarded_pointer<sheaf_metadata>("sheaf_metadata_open", [&] {
+  return guarded("sheaf_metadata_open", -1, static_cast<sheaf_metadata*>(nullptr), [&] {
     require(path, "path");
     auto store = any_store_for(path);
     Multifile m = load_multifile(*store, path, checksums ? Checking::on : Checking::off, held_by_readers);
@@ -125,7 +114,7 @@ int sheaf_metadata_info(const sheaf_metadata* metadata, sheaf_multifile_info* in
 }
 
 const char* sheaf_metadata_path(const sheaf_metadata* metadata, int file) {
-  return guarded_pointer<const char>("sheaf_metadata_path", [&] {
+  return guarded("sheaf_metadata_path", -1, static_cast<const char*>(nullptr), [&] {
     const Multifile& m = of(metadata);
     if (file < 0 || file >= std::ssize(m.files))
       throw file_error(

@@ -77,7 +77,7 @@ size_t sion_fread(void* data, size_t size, size_t nitems, int sid) {
 int sion_flush(int sid) {
   return succeeds_on_handle("sion_flush", sid, [&](Handle& handle) {
     if (!handle.writer) return;
-    handle.commit();
+    handle.writes->commit();
     report_overrun("sion_flush", handle);
     if (handle.posix) handle.writer->sync();
   });

@@ -195,7 +195,9 @@ int sion_generic_paropen_mapped(int aid, char* fname, const char* file_mode, int
   });
 }
 
-int sion_generic_parclose_mapped(int sid) { return close_mapped("sion_generic_parclose_mapped", sid); }
+int sion_generic_parclose_mapped(int sid) {
+  return close_parallel("sion_generic_parclose_mapped", sid, OpenedBy::mapped);
+}
 
 int sion_generic_parreinit(int sid, sion_int64 chunksize) {
   return reinit_parallel("sion_generic_parreinit", sid, chunksize);

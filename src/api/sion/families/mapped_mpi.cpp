@@ -4,6 +4,7 @@
 #include "api/sion/handles/exported.hpp"
 #include "api/sion/handles/report.hpp"
 #include "api/sion/mapped.hpp"
+#include "api/sion/opening.hpp"
 #include "comm_mpi/mpi_comm.hpp"
 
 using namespace sheaf;
@@ -20,4 +21,6 @@ int sion_paropen_mapped_mpi(char* fname, const char* file_mode, int* numFiles, M
   });
 }
 
-int sion_parclose_mapped_mpi(int sid) { return close_mapped("sion_parclose_mapped_mpi", sid); }
+int sion_parclose_mapped_mpi(int sid) {
+  return close_parallel("sion_parclose_mapped_mpi", sid, OpenedBy::mapped);
+}

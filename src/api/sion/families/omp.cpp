@@ -16,7 +16,6 @@ int sion_paropen_omp(const char* fname, const char* file_mode, sion_int64* chunk
     use_library_lock();
     use_thread_numbers(omp_get_thread_num);
     int numfiles = 1;
-    int task = 0;
     const int sid =
         open_parallel(meet_team(), {.function = function,
                                     .fname = fname,
@@ -25,12 +24,11 @@ int sion_paropen_omp(const char* fname, const char* file_mode, sion_int64* chunk
                                     .has_local = true,
                                     .chunksize = chunksize,
                                     .fsblksize = fsblksize,
-                                    .globalrank = &task,
                                     .fileptr = fileptr,
                                     .newfname = newfname,
                                     .may_collect = omp_get_thread_num() == 0,  // as groups of the format
                                     .shares = true});
-    if (sid >= 0 && globalrank && find_handle(sid)->writer) *globalrank = task;
+    if (sid >= 0 && globalrank && find_handle(sid)->writer) *globalrank = omp_get_thread_num();
     return sid;
   });
 }

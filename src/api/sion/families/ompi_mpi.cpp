@@ -84,7 +84,6 @@ int sion_paropen_ompi(const char* fname, const char* file_mode, int* numFiles, M
       return hybrid_comm(std::move(group), std::move(spare));
     };
 
-    int task = 0;
     int numfiles = given.numfiles;
     const auto place = [&](Comm& comm, ParallelWriteRequest& request, const OpenMode& mode) {
       place_processes(comm, request, mode, threads, local);
@@ -99,14 +98,13 @@ int sion_paropen_ompi(const char* fname, const char* file_mode, int* numFiles, M
                                    .local = local,
                                    .chunksize = chunksize,
                                    .fsblksize = fsblksize,
-                                   .globalrank = &task,
+                                   .globalrank = globalrank,
                                    .fileptr = fileptr,
                                    .newfname = newfname,
                                    .may_collect = master,  // as the groups of the format have it
                                    .shares = true,
                                    .place = place});
     if (sid < 0) return sid;
-    if (globalrank) *globalrank = task;
     // A variable that the threads share is set by the master alone.
     if (numFiles && (master || numFiles != given.numfiles_at)) *numFiles = numfiles;
     return sid;

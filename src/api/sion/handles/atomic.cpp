@@ -6,8 +6,6 @@
 
 namespace sheaf::api {
 
-std::string AtomicName::later(const std::string& name) const { return path + name.substr(temporary.size()); }
-
 std::unique_ptr<AtomicName> begin_atomic(Comm& comm, const OpenMode& mode, const std::string& path,
                                          Store& store, bool named) {
   if (!mode.atomic) return nullptr;
@@ -16,18 +14,15 @@ std::unique_ptr<AtomicName> begin_atomic(Comm& comm, const OpenMode& mode, const
                 "'" + path + "': 'atomic' cannot be combined with " +
                     (named ? "names of physical files of the caller's" : "buddy copies"));
   agree_with(comm, comm.rank() == 0 ? attempt([&] { require_replaceable(store, path); }) : std::nullopt, 0);
-  auto name = std::make_unique<AtomicName>();
-  name->path = path;
-  name->store = &store;
-  name->durable = mode.durable;
-  name->temporary = temporary_name(path);  // of the same length on every task
+  // The temporary name is of the same length on every task.
+  auto name = std::make_unique<AtomicName>(AtomicName{path, temporary_name(path), mode.durable});
   comm.broadcast(std::as_writable_bytes(std::span(name->temporary)), 0);
   return name;
 }
 
-void finish_atomic(Comm& comm, const AtomicName& name) {
+void finish_atomic(Comm& comm, Store& store, const AtomicName& name, int32_t nfiles) {
   const auto problem = attempt([&] {
-    if (comm.rank() == 0) rename_set(*name.store, name.temporary, name.path, name.nfiles, name.durable);
+    if (comm.rank() == 0) rename_set(store, name.temporary, name.path, nfiles, name.durable);
   });
   agree_with(comm, problem, 0);
 }

@@ -14,12 +14,7 @@ namespace sheaf::api {
 struct AtomicName {
   std::string path;       // that the multifile gets when its close has succeeded
   std::string temporary;  // until then
-  Store* store = nullptr;
-  int32_t nfiles = 1;
   bool durable = false;
-
-  // Of a physical file as it will be called.
-  std::string later(const std::string& name) const;
 };
 
 // Collective. Null without the word. Throws on all tasks alike. named: physical files have names of the
@@ -28,6 +23,6 @@ std::unique_ptr<AtomicName> begin_atomic(Comm& comm, const OpenMode& mode, const
                                          Store& store, bool named);
 
 // Collective, after the close has succeeded. Throws on all tasks alike.
-void finish_atomic(Comm& comm, const AtomicName& name);
+void finish_atomic(Comm& comm, Store& store, const AtomicName& name, int32_t nfiles);
 
 }  // namespace sheaf::api

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "api/sion/handles/exported.hpp"
+#include "api/sion/handles/formatted.hpp"
 #include "base/printable.hpp"
 #include "base/setting.hpp"
 
@@ -76,12 +77,6 @@ class Log {
     mask_.store(mask, std::memory_order_release);
   }
 
-  void off() {
-    const std::lock_guard lock(mutex_);
-    close_files();
-    mask_.store(0, std::memory_order_release);
-  }
-
   void close() {
     const std::lock_guard lock(mutex_);
     close_files();
@@ -89,7 +84,7 @@ class Log {
 
   FILE* stream() {
     const std::lock_guard lock(mutex_);
-    return mask_.load() ? file_of_thread() : nullptr;
+    return file_of_thread();
   }
 
   // The library's own lines can be left out.
@@ -104,7 +99,7 @@ class Log {
     line.append(text).push_back('\n');
     const std::lock_guard lock(mutex_);
     if (task >= 0 && !ranks_.empty() && std::ranges::find(ranks_, task) == ranks_.end()) return false;
-    FILE* const file = mask_.load() ? file_of_thread() : nullptr;
+    FILE* const file = file_of_thread();
     if (!file) return false;
     if (set_lock_) set_lock_();
     std::fwrite(line.data(), 1, line.size(), file);
@@ -122,13 +117,14 @@ class Log {
  private:
   static constexpr int unread = INT_MIN;
 
+  // Null if the log is off.
   FILE* file_of_thread() {
+    if (mask_.load() == 0) return nullptr;
     const int thread = thread_number();
     if (const auto open = files_.find(thread); open != files_.end()) return open->second;
     char suffix[32];
-    const int length = std::snprintf(suffix, sizeof suffix, ".%05d", static_cast<int>(::getpid()));
-    if (thread >= 0)
-      std::snprintf(suffix + length, sizeof suffix - static_cast<size_t>(length), ".%02d", thread);
+    const char* const form = thread >= 0 ? ".%05d.%02d" : ".%05d";
+    std::snprintf(suffix, sizeof suffix, form, static_cast<int>(::getpid()), thread);
     const std::string name = base_ + suffix;
     FILE* const file = std::fopen(name.c_str(), "ae");
     if (!file) {
@@ -161,20 +157,10 @@ Log& debug_log() {
   return *log;
 }
 
-std::string formatted(const char* format, va_list arguments) {
-  va_list again;
-  va_copy(again, arguments);
-  const int length = std::vsnprintf(nullptr, 0, format, again);
-  va_end(again);
-  std::string text(static_cast<size_t>(std::max(length, 0)), '\0');
-  std::vsnprintf(text.data(), text.size() + 1, format, arguments);
-  return text;
-}
-
 int print(int mask, const char* function, int rank, const char* format, va_list arguments) {
   if (!format || !debug_log().wants(mask)) return 0;
   try {
-    return debug_log().write(formatted(format, arguments), function ? function : "", rank);
+    return debug_log().write(formatted(format, arguments).value_or(""), function ? function : "", rank);
   } catch (const std::exception&) {  // no memory for the line
     return 0;
   }
@@ -226,7 +212,7 @@ int sion_dprintfp(int mask, const char* callfunction, int rank, const char* form
 
 int sion_isdebug(void) { return debug_log().wants(-1); }
 void sion_debug_on(int mask, const char* filename) { debug_log().on(mask, filename); }
-void sion_debug_off(void) { debug_log().off(); }
+void sion_debug_off(void) { debug_log().on(0, nullptr); }
 FILE* sion_get_dfile(void) { return sion_isdebug() ? debug_log().stream() : nullptr; }
 void sion_dclose(void) { debug_log().close(); }
 int _sion_debug_init(void) { return debug_log().read_environment() != 0; }

@@ -23,12 +23,6 @@ Window no_window;  // always empty
 
 }  // namespace
 
-Handle::Handle(std::shared_ptr<Store> files, std::unique_ptr<Writer> opened, const OpenMode& mode)
-    : Handle(std::move(files), std::move(opened), nullptr, mode) {}
-
-Handle::Handle(std::shared_ptr<Store> files, std::unique_ptr<Reader> opened, const OpenMode& mode)
-    : Handle(std::move(files), nullptr, std::move(opened), mode) {}
-
 Handle::Handle(std::shared_ptr<Store> files, std::unique_ptr<Writer> to_write,
                std::unique_ptr<Reader> to_read, const OpenMode& mode)
     : store(std::move(files)),
@@ -59,23 +53,6 @@ void Handle::open_windows() {
   const FileFacts known = facts();
   if (known.keyval && known.metadata_order == native_order) out_records = out;
 }
-
-int Handle::task() { return static_cast<int>(writes ? writes->task() : reads->task()); }
-
-int Handle::ntasks() { return static_cast<int>(writes ? writes->ntasks() : reads->ntasks()); }
-
-Comm* Handle::comm() { return writes ? writes->comm() : reads->comm(); }
-
-FileFacts Handle::facts() { return writes ? writes->facts() : reads->facts(); }
-
-int Handle::open_files() { return writes ? writes->open_files() : reads->open_files(); }
-
-int64_t Handle::bytes_held() {
-  return int64_t{sizeof *this} +
-         (writes ? writes->bytes_held() + writer->buffer_capacity() : reads->bytes_held());
-}
-
-const std::string& Handle::path() const { return writer ? writer->file().path() : reader->file().path(); }
 
 FILE* Handle::stream() {
   if (!plain && !through_library && !facts().compressed) {
@@ -116,31 +93,13 @@ StdioHandle& Handle::share() {
   return writer ? writer->share(!posix) : reader->share(!posix);
 }
 
-StdioHandle* Handle::shared() { return writer ? writer->handle() : reader->handle(); }
-
-void Handle::commit() {
-  if (writes) writes->commit();
-}
-
 void Handle::select(int64_t task) {
   current_keys = nullptr;
   writes ? writes->select(task) : reads->select(task);
 }
 
-std::vector<int64_t> Handle::block_sizes() {
-  std::vector<int64_t> sizes;
-  if (writer) {
-    const TaskBlocks& blocks = writer->blocks();
-    for (int64_t b = 0; b < blocks.count(); ++b) sizes.push_back(blocks.size_of(b));
-  } else {
-    for (int64_t b = 0; b < reader->sizes().count; ++b) sizes.push_back(reader->sizes()[b]);
-  }
-  return sizes;
-}
-
-namespace {
-
-int enter(std::unique_ptr<Handle>& handle) {
+// Into the table; returns the sid.
+static int enter(std::unique_ptr<Handle>& handle) {
   const UserLock users;
   const std::lock_guard lock(table_mutex);
   for (int tries = 0; tries < most_handles; ++tries) {
@@ -152,8 +111,6 @@ int enter(std::unique_ptr<Handle>& handle) {
   }
   throw Error(Code::io, "too many open handles (" + std::to_string(most_handles) + ")");
 }
-
-}  // namespace
 
 int add_handle(std::unique_ptr<Handle>& handle) {
   Handle& added = *handle;

@@ -41,8 +41,10 @@ class Handle : private NonCopyable {
  public:
   // `files`: what was opened uses them until it goes. `mode` says what the program's stream is, and whether
   // SIGTERM flushes the handle.
-  Handle(std::shared_ptr<Store> files, std::unique_ptr<Writer> writer, const OpenMode& mode);
-  Handle(std::shared_ptr<Store> files, std::unique_ptr<Reader> reader, const OpenMode& mode);
+  Handle(std::shared_ptr<Store> files, std::unique_ptr<Writer> opened, const OpenMode& mode)
+      : Handle(std::move(files), std::move(opened), nullptr, mode) {}
+  Handle(std::shared_ptr<Store> files, std::unique_ptr<Reader> opened, const OpenMode& mode)
+      : Handle(std::move(files), nullptr, std::move(opened), mode) {}
   ~Handle();
 
   // Windows of the fast path; never null (an empty one where the direction does not fit).
@@ -74,13 +76,17 @@ class Handle : private NonCopyable {
   bool is_serial() const { return opened_by == OpenedBy::serial; }
 
   // The same questions to whatever is open.
-  int task();    // number of the current task
-  int ntasks();  // of the whole multifile
-  Comm* comm();  // of all its processes; null: opened by one alone
-  FileFacts facts();
-  int open_files();
-  const std::string& path() const;  // of the physical file of the current task
-  int64_t bytes_held();             // by metadata and buffers, roughly
+  // Number of the current task.
+  int task() { return static_cast<int>(writes ? writes->task() : reads->task()); }
+  // Of the whole multifile.
+  int ntasks() { return static_cast<int>(writes ? writes->ntasks() : reads->ntasks()); }
+  // Of all its processes; null: opened by one alone.
+  Comm* comm() { return writes ? writes->comm() : reads->comm(); }
+  FileFacts facts() { return writes ? writes->facts() : reads->facts(); }
+  // Of the physical file of the current task.
+  const std::string& path() const { return writer ? writer->file().path() : reader->file().path(); }
+  // Of the chunks of the current task.
+  const layout::ChunkGeometry& geometry() const { return writer ? writer->geometry() : reader->geometry(); }
   // The program's stream (ansi) or descriptor (posix) of the physical file, made if need be. Throws
   // unsupported if it is compressed, or the program has asked for streams that go through the library.
   StdioHandle& share();
@@ -88,12 +94,11 @@ class Handle : private NonCopyable {
   // and where the bytes are no file of the operating system: compressed, striped, a buddy copy); made if need
   // be. With one that does, every call finds out where it is (get_handle), and there are no windows.
   FILE* stream();
-  void drop_stream();                  // that goes through the library: the program has closed it
-  FILE* own_stream();                  // what the program has of stream(), if anything: not made
-  StdioHandle* shared();               // null if the program has none
-  void select(int64_t task);           // throws out_of_range
-  void commit();                       // writing: what is written stays (WriteStream::commit)
-  std::vector<int64_t> block_sizes();  // of the current task
+  void drop_stream();  // that goes through the library: the program has closed it
+  FILE* own_stream();  // what the program has of stream(), if anything: not made
+  // Null if the program has none.
+  StdioHandle* shared() { return writer ? writer->handle() : reader->handle(); }
+  void select(int64_t task);  // throws out_of_range
 
  private:
   Handle(std::shared_ptr<Store> files, std::unique_ptr<Writer> writer, std::unique_ptr<Reader> reader,

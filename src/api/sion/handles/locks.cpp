@@ -1,7 +1,6 @@
 #include "api/sion/handles/locks.hpp"
 
 #include <atomic>
-#include <mutex>
 
 #include "api/sion/handles/exported.hpp"
 #include "api/sion/handles/report.hpp"
@@ -27,22 +26,12 @@ bool register_lock(int lock(void*), int unlock(void*), void* data) {
   return false;
 }
 
-std::mutex library_mutex;
-
-int lock_library(void*) {
-  library_mutex.lock();
-  return SION_SUCCESS;
-}
-
-int unlock_library(void*) {
-  library_mutex.unlock();
-  return SION_SUCCESS;
-}
-
 }  // namespace
 
 void use_library_lock() {
-  if (!registered.load(std::memory_order_acquire)) register_lock(lock_library, unlock_library, nullptr);
+  // The table is safe without: this only keeps the place.
+  const auto nothing = [](void*) { return SION_SUCCESS; };
+  if (!registered.load(std::memory_order_acquire)) register_lock(nothing, nothing, nullptr);
 }
 
 UserLock::UserLock() : held_(registered.load(std::memory_order_acquire)) {

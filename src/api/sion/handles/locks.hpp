@@ -10,7 +10,8 @@
 
 namespace sheaf::api {
 
-// Registers a lock of the library's own if there is none yet, as the thread families of the interface do.
+// The thread families of the interface register a lock of their own if there is none yet; it does nothing,
+// but a program cannot register another one from then on.
 SHEAF_EXPORT void use_library_lock();
 
 // Holds the registered lock, if any, while it lives.

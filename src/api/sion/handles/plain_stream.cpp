@@ -126,13 +126,12 @@ void PlainStream::moved() {
 }
 
 PlainStream::~PlainStream() {
-  const bool open = link_->open;
-  if (!open) {
-    delete link_;
-    return;
-  }
   link_->handle = nullptr;
-  std::fclose(stream_);
+  if (link_->open) {
+    std::fclose(stream_);
+  } else {
+    delete link_;
+  }
 }
 
 }  // namespace sheaf::api

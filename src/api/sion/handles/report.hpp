@@ -39,8 +39,8 @@ inline void require(const void* pointer, const char* name) {
   if (!pointer) throw Error(Code::invalid_argument, std::string("argument ") + name + " is NULL");
 }
 
-// Runs a call of the interface; `failure` is what it returns after an error. `task`: a number, or a function
-// that finds it when there is something to report.
+// Runs a call of the interface; `failure` is what it returns after an error (null: that is reported as 0).
+// `task`: a number, or a function that finds it when there is something to report.
 template <class Task, class Result, class Body>
 Result guarded(const char* function, Task&& task, Result failure, Body&& body) {
   const CallScope scope;
@@ -51,13 +51,15 @@ Result guarded(const char* function, Task&& task, Result failure, Body&& body) {
       return task;
     }
   };
+  int code = 0;
+  if constexpr (!std::is_pointer_v<Result>) code = static_cast<int>(failure);
   Result result = failure;
   try {
     result = body();
   } catch (const Error& e) {
-    report(function, e, number(), static_cast<int>(failure));
+    report(function, e, number(), code);
   } catch (const std::exception& e) {
-    report(function, Error(Code::io, e.what()), number(), static_cast<int>(failure));
+    report(function, Error(Code::io, e.what()), number(), code);
   }
   if (warnings_wait()) [[unlikely]]
     say_warnings(function, number());

@@ -18,11 +18,8 @@
 namespace sheaf::api {
 
 namespace {
-std::atomic<bool> shutting{false};
+std::atomic<bool> shutting{false};  // gates that are flushed let no call in
 }  // namespace
-
-void Gate::shut_all() { shutting = true; }
-void Gate::open_all() { shutting = false; }
 
 Gate::Gate(Handle& handle) : handle_(&handle), path_(handle.path()) {}
 
@@ -86,7 +83,7 @@ void Gate::flush_now() {
   scope.be_inside(*this);
   const auto problem = attempt([&] {
     if (handle_->plain) handle_->plain->settle();
-    handle_->commit();
+    handle_->writes->commit();
   });
   if (problem) report("term=flush", *problem, handle_->task(), 0);
   if (warnings_wait()) say_warnings("term=flush", handle_->task());
@@ -155,12 +152,12 @@ void flush_all() {
   constexpr std::chrono::milliseconds last_look{200};
   for (const auto& gate : flush_within(term_patience - last_look))
     warn("term=flush", "'" + gate->path() + "' is not flushed: a call that uses it does not end", -1);
-  Gate::shut_all();
+  shutting = true;
   flush_within(last_look);
 }
 
 void open_gates() {
-  Gate::open_all();
+  shutting = false;
   for (const auto& gate : all_gates()) gate->open();
 }
 

@@ -36,9 +36,7 @@ class Gate : private NonCopyable {
   // Flushes if no call is in the way; else the call will. True when the handle has been flushed since
   // flushes() was `since`, or need not be.
   bool flush(uint64_t since);
-  // From now on gates that are flushed let no call in; and no more, open() them.
-  static void shut_all();
-  static void open_all();
+  // Lets calls in again.
   void open();
   uint64_t flushes() const { return flushes_.load(); }
   const std::string& path() const { return path_; }
