@@ -65,7 +65,7 @@ void HostExchange::collect_runs(const StageCall& call, int64_t round) {
     await_full(call, number);
     if (call.due(number) > 0) {
       const CoverageMap map(call.stage().map(number));
-      attempt_part([&] {
+      attempt(problem_, [&] {
         if (windows_.empty()) return;
         Runs& ours = window_of(round, owner).ours;
         ours = encode_runs(map, call.length(number));
@@ -174,26 +174,23 @@ void HostExchange::start_write(const StageCall& call, int64_t round, Round& r, T
   const Clock clock(tally.exchange_ns);
   std::vector<Outgoing> outgoing;
   std::vector<Incoming> incoming;
-  for (size_t owner = 0; owner < owners(); ++owner) {
-    const uint64_t number = number_of(call, round, owner);
-    const Window& window = window_of(round, owner);
-    if (is_mine(owner)) {
-      for (const auto& [host, runs] : window.theirs) incoming.push_back({host, r.add(r.came, number, runs)});
-      continue;
-    }
+  for_each_window(call, round, true, [&](int, uint64_t number, const Window& window) {
+    for (const auto& [host, runs] : window.theirs) incoming.push_back({host, r.add(r.came, number, runs)});
+  });
+  for_each_window(call, round, false, [&](int owner, uint64_t number, const Window& window) {
     await_full(call, number);
     if (window.ours.bytes > 0) {
       const auto message = r.add(r.sent, number, window.ours);
       pack_runs(window.ours, call.memory(number), message.data(), window.ours.bytes);
-      outgoing.push_back({hosts_.owner_hosts()[owner], message});
+      outgoing.push_back({owner, message});
     }
     empty(call, number);
-  }
-  attempt_part([&] { r.exchange = lane_.exchange(std::move(outgoing), std::move(incoming)); });
+  });
+  attempt(problem_, [&] { r.exchange = lane_.exchange(std::move(outgoing), std::move(incoming)); });
 }
 
 void HostExchange::finish_write(const StageCall& call, Round& r) {
-  attempt_part([&] {
+  attempt(problem_, [&] {
     if (r.exchange) r.exchange->finish();
     for (const Message& message : r.came) {
       await_free(call, message.number);
@@ -205,27 +202,22 @@ void HostExchange::finish_write(const StageCall& call, Round& r) {
 // What all hosts have in the window.
 void HostExchange::write_out(const StageCall& call, int64_t round, File& file, Sieving sieving,
                              Tally& tally) {
-  for (size_t owner = 0; owner < owners(); ++owner) {
-    if (!is_mine(owner)) continue;
-    const uint64_t number = number_of(call, round, owner);
+  for_each_window(call, round, true, [&](int, uint64_t number, const Window& window) {
     await_full(call, number);
-    const Window& window = window_of(round, owner);
     const CoverageMap map(call.stage().map(number));
     const auto mark = [&](int64_t begin, int64_t length) { map.set(begin, begin + length); };
     for_each_run(window.ours.code, mark);
     for (const auto& their : window.theirs) for_each_run(their.runs.code, mark);
-    attempt_part([&] { write_covered(file, call.bytes(number), map, call.low(number), sieving, tally); });
+    attempt(problem_,
+            [&] { write_covered(file, call.bytes(number), map, call.low(number), sieving, tally); });
     map.clear();
     empty(call, number);
-  }
+  });
 }
 
 void HostExchange::read_in(const StageCall& call, int64_t round, File& file, Tally& tally) {
-  for (size_t owner = 0; owner < owners(); ++owner) {
-    if (!is_mine(owner)) continue;
-    const uint64_t number = number_of(call, round, owner);
+  for_each_window(call, round, true, [&](int, uint64_t number, const Window& window) {
     await_free(call, number);
-    const Window& window = window_of(round, owner);
     int64_t begin = window.ours.bytes > 0 ? window.ours.begin : call.length(number), end = window.ours.end;
     for (const auto& their : window.theirs) {
       begin = std::min(begin, their.runs.begin);
@@ -233,7 +225,7 @@ void HostExchange::read_in(const StageCall& call, int64_t round, File& file, Tal
     }
     size_t got = 0;
     if (begin < end)
-      attempt_part([&] {
+      attempt(problem_, [&] {
         const auto wanted =
             call.bytes(number).subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin));
         got = get(file, wanted, call.low(number) + begin, tally);
@@ -241,7 +233,7 @@ void HostExchange::read_in(const StageCall& call, int64_t round, File& file, Tal
     const bool whole = static_cast<int64_t>(got) == end - begin;
     call.stage().slot(number).got.store(whole ? call.length(number) : begin + static_cast<int64_t>(got));
     offer(call, number);
-  }
+  });
 }
 
 // A message is shorter where the file ends.
@@ -249,14 +241,10 @@ void HostExchange::start_read(const StageCall& call, int64_t round, Round& r, Ta
   const Clock clock(tally.exchange_ns);
   std::vector<Outgoing> outgoing;
   std::vector<Incoming> incoming;
-  for (size_t owner = 0; owner < owners(); ++owner) {
-    const uint64_t number = number_of(call, round, owner);
-    const Window& window = window_of(round, owner);
-    if (!is_mine(owner)) {
-      if (window.ours.bytes > 0)
-        incoming.push_back({hosts_.owner_hosts()[owner], r.add(r.came, number, window.ours)});
-      continue;
-    }
+  for_each_window(call, round, false, [&](int owner, uint64_t number, const Window& window) {
+    if (window.ours.bytes > 0) incoming.push_back({owner, r.add(r.came, number, window.ours)});
+  });
+  for_each_window(call, round, true, [&](int, uint64_t number, const Window& window) {
     const int64_t there = call.stage().slot(number).got.load();
     for (const auto& [host, runs] : window.theirs) {
       const int64_t bytes = bytes_below(runs, there);
@@ -264,19 +252,17 @@ void HostExchange::start_read(const StageCall& call, int64_t round, Round& r, Ta
       pack_runs(runs, call.memory(number), message.data(), bytes);
       outgoing.push_back({host, message.first(static_cast<size_t>(bytes))});
     }
-  }
-  attempt_part([&] { r.exchange = lane_.exchange(std::move(outgoing), std::move(incoming)); });
+  });
+  attempt(problem_, [&] { r.exchange = lane_.exchange(std::move(outgoing), std::move(incoming)); });
 }
 
 void HostExchange::finish_read(const StageCall& call, int64_t round, Round& r) {
   std::vector<int64_t> received(r.came.size(), 0);
-  attempt_part([&] {
+  attempt(problem_, [&] {
     if (r.exchange) received = r.exchange->finish();
   });
   size_t next = 0;
-  for (size_t owner = 0; owner < owners(); ++owner) {
-    if (is_mine(owner)) continue;
-    const uint64_t number = number_of(call, round, owner);
+  for_each_window(call, round, false, [&](int, uint64_t number, const Window&) {
     await_free(call, number);
     int64_t there = call.length(number);
     if (next < r.came.size() && r.came[next].number == number) {
@@ -285,7 +271,7 @@ void HostExchange::finish_read(const StageCall& call, int64_t round, Round& r) {
     }
     call.stage().slot(number).got.store(there);
     offer(call, number);
-  }
+  });
 }
 
 }  // namespace sheaf::exchange

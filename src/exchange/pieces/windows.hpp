@@ -35,7 +35,6 @@ struct Windows {
     const int64_t in_row = number % row();
     return number - in_row + in_row % owners * per_unit + in_row / owners;
   }
-  int64_t owner(int64_t number) const { return number % owners; }
   int64_t begin(int64_t place) const { return std::clamp(first + place * size, low, high); }
   int64_t end(int64_t place) const { return std::clamp(first + (place + 1) * size, low, high); }
   int64_t at(int64_t offset) const { return (offset - first) / size; }  // place
