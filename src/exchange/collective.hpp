@@ -20,31 +20,21 @@
 #include "exchange/stage.hpp"
 #include "exchange/stage_call.hpp"
 #include "exchange/transfer/independent.hpp"
+#include "exchange/transfer/other_handles.hpp"
 #include "exchange/transfer/tally.hpp"
 #include "storage/store.hpp"
 
 namespace sheaf::exchange {
 
-// Others who may write to the file, without being tasks of the transfer.
-class OtherWriters {
- public:
-  // At task 0. Nobody else writes as long as the result is held; null: somebody may.
-  virtual RangeLock keep_out() = 0;
-
- protected:
-  ~OtherWriters() = default;
-};
-
 // How a collective transfer is to be carried out; the same on all tasks but for `per_host`.
 struct CollectiveOptions {
   enum class Way : uint8_t { automatic, always, never };
   Way exchange = Way::automatic;   // whether tasks exchange bytes
-  IndependentOptions independent;  // for those transfers that do not
+  IndependentOptions independent;  // for those transfers that do not; `locked`: for all (atomic mode)
   // Where hosts share no page cache, gaps in windows are filled with what the file holds there: always, since
   // nobody else writes; or, if they are short, where `others` (null: nobody can) are kept out. One lane only.
   bool fills_gaps = false;
-  OtherWriters* others = nullptr;  // null on all tasks or on none
-  bool serial = false;             // every task locks the range it touches and transfers alone (atomic mode)
+  OtherHandles* others = nullptr;  // null on all tasks or on none
   int64_t aggregators = 0;         // 0: automatic
   int64_t per_host = -1;           // most aggregators on the host of this task; negative: any number
   int64_t stripes = 0;             // that the file has, 0: not known; as many aggregators on several hosts
@@ -60,7 +50,6 @@ struct CollectiveOptions {
 };
 
 class HostExchange;
-class Staged;
 
 class Collective {
  public:
@@ -87,8 +76,6 @@ class Collective {
 
   int64_t transfer(File& file, const ViewAccess& access, const CollectiveOptions& how, bool writes,
                    std::optional<Error> problem, Tally& tally);
-  int64_t go_alone(File& file, const ViewAccess& access, const CollectiveOptions& how, bool writes,
-                   Tally& tally);
   void publish(File& file);
   // Whether a task carries out its part alone, whatever the others do: before it meets them, or when they
   // have published what they wrote alone.
@@ -97,12 +84,11 @@ class Collective {
   bool shares_requests(const CallSummary& summary, const CollectiveOptions& how, bool writes) const;
   CallSummary meet(File& file, const ViewAccess& access, const CollectiveOptions& how, bool writes,
                    const std::optional<Error>& problem, bool waits);
-  void bring(const ViewAccess& access, const Wish& wish, const CollectiveOptions& how);
-  void find_hosts(const CollectiveOptions& how);
+  void bring(const ViewAccess& access, const CollectiveOptions& how);
   // Collective; whether it is another one now.
   bool find_stage(File& file, const CollectiveOptions& how, const CallSummary& summary);
-  void make_stages(const CollectiveOptions& how, int64_t range);
-  void do_without_memory(const CollectiveOptions& how, int64_t range);
+  void drop_stage();
+  void make_stages(const CollectiveOptions& how, int64_t range, bool shared);
   StageCall call_for(const CallSummary& summary, const CollectiveOptions& how, int pens);
   int64_t on_one_host(File& file, const ViewAccess& access, const CollectiveOptions& how, bool writes,
                       const CallSummary& summary, Tally& tally);
@@ -116,6 +102,7 @@ class Collective {
   std::unique_ptr<Stage> stage_;        // of this host; null until it is needed
   std::unique_ptr<HostExchange> lane_;  // of an aggregator of several hosts
   std::unique_ptr<Wish> wish_;          // of the last call; null: nothing is known of it, or it has failed
+  std::optional<uint64_t> coverage_;    // of that wish; on one host, of a write
   bool planned_ = false;                // the aggregators' plan is that of the last call
   std::optional<bool> gaps_;            // whether pieces leave gaps in windows of that plan
   int call_ = 0;                        // whose sums and ranges are next

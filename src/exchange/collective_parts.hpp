@@ -42,22 +42,7 @@ struct Collective::Wish {
   int64_t buffer = 0;
   int64_t block = 0;
   int64_t unit = 0;
-  std::optional<uint64_t> coverage;  // on one host, of a write
-
-  static Wish of(const ViewAccess& access, const CollectiveOptions& how) {
-    return {access.bytes() > 0 ? access.filetype->fingerprint() : 0,
-            access.displacement,
-            access.from,
-            access.to,
-            how.buffer,
-            how.block,
-            how.unit,
-            std::nullopt};
-  }
-  bool is(const Wish& other) const {
-    return filetype == other.filetype && displacement == other.displacement && from == other.from &&
-           to == other.to && buffer == other.buffer && block == other.block && unit == other.unit;
-  }
+  bool operator==(const Wish&) const = default;
 };
 
 }  // namespace sheaf::exchange

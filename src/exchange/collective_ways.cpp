@@ -12,21 +12,6 @@
 
 namespace sheaf::exchange {
 
-int64_t Collective::go_alone(File& file, const ViewAccess& access, const CollectiveOptions& how, bool writes,
-                             Tally& tally) {
-  int64_t done = 0;
-  under_lock(file, access, how.serial, writes, [&] {
-    IndependentOptions independent = how.independent;
-    independent.locked = how.serial;
-    if (writes) {
-      write_independent(file, access, independent, tally);
-    } else {
-      done = read_independent(file, access, independent, tally);
-    }
-  });
-  return done;
-}
-
 StageCall Collective::call_for(const CallSummary& summary, const CollectiveOptions& how, int pens) {
   std::vector<StageCall::Range> ranges;
   for (const Stage::Range& range : stage_->ranges(summary.call))

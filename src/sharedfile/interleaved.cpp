@@ -77,9 +77,8 @@ exchange::ViewAccess in_order(exchange::ViewAccess access, bool writes, const st
   if (access.bytes() <= 0 || type.is_ordered(!writes)) return access;
   const int64_t instance = access.from / type.size();
   if (instance != (access.to - 1) / type.size()) return sorted(std::move(access), writes, path);
-  const auto before = checked_mul(instance, type.extent());
-  const auto begin = before ? checked_add(access.displacement, *before) : std::nullopt;
-  access.displacement = must_fit(begin, "the begin of a transfer");
+  access.displacement =
+      must_fit(checked_mul_add(instance, type.extent(), access.displacement), "the begin of a transfer");
   if (access.displacement + type.true_lower_bound() < 0)
     throw Error(Code::invalid_argument, "'" + path + "': instance " + std::to_string(instance) +
                                             " of a file type lies before the file");

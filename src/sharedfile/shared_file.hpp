@@ -62,9 +62,7 @@ class SHEAF_EXPORT SharedFile {
   virtual void close() = 0;
 
   virtual int rank() const = 0;
-  virtual int size() const = 0;
   virtual const std::string& path() const = 0;
-  virtual const SharedMode& mode() const = 0;
   virtual Hints hints() const = 0;                 // in use, with automatic ones resolved where known
   virtual void set_hints(const Hints& hints) = 0;  // collective; aggregators and buffer sizes of later calls
   virtual Statistics statistics() const = 0;       // of this task so far; local

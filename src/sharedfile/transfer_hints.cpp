@@ -48,8 +48,7 @@ void limit_transfers(Comm& comm, Store& store, const Hints& hints, std::shared_p
                      std::optional<Error>& problem) {
   std::shared_ptr<WriteSlots> slots;
   const auto count = static_cast<int32_t>(std::min<int64_t>(hints.io_tasks, INT32_MAX));
-  const auto refused = attempt([&] { slots = share_slots(comm, store, count); });
-  if (refused && !problem) problem = refused;
+  attempt(problem, [&] { slots = share_slots(comm, store, count); });
   if (file) file = throttled(std::move(file), std::move(slots));
 }
 
