@@ -1,14 +1,13 @@
 #include "exchange/collective.hpp"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <thread>
 #include <utility>
 
 #include "base/checked.hpp"
 #include "comm/agree.hpp"
-#include "exchange/collective_parts.hpp"
-#include "exchange/host_exchange.hpp"
 #include "exchange/pieces/constants.hpp"
 #include "exchange/pieces/coverage.hpp"
 #include "layout/each_piece.hpp"
@@ -52,7 +51,7 @@ Stage::Shape shape_between_hosts(const CollectiveOptions& how, const Hosts& host
   const int64_t slots = rounds_under_way * hosts.owners(), memory = memory_of_a_lane * hosts.lanes();
   const int64_t usual =
       std::clamp(memory / slots / least_hosts_window * least_hosts_window, least_hosts_window, hosts_window);
-  return {window_of_range(range, window_size(how, usual), hosts.owners(), how), static_cast<int>(slots)};
+  return {how.window_of_range(range, window_size(how, usual), hosts.owners()), static_cast<int>(slots)};
 }
 
 // Every piece of the access is whole units.
@@ -75,9 +74,6 @@ int64_t length_in_units(const ViewAccess& access, int64_t unit) {
 }
 
 }  // namespace
-
-Collective::Collective(Comm& comm) : comm_(comm) {}
-Collective::~Collective() = default;
 
 void Collective::renew_memory() { Stage::renew(comm_); }
 
@@ -197,7 +193,7 @@ Collective::CallSummary Collective::meet(File& file, const ViewAccess& access, c
                     sums.coverage.load() == coverage_of_range(summary.low, summary.high);
   }
   if (!summary.repeated) {
-    wish_ = std::make_unique<Wish>(mine);
+    wish_ = mine;
     planned_ = false;
   }
   return summary;

@@ -8,15 +8,17 @@
 // that has failed.
 #pragma once
 
-#include <array>
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <vector>
 
 #include "base/error.hpp"
 #include "comm/comm.hpp"
+#include "exchange/host_exchange.hpp"
 #include "exchange/hosts.hpp"
 #include "exchange/pieces/access.hpp"
+#include "exchange/pieces/constants.hpp"
 #include "exchange/stage.hpp"
 #include "exchange/stage_call.hpp"
 #include "exchange/transfer/independent.hpp"
@@ -47,14 +49,19 @@ struct CollectiveOptions {
   bool shared = true;   // tasks of a host share memory, else each counts as a host
   bool overlap = true;  // rounds between hosts, and reading ahead, go on while others are under way
   bool reuse = true;    // a plan is kept as long as it holds
-};
 
-class HostExchange;
+  // Bytes of a window, at most `size`: a short range is shared by all owners.
+  int64_t window_of_range(int64_t range, int64_t size, int64_t owners) const {
+    const int64_t least = std::max({short_window, block, unit}), grain = std::max<int64_t>({block, unit, 1});
+    while (size / 2 >= least && size / 2 % grain == 0 && range / size < windows_of_an_owner * owners)
+      size /= 2;
+    return size;
+  }
+};
 
 class Collective {
  public:
-  explicit Collective(Comm& comm);
-  ~Collective();
+  explicit Collective(Comm& comm) : comm_(comm) {}
 
   // Collective. `problem`: why this task cannot take part; it then brings nothing, and all tasks throw.
   // Throws on all tasks what the lowest failing one met (comm/agree.hpp).
@@ -71,8 +78,33 @@ class Collective {
   void begin(File& file, const CollectiveOptions& how, bool several_hosts);
 
  private:
-  struct CallSummary;
-  struct Wish;
+  // What all tasks know of a call; sizes and pieces of several hosts are about right, and not too small.
+  struct CallSummary {
+    int64_t low = 0;
+    int64_t high = 0;
+    bool repeated = false;     // every task wants what it wanted before
+    bool changed = false;      // somebody has written alone what others may not know of
+    bool waits = false;        // somebody goes alone when that is published
+    bool alone = false;        // a host of several has no memory for its tasks
+    bool other_hosts = false;  // the rules for aggregators are others now
+    int64_t threads = 1;       // that can run at once
+    int64_t bytes = 0;         // of all tasks
+    int64_t pieces = 1;
+    int64_t lengths = 0;  // of their ranges, in whole blocks
+    bool tiled = false;   // one host: pieces fill the range
+    int call = 0;         // whose sums and ranges these are
+  };
+  // What this task wants in a call. Whoever reads what was written wants the same.
+  struct Wish {
+    uint64_t filetype = 0;
+    int64_t displacement = 0;
+    int64_t from = 0;
+    int64_t to = 0;
+    int64_t buffer = 0;
+    int64_t block = 0;
+    int64_t unit = 0;
+    bool operator==(const Wish&) const = default;
+  };
 
   int64_t transfer(File& file, const ViewAccess& access, const CollectiveOptions& how, bool writes,
                    std::optional<Error> problem, Tally& tally);
@@ -101,7 +133,7 @@ class Collective {
   std::unique_ptr<Hosts> hosts_;        // where there are several
   std::unique_ptr<Stage> stage_;        // of this host; null until it is needed
   std::unique_ptr<HostExchange> lane_;  // of an aggregator of several hosts
-  std::unique_ptr<Wish> wish_;          // of the last call; null: nothing is known of it, or it has failed
+  std::optional<Wish> wish_;            // of the last call; none: nothing is known of it, or it has failed
   std::optional<uint64_t> coverage_;    // of that wish; on one host, of a write
   bool planned_ = false;                // the aggregators' plan is that of the last call
   std::optional<bool> gaps_;            // whether pieces leave gaps in windows of that plan

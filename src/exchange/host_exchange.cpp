@@ -99,28 +99,26 @@ bool HostExchange::leaves_gaps() const {
 
 // The codes to the owners of the lane from all its hosts: how long each is, and as much of it as goes with
 // that. Whether one of this host is longer.
-bool HostExchange::tell_owners(Told& told) {
-  constexpr size_t head = sizeof(int64_t);
+bool HostExchange::tell_owners(const StageCall& call, Told& told) {
   const bool owns = std::ranges::find(hosts_.owner_hosts(), hosts_.me()) != hosts_.owner_hosts().end();
   told.codes.resize(owns ? static_cast<size_t>(lane_.size()) : 0);
   told.lengths.resize(told.codes.size());
   bool more = false;
-  std::vector<std::vector<std::byte>> messages(owners());
   std::vector<Outgoing> outgoing;
   std::vector<Incoming> incoming;
   for (size_t owner = 0; owner < owners(); ++owner) {
     if (is_mine(owner)) continue;
-    const int64_t length = problem_ ? 0 : std::ssize(codes_[owner]);
-    const auto begin = std::span(codes_[owner]).first(std::min(static_cast<size_t>(length), short_code));
-    more = more || length > std::ssize(begin);
-    messages[owner].resize(head + begin.size());
-    std::memcpy(messages[owner].data(), &length, head);
-    std::ranges::copy(begin, messages[owner].begin() + head);
-    outgoing.push_back({hosts_.owner_hosts()[owner], messages[owner]});
+    auto& code = codes_[owner];
+    if (problem_) code.resize(code_head);
+    const int64_t length = std::ssize(code) - static_cast<int64_t>(code_head);
+    std::memcpy(code.data(), &length, code_head);
+    more = more || length > static_cast<int64_t>(short_code);
+    outgoing.push_back(
+        {hosts_.owner_hosts()[owner], std::span(code).first(std::min(code.size(), code_head + short_code))});
   }
   for (size_t host = 0; host < told.codes.size(); ++host) {
     if (static_cast<int>(host) == hosts_.me()) continue;
-    told.codes[host].resize(head + short_code);
+    told.codes[host].resize(code_head + short_code);
     incoming.push_back({static_cast<int>(host), told.codes[host]});
   }
   const auto got = lane_.exchange(std::move(outgoing), std::move(incoming))->finish();
@@ -128,35 +126,36 @@ bool HostExchange::tell_owners(Told& told) {
     if (static_cast<int>(host) == hosts_.me()) continue;
     auto& code = told.codes[host];
     code.resize(static_cast<size_t>(got[next++]));
-    if (code.size() < head) throw_senseless();
-    std::memcpy(&told.lengths[host], code.data(), head);
-    code.erase(code.begin(), code.begin() + head);
-    if (std::min<int64_t>(told.lengths[host], short_code) != std::ssize(code)) throw_senseless();
+    if (code.size() < code_head) throw_senseless();
+    int64_t& length = told.lengths[host];
+    std::memcpy(&length, code.data(), code_head);
+    code.erase(code.begin(), code.begin() + code_head);
+    if (std::min<int64_t>(length, short_code) != std::ssize(code)) throw_senseless();
+    if (length == std::ssize(code)) learn(call, code, static_cast<int>(host));
   }
   return more;
 }
 
-void HostExchange::tell_rest(Told& told) {
+void HostExchange::tell_rest(const StageCall& call, Told& told) {
+  constexpr size_t begun = code_head + short_code;
   std::vector<Outgoing> outgoing;
   std::vector<Incoming> incoming;
   for (size_t owner = 0; owner < owners(); ++owner)
-    if (codes_[owner].size() > short_code)
-      outgoing.push_back({hosts_.owner_hosts()[owner], std::span(codes_[owner]).subspan(short_code)});
+    if (codes_[owner].size() > begun)
+      outgoing.push_back({hosts_.owner_hosts()[owner], std::span(codes_[owner]).subspan(begun)});
+  std::vector<size_t> hosts;
   for (size_t host = 0; host < told.codes.size(); ++host) {
     if (told.lengths[host] <= std::ssize(told.codes[host])) continue;
     told.codes[host].resize(static_cast<size_t>(told.lengths[host]));
     incoming.push_back({static_cast<int>(host), std::span(told.codes[host]).subspan(short_code)});
+    hosts.push_back(host);
   }
   lane_.exchange(std::move(outgoing), std::move(incoming))->finish();
-}
-
-void HostExchange::learn(const StageCall& call, const Told& told, bool were_long) {
-  for (size_t host = 0; host < told.codes.size() && !windows_.empty(); ++host)
-    if (were_long == (told.lengths[host] > static_cast<int64_t>(short_code)))
-      learn(call, told.codes[host], static_cast<int>(host));
+  for (const size_t host : hosts) learn(call, told.codes[host], static_cast<int>(host));
 }
 
 void HostExchange::learn(const StageCall& call, std::span<const std::byte> code, int host) {
+  if (windows_.empty()) return;
   size_t owner = 0;
   while (!is_mine(owner)) ++owner;
   while (!code.empty()) {

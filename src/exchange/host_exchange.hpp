@@ -85,14 +85,15 @@ class HostExchange {
   }
 
   void collect_runs(const StageCall& call, int64_t round);
+  // A code begins with its length behind that.
+  static constexpr size_t code_head = sizeof(int64_t);
   // Codes from the hosts of the lane, by host, and their whole lengths.
   struct Told {
     std::vector<std::vector<std::byte>> codes;
     std::vector<int64_t> lengths;
   };
-  bool tell_owners(Told& told);
-  void tell_rest(Told& told);
-  void learn(const StageCall& call, const Told& told, bool were_long);
+  bool tell_owners(const StageCall& call, Told& told);
+  void tell_rest(const StageCall& call, Told& told);
   void learn(const StageCall& call, std::span<const std::byte> code, int host);
   void start_write(const StageCall& call, int64_t round, Round& r, Tally& tally);
   void finish_write(const StageCall& call, Round& r);
@@ -121,20 +122,18 @@ std::optional<Error> HostExchange::plan(const StageCall& call, PutPass& marks, M
   const int64_t rounds = call.windows().rounds();
   problem_.reset();
   windows_.clear();
-  attempt(problem_, [&] { windows_.resize(static_cast<size_t>(rounds) * hosts_.owner_hosts().size()); });
-  codes_.assign(hosts_.owner_hosts().size(), {});
+  attempt(problem_, [&] { windows_.resize(static_cast<size_t>(rounds) * owners()); });
+  codes_.assign(owners(), std::vector<std::byte>(code_head));
   for (int64_t round = 0; round < rounds; ++round) {
     marks.go(end_of(call, round), mark, [](uint64_t) {});
     collect_runs(call, round);
   }
   Told told;
   int64_t more = 0;
-  attempt(problem_, [&] { more = tell_owners(told); });
-  attempt(problem_, [&] { learn(call, told, false); });
+  attempt(problem_, [&] { more = tell_owners(call, told); });
   attempt(problem_, [&] { agree(lane_, problem_, std::span(&more, 1)); });
   if (!problem_ && more != 0) {
-    attempt(problem_, [&] { tell_rest(told); });
-    attempt(problem_, [&] { learn(call, told, true); });
+    attempt(problem_, [&] { tell_rest(call, told); });
     attempt(problem_, [&] { agree(lane_, problem_); });
   }
   codes_.clear();

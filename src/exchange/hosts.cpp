@@ -17,14 +17,14 @@ std::span<std::byte> bytes_of(std::span<int64_t> numbers) { return std::as_writa
 }  // namespace
 
 std::unique_ptr<Hosts> Hosts::find(Comm& all, const Rules& rules) {
-  const auto io_node = find_io_node(all);
   std::unique_ptr<Hosts> hosts(new Hosts(all, rules));
-  hosts->find_hosts(io_node.value_or(-1));
+  hosts->find_hosts();
   hosts->find_owners();
   return hosts;
 }
 
-void Hosts::find_hosts(int64_t io_node) {
+void Hosts::find_hosts() {
+  const int64_t io_node = find_io_node(all_).value_or(-1);
   host_ = rules_.shared ? all_.split_by_node() : self_comm();
   int64_t fewest = -std::min<int64_t>(host_->size(), most_lanes);
   all_.all_max(std::span(&fewest, 1));

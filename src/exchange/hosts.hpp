@@ -41,7 +41,7 @@ class Hosts {
 
  private:
   Hosts(Comm& all, const Rules& rules) : all_(all), rules_(rules) {}
-  void find_hosts(int64_t io_node);
+  void find_hosts();
   void find_owners();
 
   Comm& all_;

@@ -5,10 +5,11 @@
 
 namespace sheaf::exchange {
 
-StageCall::StageCall(Stage& stage, uint64_t begin, const Windows& windows, std::span<const Range> ranges,
-                     int pens)
+StageCall::StageCall(Stage& stage, uint64_t begin, const Windows& windows,
+                     std::span<const Stage::Range> ranges, int pens)
     : stage_(stage), windows_(windows), begin_(begin), end_(begin), pens_(pens) {
-  for (const Range& range : ranges) {
+  for (const Stage::Range& range : ranges) {
+    if (range.low >= range.high) continue;
     firsts_.push_back(windows_.at(range.low));
     lasts_.push_back(windows_.at(range.high - 1));
   }

@@ -38,11 +38,6 @@ std::optional<Error> AcrossHosts::meet_before_close(File& file, Comm& comm, bool
   return problem;
 }
 
-int64_t AcrossHosts::size_of(File& file) const {
-  if (caches()) file.renew();
-  return file.status().size;
-}
-
 std::shared_ptr<File> AcrossHosts::wrap(std::shared_ptr<File> file) const {
   if (!caches() || !file) return file;
   if (PastCache* const past = file->traits().past_cache) past->know(kind);

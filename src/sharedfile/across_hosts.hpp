@@ -43,9 +43,6 @@ struct AcrossHosts : FileSystemTraits {
   // that, and none must do so while others write. Returns what went wrong here.
   std::optional<Error> meet_before_close(File& file, Comm& comm, bool writes) const;
 
-  // Bytes that the file has at its server.
-  int64_t size_of(File& file) const;
-
   // The file as its tasks shall use it.
   std::shared_ptr<File> wrap(std::shared_ptr<File> file) const;
 };

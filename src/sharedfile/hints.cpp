@@ -26,12 +26,6 @@ bool set_choice(Choice& choice, std::string_view value) {
   return false;
 }
 
-bool set_positive(int64_t& place, std::optional<int64_t> value) {
-  if (!value || *value < 1) return false;
-  place = *value;
-  return true;
-}
-
 std::string word_of(Choice choice) {
   return std::string(std::ranges::find(choices, choice, &std::pair<std::string_view, Choice>::second)->first);
 }
@@ -67,20 +61,6 @@ const Known* find_known(std::string_view key) {
   return found == std::end(known) ? nullptr : found;
 }
 
-struct Entry {  // of a config_list
-  std::string_view host;
-  int64_t most = 1;  // -1: any number
-};
-
-Entry take_entry(std::string_view& list) {
-  const std::string_view word = take_word(list);
-  const size_t colon = word.rfind(':');
-  if (colon == std::string_view::npos) return {word};
-  const std::string_view most = trimmed(word.substr(colon + 1));
-  return {trimmed(word.substr(0, colon)),
-          most == "*" ? -1 : std::max<int64_t>(parse_number(most).value_or(1), 0)};
-}
-
 std::string_view first_component(std::string_view host) { return host.substr(0, host.find('.')); }
 
 struct Optimisation {
@@ -98,9 +78,12 @@ bool Hints::set(std::string_view key, std::string_view value) {
   if (!hint) return false;
   switch (hint->kind) {
     case Kind::count:
-      return set_positive(this->*hint->number, parse_number(value));
-    case Kind::bytes:
-      return set_positive(this->*hint->number, parse_bytes(value));
+    case Kind::bytes: {
+      const auto number = hint->kind == Kind::count ? parse_number(value) : parse_bytes(value);
+      if (!number || *number < 1) return false;
+      this->*hint->number = *number;
+      return true;
+    }
     case Kind::choice:
       return set_choice(this->*hint->choice, value);
     case Kind::flag:
@@ -123,10 +106,11 @@ int64_t Hints::allowed_on(std::string_view host) const {
   if (config_list.empty()) return -1;
   int64_t others = 0;
   for (std::string_view list = config_list; !list.empty();) {
-    const Entry entry = take_entry(list);
-    if (entry.host == host || (entry.host != "*" && first_component(entry.host) == first_component(host)))
-      return entry.most;
-    if (entry.host == "*") others = entry.most;
+    const std::string_view word = take_word(list), name = trimmed(word.substr(0, word.rfind(':')));
+    const std::string_view number = name == word ? "1" : trimmed(word.substr(word.rfind(':') + 1));
+    const int64_t most = number == "*" ? -1 : std::max<int64_t>(parse_number(number).value_or(1), 0);
+    if (name == host || (name != "*" && first_component(name) == first_component(host))) return most;
+    if (name == "*") others = most;
   }
   return others;
 }

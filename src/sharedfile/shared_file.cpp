@@ -59,7 +59,7 @@ class OpenFile final : public SharedFile {
     if (rank() != 0 && opening.opened != 0)
       problem = attempt([&] { file_ = open_next(store_, path_, mode_, across_.apart()); });
     if (rank() == 0 && mode_.write && across_.marks_handles() && !problem) problem = announce();
-    if (hints_.io_tasks > 0) limit_transfers(comm(), store_, hints_, file_, problem);
+    limit_transfers(comm(), store_, hints_, file_, problem);
     file_ = across_.wrap(std::move(file_));
     std::array<int64_t, 3> facts{0, 0, others_.is_announced()};
     if (!problem && file_)
@@ -128,7 +128,10 @@ class OpenFile final : public SharedFile {
     return std::make_unique<Sequence>(comm().duplicate());
   }
   Sequence& sequence() override { return sequence_; }
-  int64_t bytes() override { return across_.size_of(*file_); }
+  int64_t bytes() override {
+    if (across_.caches()) file_->renew();
+    return file_->status().size;
+  }
   void resize(int64_t bytes) override {
     by_task_0(bytes, [&] { file_->resize(bytes); });
   }
@@ -321,12 +324,11 @@ class OpenFile final : public SharedFile {
   }
   exchange::CollectiveOptions for_collective(bool writes) const {
     exchange::CollectiveOptions how = collective_options(hints_, writes);
-    if (writes && is_announced_ && how.independent.sieving != exchange::Sieving::never) how.others = &others_;
+    const bool may_fill = !several_sequences_;
+    if (writes && is_announced_ && may_fill && how.independent.sieving != exchange::Sieving::never)
+      how.others = &others_;
     across_.apply(how, writes);
-    if (several_sequences_) {
-      how.fills_gaps = false;
-      how.others = nullptr;
-    }
+    how.fills_gaps = how.fills_gaps && may_fill;
     how.independent.locked = atomic_;
     how.per_host = per_host_;
     how.block = block();

@@ -40,8 +40,7 @@ struct SharedMode {
   bool create = false;
   bool exclusive = false;  // with create: must not exist
   bool delete_on_close = false;
-  bool append = false;      // file pointers begin at the end of the file
-  bool sequential = false;  // kept; callers refuse what MPI forbids in this mode
+  bool append = false;  // file pointers begin at the end of the file
 };
 
 // What collective transfers need of their own: a group to talk in, memory that the tasks of a node share, the

@@ -27,10 +27,11 @@ struct Windows {
   }
 
   int64_t row() const { return per_unit * owners; }  // windows
-  int64_t rows() const { return (high - first - 1) / row_bytes() + 1; }
   // Windows are numbered in the order of work; `place` is that in the file. Those outside the range are
   // empty.
-  int64_t count() const { return row() == 1 ? (high - first - 1) / size + 1 : rows() * row(); }
+  int64_t count() const {
+    return row() == 1 ? (high - first - 1) / size + 1 : ((high - first - 1) / row_bytes() + 1) * row();
+  }
   int64_t place(int64_t number) const {
     const int64_t in_row = number % row();
     return number - in_row + in_row % owners * per_unit + in_row / owners;

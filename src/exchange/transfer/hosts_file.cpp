@@ -24,22 +24,16 @@ LockRequest in_pages(LockRequest wanted) {
 
 }  // namespace
 
-// Null where there are no locks: then nobody is kept out.
-RangeLock HostsFile::try_to_lock(int64_t offset, int64_t length) {
-  if (locks_ == LockScope::none) return {};
-  try {
-    return lock(offset, length, true);
-  } catch (const Error& e) {
-    if (e.errno_value() == EAGAIN) throw;
-    return {};
-  }
-}
-
 template <class Part>
 void HostsFile::while_locked(int64_t offset, int64_t length, Part part) {
   if (held_ > 0) return part();
-  const RangeLock lock = try_to_lock(offset, length);
-  if (!lock) renew();
+  RangeLock held;
+  try {
+    if (locks_ != LockScope::none) held = lock(offset, length, true);
+  } catch (const Error& e) {
+    if (e.errno_value() == EAGAIN) throw;
+  }
+  if (!held) renew();  // there are no locks: then nobody is kept out
   auto problem = attempt(part);
   attempt(problem, [&] { sync(); });
   if (problem) throw *problem;

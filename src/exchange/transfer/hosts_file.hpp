@@ -94,7 +94,6 @@ class HostsFile final : public ForwardingFile, private Published {
   void look_anew();
   template <class Part>
   void while_locked(int64_t offset, int64_t length, Part part);
-  RangeLock try_to_lock(int64_t offset, int64_t length);
   enum class Written : uint8_t { synced, published, here };
   template <class Part>
   void bring(Written to, Part part);

@@ -46,69 +46,71 @@ bool sieves(const ViewAccess& access, const IndependentOptions& how, int64_t wor
   return how.sieving == Sieving::always || (access.high() - access.low()) / pieces < worth;
 }
 
-// Windows of the file that hold pieces: use(from, to, offset, length) with the stream positions in each and
-// its first byte. `use` returns false to end.
+// Windows of the file, at most how.buffer long, that hold pieces: use(from, to, offset, window) with the
+// stream positions in each, its first byte, and memory for it. `use` returns false to end.
 template <class Use>
-void in_windows(const ViewAccess& access, int64_t from, int64_t to, int64_t buffer, Use use) {
-  while (from < to) {
+void in_windows(const ViewAccess& access, int64_t to, const IndependentOptions& how, Use use) {
+  LineBytes memory(static_cast<size_t>(std::min(how.buffer, access.high() - access.low())));
+  for (int64_t from = access.from, end = 0; from < to; from = end) {
     const int64_t low = access.offset_of(from);
-    const int64_t end = std::min(access.position_at(low + buffer), to);
+    end = std::min(access.position_at(low + how.buffer), to);
     const int64_t high = access.offset_of(end - 1) + 1;
-    if (!use(from, end, low, high - low)) return;
-    from = end;
+    if (!use(from, end, low, std::span(memory).first(static_cast<size_t>(high - low)))) return;
   }
 }
 
-// Calls move(from, to, stream, packed) for parts of the stream positions [from, end) and their bytes in
-// memory, as long as it returns true: at most `step` bytes where memory is contiguous, else `most`, so that
-// what is packed stays small.
+// Parts of the stream positions [from, end), at most `step` bytes long where memory is contiguous, else
+// `most`, so that what is packed stays small: move(from, to, stream) says up to where it has moved the bytes
+// that are, or shall be, at `stream`. Ends where that is not all. Returns the last of these positions.
 template <class Move>
-void in_parts(const ViewAccess& access, int64_t from, int64_t end, int64_t step, int64_t most, Move move) {
+int64_t in_parts(const ViewAccess& access, int64_t from, int64_t end, int64_t step, int64_t most, bool writes,
+                 Move move) {
   std::byte* const memory = access.contiguous(access.from);
   LineBytes packed(memory ? 0 : static_cast<size_t>(std::min(end - from, most)));
   if (!memory) step = most;
-  bool going = true;
-  for (; going && from < end; from += step)
-    going = move(from, std::min(end, from + step), memory ? memory + (from - access.from) : packed.data(),
-                 !memory);
+  int64_t done = from;
+  for (; from < end && done == from; from += step) {
+    const int64_t to = std::min(end, from + step);
+    std::byte* const stream = memory ? memory + (from - access.from) : packed.data();
+    if (writes && !memory) pack(access, from, to, stream);
+    done = move(from, to, stream);
+    if (!writes && !memory) unpack(access, from, done, stream);
+  }
+  return done;
 }
 
 // Stream positions [from, to), piece by piece.
 void write_direct(File& file, const ViewAccess& access, int64_t from, int64_t to, Tally& tally) {
-  in_parts(access, from, to, to - from, packed_bytes,
-           [&](int64_t begin, int64_t end, std::byte* stream, bool packed) {
-             if (packed) pack(access, begin, end, stream);
-             return in_requests(access, begin, end, [&](int64_t offset, int64_t position, int64_t length) {
+  in_parts(access, from, to, to - from, packed_bytes, true,
+           [&](int64_t begin, int64_t end, const std::byte* stream) {
+             in_requests(access, begin, end, [&](int64_t offset, int64_t position, int64_t length) {
                put(file, {stream + (position - begin), static_cast<size_t>(length)}, offset, tally);
                return true;
              });
+             return end;
            });
 }
 
 int64_t read_direct(File& file, const ViewAccess& access, Tally& tally) {
+  const auto read = [&](int64_t from, int64_t to, std::byte* stream) {
+    int64_t done = from;
+    in_requests(access, from, to, [&](int64_t offset, int64_t position, int64_t length) {
+      const std::span data(stream + (position - from), static_cast<size_t>(length));
+      const size_t got = get(file, data, offset, tally);
+      done = position + static_cast<int64_t>(got);
+      return got == data.size();
+    });
+    return done;
+  };
   ++tally.direct_calls;
-  int64_t done = access.from;
-  in_parts(access, access.from, access.to, access.bytes(), packed_bytes,
-           [&](int64_t from, int64_t to, std::byte* stream, bool packed) {
-             const bool going =
-                 in_requests(access, from, to, [&](int64_t offset, int64_t position, int64_t length) {
-                   const std::span data(stream + (position - from), static_cast<size_t>(length));
-                   const size_t got = get(file, data, offset, tally);
-                   done = position + static_cast<int64_t>(got);
-                   return got == data.size();
-                 });
-             if (packed) unpack(access, from, done, stream);
-             return going;
-           });
-  return done - access.from;
+  return in_parts(access, access.from, access.to, access.bytes(), packed_bytes, false, read) - access.from;
 }
 
 void write_sieved(File& file, const ViewAccess& access, const IndependentOptions& how, Tally& tally) {
   ++tally.sieve_calls;
-  LineBytes memory(static_cast<size_t>(std::min(how.buffer, access.high() - access.low())));
-  in_windows(access, access.from, access.to, how.buffer,
-             [&](int64_t from, int64_t to, int64_t offset, int64_t length) {
-               const auto window = std::span(memory).first(static_cast<size_t>(length));
+  in_windows(access, access.to, how,
+             [&](int64_t from, int64_t to, int64_t offset, std::span<std::byte> window) {
+               const int64_t length = std::ssize(window);
                const auto fill_and_put = [&] {
                  put_pieces(access, from, to, window.data(), offset);
                  put(file, window, offset, tally);
@@ -131,20 +133,18 @@ void write_sieved(File& file, const ViewAccess& access, const IndependentOptions
              });
 }
 
-int64_t read_sieved(File& file, const ViewAccess& access, int64_t to_end, const IndependentOptions& how,
-                    Tally& tally) {
+int64_t read_sieved(File& file, const ViewAccess& access, const IndependentOptions& how, Tally& tally) {
   ++tally.sieve_calls;
-  LineBytes memory(static_cast<size_t>(std::min(how.buffer, access.high() - access.low())));
   int64_t done = access.from;
-  in_windows(
-      access, access.from, to_end, how.buffer, [&](int64_t from, int64_t to, int64_t offset, int64_t length) {
-        const size_t got = get(file, std::span(memory).first(static_cast<size_t>(length)), offset, tally);
-        done = static_cast<int64_t>(got) == length
-                   ? to
-                   : std::min(to, access.position_at(offset + static_cast<int64_t>(got)));
-        take_pieces(access, from, done, memory.data(), offset);
-        return done == to;
-      });
+  in_windows(access, access.position_at(file.status().size), how,
+             [&](int64_t from, int64_t to, int64_t offset, std::span<std::byte> window) {
+               const size_t got = get(file, window, offset, tally);
+               done = got == window.size()
+                          ? to
+                          : std::min(to, access.position_at(offset + static_cast<int64_t>(got)));
+               take_pieces(access, from, done, window.data(), offset);
+               return done == to;
+             });
   return done - access.from;
 }
 
@@ -166,29 +166,24 @@ int64_t longest_part(const ViewAccess& access) {
 
 void write_scattered(File& file, const ViewAccess& access, Tally& tally) {
   ++tally.direct_calls;
-  in_parts(access, access.from, access.to, longest_part(access), scattered_bytes,
-           [&](int64_t from, int64_t to, std::byte* stream, bool packed) {
-             if (packed) pack(access, from, to, stream);
-             put_pieces(file, pieces_of<const std::byte>(access, from, to, stream), tally);
-             return true;
+  in_parts(access, access.from, access.to, longest_part(access), scattered_bytes, true,
+           [&](int64_t from, int64_t to, const std::byte* stream) {
+             put_pieces(file, pieces_of(access, from, to, stream), tally);
+             return to;
            });
 }
 
 int64_t read_scattered(File& file, const ViewAccess& access, Tally& tally) {
+  const auto read = [&](int64_t from, int64_t to, std::byte* stream) {
+    const Clock clock(tally.file_ns);
+    ++tally.requests;
+    file.read_pieces(pieces_of(access, from, to, stream));
+    tally.file_bytes_read += to - from;
+    return to;
+  };
   ++tally.direct_calls;
-  const int64_t end = std::min(access.to, access.position_at(file.status().size));
-  in_parts(access, access.from, end, longest_part(access), scattered_bytes,
-           [&](int64_t from, int64_t to, std::byte* stream, bool packed) {
-             {
-               const Clock clock(tally.file_ns);
-               ++tally.requests;
-               file.read_pieces(pieces_of(access, from, to, stream));
-               tally.file_bytes_read += to - from;
-             }
-             if (packed) unpack(access, from, to, stream);
-             return true;
-           });
-  return end - access.from;
+  const int64_t end = access.position_at(file.status().size);
+  return in_parts(access, access.from, end, longest_part(access), scattered_bytes, false, read) - access.from;
 }
 
 }  // namespace
@@ -245,8 +240,7 @@ int64_t read_alone(File& file, const ViewAccess& access, const IndependentOption
   if (!how.locked) look_if_needed(file);
   if (file.traits().dear_requests && access.filetype->is_ordered())
     return read_scattered(file, access, tally);
-  if (sieves(access, how, bytes_per_read))
-    return read_sieved(file, access, access.position_at(file.status().size), how, tally);
+  if (sieves(access, how, bytes_per_read)) return read_sieved(file, access, how, tally);
   return read_direct(file, access, tally);
 }
 
