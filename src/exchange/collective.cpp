@@ -1,14 +1,13 @@
 #include "exchange/collective.hpp"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <thread>
 #include <utility>
 
 #include "base/checked.hpp"
 #include "comm/agree.hpp"
-#include "exchange/collective_parts.hpp"
-#include "exchange/host_exchange.hpp"
 #include "exchange/pieces/constants.hpp"
 #include "exchange/pieces/coverage.hpp"
 #include "layout/each_piece.hpp"
@@ -52,7 +51,7 @@ Stage::Shape shape_between_hosts(const CollectiveOptions& how, const Hosts& host
   const int64_t slots = rounds_under_way * hosts.owners(), memory = memory_of_a_lane * hosts.lanes();
   const int64_t usual =
       std::clamp(memory / slots / least_hosts_window * least_hosts_window, least_hosts_window, hosts_window);
-  return {window_of_range(range, window_size(how, usual), hosts.owners(), how), static_cast<int>(slots)};
+  return {how.window_of_range(range, window_size(how, usual), hosts.owners()), static_cast<int>(slots)};
 }
 
 // Every piece of the access is whole units.
@@ -76,18 +75,21 @@ int64_t length_in_units(const ViewAccess& access, int64_t unit) {
 
 }  // namespace
 
-Collective::Collective(Comm& comm) : comm_(comm) {}
-Collective::~Collective() = default;
-
 void Collective::renew_memory() { Stage::renew(comm_); }
 
 void Collective::begin(File& file, const CollectiveOptions& how, bool several_hosts) {
-  if (several_hosts) return find_hosts(how);
-  if (how.shared && comm_.size() > 1) stage_ = Stage::take_up(comm_, shape_on_one_host(file, how));
+  if (several_hosts) {
+    hosts_ = Hosts::find(comm_, rules_of(how, how.shared));
+  } else if (how.shared && comm_.size() > 1) {
+    stage_ = Stage::take_up(comm_, shape_on_one_host(file, how));
+  }
 }
 
-void Collective::find_hosts(const CollectiveOptions& how) {
-  hosts_ = Hosts::find(comm_, rules_of(how, how.shared));
+void Collective::drop_stage() {
+  lane_.reset();
+  stage_.reset();
+  call_ = 0;
+  next_ = 0;
 }
 
 bool Collective::find_stage(File& file, const CollectiveOptions& how, const CallSummary& summary) {
@@ -95,46 +97,32 @@ bool Collective::find_stage(File& file, const CollectiveOptions& how, const Call
   const bool too_small =
       stage_ && hosts_ && shape_between_hosts(how, *hosts_, range).window > stage_->shape().window;
   if (stage_ && !summary.other_hosts && !too_small) return false;
-  lane_.reset();
-  stage_.reset();
+  drop_stage();
   if (summary.other_hosts) hosts_.reset();
-  next_ = 0;
-  call_ = 0;
   wish_.reset();
   if (how.shared && !hosts_ && comm_.node_count() == 1)
     stage_ = Stage::make(comm_, shape_on_one_host(file, how));
-  if (stage_) return true;
-  if (!hosts_) find_hosts(how);
-  make_stages(how, range);
+  if (!stage_) make_stages(how, range, how.shared);
   return true;
 }
 
-void Collective::make_stages(const CollectiveOptions& how, int64_t range) {
+// Where the tasks of a host do not share memory every task counts as a host.
+void Collective::make_stages(const CollectiveOptions& how, int64_t range, bool shared) {
+  if (!hosts_) hosts_ = Hosts::find(comm_, rules_of(how, shared));
   stage_ = Stage::make(hosts_->host(), shape_between_hosts(how, *hosts_, range));
   if (hosts_->my_lane() >= 0) lane_ = std::make_unique<HostExchange>(*hosts_);
 }
 
-// Then every task counts as a host.
-void Collective::do_without_memory(const CollectiveOptions& how, int64_t range) {
-  lane_.reset();
-  stage_.reset();
-  call_ = 0;
-  hosts_ = Hosts::find(comm_, rules_of(how, false));
-  make_stages(how, range);
-}
-
 // The sums of a call are cleared before anybody can have come to it: all have left the last call but one,
 // which they were of.
-void Collective::bring(const ViewAccess& access, const Wish& wish, const CollectiveOptions& how) {
+void Collective::bring(const ViewAccess& access, const CollectiveOptions& how) {
   Comm& host = hosts_ ? hosts_->host() : comm_;
   Stage::Sums& sums = stage_->sums(call_);
   Stage::Range& range = stage_->ranges(call_)[static_cast<size_t>(host.rank())];
   if (host.rank() == 0) {
     Stage::Sums& next = stage_->sums((call_ + 1) % 3);
+    for (auto* sum : {&next.bytes, &next.pieces, &next.lengths}) sum->store(0);
     next.coverage.store(0);
-    next.bytes.store(0);
-    next.pieces.store(0);
-    next.lengths.store(0);
     next.failed.store(0);
   }
   const bool works = access.bytes() > 0;
@@ -144,17 +132,25 @@ void Collective::bring(const ViewAccess& access, const Wish& wish, const Collect
   sums.bytes.fetch_add(access.bytes());
   sums.pieces.fetch_add(access.pieces());
   sums.lengths.fetch_add(length_in_units(access, how.block));
-  if (wish.coverage) sums.coverage.fetch_add(*wish.coverage);
+  if (coverage_) sums.coverage.fetch_add(*coverage_);
 }
 
 Collective::CallSummary Collective::meet(File& file, const ViewAccess& access, const CollectiveOptions& how,
                                          bool writes, const std::optional<Error>& problem, bool waits) {
   const bool works = access.bytes() > 0 && !problem;
-  Wish mine = Wish::of(works ? access : ViewAccess{}, how);
-  const bool same = how.reuse && wish_ && wish_->is(mine);
-  if (stage_ && writes && works && !hosts_)
-    mine.coverage = same && wish_->coverage ? wish_->coverage : coverage(access, access.from, access.to);
-  if (stage_) bring(works ? access : ViewAccess{}, mine, how);
+  const ViewAccess brought = works ? access : ViewAccess{};
+  const Wish mine{works ? access.filetype->fingerprint() : 0,
+                  brought.displacement,
+                  brought.from,
+                  brought.to,
+                  how.buffer,
+                  how.block,
+                  how.unit};
+  const bool same = how.reuse && wish_ && *wish_ == mine;
+  if (!same) coverage_.reset();
+  if (stage_ && writes && works && !hosts_ && !coverage_)
+    coverage_ = coverage(access, access.from, access.to);
+  if (stage_) bring(brought, how);
   const bool other_hosts = hosts_ && !(hosts_->rules() == rules_of(how, hosts_->rules().shared));
   const Published* const apart = file.traits().apart;
   std::array<int64_t, 12> values{problem.has_value(),
@@ -170,26 +166,26 @@ Collective::CallSummary Collective::meet(File& file, const ViewAccess& access, c
                                  waits,
                                  hosts_ && !stage_};
   comm_.all_max(values);
-  CallSummary summary;
-  summary.call = call_;
+  const int call = call_;
   if (stage_) call_ = (call_ + 1) % 3;  // also if the call fails: its sums are not those of the next one
   if (values[0] != 0) {
     wish_.reset();
     agree(comm_, problem);
   }
-  summary.low = values[1] == none ? 0 : -values[1];
-  summary.high = values[2] == none ? 0 : values[2];
-  summary.repeated = values[3] == 0;
-  summary.threads = std::max<int64_t>(values[4], 1);
-  summary.bytes = saturated_product(values[5], comm_.size());
-  summary.pieces = std::max<int64_t>(saturated_product(values[6], comm_.size()), 1);
-  summary.lengths = saturated_product(values[7], comm_.size());
-  summary.other_hosts = values[8] != 0;
-  summary.changed = values[9] != 0;
-  summary.waits = values[10] != 0;
-  summary.alone = values[11] != 0;
+  CallSummary summary{.low = values[1] == none ? 0 : -values[1],
+                      .high = values[2] == none ? 0 : values[2],
+                      .repeated = values[3] == 0,
+                      .changed = values[9] != 0,
+                      .waits = values[10] != 0,
+                      .alone = values[11] != 0,
+                      .other_hosts = values[8] != 0,
+                      .threads = std::max<int64_t>(values[4], 1),
+                      .bytes = saturated_product(values[5], comm_.size()),
+                      .pieces = std::max<int64_t>(saturated_product(values[6], comm_.size()), 1),
+                      .lengths = saturated_product(values[7], comm_.size()),
+                      .call = call};
   if (stage_ && !hosts_) {
-    const Stage::Sums& sums = stage_->sums(summary.call);
+    const Stage::Sums& sums = stage_->sums(call);
     summary.bytes = sums.bytes.load();
     summary.pieces = std::max<int64_t>(sums.pieces.load(), 1);
     summary.lengths = sums.lengths.load();
@@ -197,10 +193,8 @@ Collective::CallSummary Collective::meet(File& file, const ViewAccess& access, c
                     sums.coverage.load() == coverage_of_range(summary.low, summary.high);
   }
   if (!summary.repeated) {
-    wish_ = std::make_unique<Wish>(mine);
+    wish_ = mine;
     planned_ = false;
-  } else if (mine.coverage) {
-    wish_->coverage = mine.coverage;
   }
   return summary;
 }
@@ -209,7 +203,7 @@ Collective::Going Collective::way_of(File& file, const ViewAccess& access, const
                                      bool writes) const {
   if (access.bytes() <= 0) return Going::together;
   const Published* const others = writes ? nullptr : file.traits().apart;
-  if (how.serial || (others && others->keeps(access.low(), access.high()))) return Going::ahead;
+  if (how.independent.locked || (others && others->keeps(access.low(), access.high()))) return Going::ahead;
   if (how.exchange == CollectiveOptions::Way::never || !access.filetype->is_ordered() || comm_.size() == 1)
     return others ? Going::when_published : Going::ahead;
   if (how.exchange == CollectiveOptions::Way::always) return Going::together;
@@ -241,7 +235,7 @@ int64_t Collective::transfer(File& file, const ViewAccess& access, const Collect
                              std::optional<Error> problem, Tally& tally) {
   // Who need not ask the others goes ahead; the reduction then tells how that went.
   int64_t done = 0;
-  const auto by_itself = [&] { done = go_alone(file, access, how, writes, tally); };
+  const auto by_itself = [&] { done = transfer_alone(file, access, how.independent, writes, tally); };
   const Going going = problem ? Going::together : way_of(file, access, how, writes);
   if (going == Going::ahead) problem = attempt(by_itself);
   const ViewAccess rest = going == Going::together ? access : ViewAccess{};
@@ -257,7 +251,9 @@ int64_t Collective::transfer(File& file, const ViewAccess& access, const Collect
   if (find_stage(file, how, summary)) {
     again();
     if (summary.alone) {
-      do_without_memory(how, summary.high - summary.low);
+      drop_stage();
+      hosts_.reset();
+      make_stages(how, summary.high - summary.low, false);
       again();
     }
   }

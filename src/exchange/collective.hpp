@@ -8,43 +8,35 @@
 // that has failed.
 #pragma once
 
-#include <array>
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <vector>
 
 #include "base/error.hpp"
 #include "comm/comm.hpp"
+#include "exchange/host_exchange.hpp"
 #include "exchange/hosts.hpp"
 #include "exchange/pieces/access.hpp"
+#include "exchange/pieces/constants.hpp"
 #include "exchange/stage.hpp"
 #include "exchange/stage_call.hpp"
 #include "exchange/transfer/independent.hpp"
+#include "exchange/transfer/other_handles.hpp"
 #include "exchange/transfer/tally.hpp"
 #include "storage/store.hpp"
 
 namespace sheaf::exchange {
 
-// Others who may write to the file, without being tasks of the transfer.
-class OtherWriters {
- public:
-  // At task 0. Nobody else writes as long as the result is held; null: somebody may.
-  virtual RangeLock keep_out() = 0;
-
- protected:
-  ~OtherWriters() = default;
-};
-
 // How a collective transfer is to be carried out; the same on all tasks but for `per_host`.
 struct CollectiveOptions {
   enum class Way : uint8_t { automatic, always, never };
   Way exchange = Way::automatic;   // whether tasks exchange bytes
-  IndependentOptions independent;  // for those transfers that do not
+  IndependentOptions independent;  // for those transfers that do not; `locked`: for all (atomic mode)
   // Where hosts share no page cache, gaps in windows are filled with what the file holds there: always, since
   // nobody else writes; or, if they are short, where `others` (null: nobody can) are kept out. One lane only.
   bool fills_gaps = false;
-  OtherWriters* others = nullptr;  // null on all tasks or on none
-  bool serial = false;             // every task locks the range it touches and transfers alone (atomic mode)
+  OtherHandles* others = nullptr;  // null on all tasks or on none
   int64_t aggregators = 0;         // 0: automatic
   int64_t per_host = -1;           // most aggregators on the host of this task; negative: any number
   int64_t stripes = 0;             // that the file has, 0: not known; as many aggregators on several hosts
@@ -57,15 +49,19 @@ struct CollectiveOptions {
   bool shared = true;   // tasks of a host share memory, else each counts as a host
   bool overlap = true;  // rounds between hosts, and reading ahead, go on while others are under way
   bool reuse = true;    // a plan is kept as long as it holds
-};
 
-class HostExchange;
-class Staged;
+  // Bytes of a window, at most `size`: a short range is shared by all owners.
+  int64_t window_of_range(int64_t range, int64_t size, int64_t owners) const {
+    const int64_t least = std::max({short_window, block, unit}), grain = std::max<int64_t>({block, unit, 1});
+    while (size / 2 >= least && size / 2 % grain == 0 && range / size < windows_of_an_owner * owners)
+      size /= 2;
+    return size;
+  }
+};
 
 class Collective {
  public:
-  explicit Collective(Comm& comm);
-  ~Collective();
+  explicit Collective(Comm& comm) : comm_(comm) {}
 
   // Collective. `problem`: why this task cannot take part; it then brings nothing, and all tasks throw.
   // Throws on all tasks what the lowest failing one met (comm/agree.hpp).
@@ -82,13 +78,36 @@ class Collective {
   void begin(File& file, const CollectiveOptions& how, bool several_hosts);
 
  private:
-  struct CallSummary;
-  struct Wish;
+  // What all tasks know of a call; sizes and pieces of several hosts are about right, and not too small.
+  struct CallSummary {
+    int64_t low = 0;
+    int64_t high = 0;
+    bool repeated = false;     // every task wants what it wanted before
+    bool changed = false;      // somebody has written alone what others may not know of
+    bool waits = false;        // somebody goes alone when that is published
+    bool alone = false;        // a host of several has no memory for its tasks
+    bool other_hosts = false;  // the rules for aggregators are others now
+    int64_t threads = 1;       // that can run at once
+    int64_t bytes = 0;         // of all tasks
+    int64_t pieces = 1;
+    int64_t lengths = 0;  // of their ranges, in whole blocks
+    bool tiled = false;   // one host: pieces fill the range
+    int call = 0;         // whose sums and ranges these are
+  };
+  // What this task wants in a call. Whoever reads what was written wants the same.
+  struct Wish {
+    uint64_t filetype = 0;
+    int64_t displacement = 0;
+    int64_t from = 0;
+    int64_t to = 0;
+    int64_t buffer = 0;
+    int64_t block = 0;
+    int64_t unit = 0;
+    bool operator==(const Wish&) const = default;
+  };
 
   int64_t transfer(File& file, const ViewAccess& access, const CollectiveOptions& how, bool writes,
                    std::optional<Error> problem, Tally& tally);
-  int64_t go_alone(File& file, const ViewAccess& access, const CollectiveOptions& how, bool writes,
-                   Tally& tally);
   void publish(File& file);
   // Whether a task carries out its part alone, whatever the others do: before it meets them, or when they
   // have published what they wrote alone.
@@ -97,12 +116,11 @@ class Collective {
   bool shares_requests(const CallSummary& summary, const CollectiveOptions& how, bool writes) const;
   CallSummary meet(File& file, const ViewAccess& access, const CollectiveOptions& how, bool writes,
                    const std::optional<Error>& problem, bool waits);
-  void bring(const ViewAccess& access, const Wish& wish, const CollectiveOptions& how);
-  void find_hosts(const CollectiveOptions& how);
+  void bring(const ViewAccess& access, const CollectiveOptions& how);
   // Collective; whether it is another one now.
   bool find_stage(File& file, const CollectiveOptions& how, const CallSummary& summary);
-  void make_stages(const CollectiveOptions& how, int64_t range);
-  void do_without_memory(const CollectiveOptions& how, int64_t range);
+  void drop_stage();
+  void make_stages(const CollectiveOptions& how, int64_t range, bool shared);
   StageCall call_for(const CallSummary& summary, const CollectiveOptions& how, int pens);
   int64_t on_one_host(File& file, const ViewAccess& access, const CollectiveOptions& how, bool writes,
                       const CallSummary& summary, Tally& tally);
@@ -115,7 +133,8 @@ class Collective {
   std::unique_ptr<Hosts> hosts_;        // where there are several
   std::unique_ptr<Stage> stage_;        // of this host; null until it is needed
   std::unique_ptr<HostExchange> lane_;  // of an aggregator of several hosts
-  std::unique_ptr<Wish> wish_;          // of the last call; null: nothing is known of it, or it has failed
+  std::optional<Wish> wish_;            // of the last call; none: nothing is known of it, or it has failed
+  std::optional<uint64_t> coverage_;    // of that wish; on one host, of a write
   bool planned_ = false;                // the aggregators' plan is that of the last call
   std::optional<bool> gaps_;            // whether pieces leave gaps in windows of that plan
   int call_ = 0;                        // whose sums and ranges are next

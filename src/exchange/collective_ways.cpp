@@ -5,37 +5,17 @@
 #include <utility>
 
 #include "comm/agree.hpp"
-#include "exchange/collective_parts.hpp"
-#include "exchange/host_exchange.hpp"
+#include "exchange/collective.hpp"
 #include "exchange/pieces/constants.hpp"
 #include "exchange/staged.hpp"
 
 namespace sheaf::exchange {
 
-int64_t Collective::go_alone(File& file, const ViewAccess& access, const CollectiveOptions& how, bool writes,
-                             Tally& tally) {
-  int64_t done = 0;
-  under_lock(file, access, how.serial, writes, [&] {
-    IndependentOptions independent = how.independent;
-    independent.locked = how.serial;
-    if (writes) {
-      write_independent(file, access, independent, tally);
-    } else {
-      done = read_independent(file, access, independent, tally);
-    }
-  });
-  return done;
-}
-
 StageCall Collective::call_for(const CallSummary& summary, const CollectiveOptions& how, int pens) {
-  std::vector<StageCall::Range> ranges;
-  for (const Stage::Range& range : stage_->ranges(summary.call))
-    if (const StageCall::Range known{range.low.load(), range.high.load()}; known.low < known.high)
-      ranges.push_back(known);
   const int64_t owners = hosts_ ? hosts_->owners() : 1;
-  const int64_t size = window_of_range(summary.high - summary.low, stage_->shape().window, owners, how);
+  const int64_t size = how.window_of_range(summary.high - summary.low, stage_->shape().window, owners);
   const Windows windows = Windows::over(summary.low, summary.high, size, how.unit, owners);
-  StageCall call(*stage_, next_, windows, ranges, pens);
+  StageCall call(*stage_, next_, windows, stage_->ranges(summary.call), pens);
   next_ = call.end();
   return call;
 }

@@ -65,7 +65,7 @@ void HostExchange::collect_runs(const StageCall& call, int64_t round) {
     await_full(call, number);
     if (call.due(number) > 0) {
       const CoverageMap map(call.stage().map(number));
-      attempt_part([&] {
+      attempt(problem_, [&] {
         if (windows_.empty()) return;
         Runs& ours = window_of(round, owner).ours;
         ours = encode_runs(map, call.length(number));
@@ -99,28 +99,26 @@ bool HostExchange::leaves_gaps() const {
 
 // The codes to the owners of the lane from all its hosts: how long each is, and as much of it as goes with
 // that. Whether one of this host is longer.
-bool HostExchange::tell_owners(Told& told) {
-  constexpr size_t head = sizeof(int64_t);
+bool HostExchange::tell_owners(const StageCall& call, Told& told) {
   const bool owns = std::ranges::find(hosts_.owner_hosts(), hosts_.me()) != hosts_.owner_hosts().end();
   told.codes.resize(owns ? static_cast<size_t>(lane_.size()) : 0);
   told.lengths.resize(told.codes.size());
   bool more = false;
-  std::vector<std::vector<std::byte>> messages(owners());
   std::vector<Outgoing> outgoing;
   std::vector<Incoming> incoming;
   for (size_t owner = 0; owner < owners(); ++owner) {
     if (is_mine(owner)) continue;
-    const int64_t length = problem_ ? 0 : std::ssize(codes_[owner]);
-    const auto begin = std::span(codes_[owner]).first(std::min(static_cast<size_t>(length), short_code));
-    more = more || length > std::ssize(begin);
-    messages[owner].resize(head + begin.size());
-    std::memcpy(messages[owner].data(), &length, head);
-    std::ranges::copy(begin, messages[owner].begin() + head);
-    outgoing.push_back({hosts_.owner_hosts()[owner], messages[owner]});
+    auto& code = codes_[owner];
+    if (problem_) code.resize(code_head);
+    const int64_t length = std::ssize(code) - static_cast<int64_t>(code_head);
+    std::memcpy(code.data(), &length, code_head);
+    more = more || length > static_cast<int64_t>(short_code);
+    outgoing.push_back(
+        {hosts_.owner_hosts()[owner], std::span(code).first(std::min(code.size(), code_head + short_code))});
   }
   for (size_t host = 0; host < told.codes.size(); ++host) {
     if (static_cast<int>(host) == hosts_.me()) continue;
-    told.codes[host].resize(head + short_code);
+    told.codes[host].resize(code_head + short_code);
     incoming.push_back({static_cast<int>(host), told.codes[host]});
   }
   const auto got = lane_.exchange(std::move(outgoing), std::move(incoming))->finish();
@@ -128,35 +126,36 @@ bool HostExchange::tell_owners(Told& told) {
     if (static_cast<int>(host) == hosts_.me()) continue;
     auto& code = told.codes[host];
     code.resize(static_cast<size_t>(got[next++]));
-    if (code.size() < head) throw_senseless();
-    std::memcpy(&told.lengths[host], code.data(), head);
-    code.erase(code.begin(), code.begin() + head);
-    if (std::min<int64_t>(told.lengths[host], short_code) != std::ssize(code)) throw_senseless();
+    if (code.size() < code_head) throw_senseless();
+    int64_t& length = told.lengths[host];
+    std::memcpy(&length, code.data(), code_head);
+    code.erase(code.begin(), code.begin() + code_head);
+    if (std::min<int64_t>(length, short_code) != std::ssize(code)) throw_senseless();
+    if (length == std::ssize(code)) learn(call, code, static_cast<int>(host));
   }
   return more;
 }
 
-void HostExchange::tell_rest(Told& told) {
+void HostExchange::tell_rest(const StageCall& call, Told& told) {
+  constexpr size_t begun = code_head + short_code;
   std::vector<Outgoing> outgoing;
   std::vector<Incoming> incoming;
   for (size_t owner = 0; owner < owners(); ++owner)
-    if (codes_[owner].size() > short_code)
-      outgoing.push_back({hosts_.owner_hosts()[owner], std::span(codes_[owner]).subspan(short_code)});
+    if (codes_[owner].size() > begun)
+      outgoing.push_back({hosts_.owner_hosts()[owner], std::span(codes_[owner]).subspan(begun)});
+  std::vector<size_t> hosts;
   for (size_t host = 0; host < told.codes.size(); ++host) {
     if (told.lengths[host] <= std::ssize(told.codes[host])) continue;
     told.codes[host].resize(static_cast<size_t>(told.lengths[host]));
     incoming.push_back({static_cast<int>(host), std::span(told.codes[host]).subspan(short_code)});
+    hosts.push_back(host);
   }
   lane_.exchange(std::move(outgoing), std::move(incoming))->finish();
-}
-
-void HostExchange::learn(const StageCall& call, const Told& told, bool were_long) {
-  for (size_t host = 0; host < told.codes.size() && !windows_.empty(); ++host)
-    if (were_long == (told.lengths[host] > static_cast<int64_t>(short_code)))
-      learn(call, told.codes[host], static_cast<int>(host));
+  for (const size_t host : hosts) learn(call, told.codes[host], static_cast<int>(host));
 }
 
 void HostExchange::learn(const StageCall& call, std::span<const std::byte> code, int host) {
+  if (windows_.empty()) return;
   size_t owner = 0;
   while (!is_mine(owner)) ++owner;
   while (!code.empty()) {
@@ -174,26 +173,23 @@ void HostExchange::start_write(const StageCall& call, int64_t round, Round& r, T
   const Clock clock(tally.exchange_ns);
   std::vector<Outgoing> outgoing;
   std::vector<Incoming> incoming;
-  for (size_t owner = 0; owner < owners(); ++owner) {
-    const uint64_t number = number_of(call, round, owner);
-    const Window& window = window_of(round, owner);
-    if (is_mine(owner)) {
-      for (const auto& [host, runs] : window.theirs) incoming.push_back({host, r.add(r.came, number, runs)});
-      continue;
-    }
+  for_each_window(call, round, true, [&](int, uint64_t number, const Window& window) {
+    for (const auto& [host, runs] : window.theirs) incoming.push_back({host, r.add(r.came, number, runs)});
+  });
+  for_each_window(call, round, false, [&](int owner, uint64_t number, const Window& window) {
     await_full(call, number);
     if (window.ours.bytes > 0) {
       const auto message = r.add(r.sent, number, window.ours);
       pack_runs(window.ours, call.memory(number), message.data(), window.ours.bytes);
-      outgoing.push_back({hosts_.owner_hosts()[owner], message});
+      outgoing.push_back({owner, message});
     }
     empty(call, number);
-  }
-  attempt_part([&] { r.exchange = lane_.exchange(std::move(outgoing), std::move(incoming)); });
+  });
+  attempt(problem_, [&] { r.exchange = lane_.exchange(std::move(outgoing), std::move(incoming)); });
 }
 
 void HostExchange::finish_write(const StageCall& call, Round& r) {
-  attempt_part([&] {
+  attempt(problem_, [&] {
     if (r.exchange) r.exchange->finish();
     for (const Message& message : r.came) {
       await_free(call, message.number);
@@ -205,27 +201,22 @@ void HostExchange::finish_write(const StageCall& call, Round& r) {
 // What all hosts have in the window.
 void HostExchange::write_out(const StageCall& call, int64_t round, File& file, Sieving sieving,
                              Tally& tally) {
-  for (size_t owner = 0; owner < owners(); ++owner) {
-    if (!is_mine(owner)) continue;
-    const uint64_t number = number_of(call, round, owner);
+  for_each_window(call, round, true, [&](int, uint64_t number, const Window& window) {
     await_full(call, number);
-    const Window& window = window_of(round, owner);
     const CoverageMap map(call.stage().map(number));
     const auto mark = [&](int64_t begin, int64_t length) { map.set(begin, begin + length); };
     for_each_run(window.ours.code, mark);
     for (const auto& their : window.theirs) for_each_run(their.runs.code, mark);
-    attempt_part([&] { write_covered(file, call.bytes(number), map, call.low(number), sieving, tally); });
+    attempt(problem_,
+            [&] { write_covered(file, call.bytes(number), map, call.low(number), sieving, tally); });
     map.clear();
     empty(call, number);
-  }
+  });
 }
 
 void HostExchange::read_in(const StageCall& call, int64_t round, File& file, Tally& tally) {
-  for (size_t owner = 0; owner < owners(); ++owner) {
-    if (!is_mine(owner)) continue;
-    const uint64_t number = number_of(call, round, owner);
+  for_each_window(call, round, true, [&](int, uint64_t number, const Window& window) {
     await_free(call, number);
-    const Window& window = window_of(round, owner);
     int64_t begin = window.ours.bytes > 0 ? window.ours.begin : call.length(number), end = window.ours.end;
     for (const auto& their : window.theirs) {
       begin = std::min(begin, their.runs.begin);
@@ -233,7 +224,7 @@ void HostExchange::read_in(const StageCall& call, int64_t round, File& file, Tal
     }
     size_t got = 0;
     if (begin < end)
-      attempt_part([&] {
+      attempt(problem_, [&] {
         const auto wanted =
             call.bytes(number).subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin));
         got = get(file, wanted, call.low(number) + begin, tally);
@@ -241,7 +232,7 @@ void HostExchange::read_in(const StageCall& call, int64_t round, File& file, Tal
     const bool whole = static_cast<int64_t>(got) == end - begin;
     call.stage().slot(number).got.store(whole ? call.length(number) : begin + static_cast<int64_t>(got));
     offer(call, number);
-  }
+  });
 }
 
 // A message is shorter where the file ends.
@@ -249,14 +240,10 @@ void HostExchange::start_read(const StageCall& call, int64_t round, Round& r, Ta
   const Clock clock(tally.exchange_ns);
   std::vector<Outgoing> outgoing;
   std::vector<Incoming> incoming;
-  for (size_t owner = 0; owner < owners(); ++owner) {
-    const uint64_t number = number_of(call, round, owner);
-    const Window& window = window_of(round, owner);
-    if (!is_mine(owner)) {
-      if (window.ours.bytes > 0)
-        incoming.push_back({hosts_.owner_hosts()[owner], r.add(r.came, number, window.ours)});
-      continue;
-    }
+  for_each_window(call, round, false, [&](int owner, uint64_t number, const Window& window) {
+    if (window.ours.bytes > 0) incoming.push_back({owner, r.add(r.came, number, window.ours)});
+  });
+  for_each_window(call, round, true, [&](int, uint64_t number, const Window& window) {
     const int64_t there = call.stage().slot(number).got.load();
     for (const auto& [host, runs] : window.theirs) {
       const int64_t bytes = bytes_below(runs, there);
@@ -264,19 +251,17 @@ void HostExchange::start_read(const StageCall& call, int64_t round, Round& r, Ta
       pack_runs(runs, call.memory(number), message.data(), bytes);
       outgoing.push_back({host, message.first(static_cast<size_t>(bytes))});
     }
-  }
-  attempt_part([&] { r.exchange = lane_.exchange(std::move(outgoing), std::move(incoming)); });
+  });
+  attempt(problem_, [&] { r.exchange = lane_.exchange(std::move(outgoing), std::move(incoming)); });
 }
 
 void HostExchange::finish_read(const StageCall& call, int64_t round, Round& r) {
   std::vector<int64_t> received(r.came.size(), 0);
-  attempt_part([&] {
+  attempt(problem_, [&] {
     if (r.exchange) received = r.exchange->finish();
   });
   size_t next = 0;
-  for (size_t owner = 0; owner < owners(); ++owner) {
-    if (is_mine(owner)) continue;
-    const uint64_t number = number_of(call, round, owner);
+  for_each_window(call, round, false, [&](int, uint64_t number, const Window&) {
     await_free(call, number);
     int64_t there = call.length(number);
     if (next < r.came.size() && r.came[next].number == number) {
@@ -285,7 +270,7 @@ void HostExchange::finish_read(const StageCall& call, int64_t round, Round& r) {
     }
     call.stage().slot(number).got.store(there);
     offer(call, number);
-  }
+  });
 }
 
 }  // namespace sheaf::exchange

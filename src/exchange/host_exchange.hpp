@@ -85,14 +85,15 @@ class HostExchange {
   }
 
   void collect_runs(const StageCall& call, int64_t round);
+  // A code begins with its length behind that.
+  static constexpr size_t code_head = sizeof(int64_t);
   // Codes from the hosts of the lane, by host, and their whole lengths.
   struct Told {
     std::vector<std::vector<std::byte>> codes;
     std::vector<int64_t> lengths;
   };
-  bool tell_owners(Told& told);
-  void tell_rest(Told& told);
-  void learn(const StageCall& call, const Told& told, bool were_long);
+  bool tell_owners(const StageCall& call, Told& told);
+  void tell_rest(const StageCall& call, Told& told);
   void learn(const StageCall& call, std::span<const std::byte> code, int host);
   void start_write(const StageCall& call, int64_t round, Round& r, Tally& tally);
   void finish_write(const StageCall& call, Round& r);
@@ -100,10 +101,13 @@ class HostExchange {
   void read_in(const StageCall& call, int64_t round, File& file, Tally& tally);
   void start_read(const StageCall& call, int64_t round, Round& r, Tally& tally);
   void finish_read(const StageCall& call, int64_t round, Round& r);
-  template <class Part>
-  void attempt_part(Part part) {
-    const auto failed = attempt(part);
-    if (failed && !problem_) problem_ = failed;
+  // use(host, number, window) for the windows of a round that are this aggregator's, or for the others: of
+  // whom each is.
+  template <class Use>
+  void for_each_window(const StageCall& call, int64_t round, bool mine, Use use) {
+    for (size_t owner = 0; owner < owners(); ++owner)
+      if (is_mine(owner) == mine)
+        use(hosts_.owner_hosts()[owner], number_of(call, round, owner), window_of(round, owner));
   }
 
   Hosts& hosts_;
@@ -118,21 +122,19 @@ std::optional<Error> HostExchange::plan(const StageCall& call, PutPass& marks, M
   const int64_t rounds = call.windows().rounds();
   problem_.reset();
   windows_.clear();
-  attempt_part([&] { windows_.resize(static_cast<size_t>(rounds) * hosts_.owner_hosts().size()); });
-  codes_.assign(hosts_.owner_hosts().size(), {});
+  attempt(problem_, [&] { windows_.resize(static_cast<size_t>(rounds) * owners()); });
+  codes_.assign(owners(), std::vector<std::byte>(code_head));
   for (int64_t round = 0; round < rounds; ++round) {
     marks.go(end_of(call, round), mark, [](uint64_t) {});
     collect_runs(call, round);
   }
   Told told;
   int64_t more = 0;
-  attempt_part([&] { more = tell_owners(told); });
-  attempt_part([&] { learn(call, told, false); });
-  attempt_part([&] { agree(lane_, problem_, std::span(&more, 1)); });
+  attempt(problem_, [&] { more = tell_owners(call, told); });
+  attempt(problem_, [&] { agree(lane_, problem_, std::span(&more, 1)); });
   if (!problem_ && more != 0) {
-    attempt_part([&] { tell_rest(told); });
-    attempt_part([&] { learn(call, told, true); });
-    attempt_part([&] { agree(lane_, problem_); });
+    attempt(problem_, [&] { tell_rest(call, told); });
+    attempt(problem_, [&] { agree(lane_, problem_); });
   }
   codes_.clear();
   if (problem_) windows_.clear();
@@ -152,7 +154,7 @@ std::optional<Error> HostExchange::write(const StageCall& call, PutPass& own, Co
     if (!overlap) write_out(call, round, file, sieving, tally);
   }
   if (overlap) write_out(call, call.windows().rounds() - 1, file, sieving, tally);
-  attempt_part([&] { to_server(file); });
+  attempt(problem_, [&] { to_server(file); });
   return problem_;
 }
 
@@ -160,7 +162,7 @@ template <class Copy>
 std::optional<Error> HostExchange::read(const StageCall& call, TakePass& own, Copy copy, File& file,
                                         bool overlap, Tally& tally) {
   problem_.reset();
-  attempt_part([&] { look_if_needed(file); });
+  attempt(problem_, [&] { look_if_needed(file); });
   const int64_t rounds = call.windows().rounds();
   read_in(call, 0, file, tally);
   for (int64_t round = 0; round < rounds; ++round) {

@@ -17,14 +17,14 @@ std::span<std::byte> bytes_of(std::span<int64_t> numbers) { return std::as_writa
 }  // namespace
 
 std::unique_ptr<Hosts> Hosts::find(Comm& all, const Rules& rules) {
-  const auto io_node = find_io_node(all);
   std::unique_ptr<Hosts> hosts(new Hosts(all, rules));
-  hosts->find_hosts(io_node.value_or(-1));
+  hosts->find_hosts();
   hosts->find_owners();
   return hosts;
 }
 
-void Hosts::find_hosts(int64_t io_node) {
+void Hosts::find_hosts() {
+  const int64_t io_node = find_io_node(all_).value_or(-1);
   host_ = rules_.shared ? all_.split_by_node() : self_comm();
   int64_t fewest = -std::min<int64_t>(host_->size(), most_lanes);
   all_.all_max(std::span(&fewest, 1));
@@ -45,7 +45,7 @@ void Hosts::find_owners() {
     const auto count = static_cast<size_t>(lane_->size());
     const int64_t allowed = rules_.most_here < 0 ? lanes_ : std::min(rules_.most_here, lanes_);
     std::array<int64_t, 3> mine{io_node_ < 0 ? lane_->rank() : io_node_, host_->size(), allowed};
-    Gathered gathered = lane_->gather(std::as_bytes(std::span(mine)), 0);
+    const Gathered gathered = lane_->gather(std::as_bytes(std::span(mine)), 0);
     std::vector<int64_t> all(count * mine.size());
     if (lane_->rank() == 0) std::ranges::copy(gathered.bytes, std::as_writable_bytes(std::span(all)).begin());
     lane_->broadcast(bytes_of(all), 0);
@@ -54,27 +54,15 @@ void Hosts::find_owners() {
     const auto counts = layout::spread_aggregators(hosts, std::min(rules_.aggregators, most_owners));
     int64_t next = 0;
     for (int64_t lane = 0; lane < most_lanes; ++lane) {
-      own_[static_cast<size_t>(lane)] = -1;
       for (size_t host = 0; host < count && next < most_owners; ++host) {
         if (counts[host] <= lane) continue;
-        if (static_cast<int>(host) == lane_->rank()) own_[static_cast<size_t>(lane)] = next;
         if (lane == my_lane_) owner_hosts_.push_back(static_cast<int>(host));
         ++next;
       }
       ends_[static_cast<size_t>(lane)] = next;
     }
   }
-  std::array<int64_t, 2 * most_lanes> both;
-  std::ranges::copy(own_, std::ranges::copy(ends_, both.begin()).out);
-  host_->broadcast(bytes_of(both), 0);
-  std::ranges::copy_n(both.begin(), most_lanes, ends_.begin());
-  std::ranges::copy_n(both.begin() + most_lanes, most_lanes, own_.begin());
+  host_->broadcast(bytes_of(ends_), 0);
 }
-
-int Hosts::lane_of(int64_t owner) const {
-  return static_cast<int>(std::ranges::upper_bound(ends_, owner) - ends_.begin());
-}
-
-bool Hosts::is_here(int64_t owner) const { return std::ranges::find(own_, owner) != own_.end(); }
 
 }  // namespace sheaf::exchange

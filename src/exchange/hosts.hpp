@@ -2,8 +2,7 @@
 //
 // A host has up to four aggregators, its first tasks. Aggregator l of every host is in lane l, whose members
 // talk to each other. Only some of them may own windows of files: owners are numbered lane by lane, in a lane
-// in the order of the hosts. So a task knows the lane of an owner from a few numbers, and only aggregators
-// know the hosts.
+// in the order of the hosts. Every task knows how many there are, and only aggregators know the hosts.
 #pragma once
 
 #include <array>
@@ -34,8 +33,6 @@ class Hosts {
   int64_t lanes() const { return lanes_; }
   int my_lane() const { return my_lane_; }  // -1: no aggregator
   int64_t owners() const { return ends_[most_lanes - 1]; }
-  int lane_of(int64_t owner) const;
-  bool is_here(int64_t owner) const;
 
   // An aggregator's: the number of this host in its lane, and of those that own windows.
   int me() const { return lane_->rank(); }
@@ -44,7 +41,7 @@ class Hosts {
 
  private:
   Hosts(Comm& all, const Rules& rules) : all_(all), rules_(rules) {}
-  void find_hosts(int64_t io_node);
+  void find_hosts();
   void find_owners();
 
   Comm& all_;
@@ -55,7 +52,6 @@ class Hosts {
   int64_t lanes_ = 1;
   int64_t io_node_ = -1;                    // of this host; -1: there are none
   std::array<int64_t, most_lanes> ends_{};  // of the owners of each lane
-  std::array<int64_t, most_lanes> own_{};   // owner of this host in each lane; -1: none
   std::vector<int> owner_hosts_;
 };
 

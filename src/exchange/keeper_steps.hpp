@@ -12,18 +12,12 @@ class KeeperSteps {
   // The slot is the window's.
   template <class Call>
   Act<Word> await_free(Call& call, uint64_t window) {
-    Word& state = call.state(window);
-    const uint32_t seen = state.load();
-    if (seen != call.free_for(window)) return {Do::sleep, &state, seen};
-    return {Do::leave};
+    return await(call.state(window), call.free_for(window));
   }
   // All tasks have put their parts into it; the slot is the window's.
   template <class Call>
   Act<Word> await_full(Call& call, uint64_t window) {
-    Word& arrived = call.arrived(window);
-    const uint32_t seen = arrived.load();
-    if (seen != call.due(window)) return {Do::sleep, &arrived, seen};
-    return {Do::leave};
+    return await(call.arrived(window), call.due(window));
   }
   // What was put is where it belongs.
   template <class Call>
@@ -45,6 +39,11 @@ class KeeperSteps {
  private:
   enum class At : uint8_t { begin, emptied, freed };
 
+  static Act<Word> await(Word& word, uint32_t value) {
+    const uint32_t seen = word.load();
+    if (seen == value) return {Do::leave};
+    return {Do::sleep, &word, seen};
+  }
   template <class Call>
   Act<Word> set_state(Call& call, uint64_t window, uint32_t value) {
     if (at_ == At::freed) {
@@ -58,15 +57,5 @@ class KeeperSteps {
 
   At at_ = At::begin;
 };
-
-// Carries out step(keeper) until it says leave; `call` does what acts ask for.
-template <class Word, class Call, class Step>
-void keep(const Call& call, Step step) {
-  for (KeeperSteps<Word> keeper;;) {
-    const Act<Word> act = step(keeper);
-    if (act.what == Do::leave) return;
-    call.carry_out(act);
-  }
-}
 
 }  // namespace sheaf::exchange

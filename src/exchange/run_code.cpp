@@ -11,22 +11,19 @@ Runs encode_runs(const CoverageMap& map, int64_t length) {
     append_number(runs.code, run);
     append_number(runs.code, count);
   };
-  for (int64_t from = map.next_set(0, length); from < length;) {
-    const int64_t to = map.next_clear(from, length);
+  map.for_each_run(length, [&](int64_t from, int64_t to) {
     const auto next_gap = static_cast<uint64_t>(from - runs.end), next_run = static_cast<uint64_t>(to - from);
-    if (count > 0 && next_gap == gap && next_run == run) {
-      ++count;
-    } else {
+    if (next_gap != gap || next_run != run) {
       write();
-      if (runs.bytes == 0) runs.begin = from;
       gap = next_gap;
       run = next_run;
-      count = 1;
+      count = 0;
     }
+    ++count;
+    if (runs.bytes == 0) runs.begin = from;
     runs.bytes += to - from;
     runs.end = to;
-    from = map.next_set(to, length);
-  }
+  });
   write();
   return runs;
 }

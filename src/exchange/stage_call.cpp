@@ -1,39 +1,34 @@
 #include "exchange/stage_call.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 namespace sheaf::exchange {
 
-StageCall::StageCall(Stage& stage, uint64_t begin, const Windows& windows, std::span<const Range> ranges,
-                     int pens)
+StageCall::StageCall(Stage& stage, uint64_t begin, const Windows& windows,
+                     std::span<const Stage::Range> ranges, int pens)
     : stage_(stage), windows_(windows), begin_(begin), end_(begin), pens_(pens) {
-  for (const Range& range : ranges) {
+  for (const Stage::Range& range : ranges) {
+    if (range.low >= range.high) continue;
     firsts_.push_back(windows_.at(range.low));
     lasts_.push_back(windows_.at(range.high - 1));
   }
-  if (kept()) {
-    runs_.push_back({begin, 0});
-    end_ += static_cast<uint64_t>(windows_.count());
-  }
   for (auto* places : {&firsts_, &lasts_})  // mostly they are in the order of the tasks
     if (!std::ranges::is_sorted(*places)) std::ranges::sort(*places);
-  // Where ranges begin, and none is left that has not ended, a run begins.
-  for (size_t i = 0; !kept() && i < firsts_.size(); ++i) {
-    const int64_t before =
-        i == 0 ? -1 : lasts_[i - 1];  // the last window of the ranges that begin before, if they end there
-    if (i == 0 || firsts_[i] > before + 1) {
-      if (i > 0) end_ = runs_.back().number + static_cast<uint64_t>(before + 1 - runs_.back().place);
-      runs_.push_back({end_, firsts_[i]});
-    }
+  if (kept()) {
+    end_ += static_cast<uint64_t>(windows_.count());
+    return;
   }
-  if (!kept() && !runs_.empty())
-    end_ = runs_.back().number + static_cast<uint64_t>(lasts_.back() + 1 - runs_.back().place);
+  // Where ranges begin, and none is left that has not ended, a run begins.
+  for (size_t i = 0; i < firsts_.size(); ++i) {
+    if (i == 0 || firsts_[i] > lasts_[i - 1] + 1) runs_.push_back({end_, firsts_[i]});
+    end_ = runs_.back().number + static_cast<uint64_t>(lasts_[i] + 1 - runs_.back().place);
+  }
 }
 
 int64_t StageCall::place(uint64_t number) const {
   if (kept()) return windows_.place(static_cast<int64_t>(number - begin_));
-  const auto behind = std::ranges::upper_bound(runs_, number, {}, &Run::number);
-  const Run& run = *(behind - 1);
+  const Run& run = *std::prev(std::ranges::upper_bound(runs_, number, {}, &Run::number));
   return run.place + static_cast<int64_t>(number - run.number);
 }
 
@@ -41,8 +36,7 @@ uint64_t StageCall::next(uint64_t number, const Range& range) const {
   if (range.low >= range.high) return end_;
   const int64_t first = windows_.at(range.low), last = windows_.at(range.high - 1);
   if (!kept()) {
-    const auto behind = std::ranges::upper_bound(runs_, first, {}, &Run::place);
-    const Run& run = *(behind - 1);
+    const Run& run = *std::prev(std::ranges::upper_bound(runs_, first, {}, &Run::place));
     const uint64_t from = run.number + static_cast<uint64_t>(first - run.place),
                    to = run.number + static_cast<uint64_t>(last - run.place);
     return number > to ? end_ : std::max(number, from);

@@ -22,9 +22,10 @@ class StageCall {
     int64_t low = 0;
     int64_t high = 0;
   };
-  // `ranges` of the tasks of the host that have any. `pens` > 0: only windows in which a task has its range
+  // `ranges` of the tasks of the host. `pens` > 0: only windows in which a task has its range
   // are numbered; 0: windows are kept for aggregators, and all are numbered.
-  StageCall(Stage& stage, uint64_t begin, const Windows& windows, std::span<const Range> ranges, int pens);
+  StageCall(Stage& stage, uint64_t begin, const Windows& windows, std::span<const Stage::Range> ranges,
+            int pens);
 
   const Windows& windows() const { return windows_; }
   Stage& stage() const { return stage_; }
@@ -87,7 +88,10 @@ template <class Steps>
 class StagePass {
  public:
   StagePass(const StageCall& call, const ViewAccess& access)
-      : call_(call), access_(access), own_(range_of(access)), steps_(call.next(call.begin(), own_)) {}
+      : call_(call),
+        access_(access),
+        own_(access.bytes() > 0 ? StageCall::Range{access.low(), access.high()} : StageCall::Range{}),
+        steps_(call.next(call.begin(), own_)) {}
 
   // Up to the first own window from `until` on. copy(part), transfer(number). `ahead`: as TakeSteps::step()
   // wants it.
@@ -112,9 +116,6 @@ class StagePass {
   }
 
  private:
-  static StageCall::Range range_of(const ViewAccess& access) {
-    return access.bytes() > 0 ? StageCall::Range{access.low(), access.high()} : StageCall::Range{};
-  }
   WindowPart part(uint64_t number) {
     const int64_t low = call_.low(number);
     const int64_t from = low == behind_ ? to_ : access_.position_at(low);
@@ -131,21 +132,23 @@ class StagePass {
   int64_t to_ = 0;       // and the position in the stream there
 };
 
-// What an aggregator does with a window that is kept for it (KeeperSteps).
+// What an aggregator does with a window that is kept for it.
 using Keeper = KeeperSteps<SharedWord>;
-inline void await_free(const StageCall& call, uint64_t number) {
-  keep<SharedWord>(call, [&](Keeper& keeper) { return keeper.await_free(call, number); });
+using KeeperStep = Act<SharedWord> (Keeper::*)(const StageCall&, uint64_t);
+inline void keep(const StageCall& call, uint64_t number, KeeperStep step) {
+  for (Keeper keeper;;) {
+    const Act<SharedWord> act = (keeper.*step)(call, number);
+    if (act.what == Do::leave) return;
+    call.carry_out(act);
+  }
 }
+inline void await_free(const StageCall& call, uint64_t number) { keep(call, number, &Keeper::await_free); }
 inline void await_full(const StageCall& call, uint64_t number) {
   await_free(call, number);
-  keep<SharedWord>(call, [&](Keeper& keeper) { return keeper.await_full(call, number); });
+  keep(call, number, &Keeper::await_full);
 }
-inline void empty(const StageCall& call, uint64_t number) {
-  keep<SharedWord>(call, [&](Keeper& keeper) { return keeper.empty(call, number); });
-}
-inline void offer(const StageCall& call, uint64_t number) {
-  keep<SharedWord>(call, [&](Keeper& keeper) { return keeper.offer(call, number); });
-}
+inline void empty(const StageCall& call, uint64_t number) { keep(call, number, &Keeper::empty); }
+inline void offer(const StageCall& call, uint64_t number) { keep(call, number, &Keeper::offer); }
 
 using PutPass = StagePass<PutSteps<SharedWord>>;
 using TakePass = StagePass<TakeSteps<SharedWord>>;

@@ -72,14 +72,64 @@ struct SlotState {
   static uint32_t done(uint32_t free) { return free + 2; }
 };
 
+// What a task knows of its way through the windows of a call. `At`: what it does next.
+template <class Word, class At>
+class Steps {
+ public:
+  explicit Steps(uint64_t first) : number_(first) {}
+
+  uint64_t number() const { return number_; }
+
+ protected:
+  Act<Word> then(At next, Act<Word> act = {}) {
+    at_ = next;
+    return act;
+  }
+  // Before its next own window; in the end only where it need not wait for others.
+  template <class Call>
+  bool leaves(const Call& call, uint64_t until) const {
+    return number_ >= until && (until < call.end() || call.kept());
+  }
+  // What it knows of pens is old.
+  void forget_pens() {
+    pen_ = 0;
+    window_ = 0;
+    word_ = 0;
+  }
+
+  uint64_t number_;      // own window that comes next
+  uint64_t window_ = 0;  // that a pen has
+  uint32_t seen_ = 0;    // of the word to sleep on
+  uint32_t word_ = 0;    // of the pen
+  int pen_ = 0;
+  int waits_for_ = 0;  // pen that is not at the end yet
+  At at_{};
+};
+
+enum class PutAt : uint8_t {
+  look,
+  put,
+  finish,
+  find_pen,
+  look_at_slot,
+  look_at_arrived,
+  claim,
+  wrote,
+  empty,
+  moved
+};
+
 // A task that puts its parts of windows. `next_own(n)`: the first window from n on that it has a part of, or
 // end().
 template <class Word>
-class PutSteps {
- public:
-  explicit PutSteps(uint64_t first) : number_(first) {}
+class PutSteps : public Steps<Word, PutAt> {
+  using At = PutAt;
+  using Base = Steps<Word, At>;
+  using Base::at_, Base::number_, Base::pen_, Base::seen_, Base::then, Base::waits_for_, Base::window_,
+      Base::word_;
 
-  uint64_t number() const { return number_; }
+ public:
+  using Base::Base;
 
   // `until`: leaves before the first own window from there on; end(): when all windows are written, or at
   // once if they are kept.
@@ -87,18 +137,12 @@ class PutSteps {
   Act<Word> step(Call& call, NextOwn next_own, uint64_t until) {
     switch (at_) {
       case At::look:
-        pen_ = 0;  // what it knows of pens is old
-        window_ = 0;
-        word_ = 0;
-        if (number_ >= until && (until < call.end() || call.kept())) return {Do::leave};
-        if (number_ >= call.end()) {
-          at_ = At::finish;
-          return {};
-        }
+        this->forget_pens();
+        if (this->leaves(call, until)) return {Do::leave};
+        if (number_ >= call.end()) return then(At::finish);
         seen_ = call.state(number_).load();
-        at_ = seen_ == call.free_for(number_) ? At::put : At::find_pen;
-        if (at_ == At::put) return {Do::copy, nullptr, 0, number_};
-        return {};
+        if (seen_ != call.free_for(number_)) return then(At::find_pen);
+        return then(At::put, {Do::copy, nullptr, 0, number_});
       case At::put: {
         const uint64_t number = std::exchange(number_, next_own(number_ + 1));
         Word& arrived = call.arrived(number);
@@ -117,30 +161,16 @@ class PutSteps {
         seen_ = call.pen(waits_for_).load();
         if (Pen::next(call, waits_for_, seen_) == call.end()) {
           ++waits_for_;
-        } else {
-          pen_ = 0;
-          at_ = At::find_pen;
+          return {};
         }
-        return {};
+        pen_ = 0;
+        return then(At::find_pen);
       default:
         return write(call);
     }
   }
 
  private:
-  enum class At : uint8_t {
-    look,
-    put,
-    finish,
-    find_pen,
-    look_at_slot,
-    look_at_arrived,
-    claim,
-    wrote,
-    empty,
-    moved
-  };
-
   // Writes what is full, by any pen that is free; then sleeps.
   template <class Call>
   Act<Word> write(Call& call) {
@@ -149,67 +179,68 @@ class PutSteps {
         if (call.kept() || pen_ == call.pens()) return doze(call);
         word_ = call.pen(pen_).load();
         window_ = Pen::next(call, pen_, word_);
-        go_if(!Pen::is_held(word_) && window_ < call.end(), At::look_at_slot);
-        return {};
+        return go_if(!Pen::is_held(word_) && window_ < call.end(), At::look_at_slot);
       case At::look_at_slot:
-        go_if(call.state(window_).load() == call.free_for(window_), At::look_at_arrived);
-        return {};
+        return go_if(call.state(window_).load() == call.free_for(window_), At::look_at_arrived);
       case At::look_at_arrived:
-        go_if(call.arrived(window_).load() == call.due(window_), At::claim);
-        return {};
+        return go_if(call.arrived(window_).load() == call.due(window_), At::claim);
       case At::claim:
-        at_ = At::find_pen;
-        if (!call.pen(pen_).compare_exchange_strong(word_, Pen::held_at(window_))) return {};
-        at_ = At::wrote;
-        return {Do::transfer, nullptr, 0, window_};
+        if (!call.pen(pen_).compare_exchange_strong(word_, Pen::held_at(window_))) return then(At::find_pen);
+        return then(At::wrote, {Do::transfer, nullptr, 0, window_});
       case At::wrote:
         call.arrived(window_).store(0);
-        at_ = At::empty;
-        return {};
+        return then(At::empty);
       case At::empty:
         call.state(window_).store(SlotState::done(call.free_for(window_)));
-        at_ = At::moved;
-        return {Do::wake, &call.state(window_)};
+        return then(At::moved, {Do::wake, &call.state(window_)});
       default:  // moved: given back, and taken again if the next window is full
         window_ = Pen::from_on(call, pen_, window_ + 1);
         call.pen(pen_).store(Pen::free_at(window_));
-        at_ = At::find_pen;
-        if (window_ == call.end()) return {Do::wake, &call.pen(pen_)};
-        return {};
+        if (window_ < call.end()) return then(At::find_pen);
+        return then(At::find_pen, {Do::wake, &call.pen(pen_)});
     }
   }
-  void go_if(bool goes, At at) {
-    at_ = goes ? at : At::find_pen;
-    if (!goes) ++pen_;
+  Act<Word> go_if(bool goes, At at) {
+    if (goes) return then(at);
+    ++pen_;
+    return then(At::find_pen);
   }
 
   template <class Call>
   Act<Word> doze(Call& call) {
-    if (std::exchange(hurries_, false)) {
-      at_ = At::look;
-      return {};
-    }
-    at_ = number_ < call.end() ? At::look : At::finish;
-    return {Do::sleep, number_ < call.end() ? &call.state(number_) : &call.pen(waits_for_), seen_};
+    if (std::exchange(hurries_, false)) return then(At::look);
+    if (number_ < call.end()) return then(At::look, {Do::sleep, &call.state(number_), seen_});
+    return then(At::finish, {Do::sleep, &call.pen(waits_for_), seen_});
   }
 
-  At at_ = At::look;
-  uint64_t number_;      // own window that comes next
-  uint64_t window_ = 0;  // that a pen has
-  uint32_t seen_ = 0;    // of the word to sleep on
-  uint32_t word_ = 0;    // of the pen
-  int pen_ = 0;
-  int waits_for_ = 0;     // pen that is not at the end yet
   bool hurries_ = false;  // has parts to put while it looks for a pen
+};
+
+enum class TakeAt : uint8_t {
+  look,
+  find_pen,
+  look_at_slot,
+  claim,
+  have_read,
+  move,
+  look_ahead,
+  give_back,
+  take,
+  empty,
+  freed,
+  finish
 };
 
 // A task that takes its parts of windows.
 template <class Word>
-class TakeSteps {
- public:
-  explicit TakeSteps(uint64_t first) : number_(first) {}
+class TakeSteps : public Steps<Word, TakeAt> {
+  using At = TakeAt;
+  using Base = Steps<Word, At>;
+  using Base::at_, Base::number_, Base::pen_, Base::seen_, Base::then, Base::waits_for_, Base::window_,
+      Base::word_;
 
-  uint64_t number() const { return number_; }
+ public:
+  using Base::Base;
 
   // `until`: as for PutSteps, with all windows read. `ahead`: so many windows behind the own one are read if
   // their slots are free, by who has read the own one, and by who waits for it.
@@ -217,19 +248,13 @@ class TakeSteps {
   Act<Word> step(Call& call, NextOwn next_own, uint64_t until, uint64_t ahead) {
     switch (at_) {
       case At::look: {
-        if (number_ >= until && (until < call.end() || call.kept())) return {Do::leave};
-        if (number_ >= call.end()) {
-          at_ = At::finish;
-          return {};
-        }
+        if (this->leaves(call, until)) return {Do::leave};
+        if (number_ >= call.end()) return then(At::finish);
         const uint32_t state = call.state(number_).load();
-        if (state == SlotState::there(call.free_for(number_))) {
-          at_ = At::take;
-          return {Do::copy, nullptr, 0, number_};
-        }
+        if (state == SlotState::there(call.free_for(number_)))
+          return then(At::take, {Do::copy, nullptr, 0, number_});
         if (call.kept()) return {Do::sleep, &call.state(number_), state};
-        at_ = At::find_pen;
-        return {};
+        return then(At::find_pen);
       }
       case At::find_pen:
         return find_pen(call, ahead);
@@ -237,62 +262,39 @@ class TakeSteps {
         const uint32_t state = call.state(window_).load();
         const auto early =
             static_cast<int32_t>(call.free_for(window_) - state);  // else others have read it meanwhile
-        if (early == 0) {
-          at_ = At::claim;
-          return {};
-        }
+        if (early == 0) return then(At::claim);
         if (tried_ > 0) return try_next();
-        const Act<Word> act = early > 0 ? Act<Word>{Do::sleep, &call.state(window_), state} : Act<Word>{};
-        look_again();
-        return act;
+        if (early < 0) return look_again();
+        return look_again({Do::sleep, &call.state(window_), state});
       }
       case At::claim:
-        if (!call.pen(pen_).compare_exchange_strong(word_, Pen::held_at(window_))) {
-          look_again();
-          return {};
-        }
-        at_ = At::have_read;
-        return {Do::transfer, nullptr, 0, window_};
+        if (!call.pen(pen_).compare_exchange_strong(word_, Pen::held_at(window_))) return look_again();
+        return then(At::have_read, {Do::transfer, nullptr, 0, window_});
       case At::have_read:
         call.state(window_).store(SlotState::there(call.free_for(window_)));
-        at_ = At::move;
-        return {Do::wake, &call.state(window_)};
+        return then(At::move, {Do::wake, &call.state(window_)});
       case At::move:
         window_ = Pen::from_on(call, pen_, window_ + 1);
         call.pen(pen_).store(Pen::held_at(window_));
-        at_ = At::look_ahead;
-        return {Do::wake, &call.pen(pen_)};
+        return then(At::look_ahead, {Do::wake, &call.pen(pen_)});
       case At::look_ahead:
-        at_ = At::give_back;
         if (window_ >= call.end() || window_ > number_ + ahead ||
             call.state(window_).load() != call.free_for(window_))
-          return {};
-        at_ = At::have_read;
-        return {Do::transfer, nullptr, 0, window_};
-      case At::give_back: {
-        Word& pen = call.pen(pen_);
-        pen.store(Pen::free_at(window_));
-        look_again();
-        return {Do::wake, &pen};
-      }
+          return then(At::give_back);
+        return then(At::have_read, {Do::transfer, nullptr, 0, window_});
+      case At::give_back:
+        call.pen(pen_).store(Pen::free_at(window_));
+        return look_again({Do::wake, &call.pen(pen_)});
       case At::take:
         window_ = std::exchange(number_, next_own(number_ + 1));
-        if (call.arrived(window_).fetch_add(1) + 1 == call.due(window_)) {
-          at_ = At::empty;
-        } else {
-          look_again();
-        }
-        return {};
+        if (call.arrived(window_).fetch_add(1) + 1 == call.due(window_)) return then(At::empty);
+        return look_again();
       case At::empty:
         call.arrived(window_).store(0);
-        at_ = At::freed;
-        return {};
-      case At::freed: {
-        Word& state = call.state(window_);
-        state.store(SlotState::done(call.free_for(window_)));
-        look_again();
-        return {Do::wake, &state};
-      }
+        return then(At::freed);
+      case At::freed:
+        call.state(window_).store(SlotState::done(call.free_for(window_)));
+        return look_again({Do::wake, &call.state(window_)});
       default:  // finish: others read what they need
         if (waits_for_ == call.pens()) return {Do::leave};
         word_ = call.pen(waits_for_).load();
@@ -304,66 +306,34 @@ class TakeSteps {
   }
 
  private:
-  enum class At : uint8_t {
-    look,
-    find_pen,
-    look_at_slot,
-    claim,
-    have_read,
-    move,
-    look_ahead,
-    give_back,
-    take,
-    empty,
-    freed,
-    finish
-  };
-
   // The pen of the own window; while another task holds that and reads, a free pen of a window that comes
   // soon. Sleeps if there is none.
   template <class Call>
   Act<Word> find_pen(Call& call, uint64_t ahead) {
     const int own = call.pen_of(number_);
-    if (tried_ == call.pens()) {
-      const uint32_t seen = seen_;
-      look_again();
-      return {Do::sleep, &call.pen(own), seen};
-    }
+    if (tried_ == call.pens()) return look_again({Do::sleep, &call.pen(own), seen_});
     pen_ = (own + tried_) % call.pens();
     word_ = call.pen(pen_).load();
     window_ = Pen::next(call, pen_, word_);
     if (tried_ == 0) {
       seen_ = word_;
-      if (window_ > number_) {  // read meanwhile
-        look_again();
-        return {};
-      }
+      if (window_ > number_) return look_again();  // read meanwhile
     }
     if (Pen::is_held(word_) || window_ >= call.end() || window_ > number_ + ahead) return try_next();
-    at_ = At::look_at_slot;
-    return {};
+    return then(At::look_at_slot);
   }
-  // What it knows of pens is old.
-  void look_again() {
-    at_ = At::look;
-    window_ = 0;
-    word_ = seen_ = 0;
-    pen_ = tried_ = 0;
+  Act<Word> look_again(Act<Word> act = {}) {
+    this->forget_pens();
+    seen_ = 0;
+    tried_ = 0;
+    return then(At::look, act);
   }
   Act<Word> try_next() {
     ++tried_;
-    at_ = At::find_pen;
-    return {};
+    return then(At::find_pen);
   }
 
-  At at_ = At::look;
-  uint64_t number_;
-  uint64_t window_ = 0;
-  uint32_t word_ = 0;
-  uint32_t seen_ = 0;  // of the pen to sleep on
-  int pen_ = 0;
-  int tried_ = 0;      // pens that are of no use now, the own one first
-  int waits_for_ = 0;  // pen that is not at the end yet
+  int tried_ = 0;  // pens that are of no use now, the own one first
 };
 
 }  // namespace sheaf::exchange

@@ -33,20 +33,18 @@ void Staged::take(const WindowPart& part) {
 }
 
 void Staged::write(uint64_t number, File& file, Sieving sieving) {
-  const auto failed = attempt([&] {
+  const CoverageMap map(call_.stage().map(number));
+  attempt(problem_, [&] {
     if (!marks_) return put_shared(file, call_.bytes(number), call_.low(number), tally_);
-    write_covered(file, call_.bytes(number), CoverageMap(call_.stage().map(number)), call_.low(number),
-                  sieving, tally_);
+    write_covered(file, call_.bytes(number), map, call_.low(number), sieving, tally_);
   });
-  if (marks_) CoverageMap(call_.stage().map(number)).clear();
-  if (failed && !problem_) problem_ = failed;
+  if (marks_) map.clear();
 }
 
 void Staged::read(uint64_t number, File& file) {
   size_t got = 0;
-  const auto failed = attempt([&] { got = get(file, call_.bytes(number), call_.low(number), tally_); });
+  attempt(problem_, [&] { got = get(file, call_.bytes(number), call_.low(number), tally_); });
   call_.stage().slot(number).got.store(static_cast<int64_t>(got), std::memory_order_relaxed);
-  if (failed && !problem_) problem_ = failed;
 }
 
 }  // namespace sheaf::exchange

@@ -27,9 +27,8 @@ class Staged {
   void write(uint64_t number, File& file, Sieving sieving);
   void read(uint64_t number, File& file);
 
-  int64_t done() const {
-    return done_;
-  }  // the position in the stream up to which bytes were there to be taken
+  // The position in the stream up to which bytes were there to be taken.
+  int64_t done() const { return done_; }
   const std::optional<Error>& problem() const { return problem_; }
 
  private:

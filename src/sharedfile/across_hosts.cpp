@@ -2,7 +2,6 @@
 
 #include "comm/agree.hpp"
 #include "exchange/transfer/hosts_file.hpp"
-#include "sharedfile/opening.hpp"
 #include "sharedfile/shared_file.hpp"
 #include "storage/patience.hpp"
 
@@ -34,14 +33,9 @@ void AcrossHosts::apply(exchange::CollectiveOptions& how, bool writes) const {
 std::optional<Error> AcrossHosts::meet_before_close(File& file, Comm& comm, bool writes) const {
   std::optional<Error> problem;
   if (!file.traits().dear_requests) return problem;
-  if (writes && hosts > 1) problem = attempt([&] { file.sync(); });
+  if (writes && hosts > 1) attempt(problem, [&] { file.sync(); });
   comm.barrier();
   return problem;
-}
-
-int64_t AcrossHosts::size_of(File& file) const {
-  if (caches()) file.renew();
-  return file.status().size;
 }
 
 std::shared_ptr<File> AcrossHosts::wrap(std::shared_ptr<File> file) const {
@@ -50,28 +44,15 @@ std::shared_ptr<File> AcrossHosts::wrap(std::shared_ptr<File> file) const {
   return std::make_shared<exchange::HostsFile>(std::move(file), locks, at_once());
 }
 
-AcrossHosts across_hosts(const Opening& opening, Comm& comm) {
-  AcrossHosts found;
-  found.coherence = static_cast<Coherence>(opening.coherence);
-  found.locks = static_cast<LockScope>(opening.locks);
-  found.kind = static_cast<FileSystem>(opening.kind);
-  found.unit = opening.unit;
-  found.writers = opening.writers;
-  if (found.coherence != Coherence::local) found.hosts = comm.node_count();
-  return found;
+AcrossHosts across_hosts(const FileSystemTraits& traits, Comm& comm) {
+  return {traits, traits.coherence == Coherence::local ? 1 : comm.node_count()};
 }
 
 std::shared_ptr<File> open_first(Store& store, const std::string& path, const SharedMode& mode,
-                                 const Striping& wanted, Opening& opening) {
+                                 const Striping& wanted, FileSystemTraits& traits) {
   // Before its traits are asked for, which tell its stripes.
   const bool made = mode.create && wanted.is_wished() && store.make_in_stripes(path, wanted);
-  FileSystemTraits traits;  // of what is unknown
   attempt([&] { traits = store.traits(path); });
-  opening.coherence = static_cast<uint8_t>(traits.coherence);
-  opening.locks = static_cast<uint8_t>(traits.locks);
-  opening.kind = static_cast<uint8_t>(traits.kind);
-  opening.unit = traits.unit;
-  opening.writers = traits.writers;
   const bool apart = traits.coherence == Coherence::close_to_open;
   const Access how = made          ? Access::write
                      : mode.create ? (mode.exclusive ? Access::fresh : Access::create)

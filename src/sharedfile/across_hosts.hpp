@@ -12,15 +12,9 @@
 
 namespace sheaf {
 
-struct Opening;
 struct SharedMode;
 
-struct AcrossHosts {
-  Coherence coherence = Coherence::local;
-  LockScope locks = LockScope::global;
-  FileSystem kind = FileSystem::unknown;
-  int64_t unit = 0;     // bytes > 0
-  int64_t writers = 0;  // tasks of one host that may well write at once; 0: any number
+struct AcrossHosts : FileSystemTraits {
   int hosts = 1;  // that tasks of the file are on; not asked for, and 1, where they share a page cache anyway
 
   // Other hosts see what was synced only if they look again.
@@ -29,7 +23,7 @@ struct AcrossHosts {
   bool caches() const { return apart() && hosts > 1; }
   // Each transfer is published by itself.
   bool at_once() const { return !finds_own_writes(kind); }
-  // Handles that write know of each other (sharedfile/other_handles).
+  // Handles that write know of each other (exchange/transfer/other_handles).
   bool marks_handles() const { return apart() && !at_once() && locks == LockScope::global; }
   // A lock keeps out every task of the file.
   bool excludes() const {
@@ -49,22 +43,18 @@ struct AcrossHosts {
   // that, and none must do so while others write. Returns what went wrong here.
   std::optional<Error> meet_before_close(File& file, Comm& comm, bool writes) const;
 
-  // Bytes that the file has at its server.
-  int64_t size_of(File& file) const;
-
   // The file as its tasks shall use it.
   std::shared_ptr<File> wrap(std::shared_ptr<File> file) const;
 };
 
 // Collective where hosts do not share a page cache, else local.
-AcrossHosts across_hosts(const Opening& opening, Comm& comm);
+AcrossHosts across_hosts(const FileSystemTraits& traits, Comm& comm);
 
-// Local; task 0 creates the file, in stripes as `wanted` if that is wished, and tells in `opening` what it
-// finds of the file system, the others open
-// what it has opened. On hosts with caches of their own a name that was made, or removed and made anew, just
-// before is tried for 5 s at most.
+// Local; task 0 creates the file, in stripes as `wanted` if that is wished, and finds the `traits` of the
+// file system, which stay as they are if it cannot; the others open what it has opened. On hosts with caches
+// of their own a name that was made, or removed and made anew, just before is tried for 5 s at most.
 std::shared_ptr<File> open_first(Store& store, const std::string& path, const SharedMode& mode,
-                                 const Striping& wanted, Opening& opening);
+                                 const Striping& wanted, FileSystemTraits& traits);
 std::shared_ptr<File> open_next(Store& store, const std::string& path, const SharedMode& mode, bool apart);
 
 }  // namespace sheaf

@@ -11,44 +11,61 @@ namespace sheaf {
 
 namespace {
 
+// What is understood as a choice. The first word for each is the one that is shown.
+constexpr std::pair<std::string_view, Choice> choices[] = {
+    {"enable", Choice::enable},      {"true", Choice::enable},   {"1", Choice::enable},
+    {"disable", Choice::disable},    {"false", Choice::disable}, {"0", Choice::disable},
+    {"automatic", Choice::automatic}};
+
 bool set_choice(Choice& choice, std::string_view value) {
-  if (value == "enable" || value == "true" || value == "1") return choice = Choice::enable, true;
-  if (value == "disable" || value == "false" || value == "0") return choice = Choice::disable, true;
-  if (value == "automatic") return choice = Choice::automatic, true;
+  for (const auto& [word, meant] : choices) {
+    if (word != value) continue;
+    choice = meant;
+    return true;
+  }
   return false;
 }
 
-bool set_positive(int64_t& place, std::optional<int64_t> value) {
-  if (!value || *value < 1) return false;
-  place = *value;
-  return true;
-}
-bool set_count(int64_t& place, std::string_view value) { return set_positive(place, parse_number(value)); }
-bool set_bytes(int64_t& place, std::string_view value) { return set_positive(place, parse_bytes(value)); }
-
-const char* word_of(Choice choice) {
-  return choice == Choice::enable ? "enable" : choice == Choice::disable ? "disable" : "automatic";
+std::string word_of(Choice choice) {
+  return std::string(std::ranges::find(choices, choice, &std::pair<std::string_view, Choice>::second)->first);
 }
 
-struct Entry {  // of a config_list
-  std::string_view host;
-  int64_t most = 1;  // -1: any number
+enum class Kind : uint8_t { count, bytes, choice, flag, text };
+
+struct Known {
+  std::string_view key;
+  const char* variable;  // that says the same; null: none
+  Kind kind;
+  int64_t HintValues::*number = nullptr;  // of counts and bytes
+  Choice HintValues::*choice = nullptr;
 };
+// In the order in which they are shown.
+constexpr Known known[] = {
+    {"cb_nodes", "SHEAF_CB_NODES", Kind::count, &Hints::aggregators},
+    {"cb_buffer_size", "SHEAF_CB_BUFFER_SIZE", Kind::bytes, &Hints::buffer_size},
+    {"romio_cb_write", "SHEAF_CB_WRITE", Kind::choice, nullptr, &Hints::collective_write},
+    {"romio_cb_read", "SHEAF_CB_READ", Kind::choice, nullptr, &Hints::collective_read},
+    {"romio_ds_write", "SHEAF_DS_WRITE", Kind::choice, nullptr, &Hints::sieve_write},
+    {"romio_ds_read", "SHEAF_DS_READ", Kind::choice, nullptr, &Hints::sieve_read},
+    {"ind_wr_buffer_size", nullptr, Kind::bytes, &Hints::sieve_write_size},
+    {"ind_rd_buffer_size", nullptr, Kind::bytes, &Hints::sieve_read_size},
+    {"striping_unit", nullptr, Kind::bytes, &Hints::striping_unit},
+    {"striping_factor", nullptr, Kind::count, &Hints::striping_factor},
+    {"cb_config_list", nullptr, Kind::text},
+    {"romio_no_indep_rw", nullptr, Kind::flag},
+    {"sheaf_block_size", "SHEAF_BLOCK_SIZE", Kind::bytes, &Hints::block_size},
+    {"sheaf_iotasks", "SHEAF_IOTASKS", Kind::count, &Hints::io_tasks}};
 
-Entry take_entry(std::string_view& list) {
-  const std::string_view word = take_word(list);
-  const size_t colon = word.rfind(':');
-  if (colon == std::string_view::npos) return {word};
-  const std::string_view most = trimmed(word.substr(colon + 1));
-  return {trimmed(word.substr(0, colon)),
-          most == "*" ? -1 : std::max<int64_t>(parse_number(most).value_or(1), 0)};
+const Known* find_known(std::string_view key) {
+  const Known* const found = std::ranges::find(known, key, &Known::key);
+  return found == std::end(known) ? nullptr : found;
 }
 
 std::string_view first_component(std::string_view host) { return host.substr(0, host.find('.')); }
 
 struct Optimisation {
   std::string_view word;
-  bool Hints::*used;
+  bool HintValues::*used;
 };
 constexpr Optimisation optimisations[] = {
     {"shared", &Hints::shared}, {"overlap", &Hints::overlap}, {"reuse", &Hints::reuse}};
@@ -57,64 +74,52 @@ constexpr Optimisation optimisations[] = {
 
 bool Hints::set(std::string_view key, std::string_view value) {
   value = trimmed(value);
-  if (key == "cb_nodes") return set_count(aggregators, value);
-  if (key == "cb_buffer_size") return set_bytes(buffer_size, value);
-  if (key == "romio_cb_write") return set_choice(collective_write, value);
-  if (key == "romio_cb_read") return set_choice(collective_read, value);
-  if (key == "romio_ds_write") return set_choice(sieve_write, value);
-  if (key == "romio_ds_read") return set_choice(sieve_read, value);
-  if (key == "ind_wr_buffer_size") return set_bytes(sieve_write_size, value);
-  if (key == "ind_rd_buffer_size") return set_bytes(sieve_read_size, value);
-  if (key == "striping_unit") return set_bytes(striping_unit, value);
-  if (key == "striping_factor") return set_count(striping_factor, value);
-  if (key == "romio_no_indep_rw")
-    return no_independent = value == "true", value == "true" || value == "false";
-  if (key == "cb_config_list") {
-    config_list = std::string(value);
-    return true;
+  const Known* const hint = find_known(key);
+  if (!hint) return false;
+  switch (hint->kind) {
+    case Kind::count:
+    case Kind::bytes: {
+      const auto number = hint->kind == Kind::count ? parse_number(value) : parse_bytes(value);
+      if (!number || *number < 1) return false;
+      this->*hint->number = *number;
+      return true;
+    }
+    case Kind::choice:
+      return set_choice(this->*hint->choice, value);
+    case Kind::flag:
+      no_independent = value == "true";
+      return no_independent || value == "false";
+    case Kind::text:
+      config_list = value;
   }
-  if (key == "sheaf_iotasks") return set_count(io_tasks, value);
-  if (key == "sheaf_block_size") return set_bytes(block_size, value);
-  return false;
+  return true;
 }
 
 const char* Hints::expected(std::string_view key) {
-  for (const char* const count : {"cb_nodes", "striping_factor", "sheaf_iotasks"})
-    if (key == count) return "a number from 1 on";
-  for (const char* const bytes :
-       {"cb_buffer_size", "ind_wr_buffer_size", "ind_rd_buffer_size", "striping_unit", "sheaf_block_size"})
-    if (key == bytes) return "bytes from 1 on, as 65536, 64k or 1M";
-  for (const char* const choice : {"romio_cb_write", "romio_cb_read", "romio_ds_write", "romio_ds_read"})
-    if (key == choice) return "enable, disable or automatic";
-  if (key == "romio_no_indep_rw") return "true or false";
-  return nullptr;
+  static constexpr const char* by_kind[] = {"a number from 1 on", "bytes from 1 on, as 65536, 64k or 1M",
+                                            "enable, disable or automatic", "true or false", nullptr};
+  const Known* const hint = find_known(key);
+  return hint ? by_kind[static_cast<size_t>(hint->kind)] : nullptr;
 }
 
 int64_t Hints::allowed_on(std::string_view host) const {
   if (config_list.empty()) return -1;
   int64_t others = 0;
   for (std::string_view list = config_list; !list.empty();) {
-    const Entry entry = take_entry(list);
-    if (entry.host == host || (entry.host != "*" && first_component(entry.host) == first_component(host)))
-      return entry.most;
-    if (entry.host == "*") others = entry.most;
+    const std::string_view word = take_word(list), name = trimmed(word.substr(0, word.rfind(':')));
+    const std::string_view number = name == word ? "1" : trimmed(word.substr(word.rfind(':') + 1));
+    const int64_t most = number == "*" ? -1 : std::max<int64_t>(parse_number(number).value_or(1), 0);
+    if (name == host || (name != "*" && first_component(name) == first_component(host))) return most;
+    if (name == "*") others = most;
   }
   return others;
 }
 
 void Hints::apply_environment() {
-  const auto apply = [&](const char* variable, const char* key) {
-    const char* const value = setting(variable);
-    if (value && !set(key, value)) tell_not_understood(variable, value, expected(key));
-  };
-  apply("SHEAF_CB_NODES", "cb_nodes");
-  apply("SHEAF_CB_BUFFER_SIZE", "cb_buffer_size");
-  apply("SHEAF_CB_WRITE", "romio_cb_write");
-  apply("SHEAF_CB_READ", "romio_cb_read");
-  apply("SHEAF_DS_WRITE", "romio_ds_write");
-  apply("SHEAF_DS_READ", "romio_ds_read");
-  apply("SHEAF_BLOCK_SIZE", "sheaf_block_size");
-  apply("SHEAF_IOTASKS", "sheaf_iotasks");
+  for (const Known& hint : known) {
+    const char* const value = hint.variable ? setting(hint.variable) : nullptr;
+    if (value && !set(hint.key, value)) tell_not_understood(hint.variable, value, expected(hint.key));
+  }
   const char* const off = setting("SHEAF_MPIIO_OFF");
   std::string_view words = off ? off : "";
   while (!words.empty()) {
@@ -133,23 +138,19 @@ void Hints::apply_environment() {
 
 std::vector<std::pair<std::string, std::string>> Hints::words() const {
   std::vector<std::pair<std::string, std::string>> all;
-  const auto add = [&](const char* key, int64_t value) {
-    if (value > 0) all.emplace_back(key, std::to_string(value));
-  };
-  add("cb_nodes", aggregators);
-  add("cb_buffer_size", buffer_size);
-  all.emplace_back("romio_cb_write", word_of(collective_write));
-  all.emplace_back("romio_cb_read", word_of(collective_read));
-  all.emplace_back("romio_ds_write", word_of(sieve_write));
-  all.emplace_back("romio_ds_read", word_of(sieve_read));
-  add("ind_wr_buffer_size", sieve_write_size);
-  add("ind_rd_buffer_size", sieve_read_size);
-  add("striping_unit", striping_unit);
-  add("striping_factor", striping_factor);
-  all.emplace_back("cb_config_list", config_list.empty() ? "*:*" : config_list);
-  all.emplace_back("romio_no_indep_rw", no_independent ? "true" : "false");
-  add("sheaf_block_size", block_size);
-  add("sheaf_iotasks", io_tasks);
+  for (const Known& hint : known) {
+    std::string value;
+    if (hint.kind == Kind::choice) {
+      value = word_of(this->*hint.choice);
+    } else if (hint.kind == Kind::flag) {
+      value = no_independent ? "true" : "false";
+    } else if (hint.kind == Kind::text) {
+      value = config_list.empty() ? "*:*" : config_list;
+    } else if (this->*hint.number > 0) {
+      value = std::to_string(this->*hint.number);
+    }
+    if (!value.empty()) all.emplace_back(hint.key, value);
+  }
   return all;
 }
 

@@ -27,7 +27,8 @@ namespace sheaf {
 
 enum class Choice : uint8_t { automatic, enable, disable };
 
-struct SHEAF_EXPORT Hints {
+// Those that are no text: tasks send them to each other as they are.
+struct HintValues {
   int64_t aggregators = 0;  // cb_nodes; 0: automatic
   int64_t buffer_size = 0;  // cb_buffer_size, bytes of an aggregator's buffer; 0: automatic
   Choice collective_write = Choice::automatic;  // romio_cb_write: exchange between tasks
@@ -42,11 +43,14 @@ struct SHEAF_EXPORT Hints {
   int64_t block_size =
       0;  // alignment of file domains in bytes; 0: striping unit, or the block of the file system
   int64_t io_tasks = 0;         // sheaf_iotasks: tasks of a node that transfer at once; 0: all
-  std::string config_list;      // cb_config_list, as given
   bool no_independent = false;  // romio_no_indep_rw, kept for queries only
 
   // Optimisations that may be used.
   bool shared = true, overlap = true, reuse = true;
+};
+
+struct SHEAF_EXPORT Hints : HintValues {
+  std::string config_list;  // cb_config_list, as given
 
   // Takes over one hint; unknown keys and values that make no sense are ignored (false), as MPI asks.
   bool set(std::string_view key, std::string_view value);

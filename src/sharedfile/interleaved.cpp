@@ -44,7 +44,7 @@ struct Types {
   TypeMap file, memory;
 };
 
-exchange::ViewAccess sorted(exchange::ViewAccess access, bool writes, const std::string& path) {
+exchange::ViewAccess sorted(const exchange::ViewAccess& access, bool writes, const std::string& path) {
   const std::vector<Piece> pieces = sorted_pieces(access, writes, path);
   const int64_t begin = pieces.front().offset;
   std::vector<int64_t> lengths, offsets, memory_lengths, memory_offsets;
@@ -61,13 +61,13 @@ exchange::ViewAccess sorted(exchange::ViewAccess access, bool writes, const std:
   const auto types =
       std::make_shared<const Types>(Types{TypeMap::indexed(lengths, offsets, byte).set_apart(),
                                           TypeMap::indexed(memory_lengths, memory_offsets, byte)});
-  access.to = access.bytes();
-  access.from = 0;
-  access.displacement = begin;
-  access.filetype = &types->file;
-  access.memory = &types->memory;
-  access.types = types;
-  return access;
+  return {.displacement = begin,
+          .filetype = &types->file,
+          .from = 0,
+          .to = access.bytes(),
+          .address = access.address,
+          .memory = &types->memory,
+          .types = types};
 }
 
 }  // namespace
@@ -76,10 +76,9 @@ exchange::ViewAccess in_order(exchange::ViewAccess access, bool writes, const st
   const TypeMap& type = *access.filetype;
   if (access.bytes() <= 0 || type.is_ordered(!writes)) return access;
   const int64_t instance = access.from / type.size();
-  if (instance != (access.to - 1) / type.size()) return sorted(std::move(access), writes, path);
-  const auto before = checked_mul(instance, type.extent());
-  const auto begin = before ? checked_add(access.displacement, *before) : std::nullopt;
-  access.displacement = must_fit(begin, "the begin of a transfer");
+  if (instance != (access.to - 1) / type.size()) return sorted(access, writes, path);
+  access.displacement =
+      must_fit(checked_mul_add(instance, type.extent(), access.displacement), "the begin of a transfer");
   if (access.displacement + type.true_lower_bound() < 0)
     throw Error(Code::invalid_argument, "'" + path + "': instance " + std::to_string(instance) +
                                             " of a file type lies before the file");

@@ -13,9 +13,9 @@
 #include "comm/agree.hpp"
 #include "comm/host_name.hpp"
 #include "exchange/transfer/hosts_file.hpp"
+#include "exchange/transfer/other_handles.hpp"
 #include "sharedfile/across_hosts.hpp"
 #include "sharedfile/opening.hpp"
-#include "sharedfile/other_handles.hpp"
 #include "sharedfile/sequence.hpp"
 #include "sharedfile/shared_pointer.hpp"
 #include "sharedfile/transfer_hints.hpp"
@@ -43,7 +43,7 @@ class OpenFile final : public SharedFile {
       Hints hints = wanted;
       hints.apply_environment();
       const Striping striping{hints.striping_unit, hints.striping_factor};
-      problem = attempt([&] { file_ = open_first(store_, path_, mode_, striping, opening); });
+      problem = attempt([&] { file_ = open_first(store_, path_, mode_, striping, opening.traits); });
       opening.opened = !problem;
       opening.id = random_number();
       const char* const wish = std::getenv("SHEAF_STATS");
@@ -52,15 +52,14 @@ class OpenFile final : public SharedFile {
       keep(hints, opening);
     }
     comm().broadcast(std::as_writable_bytes(std::span(&opening, 1)), 0);
-    hints_ = hints_in(opening);
-    across_ = across_hosts(opening, comm());
-    per_host_ = hints_.allowed_on(host_name());
+    take_hints(opening);
+    across_ = across_hosts(opening.traits, comm());
     wish_.resize(static_cast<size_t>(opening.wish));
     if (!wish_.empty()) comm().broadcast(std::as_writable_bytes(std::span(wish_)), 0);
     if (rank() != 0 && opening.opened != 0)
       problem = attempt([&] { file_ = open_next(store_, path_, mode_, across_.apart()); });
     if (rank() == 0 && mode_.write && across_.marks_handles() && !problem) problem = announce();
-    if (hints_.io_tasks > 0) limit_transfers(comm(), store_, hints_, file_, problem);
+    limit_transfers(comm(), store_, hints_, file_, problem);
     file_ = across_.wrap(std::move(file_));
     std::array<int64_t, 3> facts{0, 0, others_.is_announced()};
     if (!problem && file_)
@@ -71,26 +70,22 @@ class OpenFile final : public SharedFile {
       });
     sequence_.transfers.renew_memory();
     agree(comm(), problem, facts);
-    file_->expect_lockers(size());
+    file_->expect_lockers(comm().size());
     block_ = std::max<int64_t>(facts[0], 1);
     is_announced_ = facts[2] != 0;
     sequence_.transfers.begin(*file_, for_collective(true), across_.hosts > 1);
     individual_ = facts[1];
     shared_base_ = facts[1];
-    pointer_ = std::make_unique<SharedPointer>(store_, path_, opening.id, size(), across_);
+    pointer_ = std::make_unique<SharedPointer>(store_, path_, opening.id, comm().size(), across_);
   }
 
   void close() override {
     std::optional<Error> problem = across_.meet_before_close(*file_, comm(), mode_.write);
-    if (const auto closing = attempt([&] { pointer_->close(); }); closing && !problem) problem = closing;
+    attempt(problem, [&] { pointer_->close(); });
     // Who has announced the handle takes that back when all tasks have closed.
     const bool closes_last = others_.is_announced();
-    const auto closing = attempt([&] { closes_last ? bring_home() : file_->close(); });
-    if (closing && !problem) problem = closing;
-    Statistics all = statistics();
-    if (const auto reporting = attempt([&] { report(comm(), store_, all, path_, wish_); });
-        reporting && !problem)
-      problem = reporting;
+    attempt(problem, [&] { closes_last ? bring_home() : file_->close(); });
+    attempt(problem, [&] { report(comm(), store_, statistics(), path_, wish_); });
     // The files may go when all tasks have closed them.
     int64_t used = pointer_->used();
     std::optional<Error> outcome = attempt([&] { agree(comm(), problem, std::span(&used, 1)); });
@@ -110,9 +105,7 @@ class OpenFile final : public SharedFile {
   }
 
   int rank() const override { return sequence_.comm().rank(); }
-  int size() const override { return sequence_.comm().size(); }
   const std::string& path() const override { return path_; }
-  const SharedMode& mode() const override { return mode_; }
   Hints hints() const override {
     Hints result = hints_;
     if (result.block_size == 0) result.block_size = block();
@@ -124,8 +117,7 @@ class OpenFile final : public SharedFile {
     Opening told{};
     keep(merged, told);
     comm().broadcast(std::as_writable_bytes(std::span(&told, 1)), 0);
-    hints_ = hints_in(told);
-    per_host_ = hints_.allowed_on(host_name());
+    take_hints(told);
   }
   Statistics statistics() const override {
     const std::lock_guard lock(mutex_);
@@ -136,7 +128,10 @@ class OpenFile final : public SharedFile {
     return std::make_unique<Sequence>(comm().duplicate());
   }
   Sequence& sequence() override { return sequence_; }
-  int64_t bytes() override { return across_.size_of(*file_); }
+  int64_t bytes() override {
+    if (across_.caches()) file_->renew();
+    return file_->status().size;
+  }
   void resize(int64_t bytes) override {
     by_task_0(bytes, [&] { file_->resize(bytes); });
   }
@@ -239,6 +234,10 @@ class OpenFile final : public SharedFile {
   // For collective calls.
   Comm& comm() const { return sequence_.comm(); }
 
+  void take_hints(const Opening& told) {
+    hints_ = hints_in(told);
+    per_host_ = hints_.allowed_on(host_name());
+  }
   // At task 0. A file system whose locks fail has none: then no handle knows of another one, and none fills
   // gaps.
   std::optional<Error> announce() {
@@ -253,33 +252,20 @@ class OpenFile final : public SharedFile {
     return std::exchange(refused_, std::nullopt);
   }
   int64_t transfer_independent(const exchange::ViewAccess& access, bool writes) {
-    Tally tally;
-    int64_t done = 0;
-    const auto failed = attempt([&] {
-      exchange::under_lock(*file_, access, atomic_, writes, [&] {
-        if (writes) exchange::write_independent(*file_, access, for_independent(true), tally);
-        done = writes ? access.bytes()
-                      : exchange::read_independent(*file_, access, for_independent(false), tally);
-      });
-    });
-    count(tally, access, writes ? &Statistics::independent_writes : &Statistics::independent_reads, writes,
-          done);
-    if (failed) throw *failed;
-    return done;
+    return counted(access, writes, writes ? &Statistics::independent_writes : &Statistics::independent_reads,
+                   [&](Tally& tally) {
+                     return exchange::transfer_alone(*file_, access, for_independent(writes), writes, tally);
+                   });
   }
 
   template <class Memory>
   int64_t transfer_collective(Sequence& sequence, const View& view, int64_t position, const Memory& memory,
                               bool writes) {
     exchange::ViewAccess access;
-    const auto problem = problem_of([&] { access = access_of(view, position, memory, writes); });
-    Tally tally;
-    int64_t done = 0;
-    const auto failed = attempt([&] { done = carry_out(sequence, access, writes, problem, tally); });
-    count(tally, access, writes ? &Statistics::collective_writes : &Statistics::collective_reads, writes,
-          done);
-    if (failed) throw *failed;
-    return done;
+    std::optional<Error> problem = take_refused();
+    if (!problem) problem = attempt([&] { access = access_of(view, position, memory, writes); });
+    return counted(access, writes, writes ? &Statistics::collective_writes : &Statistics::collective_reads,
+                   [&](Tally& tally) { return carry_out(sequence, access, writes, problem, tally); });
   }
   int64_t carry_out(Sequence& sequence, const exchange::ViewAccess& access, bool writes,
                     const std::optional<Error>& problem, Tally& tally) {
@@ -289,12 +275,6 @@ class OpenFile final : public SharedFile {
     return access.bytes();
   }
 
-  // What keeps this task from a collective transfer: a view that it was refused, or what `prepare` throws.
-  template <class Prepare>
-  std::optional<Error> problem_of(Prepare prepare) {
-    auto refused = take_refused();
-    return refused ? refused : attempt(prepare);
-  }
   int64_t block() const {
     return hints_.block_size > 0      ? hints_.block_size
            : hints_.striping_unit > 0 ? hints_.striping_unit
@@ -344,24 +324,32 @@ class OpenFile final : public SharedFile {
   }
   exchange::CollectiveOptions for_collective(bool writes) const {
     exchange::CollectiveOptions how = collective_options(hints_, writes);
-    if (writes && is_announced_ && how.independent.sieving != exchange::Sieving::never) how.others = &others_;
+    const bool may_fill = !several_sequences_;
+    if (writes && is_announced_ && may_fill && how.independent.sieving != exchange::Sieving::never)
+      how.others = &others_;
     across_.apply(how, writes);
-    if (several_sequences_) {
-      how.fills_gaps = false;
-      how.others = nullptr;
-    }
-    how.serial = atomic_;
+    how.fills_gaps = how.fills_gaps && may_fill;
+    how.independent.locked = atomic_;
     how.per_host = per_host_;
     how.block = block();
     return how;
   }
-  void count(const Tally& tally, const exchange::ViewAccess& access, int64_t Statistics::*calls, bool writes,
-             int64_t bytes) {
-    const std::lock_guard lock(mutex_);
-    statistics_.*calls += 1;
-    (writes ? statistics_.bytes_written : statistics_.bytes_read) += bytes;
-    if (access.filetype) statistics_.pieces += access.pieces();
-    add(statistics_, tally);
+  // What transfer(tally) returns; what became of it, as one of `calls`, is counted also if it throws.
+  template <class Transfer>
+  int64_t counted(const exchange::ViewAccess& access, bool writes, int64_t Statistics::*calls,
+                  Transfer transfer) {
+    Statistics one;
+    int64_t done = 0;
+    const auto failed = attempt([&] { done = transfer(one); });
+    one.*calls = 1;
+    (writes ? one.bytes_written : one.bytes_read) = done;
+    if (access.filetype) one.pieces = access.pieces();
+    {
+      const std::lock_guard lock(mutex_);
+      statistics_.add(one);
+    }
+    if (failed) throw *failed;
+    return done;
   }
 
   mutable Sequence sequence_;
@@ -371,7 +359,7 @@ class OpenFile final : public SharedFile {
   Hints hints_;
   std::string wish_;
   std::shared_ptr<File> file_;
-  mutable OtherHandles others_;  // at task 0
+  mutable exchange::OtherHandles others_;  // at task 0
   bool is_announced_ = false;
   int64_t block_ = 4096;
   bool atomic_ = false;

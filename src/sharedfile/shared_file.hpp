@@ -40,8 +40,7 @@ struct SharedMode {
   bool create = false;
   bool exclusive = false;  // with create: must not exist
   bool delete_on_close = false;
-  bool append = false;      // file pointers begin at the end of the file
-  bool sequential = false;  // kept; callers refuse what MPI forbids in this mode
+  bool append = false;  // file pointers begin at the end of the file
 };
 
 // What collective transfers need of their own: a group to talk in, memory that the tasks of a node share, the
@@ -62,9 +61,7 @@ class SHEAF_EXPORT SharedFile {
   virtual void close() = 0;
 
   virtual int rank() const = 0;
-  virtual int size() const = 0;
   virtual const std::string& path() const = 0;
-  virtual const SharedMode& mode() const = 0;
   virtual Hints hints() const = 0;                 // in use, with automatic ones resolved where known
   virtual void set_hints(const Hints& hints) = 0;  // collective; aggregators and buffer sizes of later calls
   virtual Statistics statistics() const = 0;       // of this task so far; local

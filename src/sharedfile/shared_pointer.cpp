@@ -4,24 +4,22 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
-#include <thread>
 #include <utility>
 
-#include "base/byte_order.hpp"
 #include "base/checked.hpp"
+#include "base/non_copyable.hpp"
 #include "comm/agree.hpp"
 #include "exchange/transfer/hosts_file.hpp"
 #include "storage/beside.hpp"
+#include "storage/patience.hpp"
 #include "storage/range_lock.hpp"
 
 namespace sheaf {
 
 namespace {
 
-constexpr std::chrono::seconds name_patience{5};
-
 // A name that only one task can make. Those who wait for it look again and again.
-class NameLock {
+class NameLock : private NonCopyable {
  public:
   // Throws io with errno EAGAIN if another task keeps it longer than `patience`.
   NameLock(Store& store, std::string path, std::chrono::milliseconds patience)
@@ -40,8 +38,6 @@ class NameLock {
                     EAGAIN);
     }
   }
-  NameLock(const NameLock&) = delete;
-  NameLock& operator=(const NameLock&) = delete;
   ~NameLock() {
     attempt([&] { store_.remove(path_); });
   }
@@ -66,8 +62,8 @@ SharedPointer::SharedPointer(Store& store, const std::string& path, uint64_t id,
 
 // One task has made it, maybe at this moment on another host.
 std::shared_ptr<File> SharedPointer::made_or_found() {
-  const auto until = std::chrono::steady_clock::now() + (across_.apart() ? name_patience : name_patience * 0);
-  for (;;) {
+  const std::chrono::seconds patience = across_.apart() ? patience_with_names : std::chrono::seconds(0);
+  return patiently(patience, [&](bool last) -> std::shared_ptr<File> {
     try {
       return store_.open(path_, Access::fresh);
     } catch (const Error& e) {
@@ -76,11 +72,10 @@ std::shared_ptr<File> SharedPointer::made_or_found() {
     try {
       return open_beside(store_, path_, data_);
     } catch (const Error& e) {
-      const bool passes = e.errno_value() == ESTALE || e.code() == Code::not_found;
-      if (!passes || std::chrono::steady_clock::now() > until) throw;
+      if (last || (e.errno_value() != ESTALE && e.code() != Code::not_found)) throw;
     }
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
+    return nullptr;
+  });
 }
 
 // A write of the first bytes may have failed on its way.
@@ -94,33 +89,29 @@ SharedPointer::Owner SharedPointer::owner_of(File& file) const {
 // Its first 8 bytes say whose it is; the first task writes them.
 void SharedPointer::open() {
   if (file_) return;
-  file_ = across_.wrap(made_or_found());
-  file_->expect_lockers(tasks_);
-  const auto problem = attempt([&] {
-    independent_options(0, [&] {
-      const Owner owner = owner_of(*file_);
-      if (owner == Owner::we) return;
-      if (owner == Owner::others)
-        throw file_error(Code::foreign, path_, "is not the shared file pointer of '" + data_ + "'");
-      file_->write_at(std::as_bytes(std::span(&id_, 1)), 0);
-      exchange::to_server(*file_);
-    });
+  std::shared_ptr<File> file = across_.wrap(made_or_found());
+  file->expect_lockers(tasks_);
+  while_alone(*file, 0, [&] {
+    const Owner owner = owner_of(*file);
+    if (owner == Owner::we) return;
+    if (owner == Owner::others)
+      throw file_error(Code::foreign, path_, "is not the shared file pointer of '" + data_ + "'");
+    file->write_at(std::as_bytes(std::span(&id_, 1)), 0);
+    exchange::to_server(*file);
   });
-  if (!problem) return;
-  file_.reset();
-  throw *problem;
+  file_ = std::move(file);
 }
 
 // While no other task does the same.
 template <class Part>
-void SharedPointer::independent_options(int64_t at, Part part) {
+void SharedPointer::while_alone(File& file, int64_t at, Part part) {
   constexpr int64_t length = sizeof(int64_t);
   if (across_.excludes()) {
-    const RangeLock lock = file_->lock(at, length, true);
+    const RangeLock lock = file.lock(at, length, true);
     return part();
   }
   const NameLock lock(store_, path_ + ".lock", lock_patience(tasks_, length));
-  exchange::from_server(*file_);
+  exchange::from_server(file);
   part();
 }
 
@@ -131,13 +122,11 @@ int64_t SharedPointer::change(Change next) {
   open();
   const int64_t at = (1 + views_) * static_cast<int64_t>(sizeof(int64_t));
   int64_t before = 0;
-  independent_options(at, [&] {
-    int64_t position = 0;
-    const auto bytes = std::as_writable_bytes(std::span(&position, 1));
-    if (file_->read_at(bytes, at) < bytes.size()) position = 0;
-    before = position;
-    position = next(before);
-    if (position != before) file_->write_at(bytes, at);
+  while_alone(*file_, at, [&] {
+    const auto found = std::as_writable_bytes(std::span(&before, 1));
+    if (file_->read_at(found, at) < found.size()) before = 0;
+    const int64_t position = next(before);
+    if (position != before) file_->write_at(std::as_bytes(std::span(&position, 1)), at);
     exchange::to_server(*file_);
   });
   return before;

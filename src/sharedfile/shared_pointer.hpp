@@ -47,7 +47,7 @@ class SharedPointer {
   void open();
   std::shared_ptr<File> made_or_found();
   template <class Part>
-  void independent_options(int64_t at, Part part);
+  void while_alone(File& file, int64_t at, Part part);
 
   Store& store_;
   const std::string data_;

@@ -1,6 +1,7 @@
 #include "sharedfile/statistics.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <string_view>
 
@@ -10,26 +11,30 @@ namespace sheaf {
 
 namespace {
 
-constexpr const char* names[] = {"independent_writes",
-                                 "independent_reads",
-                                 "collective_writes",
-                                 "collective_reads",
-                                 "bytes_written",
-                                 "bytes_read",
-                                 "pieces",
-                                 "requests",
-                                 "file_bytes_written",
-                                 "file_bytes_read",
-                                 "exchanged_bytes",
-                                 "direct_calls",
-                                 "exchange_calls",
-                                 "sieve_calls",
-                                 "plans_made",
-                                 "plans_reused",
-                                 "aggregators",
-                                 "exchange_ns",
-                                 "file_ns"};
-static_assert(sizeof names / sizeof *names * sizeof(int64_t) == sizeof(Statistics));
+struct Number {
+  const char* name;
+  int64_t Statistics::*value;
+};
+constexpr std::array numbers = {Number{"independent_writes", &Statistics::independent_writes},
+                                Number{"independent_reads", &Statistics::independent_reads},
+                                Number{"collective_writes", &Statistics::collective_writes},
+                                Number{"collective_reads", &Statistics::collective_reads},
+                                Number{"bytes_written", &Statistics::bytes_written},
+                                Number{"bytes_read", &Statistics::bytes_read},
+                                Number{"pieces", &Statistics::pieces},
+                                Number{"requests", &Statistics::requests},
+                                Number{"file_bytes_written", &Statistics::file_bytes_written},
+                                Number{"file_bytes_read", &Statistics::file_bytes_read},
+                                Number{"exchanged_bytes", &Statistics::exchanged_bytes},
+                                Number{"direct_calls", &Statistics::direct_calls},
+                                Number{"exchange_calls", &Statistics::exchange_calls},
+                                Number{"sieve_calls", &Statistics::sieve_calls},
+                                Number{"plans_made", &Statistics::plans_made},
+                                Number{"plans_reused", &Statistics::plans_reused},
+                                Number{"aggregators", &Statistics::aggregators},
+                                Number{"exchange_ns", &Statistics::exchange_ns},
+                                Number{"file_ns", &Statistics::file_ns}};
+static_assert(sizeof(Statistics) == numbers.size() * sizeof(int64_t));
 
 std::string escaped(const std::string& text) {
   std::string result;
@@ -54,19 +59,10 @@ std::string milliseconds(int64_t ns) {
 
 }  // namespace
 
-void add(Statistics& to, const exchange::Tally& from) {
-  to.requests += from.requests;
-  to.file_bytes_written += from.file_bytes_written;
-  to.file_bytes_read += from.file_bytes_read;
-  to.exchanged_bytes += from.exchanged_bytes;
-  to.direct_calls += from.direct_calls;
-  to.exchange_calls += from.exchange_calls;
-  to.sieve_calls += from.sieve_calls;
-  to.plans_made += from.plans_made;
-  to.plans_reused += from.plans_reused;
-  to.aggregators = std::max(to.aggregators, from.aggregators);
-  to.exchange_ns += from.exchange_ns;
-  to.file_ns += from.file_ns;
+void Statistics::add(const Statistics& other) {
+  const int64_t most = std::max(aggregators, other.aggregators);
+  for (const Number& number : numbers) this->*number.value += other.*number.value;
+  aggregators = most;
 }
 
 std::string Statistics::text(const std::string& path, int tasks) const {
@@ -88,27 +84,29 @@ std::string Statistics::text(const std::string& path, int tasks) const {
 
 std::string Statistics::json(const std::string& path, int tasks) const {
   std::string out = "{\"path\":\"" + escaped(path) + "\",\"tasks\":" + std::to_string(tasks);
-  Statistics copy = *this;
-  const auto values = copy.numbers();
-  for (size_t i = 0; i < values.size(); ++i)
-    out += ",\"" + std::string(names[i]) + "\":" + std::to_string(values[i]);
+  for (const Number& number : numbers)
+    out += ",\"" + std::string(number.name) + "\":" + std::to_string(this->*number.value);
   return out + "}\n";
 }
 
-void report(Comm& comm, Store& store, Statistics& statistics, const std::string& path,
+void report(Comm& comm, Store& store, const Statistics& statistics, const std::string& path,
             const std::string& wish) {
   if (wish.empty()) return;
   int64_t most = statistics.aggregators;
   comm.all_max(std::span(&most, 1));
-  comm.all_sum(statistics.numbers());
-  statistics.aggregators = most;
+  std::array<int64_t, numbers.size()> sums;
+  std::ranges::transform(numbers, sums.begin(), [&](const Number& one) { return statistics.*one.value; });
+  comm.all_sum(sums);
+  Statistics all;
+  for (size_t i = 0; i < sums.size(); ++i) all.*numbers[i].value = sums[i];
+  all.aggregators = most;
   if (comm.rank() != 0) return;
   constexpr std::string_view json = "json:";
   if (!wish.starts_with(json)) {
-    if (wish != "0") std::fputs(statistics.text(path, comm.size()).c_str(), stderr);
+    if (wish != "0") std::fputs(all.text(path, comm.size()).c_str(), stderr);
     return;
   }
-  const std::string line = statistics.json(path, comm.size());
+  const std::string line = all.json(path, comm.size());
   const auto file = store.open(wish.substr(json.size()), Access::create);
   file->write_at(std::as_bytes(std::span(line)), file->status().size);
   file->close();

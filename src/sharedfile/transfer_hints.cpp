@@ -10,46 +10,38 @@ namespace sheaf {
 
 namespace {
 
-using exchange::CollectiveOptions;
-using exchange::Sieving;
-
-Sieving sieving(Choice choice) {
-  return choice == Choice::enable    ? Sieving::always
-         : choice == Choice::disable ? Sieving::never
-                                     : Sieving::automatic;
-}
-CollectiveOptions::Way way(Choice choice) {
-  return choice == Choice::enable    ? CollectiveOptions::Way::always
-         : choice == Choice::disable ? CollectiveOptions::Way::never
-                                     : CollectiveOptions::Way::automatic;
+// As a Sieving, or a Way of collective transfers.
+template <class Wanted>
+Wanted wanted(Choice choice) {
+  return choice == Choice::enable    ? Wanted::always
+         : choice == Choice::disable ? Wanted::never
+                                     : Wanted::automatic;
 }
 
 }  // namespace
 
 exchange::IndependentOptions independent_options(const Hints& hints, bool writes) {
-  return {.sieving = sieving(writes ? hints.sieve_write : hints.sieve_read),
+  return {.sieving = wanted<exchange::Sieving>(writes ? hints.sieve_write : hints.sieve_read),
           .buffer = writes ? hints.sieve_write_size : hints.sieve_read_size};
 }
 
 exchange::CollectiveOptions collective_options(const Hints& hints, bool writes) {
-  CollectiveOptions how;
-  how.exchange = way(writes ? hints.collective_write : hints.collective_read);
-  how.independent = independent_options(hints, writes);
-  how.aggregators = hints.aggregators;
-  how.stripes = hints.striping_factor;
-  how.buffer = hints.buffer_size;
-  how.shared = hints.shared;
-  how.overlap = hints.overlap;
-  how.reuse = hints.reuse;
-  return how;
+  return {.exchange = wanted<exchange::CollectiveOptions::Way>(writes ? hints.collective_write
+                                                                      : hints.collective_read),
+          .independent = independent_options(hints, writes),
+          .aggregators = hints.aggregators,
+          .stripes = hints.striping_factor,
+          .buffer = hints.buffer_size,
+          .shared = hints.shared,
+          .overlap = hints.overlap,
+          .reuse = hints.reuse};
 }
 
 void limit_transfers(Comm& comm, Store& store, const Hints& hints, std::shared_ptr<File>& file,
                      std::optional<Error>& problem) {
   std::shared_ptr<WriteSlots> slots;
   const auto count = static_cast<int32_t>(std::min<int64_t>(hints.io_tasks, INT32_MAX));
-  const auto refused = attempt([&] { slots = share_slots(comm, store, count); });
-  if (refused && !problem) problem = refused;
+  attempt(problem, [&] { slots = share_slots(comm, store, count); });
   if (file) file = throttled(std::move(file), std::move(slots));
 }
 

@@ -32,8 +32,6 @@ struct MemoryOf {
   Byte* address = nullptr;
   layout::TypeMap type = layout::TypeMap::bytes(1);
   int64_t count = 0;
-
-  int64_t bytes() const { return count * type.size(); }
 };
 using Source = MemoryOf<const std::byte>;
 using Destination = MemoryOf<std::byte>;

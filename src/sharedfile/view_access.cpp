@@ -25,20 +25,17 @@ void require_usable(const View& view, bool reads) {
 template <class Byte>
 exchange::ViewAccess access_to(const View& view, int64_t position, const MemoryOf<Byte>& memory, bool writes,
                                const std::string& path) {
-  exchange::ViewAccess access;
-  access.displacement = view.displacement;
-  access.filetype = &view.filetype;
-  access.from = position;
-  access.to =
-      must_fit(checked_add(position, must_fit(checked_mul(memory.count, memory.type.size()), "a transfer")),
-               "a transfer");
-  access.address = const_cast<std::byte*>(reinterpret_cast<const std::byte*>(memory.address));
-  access.memory = &memory.type;
-  if (access.bytes() > 0) {
-    const auto instances =
-        checked_mul(access.to / view.filetype.size() + 1, view.filetype.set_apart().extent());
-    must_fit(instances ? checked_add(*instances, view.displacement) : std::nullopt, "the end of a transfer");
-  }
+  exchange::ViewAccess access{
+      .displacement = view.displacement,
+      .filetype = &view.filetype,
+      .from = position,
+      .to = must_fit(checked_mul_add(memory.count, memory.type.size(), position), "a transfer"),
+      .address = const_cast<std::byte*>(memory.address),
+      .memory = &memory.type};
+  if (access.bytes() > 0)
+    must_fit(checked_mul_add(access.to / view.filetype.size() + 1, view.filetype.set_apart().extent(),
+                             view.displacement),
+             "the end of a transfer");
   return in_order(std::move(access), writes, path);
 }
 

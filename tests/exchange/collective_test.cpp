@@ -74,7 +74,7 @@ TEST(Collective, AFailedCallLeavesNothingToTheNextOne) {
     EXPECT_ANY_THROW(
         transfers.write(*file, first ? ten(10, before) : ViewAccess{}, how,
                         first ? std::nullopt : std::optional<Error>(Error(Code::io, "a problem")), tally));
-    if (first) write_independent(*file, ten(10, alone), {}, tally);
+    if (first) transfer_alone(*file, ten(10, alone), {}, true, tally);
     comm.barrier();
     transfers.write(*file, ten(first ? 0 : 20, after), how, std::nullopt, tally);
   });

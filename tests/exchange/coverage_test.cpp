@@ -82,8 +82,8 @@ TEST(Windows, GiveEveryUnitToOneOwner) {
               bytes += end - begin;
               if (begin == end) continue;
               ASSERT_EQ(windows.at(begin), place);
-              const auto known = owners.try_emplace({begin / unit, unit, all}, windows.owner(number));
-              ASSERT_EQ(known.first->second, windows.owner(number));
+              const auto known = owners.try_emplace({begin / unit, unit, all}, number % all);
+              ASSERT_EQ(known.first->second, number % all);
             }
             ASSERT_EQ(bytes, length);
             ASSERT_EQ(windows.rounds() * all, windows.count());

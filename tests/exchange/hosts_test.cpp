@@ -23,10 +23,9 @@ std::vector<int> owners_of(const Hosts::Rules& rules) {
   run_fibers({.ranks = tasks, .stack_bytes = 64 << 10, .ranks_per_node = per_host}, [&](Comm& comm) {
     const auto found = Hosts::find(comm, rules);
     hosts.resize(static_cast<size_t>(found->owners()), -1);
-    for (int64_t owner = 0; owner < found->owners(); ++owner)
-      if (found->is_here(owner)) hosts[static_cast<size_t>(owner)] = comm.rank() / per_host;
     EXPECT_LE(found->my_lane(), 1);
     if (found->my_lane() >= 0) {
+      std::ranges::copy(found->owner_hosts(), hosts.begin() + found->first_owner());
       EXPECT_EQ(found->me(), comm.rank() / per_host);
     }
   });

@@ -115,7 +115,7 @@ TEST_F(SharedRangeTest, NothingIsReadAndWrittenBackWithoutALock) {
     file.writes.clear();
     file.was_exclusive = false;
     ViewAccess access{0, &every_other, 0, 100, pieces.data(), &contiguous_bytes()};
-    write_independent(file, access, {.sieving = Sieving::always}, tally);
+    transfer_alone(file, access, {.sieving = Sieving::always}, true, tally);
     EXPECT_EQ(file.was_exclusive, !barred);
     EXPECT_EQ(file.writes.size(), barred ? 50U : 1U);
     for (size_t at = 0; at < 200; ++at)
@@ -138,7 +138,8 @@ TEST_F(SharedRangeTest, WhoMustHaveARangeGetsAnError) {
   file.bars = {{10, 20}};
   std::vector<std::byte> piece(100);
   const ViewAccess access{0, &contiguous_bytes(), 0, 100, piece.data(), &contiguous_bytes()};
-  EXPECT_THROW(under_lock(file, access, true, true, [] { FAIL() << "without the range"; }), Error);
+  EXPECT_THROW(transfer_alone(file, access, {.locked = true}, true, tally), Error);
+  EXPECT_TRUE(file.writes.empty()) << "without the range";
 }
 
 }  // namespace

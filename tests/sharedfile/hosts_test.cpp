@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "comm/agree.hpp"
-#include "sharedfile/other_handles.hpp"
+#include "exchange/transfer/other_handles.hpp"
 #include "sharedfile/shared_file.hpp"
 #include "support/fibers/fiber_comm.hpp"
 #include "support/hosts_store.hpp"
@@ -200,7 +200,7 @@ TEST(SharedHosts, OtherHandlesWaitForWhoFillsGaps) {
   options.locks = LockScope::global;
   test::SimulatedHosts hosts(options);
   test::HostsStore store(hosts, 0, 0), elsewhere(hosts, 1, 1);
-  OtherHandles first, second, third;
+  exchange::OtherHandles first, second, third;
   first.announce(store.open("file", Access::create));
   auto kept_out = first.keep_out();
   ASSERT_TRUE(kept_out);

@@ -40,8 +40,7 @@ SharedMode mode_of(int amode) {
           .create = has(MPI_MODE_CREATE),
           .exclusive = has(MPI_MODE_EXCL),
           .delete_on_close = has(MPI_MODE_DELETE_ON_CLOSE),
-          .append = has(MPI_MODE_APPEND),
-          .sequential = has(MPI_MODE_SEQUENTIAL)};
+          .append = has(MPI_MODE_APPEND)};
 }
 
 // Collective. Throws on all tasks if the arguments of one cannot be or the modes differ. Returns whether

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <utility>
 
 #include "exchange/pieces/constants.hpp"
 
@@ -16,35 +17,14 @@ using layout::Run;
 using layout::TypeMap;
 
 // Calls body(length) with lengths that programs have as constants, so that their copies become a few moves.
-template <class Body>
-void with_constant(int64_t length, Body body) {
-  switch (length) {
-    case 1:
-      return body(std::integral_constant<size_t, 1>());
-    case 2:
-      return body(std::integral_constant<size_t, 2>());
-    case 4:
-      return body(std::integral_constant<size_t, 4>());
-    case 8:
-      return body(std::integral_constant<size_t, 8>());
-    case 12:
-      return body(std::integral_constant<size_t, 12>());
-    case 16:
-      return body(std::integral_constant<size_t, 16>());
-    case 24:
-      return body(std::integral_constant<size_t, 24>());
-    case 32:
-      return body(std::integral_constant<size_t, 32>());
-    case 40:
-      return body(std::integral_constant<size_t, 40>());
-    case 48:
-      return body(std::integral_constant<size_t, 48>());
-    case 64:
-      return body(std::integral_constant<size_t, 64>());
-    case 128:
-      return body(std::integral_constant<size_t, 128>());
-    default:
-      return body(static_cast<size_t>(length));
+using Constants = std::index_sequence<1, 2, 4, 8, 12, 16, 24, 32, 40, 48, 64, 128>;
+template <class Body, size_t first, size_t... others>
+void with_constant(size_t length, Body body, std::index_sequence<first, others...>) {
+  if (length == first) return body(std::integral_constant<size_t, first>());
+  if constexpr (sizeof...(others) > 0) {
+    with_constant(length, body, std::index_sequence<others...>());
+  } else {
+    body(length);
   }
 }
 
@@ -59,15 +39,17 @@ class PieceMover final : public layout::PieceVisitor {
 
   void run(const Run& run) override {
     if (run.count == 1) return move(run.offset, static_cast<size_t>(run.length));
-    with_constant(run.length, [&](auto length) {
+    const auto move_all = [&](auto length) {
       int64_t offset = run.offset;
       for (int64_t i = 0; i < run.count; ++i, offset += run.stride) move(offset, length);
-    });
+    };
+    with_constant(static_cast<size_t>(run.length), move_all, Constants());
   }
   void equal(const EqualBlocks& blocks) override {
-    with_constant(blocks.length, [&](auto length) {
+    const auto move_all = [&](auto length) {
       for (const int64_t offset : blocks.offsets) move(blocks.base + offset, length);
-    });
+    };
+    with_constant(static_cast<size_t>(blocks.length), move_all, Constants());
   }
   void blocks(const Blocks& blocks) override {
     for (size_t i = 0; i < blocks.offsets.size(); ++i)

@@ -31,6 +31,15 @@ class CoverageMap {
   // First byte >= begin that is (not) set, at most `end`.
   int64_t next_set(int64_t begin, int64_t end) const { return find(begin, end, 0); }
   int64_t next_clear(int64_t begin, int64_t end) const { return find(begin, end, ~uint64_t{0}); }
+  // use(begin, end) for the runs of bytes below `end` that are set, in order.
+  template <class Use>
+  void for_each_run(int64_t end, Use use) const {
+    for (int64_t from = next_set(0, end); from < end;) {
+      const int64_t to = next_clear(from, end);
+      use(from, to);
+      from = next_set(to, end);
+    }
+  }
   void clear() const;
 
  private:

@@ -27,15 +27,15 @@ struct Windows {
   }
 
   int64_t row() const { return per_unit * owners; }  // windows
-  int64_t rows() const { return (high - first - 1) / row_bytes() + 1; }
   // Windows are numbered in the order of work; `place` is that in the file. Those outside the range are
   // empty.
-  int64_t count() const { return row() == 1 ? (high - first - 1) / size + 1 : rows() * row(); }
+  int64_t count() const {
+    return row() == 1 ? (high - first - 1) / size + 1 : ((high - first - 1) / row_bytes() + 1) * row();
+  }
   int64_t place(int64_t number) const {
     const int64_t in_row = number % row();
     return number - in_row + in_row % owners * per_unit + in_row / owners;
   }
-  int64_t owner(int64_t number) const { return number % owners; }
   int64_t begin(int64_t place) const { return std::clamp(first + place * size, low, high); }
   int64_t end(int64_t place) const { return std::clamp(first + (place + 1) * size, low, high); }
   int64_t at(int64_t offset) const { return (offset - first) / size; }  // place

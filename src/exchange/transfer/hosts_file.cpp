@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <limits>
 
+#include "base/checked.hpp"
 #include "comm/agree.hpp"
 #include "exchange/pieces/constants.hpp"
 #include "storage/range.hpp"
@@ -12,41 +13,30 @@ namespace sheaf::exchange {
 
 namespace {
 
-struct Pages {
-  int64_t begin;
-  int64_t length;
-};
-
-Pages pages_of(int64_t offset, int64_t length) {
+// The whole pages that the range touches.
+LockRequest in_pages(LockRequest wanted) {
   constexpr int64_t most = std::numeric_limits<int64_t>::max();
-  const int64_t begin = offset - offset % most_host_page;
-  const int64_t end = offset + std::min(std::max<int64_t>(length, 1), most - offset);
-  const int64_t beyond = (most_host_page - end % most_host_page) % most_host_page;
-  return {begin, end - begin + std::min(beyond, most - end)};
+  const int64_t end = wanted.offset + std::min(std::max<int64_t>(wanted.length, 1), most - wanted.offset);
+  wanted.offset -= wanted.offset % most_host_page;
+  wanted.length = align_up(end, most_host_page).value_or(most) - wanted.offset;
+  return wanted;
 }
 
 }  // namespace
 
-// Null where there are no locks: then nobody is kept out.
-RangeLock HostsFile::try_to_lock(int64_t offset, int64_t length) {
-  if (locks_ == LockScope::none) return {};
-  try {
-    return lock(offset, length, true);
-  } catch (const Error& e) {
-    if (e.errno_value() == EAGAIN) throw;
-    return {};
-  }
-}
-
 template <class Part>
 void HostsFile::while_locked(int64_t offset, int64_t length, Part part) {
   if (held_ > 0) return part();
-  const RangeLock lock = try_to_lock(offset, length);
-  if (!lock) renew();
-  const auto problem = attempt(part);
-  const auto bringing = attempt([&] { sync(); });
+  RangeLock held;
+  try {
+    if (locks_ != LockScope::none) held = lock(offset, length, true);
+  } catch (const Error& e) {
+    if (e.errno_value() == EAGAIN) throw;
+  }
+  if (!held) renew();  // there are no locks: then nobody is kept out
+  auto problem = attempt(part);
+  attempt(problem, [&] { sync(); });
   if (problem) throw *problem;
-  if (bringing) throw *bringing;
 }
 
 void HostsFile::write(std::span<const std::byte> data, int64_t offset, KeptRanges& kept) {
@@ -66,20 +56,13 @@ void HostsFile::write(std::span<const std::byte> data, int64_t offset, KeptRange
 
 void HostsFile::write_at(std::span<const std::byte> data, int64_t offset) { write(data, offset, alone_); }
 
-template <class Write>
-void HostsFile::write_all(std::span<const Piece<const std::byte>> pieces, Write write) {
+// Piece by piece, by `file`, which is this one or its windows.
+void HostsFile::write_pieces_by(File& file, std::span<const Piece<const std::byte>> pieces) {
   if (pieces.empty()) return;
+  const auto write = [&] { file.File::write_pieces(pieces); };
   if (through_) return write();
   const int64_t low = std::ranges::min(pieces, {}, &Piece<const std::byte>::offset).offset;
   while_locked(low, std::ranges::max(pieces, {}, &Piece<const std::byte>::end).end() - low, write);
-}
-
-void HostsFile::write_pieces(std::span<const Piece<const std::byte>> pieces) {
-  write_all(pieces, [&] { File::write_pieces(pieces); });
-}
-
-void HostsFile::Windows::write_pieces(std::span<const Piece<const std::byte>> pieces) {
-  file_.write_all(pieces, [&] { File::write_pieces(pieces); });
 }
 
 size_t HostsFile::read_at(std::span<std::byte> data, int64_t offset) {
@@ -129,29 +112,27 @@ void HostsFile::close() {
 }
 
 // Who comes while another thread brings bytes to the server waits until they are there.
-void HostsFile::sync() {
+template <class Part>
+void HostsFile::bring(Written to, Part part) {
   const std::lock_guard lock(bringing_);
-  if (written_.exchange(Written::synced) == Written::synced) return;
+  if (written_ <= to) return;
+  written_ = to;
   try {
-    inner().sync();
+    part();
   } catch (...) {
     written_ = Written::here;
     throw;
   }
 }
 
+void HostsFile::sync() {
+  bring(Written::synced, [&] { inner().sync(); });
+}
+
 void HostsFile::publish() {
   PastCache* const past = inner().traits().past_cache;
   if (!past) return sync();
-  const std::lock_guard lock(bringing_);
-  Written here = Written::here;
-  if (!written_.compare_exchange_strong(here, Written::published)) return;
-  try {
-    past->publish();
-  } catch (...) {
-    written_ = Written::here;
-    throw;
-  }
+  bring(Written::published, [&] { past->publish(); });
 }
 
 void HostsFile::published() {
@@ -167,11 +148,7 @@ void HostsFile::forget(int64_t begin, int64_t end) {
 }
 
 RangeLock HostsFile::lock_range(const LockRequest& wanted) {
-  const Pages pages = pages_of(wanted.offset, wanted.length);
-  LockRequest whole = wanted;
-  whole.offset = pages.begin;
-  whole.length = pages.length;
-  RangeLock lock = inner().lock_range(whole);
+  RangeLock lock = inner().lock_range(in_pages(wanted));
   if (!lock) return lock;
   ++held_;
   RangeLock mine = held_until([this, pages_held = std::move(lock.held)]() mutable {

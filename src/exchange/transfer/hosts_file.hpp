@@ -33,7 +33,9 @@ class HostsFile final : public ForwardingFile, private Published {
 
   void write_at(std::span<const std::byte> data, int64_t offset) override;
   // Where writes need a lock, with one for all of them.
-  void write_pieces(std::span<const Piece<const std::byte>> pieces) override;
+  void write_pieces(std::span<const Piece<const std::byte>> pieces) override {
+    write_pieces_by(*this, pieces);
+  }
   size_t read_at(std::span<std::byte> data, int64_t offset) override;
   FileStatus status() override;
   void resize(int64_t size) override;
@@ -72,7 +74,9 @@ class HostsFile final : public ForwardingFile, private Published {
     void write_at(std::span<const std::byte> data, int64_t offset) override {
       file_.write(data, offset, kept_);
     }
-    void write_pieces(std::span<const Piece<const std::byte>> pieces) override;
+    void write_pieces(std::span<const Piece<const std::byte>> pieces) override {
+      file_.write_pieces_by(*this, pieces);
+    }
     size_t read_at(std::span<std::byte> data, int64_t offset) override {
       return file_.read(data, offset, !file_.at_once_ && kept_.have(offset, offset + std::ssize(data)));
     }
@@ -85,18 +89,18 @@ class HostsFile final : public ForwardingFile, private Published {
   };
 
   void write(std::span<const std::byte> data, int64_t offset, KeptRanges& kept);
-  template <class Write>
-  void write_all(std::span<const Piece<const std::byte>> pieces, Write write);
+  void write_pieces_by(File& file, std::span<const Piece<const std::byte>> pieces);
   size_t read(std::span<std::byte> data, int64_t offset, bool kept);
   void look_anew();
   template <class Part>
   void while_locked(int64_t offset, int64_t length, Part part);
-  RangeLock try_to_lock(int64_t offset, int64_t length);
+  enum class Written : uint8_t { synced, published, here };
+  template <class Part>
+  void bring(Written to, Part part);
 
   const LockScope locks_;
   const bool at_once_;
-  std::atomic<bool> through_ = true;  // writes past the cache have not been refused yet
-  enum class Written : uint8_t { synced, published, here };
+  std::atomic<bool> through_ = true;                // writes past the cache have not been refused yet
   std::atomic<Written> written_ = Written::synced;  // where all that was written is at the least
   std::atomic<bool> changed_ = false;               // the same, alone, and the others have not been told
   std::atomic<int> held_ = 0;                       // ranges that this task has locked

@@ -46,77 +46,105 @@ bool sieves(const ViewAccess& access, const IndependentOptions& how, int64_t wor
   return how.sieving == Sieving::always || (access.high() - access.low()) / pieces < worth;
 }
 
-// Windows of the file that hold pieces: use(from, to, offset, length) with the stream positions in each and
-// its first byte. `use` returns false to end.
+// Windows of the file, at most how.buffer long, that hold pieces: use(from, to, offset, window) with the
+// stream positions in each, its first byte, and memory for it. `use` returns false to end.
 template <class Use>
-void in_windows(const ViewAccess& access, int64_t from, int64_t to, int64_t buffer, Use use) {
-  while (from < to) {
+void in_windows(const ViewAccess& access, int64_t to, const IndependentOptions& how, Use use) {
+  LineBytes memory(static_cast<size_t>(std::min(how.buffer, access.high() - access.low())));
+  for (int64_t from = access.from, end = 0; from < to; from = end) {
     const int64_t low = access.offset_of(from);
-    const int64_t end = std::min(access.position_at(low + buffer), to);
+    end = std::min(access.position_at(low + how.buffer), to);
     const int64_t high = access.offset_of(end - 1) + 1;
-    if (!use(from, end, low, high - low)) return;
-    from = end;
+    if (!use(from, end, low, std::span(memory).first(static_cast<size_t>(high - low)))) return;
   }
+}
+
+// Parts of the stream positions [from, end), at most `step` bytes long where memory is contiguous, else
+// `most`, so that what is packed stays small: move(from, to, stream) says up to where it has moved the bytes
+// that are, or shall be, at `stream`. Ends where that is not all. Returns the last of these positions.
+template <class Move>
+int64_t in_parts(const ViewAccess& access, int64_t from, int64_t end, int64_t step, int64_t most, bool writes,
+                 Move move) {
+  std::byte* const memory = access.contiguous(access.from);
+  LineBytes packed(memory ? 0 : static_cast<size_t>(std::min(end - from, most)));
+  if (!memory) step = most;
+  int64_t done = from;
+  for (; from < end && done == from; from += step) {
+    const int64_t to = std::min(end, from + step);
+    std::byte* const stream = memory ? memory + (from - access.from) : packed.data();
+    if (writes && !memory) pack(access, from, to, stream);
+    done = move(from, to, stream);
+    if (!writes && !memory) unpack(access, from, done, stream);
+  }
+  return done;
 }
 
 // Stream positions [from, to), piece by piece.
 void write_direct(File& file, const ViewAccess& access, int64_t from, int64_t to, Tally& tally) {
-  const std::byte* const memory = access.contiguous(from);
-  LineBytes packed(memory ? 0 : static_cast<size_t>(std::min(to - from, packed_bytes)));
-  const int64_t step = memory ? to - from : packed_bytes;
-  for (; from < to; from += step) {
-    const int64_t end = std::min(to, from + step);
-    if (!memory) pack(access, from, end, packed.data());
-    const std::byte* const stream = memory ? memory : packed.data();
-    in_requests(access, from, end, [&](int64_t offset, int64_t position, int64_t length) {
-      put(file, {stream + (position - from), static_cast<size_t>(length)}, offset, tally);
-      return true;
+  in_parts(access, from, to, to - from, packed_bytes, true,
+           [&](int64_t begin, int64_t end, const std::byte* stream) {
+             in_requests(access, begin, end, [&](int64_t offset, int64_t position, int64_t length) {
+               put(file, {stream + (position - begin), static_cast<size_t>(length)}, offset, tally);
+               return true;
+             });
+             return end;
+           });
+}
+
+int64_t read_direct(File& file, const ViewAccess& access, Tally& tally) {
+  const auto read = [&](int64_t from, int64_t to, std::byte* stream) {
+    int64_t done = from;
+    in_requests(access, from, to, [&](int64_t offset, int64_t position, int64_t length) {
+      const std::span data(stream + (position - from), static_cast<size_t>(length));
+      const size_t got = get(file, data, offset, tally);
+      done = position + static_cast<int64_t>(got);
+      return got == data.size();
     });
-  }
+    return done;
+  };
+  ++tally.direct_calls;
+  return in_parts(access, access.from, access.to, access.bytes(), packed_bytes, false, read) - access.from;
 }
 
 void write_sieved(File& file, const ViewAccess& access, const IndependentOptions& how, Tally& tally) {
   ++tally.sieve_calls;
-  LineBytes memory(static_cast<size_t>(std::min(how.buffer, access.high() - access.low())));
-  in_windows(access, access.from, access.to, how.buffer,
-             [&](int64_t from, int64_t to, int64_t offset, int64_t length) {
-               const auto window = std::span(memory).first(static_cast<size_t>(length));
+  in_windows(access, access.to, how,
+             [&](int64_t from, int64_t to, int64_t offset, std::span<std::byte> window) {
+               const int64_t length = std::ssize(window);
                const auto fill_and_put = [&] {
                  put_pieces(access, from, to, window.data(), offset);
                  put(file, window, offset, tally);
                };
                const bool full = to - from == length;
-               if (full) {
-                 how.locked ? fill_and_put() : while_shared(file, offset, length, fill_and_put);
-                 return true;
-               }
                RangeLock lock;
-               if (!how.locked) lock = file.lock(offset, length, true, Barred::tell);
-               if (!how.locked && !lock) {
+               if (!how.locked && !full) lock = file.lock(offset, length, true, Barred::tell);
+               if (how.locked || lock) {
+                 if (!full) {
+                   const size_t got = get(file, window, offset, tally);
+                   std::ranges::fill(window.subspan(got), std::byte());
+                 }
+                 fill_and_put();
+               } else if (full) {
+                 while_shared(file, offset, length, fill_and_put);
+               } else {
                  while_shared(file, offset, length, [&] { write_direct(file, access, from, to, tally); });
-                 return true;
                }
-               const size_t got = get(file, window, offset, tally);
-               std::ranges::fill(window.subspan(got), std::byte());
-               fill_and_put();
                return true;
              });
 }
 
-int64_t read_sieved(File& file, const ViewAccess& access, int64_t to_end, const IndependentOptions& how,
-                    Tally& tally) {
+int64_t read_sieved(File& file, const ViewAccess& access, const IndependentOptions& how, Tally& tally) {
   ++tally.sieve_calls;
-  LineBytes memory(static_cast<size_t>(std::min(how.buffer, access.high() - access.low())));
   int64_t done = access.from;
-  in_windows(
-      access, access.from, to_end, how.buffer, [&](int64_t from, int64_t to, int64_t offset, int64_t length) {
-        const size_t got = get(file, std::span(memory).first(static_cast<size_t>(length)), offset, tally);
-        done = static_cast<int64_t>(got) == length
-                   ? to
-                   : std::min(to, access.position_at(offset + static_cast<int64_t>(got)));
-        take_pieces(access, from, done, memory.data(), offset);
-        return done == to;
-      });
+  in_windows(access, access.position_at(file.status().size), how,
+             [&](int64_t from, int64_t to, int64_t offset, std::span<std::byte> window) {
+               const size_t got = get(file, window, offset, tally);
+               done = got == window.size()
+                          ? to
+                          : std::min(to, access.position_at(offset + static_cast<int64_t>(got)));
+               take_pieces(access, from, done, window.data(), offset);
+               return done == to;
+             });
   return done - access.from;
 }
 
@@ -131,38 +159,31 @@ std::vector<Piece<Byte>> pieces_of(const ViewAccess& access, int64_t from, int64
   return pieces;
 }
 
-// Calls move(from, to, stream, packed) for parts of the stream positions up to `end` and their bytes in
-// memory, so long that the lists of their pieces and what is packed stay small; one part for a single piece.
-template <class Move>
-void in_parts(const ViewAccess& access, int64_t end, Move move) {
-  std::byte* const memory = access.contiguous(access.from);
-  LineBytes packed(memory ? 0 : static_cast<size_t>(std::min(access.bytes(), scattered_bytes)));
-  const int64_t step = memory && access.pieces() == 1 ? access.bytes() : scattered_bytes;
-  for (int64_t from = access.from; from < end; from += step)
-    move(from, std::min(end, from + step), memory ? memory + (from - access.from) : packed.data(), !memory);
+// Parts are so long that the lists of their pieces stay small; one part for a single piece.
+int64_t longest_part(const ViewAccess& access) {
+  return access.pieces() == 1 ? access.bytes() : scattered_bytes;
 }
 
 void write_scattered(File& file, const ViewAccess& access, Tally& tally) {
   ++tally.direct_calls;
-  in_parts(access, access.to, [&](int64_t from, int64_t to, std::byte* stream, bool packed) {
-    if (packed) pack(access, from, to, stream);
-    put_pieces(file, pieces_of<const std::byte>(access, from, to, stream), tally);
-  });
+  in_parts(access, access.from, access.to, longest_part(access), scattered_bytes, true,
+           [&](int64_t from, int64_t to, const std::byte* stream) {
+             put_pieces(file, pieces_of(access, from, to, stream), tally);
+             return to;
+           });
 }
 
 int64_t read_scattered(File& file, const ViewAccess& access, Tally& tally) {
+  const auto read = [&](int64_t from, int64_t to, std::byte* stream) {
+    const Clock clock(tally.file_ns);
+    ++tally.requests;
+    file.read_pieces(pieces_of(access, from, to, stream));
+    tally.file_bytes_read += to - from;
+    return to;
+  };
   ++tally.direct_calls;
-  const int64_t end = std::min(access.to, access.position_at(file.status().size));
-  in_parts(access, end, [&](int64_t from, int64_t to, std::byte* stream, bool packed) {
-    {
-      const Clock clock(tally.file_ns);
-      ++tally.requests;
-      file.read_pieces(pieces_of(access, from, to, stream));
-      tally.file_bytes_read += to - from;
-    }
-    if (packed) unpack(access, from, to, stream);
-  });
-  return std::max<int64_t>(end - access.from, 0);
+  const int64_t end = access.position_at(file.status().size);
+  return in_parts(access, access.from, end, longest_part(access), scattered_bytes, false, read) - access.from;
 }
 
 }  // namespace
@@ -194,8 +215,9 @@ size_t get(File& file, std::span<std::byte> data, int64_t offset, Tally& tally) 
   return got;
 }
 
-void write_independent(File& file, const ViewAccess& access, const IndependentOptions& how, Tally& tally) {
-  if (access.bytes() <= 0) return;
+namespace {
+
+void write_alone(File& file, const ViewAccess& access, const IndependentOptions& how, Tally& tally) {
   std::shared_lock<std::shared_mutex> writing;
   Published* const apart = file.traits().apart;
   if (apart) {
@@ -214,32 +236,24 @@ void write_independent(File& file, const ViewAccess& access, const IndependentOp
   while_shared(file, access.low(), access.high() - access.low(), write);
 }
 
-int64_t read_independent(File& file, const ViewAccess& access, const IndependentOptions& how, Tally& tally) {
-  if (access.bytes() <= 0) return 0;
+int64_t read_alone(File& file, const ViewAccess& access, const IndependentOptions& how, Tally& tally) {
   if (!how.locked) look_if_needed(file);
   if (file.traits().dear_requests && access.filetype->is_ordered())
     return read_scattered(file, access, tally);
-  if (sieves(access, how, bytes_per_read)) {
-    const int64_t end = access.position_at(file.status().size);
-    return read_sieved(file, access, end, how, tally);
-  }
-  ++tally.direct_calls;
-  std::byte* const memory = access.contiguous(access.from);
-  LineBytes packed(memory ? 0 : static_cast<size_t>(std::min(access.bytes(), packed_bytes)));
-  const int64_t step = memory ? access.bytes() : packed_bytes;
-  int64_t done = access.from;
-  for (int64_t from = access.from; from < access.to && done == from; from += step) {
-    const int64_t to = std::min(access.to, from + step);
-    std::byte* const stream = memory ? memory + (from - access.from) : packed.data();
-    in_requests(access, from, to, [&](int64_t offset, int64_t position, int64_t length) {
-      const std::span data(stream + (position - from), static_cast<size_t>(length));
-      const size_t got = get(file, data, offset, tally);
-      done = position + static_cast<int64_t>(got);
-      return static_cast<int64_t>(got) == length;
-    });
-    if (!memory) unpack(access, from, done, packed.data());
-  }
-  return done - access.from;
+  if (sieves(access, how, bytes_per_read)) return read_sieved(file, access, how, tally);
+  return read_direct(file, access, tally);
+}
+
+}  // namespace
+
+int64_t transfer_alone(File& file, const ViewAccess& access, const IndependentOptions& how, bool writes,
+                       Tally& tally) {
+  if (access.bytes() <= 0) return 0;
+  RangeLock lock;
+  if (how.locked) lock = file.lock(access.low(), access.high() - access.low(), writes);
+  if (!writes) return read_alone(file, access, how, tally);
+  write_alone(file, access, how, tally);
+  return access.bytes();
 }
 
 }  // namespace sheaf::exchange

@@ -20,24 +20,15 @@ enum class Sieving : uint8_t { automatic, always, never };
 struct IndependentOptions {
   Sieving sieving = Sieving::automatic;
   int64_t buffer = 512 << 10;  // bytes
-  bool locked = false;         // the caller holds the range
+  bool locked = false;         // its range is, meanwhile: others see all of it or nothing (atomic mode)
 };
 
-// Holds the range of an access, if `locks`, while `part` runs. Throws what File::lock() throws if it does not
-// come free.
-template <class Part>
-void under_lock(File& file, const ViewAccess& access, bool locks, bool exclusive, Part part) {
-  if (!locks || access.bytes() <= 0) return part();
-  const RangeLock lock = file.lock(access.low(), access.high() - access.low(), exclusive);
-  part();
-}
-
-// Local. Throws what the file throws; what is in the pieces is then undefined, other bytes are untouched.
-void write_independent(File& file, const ViewAccess& access, const IndependentOptions& how, Tally& tally);
-
-// Local. Returns the bytes read from the beginning of the stream on; fewer than wanted only at the end of the
-// file.
-int64_t read_independent(File& file, const ViewAccess& access, const IndependentOptions& how, Tally& tally);
+// Local. Holds the range of the access meanwhile if `how` says that it is locked, for itself if it writes.
+// Returns the bytes transferred from the beginning of the stream on; fewer than wanted only in reading at the
+// end of the file. Throws what the file throws, and what File::lock() throws if the range does not come free;
+// what is in the pieces of a write is then undefined, other bytes are untouched.
+int64_t transfer_alone(File& file, const ViewAccess& access, const IndependentOptions& how, bool writes,
+                       Tally& tally);
 
 // Writes while nobody may read and write back these bytes; counted.
 void put_shared(File& file, std::span<const std::byte> data, int64_t offset, Tally& tally);

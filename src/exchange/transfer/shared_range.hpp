@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/non_copyable.hpp"
 #include "exchange/pieces/constants.hpp"
 #include "storage/store.hpp"
 
@@ -12,12 +13,10 @@ namespace sheaf::exchange {
 // Holds a range together with others who write there without reading first. Nothing where the file knows no
 // locks: nobody reads and writes back there; nor for files that take their pieces together (FileTraits).
 // Parts that the program has locked are left out: in them nobody else gets a lock either, as long as it does.
-class SharedRange {
+class SharedRange : private NonCopyable {
  public:
   // Throws what File::lock throws of a range that does not come free.
   SharedRange(File& file, int64_t offset, int64_t length);  // bytes; none: nothing is held
-  SharedRange(const SharedRange&) = delete;
-  SharedRange& operator=(const SharedRange&) = delete;
 
   // Gives the range back. Whether a lock of the program's has gone since, or been another for a moment: then
   // somebody may have read a part of the range before this task wrote it, and may have written it back

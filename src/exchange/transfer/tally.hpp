@@ -4,6 +4,8 @@
 #include <chrono>
 #include <cstdint>
 
+#include "base/non_copyable.hpp"
+
 namespace sheaf::exchange {
 
 struct Tally {
@@ -22,11 +24,9 @@ struct Tally {
 };
 
 // Adds the time it lives to a counter.
-class Clock {
+class Clock : private NonCopyable {
  public:
   explicit Clock(int64_t& sum) : sum_(sum), begin_(std::chrono::steady_clock::now()) {}
-  Clock(const Clock&) = delete;
-  Clock& operator=(const Clock&) = delete;
   ~Clock() {
     sum_ += std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - begin_)
                 .count();

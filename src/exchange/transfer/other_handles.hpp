@@ -1,5 +1,5 @@
-// sharedfile/other_handles: whether a file that is written on hosts without a common page cache is open for
-// writing by another handle, too: of another communicator, or of one task.
+// exchange/transfer/other_handles: whether a file that is written on hosts without a common page cache is
+// open for writing by another handle, too: of another communicator, or of one task.
 //
 // By MPI's rules (3.1, 13.6.1) two handles may write side by side without telling each other, so nobody may
 // read a gap between pieces and write it back while there is another one. Task 0 of each handle that writes
@@ -10,12 +10,11 @@
 
 #include <memory>
 
-#include "exchange/collective.hpp"
 #include "storage/store.hpp"
 
-namespace sheaf {
+namespace sheaf::exchange {
 
-class OtherHandles final : public exchange::OtherWriters {
+class OtherHandles {
  public:
   // Local, at task 0: from now on others know of this handle. Waits while another one is filling gaps. Throws
   // io with EAGAIN if that does not end, and what locks throw.
@@ -24,7 +23,8 @@ class OtherHandles final : public exchange::OtherWriters {
   void retire();
   bool is_announced() const { return static_cast<bool>(mark_); }
 
-  RangeLock keep_out() override;
+  // At task 0. No other handle is written by as long as the result is held; null: one may be.
+  RangeLock keep_out();
 
  private:
   std::shared_ptr<File> file_;
@@ -32,4 +32,4 @@ class OtherHandles final : public exchange::OtherWriters {
   RangeLock mark_;
 };
 
-}  // namespace sheaf
+}  // namespace sheaf::exchange

@@ -1,10 +1,10 @@
-#include "sharedfile/other_handles.hpp"
+#include "exchange/transfer/other_handles.hpp"
 
 #include <cerrno>
 
 #include "base/random.hpp"
 
-namespace sheaf {
+namespace sheaf::exchange {
 
 namespace {
 
@@ -52,4 +52,4 @@ RangeLock OtherHandles::keep_out() {
   }
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::exchange
