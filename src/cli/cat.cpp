@@ -23,11 +23,9 @@ namespace {
 class Sink {
  public:
   explicit Sink(const CatOptions& options)
-      : outputs_(posix_store(),
-                 options.replace ? OutputSet::Existing::replace : OutputSet::Existing::refuse) {
-    if (options.output.empty()) return;
-    outputs_.check(options.output);
-    name_ = options.output;
+      : outputs_(posix_store(), options.replace ? OutputSet::Existing::replace : OutputSet::Existing::refuse),
+        name_(options.output) {
+    if (!name_.empty()) outputs_.check(name_);
   }
 
   void append(File& source, int64_t offset, int64_t bytes) {
@@ -55,8 +53,7 @@ class Sink {
   void finish() {
     if (name_.empty()) return;
     open();
-    if (file_->status().size < written_) file_->resize(written_);  // it ends in a hole
-    file_->close();
+    close_output(*file_, written_);
     outputs_.commit();
   }
 
@@ -72,7 +69,7 @@ class Sink {
   }
 
   OutputSet outputs_;
-  std::string name_;
+  const std::string& name_;
   std::shared_ptr<File> file_;
   int64_t written_ = 0;
   LineBytes buffer_;
@@ -137,14 +134,14 @@ int cat(const CatOptions& options) {
   Sink sink(options);
   if (options.task) {
     OpenMode mode;
-    mode.checksums = options.checking == Checking::on;
+    mode.checksums = !options.ignore_checksums;
     Reader reader(any_store(), options.path, *options.task, mode);
     if (reader.facts().unclosed) tell_unclosed(options.path);
     ReadStream& stream = reader.stream();
     if (options.block) check_block(options.path, *options.block, stream.sizes().count);
     append_task(sink, stream, options, *options.task);
   } else {
-    const Multifile m = load(options.path, options.checking);
+    const Multifile m = load(options.path, options.ignore_checksums);
     if (options.block) check_block(options.path, *options.block, most_blocks(m));
     for_each_row(m, [&](int64_t t, const TaskRow& row) {
       ReadStream stream;

@@ -14,14 +14,14 @@
 namespace sheaf::cli {
 
 // All metadata of a multifile. Says on stderr if it was never closed, and shows what its journal tells.
-// checking off: checksums are not looked at, so that what is left of a damaged file can be saved.
-Multifile load(const std::string& path, Checking checking = Checking::on);
+// ignore_checksums: they are not looked at, so that what is left of a damaged file can be saved.
+Multifile load(const std::string& path, bool ignore_checksums = false);
 // Says on stderr that a multifile was never closed.
 void tell_unclosed(const std::string& path);
 
 struct DumpOptions {
   std::string path{};
-  Checking checking = Checking::on;
+  bool ignore_checksums = false;
   bool blocks = false;           // -a
   bool bytes = false;            // -l
   bool mapping = false;          // -m
@@ -37,7 +37,7 @@ void dump_json(const Multifile& multifile, bool with_records);
 
 struct CatOptions {
   std::string path{};
-  Checking checking = Checking::on;
+  bool ignore_checksums = false;
   std::optional<int64_t> task{};
   std::string name{};  // of a stream; empty: tasks
   std::optional<int64_t> block{};
@@ -49,7 +49,7 @@ int cat(const CatOptions& options);
 
 struct SplitOptions {
   std::string path{};
-  Checking checking = Checking::on;
+  bool ignore_checksums = false;
   SplitRequest request{};
   bool names = false;  // call the outputs by the names of the streams
 };
@@ -57,14 +57,14 @@ int split(const SplitOptions& options);
 
 struct DefragOptions {
   std::string path{};
-  Checking checking = Checking::on;
+  bool ignore_checksums = false;
   DefragRequest request{};
 };
 int defrag(const DefragOptions& options);
 
 struct InfoOptions {
   std::string path;  // empty: about Sheaf itself
-  Checking checking = Checking::on;
+  bool ignore_checksums = false;
   bool json = false;
 };
 int info(const InfoOptions& options);

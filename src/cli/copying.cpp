@@ -9,7 +9,7 @@ namespace sheaf::cli {
 int split(const SplitOptions& options) {
   raise_descriptor_limit();
   if (options.names) return split_by_names(options);
-  const Multifile m = load(options.path, options.checking);
+  const Multifile m = load(options.path, options.ignore_checksums);
   catch_signals();
   TerminalProgress progress("split");
   sheaf::split(any_store(), m, options.request, progress);
@@ -19,7 +19,7 @@ int split(const SplitOptions& options) {
 int defrag(const DefragOptions& options) {
   raise_descriptor_limit();
   if (is_container_set(options.path)) return gather(options);
-  const Multifile m = load(options.path, options.checking);
+  const Multifile m = load(options.path, options.ignore_checksums);
   catch_signals();
   TerminalProgress progress("defrag");
   sheaf::defrag(any_store(), m, options.request, progress);

@@ -51,83 +51,82 @@ std::string size_text(int64_t bytes) {
 
 const char* yes_or_no(bool truth) { return truth ? "yes" : "no"; }
 
+struct Remark {
+  bool applies;
+  std::string text;
+};
+
+void tell(std::vector<std::string>& lines, std::initializer_list<Remark> remarks) {
+  for (const Remark& remark : remarks)
+    if (remark.applies) lines.push_back(remark.text);
+}
+
 // What Sheaf makes of the traits (storage/traits/traits).
 void tell_behaviour(Diagnosis& d) {
   const FileSystemTraits& t = d.traits;
-  const std::string unit = size_text(t.unit);
-  if (t.coherence == Coherence::local) {
-    d.behaviour.push_back("all tasks that use a file run on this host and share its page cache");
-  } else {
-    d.behaviour.push_back("hosts may share a physical file, but no two of them write to one unit of " + unit);
-    if (t.coherence == Coherence::close_to_open)
-      d.behaviour.push_back(
-          "what a task wrote is read by other tasks only after it was closed or synced, and opened again");
-  }
-  if (t.locks == LockScope::global)
-    d.behaviour.push_back("ranges are locked where a transfer reads, changes and writes bytes of others");
-  else if (t.coherence != Coherence::local)
-    d.behaviour.push_back(
-        "no lock is trusted between hosts: bytes of several tasks in one unit are written by one of them");
-  if (t.writers > 0)
-    d.behaviour.push_back(fmt::format("large writes of one host into one file go {} at a time", t.writers));
-  if (!t.mmap) d.behaviour.push_back("files are not mapped into memory");
+  const bool local = t.coherence == Coherence::local;
+  const bool global_locks = t.locks == LockScope::global;
+  tell(d.behaviour,
+       {{local, "all tasks that use a file run on this host and share its page cache"},
+        {!local,
+         "hosts may share a physical file, but no two of them write to one unit of " + size_text(t.unit)},
+        {t.coherence == Coherence::close_to_open,
+         "what a task wrote is read by other tasks only after it was closed or synced, and opened again"},
+        {global_locks, "ranges are locked where a transfer reads, changes and writes bytes of others"},
+        {!global_locks && !local,
+         "no lock is trusted between hosts: bytes of several tasks in one unit are written by one of them"},
+        {t.writers > 0, fmt::format("large writes of one host into one file go {} at a time", t.writers)},
+        {!t.mmap, "files are not mapped into memory"}});
 }
 
 void tell_advice(Diagnosis& d) {
   const FileSystemTraits& t = d.traits;
   const bool local_locks = t.locks != LockScope::global;
-  const std::pair<bool, std::string> possible[] = {
-      {t.kind == FileSystem::lustre && local_locks,
-       "mount with the option flock, for programs that lock ranges between hosts"},
-      {t.kind == FileSystem::lustre && t.stripes == 1,
-       "lfs setstripe -c -1 " + d.directory +
-           ", for files that many hosts write to: new ones have one stripe"},
-      {t.kind == FileSystem::nfs && local_locks,
-       "mount without nolock and local_lock, for programs that lock ranges between hosts"},
-      {t.kind == FileSystem::beegfs && local_locks,
-       "tuneUseGlobalFileLocks = true in beegfs-client.conf, for programs that lock ranges between hosts"},
-      {t.kind == FileSystem::unknown || t.kind == FileSystem::fuse,
-       "SHEAF_FS, if more is known of this file system: " + std::string(known_traits_words())}};
-  for (const auto& [applies, advice] : possible)
-    if (applies) d.advice.push_back(advice);
+  tell(d.advice,
+       {{t.kind == FileSystem::lustre && local_locks,
+         "mount with the option flock, for programs that lock ranges between hosts"},
+        {t.kind == FileSystem::lustre && t.stripes == 1,
+         "lfs setstripe -c -1 " + d.directory +
+             ", for files that many hosts write to: new ones have one stripe"},
+        {t.kind == FileSystem::nfs && local_locks,
+         "mount without nolock and local_lock, for programs that lock ranges between hosts"},
+        {t.kind == FileSystem::beegfs && local_locks,
+         "tuneUseGlobalFileLocks = true in beegfs-client.conf, for programs that lock ranges between hosts"},
+        {t.kind == FileSystem::unknown || t.kind == FileSystem::fuse,
+         "SHEAF_FS, if more is known of this file system: " + std::string(known_traits_words())}});
 }
 
 std::string of_tried(const Tried& tried) { return fmt::format("{} of {}", tried.well, tried.times); }
 
 // What is promised and not kept is a problem; what is kept and not promised may be set.
 void compare(Diagnosis& d) {
-  std::string words;
-  const auto set = [&](const std::string& word) { words += (words.empty() ? "" : ",") + word; };
-  if (d.tried.obstacle.empty() && d.traits.mmap && !d.tried.mmap) {
-    d.problems.push_back("files cannot be mapped for writing");
-    set("mmap=no");
-  }
-  if (d.tried.obstacle.empty() && d.traits.fallocate && !d.tried.fallocate) set("fallocate=no");
+  const FileSystemTraits& t = d.traits;
+  const bool is_tried = d.tried.obstacle.empty();
+  const bool no_mmap = is_tried && t.mmap && !d.tried.mmap;
+  tell(d.problems, {{no_mmap, "files cannot be mapped for writing"}});
+  std::vector<std::string> words;
+  tell(words, {{no_mmap, "mmap=no"}, {is_tried && t.fallocate && !d.tried.fallocate, "fallocate=no"}});
   if (d.pair) {
     const PairFindings& p = *d.pair;
-    if (!p.is_close_to_open())
-      d.problems.push_back(
-          "what was closed or synced on one side is not always found on the other: files cannot be shared "
-          "between hosts");
-    else if (d.traits.coherence != Coherence::close_to_open && !p.is_coherent()) {
-      d.problems.push_back("the two sides do not see at once what the other one has written");
-      set("close-to-open");
-    }
-    if (!p.create.always())
-      d.problems.push_back("two sides that make one name at the same time do not always get one file");
-    if (!p.exclusive.always()) d.problems.push_back("two sides can both be the one that makes a name");
-    if (p.locks < d.traits.locks) {
-      d.problems.push_back(p.locks == LockScope::none ? "ranges cannot be locked"
-                                                      : "locks do not reach the other side");
-      set(fmt::format("locks={}", name_of(p.locks)));
-    } else if (p.locks > d.traits.locks && !d.is_one_mount) {
-      set(fmt::format("locks={}", name_of(p.locks)));
-    }
-    if (p.sharing_cost > dear_sharing)
-      d.advice.push_back(fmt::format(
-          "keep hosts apart: writing in turn into one unit takes {:.1f} times as long", p.sharing_cost));
+    const bool delayed = p.is_close_to_open() && t.coherence != Coherence::close_to_open && !p.is_coherent();
+    const bool fewer_locks = p.locks < t.locks;
+    tell(d.problems,
+         {{!p.is_close_to_open(),
+           "what was closed or synced on one side is not always found on the other: files cannot be shared "
+           "between hosts"},
+          {delayed, "the two sides do not see at once what the other one has written"},
+          {!p.create.always(), "two sides that make one name at the same time do not always get one file"},
+          {!p.exclusive.always(), "two sides can both be the one that makes a name"},
+          {fewer_locks && p.locks == LockScope::none, "ranges cannot be locked"},
+          {fewer_locks && p.locks != LockScope::none, "locks do not reach the other side"}});
+    tell(words, {{delayed, "close-to-open"},
+                 {fewer_locks || (p.locks > t.locks && !d.is_one_mount),
+                  fmt::format("locks={}", name_of(p.locks))}});
+    tell(d.advice, {{p.sharing_cost > dear_sharing,
+                     fmt::format("keep hosts apart: writing in turn into one unit takes {:.1f} times as long",
+                                 p.sharing_cost)}});
   }
-  if (!words.empty()) d.advice.push_back("SHEAF_FS=" + words);
+  if (!words.empty()) d.advice.push_back(fmt::format("SHEAF_FS={}", fmt::join(words, ",")));
 }
 
 Diagnosis examine(const DoctorOptions& options) {

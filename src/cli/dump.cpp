@@ -30,11 +30,6 @@ double percent(int64_t part, int64_t whole) {
 void print_header(const Multifile& m) {
   const format::Header& h = m.files.front().header;
   const int64_t flag1 = stored_flag1(h);
-  const auto name = [](std::string_view text) {
-    std::string shown = printable(text);
-    shown.resize(std::max<size_t>(shown.size(), 30), ' ');
-    return shown;
-  };
   const auto version = [](int32_t library, int32_t patch) {
     return fmt::format("{}.{}p{}", library / 1000, library % 1000, patch);
   };
@@ -42,13 +37,12 @@ void print_header(const Multifile& m) {
   print_rows(
       header_width,
       {{"siondump: sid:", "0"},
-       {"siondump: filename:", name(m.path)},
-       {"siondump: prefix:", name(h.prefix.data())},
+       {"siondump: filename:", classic_name(m.path)},
+       {"siondump: prefix:", classic_name(h.prefix.data())},
        {"siondump: number of tasks:", std::to_string(m.ntasks())},
        {"siondump: current endianness:", name_of(native_order)},
        {"siondump: file endianness:", name_of(h.userdata_order)},
-       {"siondump: filesystem blocksize:",
-        fmt::format("{} bytes ({:6.2f} MB)", h.fsblksize, mb(h.fsblksize))},
+       {"siondump: filesystem blocksize:", classic_size(h.fsblksize)},
        {"siondump: file set:", h.nfiles > 1 ? "Yes" : "No"},
        {"siondump: file number:", std::to_string(h.filenumber)},
        {"siondump: number of files:", std::to_string(h.nfiles)},
@@ -213,44 +207,31 @@ void print_records(const Multifile& m) {
   std::printf("%s\n", dashes_155.c_str());
 }
 
-// The tasks of each file, of some files at a time.
+// The tasks of each file, of some files at a time: those of the first are printed as they are read.
 void print_members(const Multifile& m) {
-  constexpr int64_t tasks_at_once = 64 << 10;
-  struct Member {
-    int64_t task;
-    int32_t local_rank;
-  };
+  constexpr int64_t most_held = 64 << 10;  // tasks
   std::vector<int64_t> counts(m.files.size());
   for_each_place(m, [&](int64_t, std::span<const layout::Placement> places) {
     for (const layout::Placement at : places) ++counts[static_cast<size_t>(at.file)];
   });
   for (size_t from = 0, to = 0; from < m.files.size(); from = to) {
-    for (int64_t tasks = 0; to < m.files.size() && (to == from || tasks + counts[to] <= tasks_at_once); ++to)
-      tasks += counts[to];
-    // A file with more is printed as it is read.
-    const bool alone = to == from + 1;
-    if (alone) std::printf("  file[%03zu]: ", from);
-    std::vector<std::vector<Member>> members(alone ? 0 : to - from);
+    int64_t held = 0;
+    for (to = from + 1; to < m.files.size() && held + counts[to] <= most_held; ++to) held += counts[to];
+    std::vector<std::string> members(to - from);
+    std::printf("  file[%03zu]: ", from);
     for_each_place(m, [&](int64_t task, std::span<const layout::Placement> places) {
       for (const layout::Placement at : places) {
         const auto k = static_cast<size_t>(at.file);
-        if (k >= from && k < to) {
-          if (alone) {
-            std::printf("%2d:%05" PRId64 " ", at.local_rank, task);
-          } else {
-            members[k - from].push_back({task, at.local_rank});
-          }
+        if (k == from) {
+          std::printf("%2d:%05" PRId64 " ", at.local_rank, task);
+        } else if (k > from && k < to) {
+          members[k - from] += fmt::format("{:2}:{:05} ", at.local_rank, task);
         }
         ++task;
       }
     });
-    for (size_t k = 0; k < members.size(); ++k) {
-      std::printf("  file[%03zu]: ", from + k);
-      for (const Member& member : members[k])
-        std::printf("%2d:%05" PRId64 " ", member.local_rank, member.task);
-      std::printf("\n");
-    }
-    if (alone) std::printf("\n");
+    for (size_t k = from + 1; k < to; ++k) std::printf("\n  file[%03zu]: %s", k, members[k - from].c_str());
+    std::printf("\n");
   }
 }
 
@@ -309,7 +290,7 @@ void dump_text(const Multifile& m, const DumpOptions& options) {
 }
 
 int dump(const DumpOptions& options) {
-  const Multifile m = load(options.path, options.checking);
+  const Multifile m = load(options.path, options.ignore_checksums);
   if (options.json)
     dump_json(m, options.records);
   else

@@ -1,6 +1,7 @@
 // cli/dump_json: all metadata of a multifile as JSON (docs/tools/sheaf-dump.md). Large parts are written as
 // they are made, so that a multifile of very many tasks needs no more memory than another.
-#include <cinttypes>
+#include <fmt/format.h>
+
 #include <cstdio>
 #include <utility>
 
@@ -18,11 +19,8 @@ namespace {
 std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 std::string order_word(const format::Header& h) {
-  char word[16];
-  const int meta = static_cast<int>(h.metadata_order);
-  const int user = static_cast<int>(h.userdata_order);
-  std::snprintf(word, sizeof word, "%02x%02x%02x%02x", meta, user, user, meta);
-  return word;
+  return fmt::format("{0:02x}{1:02x}{1:02x}{0:02x}", static_cast<int>(h.metadata_order),
+                     static_cast<int>(h.userdata_order));
 }
 
 Json whole(const Multifile& m) {
@@ -34,8 +32,7 @@ Json whole(const Multifile& m) {
       {"main", base_name(m.path)},
       {"files", files},
       {"format_version", h.version},
-      {"sionlib_version", std::to_string(h.library / 1000) + "." + std::to_string(h.library % 1000) + "." +
-                              std::to_string(h.patch)},
+      {"sionlib_version", fmt::format("{}.{}.{}", h.library / 1000, h.library % 1000, h.patch)},
       {"metadata_byte_order", name_of(h.metadata_order)},
       {"userdata_byte_order", name_of(h.userdata_order)},
       {"endianness_word_hex_bytes", order_word(h)},
@@ -54,17 +51,6 @@ Json whole(const Multifile& m) {
   return json;
 }
 
-// Writes the elements of an array, separated by commas.
-class Elements {
- public:
-  void next() {
-    if (std::exchange(begun_, true)) std::fputc(',', stdout);
-  }
-
- private:
-  bool begun_ = false;
-};
-
 // Piece by piece: the mapping and the table of block sizes may be larger than memory.
 void print_physical(const Multifile& m, size_t number) {
   const PhysicalFile& f = m.files[number];
@@ -80,34 +66,20 @@ void print_physical(const Multifile& m, size_t number) {
   };
   std::string text = text_of(front);
   text.pop_back();  // the closing brace
-  std::printf("%s,\"mapping\":", text.c_str());
-  if (mapping) {
-    std::fputc('[', stdout);
-    Elements pairs;
+  std::printf("%s,\"mapping\":%s", text.c_str(), mapping ? "[" : "null");
+  const char* comma = "";
+  if (mapping)
     for_each_stored_entry(m, number, [&](layout::Placement at) {
-      pairs.next();
-      std::printf("[%d,%d]", at.file, at.local_rank);
+      std::printf("%s[%d,%d]", std::exchange(comma, ","), at.file, at.local_rank);
     });
-    std::fputc(']', stdout);
-  } else {
-    std::fputs("null", stdout);
-  }
-  std::printf(",\"raw_blocksizes\":[");
-  Elements rounds;
-  std::vector<int64_t> sizes;
+  std::printf("%s,\"raw_blocksizes\":[", mapping ? "]" : "");
   for (int64_t round = 0; round < f.pointer.maxblocks; ++round) {
-    rounds.next();
-    std::fputc('[', stdout);
-    Elements tasks;
-    for (int64_t first = 0; first < f.header.ntasks; first += std::ssize(sizes)) {
-      sizes.resize(static_cast<size_t>(std::min<int64_t>(128 << 10, f.header.ntasks - first)));
+    std::printf("%s[", round > 0 ? "," : "");
+    layout::for_each_slice(0, f.header.ntasks, 128 << 10, [&](int64_t first, std::span<int64_t> sizes) {
       f.table->read_stored_sizes(round, first, sizes);
-      for (const int64_t size : sizes) {
-        tasks.next();
-        std::printf("%" PRId64, size);
-      }
-    }
-    std::fputc(']', stdout);
+      std::printf("%s%s", first > 0 ? "," : "", fmt::format("{}", fmt::join(sizes, ",")).c_str());
+    });
+    std::printf("]");
   }
   std::printf("]}");
 }

@@ -58,9 +58,10 @@ void print_about() {
   for (const Default& d : defaults())
     fmt::print("  {:<32}{}{}\n", d.name, d.value, d.change.empty() ? "" : "  [" + d.change + "]");
   fmt::print("\nwords of the open mode\n  {}\n", known_words());
-  const char* flags = std::getenv("SHEAF_FLAGS");
-  fmt::print("\nenvironment\n  SHEAF_FLAGS  words added to every open mode{}\n",
-             flags ? fmt::format("; now \"{}\"", printable(flags)) : "; not set");
+  const Json& flags = about["environment"]["SHEAF_FLAGS"];
+  fmt::print(
+      "\nenvironment\n  SHEAF_FLAGS  words added to every open mode{}\n",
+      flags.is_null() ? "; not set" : fmt::format("; now \"{}\"", printable(flags.get<std::string>())));
 }
 
 // Of a compressed multifile, task by task.
@@ -127,16 +128,6 @@ Json about_file(const Multifile& m) {
   return json;
 }
 
-// Rows that only some multifiles have.
-std::vector<Row> rows_of_compression(const Json& j) {
-  if (!j.contains("compression")) return {};
-  const Json& c = j["compression"];
-  return {{"compressed",
-           fmt::format("{}, level {}, shuffle {}, frames of {}", c["codec"].get<std::string>(),
-                       c["level"].get<int>(), c["shuffle"].get<int>(), sized(c["frame"].get<int64_t>()))},
-          {"uncompressed", sized(j["plain_bytes"].get<int64_t>())}};
-}
-
 Row row_of_task(const char* label, const Json& task) {
   return {label, fmt::format("{} with {}", task["task"].get<int64_t>(), sized(task["bytes"].get<int64_t>()))};
 }
@@ -147,22 +138,24 @@ void print_summary(const Json& j) {
   const auto yes = [&](const char* key) { return j[key].get<bool>() ? "yes" : "no"; };
   const int64_t files = number("files_of_the_set");
   const bool alone = files > number("physical_files");
-  print_rows(summary_width, {{"file", text("file")},
-                             {"state", text("state")},
-                             {"tasks", std::to_string(number("tasks"))},
-                             {"physical files", alone ? fmt::format("1, a member of a set of {}", files)
-                                                      : std::to_string(number("physical_files"))},
-                             {"data", sized(number("data_bytes"))}});
-  print_rows(summary_width, rows_of_compression(j));
-  print_rows(summary_width, {{"size of the files", sized(number("file_bytes"))},
-                             {"on disk", sized(number("allocated_bytes"))}});
+  std::vector<Row> rows = {{"file", text("file")},
+                           {"state", text("state")},
+                           {"tasks", std::to_string(number("tasks"))},
+                           {"physical files", alone ? fmt::format("1, a member of a set of {}", files)
+                                                    : std::to_string(number("physical_files"))},
+                           {"data", sized(number("data_bytes"))}};
+  const auto add = [&](std::initializer_list<Row> more) { rows.insert(rows.end(), more); };
+  if (j.contains("compression")) {
+    const Json& c = j["compression"];
+    add({{"compressed",
+          fmt::format("{}, level {}, shuffle {}, frames of {}", c["codec"].get<std::string>(),
+                      c["level"].get<int>(), c["shuffle"].get<int>(), sized(c["frame"].get<int64_t>()))},
+         {"uncompressed", sized(number("plain_bytes"))}});
+  }
+  add({{"size of the files", sized(number("file_bytes"))}, {"on disk", sized(number("allocated_bytes"))}});
   if (!j["efficiency"].is_null())
-    print_rows(
-        summary_width,
-        {{"efficiency", fmt::format("{:.1f}% (data / on disk)", 100 * j["efficiency"].get<double>())}});
-  print_rows(
-      summary_width,
-      {{"chunks", sized(number("chunk_bytes"))},
+    add({{"efficiency", fmt::format("{:.1f}% (data / on disk)", 100 * j["efficiency"].get<double>())}});
+  add({{"chunks", sized(number("chunk_bytes"))},
        {"blocks", std::to_string(number("blocks"))},
        {"block size", sized(number("block_size"))},
        {"checksums", yes("checksums")},
@@ -173,8 +166,8 @@ void print_summary(const Json& j) {
                                       j["encoded"].get<bool>() ? ", encoded" : "", text("written_by"))},
        {"stored name", text("prefix")}});
   if (j.contains("largest_task"))
-    print_rows(summary_width, {row_of_task("largest task", j["largest_task"]),
-                               row_of_task("smallest task", j["smallest_task"])});
+    add({row_of_task("largest task", j["largest_task"]), row_of_task("smallest task", j["smallest_task"])});
+  print_rows(summary_width, rows);
 }
 
 }  // namespace
@@ -197,7 +190,7 @@ int info(const InfoOptions& options) {
   }
   raise_descriptor_limit();
   if (is_container_set(options.path)) return info_of_containers(options);
-  print_info(load(options.path, options.checking), options.json);
+  print_info(load(options.path, options.ignore_checksums), options.json);
   return 0;
 }
 

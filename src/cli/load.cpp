@@ -17,10 +17,10 @@ void tell_unclosed(const std::string& path) {
       printable(path).c_str(), advice_on_unclosed(any_store(), path).c_str());
 }
 
-Multifile load(const std::string& path, Checking checking) {
+Multifile load(const std::string& path, bool ignore_checksums) {
   raise_descriptor_limit();
   refuse_containers(path);
-  Multifile m = load_multifile(any_store(), path, checking);
+  Multifile m = load_multifile(any_store(), path, ignore_checksums ? Checking::off : Checking::on);
   if (!m.closed()) tell_unclosed(path);
   return m;
 }

@@ -45,11 +45,10 @@ std::string absolute(const std::string& path) {
 }
 
 std::string resolved(const std::string& directory) {
-  char* const real = realpath(directory.c_str(), nullptr);
-  if (!real) throw os_error("cannot find", directory, errno);
-  const std::string path = real;
-  std::free(real);
-  return path;
+  std::error_code failed;
+  const fs::path real = fs::canonical(directory, failed);
+  if (failed) throw os_error("cannot find", directory, failed.value());
+  return real.string();
 }
 
 // The directory behind a mount whose program was killed cannot be looked at, but its parent can.
@@ -115,11 +114,13 @@ int mount(const MountOptions& options) {
     throw Error(Code::invalid_argument, "'" + options.paths.back() + "' is not a directory");
   if (options.write && options.paths.size() > 2)
     throw Error(Code::invalid_argument, "streams are written to one multifile: give one with --write");
+  const std::pair<bool, const char*> wishes[] = {{options.write, ",write"},
+                                                 {options.foreground, ",foreground"},
+                                                 {options.allow_other, ",allow-other"},
+                                                 {options.ignore_checksums, ",ignore-checksums"}};
   std::string words = "-";
-  if (options.write) words += ",write";
-  if (options.foreground) words += ",foreground";
-  if (options.allow_other) words += ",allow-other";
-  if (options.ignore_checksums) words += ",ignore-checksums";
+  for (const auto& [wished, word] : wishes)
+    if (wished) words += word;
   std::vector<std::string> command{mounting_program(), words, directory};
   for (size_t i = 0; i + 1 < options.paths.size(); ++i) command.push_back(absolute(options.paths[i]));
   become(command);

@@ -84,14 +84,6 @@ void copy_stream_to(const NamedStreams& streams, size_t number, File& file) {
   close_output(file, streams.streams()[number].size);
 }
 
-size_t must_find(const NamedStreams& streams, const CatOptions& options) {
-  const auto found = streams.find(options.name);
-  if (!found)
-    throw file_error(Code::not_found, options.path,
-                     "has no stream of the name '" + options.name + "' (`sheaf ls` shows those there are)");
-  return *found;
-}
-
 // The file for a stream; throws for a name that leads out of the place where files are to be.
 std::string output_name(const std::string& prefix, const std::string& name) {
   for (const auto& part : std::filesystem::path(name))
@@ -158,9 +150,12 @@ int ls(const LsOptions& options) {
 
 int cat_named(const CatOptions& options) {
   const auto streams = NamedStreams::open(posix_store(), options.path);
-  const size_t number = must_find(*streams, options);
+  const auto number = streams->find(options.name);
+  if (!number)
+    throw file_error(Code::not_found, options.path,
+                     "has no stream of the name '" + options.name + "' (`sheaf ls` shows those there are)");
   if (options.output.empty()) {
-    read_stream(*streams, number, Holes::read, [](std::span<const std::byte> bytes, int64_t) {
+    read_stream(*streams, *number, Holes::read, [](std::span<const std::byte> bytes, int64_t) {
       if (std::fwrite(bytes.data(), 1, bytes.size(), stdout) < bytes.size())
         throw os_error("cannot write to", "standard output", errno);
     });
@@ -168,10 +163,9 @@ int cat_named(const CatOptions& options) {
   }
   OutputSet outputs(posix_store(),
                     options.replace ? OutputSet::Existing::replace : OutputSet::Existing::refuse);
-  outputs.check(options.output);
   catch_signals();
   const auto file = outputs.add(options.output);
-  copy_stream_to(*streams, number, *file);
+  copy_stream_to(*streams, *number, *file);
   outputs.commit();
   return 0;
 }
@@ -294,25 +288,29 @@ int repair_containers(const RepairOptions& options) {
   return whole ? 0 : 1;
 }
 
-ContainerReport verify_containers(const std::string& path, bool with_data) {
-  ContainerReport report;
+FileReport verify_containers(const std::string& path, bool with_data) {
+  FileReport report;
+  report.path = path;
+  const auto add = [&](const std::string& finding) {
+    report.findings.push_back({FileState::damaged, finding});
+  };
   std::shared_ptr<const NamedStreams> streams;
   try {
     streams = NamedStreams::open(posix_store(), path, true);
   } catch (const Error& e) {
-    report.findings.push_back(std::string("its streams cannot be read: ") + e.what());
+    add(std::string("its streams cannot be read: ") + e.what());
     return report;
   }
-  report.streams = streams->streams().size();
+  report.ntasks = std::ssize(streams->streams());
   for (const auto& origin : streams->origins()) {
-    if (!origin.damage.empty()) report.findings.push_back(origin.path + ": " + origin.damage);
+    if (!origin.damage.empty()) add(origin.path + ": " + origin.damage);
     if (!origin.torn.empty()) report.notes.push_back(origin.path + ": " + origin.torn);
   }
   for (size_t number = 0; with_data && number < streams->streams().size(); ++number) {
     try {
       read_stream(*streams, number, Holes::leave_out, [](std::span<const std::byte>, int64_t) {});
     } catch (const Error& e) {
-      report.findings.push_back(streams->streams()[number].name + ": " + e.what());
+      add(streams->streams()[number].name + ": " + e.what());
     }
   }
   return report;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cli/commands.hpp"
+#include "tools/verify.hpp"
 
 namespace sheaf::cli {
 
@@ -30,11 +31,7 @@ int info_of_containers(const InfoOptions& options);
 int repair_containers(const RepairOptions& options);
 // Whether there are containers alone, without a multifile that a command could work on.
 bool is_containers_alone(const std::string& path);
-struct ContainerReport {
-  size_t streams = 0;
-  std::vector<std::string> findings;
-  std::vector<std::string> notes;  // what killed programs may have left
-};
-ContainerReport verify_containers(const std::string& path, bool with_data);
+// Streams count as tasks; what is damaged is found, what killed programs may have left is noted.
+FileReport verify_containers(const std::string& path, bool with_data);
 
 }  // namespace sheaf::cli

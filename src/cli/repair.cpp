@@ -19,19 +19,10 @@ namespace sheaf::cli {
 namespace {
 
 const char* explain(RepairSource source) {
-  switch (source) {
-    case RepairSource::complete:
-      return "complete, nothing to do";
-    case RepairSource::journal:
-      return "recovered from its journal";
-    case RepairSource::nothing:
-      return "no task had anything to recover";
-    case RepairSource::table:
-      return "its block table was there, but not the pointer to it";
-    case RepairSource::holes:
-      return "recovered from the holes of the file";
-  }
-  return "";
+  static constexpr const char* texts[] = {
+      "complete, nothing to do", "recovered from its journal", "no task had anything to recover",
+      "its block table was there, but not the pointer to it", "recovered from the holes of the file"};
+  return texts[static_cast<size_t>(source)];
 }
 
 Json json_of(const RepairReport& report, const RepairOptions& options) {
@@ -76,6 +67,7 @@ int repair(const RepairOptions& options) {
   const bool in_place = options.request.copy_to.empty() && !options.request.dry_run;
   RepairRequest request = options.request;
   request.accept_loss = options.force;
+  request.replace = options.force;
   if (!options.request.copy_to.empty())
     catch_signals();  // in place nothing is left half done: it can be started again
   TerminalProgress progress("repair");

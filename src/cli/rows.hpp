@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace sheaf::cli {
@@ -13,6 +15,10 @@ struct Row {
 };
 
 inline constexpr size_t summary_width = 22;  // columns of the labels of a summary
+
+// Names and sizes as the classic tools show them.
+std::string classic_name(std::string_view name);
+std::string classic_size(int64_t bytes);
 
 // Prints the values behind `width` columns.
 void print_rows(size_t width, const std::vector<Row>& rows);

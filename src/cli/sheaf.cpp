@@ -1,4 +1,5 @@
 // cli/sheaf: the command line of `sheaf`.
+#include <algorithm>
 #include <cstdio>
 
 #include "base/printable.hpp"
@@ -20,18 +21,13 @@ const std::string exit_codes =
 // The line of a footer that every command has which works on files.
 std::string with_exit_codes(const std::string& example) { return "Example: " + example + "\n" + exit_codes; }
 
-template <class Options>
-void add_ignore_checksums(const Command<Options>& command) {
-  command.sub->add_flag_callback(
-      "--ignore-checksums", [o = command.o] { o->checking = Checking::off; },
-      "take the data as they are, also where checksums say that they are damaged");
-}
+constexpr const char* ignored_checksums =
+    "take the data as they are, also where checksums say that they are damaged";
 
 void add_dump(CLI::App& app, int& status) {
-  const auto command = add<DumpOptions>(app, status, dump, "dump",
-                                        "Print all metadata of a multifile, as siondump does or as JSON",
-                                        with_exit_codes("sheaf dump -a -l restart.sion"));
-  const auto& [sub, o] = command;
+  const auto [sub, o] = add<DumpOptions>(app, status, dump, "dump",
+                                         "Print all metadata of a multifile, as siondump does or as JSON",
+                                         with_exit_codes("sheaf dump -a -l restart.sion"));
   sub->add_option("FILE", o->path, "physical file 0 of a multifile, or any one physical file")->required();
   add_flags(*sub, {{"-a", o->blocks, "table of the blocks of every task"},
                    {"-l", o->bytes, "that table in bytes instead of MB"},
@@ -40,15 +36,14 @@ void add_dump(CLI::App& app, int& status) {
                    {"-k", o->keys, "key-value statistics per task"},
                    {"-K", o->records, "key-value records per task"},
                    {"-S", o->internals, "memory and descriptors in use"},
-                   {"--json", o->json, "everything as JSON; with -K including the key-value records"}});
-  add_ignore_checksums(command);
+                   {"--json", o->json, "everything as JSON; with -K including the key-value records"},
+                   {"--ignore-checksums", o->ignore_checksums, ignored_checksums}});
 }
 
 void add_split(CLI::App& app, int& status) {
-  const auto command =
+  const auto [sub, o] =
       add<SplitOptions>(app, status, split, "split", "Write the stream of every task into a file of its own",
                         with_exit_codes("sheaf split restart.sion out/task."));
-  const auto& [sub, o] = command;
   sub->add_option("FILE", o->path, "the multifile")->required();
   sub->add_option("PREFIX", o->request.prefix,
                   "begin of the names of the outputs; task number, and for key-value multifiles _KEY, follow")
@@ -65,50 +60,49 @@ void add_split(CLI::App& app, int& status) {
                 "permissions")
       ->excludes("-g")
       ->excludes("-t");
-  sub->add_flag("--force", o->request.replace, "replace outputs that exist");
-  add_ignore_checksums(command);
+  add_flags(*sub, {{"--force", o->request.replace, "replace outputs that exist"},
+                   {"--ignore-checksums", o->ignore_checksums, ignored_checksums}});
 }
 
 void add_defrag(CLI::App& app, int& status) {
-  const auto command = add<DefragOptions>(app, status, defrag, "defrag",
-                                          "Copy a multifile into one file with one chunk per task",
-                                          with_exit_codes("sheaf defrag -q 1 restart.sion packed.sion"));
-  const auto& [sub, o] = command;
-  auto megabytes = std::make_shared<int32_t>(0);
+  const auto [sub, o] = add<DefragOptions>(app, status, defrag, "defrag",
+                                           "Copy a multifile into one file with one chunk per task",
+                                           with_exit_codes("sheaf defrag -q 1 restart.sion packed.sion"));
   sub->add_option("IN", o->path, "the multifile")->required();
   sub->add_option("OUT", o->request.output, "the new multifile")->required();
   auto* bytes =
       sub->add_option("-q", o->request.fsblksize,
-                      "block size of the new file in bytes (default: that of IN); 1: no gaps at all");
-  bytes->check(CLI::Range(1, INT32_MAX));
-  auto* mb = sub->add_option("-Q", *megabytes, "block size of the new file in MB");
-  mb->check(CLI::Range(1, INT32_MAX >> 20))->excludes(bytes);
+                      "block size of the new file in bytes (default: that of IN); 1: no gaps at all")
+          ->check(CLI::Range(1, INT32_MAX));
+  sub->add_option_function<int32_t>(
+         "-Q", [&given = *o](int32_t megabytes) { given.request.fsblksize = megabytes << 20; },
+         "block size of the new file in MB")
+      ->check(CLI::Range(1, INT32_MAX >> 20))
+      ->excludes(bytes);
   auto* plain =
       sub->add_flag("--decompress", o->request.plain,
                     "write what is compressed as it was before; else compressed data are copied as they are");
   auto how = std::make_shared<CompressionOptions>();
-  auto* method = sub->add_option(
-      "--compress", how->method,
-      "compress the streams: zstd, zstd:LEVEL, gzip, gzip:LEVEL or lz4; also such as are compressed already");
-  method->excludes(plain);
+  auto* method = sub->add_option("--compress", how->method,
+                                 "compress the streams: zstd, zstd:LEVEL, gzip, gzip:LEVEL or lz4; also such "
+                                 "as are compressed already")
+                     ->excludes(plain);
   sub->add_option("--shuffle", how->shuffle,
                   "with --compress: size of the elements whose bytes are put together first, in bytes")
       ->needs(method);
   sub->add_option("--frame", how->frame, "with --compress: plain bytes of a frame, 1k to 16M")->needs(method);
-  sub->add_flag("--force", o->request.replace, "replace OUT if it exists");
-  add_ignore_checksums(command);
-  sub->callback([o, megabytes, how, &status] {
-    if (*megabytes > 0) o->request.fsblksize = *megabytes << 20;
+  add_flags(*sub, {{"--force", o->request.replace, "replace OUT if it exists"},
+                   {"--ignore-checksums", o->ignore_checksums, ignored_checksums}});
+  sub->callback([o, how, &status] {
     if (!how->method.empty()) o->request.compression = compression_of(*how);
     status = defrag(*o);
   });
 }
 
 void add_cat(CLI::App& app, int& status) {
-  const auto command =
+  const auto [sub, o] =
       add<CatOptions>(app, status, cat, "cat", "Write the streams of tasks to standard output or into a file",
                       with_exit_codes("sheaf cat --task 3 restart.sion | xxd | head"));
-  const auto& [sub, o] = command;
   sub->add_option("FILE", o->path, "the multifile")->required();
   auto* task = sub->add_option("-t,--task", o->task, "only this task");
   sub->add_option("-n,--name", o->name, "only the stream of this name (`sheaf ls` shows them)")
@@ -116,8 +110,8 @@ void add_cat(CLI::App& app, int& status) {
   sub->add_option("-b,--block", o->block, "only this block of each task");
   sub->add_option("-o,--output", o->output, "write into this file");
   add_flags(*sub, {{"--force", o->replace, "replace that file if it exists"},
-                   {"-v", o->verbose, "say on stderr what is written"}});
-  add_ignore_checksums(command);
+                   {"-v", o->verbose, "say on stderr what is written"},
+                   {"--ignore-checksums", o->ignore_checksums, ignored_checksums}});
 }
 
 void add_ls(CLI::App& app, int& status) {
@@ -131,15 +125,14 @@ void add_ls(CLI::App& app, int& status) {
 }
 
 void add_info(CLI::App& app, int& status) {
-  const auto command = add<InfoOptions>(app, status, info, "info",
-                                        "Summary of a multifile; without one: version, defaults, environment",
-                                        with_exit_codes("sheaf info restart.sion"));
-  const auto& [sub, o] = command;
+  const auto [sub, o] = add<InfoOptions>(
+      app, status, info, "info", "Summary of a multifile; without one: version, defaults, environment",
+      with_exit_codes("sheaf info restart.sion"));
   sub->add_option("FILE", o->path, "the multifile")->check([](const std::string& name) {
     return std::string(name.empty() ? "the name of the file is empty" : "");
   });
-  sub->add_flag("--json", o->json, "as JSON");
-  add_ignore_checksums(command);
+  add_flags(*sub,
+            {{"--json", o->json, "as JSON"}, {"--ignore-checksums", o->ignore_checksums, ignored_checksums}});
 }
 
 void add_verify(CLI::App& app, int& status) {
@@ -158,8 +151,7 @@ void add_repair(CLI::App& app, int& status) {
       add<RepairOptions>(app, status, repair, "repair", "Make a multifile complete that was never closed",
                          with_exit_codes("sheaf repair --dry-run restart.sion && sheaf repair restart.sion"));
   sub->add_option("FILE", o->path, "physical file 0 of the multifile, or any one physical file")->required();
-  auto* copy = sub->add_option("--copy", o->request.copy_to,
-                               "write a complete copy of this name and leave FILE as it is");
+  sub->add_option("--copy", o->request.copy_to, "write a complete copy of this name and leave FILE as it is");
   add_flags(*sub, {{"--force", o->force,
                     "replace that copy if it exists; in place: repair although a living job is writing FILE, "
                     "which fails then; keep what is there of a file that was cut off"},
@@ -167,10 +159,6 @@ void add_repair(CLI::App& app, int& status) {
                    {"--holes", o->request.holes,
                     "go by the holes of the file even where a journal tells what tasks had flushed"},
                    {"--json", o->json, "the report as JSON"}});
-  sub->callback([o, copy, &status] {
-    o->request.replace = o->force && copy->count() > 0;
-    status = repair(*o);
-  });
 }
 
 void add_leftovers(CLI::App& app, int& status) {
@@ -205,8 +193,8 @@ void add_mpiio(CLI::App& app, int& status) {
       app, status, mpiio, "mpiio", "Run a program with Sheaf's MPI-IO under its own MPI library",
       "Example: sheaf mpiio --report -- mpirun -n 4 ./program\nExit code: that of the command; 127 if it "
       "cannot be run, 2 a mistake in the command line.");
-  sub->add_flag("--report", o->report, "say on stderr afterwards what was done for which file");
-  sub->add_flag("--json", o->json, "that report as JSON on stdout");
+  add_flags(*sub, {{"--report", o->report, "say on stderr afterwards what was done for which file"},
+                   {"--json", o->json, "that report as JSON on stdout"}});
   sub->add_option("COMMAND", o->command,
                   "what starts the program, behind --: mpirun with its arguments, or the program")
       ->required();
@@ -259,14 +247,6 @@ void add_run(CLI::App& app, int& status) {
   sub->positionals_at_end();
 }
 
-// `sheaf verfy`: CLI11 would only say that a subcommand is required.
-std::string unknown_command(const CLI::App& app, int argc, char** argv) {
-  if (argc < 2 || argv[1][0] == '-') return {};
-  for (const CLI::App* const sub : app.get_subcommands({}))
-    if (sub->check_name(argv[1])) return {};
-  return argv[1];
-}
-
 }  // namespace
 
 int run_sheaf(int argc, char** argv) {
@@ -280,9 +260,12 @@ int run_sheaf(int argc, char** argv) {
        {add_dump, add_split, add_defrag, add_cat, add_ls, add_info, add_verify, add_stripe, add_repair,
         add_leftovers, add_doctor, add_mpiio, add_mount, add_umount, add_run})
     add_command(app, status);
-  if (const std::string unknown = unknown_command(app, argc, argv); !unknown.empty()) {
+  // `sheaf verfy`: CLI11 would only say that a subcommand is required.
+  const std::string word = argc > 1 ? argv[1] : "";
+  const auto is_named = [&](const CLI::App* command) { return command->check_name(word); };
+  if (!word.empty() && word[0] != '-' && std::ranges::none_of(app.get_subcommands({}), is_named)) {
     std::fprintf(stderr, "sheaf: '%s' is no command\n  (`sheaf --help` shows the commands)\n",
-                 printable(unknown).c_str());
+                 printable(word).c_str());
     return 2;
   }
   try {

@@ -18,7 +18,7 @@ namespace {
 // Of one path: a multifile, containers, or both.
 struct Checked {
   std::optional<VerifyReport> multifile;
-  std::optional<ContainerReport> containers;
+  std::optional<FileReport> containers;
 
   bool ok() const { return (!multifile || multifile->ok()) && (!containers || containers->findings.empty()); }
 };
@@ -34,39 +34,39 @@ Checked check(const std::string& path, bool with_data) {
   return checked;
 }
 
-void print(const std::string& path, const ContainerReport& report) {
-  fmt::print("{}: {}, {} streams in containers\n", printable(path),
-             report.findings.empty() ? "ok" : "damaged", report.streams);
-  for (const std::string& finding : report.findings) fmt::print("  {}\n", printable(finding));
-  for (const std::string& note : report.notes) fmt::print("  note: {}\n", printable(note));
+void print(const FileReport& f, const std::string& state) {
+  fmt::print("{}: {}\n", printable(f.path), state);
+  for (const Finding& finding : f.findings) fmt::print("  {}\n", printable(finding.message));
+  for (const std::string& note : f.notes) fmt::print("  note: {}\n", printable(note));
 }
 
-void print(const VerifyReport& report) {
-  for (const FileReport& f : report.files) {
-    if (f.findings.empty())
-      fmt::print("{}: ok, {} tasks, {} bytes{}\n", printable(f.path), f.ntasks, f.data_bytes,
-                 f.checksums ? ", checksums right" : "");
-    else
-      fmt::print("{}: {}\n", printable(f.path), name_of(f.state));
-    for (const Finding& finding : f.findings) fmt::print("  {}\n", printable(finding.message));
-    for (const std::string& note : f.notes) fmt::print("  note: {}\n", printable(note));
-  }
+void print(const Checked& checked) {
+  if (checked.multifile)
+    for (const FileReport& f : checked.multifile->files)
+      print(f, f.findings.empty() ? fmt::format("ok, {} tasks, {} bytes{}", f.ntasks, f.data_bytes,
+                                                f.checksums ? ", checksums right" : "")
+                                  : name_of(f.state));
+  if (const auto& f = checked.containers)
+    print(*f, fmt::format("{}, {} streams in containers", f->findings.empty() ? "ok" : "damaged", f->ntasks));
+}
+
+Json findings_of(const FileReport& f) {
+  Json findings = Json::array();
+  for (const Finding& finding : f.findings)
+    findings.push_back({{"state", name_of(finding.state)}, {"message", finding.message}});
+  return findings;
 }
 
 Json json_of(const VerifyReport& report) {
   Json files = Json::array();
-  for (const FileReport& f : report.files) {
-    Json findings = Json::array();
-    for (const Finding& finding : f.findings)
-      findings.push_back({{"state", name_of(finding.state)}, {"message", finding.message}});
+  for (const FileReport& f : report.files)
     files.push_back({{"path", f.path},
                      {"state", name_of(f.state)},
                      {"ntasks", f.ntasks},
                      {"data_bytes", f.data_bytes},
                      {"checksums", f.checksums},
-                     {"findings", findings},
+                     {"findings", findings_of(f)},
                      {"notes", f.notes}});
-  }
   return files;
 }
 
@@ -75,9 +75,7 @@ Json json_of(const std::string& path, const Checked& checked) {
   if (checked.multifile) all["files"] = json_of(*checked.multifile);
   if (checked.containers) {
     all["containers"] = true;
-    Json& findings = all["findings"] = Json::array();
-    for (const std::string& finding : checked.containers->findings)
-      findings.push_back({{"state", "damaged"}, {"message", finding}});
+    all["findings"] = findings_of(*checked.containers);
     all["notes"] = checked.containers->notes;
   }
   return all;
@@ -92,12 +90,10 @@ int verify(const VerifyOptions& options) {
   for (const std::string& path : options.paths) {
     const Checked checked = check(path, !options.metadata_only);
     bad += !checked.ok();
-    if (options.json) {
+    if (options.json)
       all.push_back(json_of(path, checked));
-      continue;
-    }
-    if (checked.multifile) print(*checked.multifile);
-    if (checked.containers) print(path, *checked.containers);
+    else
+      print(checked);
   }
   const size_t count = options.paths.size();
   if (options.json)

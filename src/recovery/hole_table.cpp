@@ -9,13 +9,15 @@ namespace sheaf {
 
 namespace {
 
-layout::FileLayout layout_of(MetadataReader& reader, std::vector<int64_t>& sizes) {
-  sizes.resize(static_cast<size_t>(reader.header().ntasks));
-  reader.read_chunk_sizes(0, sizes);
-  try {
-    return layout::lay_out(sizes, reader.header().fsblksize);
-  } catch (const Error&) {
-    reader.damaged("the chunk sizes add up to more than 2^63 bytes");
+// Calls visit(round, task, count, size) for all of a block table, `count` being the blocks that the task has.
+template <class Visit>
+void for_each_size(MetadataReader& reader, const format::Pointer& p, Visit visit) {
+  std::vector<int64_t> counts(static_cast<size_t>(reader.header().ntasks));
+  std::vector<int64_t> sizes(counts.size());
+  reader.read_block_counts(p, 0, counts);
+  for (int64_t round = 0; round < p.maxblocks; ++round) {
+    reader.read_block_sizes(p, round, 0, sizes);
+    for (size_t t = 0; t < sizes.size(); ++t) visit(round, t, counts[t], sizes[t]);
   }
 }
 
@@ -36,9 +38,20 @@ void require_likely(MetadataReader& reader, const FileStatus& status, int64_t ro
 
 }  // namespace
 
-HoleTable read_holes(MetadataReader& reader) {
-  std::vector<int64_t> sizes;
-  const layout::FileLayout layout = layout_of(reader, sizes);
+Chunks read_chunks(MetadataReader& reader) {
+  Chunks chunks;
+  chunks.sizes.resize(static_cast<size_t>(reader.header().ntasks));
+  reader.read_chunk_sizes(0, chunks.sizes);
+  try {
+    chunks.layout = layout::lay_out(chunks.sizes, reader.header().fsblksize);
+  } catch (const Error&) {
+    reader.damaged("the chunk sizes add up to more than 2^63 bytes");
+  }
+  return chunks;
+}
+
+HoleTable read_holes(MetadataReader& reader, const Chunks& chunks) {
+  const auto& [sizes, layout] = chunks;
   File& file = reader.file();
   const FileStatus status = file.status();
   const int64_t end = status.size;
@@ -80,19 +93,13 @@ HoleTable read_holes(MetadataReader& reader) {
 }
 
 void add_records(MetadataReader& reader, const format::Pointer& p, HoleTable& table) {
-  std::vector<int64_t> counts(table.counts.size());
-  std::vector<int64_t> sizes(counts.size());
-  reader.read_block_counts(p, 0, counts);
-  for (int64_t round = 0; round < p.maxblocks; ++round) {
-    reader.read_block_sizes(p, round, 0, sizes);
-    for (size_t t = 0; t < counts.size(); ++t) {
-      if (round >= counts[t]) continue;
-      const int64_t found = table.bytes(round, t);
-      const int64_t used = round + 1 < counts[t] ? sizes[t] : std::max(found, sizes[t]);
-      if (used != found) table.round(round)[t] = used;
-      table.counts[t] = std::max(table.counts[t], round + 1);
-    }
-  }
+  for_each_size(reader, p, [&](int64_t round, size_t t, int64_t count, int64_t size) {
+    if (round >= count) return;
+    const int64_t found = table.bytes(round, t);
+    const int64_t used = round + 1 < count ? size : std::max(found, size);
+    if (used != found) table.round(round)[t] = used;
+    table.counts[t] = std::max(table.counts[t], round + 1);
+  });
 }
 
 // Bytes of a chunk up to the last one that is not zero.
@@ -108,10 +115,9 @@ static int64_t without_zeros(File& file, int64_t chunk, int64_t used, std::span<
   return used;
 }
 
-void leave_out_zeros(MetadataReader& reader, HoleTable& table) {
+void leave_out_zeros(MetadataReader& reader, const Chunks& chunks, HoleTable& table) {
   constexpr int64_t at_once = 256 << 10;
-  std::vector<int64_t> sizes;
-  const layout::FileLayout layout = layout_of(reader, sizes);
+  const auto& [sizes, layout] = chunks;
   std::vector<std::byte> buffer(static_cast<size_t>(std::min(at_once, std::max<int64_t>(1, layout.skip))));
   for (size_t t = 0; t < sizes.size(); ++t) {
     bool goes_on = true;
@@ -132,41 +138,29 @@ void leave_out_zeros(MetadataReader& reader, HoleTable& table) {
 HoleTable read_table(MetadataReader& reader, const format::Pointer& found) {
   HoleTable table;
   table.counts.resize(static_cast<size_t>(reader.header().ntasks));
-  reader.read_block_counts(found, 0, table.counts);
-  for (int64_t round = 0; round < found.maxblocks; ++round) {
-    std::vector<int64_t>& sizes = table.round(round);
-    reader.read_block_sizes(found, round, 0, sizes);
-    for (size_t t = 0; t < sizes.size(); ++t)
-      if (round >= table.counts[t]) sizes[t] = 0;
-  }
+  for_each_size(reader, found, [&](int64_t round, size_t t, int64_t count, int64_t size) {
+    table.counts[t] = count;
+    if (round < count && size != 0) table.round(round)[t] = size;
+  });
   return table;
 }
 
-std::optional<format::Pointer> find_table(MetadataReader& reader, int64_t rounds) {
-  const format::Header& h = reader.header();
-  if (h.ntasks == 0) return std::nullopt;
-  std::vector<int64_t> chunk_sizes;
-  const layout::FileLayout layout = layout_of(reader, chunk_sizes);
+std::optional<format::Pointer> find_table(MetadataReader& reader, const Chunks& chunks, int64_t rounds) {
+  if (chunks.sizes.empty()) return std::nullopt;
   for (int64_t blocks = rounds; blocks >= std::max<int64_t>(1, rounds - 2); --blocks) {
-    const auto at = checked_mul_add(blocks, layout.skip, layout.data_start);
-    const auto table_end = at ? checked_mul_add(8 * int64_t{h.ntasks}, 1 + blocks, *at) : at;
+    const auto at = checked_mul_add(blocks, chunks.layout.skip, chunks.layout.data_start);
+    const auto table_end = at ? checked_mul_add(8 * std::ssize(chunks.sizes), 1 + blocks, *at) : at;
     if (!table_end || *table_end > reader.file_size() || blocks > INT32_MAX) continue;
     const format::Pointer p{static_cast<int32_t>(blocks), *at};
+    int64_t most = 0;
     const auto wrong = attempt([&] {
-      std::vector<int64_t> counts(static_cast<size_t>(h.ntasks));
-      std::vector<int64_t> sizes(counts.size());
-      reader.read_block_counts(p, 0, counts);
-      if (std::ranges::max(counts) != blocks) reader.damaged("no table");
-      for (int64_t round = 0; round < blocks; ++round) {
-        reader.read_block_sizes(p, round, 0, sizes);
-        for (size_t t = 0; t < sizes.size(); ++t) {
-          const bool unused = round >= counts[t];
-          if (unused ? sizes[t] != 0 && sizes[t] != -1 : sizes[t] < 0 || sizes[t] > chunk_sizes[t])
-            reader.damaged("no table");
-        }
-      }
+      for_each_size(reader, p, [&](int64_t round, size_t t, int64_t count, int64_t size) {
+        most = std::max(most, count);
+        const bool unused = round >= count;
+        if (unused ? size != 0 && size != -1 : size < 0 || size > chunks.sizes[t]) reader.damaged("no table");
+      });
     });
-    if (!wrong) return p;
+    if (!wrong && most == blocks) return p;
   }
   return std::nullopt;
 }

@@ -23,8 +23,7 @@ bool RepairReport::was_complete() const {
 RepairReport repair(Store& store, const std::string& path, const RepairRequest& request,
                     WorkProgress& progress) {
   const bool copies = !request.copy_to.empty();
-  RepairReport report;
-  report.path = path;
+  RepairReport report{path, {}};
   int32_t nfiles = 1;
   std::optional<format::Extension> of_lead;
   {
@@ -47,12 +46,12 @@ RepairReport repair(Store& store, const std::string& path, const RepairRequest& 
       const std::string copy = format::physical_name(request.copy_to, k);
       const auto target = outputs.add(copy, name);
       progress.begin_output(k, copy);
-      file.copy_to(*target, progress);
+      file.complete(*target, true, progress);
       target->close();
     } else if (!request.dry_run) {
       if (!file.is_complete()) {
         const auto target = store.open(name, Access::write);
-        file.complete(*target, progress);
+        file.complete(*target, false, progress);
         target->close();
       }
       if (const auto& extension = file.extension()) {

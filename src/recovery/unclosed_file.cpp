@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/bytes.hpp"
 #include "comm/agree.hpp"
 #include "creation/copy_stream.hpp"
 #include "layout/slices.hpp"
@@ -19,118 +20,19 @@ namespace {
 
 constexpr int64_t repaired_at_once = 1 << 20;
 
-}  // namespace
-
-UnclosedFile::UnclosedFile(Store& store, const std::string& path, const RepairRequest& request)
-    : store_(store), file_(store.open(path, Access::read)), reader_(store, *file_) {
-  report_.path = path;
-  report_.ntasks = header().ntasks;
-  find_source(path, request);
-  if (!is_complete()) whole_ = with_edges(store, file_, &edges_);
-  report_.blocks = pointer_.maxblocks;
-  has_trailer_ = report_.source == RepairSource::table &&
-                 matches_trailer(reader_.file(), header(), pointer_, reader_.extension());
-  if (!has_trailer_ && !is_complete() && reader_.extension() && reader_.extension()->checksums())
-    report_.unknown.emplace_back(
-        "whether the data are what was written: their checksums are made from what is there now");
-  count_bytes(request.accept_loss);
-}
-
-void UnclosedFile::find_source(const std::string& path, const RepairRequest& request) {
-  const auto unclosed = attempt([&] { pointer_ = reader_.read_pointer(); });
-  if (unclosed && unclosed->code() != Code::unclosed) throw *unclosed;
-  if (!unclosed && pointer_.complete()) {
-    end_ = reader_.file_size();
-  } else if (unclosed || request.holes || reader_.has_journal_gap() ||
-             (pointer_.source == TableSource::nothing && holds_data())) {
-    const bool unreported = !unclosed && !request.holes && pointer_.source == TableSource::nothing;
-    use_holes(unreported, request.holes, unclosed ? std::nullopt : std::optional(pointer_));
-    if (reader_.journal_lost())
-      report_.unknown.emplace_back("what its tasks had reported: the journal '" + format::journal_name(path) +
-                                   "' is lost");
-    if (unreported && report_.source == RepairSource::holes)
-      report_.unknown.emplace_back(
-          "whether any of it is whole, or ended in zeros: no task had flushed or completed a chunk");
-  } else {
-    report_.source = pointer_.source == TableSource::journal    ? RepairSource::journal
-                     : pointer_.source == TableSource::unmarked ? RepairSource::table
-                                                                : RepairSource::nothing;
-    if (request.may_live && report_.source == RepairSource::journal) leave_room();
-    end_ = report_.source == RepairSource::table ? reader_.file_size() : pointer_.varheader;
-  }
-}
-
-// Anything but zeros. Blocks of the file system that were never written need not be holes.
-bool UnclosedFile::holds_data() {
-  const int64_t size = file_->status().size;
+// Anything but zeros from `at` on. Blocks of the file system that were never written need not be holes.
+bool holds_data(File& file, int64_t at) {
+  const int64_t size = file.status().size;
   std::vector<std::byte> bytes(64 << 10);
-  for (int64_t at = layout::data_start(report_.ntasks, header().fsblksize); at < size;) {
-    at = file_->next(Space::data, at);
-    const size_t n = at < size ? file_->read_at(bytes, at) : 0;
+  while (at < size) {
+    at = file.next(Space::data, at);
+    const size_t n = at < size ? file.read_at(bytes, at) : 0;
     if (n == 0) return false;
-    if (std::ranges::any_of(std::span(bytes).first(n), [](std::byte b) { return b != std::byte{}; }))
-      return true;
+    if (!is_zero(std::span(bytes).first(n))) return true;
     at += static_cast<int64_t>(n);
   }
   return false;
 }
-
-// `told`: by the journal, if there is one.
-void UnclosedFile::use_holes(bool unreported, bool by_holes, const std::optional<Pointer>& told) {
-  const bool recorded = told && told->source == TableSource::journal;
-  table_ = read_holes(reader_);
-  report_.source = RepairSource::holes;
-  pointer_.source = TableSource::nothing;
-  if (const auto found = find_table(reader_, table_->blocks()); found) {
-    if (!recorded || !adds_records(*found, *told)) {
-      report_.source = RepairSource::table;
-      pointer_ = *found;
-      pointer_.source = TableSource::unmarked;
-      table_.reset();
-      end_ = reader_.file_size();
-      return;
-    }
-    report_.source = RepairSource::journal;
-    report_.unknown.emplace_back(
-        "what tasks have appended and not recorded: the block table from before the append is in the way of "
-        "the holes");
-  } else {
-    report_.unknown = table_->unknown;
-    if (unreported) leave_out_zeros(reader_, *table_);
-    if (recorded && !by_holes) {
-      add_records(reader_, *told, *table_);
-      report_.unknown.emplace_back(
-          "what tasks have written that went on without the journal: that is told by the holes");
-    }
-  }
-  const int64_t skip = lay_out().skip;
-  pointer_.maxblocks = report_.ntasks == 0 ? 0 : static_cast<int32_t>(table_->blocks());
-  end_ = pointer_.varheader = must_fit(
-      layout::end_of_rounds(report_.ntasks, header().fsblksize, pointer_.maxblocks, skip), "the multifile");
-}
-
-// The program was appending: the table in the file is from before. False if the journal tells no more than
-// that.
-bool UnclosedFile::adds_records(const Pointer& found, const Pointer& told) {
-  const HoleTable before = read_table(reader_, found);
-  table_ = before;
-  add_records(reader_, told, *table_);
-  return table_->counts != before.counts || table_->rounds != before.rounds;
-}
-
-// A task that has completed its last chunk is in the next one, and tells nobody before it leaves that.
-void UnclosedFile::leave_room() {
-  ++pointer_.maxblocks;
-  pointer_.varheader = must_fit(checked_add(pointer_.varheader, lay_out().skip), "the multifile");
-}
-
-layout::FileLayout UnclosedFile::lay_out() {
-  std::vector<int64_t> sizes(static_cast<size_t>(report_.ntasks));
-  reader_.read_chunk_sizes(0, sizes);
-  return layout::lay_out(sizes, header().fsblksize);
-}
-
-namespace {
 
 // Calls visit(slice) for all tasks, with counts and sizes of the right length, all 0.
 template <class Visit>
@@ -146,10 +48,14 @@ void for_each_slice_of(int64_t ntasks, int32_t maxblocks, Visit visit) {
   }
 }
 
-void leave_out_unused(BlockSlice& slice) {
-  for (int64_t k = 0; k < slice.rounds; ++k)
+// As a block table says.
+void fill(BlockSlice& slice, MetadataReader& reader, const Pointer& p) {
+  reader.read_block_counts(p, slice.first, slice.counts);
+  for (int64_t k = 0; k < slice.rounds; ++k) {
+    reader.read_block_sizes(p, k, slice.first, slice.round(k));
     for (size_t t = 0; t < slice.counts.size(); ++t)
       if (k >= slice.counts[t]) slice.bytes(t, k) = 0;
+  }
 }
 
 void add_to(format::Hash& hash, const BlockSlice& slice) {
@@ -163,6 +69,103 @@ int64_t bytes_of(const BlockSlice& slice) {
 
 }  // namespace
 
+UnclosedFile::UnclosedFile(Store& store, const std::string& path, const RepairRequest& request)
+    : store_(store), file_(store.open(path, Access::read)), reader_(store, *file_) {
+  report_.path = path;
+  report_.ntasks = header().ntasks;
+  find_source(path, request);
+  if (!is_complete()) whole_ = with_edges(store, file_, &edges_);
+  report_.blocks = pointer_.maxblocks;
+  has_trailer_ = report_.source == RepairSource::table &&
+                 matches_trailer(reader_.file(), header(), pointer_, reader_.extension());
+  if (!has_trailer_ && !is_complete() && reader_.extension() && reader_.extension()->checksums())
+    report_.unknown.emplace_back(
+        "whether the data are what was written: their checksums are made from what is there now");
+  for_each_found([&](BlockSlice& slice) { report_.data_bytes += bytes_of(slice); });
+  if (missing_ == 0) return;
+  if (!request.accept_loss)
+    reader_.damaged(
+        "the file is shorter than its journal says: " + std::to_string(missing_) +
+        " bytes that its tasks had recorded are not in it (was it cut off, or copied in part?); a "
+        "repair that is forced keeps what is there");
+  report_.unknown.emplace_back(std::to_string(missing_) +
+                               " bytes that tasks had recorded: the file is shorter than its journal says, "
+                               "and they are left out");
+}
+
+void UnclosedFile::find_source(const std::string& path, const RepairRequest& request) {
+  const auto unclosed = attempt([&] { pointer_ = reader_.read_pointer(); });
+  if (unclosed && unclosed->code() != Code::unclosed) throw *unclosed;
+  if (!unclosed && pointer_.complete()) {
+    end_ = reader_.file_size();
+  } else if (unclosed || request.holes || reader_.has_journal_gap() ||
+             (pointer_.source == TableSource::nothing &&
+              holds_data(*file_, layout::data_start(report_.ntasks, header().fsblksize)))) {
+    const bool unreported = !unclosed && !request.holes && pointer_.source == TableSource::nothing;
+    use_holes(unreported, request.holes, unclosed ? std::nullopt : std::optional(pointer_));
+    if (reader_.journal_lost())
+      report_.unknown.emplace_back("what its tasks had reported: the journal '" + format::journal_name(path) +
+                                   "' is lost");
+    if (unreported && report_.source == RepairSource::holes)
+      report_.unknown.emplace_back(
+          "whether any of it is whole, or ended in zeros: no task had flushed or completed a chunk");
+  } else {
+    report_.source = pointer_.source == TableSource::journal    ? RepairSource::journal
+                     : pointer_.source == TableSource::unmarked ? RepairSource::table
+                                                                : RepairSource::nothing;
+    // A task that has completed its last chunk is in the next one, and tells nobody before it leaves that.
+    if (request.may_live && report_.source == RepairSource::journal) {
+      ++pointer_.maxblocks;
+      pointer_.varheader = must_fit(checked_add(pointer_.varheader, chunks().layout.skip), "the multifile");
+    }
+    end_ = report_.source == RepairSource::table ? reader_.file_size() : pointer_.varheader;
+  }
+}
+
+// `told`: by the journal, if there is one.
+void UnclosedFile::use_holes(bool unreported, bool by_holes, const std::optional<Pointer>& told) {
+  const bool recorded = told && told->source == TableSource::journal;
+  table_ = read_holes(reader_, chunks());
+  report_.source = RepairSource::holes;
+  pointer_.source = TableSource::nothing;
+  if (const auto found = find_table(reader_, chunks(), table_->blocks()); found) {
+    // If the program was appending, the table in the file is from before.
+    const HoleTable before = recorded ? read_table(reader_, *found) : HoleTable{};
+    table_ = before;
+    if (recorded) add_records(reader_, *told, *table_);
+    if (table_->counts == before.counts && table_->rounds == before.rounds) {
+      report_.source = RepairSource::table;
+      pointer_ = *found;
+      pointer_.source = TableSource::unmarked;
+      table_.reset();
+      end_ = reader_.file_size();
+      return;
+    }
+    report_.source = RepairSource::journal;
+    report_.unknown.emplace_back(
+        "what tasks have appended and not recorded: the block table from before the append is in the way of "
+        "the holes");
+  } else {
+    report_.unknown = table_->unknown;
+    if (unreported) leave_out_zeros(reader_, chunks(), *table_);
+    if (recorded && !by_holes) {
+      add_records(reader_, *told, *table_);
+      report_.unknown.emplace_back(
+          "what tasks have written that went on without the journal: that is told by the holes");
+    }
+  }
+  pointer_.maxblocks = report_.ntasks == 0 ? 0 : static_cast<int32_t>(table_->blocks());
+  end_ = pointer_.varheader = must_fit(
+      layout::end_of_rounds(report_.ntasks, header().fsblksize, pointer_.maxblocks, chunks().layout.skip),
+      "the multifile");
+}
+
+// Read when they are first asked for: who only finds out what a journal says needs none.
+const Chunks& UnclosedFile::chunks() {
+  if (!chunks_) chunks_ = read_chunks(reader_);
+  return *chunks_;
+}
+
 // What a living job has in its files differs from call to call: later ones find no less.
 void UnclosedFile::for_each_found(const VisitSlice& visit) {
   for_each_slice_of(report_.ntasks, pointer_.maxblocks, [&](BlockSlice& slice) {
@@ -172,12 +175,17 @@ void UnclosedFile::for_each_found(const VisitSlice& visit) {
       for (const auto& [k, round] : table_->rounds)
         std::copy_n(round.begin() + slice.first, n, slice.round(k).begin());
     } else {
-      reader_.read_block_counts(pointer_, slice.first, slice.counts);
-      for (int64_t k = 0; k < slice.rounds; ++k)
-        reader_.read_block_sizes(pointer_, k, slice.first, slice.round(k));
+      fill(slice, reader_, pointer_);
     }
-    leave_out_unused(slice);
-    if (writes_table()) leave_out_missing(slice);
+    const int64_t end = writes_table() ? whole_->status().size : INT64_MAX;
+    // Records are made when their bytes have been written: if the file ends before, it was cut off, or the
+    // bytes were lost with the machine while the journal was not.
+    if (end < pointer_.varheader)
+      for_each_block(slice, [&](int64_t offset, int64_t& bytes, size_t) {
+        const int64_t there = std::clamp<int64_t>(end - offset, 0, bytes);
+        missing_ += bytes - there;
+        bytes = there;
+      });
     if (header().compressed && writes_table()) leave_out_cut_frames(slice);
     visit(slice);
   });
@@ -186,7 +194,6 @@ void UnclosedFile::for_each_found(const VisitSlice& visit) {
 // A task that was killed may have stored a part of a frame, which readers take for damage in a complete
 // file.
 void UnclosedFile::leave_out_cut_frames(BlockSlice& slice) {
-  const layout::FileLayout places = lay_out();
   ReadStream stored;
   stored.set_max_buffer(4 << 10);
   for (size_t t = 0; t < slice.counts.size(); ++t) {
@@ -194,11 +201,10 @@ void UnclosedFile::leave_out_cut_frames(BlockSlice& slice) {
     for (int64_t b = 0; b < slice.counts[t]; ++b) sizes.push_back(slice.bytes(t, b));
     const int64_t task = slice.first + static_cast<int64_t>(t);
     const auto at = static_cast<size_t>(task);
-    const int64_t end =
-        at + 1 < places.starts.size() ? places.starts[at + 1] : places.data_start + places.skip;
-    const layout::ChunkGeometry chunks{places.starts[at], places.skip, end - places.starts[at]};
-    stored.load(whole_, chunks, {sizes.data(), static_cast<int32_t>(sizes.size())}, {});
-    int64_t left = read_frames(stored, {task, chunks, true}).stored_bytes;
+    const layout::ChunkGeometry geometry{chunks().layout.starts[at], chunks().layout.skip,
+                                         chunks().sizes[at]};
+    stored.load(whole_, geometry, {sizes.data(), static_cast<int32_t>(sizes.size())}, {});
+    int64_t left = read_frames(stored, {task, geometry, true}).stored_bytes;
     for (int64_t b = 0; b < slice.counts[t]; ++b) {
       int64_t& size = slice.bytes(t, b);
       size = std::min(size, left);
@@ -207,32 +213,12 @@ void UnclosedFile::leave_out_cut_frames(BlockSlice& slice) {
   }
 }
 
-// Records are made when their bytes have been written: if the file ends before, it was cut off, or the bytes
-// were lost with the machine while the journal was not.
-void UnclosedFile::leave_out_missing(BlockSlice& slice) {
-  const int64_t size = whole_->status().size;
-  if (size >= pointer_.varheader) return;
-  const layout::FileLayout places = lay_out();
-  for (size_t t = 0; t < slice.counts.size(); ++t)
-    for (int64_t b = 0; b < slice.counts[t]; ++b) {
-      const int64_t begin = places.starts[static_cast<size_t>(slice.first) + t] + b * places.skip;
-      const int64_t there = std::clamp<int64_t>(size - begin, 0, slice.bytes(t, b));
-      missing_ += slice.bytes(t, b) - there;
-      slice.bytes(t, b) = there;
-    }
-}
-
-void UnclosedFile::count_bytes(bool accept_loss) {
-  for_each_found([&](BlockSlice& slice) { report_.data_bytes += bytes_of(slice); });
-  if (missing_ == 0) return;
-  if (!accept_loss)
-    reader_.damaged(
-        "the file is shorter than its journal says: " + std::to_string(missing_) +
-        " bytes that its tasks had recorded are not in it (was it cut off, or copied in part?); a "
-        "repair that is forced keeps what is there");
-  report_.unknown.emplace_back(std::to_string(missing_) +
-                               " bytes that tasks had recorded: the file is shorter than its journal says, "
-                               "and they are left out");
+void UnclosedFile::for_each_block(BlockSlice& slice, const VisitBlock& visit) {
+  for (size_t t = 0; t < slice.counts.size(); ++t) {
+    const size_t task = static_cast<size_t>(slice.first) + t;
+    for (int64_t b = 0; b < slice.counts[t]; ++b)
+      visit(chunks().layout.starts[task] + b * chunks().layout.skip, slice.bytes(t, b), task);
+  }
 }
 
 void UnclosedFile::write_table(File& target) {
@@ -254,56 +240,30 @@ void UnclosedFile::write_table(File& target) {
 // The block table that is in `target`.
 void UnclosedFile::for_each_written(File& target, const VisitSlice& visit) {
   MetadataReader reader(target, header());
-  const Pointer complete = pointer_when_complete();
-  for_each_slice_of(report_.ntasks, complete.maxblocks, [&](BlockSlice& slice) {
-    reader.read_block_counts(complete, slice.first, slice.counts);
-    for (int64_t k = 0; k < slice.rounds; ++k)
-      reader.read_block_sizes(complete, k, slice.first, slice.round(k));
-    leave_out_unused(slice);
+  for_each_slice_of(report_.ntasks, pointer_.maxblocks, [&](BlockSlice& slice) {
+    fill(slice, reader, pointer_when_complete());
     visit(slice);
   });
 }
 
-void UnclosedFile::for_each_block(File& target, const VisitBlock& visit) {
-  const layout::FileLayout layout = lay_out();
-  for_each_written(target, [&](BlockSlice& slice) {
-    for (size_t t = 0; t < slice.counts.size(); ++t)
-      for (int64_t b = 0; b < slice.counts[t]; ++b) {
-        const size_t task = static_cast<size_t>(slice.first) + t;
-        visit(layout.starts[task] + b * layout.skip, slice.bytes(t, b), task);
-      }
-  });
+void UnclosedFile::for_each_written_block(File& target, const VisitBlock& visit) {
+  for_each_written(target, [&](BlockSlice& slice) { for_each_block(slice, visit); });
 }
 
-// Where a living job writes the file may have grown since it was opened.
-void UnclosedFile::copy_data(File& target, WorkProgress& progress) {
-  const int64_t bytes = std::min(end_, file_->status().size);
-  progress.begin(bytes);
-  RangeCopier copier(target, progress);
-  copier.add(*file_, 0, 0, bytes);
-  copier.finish();
-  // Compressed files had the magic of plain ones once. What is written now has its own.
-  if (header().compressed && !header().encoded)
-    MetadataWriter(target, header()).write_header(reader_.extension());
-}
-
-// What hosts have kept beside the file.
-void UnclosedFile::bring_edges(File& target) {
-  if (whole_ == file_) return;
-  for_each_block(target, [&](int64_t offset, int64_t bytes, size_t) {
-    copy_edges(*whole_, edges_, target, offset, bytes);
-  });
-}
-
-void UnclosedFile::copy_to(File& target, WorkProgress& progress) {
+void UnclosedFile::complete(File& target, bool copies, WorkProgress& progress) {
   if (writes_table()) write_table(target);
-  copy_data(target, progress);
+  if (copies) {
+    // Where a living job writes the file may have grown since it was opened.
+    const int64_t bytes = std::min(end_, file_->status().size);
+    progress.begin(bytes);
+    RangeCopier copier(target, progress);
+    copier.add(*file_, 0, 0, bytes);
+    copier.finish();
+    // Compressed files had the magic of plain ones once. What is written now has its own.
+    if (header().compressed && !header().encoded)
+      MetadataWriter(target, header()).write_header(reader_.extension());
+  }
   if (!is_complete()) finish(target, progress);
-}
-
-void UnclosedFile::complete(File& target, WorkProgress& progress) {
-  if (writes_table()) write_table(target);
-  finish(target, progress);
 }
 
 // Data and block table are in `target`, and are read back: where files are at a server, this host may believe
@@ -312,7 +272,10 @@ void UnclosedFile::finish(File& target, WorkProgress& progress) {
   MetadataWriter writer(target, header());
   if (writes_table()) {
     target.sync();
-    bring_edges(target);
+    if (whole_ != file_)  // what hosts have kept beside the file
+      for_each_written_block(target, [&](int64_t offset, int64_t bytes, size_t) {
+        copy_edges(*whole_, edges_, target, offset, bytes);
+      });
   }
   const int64_t mapping = write_mapping(writer);
   if (mapping > 0) target.sync();
@@ -345,16 +308,14 @@ void UnclosedFile::write_trailer(File& target, int64_t mapping, WorkProgress& pr
   const auto& extension = reader_.extension();
   if (!extension || !extension->checksums()) return;
   const format::Header& h = header();
-  std::vector<int64_t> chunks(static_cast<size_t>(h.ntasks));
-  reader_.read_chunk_sizes(0, chunks);
   const Pointer complete = pointer_when_complete();
   const int64_t all = count_sums(target, h, complete, extension->piece);
   const format::Trailer plan = plan_trailer(h, complete, extension->identity, all, mapping);
   const int64_t at_once = pieces_at_once * extension->piece;
   std::vector<uint32_t> sums;
   TrailerWriter(target, h, plan, extension->piece).write_all(mapping, {}, [&](TrailerWriter& writer) {
-    for_each_block(target, [&](int64_t offset, int64_t used, size_t task) {
-      const int64_t bytes = std::min(used, chunks[task]);
+    for_each_written_block(target, [&](int64_t offset, int64_t used, size_t task) {
+      const int64_t bytes = std::min(used, chunks().sizes[task]);
       for (int64_t done = 0; done < bytes; done += at_once) {
         const int64_t some = std::min(bytes - done, at_once);
         sums.resize(static_cast<size_t>(format::sums_of_block(some, some, extension->piece)));

@@ -42,15 +42,13 @@ class UnclosedFile {
   bool is_complete() const { return report_.source == RepairSource::complete; }
   const std::optional<format::Extension>& extension() { return reader_.extension(); }
 
-  // Makes `target`, which is empty, a complete copy.
-  void copy_to(File& target, WorkProgress& progress);
-  // Makes `target`, the file itself, complete. Not if it is complete.
-  void complete(File& target, WorkProgress& progress);
+  // Makes `target`, an empty file or the file itself, complete: it gets a copy first, or is not complete.
+  void complete(File& target, bool copies, WorkProgress& progress);
   void close() { file_->close(); }
 
  private:
   using VisitSlice = std::function<void(BlockSlice&)>;
-  using VisitBlock = std::function<void(int64_t offset, int64_t bytes, size_t task)>;
+  using VisitBlock = std::function<void(int64_t offset, int64_t& bytes, size_t task)>;
 
   const format::Header& header() const { return reader_.header(); }
   format::Pointer pointer_when_complete() const { return {pointer_.maxblocks, pointer_.varheader}; }
@@ -58,22 +56,16 @@ class UnclosedFile {
 
   // What there is.
   void find_source(const std::string& path, const RepairRequest& request);
-  bool holds_data();
   void use_holes(bool unreported, bool by_holes, const std::optional<format::Pointer>& told);
-  bool adds_records(const format::Pointer& found, const format::Pointer& told);
-  void leave_room();
-  layout::FileLayout lay_out();
+  const Chunks& chunks();
   void for_each_found(const VisitSlice& visit);
   void leave_out_cut_frames(BlockSlice& slice);
-  void leave_out_missing(BlockSlice& slice);
-  void count_bytes(bool accept_loss);
+  void for_each_block(BlockSlice& slice, const VisitBlock& visit);
 
   // What becomes of it.
   void write_table(File& target);
   void for_each_written(File& target, const VisitSlice& visit);
-  void for_each_block(File& target, const VisitBlock& visit);
-  void copy_data(File& target, WorkProgress& progress);
-  void bring_edges(File& target);
+  void for_each_written_block(File& target, const VisitBlock& visit);
   void finish(File& target, WorkProgress& progress);
   int64_t write_mapping(MetadataWriter& writer);
   void write_trailer(File& target, int64_t mapping, WorkProgress& progress);
@@ -85,6 +77,7 @@ class UnclosedFile {
   std::shared_ptr<File> whole_;  // unclosed: with what hosts have kept beside it
   MetadataReader reader_;
   format::Pointer pointer_;
+  std::optional<Chunks> chunks_;
   std::optional<HoleTable> table_;
   bool has_trailer_ = false;  // that of the closed file
   int64_t end_ = 0;           // of what a copy needs

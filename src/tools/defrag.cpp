@@ -68,13 +68,11 @@ std::optional<format::Extension> extension_of_result(const Multifile& m, const f
 
 // In shares of neighbours, whose ranges may join. Writing into one file goes one at a time, reading goes
 // beside it.
-StoredStreams copy_streams(const Multifile& m, const format::Header& header, File& file, uint32_t piece,
-                           WorkProgress& progress) {
-  StoredStreams result;
-  TaskRows all(m);
-  for (int64_t t = 0; t < m.ntasks(); ++t) result.lengths.push_back(all.at(t).sizes.total());
-  result.sums.resize(result.lengths.size());
-  const layout::FileLayout layout = packed_layout(result.lengths, header);
+void copy_streams(const Multifile& m, File& file, PackedFile& packed, WorkProgress& progress) {
+  for_each_row(m, [&](int64_t, const TaskRow& row) { packed.lengths.push_back(row.sizes.total()); });
+  packed.sums.resize(packed.lengths.size());
+  const uint32_t piece = packed.piece();
+  const layout::FileLayout layout = packed_layout(packed.lengths, packed.header);
   const int64_t average = m.data_bytes() / std::max<int64_t>(1, m.ntasks());
   const int64_t share =
       std::max({m.ntasks() / 64, std::min<int64_t>(16, tools::bytes_of_share / std::max<int64_t>(1, average)),
@@ -87,35 +85,13 @@ StoredStreams copy_streams(const Multifile& m, const format::Header& header, Fil
                  const auto i = static_cast<size_t>(t);
                  const TaskRow& row = rows.at(t);
                  if (piece > 0) {
-                   copy_stream(m.file_of(row), row, file, layout.starts[i], shared, piece, &result.sums[i]);
+                   copy_stream(m.file_of(row), row, file, layout.starts[i], shared, piece, &packed.sums[i]);
                  } else {
                    copier.add_stream(m.file_of(row), row, layout.starts[i]);
                  }
                }
                copier.finish();
              });
-  return result;
-}
-
-void write(const Multifile& m, const format::Header& header, const codec::Compression& how,
-           std::vector<format::TaskName> names, const std::shared_ptr<File>& target, WorkProgress& progress) {
-  File& file = *target;
-  MetadataWriter writer(file, header);
-  const std::optional<format::Extension> extension = extension_of_result(m, header, how);
-  writer.write_header(extension);
-  const uint32_t piece = extension && extension->checksums() ? extension->piece : 0;
-  StoredStreams streams =
-      how.on() ? compress_streams(m, how, target, layout::data_start(header.ntasks, header.fsblksize),
-                                  header.fsblksize, piece, progress)
-               : copy_streams(m, header, file, piece, progress);
-  PackedFile packed{.header = header,
-                    .extension = extension,
-                    .lengths = std::move(streams.lengths),
-                    .sums = std::move(streams.sums)};
-  TaskRows rows(m);
-  for (int64_t t = 0; t < m.ntasks(); ++t) packed.globalranks.push_back(rows.at(t).globalrank);
-  if (piece > 0) packed.more = sections_of({.names = std::move(names)});
-  complete_packed_file(file, packed);
 }
 
 }  // namespace
@@ -132,7 +108,16 @@ void defrag(Store& store, const Multifile& given, const DefragRequest& request, 
   check_keyval_records(m, progress);
   const auto file = outputs.add(request.output, m.files.front().path());
   progress.begin_output(0, request.output);
-  write(m, header, request.compression, read_task_names(given).names, file, progress);
+  std::vector<format::TaskName> names = read_task_names(given).names;
+  PackedFile packed{.header = header, .extension = extension_of_result(m, header, request.compression)};
+  MetadataWriter(*file, header).write_header(packed.extension);
+  for_each_row(m, [&](int64_t, const TaskRow& row) { packed.globalranks.push_back(row.globalrank); });
+  if (request.compression.on())
+    compress_streams(m, request.compression, file, packed, progress);
+  else
+    copy_streams(m, *file, packed, progress);
+  if (packed.piece() > 0) packed.more = sections_of({.names = std::move(names)});
+  complete_packed_file(*file, packed);
   if (request.replace) file->sync();  // what it replaces may be the only copy, and the input
   file->close();
   outputs.commit();

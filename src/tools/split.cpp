@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <numeric>
 
 #include "creation/copy_stream.hpp"
 #include "creation/output_set.hpp"
@@ -14,33 +15,29 @@ namespace sheaf {
 
 namespace {
 
-// Those that are wanted, in order; all need no list.
-class ChosenTasks {
- public:
-  ChosenTasks(const Multifile& m, const SplitRequest& request) : tasks_(request.tasks), count_(m.ntasks()) {
-    if (tasks_.empty()) return;
-    std::ranges::sort(tasks_);
-    tasks_.erase(std::ranges::unique(tasks_).begin(), tasks_.end());
-    count_ = std::ssize(tasks_);
-    for (const int64_t task : tasks_)
-      if (task < 0 || task >= m.ntasks())
-        throw Error(Code::out_of_range, "'" + m.path + "': there is no task " + std::to_string(task) +
-                                            "; the multifile holds tasks 0 to " +
-                                            std::to_string(m.ntasks() - 1));
+// Those that are wanted, in order.
+std::vector<int64_t> chosen_tasks(const Multifile& m, const SplitRequest& request) {
+  std::vector<int64_t> tasks = request.tasks;
+  if (tasks.empty()) {
+    tasks.resize(static_cast<size_t>(m.ntasks()));
+    std::iota(tasks.begin(), tasks.end(), 0);
+    return tasks;
   }
-  int64_t size() const { return count_; }
-  int64_t operator[](int64_t i) const { return tasks_.empty() ? i : tasks_[static_cast<size_t>(i)]; }
+  std::ranges::sort(tasks);
+  tasks.erase(std::ranges::unique(tasks).begin(), tasks.end());
+  for (const int64_t task : tasks)
+    if (task < 0 || task >= m.ntasks())
+      throw Error(Code::out_of_range, "'" + m.path + "': there is no task " + std::to_string(task) +
+                                          "; the multifile holds tasks 0 to " +
+                                          std::to_string(m.ntasks() - 1));
+  return tasks;
+}
 
- private:
-  std::vector<int64_t> tasks_;
-  int64_t count_;
-};
-
-void check_global_ranks(const Multifile& m, const ChosenTasks& tasks) {
+void check_global_ranks(const Multifile& m, const std::vector<int64_t>& tasks) {
   using Ranked = std::pair<int64_t, int64_t>;  // global rank, task
   std::vector<Ranked> all;
   TaskRows rows(m);
-  for (int64_t i = 0; i < tasks.size(); ++i) all.emplace_back(rows.at(tasks[i]).globalrank, tasks[i]);
+  for (const int64_t task : tasks) all.emplace_back(rows.at(task).globalrank, task);
   std::ranges::sort(all);
   const auto same = std::ranges::adjacent_find(all, {}, &Ranked::first);
   if (same == all.end()) return;
@@ -64,7 +61,7 @@ void split_plain(const PhysicalFile& file, const TaskRow& row, File& output, Wor
 
 // Several threads, since most of the time goes into creating the files. Outputs begin in the order of the
 // tasks.
-void split_plain(const Multifile& m, const ChosenTasks& tasks, const SplitRequest& request,
+void split_plain(const Multifile& m, const std::vector<int64_t>& tasks, const SplitRequest& request,
                  OutputSet& outputs, WorkProgress& progress) {
   struct Begun {
     std::shared_ptr<File> output;
@@ -72,11 +69,12 @@ void split_plain(const Multifile& m, const ChosenTasks& tasks, const SplitReques
   };
   TaskRows rows(m);
   on_threads(
-      tasks.size(), progress,
+      std::ssize(tasks), progress,
       [&](int64_t i) {
-        const TaskRow& row = rows.at(tasks[i]);
-        const std::string name = split_name(request, tasks[i], row);
-        progress.begin_output(tasks[i], name);
+        const int64_t task = tasks[static_cast<size_t>(i)];
+        const TaskRow& row = rows.at(task);
+        const std::string name = split_name(request, task, row);
+        progress.begin_output(task, name);
         return Begun{outputs.add(name), row};
       },
       [&](int64_t, const Begun& begun, WorkProgress& shared) {
@@ -86,40 +84,41 @@ void split_plain(const Multifile& m, const ChosenTasks& tasks, const SplitReques
 
 }  // namespace
 
+static std::string with_digits(int digits, int64_t number) {
+  char text[288];
+  std::snprintf(text, sizeof text, "%0*lld", digits, static_cast<long long>(number));
+  return text;
+}
+
 std::string split_name(const SplitRequest& request, int64_t task, const TaskRow& row) {
-  char number[288];
-  std::snprintf(number, sizeof number, "%0*lld", std::clamp(request.digits, 1, 255),
-                static_cast<long long>(request.global_ranks ? row.globalrank : task));
-  return request.prefix + number;
+  return request.prefix +
+         with_digits(std::clamp(request.digits, 1, 255), request.global_ranks ? row.globalrank : task);
 }
 
 std::string split_name(const std::string& name_of_task, uint64_t key) {
-  char number[32];
-  std::snprintf(number, sizeof number, "_%012lld", static_cast<long long>(key));
-  return name_of_task + number;
+  return name_of_task + "_" + with_digits(12, static_cast<int64_t>(key));
 }
 
 void split(Store& store, const Multifile& given, const SplitRequest& request, WorkProgress& progress) {
   const std::optional<Multifile> plain = given.compressed() ? std::optional(plain_view(given)) : std::nullopt;
   const Multifile& m = plain ? *plain : given;
-  const ChosenTasks tasks(m, request);
+  const std::vector<int64_t> tasks = chosen_tasks(m, request);
   if (request.global_ranks) check_global_ranks(m, tasks);
   OutputSet outputs(store, request.replace ? OutputSet::Existing::replace : OutputSet::Existing::refuse);
   const bool keyval = has_records(m);
   int64_t total = 0;
   TaskRows rows(m);
-  for (int64_t i = 0; i < tasks.size(); ++i) {
-    const TaskRow& row = rows.at(tasks[i]);
+  for (const int64_t task : tasks) {
+    const TaskRow& row = rows.at(task);
     total += row.sizes.total();
-    if (!keyval) outputs.check(split_name(request, tasks[i], row));  // the names of keys are not known yet
+    if (!keyval) outputs.check(split_name(request, task, row));  // the names of keys are not known yet
   }
   progress.begin(total);
 
   if (keyval) {
-    TaskRows again(m);
-    for (int64_t i = 0; i < tasks.size(); ++i) {
-      const TaskRow& row = again.at(tasks[i]);
-      split_keyval(m.file_of(row), tasks[i], row, split_name(request, tasks[i], row), outputs, progress);
+    for (const int64_t task : tasks) {
+      const TaskRow& row = rows.at(task);
+      split_keyval(m.file_of(row), task, row, split_name(request, task, row), outputs, progress);
     }
   } else {
     split_plain(m, tasks, request, outputs, progress);

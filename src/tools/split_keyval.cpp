@@ -1,9 +1,9 @@
 #include "tools/split_keyval.hpp"
 
 #include <algorithm>
-#include <deque>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "creation/copy_stream.hpp"
 #include "keyval/keyval_scan.hpp"
@@ -20,7 +20,7 @@ struct KeyOutput {
   std::shared_ptr<File> file;  // null: closed for the time being
 };
 
-// The outputs of one task; only the most recently opened ones are open.
+// The outputs of one task, of which only so many are open.
 class KeyOutputs {
  public:
   KeyOutputs(OutputSet& outputs, std::string name, int64_t task, WorkProgress& progress)
@@ -30,10 +30,7 @@ class KeyOutputs {
     auto [at, is_new] = by_key_.try_emplace(key);
     KeyOutput& output = at->second;
     if (output.file) return output;
-    if (opened_.size() == tools::most_open_outputs) {
-      close(by_key_[opened_.front()]);
-      opened_.pop_front();
-    }
+    if (opened_.size() == tools::most_open_outputs) close_all();
     if (is_new) {
       const std::string name = split_name(name_, key);
       progress_.begin_output(task_, name);
@@ -42,24 +39,23 @@ class KeyOutputs {
     } else {
       output.file = outputs_.reopen(output.number);
     }
-    opened_.push_back(key);
+    opened_.push_back(&output);
     return output;
   }
 
   void close_all() {
-    for (const uint64_t key : opened_) close(by_key_[key]);
+    for (KeyOutput* const output : opened_)
+      close_output(*std::exchange(output->file, nullptr), output->length);
     opened_.clear();
   }
 
  private:
-  static void close(KeyOutput& output) { close_output(*std::exchange(output.file, nullptr), output.length); }
-
   OutputSet& outputs_;
   std::string name_;
   int64_t task_;
   WorkProgress& progress_;
   std::unordered_map<uint64_t, KeyOutput> by_key_;
-  std::deque<uint64_t> opened_;
+  std::vector<KeyOutput*> opened_;
 };
 
 }  // namespace

@@ -73,14 +73,13 @@ Usage usage_of(const Multifile& m) {
   Usage u;
   const int64_t rounds = m.maxblocks();
   const int64_t fsblksize = m.files.front().header.fsblksize;
-  TaskRows rows(m);
-  for (int64_t t = 0; t < m.ntasks(); ++t) {
+  for_each_row(m, [&](int64_t t, const TaskRow& row) {
     const int64_t before = u.data_bytes;
-    add_task(u, rows.at(t), rounds, fsblksize);
+    add_task(u, row, rounds, fsblksize);
     const int64_t bytes = u.data_bytes - before;
     if (t == 0 || bytes > u.largest.bytes) u.largest = {t, bytes};
     if (t == 0 || bytes < u.smallest.bytes) u.smallest = {t, bytes};
-  }
+  });
   return u;
 }
 

@@ -182,8 +182,7 @@ bool VerifyReport::ok() const {
 }
 
 VerifyReport verify(Store& store, const std::string& path, bool read_data, WorkProgress& progress) {
-  VerifyReport report;
-  report.path = path;
+  VerifyReport report{path, {}};
   Multifile multifile;
   multifile.path = path;
   int64_t most_held = held_by_tools;
@@ -194,27 +193,24 @@ VerifyReport verify(Store& store, const std::string& path, bool read_data, WorkP
     check_set(store, path, files, report, multifile, most_held);
 
   int64_t total = 0;
-  for (const FileReport& file : report.files) total = checked_add(total, file.data_bytes).value_or(INT64_MAX);
+  for (const FileReport& file : report.files) total = saturated_add(total, file.data_bytes);
   if (read_data) progress.begin(total);
   const bool complete = report.ok();
-  for (size_t k = 0; read_data && k < files.size(); ++k) {
-    if (!files[k]) continue;
-    FileReport& file = report.files[k];
-    guarded(file, [&] {
-      check_data(*files[k], progress,
-                 [&](FileState state, const std::string& message) { add_finding(file, state, message); });
-    });
-  }
+  for (size_t k = 0; read_data && k < files.size(); ++k)
+    if (files[k])
+      guarded(report.files[k], [&] {
+        check_data(*files[k], progress, [&](FileState state, const std::string& message) {
+          add_finding(report.files[k], state, message);
+        });
+      });
   if (!complete) return report;
 
   multifile.files.clear();
   for (auto& file : files) multifile.files.push_back(std::move(*file));
   const auto for_each_task = [&](auto&& check) {
-    TaskRows rows(multifile);
-    for (int64_t t = 0; t < multifile.ntasks(); ++t) {
-      const TaskRow& row = rows.at(t);
+    for_each_row(multifile, [&](int64_t t, const TaskRow& row) {
       guarded(report.files[static_cast<size_t>(row.place.file)], [&] { check(t, row); });
-    }
+    });
   };
   guarded(report.files.front(), [&] {
     if (read_data && multifile.compressed())

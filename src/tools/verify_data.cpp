@@ -37,25 +37,25 @@ class DataCheck {
     const int64_t checked = places_.checked_size(b);
     const int64_t piece = places_.piece();
     const int64_t bytes = row_->sizes[b];
+    uint32_t sum = 0;  // of a piece that is larger than the buffer, so far
     for (int64_t at = 0; at < bytes;) {
-      if (at < checked && piece > tools::checked_at_once) {
-        const int64_t begin = at, end = std::min(at + piece, checked);
-        for (uint32_t sum = 0; at < end;) {
-          const auto part = read(b, at, end - at);
-          if (part.empty()) return false;
-          sum = crc32c(sum, part);
-          at += std::ssize(part);
-          if (at == end)
-            tell(attempt([&] {
-              check_piece(*f_.file, places_.sums_at(b, begin), sum, end - begin, {task_, b, begin});
-            }));
-        }
-        continue;
-      }
-      const int64_t whole = piece > 0 ? tools::checked_at_once / piece * piece : tools::checked_at_once;
-      const auto part = read(b, at, at < checked ? std::min(whole, checked - at) : bytes - at);
+      const bool is_checked = at < checked;
+      const bool is_large = is_checked && piece > tools::checked_at_once;
+      const int64_t begin = is_large ? at / piece * piece : at;
+      int64_t end = bytes;
+      if (is_checked)
+        end = std::min(checked, begin + std::max(piece, tools::checked_at_once / piece * piece));
+      const auto part = read(b, at, end - at);
       if (part.empty()) return false;
-      if (at < checked) check_pieces_of(part, b, at);
+      if (is_large) {
+        sum = crc32c(at == begin ? 0 : sum, part);
+        if (at + std::ssize(part) == end)
+          tell(attempt([&] {
+            check_piece(*f_.file, places_.sums_at(b, begin), sum, end - begin, {task_, b, begin});
+          }));
+      } else if (is_checked) {
+        check_pieces_of(part, b, at);
+      }
       at += std::ssize(part);
     }
     return true;

@@ -1,3 +1,4 @@
+// cli/classic: command lines of the classic tools.
 #include "cli/classic/classic.hpp"
 
 #include <getopt.h>
@@ -7,6 +8,11 @@
 #include <climits>
 #include <cstdio>
 #include <iterator>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/parse.hpp"
 #include "base/printable.hpp"
@@ -16,6 +22,42 @@
 namespace sheaf::cli {
 
 namespace {
+
+// Options are single letters, anywhere; what is left are the file names.
+struct ClassicArguments {
+  bool good = false;                    // no unknown option, as many file names as the tool takes
+  std::map<char, std::string> options;  // with their values, "" where they have none
+  std::vector<std::string> files;
+
+  bool has(char option) const { return options.contains(option); }
+  // The value of an option as a number, `otherwise` if it was not given. Throws
+  // invalid_argument if it is none, or outside least..most.
+  int64_t number(char option, int64_t otherwise, int64_t least, int64_t most) const {
+    const auto found = options.find(option);
+    if (found == options.end()) return otherwise;
+    const std::string& text = found->second;
+    const auto value = parse_number(text);
+    if (!value || *value < least || *value > most)
+      throw Error(Code::invalid_argument,
+                  std::string("-") + option + ": '" + text + "' is not a number that is possible here");
+    return *value;
+  }
+};
+
+// `letters` are the options there are, as getopt(3) has them.
+ClassicArguments parse_classic(int argc, char** argv, const char* letters, size_t files) {
+  // What --force asks for, the classic tools do anyway.
+  static constexpr option words[] = {{"force", no_argument, nullptr, 0}, {}};
+  ClassicArguments a;
+  opterr = 0;
+  for (int letter = 0; (letter = getopt_long(argc, argv, letters, words, nullptr)) != -1;) {
+    if (letter == '?') return a;
+    if (letter != 0) a.options[static_cast<char>(letter)] = optarg ? optarg : "";
+  }
+  a.files.assign(argv + optind, argv + argc);
+  a.good = a.files.size() == files;
+  return a;
+}
 
 int run_dump(const ClassicArguments& a) {
   return dump({.path = a.files[0],
@@ -94,31 +136,6 @@ constexpr Tool tools[] = {{"siondump", run_dump, "amMlkKSvVh", 1,
                            "  -v          information on standard error\n"}};
 
 }  // namespace
-
-int64_t ClassicArguments::number(char option, int64_t otherwise, int64_t least, int64_t most) const {
-  const auto found = options.find(option);
-  if (found == options.end()) return otherwise;
-  const std::string& text = found->second;
-  const auto value = parse_number(text);
-  if (!value || *value < least || *value > most)
-    throw Error(Code::invalid_argument,
-                std::string("-") + option + ": '" + text + "' is not a number that is possible here");
-  return *value;
-}
-
-ClassicArguments parse_classic(int argc, char** argv, const char* letters, size_t files) {
-  // What --force asks for, the classic tools do anyway.
-  static constexpr option words[] = {{"force", no_argument, nullptr, 0}, {}};
-  ClassicArguments a;
-  opterr = 0;
-  for (int letter = 0; (letter = getopt_long(argc, argv, letters, words, nullptr)) != -1;) {
-    if (letter == '?') return a;
-    if (letter != 0) a.options[static_cast<char>(letter)] = optarg ? optarg : "";
-  }
-  a.files.assign(argv + optind, argv + argc);
-  a.good = a.files.size() == files;
-  return a;
-}
 
 std::optional<int> run_classic(const std::string& name, int argc, char** argv) {
   if (name == "sionversion") {

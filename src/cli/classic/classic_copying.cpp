@@ -20,17 +20,6 @@ namespace {
 
 constexpr size_t classic_width = 38;
 
-// The values have the form that siondump has for their kind.
-std::string as_name(const std::string& text) {
-  std::string shown = printable(text);
-  shown.resize(std::max<size_t>(shown.size(), 30), ' ');
-  return shown;
-}
-std::string as_number(int64_t value) { return std::to_string(value); }
-std::string as_size(int64_t bytes) {
-  return fmt::format("{} bytes ({:6.2f} MB)", bytes, static_cast<double>(bytes) / (1 << 20));
-}
-
 std::string keyval_name(const format::Header& h) {
   return h.keyval() == format::KeyvalMode::inline_ ? "51 (SION_KEYVAL_INLINE)" : "50 (SION_KEYVAL_NONE)";
 }
@@ -94,30 +83,31 @@ class DefragReport : public TerminalProgress {
 }  // namespace
 
 int classic_split(const SplitOptions& options) {
-  const Multifile m = load(options.path, options.checking);
+  const Multifile m = load(options.path, options.ignore_checksums);
   const format::Header& h = m.files.front().header;
   const Usage usage = usage_of(m);
   const std::string mask = options.request.prefix + "%0" + std::to_string(options.request.digits) + "d";
-  print_rows(classic_width, {{"sionsplit: filename:", as_name(options.path)},
-                             {"sionsplit: prefix:", as_name(options.request.prefix)},
-                             {"sionsplit: sid:", as_number(0)},
-                             {"sionsplit: filename:", as_name(options.path)},
-                             {"sionsplit: number of tasks:", as_number(m.ntasks())},
-                             {"sionsplit: number of files:", as_number(h.nfiles)},
-                             {"sionsplit: number of digits:", as_number(options.request.digits)},
-                             {"sionsplit: use global ranks:", as_number(options.request.global_ranks)},
-                             {"sionsplit: keyval:", keyval_name(h)},
-                             {"sionsplit: current endianness:", name_of(native_order)},
-                             {"sionsplit: file endianness:", name_of(h.userdata_order)},
-                             {"sionsplit: fsblksize:", as_size(h.fsblksize)},
-                             {"sionsplit: max number of chunks:", as_number(m.maxblocks())},
-                             {"sionsplit: datasize in file (aggr.):", as_size(usage.data_bytes)},
-                             {"sionsplit: start_of_varheader:", as_number(m.files.front().pointer.varheader)},
-                             {"sionsplit: size of file:", as_size(m.files.front().file->status().size)},
-                             {"sionsplit: file usage:", usage_percent(usage)},
-                             {"sionsplit: filename mask:", mask},
-                             {"sionsplit: filename key mask:", mask + "_%012ld"},
-                             {"sionsplit: max chunksize:", as_size(largest_chunk(m))}});
+  print_rows(classic_width,
+             {{"sionsplit: filename:", classic_name(options.path)},
+              {"sionsplit: prefix:", classic_name(options.request.prefix)},
+              {"sionsplit: sid:", std::to_string(0)},
+              {"sionsplit: filename:", classic_name(options.path)},
+              {"sionsplit: number of tasks:", std::to_string(m.ntasks())},
+              {"sionsplit: number of files:", std::to_string(h.nfiles)},
+              {"sionsplit: number of digits:", std::to_string(options.request.digits)},
+              {"sionsplit: use global ranks:", std::to_string(options.request.global_ranks)},
+              {"sionsplit: keyval:", keyval_name(h)},
+              {"sionsplit: current endianness:", name_of(native_order)},
+              {"sionsplit: file endianness:", name_of(h.userdata_order)},
+              {"sionsplit: fsblksize:", classic_size(h.fsblksize)},
+              {"sionsplit: max number of chunks:", std::to_string(m.maxblocks())},
+              {"sionsplit: datasize in file (aggr.):", classic_size(usage.data_bytes)},
+              {"sionsplit: start_of_varheader:", std::to_string(m.files.front().pointer.varheader)},
+              {"sionsplit: size of file:", classic_size(m.files.front().file->status().size)},
+              {"sionsplit: file usage:", usage_percent(usage)},
+              {"sionsplit: filename mask:", mask},
+              {"sionsplit: filename key mask:", mask + "_%012ld"},
+              {"sionsplit: max chunksize:", classic_size(largest_chunk(m))}});
   catch_signals();
   SplitReport report(m);
   sheaf::split(any_store(), m, options.request, report);
@@ -125,28 +115,28 @@ int classic_split(const SplitOptions& options) {
 }
 
 int classic_defrag(const DefragOptions& options, bool verbose) {
-  const Multifile m = load(options.path, options.checking);
+  const Multifile m = load(options.path, options.ignore_checksums);
   const format::Header& h = m.files.front().header;
   const Usage usage = usage_of(m);
   const int64_t fsblksize = options.request.fsblksize > 0 ? options.request.fsblksize : h.fsblksize;
   print_rows(classic_width,
-             {{"siondefrag: infilename:", as_name(options.path)},
-              {"siondefrag: outfilename:", as_name(options.request.output)},
-              {"siondefrag: sid:", as_number(0)},
-              {"siondefrag: filename:", as_name(options.path)},
-              {"siondefrag: nfiles:", as_number(h.nfiles)},
-              {"siondefrag: fsblksize:", as_size(h.fsblksize)},
+             {{"siondefrag: infilename:", classic_name(options.path)},
+              {"siondefrag: outfilename:", classic_name(options.request.output)},
+              {"siondefrag: sid:", std::to_string(0)},
+              {"siondefrag: filename:", classic_name(options.path)},
+              {"siondefrag: nfiles:", std::to_string(h.nfiles)},
+              {"siondefrag: fsblksize:", classic_size(h.fsblksize)},
               {"siondefrag: keyval:", keyval_name(h)},
               {"siondefrag: current endianness:", name_of(native_order)},
               {"siondefrag: file endianness:", name_of(h.userdata_order)},
-              {"siondefrag: max number of blocks:", as_number(m.maxblocks())},
-              {"siondefrag: datasize in file (aggr.):", as_size(usage.data_bytes)},
-              {"siondefrag: start_of_varheader:", as_number(m.files.front().pointer.varheader)},
-              {"siondefrag: size of chunks:", as_size(usage.chunk_bytes)},
+              {"siondefrag: max number of blocks:", std::to_string(m.maxblocks())},
+              {"siondefrag: datasize in file (aggr.):", classic_size(usage.data_bytes)},
+              {"siondefrag: start_of_varheader:", std::to_string(m.files.front().pointer.varheader)},
+              {"siondefrag: size of chunks:", classic_size(usage.chunk_bytes)},
               {"siondefrag: file usage:", usage_percent(usage)},
-              {"siondefrag: max chunksize:", as_size(largest_chunk(m))},
-              {"siondefrag: outsid:", as_number(0)},
-              {"siondefrag: fsblksize outfile:", as_size(fsblksize)}});
+              {"siondefrag: max chunksize:", classic_size(largest_chunk(m))},
+              {"siondefrag: outsid:", std::to_string(0)},
+              {"siondefrag: fsblksize outfile:", classic_size(fsblksize)}});
   catch_signals();
   DefragReport report(m, verbose);
   sheaf::defrag(any_store(), m, options.request, report);

@@ -16,30 +16,24 @@ void line(const char* format, Arguments... arguments) {
   std::fprintf(stderr, format, arguments...);
 }
 
-// "write=0.01s, " for the steps of a phase.
-std::string steps(const double (&t)[step_count], bool writes, int digits) {
-  const auto one = [&](const char* name, double seconds) {
-    return fmt::format("{}={:.{}f}s", name, seconds, digits);
+// "open=0.01s, write=0.02s, close=0.01s" for the steps of a phase, and before them those of the creation.
+std::string steps(const double (&t)[step_count], bool writes, bool created, int digits) {
+  const auto one = [&](const char* name, Step step) {
+    return fmt::format("{}={:.{}f}s", name, t[step], digits);
   };
   std::string text;
-  if (writes) text = one("create", t[create_step]) + ", " + one("create_cls", t[create_close_step]) + ", ";
-  return text + one("open", t[open_step]) + ", " + one(writes ? "write" : "read", t[transfer_step]) + ", " +
-         one("close", t[close_step]);
-}
-
-std::string file_steps(const double (&t)[step_count], bool writes) {
-  return fmt::format("open={:.4f}s, {}={:.4f}s, close={:.4f}s", t[open_step], writes ? "write" : "read",
-                     t[transfer_step], t[close_step]);
+  if (created) text = one("create", create_step) + ", " + one("create_cls", create_close_step) + ", ";
+  return text + one("open", open_step) + ", " + one(writes ? "write" : "read", transfer_step) + ", " +
+         one("close", close_step);
 }
 
 class ClassicLines : public Report {
  public:
-  void begin(const Setting& s, const Options& o) override {
+  ClassicLines(const Setting& s, const Options& o) : Report(s, o) {
     char now[64] = "";
     const std::time_t t = std::time(nullptr);
     std::tm local = {};
     std::strftime(now, sizeof now, "%a %b %d %H:%M:%S %Y", localtime_r(&t, &local));
-    ntasks_ = s.ntasks;
     line("SION parallel file I/O benchmark '%s': start at %s\n", s.program.c_str(), now);
     for (const Parameter& p : parameters(o))
       line("partest parameter:   %4s    %-16s = %s\n", p.letter ? fmt::format("(-{})", p.letter).c_str() : "",
@@ -52,24 +46,20 @@ class ClassicLines : public Report {
     line("partest filespec:    bytes of task 0   = %lld\n", static_cast<long long>(o.bytes_of(0, s.ntasks)));
   }
 
-  void phase(const Phase& p, const Options& o) override {
-    const bool writes = p.operation == Operation::write;
-    if (p.type == mpi_io && o.threads == 0) return mpi_io_lines(p, o, writes);
-    if (o.verbose)
+  void phase(const Phase& p) override {
+    if (p.type == mpi_io && options.threads == 0) return mpi_io_lines(p);
+    if (options.verbose)
       for (size_t task = 0; task < p.tasks.size(); ++task)
-        four_lines(static_cast<long long>(task), "TASK", {p.tasks[task]}, p, writes);
+        four_lines(static_cast<long long>(task), "TASK", {p.tasks[task]}, p);
     if (p.files > 1)
-      for (int file = 0; file < p.files; ++file) four_lines(file, "FILE", of_file(p, file), p, writes);
-    four_lines(ntasks_, "TOTAL", p.tasks, p, writes);
+      for (int file = 0; file < p.files; ++file) four_lines(file, "FILE", of_file(p, file), p);
+    four_lines(setting.ntasks, "TOTAL", p.tasks, p);
   }
 
-  void end(const Options&) override {}
-
  private:
-  void four_lines(long long number, const char* set, const std::vector<Record>& tasks, const Phase& p,
-                  bool writes) {
+  void four_lines(long long number, const char* set, const std::vector<Record>& tasks, const Phase& p) {
     const Totals t = totals_of(tasks);
-    const char* const operation = writes ? "WRITE" : "READ";
+    const char* const operation = p.writes ? "WRITE" : "READ";
     const double seconds = t.all_steps();
     const double rate = mebibytes_per_second(t.bytes, seconds);
     line(
@@ -79,35 +69,35 @@ class ClassicLines : public Report {
         number, set, operation, static_cast<double>(t.bytes) / (1 << 20), seconds,
         static_cast<long>(t.chunks), rate * (1 << 20) / 1e6, rate, 0, p.files);
     line("timings[%06lld] T_PHASE          %s %s  %s, tlog=%.4fs\n", number, set, operation,
-         steps(t.time, writes, 5).c_str(), 0.0);
+         steps(t.time, p.writes, p.writes, 5).c_str(), 0.0);
     line("timings[%06lld] T_FILE_BARRIER   %s %s  %s\n", number, set, operation,
-         file_steps(t.spread, writes).c_str());
+         steps(t.spread, p.writes, false, 4).c_str());
     line("timings[%06lld] T_GLOBAL_BARRIER %s %s  %s\n", number, set, operation,
-         steps(t.barrier, writes, 4).c_str());
+         steps(t.barrier, p.writes, p.writes, 4).c_str());
   }
 
-  void mpi_io_lines(const Phase& p, const Options& o, bool writes) {
+  void mpi_io_lines(const Phase& p) {
     const Totals t = totals_of(p.tasks);
-    const char* const did = writes ? "wrote" : "read";
+    const char* const did = p.writes ? "wrote" : "read";
     const double with_barrier = t.time[transfer_step];
     const double megabytes = static_cast<double>(t.bytes) / 1e6;
-    if (o.verbose)
+    if (options.verbose)
       for (const Record& r : p.tasks)
         line("partest result: %s %10.4f MB %s %s\n", did, static_cast<double>(r.bytes) / 1e6,
-             writes ? "to" : "from", o.filename.c_str());
+             p.writes ? "to" : "from", options.filename.c_str());
     line(
         "TOTAL result: open=%10.6fs close=%10.6fs %s %10.4f MB %s+barrier=%10.6fs %s=%10.4f MB/s %s %d "
         "files\n",
-        t.time[open_step], t.time[close_step], did, megabytes, writes ? "write" : "read", with_barrier,
-        writes ? "bw" : "br", with_barrier > 0 ? megabytes / with_barrier : 0.0, writes ? "to" : "from",
+        t.time[open_step], t.time[close_step], did, megabytes, p.writes ? "write" : "read", with_barrier,
+        p.writes ? "bw" : "br", with_barrier > 0 ? megabytes / with_barrier : 0.0, p.writes ? "to" : "from",
         p.files);
   }
-
-  int ntasks_ = 0;
 };
 
 }  // namespace
 
-std::unique_ptr<Report> make_classic_lines() { return std::make_unique<ClassicLines>(); }
+std::unique_ptr<Report> make_classic_lines(const Setting& setting, const Options& options) {
+  return std::make_unique<ClassicLines>(setting, options);
+}
 
 }  // namespace sheaf::partest

@@ -33,7 +33,7 @@ Json set_of(const Totals& t, bool created) {
 
 class JsonReport : public Report {
  public:
-  void begin(const Setting& s, const Options& o) override {
+  JsonReport(const Setting& s, const Options& o) : Report(s, o) {
     Json given;
     for (const Parameter& p : parameters(o)) {
       const bool text = p.name == "filename";
@@ -41,20 +41,19 @@ class JsonReport : public Report {
           text ? Json(p.value) : Json::parse(p.name == "testtype" ? "[" + p.value + "]" : p.value);
     }
     json_ = {{"program", s.program},   {"version", sheaf_version()}, {"mpi", s.mpi},
-             {"tasks", s.ntasks},      {"threads", s.threads},       {"parameters", given},
+             {"tasks", s.ntasks},      {"threads", o.threads},       {"parameters", given},
              {"phases", Json::array()}};
   }
 
-  void phase(const Phase& p, const Options& o) override {
-    const bool writes = p.operation == Operation::write;
-    const bool created = writes && o.write == 2;
-    Json one = {{"test", name_of_type(p.type, o)},
+  void phase(const Phase& p) override {
+    const bool created = p.writes && options.write == 2;
+    Json one = {{"test", name_of_type(p.type, options)},
                 {"testtype", p.type},
-                {"operation", writes ? "write" : "read"},
+                {"operation", p.writes ? "write" : "read"},
                 {"files", p.files},
-                {"checked", !writes && o.nochecksum == 0}};
+                {"checked", !p.writes && options.nochecksum == 0}};
     one.update(set_of(totals_of(p.tasks), created));
-    if (o.verbose) {
+    if (options.verbose) {
       one["each_task"] = Json::array();
       for (const Record& r : p.tasks) {
         Json task = set_of(totals_of({r}), created);
@@ -68,7 +67,7 @@ class JsonReport : public Report {
     json_["phases"].push_back(one);
   }
 
-  void end(const Options&) override { fmt::print("{}\n", cli::text_of(json_, 1)); }
+  void end() override { fmt::print("{}\n", cli::text_of(json_, 1)); }
 
  private:
   Json json_;
@@ -76,6 +75,8 @@ class JsonReport : public Report {
 
 }  // namespace
 
-std::unique_ptr<Report> make_json_report() { return std::make_unique<JsonReport>(); }
+std::unique_ptr<Report> make_json_report(const Setting& setting, const Options& options) {
+  return std::make_unique<JsonReport>(setting, options);
+}
 
 }  // namespace sheaf::partest

@@ -34,9 +34,10 @@ std::string mpi_version() {
   return line;
 }
 
-std::unique_ptr<Report> make_report(const std::string& program, const Options& options) {
-  if (options.json) return make_json_report();
-  return program == "sheaf-partest" ? make_table() : make_classic_lines();
+std::unique_ptr<Report> make_report(const Setting& setting, const Options& options) {
+  if (options.json) return make_json_report(setting, options);
+  if (setting.program == "sheaf-partest") return make_table(setting, options);
+  return make_classic_lines(setting, options);
 }
 
 // What one task does; the exit code, the same on all tasks.
@@ -50,14 +51,11 @@ int run_task(const std::string& program, const Options& options, Comm& comm) {
   }
   std::unique_ptr<Report> report;
   const auto failed = attempt([&] {
-    if (first) {
-      report = make_report(program, options);
-      report->begin({program, mpi_version(), comm.size(), options.threads}, options);
-    }
+    if (first) report = make_report({program, mpi_version(), comm.size()}, options);
     run(options, comm, [&](const Phase& phase) {
-      if (first) report->phase(phase, options);
+      if (report) report->phase(phase);
     });
-    if (first) report->end(options);
+    if (report) report->end();
   });
   if (failed && first) std::fprintf(stderr, "%s: %s\n", program.c_str(), failed->what());
   return failed ? 1 : 0;

@@ -12,35 +12,31 @@ namespace {
 
 class SharedFile : public Target {
  public:
-  using Target::Target;
-  ~SharedFile() override {
-    if (fh_ != MPI_FILE_NULL) MPI_File_close(&fh_);
-    if (info_ != MPI_INFO_NULL) MPI_Info_free(&info_);
-  }
-
-  void prepare(Operation operation) override {
-    at_ = begin_of(operation == Operation::write ? comm.rank() : source());
+  SharedFile(bool w, const Options& o, Comm& c) : Target(w, o, c) {
     MPI_Info_create(&info_);
     if (options.iotasks > 0) hint("sheaf_iotasks", std::to_string(options.iotasks));
     if (options.hintlargeblock >= 0) hint("IBM_largeblock_io", options.hintlargeblock ? "true" : "false");
     if (options.hintiobufsize >= 0) hint("IBM_io_buffer_size", std::to_string(options.hintiobufsize) + "KB");
     if (options.hintsparseaccess >= 0) hint("IBM_sparse_access", options.hintsparseaccess ? "true" : "false");
   }
+  ~SharedFile() override {
+    if (fh_ != MPI_FILE_NULL) MPI_File_close(&fh_);
+    if (info_ != MPI_INFO_NULL) MPI_Info_free(&info_);
+  }
 
-  void open(Operation operation) override {
-    const bool writes = operation == Operation::write;
+  void open() override {
     check(MPI_File_open(MPI_COMM_WORLD, options.filename.c_str(),
                         writes ? MPI_MODE_CREATE | MPI_MODE_WRONLY : MPI_MODE_RDONLY, info_, &fh_),
           "cannot open");
     if (writes) check(MPI_File_set_size(fh_, 0), "cannot truncate");
   }
 
-  void write(const std::byte* data, int64_t bytes) override {
-    move(options.collwrite ? MPI_File_write_at_all : MPI_File_write_at, data, bytes, "cannot write to");
-  }
-
-  void read(std::byte* data, int64_t bytes) override {
-    move(options.collread ? MPI_File_read_at_all : MPI_File_read_at, data, bytes, "cannot read");
+  void move(std::byte* data, int64_t bytes) override {
+    if (writes) {
+      transfer(options.collwrite ? MPI_File_write_at_all : MPI_File_write_at, data, bytes, "cannot write to");
+    } else {
+      transfer(options.collread ? MPI_File_read_at_all : MPI_File_read_at, data, bytes, "cannot read");
+    }
   }
 
   void close() override { check(MPI_File_close(&fh_), "cannot close"); }
@@ -49,9 +45,7 @@ class SharedFile : public Target {
     if (comm.rank() == 0) remove_file(options.filename);
   }
 
-  bool collective(Operation operation) const override {
-    return operation == Operation::write ? options.collwrite : options.collread;
-  }
+  bool collective() const override { return writes ? options.collwrite : options.collread; }
 
  private:
   void hint(const char* key, const std::string& value) { MPI_Info_set(info_, key, value.c_str()); }
@@ -65,8 +59,8 @@ class SharedFile : public Target {
                               "': " + std::string(words, static_cast<size_t>(length)));
   }
 
-  template <class Call, class Byte>
-  void move(Call call, Byte* data, int64_t bytes, const char* doing) {
+  template <class Call>
+  void transfer(Call call, std::byte* data, int64_t bytes, const char* doing) {
     MPI_Status status;
     check(call(fh_, at_, data, static_cast<int>(bytes), MPI_BYTE, &status), doing);
     int count = 0;
@@ -80,13 +74,13 @@ class SharedFile : public Target {
 
   MPI_File fh_ = MPI_FILE_NULL;
   MPI_Info info_ = MPI_INFO_NULL;
-  MPI_Offset at_ = 0;
+  MPI_Offset at_ = begin_of(source_of(comm.rank()));
 };
 
 }  // namespace
 
-std::unique_ptr<Target> make_mpi_io(const Options& options, Comm& comm) {
-  return std::make_unique<SharedFile>(options, comm);
+std::unique_ptr<Target> make_mpi_io(bool writes, const Options& options, Comm& comm) {
+  return std::make_unique<SharedFile>(writes, options, comm);
 }
 
 }  // namespace sheaf::partest

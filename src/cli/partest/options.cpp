@@ -54,7 +54,8 @@ double chance(int64_t task) {
   return static_cast<double>(mixed(static_cast<uint64_t>(task) + 0x9E3779B97F4A7C15u) >> 11) * 0x1p-53;
 }
 
-void add_size(CLI::App& app, const std::string& names, int64_t& value, const char* text, int64_t least,
+template <class Value>
+void add_size(CLI::App& app, const std::string& names, Value& value, const char* text, int64_t least,
               int64_t most) {
   app.add_option_function<std::string>(
          names,
@@ -92,7 +93,7 @@ void add(CLI::App& app, std::initializer_list<Numeric> options) {
           ->capture_default_str();
 }
 
-void add_options(CLI::App& app, Options& o, int64_t& totalsize) {
+void add_options(CLI::App& app, Options& o) {
   app.option_defaults()->take_last();
   app.add_option("-f,--filename", o.filename, "the file; with one per task NAME.000000, ...")
       ->type_name("NAME")
@@ -117,7 +118,7 @@ void add_options(CLI::App& app, Options& o, int64_t& totalsize) {
       ->allow_extra_args(false)
       ->check(CLI::Range(0, 5).description(""));
   add_size(app, "-b,--bufsize", o.bufsize, "bytes per call [10MiB]", 1, INT32_MAX);
-  add_size(app, "-g,--totalsize", totalsize, "data of all tasks together, instead of -s", 0, INT64_MAX);
+  add_size(app, "-g,--totalsize", o.totalsize, "data of all tasks together, instead of -s", 0, INT64_MAX);
   add_size(app, "-s,--localsize", o.localsize, "data per task [20MiB]", 0, INT64_MAX);
   app.add_option("-F,--factor", o.factor, "tasks have up to X times more data, by chance")
       ->type_name("X")
@@ -180,9 +181,8 @@ int64_t Options::bytes_of(int64_t task, int64_t ntasks) const {
 std::optional<Refusal> parse(const std::string& name, int argc, char** argv, Options& options) {
   CLI::App app("Bandwidth of parallel writing and reading: multifiles, MPI-IO and one file per task.", name);
   app.footer(footer);
-  int64_t totalsize = -1;
   if (name == "ompi_partest") options.threads = omp_get_max_threads();
-  add_options(app, options, totalsize);
+  add_options(app, options);
   try {
     app.parse(joined(argc, argv));
   } catch (const CLI::CallForHelp&) {
@@ -193,7 +193,6 @@ std::optional<Refusal> parse(const std::string& name, int argc, char** argv, Opt
     return Refusal{name + ": " + printable(error.what()) + "\n  (`" + name + " --help` shows the options)\n",
                    2};
   }
-  if (totalsize >= 0) options.totalsize = totalsize;
   return std::nullopt;
 }
 

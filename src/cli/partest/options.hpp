@@ -58,8 +58,6 @@ struct Options {
   // Bytes of a task's data; what every task has at least.
   int64_t bytes_of(int64_t task, int64_t ntasks) const;
   int64_t least_bytes(int64_t ntasks) const { return totalsize ? *totalsize / ntasks : localsize; }
-  // Chunk size to ask for, for a task with so many bytes.
-  int64_t chunk_of(int64_t bytes) const { return chunksize < 0 ? bytes : chunksize; }
 };
 
 // What is to be printed instead of running, and the exit code.

@@ -17,15 +17,11 @@ Pattern::Pattern(int task, int64_t largest) : memory_(static_cast<size_t>(period
     const uint64_t word = mixed(state += 0x9E3779B97F4A7C15u);
     std::memcpy(memory_.data() + i, &word, 8);
   }
-  for (auto done = static_cast<size_t>(period); done < memory_.size();) {
-    const size_t n = std::min(done, memory_.size() - done) / period * period;
-    const size_t copied = n > 0 ? n : memory_.size() - done;
-    std::memcpy(memory_.data() + done, memory_.data(), copied);
-    done += copied;
-  }
+  for (size_t done = period; done < memory_.size(); done += period)
+    std::memcpy(&memory_[done], memory_.data(), std::min<size_t>(period, memory_.size() - done));
 }
 
-std::optional<int64_t> Pattern::difference(const std::byte* data, int64_t bytes, int64_t offset) const {
+std::optional<int64_t> Pattern::difference(const std::byte* data, int64_t bytes, int64_t offset) {
   const std::byte* const wanted = at(offset);
   if (std::memcmp(data, wanted, static_cast<size_t>(bytes)) == 0) return std::nullopt;
   return offset + (std::mismatch(data, data + bytes, wanted).first - data);

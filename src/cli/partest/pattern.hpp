@@ -20,10 +20,10 @@ class Pattern {
   Pattern(int task, int64_t largest);
 
   // The bytes of the stream from `offset` on: as many as a piece may have.
-  const std::byte* at(int64_t offset) const { return memory_.data() + offset % period; }
+  std::byte* at(int64_t offset) { return memory_.data() + offset % period; }
 
   // The first of these bytes that is not as it should be: its offset in the stream.
-  std::optional<int64_t> difference(const std::byte* data, int64_t bytes, int64_t offset) const;
+  std::optional<int64_t> difference(const std::byte* data, int64_t bytes, int64_t offset);
 
   static constexpr int64_t period = int64_t{64} * 1021;  // whole cache lines, a prime number of them
 

@@ -16,7 +16,8 @@ Progress::~Progress() {
   if (shown_) std::fprintf(stderr, "\r\033[K");
 }
 
-void Progress::show(int64_t done) {
+void Progress::at(int64_t done) {
+  if (!visible_) return;
   const auto now = std::chrono::steady_clock::now();
   if (now - last_ < std::chrono::milliseconds(100)) return;
   last_ = now;

@@ -11,13 +11,9 @@ class Progress {
  public:
   Progress(std::string what, int64_t total, bool mine);
   ~Progress();
-  void at(int64_t done) {
-    if (visible_) show(done);
-  }
+  void at(int64_t done);
 
  private:
-  void show(int64_t done);
-
   std::string what_;
   int64_t total_;
   bool visible_;

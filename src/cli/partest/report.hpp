@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdio>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/partest/run.hpp"
@@ -15,7 +17,6 @@ struct Setting {
   std::string program;  // as it was called
   std::string mpi;      // library and version
   int ntasks = 0;
-  int threads = 0;  // per process; 0: none
 };
 
 // A set of tasks as one: sums of bytes and chunks; times in seconds.
@@ -36,17 +37,21 @@ std::vector<Record> of_file(const Phase& phase, int64_t file);
 // Bytes per second in MiB; 0 if there was nothing to do.
 double mebibytes_per_second(int64_t bytes, double seconds);
 
-// Reports come in three calls: once, per phase, once.
+// One for a run: made before the first phase, told of each, and of the end if nothing has failed.
 class Report {
  public:
+  Report(Setting s, const Options& o) : setting(std::move(s)), options(o) {}
   virtual ~Report() = default;
-  virtual void begin(const Setting&, const Options&) = 0;
-  virtual void phase(const Phase&, const Options&) = 0;
-  virtual void end(const Options&) = 0;
+  virtual void phase(const Phase&) = 0;
+  virtual void end() {}
+
+ protected:
+  const Setting setting;
+  const Options& options;
 };
 
-std::unique_ptr<Report> make_table();
-std::unique_ptr<Report> make_json_report();
-std::unique_ptr<Report> make_classic_lines();
+std::unique_ptr<Report> make_table(const Setting& setting, const Options& options);
+std::unique_ptr<Report> make_json_report(const Setting& setting, const Options& options);
+std::unique_ptr<Report> make_classic_lines(const Setting& setting, const Options& options);
 
 }  // namespace sheaf::partest

@@ -27,7 +27,7 @@ struct Record {
 
 struct Phase {
   int type;
-  Operation operation;
+  bool writes;  // else reads
   int files;
   std::vector<Record> tasks;  // on task 0 only
 };

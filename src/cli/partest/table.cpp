@@ -21,28 +21,30 @@ void row(const std::string& name, const char* operation, const Totals& t, const 
 
 class Table : public Report {
  public:
-  void begin(const Setting& setting, const Options&) override { setting_ = setting; }
+  using Report::Report;
 
-  void phase(const Phase& p, const Options& o) override {
-    if (!std::exchange(headed_, true)) head(setting_, o);
-    const char* const operation = p.operation == Operation::write ? "write" : "read";
+  void phase(const Phase& p) override {
+    if (!std::exchange(headed_, true)) head();
+    const char* const operation = p.writes ? "write" : "read";
     const Totals totals = totals_of(p.tasks);
-    row(name_of_type(p.type, o), operation, totals, std::to_string(p.files));
-    if (p.operation == Operation::write && o.write == 2)
+    row(name_of_type(p.type, options), operation, totals, std::to_string(p.files));
+    if (p.writes && options.write == 2)
       fmt::print("{:<{}} {:<5} {:>11}  {:9.4f} {:>9} {:9.4f}\n", "  its files created before", name_width, "",
                  "", totals.time[create_step], "", totals.time[create_close_step]);
-    checked_ = checked_ || p.operation == Operation::read;
-    if (o.verbose) details(p, operation);
+    checked_ = checked_ || !p.writes;
+    if (options.verbose) details(p, operation);
     std::fflush(stdout);
   }
 
-  void end(const Options& o) override {
-    if (checked_ && o.nochecksum == 0) fmt::print("\nAll data read are those that were written.\n");
+  void end() override {
+    if (checked_ && options.nochecksum == 0) fmt::print("\nAll data read are those that were written.\n");
   }
 
  private:
-  static void head(const Setting& s, const Options& o) {
-    const std::string threads = s.threads > 0 ? fmt::format(", {} threads per process", s.threads) : "";
+  void head() const {
+    const Setting& s = setting;
+    const Options& o = options;
+    const std::string threads = o.threads > 0 ? fmt::format(", {} threads per process", o.threads) : "";
     fmt::print("{}: {} task{}{}, {}\n", s.program, s.ntasks, s.ntasks == 1 ? "" : "s", threads, s.mpi);
     fmt::print("{}: {} per task{}, {} per call{}\n\n", printable(o.filename),
                in_units(o.least_bytes(s.ntasks)), o.factor > 0 ? " and up" : "", in_units(o.bufsize),
@@ -59,13 +61,14 @@ class Table : public Report {
       row(fmt::format("  task {}", task), operation, totals_of({p.tasks[task]}), "");
   }
 
-  Setting setting_;
   bool headed_ = false;
   bool checked_ = false;
 };
 
 }  // namespace
 
-std::unique_ptr<Report> make_table() { return std::make_unique<Table>(); }
+std::unique_ptr<Report> make_table(const Setting& setting, const Options& options) {
+  return std::make_unique<Table>(setting, options);
+}
 
 }  // namespace sheaf::partest

@@ -91,15 +91,13 @@ class PassedSignals : private NonCopyable {
 }  // namespace
 
 std::string own_library(const std::string& name, const std::string& reason) {
-  const fs::path own = fs::read_symlink("/proc/self/exe");
+  const fs::path own = fs::read_symlink("/proc/self/exe").parent_path();
   fs::path library;
   for (const char* const directory : {"../lib", SHEAF_BIN_TO_LIB}) {  // of a build, of an installation
-    library = (own.parent_path() / directory / name).lexically_normal();
-    if (fs::exists(library)) break;
+    library = (own / directory / name).lexically_normal();
+    if (fs::exists(library)) return library.string();
   }
-  if (!fs::exists(library))
-    throw Error(Code::not_found, "'" + library.string() + "' is not there: " + reason);
-  return library.string();
+  throw Error(Code::not_found, "'" + library.string() + "' is not there: " + reason);
 }
 
 void preload(const std::string& library) {

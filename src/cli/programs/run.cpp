@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <map>
+#include <set>
 
 #include "base/error.hpp"
 #include "base/non_copyable.hpp"
@@ -27,11 +28,8 @@ namespace fs = std::filesystem;
 
 constexpr size_t files_told = 10;  // of plain files that match a pattern
 
-std::string joined(const std::vector<std::string>& entries) {
-  std::string all;
-  for (const std::string& entry : entries) all += (all.empty() ? "" : ";") + entry;
-  return all;
-}
+// Puts an entry behind the others of a variable.
+void add_entry(std::string& all, const std::string& entry) { all += (all.empty() ? "" : ";") + entry; }
 
 // The directories of a view, which are made where they are missing and removed at the end.
 class ViewDirectories : private NonCopyable {
@@ -114,15 +112,12 @@ bool gather_set(const std::string& set) {
 
 bool finish(const std::vector<CaptureRule>& rules, bool keep_containers) {
   bool good = true;
-  std::vector<std::string> done;
+  std::set<std::string> done;
   for (const CaptureRule& rule : rules) {
     tell_plain_files(rule);
     if (keep_containers) continue;
-    for (const std::string& set : sets_with_containers(rule)) {
-      if (std::find(done.begin(), done.end(), set) != done.end()) continue;
-      done.push_back(set);
-      good = gather_set(set) && good;
-    }
+    for (const std::string& set : sets_with_containers(rule))
+      if (done.insert(set).second) good = gather_set(set) && good;
   }
   return good;
 }
@@ -136,12 +131,11 @@ int run(const RunOptions& options) {
   std::vector<CaptureRule> rules;
   for (const std::string& text : options.captures) rules.push_back(capture_rule(text));
   check_rules(rules);
-  std::vector<std::string> captures, views;
-  for (const CaptureRule& rule : rules) captures.push_back(entry_of(rule.pattern, rule.set));
+  std::string capture, view;
+  for (const CaptureRule& rule : rules) add_entry(capture, entry_of(rule.pattern, rule.set));
   ViewDirectories directories;
-  for (const std::string& text : options.views) views.push_back(directories.add(text));
+  for (const std::string& text : options.views) add_entry(view, directories.add(text));
   directories.fill();
-  const std::string capture = joined(captures), view = joined(views);
   const auto command = with_variables(options.command, {"LD_PRELOAD", "SHEAF_CAPTURE", "SHEAF_VIEW"});
   preload(own_library("libsheaf_posix.so", "the installation is not complete"));
   setenv("SHEAF_CAPTURE", capture.c_str(), 1);

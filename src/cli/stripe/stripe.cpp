@@ -1,11 +1,231 @@
 #include "cli/stripe/stripe.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <optional>
+#include <string>
+
+#include "base/bytes.hpp"
+#include "base/printable.hpp"
 #include "cli/command_line.hpp"
-#include "cli/stripe/stripe_commands.hpp"
+#include "cli/json.hpp"
+#include "cli/terminal.hpp"
+#include "comm/host_name.hpp"
+#include "creation/output_set.hpp"
+#include "stripedfile/check.hpp"
+#include "stripedfile/direct_link.hpp"
 
 namespace sheaf::cli {
 
 namespace {
+
+using namespace sfio;
+
+struct StripeOptions {
+  std::string name;  // of the striped file
+  std::string root;  // empty: SHEAF_SFIO_ROOT, else this machine only
+  std::string file;  // the plain file of import and export
+  std::optional<int64_t> unit;
+  std::optional<int64_t> offset;
+  std::optional<int64_t> length;
+  bool replace = false;
+  bool json = false;
+};
+
+constexpr int64_t buffer_bytes = 4 << 20;
+
+struct Place {
+  explicit Place(const StripeOptions& options)
+      : link(direct_link(posix_store(), {options.root, host_name()})),
+        name(parse_stripe_name(options.name)) {}
+  std::shared_ptr<Link> link;
+  StripeName name;
+};
+
+// Calls take(bytes, at) for what read(room, at) brings of `length` bytes from `at` on, until there are no
+// more.
+template <class Read, class Take>
+void in_pieces(int64_t at, int64_t length, Read read, Take take) {
+  LineBytes buffer(static_cast<size_t>(std::min(length, buffer_bytes)));
+  while (length > 0) {
+    const auto room = std::span(buffer).first(static_cast<size_t>(std::min(length, buffer_bytes)));
+    const auto got = static_cast<int64_t>(read(room, at));
+    if (got == 0) return;
+    take(room.first(static_cast<size_t>(got)), at);
+    at += got;
+    length -= got;
+  }
+}
+
+// The same of the logical file.
+template <class Take>
+void read_through(StripedFile& file, int64_t offset, int64_t length, Take take) {
+  in_pieces(
+      offset, length,
+      [&](std::span<std::byte> room, int64_t at) {
+        return file.read_block({at, room.data(), std::ssize(room)});
+      },
+      take);
+}
+
+const char* state_of(const FoundSubfile& f) {
+  if (!f.exists) return "missing";
+  if (!f.identity) return "no identity";
+  if (!f.identity->complete) return "incomplete";
+  return f.identity->size < 0 ? "not closed" : "closed";
+}
+
+int stripe_ls(const StripeOptions& options) {
+  Place place(options);
+  const auto found = look(*place.link, place.name);
+  const StripeReport report = check_striped(place.name, found);
+  if (options.json) {
+    nlohmann::json all = {{"size", report.size}, {"stripe_unit", report.unit}, {"closed", report.closed}};
+    for (size_t i = 0; i < found.size(); ++i)
+      all["subfiles"].push_back({{"host", place.name.subfiles[i].host},
+                                 {"path", place.name.subfiles[i].path},
+                                 {"size", found[i].size},
+                                 {"allocated", found[i].allocated},
+                                 {"state", state_of(found[i])}});
+    fmt::print("{}\n", text_of(all, 2));
+    return 0;
+  }
+  fmt::print("{} bytes in {} subfiles, stripe unit {} bytes{}\n", report.size, found.size(), report.unit,
+             report.closed ? "" : ", not closed");
+  for (size_t i = 0; i < found.size(); ++i)
+    fmt::print("{:4} {:>15} bytes  {:12} {},{}\n", i, found[i].size, state_of(found[i]),
+               printable(place.name.subfiles[i].host), printable(place.name.subfiles[i].path));
+  return 0;
+}
+
+int stripe_cat(const StripeOptions& options) {
+  Place place(options);
+  const auto file = StripedFile::open(place.link, place.name, sfio::OpenMode::read);
+  read_through(*file, options.offset.value_or(0),
+               options.length.value_or(INT64_MAX - options.offset.value_or(0)),
+               [](std::span<const std::byte> bytes, int64_t) {
+                 if (std::fwrite(bytes.data(), 1, bytes.size(), stdout) < bytes.size())
+                   throw os_error("cannot write to", "standard output", errno);
+               });
+  file->close();
+  return 0;
+}
+
+// Beside the subfiles, until the new file is whole.
+StripeName temporary_name(const StripeName& name) {
+  StripeName temporary = name;
+  for (SubfilePlace& place : temporary.subfiles) place.path += ".part";
+  return temporary;
+}
+
+// Before anything is written: no file of somebody else's is in the place of a subfile.
+void require_own(Link& link, const StripeName& name) {
+  const std::vector<FoundSubfile> found = look(link, name);
+  for (size_t i = 0; i < found.size(); ++i)
+    if (!found[i].is_own)
+      throw file_error(
+          Code::damaged, name.subfiles[i].host + "," + name.subfiles[i].path,
+          "is no subfile of a striped file, or has lost its identity (.sfio); nothing was changed");
+}
+
+void copy_in(File& source, StripedFile& file, const std::string& path) {
+  in_pieces(
+      0, source.status().size,
+      [&](std::span<std::byte> room, int64_t at) {
+        check_signals();
+        const size_t got = source.read_at(room, at);
+        if (got == 0) throw file_error(Code::damaged, path, "has become shorter while it was read");
+        return got;
+      },
+      [&](std::span<std::byte> bytes, int64_t at) {
+        const Block block{at, bytes.data(), std::ssize(bytes)};
+        file.write({&block, 1});
+      });
+}
+
+// Ctrl-C leaves nothing half made, and what is replaced stays until the new file is whole.
+int stripe_import(const StripeOptions& options) {
+  Place place(options);
+  if (options.unit) place.name.unit = *options.unit;
+  const FileStatus found = posix_store().status(options.file);
+  if (found.is_directory || found.is_special)
+    throw file_error(Code::invalid_argument, options.file,
+                     "is no regular file, whose size says how much is to be read");
+  const auto source = posix_store().open(options.file, Access::read);
+  const StripeName made = options.replace ? temporary_name(place.name) : place.name;
+  if (options.replace) {
+    require_own(*place.link, place.name);
+    remove_striped(*place.link, made);  // of an import that was killed
+  }
+  const auto file = StripedFile::open(place.link, made, sfio::OpenMode::fresh);
+  try {
+    catch_signals();
+    copy_in(*source, *file, options.file);
+    file->close();
+  } catch (...) {
+    remove_striped(*place.link, made);
+    throw;
+  }
+  // If that fails half-way, what has not got its name is still called .part.
+  if (options.replace) rename_striped(*place.link, made, place.name);
+  return 0;
+}
+
+int stripe_export(const StripeOptions& options) {
+  Place place(options);
+  const auto file = StripedFile::open(place.link, place.name, sfio::OpenMode::read);
+  OutputSet outputs(posix_store(),
+                    options.replace ? OutputSet::Existing::replace : OutputSet::Existing::refuse);
+  catch_signals();
+  const auto target = outputs.add(options.file);
+  const int64_t size = file->status().size;
+  read_through(*file, 0, size, [&](std::span<const std::byte> bytes, int64_t at) {
+    check_signals();
+    target->write_at(bytes, at);
+  });
+  target->close();
+  outputs.commit();
+  file->close();
+  return 0;
+}
+
+int stripe_check(const StripeOptions& options) {
+  Place place(options);
+  const StripeReport report = check_striped(place.name, look(*place.link, place.name));
+  const auto place_of = [&](const StripeFinding& finding) {
+    const SubfilePlace& where = place.name.subfiles[static_cast<size_t>(finding.subfile)];
+    return where.host + "," + where.path;
+  };
+  if (options.json) {
+    nlohmann::json all = {{"ok", report.findings.empty()},
+                          {"size", report.size},
+                          {"stripe_unit", report.unit},
+                          {"closed", report.closed},
+                          {"findings", nlohmann::json::array()}};
+    for (const StripeFinding& finding : report.findings)
+      all["findings"].push_back(
+          {{"subfile", finding.subfile}, {"place", place_of(finding)}, {"what", finding.what}});
+    fmt::print("{}\n", text_of(all, 2));
+  } else if (report.findings.empty()) {
+    fmt::print("ok: {} bytes in {} subfiles{}\n", report.size, place.name.subfiles.size(),
+               report.closed ? "" : " (not closed: may have been written since)");
+  } else {
+    for (const StripeFinding& finding : report.findings)
+      fmt::print("subfile {} ({}) {}\n", finding.subfile, printable(place_of(finding)),
+                 printable(finding.what));
+  }
+  return report.findings.empty() ? 0 : 1;
+}
+
+int stripe_rm(const StripeOptions& options) {
+  Place place(options);
+  if (!remove_striped(*place.link, place.name))
+    throw Error(Code::not_found, "there is no striped file '" + options.name + "'", ENOENT);
+  return 0;
+}
 
 const char* const footer =
     "Example: sheaf stripe ls 'tonep0,/tmp/a.dat;tonep1,/tmp/a.dat;'\n"
