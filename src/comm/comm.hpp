@@ -33,8 +33,15 @@ struct SHEAF_EXPORT Gathered {
   std::vector<int64_t> offsets() const;
   // Each contribution.
   std::vector<std::span<const std::byte>> pieces() const;
+  std::vector<std::span<std::byte>> rooms();  // to be written to
   // Puts one more behind the others.
   void add(std::span<const std::byte> piece);
+
+  // All in one message: the sizes, then the bytes.
+  std::vector<std::byte> packed() const;
+  // The reverse, of `count` contributions, whose sizes are not looked at. Throws damaged if the message is
+  // too short for these.
+  static Gathered unpacked(std::span<const std::byte> message, size_t count);
 };
 
 // A message to and from another task of the group (or this one). The memory stays the caller's until the

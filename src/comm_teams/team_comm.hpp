@@ -44,8 +44,6 @@ class TeamComm final : public Comm {
   std::shared_ptr<ThreadTeam> thread_team() const override { return team_; }
 
  private:
-  using Offer = ThreadTeam::Offer;
-  using Offers = std::span<Offer>;
   class TeamExchange;
 
   // What the groups of a split are: of whole processes in rank order, within one process each, or neither.
