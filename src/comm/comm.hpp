@@ -124,11 +124,11 @@ class SHEAF_EXPORT Comm {
   // Collective. Memory of `bytes` > 0 that all tasks of the group share (comm/shared_memory.hpp); null on all
   // if it cannot be had, as here. What it holds is undefined; asked again, a group may get what an earlier
   // call got and has dropped.
-  virtual std::unique_ptr<SharedMemory> share_memory(size_t bytes);
+  virtual std::shared_ptr<SharedMemory> share_memory(size_t /*bytes*/) { return nullptr; }
 
   // Local, the same on all tasks. What an earlier Comm of the same tasks got from share_memory() and has
   // dropped, with its label and what was left in it; null if the group keeps none, as here.
-  virtual std::unique_ptr<SharedMemory> kept_memory();
+  virtual std::shared_ptr<SharedMemory> kept_memory() { return nullptr; }
 
   // Number of groups that split_by_node() makes.
   virtual int node_count();

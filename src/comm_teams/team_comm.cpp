@@ -199,7 +199,7 @@ std::unique_ptr<Exchange> TeamComm::exchange(std::vector<Outgoing> outgoing, std
   return std::make_unique<TeamExchange>(*this, std::move(outgoing), std::move(incoming));
 }
 
-std::unique_ptr<SharedMemory> TeamComm::share_memory(size_t bytes) {
+std::shared_ptr<SharedMemory> TeamComm::share_memory(size_t bytes) {
   return is_hybrid_ || node_count() > 1 ? nullptr : share_process_memory(*this, bytes);
 }
 

@@ -40,7 +40,7 @@ class TeamComm final : public Comm {
   std::unique_ptr<Exchange> exchange(std::vector<Outgoing> outgoing, std::vector<Incoming> incoming) override;
   std::unique_ptr<Comm> split(int color, int key) override;
   std::unique_ptr<Comm> split_by_node() override;
-  std::unique_ptr<SharedMemory> share_memory(size_t bytes) override;
+  std::shared_ptr<SharedMemory> share_memory(size_t bytes) override;
   std::shared_ptr<ThreadTeam> thread_team() const override { return team_; }
 
  private:
