@@ -16,14 +16,25 @@ namespace sheaf {
 
 namespace {
 
-constexpr uint32_t polynomial = 0x82f63b78;  // reflected
+// Polynomials of degree 31 and less are reflected: the highest bit is the coefficient of 1.
+constexpr uint32_t one = 0x80000000;
+
+// Modulo the polynomial of CRC32C.
+constexpr uint32_t times_x(uint32_t a) { return (a >> 1) ^ (a & 1 ? 0x82f63b78 : 0); }
+
+uint32_t product(uint32_t a, uint32_t b) {
+  uint32_t sum = 0;
+  for (; a != 0; a <<= 1, b = times_x(b))
+    if (a & one) sum ^= b;
+  return sum;
+}
 
 // One table per byte of an 8-byte word.
 constexpr auto tables = [] {
   std::array<std::array<uint32_t, 256>, 8> t{};
   for (uint32_t i = 0; i < 256; ++i) {
     uint32_t v = i;
-    for (int bit = 0; bit < 8; ++bit) v = (v >> 1) ^ (v & 1 ? polynomial : 0);
+    for (int bit = 0; bit < 8; ++bit) v = times_x(v);
     t[0][i] = v;
   }
   for (size_t k = 1; k < 8; ++k)
@@ -43,26 +54,25 @@ uint32_t update_by_table(uint32_t state, const std::byte* at, size_t bytes) {
   return state;
 }
 
-#if defined(__x86_64__)
-
-// x^n modulo the polynomial, reflected.
-constexpr uint32_t power(int64_t n) {
-  uint32_t v = 0x80000000;
-  while (n-- > 0) v = (v >> 1) ^ (v & 1 ? polynomial : 0);
-  return v;
-}
-
-template <class Word>
-Word word_at(const std::byte* at) {
-  Word word;
+[[maybe_unused]] uint64_t word_at(const std::byte* at) {
+  uint64_t word;
   std::memcpy(&word, at, sizeof word);
   return word;
+}
+
+#if defined(__x86_64__)
+
+// x^n.
+constexpr uint32_t power(int64_t n) {
+  uint32_t v = one;
+  while (n-- > 0) v = times_x(v);
+  return v;
 }
 
 __attribute__((target("sse4.2,crc32"))) uint32_t update_words(uint32_t state, const std::byte* at,
                                                               size_t bytes) {
   uint64_t wide = state;
-  for (; bytes >= 8; at += 8, bytes -= 8) wide = _mm_crc32_u64(wide, word_at<uint64_t>(at));
+  for (; bytes >= 8; at += 8, bytes -= 8) wide = _mm_crc32_u64(wide, word_at(at));
   state = static_cast<uint32_t>(wide);
   for (; bytes > 0; ++at, --bytes) state = _mm_crc32_u8(state, static_cast<uint8_t>(*at));
   return state;
@@ -78,9 +88,9 @@ __attribute__((target("sse4.2,crc32,pclmul"))) uint32_t update_by_lanes(uint32_t
   for (; bytes >= 3 * lane; at += 3 * lane, bytes -= 3 * lane) {
     uint64_t a = state, b = 0, c = 0;
     for (size_t i = 0; i < lane; i += 8) {
-      a = _mm_crc32_u64(a, word_at<uint64_t>(at + i));
-      b = _mm_crc32_u64(b, word_at<uint64_t>(at + lane + i));
-      c = _mm_crc32_u64(c, word_at<uint64_t>(at + 2 * lane + i));
+      a = _mm_crc32_u64(a, word_at(at + i));
+      b = _mm_crc32_u64(b, word_at(at + lane + i));
+      c = _mm_crc32_u64(c, word_at(at + 2 * lane + i));
     }
     const auto moved = [](uint64_t from, uint32_t by) __attribute__((target("sse4.2,crc32,pclmul"))) {
       const __m128i product = _mm_clmulepi64_si128(_mm_cvtsi64_si128(static_cast<long long>(from)),
@@ -158,43 +168,32 @@ SHEAF_WIDE uint32_t update_by_folding(uint32_t state, const std::byte* at, size_
   return update_words(state, at, bytes);
 }
 
+#elif defined(__aarch64__)
+
+__attribute__((target("+crc"))) uint32_t update_words(uint32_t state, const std::byte* at, size_t bytes) {
+  for (; bytes >= 8; at += 8, bytes -= 8) state = __crc32cd(state, word_at(at));
+  for (; bytes > 0; ++at, --bytes) state = __crc32cb(state, static_cast<uint8_t>(*at));
+  return state;
+}
+
+#endif
+
 std::vector<Crc32cWay> find_ways() {
   std::vector<Crc32cWay> ways;
+#if defined(__x86_64__)
   __builtin_cpu_init();
   const bool words = __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("pclmul");
   if (words && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("vpclmulqdq"))
     ways.push_back({"avx512", update_by_folding});
   if (words) ways.push_back({"sse4.2", update_by_lanes});
-  ways.push_back({"table", update_by_table});
-  return ways;
-}
-
 #elif defined(__aarch64__)
-
-__attribute__((target("+crc"))) uint32_t update_words(uint32_t state, const std::byte* at, size_t bytes) {
-  for (; bytes >= 8; at += 8, bytes -= 8) {
-    uint64_t word;
-    std::memcpy(&word, at, sizeof word);
-    state = __crc32cd(state, word);
-  }
-  for (; bytes > 0; ++at, --bytes) state = __crc32cb(state, static_cast<uint8_t>(*at));
-  return state;
-}
-
-std::vector<Crc32cWay> find_ways() {
-  std::vector<Crc32cWay> ways;
   constexpr unsigned long has_crc32 = 1ul << 7;  // HWCAP_CRC32
   if (getauxval(AT_HWCAP) & has_crc32) ways.push_back({"armv8", update_words});
+#endif
   ways.push_back({"table", update_by_table});
   return ways;
 }
-
-#else
-
-std::vector<Crc32cWay> find_ways() { return {{"table", update_by_table}}; }
-
-#endif
 
 }  // namespace
 
@@ -206,6 +205,13 @@ std::span<const Crc32cWay> crc32c_ways() {
 uint32_t crc32c(uint32_t sum, std::span<const std::byte> bytes) {
   static const auto update = crc32c_ways().front().update;
   return ~update(~sum, bytes.data(), bytes.size());
+}
+
+// Bytes that follow multiply what came before them by x^8 each.
+uint32_t crc32c_joined(uint32_t first, uint32_t second, int64_t length) {
+  for (uint32_t factor = one >> 8; length > 0 && first != 0; length >>= 1, factor = product(factor, factor))
+    if (length & 1) first = product(factor, first);
+  return first ^ second;
 }
 
 }  // namespace sheaf

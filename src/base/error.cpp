@@ -41,16 +41,14 @@ Code code_of_errno(int e) {
 }  // namespace
 
 Error os_error(std::string_view doing, std::string_view path, int errno_value) {
-  std::string text;
-  text.append(doing).append(" '").append(path).append("': ");
-  text += std::generic_category().message(errno_value);
-  return Error(code_of_errno(errno_value), std::move(text), errno_value);
+  return Error(code_of_errno(errno_value),
+               std::string(doing).append(" '").append(path).append("': ") +
+                   std::generic_category().message(errno_value),
+               errno_value);
 }
 
 Error file_error(Code code, std::string_view path, std::string_view finding) {
-  std::string text;
-  text.append("'").append(path).append("': ").append(finding);
-  return Error(code, std::move(text));
+  return Error(code, std::string("'").append(path).append("': ").append(finding));
 }
 
 }  // namespace sheaf

@@ -2,40 +2,53 @@
 
 #include <algorithm>
 #include <climits>
+#include <numeric>
 #include <string>
 
 #include "base/error.hpp"
 #include "base/parse.hpp"
 #include "base/setting.hpp"
 #include "comm/helpers.hpp"
+#include "comm/packing.hpp"
 
 namespace sheaf {
 
 std::vector<int64_t> Gathered::offsets() const {
-  std::vector<int64_t> result;
-  result.reserve(sizes.size() + 1);
-  int64_t offset = 0;
-  for (const int64_t size : sizes) {
-    result.push_back(offset);
-    offset += size;
-  }
-  result.push_back(offset);
+  std::vector<int64_t> result(sizes.size() + 1);
+  std::partial_sum(sizes.begin(), sizes.end(), result.begin() + 1);
   return result;
 }
 
-std::vector<std::span<const std::byte>> Gathered::pieces() const {
-  std::vector<std::span<const std::byte>> result;
-  std::span<const std::byte> rest = bytes;
+namespace {
+template <class Byte>
+std::vector<std::span<Byte>> cut(std::span<Byte> bytes, std::span<const int64_t> sizes) {
+  std::vector<std::span<Byte>> result;
   for (const int64_t size : sizes) {
-    result.push_back(rest.first(static_cast<size_t>(size)));
-    rest = rest.subspan(static_cast<size_t>(size));
+    result.push_back(bytes.first(static_cast<size_t>(size)));
+    bytes = bytes.subspan(static_cast<size_t>(size));
   }
   return result;
 }
+}  // namespace
+
+std::vector<std::span<const std::byte>> Gathered::pieces() const {
+  return cut(std::span<const std::byte>(bytes), sizes);
+}
+
+std::vector<std::span<std::byte>> Gathered::rooms() { return cut(std::span(bytes), sizes); }
 
 void Gathered::add(std::span<const std::byte> piece) {
   sizes.push_back(std::ssize(piece));
   bytes.insert(bytes.end(), piece.begin(), piece.end());
+}
+
+std::vector<std::byte> Gathered::packed() const { return joined({std::as_bytes(std::span(sizes)), bytes}); }
+
+Gathered Gathered::unpacked(std::span<const std::byte> message, size_t count) {
+  Gathered result;
+  while (result.sizes.size() < count) result.sizes.push_back(take<int64_t>(message));
+  result.bytes.assign(message.begin(), message.end());
+  return result;
 }
 
 void Comm::prefix_sum_and_total(std::span<int64_t> values, std::span<int64_t> totals) {
@@ -61,6 +74,11 @@ int Comm::node_count() {
   int64_t first = node->rank() == 0;
   all_sum(std::span(&first, 1));
   return static_cast<int>(first);
+}
+
+int topology_by_hand() {
+  const char* const topology = setting("SHEAF_TOPOLOGY");
+  return topology ? tasks_per_node(topology) : 0;
 }
 
 int tasks_per_node(std::string_view topology) {

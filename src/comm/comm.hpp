@@ -33,8 +33,15 @@ struct SHEAF_EXPORT Gathered {
   std::vector<int64_t> offsets() const;
   // Each contribution.
   std::vector<std::span<const std::byte>> pieces() const;
+  std::vector<std::span<std::byte>> rooms();  // to be written to
   // Puts one more behind the others.
   void add(std::span<const std::byte> piece);
+
+  // All in one message: the sizes, then the bytes.
+  std::vector<std::byte> packed() const;
+  // The reverse, of `count` contributions, whose sizes are not looked at. Throws damaged if the message is
+  // too short for these.
+  static Gathered unpacked(std::span<const std::byte> message, size_t count);
 };
 
 // A message to and from another task of the group (or this one). The memory stays the caller's until the
@@ -117,11 +124,11 @@ class SHEAF_EXPORT Comm {
   // Collective. Memory of `bytes` > 0 that all tasks of the group share (comm/shared_memory.hpp); null on all
   // if it cannot be had, as here. What it holds is undefined; asked again, a group may get what an earlier
   // call got and has dropped.
-  virtual std::unique_ptr<SharedMemory> share_memory(size_t bytes);
+  virtual std::shared_ptr<SharedMemory> share_memory(size_t /*bytes*/) { return nullptr; }
 
   // Local, the same on all tasks. What an earlier Comm of the same tasks got from share_memory() and has
   // dropped, with its label and what was left in it; null if the group keeps none, as here.
-  virtual std::unique_ptr<SharedMemory> kept_memory();
+  virtual std::shared_ptr<SharedMemory> kept_memory() { return nullptr; }
 
   // Number of groups that split_by_node() makes.
   virtual int node_count();

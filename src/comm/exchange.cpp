@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <climits>
 #include <cstring>
+#include <map>
 #include <string>
 #include <utility>
 
@@ -9,6 +10,7 @@
 #include "comm/agree.hpp"
 #include "comm/comm.hpp"
 #include "comm/helpers.hpp"
+#include "comm/packing.hpp"
 
 namespace sheaf {
 
@@ -46,19 +48,14 @@ struct Label {
 
 void append(std::vector<std::byte>& to, int64_t peer, std::span<const std::byte> bytes) {
   const Label label{peer, std::ssize(bytes)};
-  const auto head = std::as_bytes(std::span(&label, 1));
-  to.insert(to.end(), head.begin(), head.end());
-  to.insert(to.end(), bytes.begin(), bytes.end());
+  for (const auto part : {value_bytes(label), bytes}) to.insert(to.end(), part.begin(), part.end());
 }
 
 // visit(label, bytes) for each message of a joined contribution.
 template <class Visit>
 void for_each_message(std::span<const std::byte> joined, Visit visit) {
   while (!joined.empty()) {
-    Label label{};
-    if (joined.size() < sizeof label) throw Error(Code::damaged, "a message between tasks is too short");
-    std::memcpy(&label, joined.data(), sizeof label);
-    joined = joined.subspan(sizeof label);
+    const auto label = take<Label>(joined);
     if (label.bytes < 0 || label.bytes > std::ssize(joined))
       throw Error(Code::damaged, "a message between tasks is too short");
     visit(label, joined.first(static_cast<size_t>(label.bytes)));
@@ -128,19 +125,18 @@ std::vector<std::byte> answered_by_task_0(Comm& comm, std::span<const std::byte>
 }
 
 void deliver(std::span<ExchangeLists* const> tasks) {
-  // Messages of one sender in order: `next` is the first of its list that may still be for somebody.
+  // Messages of one sender in order: `next` is the first of its list that may still be for the receiver.
   for (size_t to = 0; to < tasks.size(); ++to) {
     ExchangeLists& receiver = *tasks[to];
     receiver.received.assign(receiver.incoming.size(), 0);
-    std::vector<std::pair<int, size_t>> taken;  // sender, messages looked at
+    std::map<int, size_t> taken;  // of each sender, messages looked at
     for (size_t i = 0; i < receiver.incoming.size(); ++i) {
       const Incoming& wanted = receiver.incoming[i];
-      auto mark = std::ranges::find(taken, wanted.peer, [](const auto& t) { return t.first; });
-      if (mark == taken.end()) mark = taken.insert(taken.end(), {wanted.peer, 0});
+      size_t& next = taken[wanted.peer];
       const std::vector<Outgoing>& sent = tasks[static_cast<size_t>(wanted.peer)]->outgoing;
-      while (mark->second < sent.size() && sent[mark->second].peer != static_cast<int>(to)) ++mark->second;
-      if (mark->second == sent.size()) missing(wanted.peer, static_cast<int>(to));
-      receiver.received[i] = put(sent[mark->second++].bytes, wanted);
+      while (next < sent.size() && sent[next].peer != static_cast<int>(to)) ++next;
+      if (next == sent.size()) missing(wanted.peer, static_cast<int>(to));
+      receiver.received[i] = put(sent[next++].bytes, wanted);
     }
   }
 }

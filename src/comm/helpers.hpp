@@ -16,6 +16,8 @@ namespace sheaf {
 // K of the word "node=K" in a comma-separated topology; 0 if there is no such word.
 // Throws Error invalid_argument if K is not an integer > 0.
 SHEAF_EXPORT int tasks_per_node(std::string_view topology);
+// That of SHEAF_TOPOLOGY in the environment of this task.
+SHEAF_EXPORT int topology_by_hand();
 
 // Throws Error invalid_argument unless 0 <= root < size.
 SHEAF_EXPORT void check_root(int root, int size);

@@ -15,11 +15,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <memory>
+#include <numeric>
 #include <span>
 #include <vector>
-
-#include "base/export.hpp"
 
 namespace sheaf {
 
@@ -33,7 +33,10 @@ struct MemoryRun {
   int64_t bytes() const { return length * count; }
 };
 
-SHEAF_EXPORT int64_t bytes_of(std::span<const MemoryRun> runs);
+inline int64_t bytes_of(std::span<const MemoryRun> runs) {
+  return std::transform_reduce(runs.begin(), runs.end(), int64_t{0}, std::plus(),
+                               [](const MemoryRun& run) { return run.bytes(); });
+}
 
 // Calls take(pointer, bytes) for every piece of the runs, in order.
 template <class Take>

@@ -34,7 +34,7 @@ class SelfComm final : public Comm {
   std::unique_ptr<Comm> split(int color, int) override { return color < 0 ? nullptr : self_comm(); }
   std::unique_ptr<Comm> split_by_node() override { return self_comm(); }
 
-  std::unique_ptr<SharedMemory> share_memory(size_t bytes) override {
+  std::shared_ptr<SharedMemory> share_memory(size_t bytes) override {
     return share_process_memory(*this, bytes);
   }
 };

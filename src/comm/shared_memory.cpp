@@ -1,6 +1,5 @@
 #include "comm/shared_memory.hpp"
 
-#include <sched.h>
 #include <sys/mman.h>
 
 #include <utility>
@@ -21,38 +20,18 @@ Memory map_zeros(size_t bytes) {
 class ProcessMemory final : public SharedMemory {
  public:
   ProcessMemory(Memory memory, size_t bytes, void (*give_way)())
-      : memory_(std::move(memory)), bytes_(bytes), give_way_(give_way) {}
+      : SharedMemory(give_way), memory_(std::move(memory)), bytes_(bytes) {}
 
   std::span<std::byte> bytes() const override { return {memory_.get(), bytes_}; }
-  bool is_fresh() const override { return true; }
-  void pause() override { give_way_ ? give_way_() : SharedMemory::pause(); }
-  void wait(SharedWord& word, uint32_t value) override {
-    give_way_ ? give_way_() : SharedMemory::wait(word, value);
-  }
-  // Whoever is woken may run at once.
-  void wake(SharedWord& word, int sleepers) override {
-    give_way_ ? give_way_() : SharedMemory::wake(word, sleepers);
-  }
 
  private:
   const Memory memory_;
   const size_t bytes_;
-  void (*const give_way_)();
 };
 
 }  // namespace
 
-void SharedMemory::pause() { sched_yield(); }
-
-std::unique_ptr<SharedMemory> Comm::share_memory(size_t) { return nullptr; }
-
-std::unique_ptr<SharedMemory> Comm::kept_memory() { return nullptr; }
-
-std::unique_ptr<SharedMemory> share_process_memory(Comm& comm, size_t bytes) {
-  return share_process_memory(comm, bytes, nullptr);
-}
-
-std::unique_ptr<SharedMemory> share_process_memory(Comm& comm, size_t bytes, void (*give_way)()) {
+std::shared_ptr<SharedMemory> share_process_memory(Comm& comm, size_t bytes, void (*give_way)()) {
   Memory mine;
   if (comm.rank() == 0) mine = map_zeros(bytes);
   Memory* place = mine ? &mine : nullptr;
@@ -60,7 +39,7 @@ std::unique_ptr<SharedMemory> share_process_memory(Comm& comm, size_t bytes, voi
   if (!place) return nullptr;
   const Memory copy = *place;
   comm.barrier();  // `mine` stays until all have copied it
-  return std::make_unique<ProcessMemory>(copy, bytes, give_way);
+  return std::make_shared<ProcessMemory>(copy, bytes, give_way);
 }
 
 }  // namespace sheaf

@@ -10,14 +10,11 @@
 
 namespace sheaf::mpi {
 
-// Messages of our own on a group's communicator: pieces of gathers and scatters that are too long for a
-// collective call of MPI, and exchanges. Both may be under way.
+// Messages of our own on a group's communicator: pieces of gathers and scatters, whose lengths MPI's own
+// calls could not count together, and exchanges. Both may be under way.
 inline constexpr int pieces_tag = 1;
 inline constexpr int exchange_tag = 2;
 static_assert(pieces_tag != exchange_tag);
-
-// Messages under way at the root of a gather or scatter: enough to overlap, O(1) memory.
-inline constexpr size_t messages_at_once = 64;
 
 // Who waits gives its core away at first, and then sleeps: a sixteenth of what it has waited, within limits
 // that keep waking cheap and lateness small.

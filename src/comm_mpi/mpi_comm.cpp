@@ -2,17 +2,17 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <utility>
 
 #include "base/error.hpp"
 #include "base/non_copyable.hpp"
 #include "comm/helpers.hpp"
 #include "comm_mpi/constants.hpp"
-#include "comm_mpi/mpi_comm_pieces.hpp"
+#include "comm_mpi/mpi_calls.hpp"
 #include "comm_mpi/mpi_exchange.hpp"
 #include "comm_mpi/mpi_parts.hpp"
 #include "comm_mpi/mpi_patience.hpp"
+#include "comm_mpi/mpi_shared_memory.hpp"
 #include "comm_mpi/mpi_spares.hpp"
 
 namespace sheaf {
@@ -23,7 +23,11 @@ using mpi::patiently;
 
 // What a Comm shares with those split from it on the same task.
 struct Family : private NonCopyable {
-  explicit Family(MPI_Comm program_comm) : program(program_comm), spares(mpi::Spares::of(program)) {}
+  Family(MPI_Comm program_comm, int largest_message)
+      : program(program_comm),
+        spares(mpi::Spares::of(program)),
+        number(mpi::rank_in(program)),
+        largest(largest_message) {}
   ~Family() {
     if (spare.comm != MPI_COMM_NULL) spares->give_back(spare);
   }
@@ -31,57 +35,39 @@ struct Family : private NonCopyable {
   const MPI_Comm program;  // what mpi_comm() was given
   std::shared_ptr<mpi::Spares> spares;
   mpi::Spares::Spare spare;  // what the first of them talks on; null before their first meeting
-  int number = 0;            // rank in `program`
-  int largest = 0;           // bytes per message
+  const int number;          // rank in `program`
+  const int largest;         // bytes per message
   int per_node =
       0;  // tasks per node that the environment of rank 0 asks for: 0 none, -1 something that is no number
 };
 
-// A communicator that is Sheaf's own; freed at the end unless it is a spare, which the family gives back.
-class Handle {
- public:
-  enum class End : uint8_t { free, keep };
-  explicit Handle(MPI_Comm comm, End end = End::free) : comm_(comm), end_(end) {}
-  Handle& operator=(Handle&& other) noexcept {
-    std::swap(comm_, other.comm_);
-    std::swap(end_, other.end_);
-    return *this;
-  }
-  Handle(Handle&& other) noexcept : comm_(std::exchange(other.comm_, MPI_COMM_NULL)), end_(other.end_) {}
-  ~Handle() {
-    if (end_ == End::free && comm_ != MPI_COMM_NULL) mpi::free_own(comm_);
-  }
-  MPI_Comm get() const { return comm_; }
-
- private:
-  MPI_Comm comm_;
-  End end_;
-};
-
 class MpiComm final : public Comm, private NonCopyable {
  public:
-  // `part` >= 0: it is that of `from`, which gets it back.
+  // `part` >= 0: it is that of `from`, which gets it back; else the communicator is freed at the end.
   // `on_node`: its tasks are on one node.
-  MpiComm(Handle comm, std::shared_ptr<Family> family, mpi::Parts* from, int part, bool on_node)
-      : own_(std::move(comm)),
+  MpiComm(MPI_Comm comm, std::shared_ptr<Family> family, mpi::Parts* from, int part, bool on_node)
+      : comm_(comm),
         on_node_(on_node),
         part_(static_cast<int8_t>(part)),
         family_(std::move(family)),
-        from_(part < 0 ? nullptr : from) {
-    check(MPI_Comm_set_errhandler(own_.get(), MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
-    rank_ = mpi::rank_in(own_.get());
-    size_ = mpi::size_of(own_.get());
-  }
+        from_(part < 0 ? nullptr : from),
+        rank_(mpi::rank_in(comm)),
+        size_(mpi::size_of(comm)) {}
 
-  // The first of a family, which finds its communicator at its first collective call.
+  // The first of a family, which finds its communicator at its first collective call, and leaves it to the
+  // family.
   explicit MpiComm(std::shared_ptr<Family> family)
-      : own_(MPI_COMM_NULL, Handle::End::keep), first_(true), family_(std::move(family)) {
-    family_->number = rank_ = mpi::rank_in(family_->program);
-    size_ = mpi::size_of(family_->program);
-  }
+      : first_(true),
+        family_(std::move(family)),
+        rank_(family_->number),
+        size_(mpi::size_of(family_->program)) {}
 
   ~MpiComm() override {
-    if (from_) from_->give_back(part_);
+    if (from_) {
+      from_->give_back(part_);
+    } else if (!first_) {
+      mpi::free_own(comm_);
+    }
   }
 
   int rank() const override { return rank_; }
@@ -95,29 +81,23 @@ class MpiComm final : public Comm, private NonCopyable {
   void broadcast(std::span<std::byte> data, int root) override {
     check_root(root, size_);
     if (mpi::Meeting* tasks = meeting(); tasks && tasks->broadcast(data, root)) return;
-    mpi::broadcast(group(), data, root);
+    mpi::in_parts(data, largest(), [&](std::span<std::byte> part) {
+      patiently("MPI_Ibcast", [&](MPI_Request* request) {
+        return MPI_Ibcast(part.data(), static_cast<int>(part.size()), MPI_BYTE, root, comm(), request);
+      });
+    });
   }
 
   void reduce(Reduction how, std::span<int64_t> values) override {
-    if (how == Reduction::max && own_.get() == MPI_COMM_NULL && values.size() <= mpi::most_on_first_meeting)
+    if (how == Reduction::max && comm_ == MPI_COMM_NULL && values.size() <= mpi::most_on_first_meeting)
       return meet_first(values);
     if (mpi::Meeting* tasks = meeting(); tasks && tasks->reduce(how, values)) return;
-    if (how != Reduction::sum_before)
-      return all_reduce(comm(), values, how == Reduction::max ? MPI_MAX : MPI_SUM);
-    in_pieces(values, [&](std::span<int64_t> piece) {
-      patiently("MPI_Iexscan", [&](MPI_Request* request) {
-        return MPI_Iexscan(MPI_IN_PLACE, piece.data(), static_cast<int>(piece.size()), MPI_INT64_T, MPI_SUM,
-                           comm(), request);
-      });
-    });
-    if (rank_ == 0) std::ranges::fill(values, 0);  // MPI leaves it undefined there
+    reduce_by_messages(comm(), how, values);
   }
 
   void prefix_sum_and_total(std::span<int64_t> values, std::span<int64_t> totals) override {
-    mpi::Meeting* const tasks = meeting();
-    if (!tasks || values.size_bytes() > SharedMeeting::most_bytes)
-      return Comm::prefix_sum_and_total(values, totals);
-    tasks->prefix_sum_and_total(values, totals);
+    if (mpi::Meeting* tasks = meeting(); tasks && tasks->prefix_sum_and_total(values, totals)) return;
+    Comm::prefix_sum_and_total(values, totals);
   }
 
   Gathered gather(std::span<const std::byte> mine, int root) override {
@@ -129,8 +109,13 @@ class MpiComm final : public Comm, private NonCopyable {
     patiently("MPI_Igather", [&](MPI_Request* request) {
       return MPI_Igather(&length, 1, MPI_INT64_T, result.sizes.data(), 1, MPI_INT64_T, root, comm(), request);
     });
-    if (rank_ == root) result.bytes.resize(static_cast<size_t>(result.offsets().back()));
-    mpi::gather(group(), mine, result.bytes, result.sizes, root);
+    result.bytes.resize(static_cast<size_t>(result.offsets().back()));
+    std::vector<Outgoing> outgoing;
+    std::vector<Incoming> incoming;
+    add_messages(outgoing, root, mine);
+    int task = 0;
+    for (const auto room : result.rooms()) add_messages(incoming, task++, room);
+    mpi::start_exchange(comm(), mpi::pieces_tag, outgoing, incoming)->finish();
     return result;
   }
 
@@ -138,22 +123,28 @@ class MpiComm final : public Comm, private NonCopyable {
     check_root(root, size_);
     const bool is_root = rank_ == root;
     // Pieces that do not match are told to all as length -1: every task throws and none waits for the root.
-    std::vector<int64_t> refusal;
-    if (is_root && !is_consistent(pieces, size_)) refusal.assign(static_cast<size_t>(size_), -1);
-    const std::vector<int64_t>& sizes = refusal.empty() ? pieces.sizes : refusal;
+    Gathered refusal;
+    if (is_root && !is_consistent(pieces, size_)) refusal.sizes.assign(static_cast<size_t>(size_), -1);
+    const Gathered& given = refusal.sizes.empty() ? pieces : refusal;
     int64_t length = 0;
     std::vector<std::byte> mine;
     mpi::Meeting* const tasks = meeting();
-    const bool met = tasks && tasks->scatter(sizes, pieces.bytes, length, mine, root);
+    const bool met = tasks && tasks->scatter(given, length, mine, root);
     if (!met)
       patiently("MPI_Iscatter", [&](MPI_Request* request) {
-        return MPI_Iscatter(is_root ? sizes.data() : nullptr, 1, MPI_INT64_T, &length, 1, MPI_INT64_T, root,
-                            comm(), request);
+        return MPI_Iscatter(is_root ? given.sizes.data() : nullptr, 1, MPI_INT64_T, &length, 1, MPI_INT64_T,
+                            root, comm(), request);
       });
     if (length < 0) throw Error(Code::invalid_argument, "the pieces to scatter do not match their sizes");
     if (met) return mine;
     mine.resize(static_cast<size_t>(length));
-    mpi::scatter(group(), mine, pieces.bytes, pieces.sizes, root);
+    std::vector<Outgoing> outgoing;
+    std::vector<Incoming> incoming;
+    add_messages(incoming, root, std::span(mine));
+    int task = 0;
+    if (is_root)
+      for (const auto piece : pieces.pieces()) add_messages(outgoing, task++, piece);
+    mpi::start_exchange(comm(), mpi::pieces_tag, outgoing, incoming)->finish();
     return mine;
   }
 
@@ -172,7 +163,7 @@ class MpiComm final : public Comm, private NonCopyable {
   std::unique_ptr<Exchange> exchange(std::vector<Outgoing> outgoing,
                                      std::vector<Incoming> incoming) override {
     check_exchange(outgoing, incoming, size_);
-    return mpi::start_exchange(comm(), std::move(outgoing), std::move(incoming));
+    return mpi::start_exchange(comm(), mpi::exchange_tag, outgoing, incoming);
   }
 
   std::unique_ptr<Comm> split(int color, int key) override {
@@ -189,60 +180,52 @@ class MpiComm final : public Comm, private NonCopyable {
 
   int node_count() override {
     if (on_node_) return 1;
-    if (!is_first()) return Comm::node_count();
-    meet_once();
+    if (!first_) return Comm::node_count();
     if (const int per_node = tasks_per_node_by_hand()) return (size_ + per_node - 1) / per_node;
     return family_->spares->nodes;
   }
 
   // Only where messages within the node would do the same: a topology by hand stands for several machines.
-  std::unique_ptr<SharedMemory> share_memory(size_t bytes) override {
+  std::shared_ptr<SharedMemory> share_memory(size_t bytes) override {
     if (node_count() > 1) return nullptr;
     std::shared_ptr<SharedMemory> none;
-    std::shared_ptr<SharedMemory>& kept = is_first() ? family_->spare.memory : none;
-    const bool fresh = !kept || kept->bytes().size() < bytes;
-    if (fresh) {
-      const auto everywhere = [this](bool here) {
-        int64_t missing = !here;
-        all_max(std::span(&missing, 1));
-        return missing == 0;
-      };
-      kept = mpi::share_memory({[this](std::span<std::byte> name) { broadcast(name, 0); }, everywhere}, rank_,
-                               bytes);
+    std::shared_ptr<SharedMemory>& kept = first_ ? family_->spare.memory : none;
+    if (kept && kept->bytes().size() >= bytes) {
+      kept->give_again();
+    } else {
+      kept = mpi::share_memory(comm(), bytes);
     }
-    if (!kept) return nullptr;
-    kept->set_label(0);
-    return std::make_unique<KeptMemory>(kept, fresh);
+    return kept;
   }
 
   // Before the first collective call there is none.
-  std::unique_ptr<SharedMemory> kept_memory() override {
-    return is_first() && family_->spare.memory ? std::make_unique<KeptMemory>(family_->spare.memory)
-                                               : nullptr;
-  }
+  std::shared_ptr<SharedMemory> kept_memory() override { return first_ ? family_->spare.memory : nullptr; }
 
  private:
   // What the group talks on.
   MPI_Comm comm() {
     meet_once();
-    return own_.get();
+    return comm_;
   }
 
   // Where small contributions meet; null: they travel by messages.
   mpi::Meeting* meeting() {
-    if (!is_first()) return nullptr;
+    if (!first_) return nullptr;
     meet_once();
     return family_->spare.meeting.get();
   }
 
-  // Whether these are all tasks that mpi_comm() was given.
-  bool is_first() const { return first_; }
-
   void meet_once() {
-    if (own_.get() == MPI_COMM_NULL) meet_first({});
+    if (comm_ == MPI_COMM_NULL) meet_first({});
   }
 
-  mpi::Group group() { return {comm(), rank_, size_, family_->largest}; }
+  size_t largest() const { return static_cast<size_t>(family_->largest); }
+
+  // Those that `bytes` take, to or from `peer`.
+  template <class Message, class Byte>
+  void add_messages(std::vector<Message>& to, int peer, std::span<Byte> bytes) const {
+    mpi::in_parts(bytes, largest(), [&](std::span<Byte> part) { to.push_back({peer, part}); });
+  }
 
   // The only meeting on the program's communicator: which of its duplicates is free everywhere, whether those
   // kept for all tasks of the program can be had, what topology rank 0 asks for, and, as this takes a
@@ -258,7 +241,8 @@ class MpiComm final : public Comm, private NonCopyable {
     std::ranges::copy(values, all.begin() + own);
     const auto used = std::span(all).first(own + values.size());
     mpi::Meeting* const tasks = family_->spares->meeting.get();
-    if (!tasks || !tasks->reduce(Reduction::max, used)) all_reduce(family_->program, used, MPI_MAX);
+    if (!tasks || !tasks->reduce(Reduction::max, used))
+      reduce_by_messages(family_->program, Reduction::max, used);
     std::ranges::copy_n(all.begin() + own, std::ssize(values), values.begin());
     family_->per_node = static_cast<int>(all[offered + 1]);
     if (all[offered] == 0) {
@@ -268,23 +252,29 @@ class MpiComm final : public Comm, private NonCopyable {
       std::fill_n(all.begin(), offered, 1);  // what some have offered is not this communicator's
     }
     family_->spare = family_->spares->take(family_->program, std::span(all).first<offered>());
-    own_ = Handle(family_->spare.comm, Handle::End::keep);
+    comm_ = family_->spare.comm;
+    if (family_->spares->nodes == 0) family_->spares->nodes = count_nodes();
   }
 
-  template <typename Call>
-  void in_pieces(std::span<int64_t> values, Call call) {
-    const size_t most = std::max<size_t>(1, static_cast<size_t>(family_->largest) / sizeof(int64_t));
-    for (; !values.empty(); values = values.subspan(std::min(most, values.size())))
-      call(values.first(std::min(most, values.size())));
+  // Whatever a topology by hand says.
+  int count_nodes() {
+    if (size_ == 1 || family_->spares->meeting) return 1;
+    int64_t first = part({mpi::Parts::How::by_memory, 0, rank_}, true)->rank() == 0;
+    all_sum(std::span(&first, 1));
+    return static_cast<int>(first);
   }
 
-  void all_reduce(MPI_Comm tasks, std::span<int64_t> values, MPI_Op operation) {
-    in_pieces(values, [&](std::span<int64_t> piece) {
-      patiently("MPI_Iallreduce", [&](MPI_Request* request) {
-        return MPI_Iallreduce(MPI_IN_PLACE, piece.data(), static_cast<int>(piece.size()), MPI_INT64_T,
-                              operation, tasks, request);
+  void reduce_by_messages(MPI_Comm tasks, Reduction how, std::span<int64_t> values) {
+    const bool before = how == Reduction::sum_before;
+    const size_t most = std::max<size_t>(1, largest() / sizeof(int64_t));
+    mpi::in_parts(values, most, [&](std::span<int64_t> part) {
+      patiently(before ? "MPI_Iexscan" : "MPI_Iallreduce", [&](MPI_Request* request) {
+        return (before ? MPI_Iexscan : MPI_Iallreduce)(
+            MPI_IN_PLACE, part.data(), static_cast<int>(part.size()), MPI_INT64_T,
+            how == Reduction::max ? MPI_MAX : MPI_SUM, tasks, request);
       });
     });
+    if (before && rank_ == 0) std::ranges::fill(values, 0);  // MPI leaves it undefined there
   }
 
   // The parts made from this group that are kept; null if none can be.
@@ -308,19 +298,16 @@ class MpiComm final : public Comm, private NonCopyable {
     if (number >= 0) {
       found = kept->comm(number);
     } else {
-      mpi::meet(own);
       found = mpi::Parts::make(own, wish);
       if (kept) number = kept->keep(wish, found, offer);
     }
     if (found == MPI_COMM_NULL) return nullptr;
-    return std::make_unique<MpiComm>(Handle(found, number < 0 ? Handle::End::free : Handle::End::keep),
-                                     family_, kept, number, on_node);
+    return std::make_unique<MpiComm>(found, family_, kept, number, on_node);
   }
 
   static int topology_by_hand() {
-    const char* const topology = std::getenv("SHEAF_TOPOLOGY");
     try {
-      return topology ? tasks_per_node(topology) : 0;
+      return sheaf::topology_by_hand();
     } catch (const Error&) {
       return -1;
     }
@@ -333,14 +320,14 @@ class MpiComm final : public Comm, private NonCopyable {
     return family_->per_node;
   }
 
-  Handle own_;  // null before the first meeting
+  MPI_Comm comm_ = MPI_COMM_NULL;  // null before the first meeting
   const bool first_ = false;
   const bool on_node_ = false;
   const int8_t part_ = -1;
   std::shared_ptr<Family> family_;
   mpi::Parts* const from_ = nullptr;  // null: nobody keeps it
-  int rank_ = 0;
-  int size_ = 0;
+  const int rank_;
+  const int size_;
 };
 
 static_assert(sizeof(MpiComm) <= 64, "one of these exists per task and group");
@@ -353,9 +340,7 @@ std::unique_ptr<Comm> mpi_comm(MPI_Comm comm, int largest_message) {
   if (!initialized) throw Error(Code::invalid_argument, "MPI_Init has not been called");
   if (comm == MPI_COMM_NULL) throw Error(Code::invalid_argument, "the global communicator is MPI_COMM_NULL");
   if (largest_message < 1) throw Error(Code::invalid_argument, "mpi_comm: messages need at least one byte");
-  auto family = std::make_shared<Family>(comm);
-  family->largest = largest_message;
-  return std::make_unique<MpiComm>(std::move(family));
+  return std::make_unique<MpiComm>(std::make_shared<Family>(comm, largest_message));
 }
 
 }  // namespace sheaf

@@ -1,14 +1,10 @@
 #include "comm_mpi/mpi_exchange.hpp"
 
-#include <algorithm>
-#include <climits>
 #include <optional>
-#include <utility>
 
 #include "base/error.hpp"
 #include "base/non_copyable.hpp"
 #include "comm/agree.hpp"
-#include "comm_mpi/constants.hpp"
 #include "comm_mpi/mpi_patience.hpp"
 
 namespace sheaf::mpi {
@@ -17,16 +13,17 @@ namespace {
 class MpiExchange final : public Exchange, private NonCopyable {
  public:
   // Receives first: a message that finds its room ready is copied once.
-  MpiExchange(MPI_Comm comm, const std::vector<Outgoing>& outgoing, const std::vector<Incoming>& incoming) {
-    received_ = incoming.size();
+  MpiExchange(MPI_Comm comm, int tag, const std::vector<Outgoing>& outgoing,
+              const std::vector<Incoming>& incoming)
+      : received_(incoming.size()) {
     requests_.reserve(incoming.size() + outgoing.size());
     for (const Incoming& message : incoming)
-      check(MPI_Irecv(message.room.data(), static_cast<int>(message.room.size()), MPI_BYTE, message.peer,
-                      exchange_tag, comm, &requests_.emplace_back(MPI_REQUEST_NULL)),
+      check(MPI_Irecv(message.room.data(), static_cast<int>(message.room.size()), MPI_BYTE, message.peer, tag,
+                      comm, &requests_.emplace_back(MPI_REQUEST_NULL)),
             "MPI_Irecv");
     for (const Outgoing& message : outgoing)
       check(MPI_Isend(message.bytes.data(), static_cast<int>(message.bytes.size()), MPI_BYTE, message.peer,
-                      exchange_tag, comm, &requests_.emplace_back(MPI_REQUEST_NULL)),
+                      tag, comm, &requests_.emplace_back(MPI_REQUEST_NULL)),
             "MPI_Isend");
   }
 
@@ -37,7 +34,7 @@ class MpiExchange final : public Exchange, private NonCopyable {
       MPI_Status status;
       const auto failed =
           attempt([&] { wait(requests_[i], i < received_ ? "MPI_Irecv" : "MPI_Isend", &status); });
-      if (failed && !problem) problem = failed;
+      if (!problem) problem = failed;
       int count = 0;
       if (i < received_ && !failed && MPI_Get_count(&status, MPI_BYTE, &count) == MPI_SUCCESS)
         bytes[i] = count;
@@ -48,14 +45,14 @@ class MpiExchange final : public Exchange, private NonCopyable {
 
  private:
   std::vector<MPI_Request> requests_;
-  size_t received_ = 0;  // the first so many requests are receives
+  const size_t received_;  // the first so many requests are receives
 };
 
 }  // namespace
 
-std::unique_ptr<Exchange> start_exchange(MPI_Comm comm, std::vector<Outgoing> outgoing,
-                                         std::vector<Incoming> incoming) {
-  return std::make_unique<MpiExchange>(comm, outgoing, incoming);
+std::unique_ptr<Exchange> start_exchange(MPI_Comm comm, int tag, const std::vector<Outgoing>& outgoing,
+                                         const std::vector<Incoming>& incoming) {
+  return std::make_unique<MpiExchange>(comm, tag, outgoing, incoming);
 }
 
 }  // namespace sheaf::mpi

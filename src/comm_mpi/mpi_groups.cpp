@@ -24,20 +24,15 @@ class Group : private NonCopyable {
   MPI_Group group_ = MPI_GROUP_NULL;
 };
 
-// What tells one list of members from another.
 struct Members {
-  int64_t size = 0;
-  int64_t hash = 0;    // 40 bits, so that a million of them can be added
-  bool inside = true;  // all are in `whole`
+  int64_t hash = 0;     // of their ranks in `whole`; of 40 bits, so that a million of them can be added
+  int64_t outside = 0;  // of `whole`
 };
 
-Members members_of(MPI_Comm part, MPI_Comm whole) {
+Members members_of(MPI_Comm part, MPI_Comm whole, int size) {
   const Group group(part);
   const Group all(whole);
   Members found;
-  int size = 0;
-  MPI_Group_size(group, &size);
-  found.size = size;
   uint64_t hash = 0;
   std::array<int, 1024> ranks;
   std::array<int, 1024> translated;
@@ -45,8 +40,7 @@ Members members_of(MPI_Comm part, MPI_Comm whole) {
     const int count = std::min(size - first, static_cast<int>(ranks.size()));
     std::iota(ranks.begin(), ranks.begin() + count, first);
     MPI_Group_translate_ranks(group, count, ranks.data(), all, translated.data());
-    found.inside =
-        found.inside && std::count(translated.begin(), translated.begin() + count, MPI_UNDEFINED) == 0;
+    found.outside += std::count(translated.begin(), translated.begin() + count, MPI_UNDEFINED);
     hash = XXH3_64bits_withSeed(translated.data(), sizeof(int) * static_cast<size_t>(count), hash);
   }
   found.hash = static_cast<int64_t>(hash >> 24) | 1;
@@ -60,10 +54,11 @@ void check_partition(Comm& comm, MPI_Comm whole, MPI_Comm part) {
   // is 0 only if exactly the members of every group have named it.
   std::array<int64_t, 2> sums{};
   if (part != MPI_COMM_NULL) {
-    const Members mine = members_of(part, whole);
-    int rank = 0;
+    int rank = 0, size = 0;
     MPI_Comm_rank(part, &rank);
-    sums = {mine.hash - (rank == 0 ? mine.size * mine.hash : 0), !mine.inside};
+    MPI_Comm_size(part, &size);
+    const Members mine = members_of(part, whole, size);
+    sums = {mine.hash - (rank == 0 ? size * mine.hash : 0), mine.outside > 0};
   }
   comm.all_sum(sums);
   if (sums[1] != 0)

@@ -12,14 +12,9 @@
 #include "base/non_copyable.hpp"
 #include "comm/comm.hpp"
 #include "comm/shared_meeting.hpp"
-#include "comm_mpi/mpi_parts.hpp"
-#include "comm_mpi/mpi_shared_memory.hpp"
+#include "comm/shared_memory.hpp"
 
 namespace sheaf::mpi {
-
-// Collective over `comm`: how many groups its tasks make that share memory. Where there are several, this
-// task's is kept in `parts` for the first split by node.
-int count_nodes(MPI_Comm comm, Parts& parts);
 
 class Meeting : private NonCopyable {
  public:
@@ -39,17 +34,12 @@ class Meeting : private NonCopyable {
   bool reduce(Reduction how, std::span<int64_t> values);
   bool prefix_sum_and_total(std::span<int64_t> values, std::span<int64_t> totals);
   bool gather(std::span<const std::byte> mine, Gathered& joined, int root);
-  // `sizes` and `bytes` of all pieces at the root; sets the length of this task's, and the piece unless that
-  // is < 0.
-  bool scatter(std::span<const int64_t> sizes, std::span<const std::byte> bytes, int64_t& length,
-               std::vector<std::byte>& mine, int root);
+  // Sets the length of this task's piece, and the piece unless that is < 0.
+  bool scatter(const Gathered& pieces, int64_t& length, std::vector<std::byte>& mine, int root);
   bool scatter_equal(std::span<const std::byte> pieces, std::span<std::byte> mine, int root);
 
  private:
   bool meet(std::span<const std::byte> mine);
-  bool wait();
-  template <class Join>
-  void join_all(size_t count, Join join);
   template <class Join>
   bool combine(std::span<const int64_t> mine, Join join);
 

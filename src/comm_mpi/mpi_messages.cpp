@@ -9,7 +9,7 @@
 
 #include "base/error.hpp"
 #include "base/non_copyable.hpp"
-#include "comm_mpi/mpi_comm_pieces.hpp"
+#include "comm_mpi/mpi_calls.hpp"
 
 namespace sheaf {
 namespace {
@@ -78,13 +78,12 @@ class Shape : private NonCopyable {
 
 class MpiTransfer final : public Transfer, private NonCopyable {
  public:
-  enum class Kind : uint8_t { send, receive };
-  explicit MpiTransfer(Kind kind) : kind_(kind) {}
+  explicit MpiTransfer(bool sends) : sends_(sends) {}
   ~MpiTransfer() override {
     auto calling = one_at_a_time();
     int finalized = 0;
     if (request_ == MPI_REQUEST_NULL || MPI_Finalized(&finalized) != MPI_SUCCESS || finalized) return;
-    if (kind_ == Kind::send) {
+    if (sends_) {
       MPI_Request_free(&request_);
       return;
     }
@@ -105,18 +104,15 @@ class MpiTransfer final : public Transfer, private NonCopyable {
     const auto calling = one_at_a_time();
     int flag = 0;
     MPI_Status status;
-    const char* const call = kind_ == Kind::send ? "MPI_Isend" : "MPI_Irecv";
-    check(MPI_Test(&request_, &flag, &status), call);
-    if (!flag) return false;
-    request_ = MPI_REQUEST_NULL;
-    if (kind_ == Kind::receive) {
+    check(MPI_Test(&request_, &flag, &status), sends_ ? "MPI_Isend" : "MPI_Irecv");
+    if (flag && !sends_) {
       int count = 0;
       check(MPI_Get_count(&status, MPI_BYTE, &count), "MPI_Get_count");
       if (count == MPI_UNDEFINED) check(MPI_Get_elements(&status, MPI_BYTE, &count), "MPI_Get_elements");
       bytes_ = count;
       peer_ = status.MPI_SOURCE;
     }
-    return true;
+    return flag;
   }
 
   int64_t bytes() const override { return bytes_; }
@@ -124,7 +120,7 @@ class MpiTransfer final : public Transfer, private NonCopyable {
   MPI_Request* request() { return &request_; }
 
  private:
-  Kind kind_;
+  const bool sends_;
   MPI_Request request_ = MPI_REQUEST_NULL;
   int64_t bytes_ = 0;
   int peer_ = -1;
@@ -143,10 +139,10 @@ class MessagesOnComm final : public MpiMessages, private NonCopyable {
   MPI_Comm comm() const override { return comm_; }
 
   std::unique_ptr<Transfer> send(int peer, int tag, std::span<const MemoryRun> pieces) override {
-    return start(MpiTransfer::Kind::send, peer, tag, pieces);
+    return start(true, peer, tag, pieces);
   }
   std::unique_ptr<Transfer> receive(int peer, int tag, std::span<const MemoryRun> room) override {
-    return start(MpiTransfer::Kind::receive, peer == any_task ? MPI_ANY_SOURCE : peer, tag, room);
+    return start(false, peer == any_task ? MPI_ANY_SOURCE : peer, tag, room);
   }
 
   double now() override {
@@ -164,13 +160,11 @@ class MessagesOnComm final : public MpiMessages, private NonCopyable {
   }
 
  private:
-  std::unique_ptr<Transfer> start(MpiTransfer::Kind kind, int peer, int tag,
-                                  std::span<const MemoryRun> runs) {
+  std::unique_ptr<Transfer> start(bool sends, int peer, int tag, std::span<const MemoryRun> runs) {
     const auto calling = one_at_a_time();
     const Shape shape(runs);
-    auto transfer = std::make_unique<MpiTransfer>(kind);
+    auto transfer = std::make_unique<MpiTransfer>(sends);
     MPI_Request* const request = transfer->request();
-    const bool sends = kind == MpiTransfer::Kind::send;
     check(sends ? MPI_Isend(shape.at(), shape.count(), shape.type(), peer, tag, comm_, request)
                 : MPI_Irecv(shape.at(), shape.count(), shape.type(), peer, tag, comm_, request),
           sends ? "MPI_Isend" : "MPI_Irecv");

@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <utility>
 
-#include "comm_mpi/mpi_comm_pieces.hpp"
+#include "comm_mpi/mpi_calls.hpp"
+#include "comm_mpi/mpi_patience.hpp"
 
 namespace sheaf::mpi {
 
 MPI_Comm Parts::make(MPI_Comm from, const Wish& wish) {
   MPI_Comm made = MPI_COMM_NULL;
+  // These can only block: all tasks are to be here.
+  patiently("MPI_Ibarrier", [&](MPI_Request* request) { return MPI_Ibarrier(from, request); });
   switch (wish.how) {
     case How::split:
       check(MPI_Comm_split(from, wish.color < 0 ? MPI_UNDEFINED : wish.color, wish.key, &made),
@@ -22,6 +25,8 @@ MPI_Comm Parts::make(MPI_Comm from, const Wish& wish) {
       check(MPI_Comm_dup(from, &made), "MPI_Comm_dup");
       break;
   }
+  if (made != MPI_COMM_NULL)
+    check(MPI_Comm_set_errhandler(made, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
   return made;
 }
 
@@ -63,7 +68,7 @@ int Parts::keep(const Wish& wish, MPI_Comm made, const Offer& largest) {
     if (largest[most + oldest_] != 0) return -1;
     place = std::exchange(oldest_, (oldest_ + 1) % most);
     kept_[place].parts->free();
-    if (kept_[place].comm != MPI_COMM_NULL) MPI_Comm_free(&kept_[place].comm);
+    free_own(kept_[place].comm);
   }
   kept_[place] = {wish, made, made != MPI_COMM_NULL, std::make_unique<Parts>()};
   return static_cast<int>(place);
@@ -78,7 +83,7 @@ void Parts::free() {
   for (; count_ > 0; --count_) {
     Part& part = kept_[count_ - 1];
     part.parts->free();
-    if (part.comm != MPI_COMM_NULL) MPI_Comm_free(&part.comm);
+    free_own(part.comm);
   }
 }
 

@@ -27,8 +27,4 @@ void wait(MPI_Request& request, const char* call, MPI_Status* status) {
   }
 }
 
-void meet(MPI_Comm comm) {
-  patiently("MPI_Ibarrier", [&](MPI_Request* request) { return MPI_Ibarrier(comm, request); });
-}
-
 }  // namespace sheaf::mpi

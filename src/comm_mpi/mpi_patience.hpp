@@ -7,7 +7,7 @@
 
 #include <mpi.h>
 
-#include "comm_mpi/mpi_comm_pieces.hpp"
+#include "comm_mpi/mpi_calls.hpp"
 
 namespace sheaf::mpi {
 
@@ -21,8 +21,5 @@ void patiently(const char* call, Start start) {
   check(start(&request), call);
   wait(request, call);
 }
-
-// All tasks of `comm` are here: before calls that can only block.
-void meet(MPI_Comm comm);
 
 }  // namespace sheaf::mpi

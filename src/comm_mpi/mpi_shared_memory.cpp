@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/random.hpp"
+#include "comm_mpi/mpi_calls.hpp"
 #include "comm_mpi/mpi_patience.hpp"
 
 namespace sheaf::mpi {
@@ -36,22 +37,8 @@ class Mapped final : public SharedMemory {
 
 }  // namespace
 
-Agreement over_messages(MPI_Comm comm) {
-  return {[comm](std::span<std::byte> data) {
-            patiently("MPI_Ibcast", [&](MPI_Request* request) {
-              return MPI_Ibcast(data.data(), static_cast<int>(data.size()), MPI_BYTE, 0, comm, request);
-            });
-          },
-          [comm](bool here) {
-            int everywhere = here;
-            patiently("MPI_Iallreduce", [&](MPI_Request* request) {
-              return MPI_Iallreduce(MPI_IN_PLACE, &everywhere, 1, MPI_INT, MPI_MIN, comm, request);
-            });
-            return everywhere != 0;
-          }};
-}
-
-std::shared_ptr<SharedMemory> share_memory(const Agreement& agreement, int rank, size_t bytes) {
+std::shared_ptr<SharedMemory> share_memory(MPI_Comm comm, size_t bytes) {
+  const int rank = rank_in(comm);
   Name name{};
   std::unique_ptr<LendableMemory> memory;
   if (rank == 0) {
@@ -59,9 +46,14 @@ std::shared_ptr<SharedMemory> share_memory(const Agreement& agreement, int rank,
                   static_cast<unsigned long long>(random_number()));
     memory = map(name, bytes, true);
   }
-  agreement.broadcast(std::as_writable_bytes(std::span(name)));
+  patiently("MPI_Ibcast", [&](MPI_Request* request) {
+    return MPI_Ibcast(name.data(), static_cast<int>(name.size()), MPI_BYTE, 0, comm, request);
+  });
   if (rank != 0) memory = map(name, bytes, false);
-  const bool everywhere = agreement.everywhere(memory != nullptr);
+  int everywhere = memory != nullptr;
+  patiently("MPI_Iallreduce", [&](MPI_Request* request) {
+    return MPI_Iallreduce(MPI_IN_PLACE, &everywhere, 1, MPI_INT, MPI_MIN, comm, request);
+  });
   if (rank == 0) shm_unlink(name.data());
   return everywhere ? std::make_shared<Mapped>(std::move(memory)) : nullptr;
 }

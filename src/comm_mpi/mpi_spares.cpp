@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "comm_mpi/mpi_comm_pieces.hpp"
+#include "comm_mpi/mpi_calls.hpp"
 
 namespace sheaf::mpi {
 
@@ -12,8 +12,7 @@ using Holder = std::shared_ptr<Spares>;
 
 int on_free(MPI_Comm comm, int, void* value, void*) {
   const std::unique_ptr<Holder> holder(static_cast<Holder*>(value));
-  // Those of another communicator stay. These two go when MPI ends, when nothing may be called any more.
-  if ((*holder)->owner() == comm) (*holder)->retire(comm != MPI_COMM_WORLD && comm != MPI_COMM_SELF);
+  (*holder)->retire(comm);
   return MPI_SUCCESS;
 }
 
@@ -42,22 +41,16 @@ Holder* holder_of(MPI_Comm comm) {
 }
 
 void free_spare(const Spares::Spare& spare) {
-  int finalized = 0;
-  if (MPI_Finalized(&finalized) != MPI_SUCCESS || finalized) return;
   if (spare.parts) spare.parts->free();
   free_own(spare.comm);
 }
 
-// Guards the attributes.
-std::mutex& attributes() {
-  static std::mutex mutex;
-  return mutex;
-}
+std::mutex attributes;  // guards them
 
 }  // namespace
 
 std::shared_ptr<Spares> Spares::of(MPI_Comm comm) {
-  const std::lock_guard lock(attributes());
+  const std::lock_guard lock(attributes);
   if (const Holder* const known = holder_of(comm)) return *known;
   auto holder = std::make_unique<Holder>(std::make_shared<Spares>(comm));
   check(MPI_Comm_set_attr(comm, attribute(), holder.get()), "MPI_Comm_set_attr");
@@ -75,7 +68,7 @@ std::shared_ptr<Spares> Spares::of_world(MPI_Comm comm) {
 }
 
 void Spares::join(MPI_Comm comm, const std::shared_ptr<Spares>& world) {
-  const std::lock_guard lock(attributes());
+  const std::lock_guard lock(attributes);
   if (Holder* const known = holder_of(comm)) *known = world;
 }
 
@@ -104,7 +97,6 @@ Spares::Spare Spares::take(MPI_Comm comm, std::span<const int64_t, most_spares> 
     const auto meetings = Meeting::several(made.comm, 2);
     meeting = meetings.front();
     made.meeting = meetings.back();
-    nodes = meeting ? 1 : count_nodes(made.comm, *made.parts);
   } else if (meeting) {
     made.meeting = Meeting::several(made.comm, 1).front();
   }
@@ -122,7 +114,10 @@ void Spares::give_back(const Spare& spare) {
   }
 }
 
-void Spares::retire(bool free_now) {
+void Spares::retire(MPI_Comm freed) {
+  if (freed != owner_) return;
+  // These two go when MPI ends, when nothing may be called any more.
+  const bool free_now = freed != MPI_COMM_WORLD && freed != MPI_COMM_SELF;
   const std::lock_guard lock(mutex_);
   retired_ = true;
   for (size_t i = 0; i < free_.size(); ++i)

@@ -34,7 +34,6 @@ class Spares {
   static std::shared_ptr<Spares> of_world(MPI_Comm comm);
   static void join(MPI_Comm comm, const std::shared_ptr<Spares>& world);
 
-  MPI_Comm owner() const { return owner_; }
   // Whether a duplicate was ever made; the same on all tasks.
   bool in_use() const { return !duplicates_.empty(); }
 
@@ -57,14 +56,14 @@ class Spares {
   // Local. Frees it if it cannot be kept or the program has freed its communicator meanwhile.
   void give_back(const Spare& spare);
 
-  // The program frees its communicator: nothing is lent any more. `free_now`: what is not in use goes at
-  // once.
-  void retire(bool free_now);
+  // The program frees a communicator that holds these: if they are its own, nothing is lent any more, and
+  // what is not in use goes at once.
+  void retire(MPI_Comm freed);
 
   // Where the tasks of the program's communicator meet to take one; null before the first time, or for good.
   std::shared_ptr<Meeting> meeting;
 
-  // Groups of tasks that share memory; 0 until the first is taken.
+  // Groups of tasks that share memory; 0 until they are counted, by who takes the first.
   int nodes = 0;
 
  private:

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <climits>
-#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <optional>
@@ -51,18 +50,16 @@ class CallbackHub final : public StarHub {
 
   int64_t node() override { return static_cast<int64_t>(std::hash<std::string>{}(host_name()) >> 1); }
   int tasks_per_node() override {
-    if (per_node_of_task_0_ >= 0) return per_node_of_task_0_;
-    const char* const topology = std::getenv("SHEAF_TOPOLOGY");
-    return topology ? sheaf::tasks_per_node(topology) : 0;
+    return per_node_of_task_0_ >= 0 ? per_node_of_task_0_ : topology_by_hand();
   }
 
   std::vector<std::byte> round(std::span<const std::byte> mine, const Answer& answer) override {
     if (dead_) throw *dead_;
     if (size_ == 1) return answer({{mine.begin(), mine.end()}, {std::ssize(mine)}}).bytes;
-    if (call_.allgather) return round_of_all(mine, answer);
     const Gathered calls = collect(mine);
     Gathered replies;
-    if (is_root() && !calls.sizes.empty() && attempt([&] { replies = answer(calls); })) note(Part::answer, 0);
+    if (has_all() && failure_.part == Part::none && attempt([&] { replies = answer(calls); }))
+      note(Part::answer, 0);
     std::vector<std::byte> reply = hand_out(replies);
     agree_on_failures();
     return reply;
@@ -81,7 +78,20 @@ class CallbackHub final : public StarHub {
   void* local() const override { return local_; }
 
  private:
-  bool is_root() const { return rank_ == 0; }
+  // Whether this task gets what all bring: the root does, or, with an allgather, everybody.
+  bool has_all() const { return call_.allgather || rank_ == 0; }
+  // Elements of what those have for each task.
+  size_t places() const { return has_all() ? static_cast<size_t>(size_) : 0; }
+
+  // Collective. What each task has in `mine`, to those who get what all bring.
+  void bring(const void* mine, void* all, int64_t words) {
+    if (call_.allgather) {
+      note(Part::allgather, call_.allgather(mine, all, group_, 8 * words));
+    } else {
+      note(Part::gatherr, call_.gatherr(const_cast<void*>(mine), all, group_, CommCallbacks::int64,
+                                        static_cast<int>(words), 0));
+    }
+  }
 
   // Keeps the first failure until it has been told.
   void note(Part part, int result) {
@@ -94,22 +104,29 @@ class CallbackHub final : public StarHub {
     int64_t length = -1;  // bytes
     int64_t sum = 0;      // CRC32C
   };
-  static constexpr int note_words = sizeof(Note) / sizeof(int64_t);
   // Begun with something, so that zeros which nobody sent are no message either.
   static Note note_of(std::span<const std::byte> message) {
     return {std::ssize(message), crc32c(0x53686561, message)};
   }
 
-  // How a message of every task travels: in so many rounds of so many words for each task.
+  // The first bytes of a message to those who get what all bring travel with its note.
+  struct Envelope {
+    Note note;
+    int64_t per_node = 0;  // with an allgather: of tasks_per_node()
+    std::array<std::byte, 488> first{};
+  };
+
+  template <class T>
+  static constexpr int words_of = sizeof(T) / sizeof(int64_t);
+
+  // How a message of every task travels: in so many rounds of so many bytes for each task.
   struct Rounds {
-    int64_t words = 0;  // of 8 bytes
+    int64_t window = 0;  // a multiple of 8
     int64_t count = 0;
-    bool sound = true;                            // the lengths make sense; else nothing travels
-    int64_t window() const { return 8 * words; }  // bytes
   };
   static Rounds rounds_for(int64_t largest) {
     const int64_t window = std::min(most_at_once, (largest + 7) / 8 * 8);
-    return {window / 8, largest == 0 ? 0 : (largest + window - 1) / window, true};
+    return {window, largest == 0 ? 0 : (largest + window - 1) / window};
   }
 
   // Bytes of the longest message; nothing if they cannot be what was sent, or are more than a collective
@@ -124,83 +141,75 @@ class CallbackHub final : public StarHub {
     return largest;
   }
 
-  // Collective. From the longest message, which the root knows, the rounds that all make.
-  Rounds agree_on_rounds(std::span<const Note> notes) {
-    const std::optional<int64_t> found = largest_of(notes);  // of none but at the root
+  // Collective. Bytes of the longest message, by which the tasks know the rounds that all make; nothing on
+  // any if that makes no sense: then nothing travels. Who gets what all bring has the notes.
+  std::optional<int64_t> agree_on_largest(std::span<const Note> notes) {
+    const std::optional<int64_t> found = largest_of(notes);
+    if (call_.allgather) return found;
     int64_t largest = found.value_or(0);
-    bool sound = found.has_value();
     note(Part::bcastr, call_.bcastr(&largest, group_, CommCallbacks::int64, 1, 0));
-    sound = sound && largest >= 0 && largest <= INT_MAX;
-    if (!sound) note(Part::size, 0);
-    return sound ? rounds_for(largest) : Rounds{0, 0, false};
+    if (found && largest >= 0 && largest <= INT_MAX) return largest;
+    note(Part::size, 0);
+    return std::nullopt;
   }
 
   // Of a message without its first `ahead` bytes, what travels in a round.
-  static std::span<const std::byte> part_of(std::span<const std::byte> message, const Rounds& rounds,
-                                            int64_t round, int64_t ahead = 0) {
-    const auto from = std::min<int64_t>(ahead + round * rounds.window(), std::ssize(message));
+  template <class Byte>
+  static std::span<Byte> part_of(std::span<Byte> message, const Rounds& rounds, int64_t round,
+                                 int64_t ahead = 0) {
+    const auto from = std::min<int64_t>(ahead + round * rounds.window, std::ssize(message));
     return message.subspan(static_cast<size_t>(from),
-                           static_cast<size_t>(std::min(rounds.window(), std::ssize(message) - from)));
+                           static_cast<size_t>(std::min(rounds.window, std::ssize(message) - from)));
   }
 
-  // Room for the messages that the notes speak of; for none if they are not sound.
-  static Gathered room_for(std::span<const Note> notes, bool sound) {
-    Gathered room;
-    for (const Note& n : notes) room.sizes.push_back(sound ? n.length : 0);
-    room.bytes.resize(static_cast<size_t>(room.offsets().back()));
-    return room;
-  }
-
-  // Collective. Fills `all`, where there is room, with what the tasks have, without the first `ahead` bytes
-  // of each. gather(mine, all): moves a window of every task.
-  template <class Gather>
-  static void move(std::span<const std::byte> mine, const Gathered& all, const Rounds& rounds, int64_t ahead,
-                   Gather gather) {
-    std::vector<std::byte> part(static_cast<size_t>(rounds.window()));
-    std::vector<std::byte> joined(all.sizes.size() * part.size());
-    const auto room = all.pieces();
+  // Contributions of all, where they are had; there may be none if they could not be.
+  Gathered collect(std::span<const std::byte> mine) {
+    Envelope own{note_of(mine), call_.allgather ? tasks_per_node() : 0, {}};
+    std::ranges::copy(mine.first(std::min(mine.size(), own.first.size())), own.first.begin());
+    std::vector<Envelope> envelopes(places());
+    bring(&own, envelopes.data(), words_of<Envelope>);
+    if (call_.allgather) per_node_of_task_0_ = static_cast<int>(envelopes[0].per_node);
+    std::vector<Note> notes;
+    for (const Envelope& e : envelopes) notes.push_back(e.note);
+    const std::optional<int64_t> largest = agree_on_largest(notes);
+    Gathered calls;
+    for (const Note& n : notes) calls.sizes.push_back(largest ? n.length : 0);
+    calls.bytes.resize(static_cast<size_t>(calls.offsets().back()));
+    const auto rooms = calls.rooms();
+    for (size_t r = 0; r < rooms.size(); ++r)
+      std::ranges::copy_n(envelopes[r].first.begin(), std::min(std::ssize(rooms[r]), std::ssize(own.first)),
+                          rooms[r].begin());
+    const int64_t ahead = std::ssize(own.first);
+    const Rounds rounds = rounds_for(std::max<int64_t>(largest.value_or(0) - ahead, 0));
+    std::vector<std::byte> part(static_cast<size_t>(rounds.window));
+    std::vector<std::byte> all(rooms.size() * part.size());
     for (int64_t round = 0; round < rounds.count; ++round) {
       std::ranges::copy(part_of(mine, rounds, round, ahead), part.begin());
-      gather(part.data(), joined.data());
-      for (size_t r = 0; r < room.size(); ++r) {
-        const auto to = part_of(room[r], rounds, round, ahead);
-        std::memcpy(const_cast<std::byte*>(to.data()), joined.data() + r * part.size(), to.size());
+      bring(part.data(), all.data(), rounds.window / 8);
+      for (size_t r = 0; r < rooms.size(); ++r) {
+        const auto to = part_of(rooms[r], rounds, round, ahead);
+        std::memcpy(to.data(), all.data() + r * part.size(), to.size());
       }
     }
-  }
-
-  void check_sums(const Gathered& messages, std::span<const Note> notes) {
-    const auto pieces = messages.pieces();
-    for (size_t r = 0; r < pieces.size(); ++r)
-      if (note_of(pieces[r]).sum != notes[r].sum) note(Part::answer, 0);
-  }
-
-  // Contributions of all at the root; empty there if they could not be had.
-  Gathered collect(std::span<const std::byte> mine) {
-    Note own = note_of(mine);
-    std::vector<Note> notes(is_root() ? static_cast<size_t>(size_) : 0);
-    note(Part::gatherr, call_.gatherr(&own, notes.data(), group_, CommCallbacks::int64, note_words, 0));
-    const Rounds rounds = agree_on_rounds(notes);
-    Gathered calls = room_for(notes, rounds.sound);
-    move(mine, calls, rounds, 0, [&](std::byte* part, std::byte* joined) {
-      note(Part::gatherr,
-           call_.gatherr(part, joined, group_, CommCallbacks::int64, static_cast<int>(rounds.words), 0));
-    });
-    if (rounds.sound) check_sums(calls, notes);
-    if (failure_.part != Part::none) return {};
+    for (size_t r = 0; r < rooms.size(); ++r)
+      if (note_of(rooms[r]).sum != notes[r].sum) note(Part::answer, 0);
     return calls;
   }
 
-  // Piece r of the root's replies to task r.
+  // Piece r of the replies to task r, which has it already if it has all.
   std::vector<std::byte> hand_out(const Gathered& replies) {
     auto pieces = replies.pieces();
-    pieces.resize(is_root() ? static_cast<size_t>(size_) : 0);
+    pieces.resize(places());
+    if (call_.allgather) {
+      const auto own = pieces[static_cast<size_t>(rank_)];
+      return {own.begin(), own.end()};
+    }
     std::vector<Note> notes;
     for (const auto piece : pieces) notes.push_back(note_of(piece));
     Note own;
-    note(Part::scatterr, call_.scatterr(notes.data(), &own, group_, CommCallbacks::int64, note_words, 0));
-    const Rounds rounds = agree_on_rounds(notes);
-    std::vector<std::byte> part(static_cast<size_t>(rounds.window()));
+    note(Part::scatterr, call_.scatterr(notes.data(), &own, group_, CommCallbacks::int64, words_of<Note>, 0));
+    const Rounds rounds = rounds_for(agree_on_largest(notes).value_or(0));
+    std::vector<std::byte> part(static_cast<size_t>(rounds.window));
     std::vector<std::byte> joined(pieces.size() * part.size());
     std::vector<std::byte> reply;
     for (int64_t round = 0; round < rounds.count; ++round) {
@@ -208,7 +217,7 @@ class CallbackHub final : public StarHub {
         std::ranges::copy(part_of(pieces[r], rounds, round),
                           joined.begin() + static_cast<ptrdiff_t>(r * part.size()));
       note(Part::scatterr, call_.scatterr(joined.data(), part.data(), group_, CommCallbacks::int64,
-                                          static_cast<int>(rounds.words), 0));
+                                          static_cast<int>(rounds.window / 8), 0));
       reply.insert(reply.end(), part.begin(), part.end());
     }
     // What has not come, or came as something else, is an error of all.
@@ -217,70 +226,33 @@ class CallbackHub final : public StarHub {
     return reply;
   }
 
-  // The first bytes of a message travel with its note.
-  struct Envelope {
-    Note note;
-    int64_t per_node = 0;
-    std::array<std::byte, 488> first{};
-  };
-
-  // A round in which every task gets the calls of all, and answers them for itself.
-  std::vector<std::byte> round_of_all(std::span<const std::byte> mine, const Answer& answer) {
-    const auto all = static_cast<size_t>(size_);
-    Envelope own{note_of(mine), per_node_of_task_0_ >= 0 ? per_node_of_task_0_ : tasks_per_node(), {}};
-    std::ranges::copy(mine.first(std::min(mine.size(), own.first.size())), own.first.begin());
-    std::vector<Envelope> envelopes(all);
-    note(Part::allgather, call_.allgather(&own, envelopes.data(), group_, sizeof own));
-    per_node_of_task_0_ = static_cast<int>(envelopes[0].per_node);
-    std::vector<Note> notes;
-    for (const Envelope& e : envelopes) notes.push_back(e.note);
-    const int64_t largest = largest_of(notes).value_or(0);
-    Gathered calls = room_for(notes, largest > 0);
-    const std::vector<int64_t> offsets = calls.offsets();
-    for (size_t r = 0; r < all; ++r)
-      std::ranges::copy(std::span(envelopes[r].first)
-                            .first(std::min(static_cast<size_t>(calls.sizes[r]), own.first.size())),
-                        calls.bytes.begin() + offsets[r]);
-    const int64_t ahead = std::ssize(own.first);
-    const Rounds rounds = rounds_for(std::max<int64_t>(largest - ahead, 0));
-    move(mine, calls, rounds, ahead, [&](std::byte* part, std::byte* joined) {
-      note(Part::allgather, call_.allgather(part, joined, group_, rounds.window()));
-    });
-    check_sums(calls, notes);
-    Gathered replies;
-    if (failure_.part == Part::none && attempt([&] { replies = answer(calls); })) note(Part::answer, 0);
-    std::vector<int64_t> failures(2 * all);
-    int64_t told[2] = {static_cast<int64_t>(failure_.part), failure_.result};
-    note(Part::allgather, call_.allgather(told, failures.data(), group_, sizeof told));
-    std::ranges::copy(told, failures.begin() + 2 * rank_);  // a callback that fails brings nothing
-    judge(first_failure(failures));
-    const auto reply = replies.pieces()[static_cast<size_t>(rank_)];
-    return {reply.begin(), reply.end()};
-  }
-
   static constexpr int64_t nobody = -1;
   static constexpr int64_t untold = -2;
-  using Verdict = std::array<int64_t, 3>;  // task, part and result of a failure
+  using Told = std::array<int64_t, 2>;     // part and result of a failure, as numbers
+  using Verdict = std::array<int64_t, 3>;  // and before them the task
 
-  // Of the part and result of each task.
-  static Verdict first_failure(std::span<const int64_t> all) {
-    for (size_t at = 0; at + 1 < all.size(); at += 2)
-      if (all[at] != 0) return {static_cast<int64_t>(at / 2), all[at], all[at + 1]};
-    return {nobody, 0, 0};
+  Told own_failure() const { return {static_cast<int64_t>(failure_.part), failure_.result}; }
+
+  static Verdict first_failure(std::span<const Told> all) {
+    const auto failed = std::ranges::find_if(all, [](const Told& told) { return told[0] != 0; });
+    if (failed == all.end()) return {nobody};
+    return {failed - all.begin(), (*failed)[0], (*failed)[1]};
   }
 
   // Throws on all tasks if a callback has failed on any, and makes the group dead.
   void agree_on_failures() {
-    int64_t mine[2] = {static_cast<int64_t>(failure_.part), failure_.result};
-    std::vector<int64_t> all(is_root() ? 2 * static_cast<size_t>(size_) : 2);
-    note(Part::gatherr, call_.gatherr(mine, all.data(), group_, CommCallbacks::int64, 2, 0));
-    Verdict verdict = {untold, 0, 0};
-    if (is_root()) {
-      all[0] = static_cast<int64_t>(failure_.part);
-      all[1] = failure_.result;
+    const Told told = own_failure();
+    std::vector<Told> all(places());
+    bring(told.data(), all.data(), words_of<Told>);
+    Verdict verdict{untold};
+    if (has_all()) {
+      // A callback that fails brings nothing. Where the root alone decides, it counts also what it has noted
+      // since.
+      all[static_cast<size_t>(rank_)] = call_.allgather ? told : own_failure();
       verdict = first_failure(all);
     }
-    note(Part::bcastr, call_.bcastr(verdict.data(), group_, CommCallbacks::int64, 3, 0));
+    if (!call_.allgather)
+      note(Part::bcastr, call_.bcastr(verdict.data(), group_, CommCallbacks::int64, words_of<Verdict>, 0));
     judge(verdict);
   }
 

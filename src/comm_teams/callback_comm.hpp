@@ -5,13 +5,13 @@
 // bring. Programs whose groups are large should use MPI.
 //
 // Only barrier, bcastr, gatherr and scatterr are called, with numbers of 64 bits: first how much everybody
-// has, then rounds of at most 64 KiB for each task. Programs in circulation have faults in the other two,
-// which never were called but in mapped opens (gathervr, scattervr), and know no bytes. A group of one task
-// calls nobody but create_group and free_group. Every message travels with its checksum: one that a callback
-// did not bring, or changed, is an error of all tasks.
+// has, and the first bytes of that, then rounds of at most 64 KiB for each task. Programs in circulation have
+// faults in the other two, which never were called but in mapped opens (gathervr, scattervr), and know no
+// bytes. A group of one task calls nobody but create_group and free_group. Every message travels with its
+// checksum: one that a callback did not bring, or changed, is an error of all tasks.
 //
 // With an allgather callback nothing else is called: every task gets what all bring, and computes the result
-// itself. Two calls for a collective instead of eight, and O(tasks) bytes on each task.
+// itself. Two calls for a collective instead of seven, and O(tasks) bytes on each task.
 //
 // A callback that fails (returns anything but 0) must not hang the others. The task goes on with the round it
 // is in, in step with the rest; at its end the tasks agree on whether a callback has failed anywhere, and

@@ -1,13 +1,9 @@
-// comm_teams/star_answer: what travels between the tasks of a star, and how its task 0 answers a round. Pure
-// functions over bytes.
+// comm_teams/star_answer: what travels between the tasks of a star, and how its task 0 answers a round.
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <span>
-#include <vector>
 
-#include "comm/comm.hpp"
+#include "comm_teams/star_comm.hpp"
 
 namespace sheaf::star {
 
@@ -49,11 +45,7 @@ struct Place {
   int32_t size = 0;
 };
 
-std::vector<std::byte> pack(const Call& call, std::span<const std::byte> contribution);
-
-// Answers one round. next_group: number for the next group made. node_of(task): the color that replaces that
-// of a split_by_node. Throws damaged if a contribution is not what pack() made.
-Gathered answer(const Gathered& calls, int64_t& next_group,
-                const std::function<int64_t(int task, int64_t given)>& node_of);
+// Answers one round at task 0. Throws damaged if a contribution does not begin with a Call.
+Gathered answer(const Gathered& calls, StarHub& hub);
 
 }  // namespace sheaf::star

@@ -1,12 +1,12 @@
 #include "comm_teams/star_comm.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <string>
 #include <utility>
 
 #include "base/error.hpp"
 #include "comm/helpers.hpp"
+#include "comm/packing.hpp"
 #include "comm_teams/star_answer.hpp"
 
 namespace sheaf {
@@ -26,10 +26,8 @@ class StarComm final : public Comm {
 
   void broadcast(std::span<std::byte> data, int root) override {
     check_root(root, size());
-    const bool is_root = rank() == root;
-    const auto found = call({.op = Op::broadcast, .root = root, .length = std::ssize(data)},
-                            is_root ? std::span<const std::byte>(data) : std::span<const std::byte>());
-    if (!is_root) fill(data, found);
+    const auto given = data.first(rank() == root ? data.size() : 0);
+    fill(data, call({.op = Op::broadcast, .root = root, .length = std::ssize(data)}, given));
   }
 
   void reduce(Reduction how, std::span<int64_t> values) override {
@@ -41,29 +39,14 @@ class StarComm final : public Comm {
   Gathered gather(std::span<const std::byte> mine, int root) override {
     check_root(root, size());
     const auto found = call({.op = Op::gather, .root = root}, mine);
-    Gathered joined;
-    if (rank() != root) return joined;
-    joined.sizes.resize(static_cast<size_t>(size()));
-    const size_t head = joined.sizes.size() * sizeof(int64_t);
-    if (found.size() < head) throw Error(Code::damaged, "a message between tasks is too short");
-    std::memcpy(joined.sizes.data(), found.data(), head);
-    joined.bytes.assign(found.begin() + static_cast<ptrdiff_t>(head), found.end());
-    return joined;
+    return rank() == root ? Gathered::unpacked(found, static_cast<size_t>(size())) : Gathered();
   }
 
+  // Pieces that do not match their sizes are none, which task 0 then refuses.
   std::vector<std::byte> scatter(const Gathered& pieces, int root) override {
     check_root(root, size());
-    std::vector<std::byte> joined;
-    if (rank() == root) {
-      const int64_t pieces_given = std::ssize(pieces.sizes);
-      const auto add = [&](std::span<const std::byte> bytes) {
-        joined.insert(joined.end(), bytes.begin(), bytes.end());
-      };
-      add(std::as_bytes(std::span(&pieces_given, 1)));
-      add(std::as_bytes(std::span(pieces.sizes)));
-      add(pieces.bytes);
-    }
-    return call({.op = Op::scatter, .root = root}, joined);
+    const bool given = rank() == root && is_consistent(pieces, size());
+    return call({.op = Op::scatter, .root = root}, given ? pieces.packed() : std::vector<std::byte>());
   }
 
   std::unique_ptr<Comm> split(int color, int key) override {
@@ -87,32 +70,21 @@ class StarComm final : public Comm {
     mine.group = place_.group;
     mine.rank = rank();
     mine.size = size();
-    const std::vector<std::byte> message = pack(mine, contribution);
+    const std::vector<std::byte> message = joined({value_bytes(mine), contribution});
     for (;;) {
-      std::vector<std::byte> found =
-          hub_->round(message, [this](const Gathered& calls) { return answer(calls); });
-      Reply reply;
-      if (found.size() < sizeof reply) throw Error(Code::damaged, "a message between tasks is too short");
-      std::memcpy(&reply, found.data(), sizeof reply);
-      if (reply.state == Reply::State::wait) continue;
-      found.erase(found.begin(), found.begin() + sizeof reply);
-      if (reply.state == Reply::State::done) return found;
-      throw Error(static_cast<Code>(reply.code),
-                  std::string(reinterpret_cast<const char*>(found.data()), found.size()));
+      const auto found = hub_->round(message, [this](const Gathered& calls) { return answer(calls, *hub_); });
+      std::span<const std::byte> rest = found;
+      const auto reply = take<Reply>(rest);
+      if (reply.state == Reply::State::done) return {rest.begin(), rest.end()};
+      if (reply.state == Reply::State::error)
+        throw Error(static_cast<Code>(reply.code),
+                    std::string(reinterpret_cast<const char*>(rest.data()), rest.size()));
     }
-  }
-
-  Gathered answer(const Gathered& calls) {
-    return star::answer(calls, hub_->next_group, [this](int task, int64_t given) {
-      const int per_node = hub_->tasks_per_node();
-      return per_node > 0 ? task / per_node : given;
-    });
   }
 
   std::unique_ptr<Comm> split_off(const Call& wanted) {
     Place place;
-    const auto found = call(wanted, {});
-    fill(std::as_writable_bytes(std::span(&place, 1)), found);
+    fill(std::as_writable_bytes(std::span(&place, 1)), call(wanted, {}));
     return place.group == 0 ? nullptr : std::make_unique<StarComm>(hub_, place);
   }
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
+#include <map>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -15,46 +15,20 @@
 namespace sheaf {
 namespace {
 
-using Offer = ThreadTeam::Offer;
-using Offers = std::span<Offer>;
-
-Offer offer_of(const char* call, std::span<int64_t> values) {
-  return {.call = call, .length = values.size_bytes(), .data = reinterpret_cast<std::byte*>(values.data())};
-}
-
 std::span<int64_t> values_of(const Offer& one) {
   return {reinterpret_cast<int64_t*>(one.data), one.length / sizeof(int64_t)};
 }
 
-// Contributions of the threads of a process as one: their sizes, then their bytes.
-void add_process(Gathered& to, std::span<const int64_t> sizes, std::span<const std::byte> bytes) {
-  const auto head = std::as_bytes(sizes);
-  to.bytes.insert(to.bytes.end(), head.begin(), head.end());
-  to.bytes.insert(to.bytes.end(), bytes.begin(), bytes.end());
-  to.sizes.push_back(std::ssize(head) + std::ssize(bytes));
-}
-
-// The reverse, for `threads` threads.
-void take_process(Gathered& to, std::span<const std::byte> bytes, size_t threads) {
-  const size_t before = to.sizes.size();
-  to.sizes.resize(before + threads);
-  const auto head = std::as_writable_bytes(std::span(to.sizes).subspan(before));
-  std::ranges::copy(bytes.first(head.size()), head.begin());
-  to.bytes.insert(to.bytes.end(), bytes.begin() + std::ssize(head), bytes.end());
-}
-
 // Pieces for all threads as pieces for their processes; none if they do not match, which all then refuse.
 Gathered by_process(const Gathered& pieces, int tasks, size_t threads) {
-  Gathered packed;
-  if (!is_consistent(pieces, tasks)) return packed;
-  const std::vector<int64_t> offsets = pieces.offsets();
-  for (size_t first = 0; first < pieces.sizes.size(); first += threads) {
-    const auto begin = static_cast<size_t>(offsets[first]);
-    const auto end = static_cast<size_t>(offsets[first + threads]);
-    add_process(packed, std::span(pieces.sizes).subspan(first, threads),
-                std::span(pieces.bytes).subspan(begin, end - begin));
+  Gathered all;
+  if (!is_consistent(pieces, tasks)) return all;
+  Gathered process;
+  for (const auto piece : pieces.pieces()) {
+    process.add(piece);
+    if (process.sizes.size() == threads) all.add(std::exchange(process, {}).packed());
   }
-  return packed;
+  return all;
 }
 
 }  // namespace
@@ -102,43 +76,44 @@ void TeamComm::reduce(Reduction how, std::span<int64_t> values) {
   if (star_) return star_->reduce(how, values);
   static constexpr const char* names[] = {"all_max", "all_sum", "prefix_sum"};
   const bool before = how == Reduction::sum_before;
-  meet(offer_of(names[static_cast<size_t>(how)], values), [&](Offers all) {
-    std::vector<int64_t> result(values.size(), how == Reduction::max ? INT64_MIN : 0);
-    for (const Offer& one : all)
-      for (size_t i = 0; i < result.size(); ++i) {
-        int64_t& own = values_of(one)[i];
-        const int64_t known = result[i];
-        result[i] = how == Reduction::max ? std::max(known, own) : known + own;
-        if (before) own = known;
-      }
-    if (processes_) processes_->reduce(how, result);
-    if (before && !processes_) return;
-    for (const Offer& one : all)
-      for (size_t i = 0; i < result.size(); ++i) {
-        int64_t& own = values_of(one)[i];
-        own = result[i] + (before ? own : 0);
-      }
-  });
+  const auto bytes = std::as_writable_bytes(values);
+  meet({.call = names[static_cast<size_t>(how)], .length = bytes.size(), .data = bytes.data()},
+       [&](Offers all) {
+         std::vector<int64_t> result(values.size(), how == Reduction::max ? INT64_MIN : 0);
+         for (const Offer& one : all)
+           for (size_t i = 0; i < result.size(); ++i) {
+             int64_t& own = values_of(one)[i];
+             const int64_t known = result[i];
+             result[i] = how == Reduction::max ? std::max(known, own) : known + own;
+             if (before) own = known;
+           }
+         if (processes_) processes_->reduce(how, result);
+         if (before && !processes_) return;
+         for (const Offer& one : all)
+           for (size_t i = 0; i < result.size(); ++i) {
+             int64_t& own = values_of(one)[i];
+             own = result[i] + (before ? own : 0);
+           }
+       });
 }
 
 Gathered TeamComm::gather(std::span<const std::byte> mine, int root) {
   if (star_) return star_->gather(mine, root);
   check_root(root, size());
   Gathered result;
-  meet(
-      {.call = "gather", .root = root, .source = mine.data(), .source_bytes = mine.size(), .result = &result},
-      [&](Offers all) {
-        Gathered joined;
-        for (const Offer& one : all) joined.add({one.source, one.source_bytes});
-        if (processes_) {
-          Gathered own;
-          add_process(own, joined.sizes, joined.bytes);
-          const Gathered found = processes_->gather(own.bytes, process_of(root));
-          joined = {};
-          for (const auto process : found.pieces()) take_process(joined, process, all.size());
-        }
-        if (is_here(root)) *static_cast<Gathered*>(all[thread_of(root)].result) = std::move(joined);
-      });
+  meet({.call = "gather", .root = root, .source = &mine, .result = &result}, [&](Offers all) {
+    Gathered joined;
+    for (const Offer& one : all) joined.add(*static_cast<const std::span<const std::byte>*>(one.source));
+    if (processes_) {
+      const Gathered found = processes_->gather(joined.packed(), process_of(root));
+      joined = {};
+      for (const auto process : found.pieces()) {
+        const Gathered threads = Gathered::unpacked(process, all.size());
+        for (const auto piece : threads.pieces()) joined.add(piece);
+      }
+    }
+    if (is_here(root)) *static_cast<Gathered*>(all[thread_of(root)].result) = std::move(joined);
+  });
   return result;
 }
 
@@ -146,15 +121,14 @@ std::vector<std::byte> TeamComm::scatter(const Gathered& pieces, int root) {
   if (star_) return star_->scatter(pieces, root);
   check_root(root, size());
   std::vector<std::byte> piece;
-  const auto* const given = reinterpret_cast<const std::byte*>(&pieces);
-  meet({.call = "scatter", .root = root, .source = given, .result = &piece}, [&](Offers all) {
+  meet({.call = "scatter", .root = root, .source = &pieces, .result = &piece}, [&](Offers all) {
     const Gathered nothing;
     const Gathered* joined =
-        is_here(root) ? reinterpret_cast<const Gathered*>(all[thread_of(root)].source) : &nothing;
+        is_here(root) ? static_cast<const Gathered*>(all[thread_of(root)].source) : &nothing;
     Gathered own;
     if (processes_) {
       const Gathered packed = by_process(*joined, size(), all.size());
-      take_process(own, processes_->scatter(packed, process_of(root)), all.size());
+      own = Gathered::unpacked(processes_->scatter(packed, process_of(root)), all.size());
       joined = &own;
     }
     check_pieces(*joined, threads());
@@ -192,32 +166,31 @@ class TeamComm::TeamExchange final : public Exchange {
 // Messages between two processes are in the order of (sending thread, receiving thread), which both sides can
 // tell. A process sends those between its threads to itself.
 void TeamComm::exchange_between(std::span<ExchangeLists* const> threads) {
-  struct Message {
-    int process;
-    size_t sender, receiver;  // threads
-    size_t index;             // in the list of the thread here
-    auto order() const { return std::tuple(process, sender, receiver); }
+  using Route = std::tuple<int, size_t, size_t>;  // the other process, the sending and the receiving thread
+  struct Wanted {
+    std::span<std::byte> room;
+    int64_t& received;
   };
-  std::vector<Message> sent;
-  std::vector<Message> wanted;
+  std::multimap<Route, std::span<const std::byte>>
+      sent;  // those of one route in order, as they are put there
+  std::multimap<Route, Wanted> wanted;
   for (size_t thread = 0; thread < threads.size(); ++thread) {
     ExchangeLists& lists = *threads[thread];
     lists.received.assign(lists.incoming.size(), 0);
-    for (size_t i = 0; i < lists.outgoing.size(); ++i)
-      sent.push_back({process_of(lists.outgoing[i].peer), thread, thread_of(lists.outgoing[i].peer), i});
-    for (size_t i = 0; i < lists.incoming.size(); ++i)
-      wanted.push_back({process_of(lists.incoming[i].peer), thread_of(lists.incoming[i].peer), thread, i});
+    for (const Outgoing& m : lists.outgoing)
+      sent.emplace(Route(process_of(m.peer), thread, thread_of(m.peer)), m.bytes);
+    for (size_t i = 0; i < lists.incoming.size(); ++i) {
+      const Incoming& m = lists.incoming[i];
+      wanted.emplace(Route(process_of(m.peer), thread_of(m.peer), thread), Wanted{m.room, lists.received[i]});
+    }
   }
-  std::ranges::stable_sort(sent, {}, &Message::order);
-  std::ranges::stable_sort(wanted, {}, &Message::order);
   std::vector<Outgoing> outgoing;
   std::vector<Incoming> incoming;
-  for (const Message& m : sent) outgoing.push_back({m.process, threads[m.sender]->outgoing[m.index].bytes});
-  for (const Message& m : wanted)
-    incoming.push_back({m.process, threads[m.receiver]->incoming[m.index].room});
+  for (const auto& [route, bytes] : sent) outgoing.push_back({std::get<0>(route), bytes});
+  for (const auto& [route, message] : wanted) incoming.push_back({std::get<0>(route), message.room});
   const auto received = processes_->exchange(std::move(outgoing), std::move(incoming))->finish();
-  for (size_t i = 0; i < wanted.size(); ++i)
-    threads[wanted[i].receiver]->received[wanted[i].index] = received[i];
+  auto bytes = received.begin();
+  for (const auto& [route, message] : wanted) message.received = *bytes++;
 }
 
 std::unique_ptr<Exchange> TeamComm::exchange(std::vector<Outgoing> outgoing, std::vector<Incoming> incoming) {
@@ -226,7 +199,7 @@ std::unique_ptr<Exchange> TeamComm::exchange(std::vector<Outgoing> outgoing, std
   return std::make_unique<TeamExchange>(*this, std::move(outgoing), std::move(incoming));
 }
 
-std::unique_ptr<SharedMemory> TeamComm::share_memory(size_t bytes) {
+std::shared_ptr<SharedMemory> TeamComm::share_memory(size_t bytes) {
   return is_hybrid_ || node_count() > 1 ? nullptr : share_process_memory(*this, bytes);
 }
 

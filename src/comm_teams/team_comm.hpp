@@ -40,12 +40,10 @@ class TeamComm final : public Comm {
   std::unique_ptr<Exchange> exchange(std::vector<Outgoing> outgoing, std::vector<Incoming> incoming) override;
   std::unique_ptr<Comm> split(int color, int key) override;
   std::unique_ptr<Comm> split_by_node() override;
-  std::unique_ptr<SharedMemory> share_memory(size_t bytes) override;
+  std::shared_ptr<SharedMemory> share_memory(size_t bytes) override;
   std::shared_ptr<ThreadTeam> thread_team() const override { return team_; }
 
  private:
-  using Offer = ThreadTeam::Offer;
-  using Offers = std::span<Offer>;
   class TeamExchange;
 
   // What the groups of a split are: of whole processes in rank order, within one process each, or neither.

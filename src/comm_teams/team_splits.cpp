@@ -1,8 +1,8 @@
 // comm_teams/team_splits: how groups of threads are divided.
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "comm_teams/star_comm.hpp"
@@ -10,9 +10,6 @@
 
 namespace sheaf {
 namespace {
-
-using Offer = ThreadTeam::Offer;
-using Offers = std::span<Offer>;
 
 // Makes one team per color and gives everyone its place.
 template <class Place>
@@ -58,21 +55,15 @@ class TeamHub final : public StarHub {
   int64_t node_ = 0;
 };
 
-bool is_one_run(Offers all) {
-  return std::ranges::is_sorted(all, {}, &Offer::key) &&
-         std::ranges::all_of(all, [&](const Offer& one) { return one.color == all[0].color; });
-}
-
 }  // namespace
 
 // On thread 0. Whether the colors of this process are those of another one, too, on any.
 bool TeamComm::cut_through(Offers all) {
-  std::vector<int32_t> colors;
+  std::set<int32_t> colors;
   for (const Offer& one : all)
-    if (one.color >= 0) colors.push_back(one.color);
-  std::ranges::sort(colors);
-  colors.erase(std::ranges::unique(colors).begin(), colors.end());
-  auto everywhere = values_of<int32_t>(processes_->gather(std::as_bytes(std::span(colors)), 0).bytes);
+    if (one.color >= 0) colors.insert(one.color);
+  const std::vector<int32_t> own(colors.begin(), colors.end());
+  auto everywhere = values_of<int32_t>(processes_->gather(std::as_bytes(std::span(own)), 0).bytes);
   std::ranges::sort(everywhere);
   int64_t shared = std::ranges::adjacent_find(everywhere) != everywhere.end();
   processes_->all_max(std::span(&shared, 1));
@@ -81,7 +72,9 @@ bool TeamComm::cut_through(Offers all) {
 
 // On thread 0. `processes`: of the new group, if it consists of whole ones.
 TeamComm::Shape TeamComm::shape_of(Offers all, std::unique_ptr<Comm>& processes) {
-  int64_t divided = !is_one_run(all);
+  const auto has_other_color = [&](const Offer& one) { return one.color != all[0].color; };
+  int64_t divided =
+      !std::ranges::is_sorted(all, {}, &Offer::key) || std::ranges::any_of(all, has_other_color);
   processes_->all_max(std::span(&divided, 1));
   if (divided) return cut_through(all) ? Shape::irregular : Shape::within_processes;
   processes = processes_->split(all[0].color, all[0].key);
@@ -122,8 +115,7 @@ std::unique_ptr<Comm> TeamComm::split_by_node() {
   std::unique_ptr<Comm> processes;
   meet({.call = "split_by_node", .result = &part, .key = number_}, [&](Offers all) {
     if (processes_) processes = processes_->split_by_node();
-    const char* const topology = processes_ ? nullptr : std::getenv("SHEAF_TOPOLOGY");
-    const int per_node = topology ? tasks_per_node(topology) : 0;
+    const int per_node = processes_ ? 0 : topology_by_hand();
     for (Offer& one : all) {
       one.color = per_node > 0 ? one.key / per_node : 0;
       one.key = 0;

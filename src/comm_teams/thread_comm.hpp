@@ -17,8 +17,6 @@
 
 namespace sheaf {
 
-class ThreadTeam;
-
 // A team of `size` tasks, to be joined by thread_comm with every rank 0..size-1 once. Throws invalid_argument
 // unless size > 0.
 SHEAF_EXPORT std::shared_ptr<ThreadTeam> make_thread_team(int size);

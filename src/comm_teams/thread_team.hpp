@@ -19,21 +19,21 @@
 
 namespace sheaf {
 
+// Which call a member makes, and where its arguments are.
+struct Offer {
+  const char* call = nullptr;
+  int root = 0;
+  size_t length = 0;          // bytes that must be the same everywhere
+  std::byte* data = nullptr;  // in and out
+  const void* source = nullptr;
+  void* result = nullptr;
+  int color = 0;
+  int key = 0;
+};
+using Offers = std::span<Offer>;
+
 class ThreadTeam {
  public:
-  // Which call a member makes, and where its arguments are.
-  struct Offer {
-    const char* call = nullptr;
-    int root = 0;
-    size_t length = 0;          // bytes that must be the same everywhere
-    std::byte* data = nullptr;  // in and out
-    const std::byte* source = nullptr;
-    size_t source_bytes = 0;
-    void* result = nullptr;
-    int color = 0;
-    int key = 0;
-  };
-
   // Who carries out the call: the member that comes last, which wakes the others once; or member 0, where
   // only that may talk to other processes.
   enum class Actor { last, first };
@@ -47,13 +47,13 @@ class ThreadTeam {
   template <class Act>
   void meet(int rank, Actor actor, const Offer& mine, Act&& act) {
     offers_[static_cast<size_t>(rank)] = mine;
-    if (size() == 1) return act(std::span<Offer>(offers_));
+    if (size() == 1) return act(Offers(offers_));
     const uint32_t meeting = meetings_.load(std::memory_order_relaxed);
     std::optional<Error>& outcome = outcomes_[meeting % 2];
     if (comes_as_actor(rank, actor)) {
       outcome = attempt([&] {
         check_calls();
-        act(std::span<Offer>(offers_));
+        act(Offers(offers_));
       });
       const std::optional<Error> mine_too = outcome;  // the slot may be reused once the others go on
       arrived_.store(0, std::memory_order_relaxed);

@@ -45,7 +45,7 @@ Stage::Shape shape_in(uint64_t label) {
 
 }  // namespace
 
-Stage::Stage(std::unique_ptr<SharedMemory> shared, const Shape& shape, int tasks)
+Stage::Stage(std::shared_ptr<SharedMemory> shared, const Shape& shape, int tasks)
     : shared_(std::move(shared)), shape_(shape), tasks_(tasks) {
   std::byte* const base = shared_->bytes().data();
   const Places at = places(sizeof(Head), shape, tasks);

@@ -78,10 +78,10 @@ class Stage {
  private:
   struct Head;
 
-  Stage(std::unique_ptr<SharedMemory> shared, const Shape& shape, int tasks);
+  Stage(std::shared_ptr<SharedMemory> shared, const Shape& shape, int tasks);
   void clear();
 
-  std::unique_ptr<SharedMemory> shared_;
+  std::shared_ptr<SharedMemory> shared_;
   const Shape shape_;
   const int tasks_;
   Head* head_;

@@ -22,8 +22,9 @@ inline void sleep_while(SharedWord& word, uint32_t value, long nanoseconds) {
   syscall(SYS_futex, reinterpret_cast<uint32_t*>(&word), FUTEX_WAIT, value, &most, nullptr, 0);
 }
 
-inline void wake(SharedWord& word, int sleepers = INT_MAX) {
-  syscall(SYS_futex, reinterpret_cast<uint32_t*>(&word), FUTEX_WAKE, sleepers, nullptr, nullptr, 0);
+// All that sleep on it.
+inline void wake(SharedWord& word) {
+  syscall(SYS_futex, reinterpret_cast<uint32_t*>(&word), FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }
 
 }  // namespace sheaf

@@ -1,7 +1,6 @@
 #include "process/heartbeat.hpp"
 
 #include <pthread.h>
-#include <signal.h>
 
 #include <algorithm>
 #include <atomic>
@@ -10,6 +9,10 @@
 #include <exception>
 #include <list>
 #include <mutex>
+#include <system_error>
+#include <thread>
+
+#include "base/quiet_thread.hpp"
 
 namespace sheaf {
 
@@ -24,21 +27,18 @@ struct Heartbeat::Call {
 
 namespace {
 
-constexpr size_t stack_bytes = 256 << 10;
 constexpr std::chrono::seconds most_wait{2};
+constexpr std::chrono::milliseconds longest_end{200};
 
 class Thread {
  public:
-  void add(const std::shared_ptr<Heartbeat::Call>& call) {
+  // False if there can be no thread.
+  bool add(const std::shared_ptr<Heartbeat::Call>& call) {
     const std::lock_guard lock(mutex_);
-    if (!runs_ && !begin()) return;
+    if (!begin()) return false;
     calls_.push_back(call);
     changed_.notify_all();
-  }
-
-  bool has(const std::shared_ptr<Heartbeat::Call>& call) {
-    const std::lock_guard lock(mutex_);
-    return std::ranges::find(calls_, call) != calls_.end();
+    return true;
   }
 
   void remove(const std::shared_ptr<Heartbeat::Call>& call) {
@@ -51,17 +51,14 @@ class Thread {
   void end() {
     {
       const std::lock_guard lock(mutex_);
-      if (!runs_) return;
+      if (!thread_.joinable()) return;
       ends_ = true;
       changed_.notify_all();
     }
-    timespec until{};
-    ::clock_gettime(CLOCK_REALTIME, &until);
-    constexpr long billion = 1'000'000'000;
-    until.tv_nsec += billion / 5;
-    until.tv_sec += until.tv_nsec / billion;
-    until.tv_nsec %= billion;
-    ::pthread_timedjoin_np(thread_, nullptr, &until);
+    const auto until = std::chrono::system_clock::now().time_since_epoch() + longest_end;
+    const auto seconds = std::chrono::floor<std::chrono::seconds>(until);
+    const timespec time{seconds.count(), std::chrono::nanoseconds(until - seconds).count()};
+    ::pthread_timedjoin_np(thread_.native_handle(), nullptr, &time);
   }
 
   void before_fork() { mutex_.lock(); }
@@ -71,25 +68,17 @@ class Thread {
   }
 
  private:
-  // The caller holds the mutex.
+  // The caller holds the mutex. False if there can be no thread.
   bool begin() {
-    pthread_attr_t attributes;
-    ::pthread_attr_init(&attributes);
-    ::pthread_attr_setstacksize(&attributes, stack_bytes);
-    sigset_t all, before;
-    ::sigfillset(&all);
-    ::pthread_sigmask(SIG_SETMASK, &all, &before);
-    const auto run = [](void* self) -> void* { return static_cast<Thread*>(self)->run(); };
-    runs_ = ::pthread_create(&thread_, &attributes, run, this) == 0;
-    if (!runs_)
-      runs_ = ::pthread_create(&thread_, nullptr, run, this) ==
-              0;  // where the program's thread-local data need more
-    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    ::pthread_attr_destroy(&attributes);
-    return runs_;
+    try {
+      if (!thread_.joinable()) thread_ = quiet_thread([this] { run(); });
+      return true;
+    } catch (const std::system_error&) {
+      return false;
+    }
   }
 
-  void* run() {
+  void run() {
     std::unique_lock lock(mutex_);
     while (!ends_) {
       const auto next = std::ranges::min_element(calls_, {}, [](const auto& call) { return call->due; });
@@ -101,7 +90,6 @@ class Thread {
         make(*next, lock);
       }
     }
-    return nullptr;
   }
 
   void make(std::shared_ptr<Heartbeat::Call> call, std::unique_lock<std::mutex>& lock) {
@@ -121,8 +109,7 @@ class Thread {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::list<std::shared_ptr<Heartbeat::Call>> calls_;
-  pthread_t thread_{};
-  bool runs_ = false;
+  std::thread thread_;
   bool ends_ = false;
 };
 
@@ -134,7 +121,7 @@ struct AtExit {
 };
 
 Thread& thread_of_process() {
-  static const AtExit at_exit = [] {
+  [[maybe_unused]] static const AtExit at_exit = [] {
     the_thread = new Thread;
     // A child takes another one, as nobody is left who would wake up what waits in the old one, or unlock it.
     ::pthread_atfork([] { the_thread.load()->before_fork(); }, [] { the_thread.load()->behind_fork(); },
@@ -144,7 +131,6 @@ Thread& thread_of_process() {
                      });
     return AtExit{};
   }();
-  static_cast<void>(at_exit);
   return *the_thread.load();
 }
 
@@ -152,12 +138,8 @@ Thread& thread_of_process() {
 
 std::unique_ptr<Heartbeat> Heartbeat::start(std::chrono::milliseconds first,
                                             std::chrono::milliseconds interval, std::function<void()> beat) {
-  const auto call = std::make_shared<Call>();
-  call->interval = interval;
-  call->beat = std::move(beat);
-  call->due = Clock::now() + first;
-  thread_of_process().add(call);
-  return thread_of_process().has(call) ? std::unique_ptr<Heartbeat>(new Heartbeat(call)) : nullptr;
+  const auto call = std::make_shared<Call>(Call{interval, std::move(beat), Clock::now() + first});
+  return thread_of_process().add(call) ? std::unique_ptr<Heartbeat>(new Heartbeat(call)) : nullptr;
 }
 
 Heartbeat::~Heartbeat() { thread_of_process().remove(call_); }

@@ -85,13 +85,10 @@ void HostMemory::reach(uint64_t end) {
   const uint64_t wanted = (end + step - 1) / step * step;
   if (wanted > most) throw os_error("no room for more streams in shared memory", path_, ENOSPC);
   // Set aside, because a store into memory that is not there would end the process.
-  const int error =
-      repeated([&] {
+  if (repeated([&] {
         return ::fallocate(descriptor_, 0, static_cast<off_t>(reached), static_cast<off_t>(wanted - reached));
-      }) == 0
-          ? 0
-          : errno;
-  if (error != 0) throw os_error("cannot get shared memory", path_, error);
+      }) != 0)
+    throw os_error("cannot get shared memory", path_, errno);
   head().reached.store(wanted, std::memory_order_release);
 }
 

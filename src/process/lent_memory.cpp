@@ -40,10 +40,6 @@ std::byte* map_file(int descriptor, size_t bytes) {
   return mapping == MAP_FAILED ? nullptr : static_cast<std::byte*>(mapping);
 }
 
-}  // namespace
-
-namespace {
-
 struct Loans {
   std::mutex mutex;
   std::vector<LentMemory> all;
@@ -97,12 +93,11 @@ std::unique_ptr<LendableMemory> LendableMemory::make(size_t bytes) {
 
 std::unique_ptr<LendableMemory> LendableMemory::over(int descriptor, size_t bytes, bool fresh) {
   if (descriptor < 0) return nullptr;
-  std::byte* mapping = nullptr;
   // Allocated now: a lack of memory would else show as a signal later.
   const bool there =
       bytes <= static_cast<size_t>(INT64_MAX / 2) &&
       (!fresh || posix_fallocate(descriptor, 0, static_cast<off_t>(size_with_secret(bytes))) == 0);
-  if (there) mapping = map_file(descriptor, bytes);
+  std::byte* const mapping = there ? map_file(descriptor, bytes) : nullptr;
   if (!mapping) {
     ::close(descriptor);
     return nullptr;

@@ -6,7 +6,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdio>
-#include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <sstream>
 
@@ -19,9 +19,7 @@ std::string line_of(const std::string& path) {
   const std::unique_ptr<FILE, int (*)(FILE*)> file(std::fopen(path.c_str(), "re"), std::fclose);
   std::array<char, 1024> line{};
   if (!file || !std::fgets(line.data(), line.size(), file.get())) return {};
-  std::string text = line.data();
-  while (!text.empty() && text.back() == '\n') text.pop_back();
-  return text;
+  return {line.data(), std::strcspn(line.data(), "\n")};
 }
 
 struct Life {

@@ -21,7 +21,6 @@ namespace {
 struct Catcher {
   explicit Catcher(const TermAction& a) : action(a) { sem_init(&wake, 0, 0); }
   void serve();
-  void send_again();
 
   const TermAction action;
   const pid_t process = ::getpid();
@@ -101,13 +100,6 @@ void handle(int signal, siginfo_t* info, void* context) {
   errno = error;
 }
 
-void Catcher::send_again() {
-  const std::lock_guard lock(mutex);
-  caught = false;
-  first.store(0);
-  obey(before);
-}
-
 void Catcher::serve() {
   for (;;) {
     while (::sem_wait(&wake) != 0) {
@@ -116,7 +108,12 @@ void Catcher::serve() {
     const bool send = to_send.exchange(0) > 0;
     action.act();
     answered.store(requests);
-    if (send) send_again();
+    if (send) {
+      const std::lock_guard lock(mutex);
+      caught = false;
+      first.store(0);
+      obey(before);
+    }
     action.after();
   }
 }

@@ -9,8 +9,8 @@
 #include "base/error.hpp"
 #include "comm/comm_contract.hpp"
 #include "comm/shared_memory.hpp"
+#include "comm_mpi/mpi_calls.hpp"
 #include "comm_mpi/mpi_comm.hpp"
-#include "comm_mpi/mpi_comm_pieces.hpp"
 #include "mpi/made_communicators.hpp"
 
 namespace {

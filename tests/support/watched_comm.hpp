@@ -43,15 +43,15 @@ class WatchedComm final : public ForwardingComm {
     }
     return comm_->exchange(std::move(outgoing), std::move(incoming));
   }
-  std::unique_ptr<SharedMemory> share_memory(size_t bytes) override {
+  std::shared_ptr<SharedMemory> share_memory(size_t bytes) override {
     if (!watch_.keeps_memory) return watch_.shares_memory ? comm_->share_memory(bytes) : nullptr;
     std::shared_ptr<SharedMemory>& kept = watch_.kept[name_];
-    if (!kept || kept->bytes().size() < bytes) kept = comm_->share_memory(bytes);
-    kept->set_label(0);
-    return std::make_unique<KeptMemory>(kept);
+    if (!kept || kept->bytes().size() < bytes) return kept = comm_->share_memory(bytes);
+    kept->give_again();
+    return kept;
   }
-  std::unique_ptr<SharedMemory> kept_memory() override {
-    return watch_.kept.contains(name_) ? std::make_unique<KeptMemory>(watch_.kept[name_]) : nullptr;
+  std::shared_ptr<SharedMemory> kept_memory() override {
+    return watch_.kept.contains(name_) ? watch_.kept[name_] : nullptr;
   }
 
  private:

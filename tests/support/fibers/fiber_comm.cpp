@@ -112,7 +112,7 @@ class FiberComm final : public Comm {
     return std::make_unique<FiberComm>(slot.family->groups[0], rank_, task_);
   }
 
-  std::unique_ptr<SharedMemory> share_memory(size_t bytes) override {
+  std::shared_ptr<SharedMemory> share_memory(size_t bytes) override {
     return node_count() > 1 ? nullptr : share_process_memory(*this, bytes, yield);
   }
 
