@@ -37,7 +37,7 @@ int sheaf_abandon(int sid);
 
 /* Optional beside the callbacks of sion_generic.h: nbytes of each task of the group to `all` of every task,
  * in the order of ranks; 0 for success. Where there is one, the collective calls on multifiles make their
- * agreements with it alone, two calls for each instead of eight, and every task holds what all contribute:
+ * agreements with it alone, two calls for each instead of seven, and every task holds what all contribute:
  * for groups of up to some thousand tasks (docs/api-generic.md). Local. 1; 0 if the id is invalid, the
  * callback NULL or set already. */
 int sheaf_generic_register_allgather_cb(int aid, int allgather_cb(const void* mine, void* all, void* cg,
