@@ -49,15 +49,6 @@ int64_t bytes_below(const Runs& runs, int64_t end) {
 
 }  // namespace
 
-uint64_t HostExchange::number_of(const StageCall& call, int64_t round, size_t owner) const {
-  return call.begin() + static_cast<uint64_t>(round * call.windows().owners + hosts_.first_owner()) + owner;
-}
-
-HostExchange::Window& HostExchange::window_of(int64_t round, size_t owner) {
-  static Window none;
-  return windows_.empty() ? none : windows_[static_cast<size_t>(round) * owners() + owner];
-}
-
 // What the tasks of the host have marked in the round.
 void HostExchange::collect_runs(const StageCall& call, int64_t round) {
   for (size_t owner = 0; owner < owners(); ++owner) {

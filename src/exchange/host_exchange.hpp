@@ -76,8 +76,13 @@ class HostExchange {
     }
   };
   // Owners of the lane are counted from 0 on.
-  uint64_t number_of(const StageCall& call, int64_t round, size_t owner) const;
-  Window& window_of(int64_t round, size_t owner);
+  uint64_t number_of(const StageCall& call, int64_t round, size_t owner) const {
+    return call.begin() + static_cast<uint64_t>(round * call.windows().owners + hosts_.first_owner()) + owner;
+  }
+  Window& window_of(int64_t round, size_t owner) {
+    static Window none;
+    return windows_.empty() ? none : windows_[static_cast<size_t>(round) * owners() + owner];
+  }
   bool is_mine(size_t owner) const { return hosts_.owner_hosts()[owner] == hosts_.me(); }
   size_t owners() const { return hosts_.owner_hosts().size(); }
   uint64_t end_of(const StageCall& call, int64_t round) const {

@@ -2,17 +2,7 @@
 
 #include <cstring>
 
-#include "exchange/pieces/coverage.hpp"
-
 namespace sheaf::exchange {
-
-struct Stage::Head {
-  struct Line {
-    alignas(64) SharedWord word;
-  };
-  Line pens[most_pens];
-  Sums sums[3];
-};
 
 namespace {
 
@@ -92,22 +82,6 @@ std::unique_ptr<Stage> Stage::take_up(Comm& host, const Shape& shape) {
 std::byte* Stage::memory(uint64_t number) const {
   return memory_ +
          number % static_cast<uint64_t>(shape_.slots) * in_pages(static_cast<size_t>(shape_.window));
-}
-
-std::span<std::atomic<uint64_t>> Stage::map(uint64_t number) const {
-  const size_t words = CoverageMap::words_for(shape_.window);
-  return {maps_ + number % static_cast<uint64_t>(shape_.slots) * words, words};
-}
-
-SharedWord& Stage::pen(int number) const { return head_->pens[number].word; }
-Stage::Sums& Stage::sums(int call) const { return head_->sums[call]; }
-std::span<Stage::Range> Stage::ranges(int call) const {
-  return {ranges_ + static_cast<size_t>(call) * static_cast<size_t>(tasks_), static_cast<size_t>(tasks_)};
-}
-
-std::unique_ptr<Loan> Stage::lend() const {
-  const auto memory = shared_->lent();
-  return memory ? std::make_unique<Loan>(*memory) : nullptr;
 }
 
 }  // namespace sheaf::exchange

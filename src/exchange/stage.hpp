@@ -13,6 +13,7 @@
 #include "base/glance.hpp"
 #include "comm/shared_memory.hpp"
 #include "exchange/pieces/constants.hpp"
+#include "exchange/pieces/coverage.hpp"
 #include "process/lent_memory.hpp"
 #include "storage/store.hpp"
 
@@ -41,7 +42,6 @@ class Stage {
   struct Shape {
     int64_t window = 0;  // bytes of a slot
     int slots = 0;
-    bool operator==(const Shape&) const = default;
   };
 
   // Collective over the tasks of a host. Null on all of them if they share no memory.
@@ -55,16 +55,25 @@ class Stage {
 
   const Shape& shape() const { return shape_; }
   Slot& slot(uint64_t number) const { return slot_[number % static_cast<uint64_t>(shape_.slots)]; }
-  std::byte* memory(uint64_t number) const;                     // of the window in its slot
-  std::span<std::atomic<uint64_t>> map(uint64_t number) const;  // its coverage map
-  SharedWord& pen(int number) const;
+  std::byte* memory(uint64_t number) const;  // of the window in its slot
+  // Its coverage map.
+  std::span<std::atomic<uint64_t>> map(uint64_t number) const {
+    const size_t words = CoverageMap::words_for(shape_.window);
+    return {maps_ + number % static_cast<uint64_t>(shape_.slots) * words, words};
+  }
+  SharedWord& pen(int number) const { return head_->pens[number].word; }
   // Three calls take turns: what one leaves is cleared when all have come to the next, for the one after
   // that.
-  Sums& sums(int call) const;
-  std::span<Range> ranges(int call) const;
+  Sums& sums(int call) const { return head_->sums[call]; }
+  std::span<Range> ranges(int call) const {
+    return {ranges_ + static_cast<size_t>(call) * static_cast<size_t>(tasks_), static_cast<size_t>(tasks_)};
+  }
 
   // Lets transfers of this task take the stage's memory, until the result is dropped; null if they cannot.
-  std::unique_ptr<Loan> lend() const;
+  std::unique_ptr<Loan> lend() const {
+    const auto memory = shared_->lent();
+    return memory ? std::make_unique<Loan>(*memory) : nullptr;
+  }
 
   void wake(SharedWord& word) { shared_->wake(word); }
   // Looks whether `word` is still `value`, or `ready`, as windows pass within microseconds; then sleeps while
@@ -76,7 +85,13 @@ class Stage {
   }
 
  private:
-  struct Head;
+  struct Head {
+    struct Line {
+      alignas(64) SharedWord word;
+    };
+    Line pens[most_pens];
+    Sums sums[3];
+  };
 
   Stage(std::shared_ptr<SharedMemory> shared, const Shape& shape, int tasks);
   void clear();

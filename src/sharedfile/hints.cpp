@@ -12,23 +12,11 @@ namespace sheaf {
 namespace {
 
 // What is understood as a choice. The first word for each is the one that is shown.
-constexpr std::pair<std::string_view, Choice> choices[] = {
-    {"enable", Choice::enable},      {"true", Choice::enable},   {"1", Choice::enable},
-    {"disable", Choice::disable},    {"false", Choice::disable}, {"0", Choice::disable},
-    {"automatic", Choice::automatic}};
-
-bool set_choice(Choice& choice, std::string_view value) {
-  for (const auto& [word, meant] : choices) {
-    if (word != value) continue;
-    choice = meant;
-    return true;
-  }
-  return false;
-}
-
-std::string word_of(Choice choice) {
-  return std::string(std::ranges::find(choices, choice, &std::pair<std::string_view, Choice>::second)->first);
-}
+using ChoiceWord = std::pair<std::string_view, Choice>;
+constexpr ChoiceWord choices[] = {{"enable", Choice::enable},      {"true", Choice::enable},
+                                  {"1", Choice::enable},           {"disable", Choice::disable},
+                                  {"false", Choice::disable},      {"0", Choice::disable},
+                                  {"automatic", Choice::automatic}};
 
 enum class Kind : uint8_t { count, bytes, choice, flag, text };
 
@@ -84,8 +72,12 @@ bool Hints::set(std::string_view key, std::string_view value) {
       this->*hint->number = *number;
       return true;
     }
-    case Kind::choice:
-      return set_choice(this->*hint->choice, value);
+    case Kind::choice: {
+      const auto* const found = std::ranges::find(choices, value, &ChoiceWord::first);
+      if (found == std::end(choices)) return false;
+      this->*hint->choice = found->second;
+      return true;
+    }
     case Kind::flag:
       no_independent = value == "true";
       return no_independent || value == "false";
@@ -141,7 +133,7 @@ std::vector<std::pair<std::string, std::string>> Hints::words() const {
   for (const Known& hint : known) {
     std::string value;
     if (hint.kind == Kind::choice) {
-      value = word_of(this->*hint.choice);
+      value = std::ranges::find(choices, this->*hint.choice, &ChoiceWord::second)->first;
     } else if (hint.kind == Kind::flag) {
       value = no_independent ? "true" : "false";
     } else if (hint.kind == Kind::text) {

@@ -1,7 +1,7 @@
 #include "sharedfile/hints_file.hpp"
 
-#include <algorithm>
 #include <span>
+#include <sstream>
 #include <string>
 #include <string_view>
 
@@ -46,11 +46,8 @@ void take_hints_file(Store& store, Hints& hints) {
   });
   if (problem)
     tell_not_understood(hints_variable, path, "a text file of hints (" + std::string(problem->what()) + ")");
-  for (std::string_view rest = text; !rest.empty();) {
-    const size_t end = std::min(rest.find('\n'), rest.size());
-    take_line(rest.substr(0, end), path, hints);
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-  }
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) take_line(line, path, hints);
 }
 
 }  // namespace sheaf

@@ -141,16 +141,6 @@ void SharedPointer::set(int64_t position) {
   change([position](int64_t) { return position; });
 }
 
-void SharedPointer::begin_view() {
-  const std::lock_guard lock(mutex_);
-  ++views_;
-}
-
-void SharedPointer::close() {
-  if (file_) file_->close();
-  file_.reset();
-}
-
 // One that was used is there, whatever this host knows of it, or its first use failed. Nothing is written,
 // which may be what failed.
 void SharedPointer::remove(bool used) {

@@ -31,12 +31,18 @@ class SharedPointer {
   void set(int64_t position);
 
   // Another view: its own pointer, at 0. As often on all tasks.
-  void begin_view();
+  void begin_view() {
+    const std::lock_guard lock(mutex_);
+    ++views_;
+  }
 
   // This task has used it, or tried to, so that there may be a file to be removed.
   bool used() const { return used_; }
   // Closes the file here; `remove`: one task does it, when all have closed theirs; `used`: by any of them.
-  void close();
+  void close() {
+    if (file_) file_->close();
+    file_.reset();
+  }
   void remove(bool used);
 
  private:

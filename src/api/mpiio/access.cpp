@@ -16,17 +16,11 @@ constexpr int64_t worth_a_thread = 1 << 20;
 
 // Takes the place of the transfer in the view's stream; the pointer, if one is meant, moves on.
 int64_t claim(OpenFile& file, const Call& call, int64_t bytes) {
-  if (call.pointer != Pointer::shared && (file.amode & MPI_MODE_SEQUENTIAL) != 0)
+  if (call.pointer != Pointer::shared && file.is_sequential())
     throw MpiError(MPI_ERR_UNSUPPORTED_OPERATION,
                    "files opened with MPI_MODE_SEQUENTIAL are accessed by the shared pointer");
-  switch (call.pointer) {
-    case Pointer::individual:
-      return file.file->claim_individual(bytes);
-    case Pointer::shared:
-      return file.file->claim_shared(bytes);
-    case Pointer::none:
-      break;
-  }
+  if (call.pointer == Pointer::individual) return file.file->claim_individual(bytes);
+  if (call.pointer == Pointer::shared) return file.file->claim_shared(bytes);
   if (call.offset < 0) throw MpiError(MPI_ERR_ARG, "an offset is negative");
   return must_fit(checked_mul(call.offset, file.etype_size()), "an offset");
 }
@@ -64,6 +58,17 @@ int64_t carry_out(OpenFile& file, const Call& call, const Buffer& buffer) {
   return transfer->together(sequence);
 }
 
+// Large transfers by a thread, if threads may be at work.
+void start_alone(OpenFile& file, const Call& call, MPI_File handle, const Buffer& buffer,
+                 MPI_Request* request) {
+  *request = MPI_REQUEST_NULL;
+  const bool threads = file.later != nullptr;
+  const auto transfer = prepare(file, call, buffer, threads);
+  Worker* const worker = threads && transfer->bytes() >= worth_a_thread ? &independent_worker() : nullptr;
+  *request =
+      start_request(call.name, worker, [transfer, kept = find_file(handle)] { return transfer->alone(); });
+}
+
 }  // namespace
 
 int access_one(const Call& call, MPI_File handle, const Buffer& buffer, MPI_Status* status) {
@@ -75,14 +80,8 @@ int access_one(const Call& call, MPI_File handle, const Buffer& buffer, MPI_Stat
 }
 
 int start_one(const Call& call, MPI_File handle, const Buffer& buffer, MPI_Request* request) {
-  return on_file(call.name, handle, [&](OpenFile& file) {
-    *request = MPI_REQUEST_NULL;
-    const bool threads = file.later != nullptr;
-    const auto transfer = prepare(file, call, buffer, threads);
-    Worker* const worker = threads && transfer->bytes() >= worth_a_thread ? &independent_worker() : nullptr;
-    *request =
-        start_request(call.name, worker, [transfer, kept = find_file(handle)] { return transfer->alone(); });
-  });
+  return on_file(call.name, handle,
+                 [&](OpenFile& file) { start_alone(file, call, handle, buffer, request); });
 }
 
 int access_all(const Call& call, MPI_File handle, const Buffer& buffer, MPI_Status* status) {
@@ -95,11 +94,7 @@ int access_all(const Call& call, MPI_File handle, const Buffer& buffer, MPI_Stat
 int start_all(const Call& call, MPI_File handle, const Buffer& buffer, MPI_Request* request) {
   return on_file(call.name, handle, [&](OpenFile& file) {
     *request = MPI_REQUEST_NULL;
-    if (!file.later) {
-      const auto transfer = prepare(file, call, buffer, false);
-      *request = start_request(call.name, nullptr, [transfer] { return transfer->alone(); });
-      return;
-    }
+    if (!file.later) return start_alone(file, call, handle, buffer, request);
     try {
       if (!file.worker) file.worker = std::make_unique<Worker>();
     } catch (...) {  // no thread is to be had: this one tells the others, once they have come

@@ -71,10 +71,12 @@ bool is_abort([[maybe_unused]] MPI_Errhandler handler) {
 
 bool is_fatal(MPI_Errhandler handler) { return handler == MPI_ERRORS_ARE_FATAL || is_abort(handler); }
 
+std::mutex handler_of_self;
+
 // MPI_COMM_SELF has another handler for as long as this lives: one of MPI's own.
 class HandlerOfSelf : private NonCopyable {
  public:
-  explicit HandlerOfSelf(MPI_Errhandler own) : lock_(mutex()) {
+  explicit HandlerOfSelf(MPI_Errhandler own) : lock_(handler_of_self) {
     PMPI_Comm_get_errhandler(MPI_COMM_SELF, &before_);
     PMPI_Comm_set_errhandler(MPI_COMM_SELF, own);
   }
@@ -84,10 +86,6 @@ class HandlerOfSelf : private NonCopyable {
   }
 
  private:
-  static std::mutex& mutex() {
-    static std::mutex one;
-    return one;
-  }
   std::scoped_lock<std::mutex> lock_;
   MPI_Errhandler before_ = MPI_ERRHANDLER_NULL;
 };
@@ -113,10 +111,6 @@ int borrow(MPI_Errhandler own, MPI_Errhandler* handler) {
   std::abort();
 }
 
-}  // namespace
-
-namespace {
-
 // Runs call(errors, file) for the handler of a file, or of all that are not open yet.
 template <class Call>
 int on_errhandling(MPI_File file, Call call) {
@@ -141,12 +135,9 @@ Errhandling::~Errhandling() {
 
 int Errhandling::hold(MPI_Errhandler handler, MPI_File file) {
   if (shadow_ == MPI_FILE_NULL) {
-    const auto open = [&] {
-      const AtShadow passing;
-      return SHEAF_REAL(File_open)(MPI_COMM_SELF, "/dev/null", MPI_MODE_RDONLY, MPI_INFO_NULL, &shadow_);
-    };
-    const int result = open();
-    if (result != MPI_SUCCESS) {
+    const AtShadow passing;
+    if (SHEAF_REAL(File_open)(MPI_COMM_SELF, "/dev/null", MPI_MODE_RDONLY, MPI_INFO_NULL, &shadow_) !=
+        MPI_SUCCESS) {
       shadow_ = MPI_FILE_NULL;
       return MPI_ERR_OTHER;
     }
@@ -159,50 +150,40 @@ int Errhandling::hold(MPI_Errhandler handler, MPI_File file) {
 
 int Errhandling::set(MPI_Errhandler handler, MPI_File file) {
   if (handler == MPI_ERRHANDLER_NULL) return MPI_ERR_ARG;
-  const bool returns = handler == MPI_ERRORS_RETURN;
-  if (returns || is_fatal(handler)) {
-    kind_ = returns ? Kind::returns : Kind::fatal;
-    if (!returns) fatal_ = handler;
+  if (handler == MPI_ERRORS_RETURN || is_fatal(handler)) {
+    own_ = handler;
     return MPI_SUCCESS;
   }
   if (const int result = hold(handler, file)) return result;  // also refuses handlers of other objects
+  own_ = MPI_ERRHANDLER_NULL;
   function_ = function_of(handler);
-  kind_ = function_ ? Kind::function : Kind::foreign;
   return MPI_SUCCESS;
 }
 
 int Errhandling::get(MPI_Errhandler* handler) const {
-  if (kind_ == Kind::function || kind_ == Kind::foreign) {
-    const int result = SHEAF_REAL(File_get_errhandler)(shadow_, handler);
-    if (result == MPI_SUCCESS && kind_ == Kind::function) add_use(*handler, function_);
-    return result;
-  }
-  return borrow(kind_ == Kind::returns ? MPI_ERRORS_RETURN : fatal_, handler);
+  if (own_ != MPI_ERRHANDLER_NULL) return borrow(own_, handler);
+  const int result = SHEAF_REAL(File_get_errhandler)(shadow_, handler);
+  if (result == MPI_SUCCESS && function_) add_use(*handler, function_);
+  return result;
 }
 
 int Errhandling::call(MPI_File handle, int code, const char* what) const {
-  switch (kind_) {
-    case Kind::returns:
-      break;
-    case Kind::fatal:
-      die(code, what);
-    case Kind::function:
-      function_(&handle, &code);
-      break;
-    case Kind::foreign:
-      SHEAF_REAL(File_call_errhandler)(shadow_, code);
-      break;
+  if (is_fatal(own_)) die(code, what);
+  if (own_ != MPI_ERRHANDLER_NULL) return code;
+  if (function_) {
+    function_(&handle, &code);
+  } else {
+    SHEAF_REAL(File_call_errhandler)(shadow_, code);
   }
   return code;
 }
 
 void Errhandling::inherit(const Errhandling& other, MPI_File file) {
-  kind_ = other.kind_;
-  fatal_ = other.fatal_;
-  if (kind_ != Kind::function && kind_ != Kind::foreign) return;
+  own_ = other.own_;
+  if (own_ != MPI_ERRHANDLER_NULL) return;
   MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
   if (other.get(&handler) != MPI_SUCCESS || hold(handler, file) != MPI_SUCCESS) {
-    kind_ = Kind::returns;
+    own_ = MPI_ERRORS_RETURN;
     return;
   }
   function_ = other.function_;

@@ -18,7 +18,6 @@ namespace sheaf::mpiio {
 
 class Errhandling : private NonCopyable {
  public:
-  Errhandling() = default;
   ~Errhandling();
 
   // All local. Return MPI_SUCCESS or an error class. `file`: whose handler it is, or MPI_FILE_NULL.
@@ -35,13 +34,10 @@ class Errhandling : private NonCopyable {
   void inherit(const Errhandling& other, MPI_File file);
 
  private:
-  enum class Kind : uint8_t { returns, fatal, function, foreign };
-
   int hold(MPI_Errhandler handler, MPI_File file);
 
-  Kind kind_ = Kind::returns;
-  MPI_Errhandler fatal_ = MPI_ERRORS_ARE_FATAL;  // which one, of Kind::fatal
-  MPI_File_errhandler_function* function_ = nullptr;
+  MPI_Errhandler own_ = MPI_ERRORS_RETURN;  // one of MPI itself; null: the program's, which the shadow has
+  MPI_File_errhandler_function* function_ = nullptr;  // the program's, if it was made in C
   MPI_File shadow_ = MPI_FILE_NULL;
 };
 

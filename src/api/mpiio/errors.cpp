@@ -39,15 +39,15 @@ int find_class(std::span<const Class> table, int number, int otherwise) {
   return found == table.end() ? otherwise : found->mpi_class;
 }
 
-}  // namespace
-
 int class_of(const Error& error) {
-  if (const auto* const named = dynamic_cast<const MpiError*>(&error)) return named->mpi_class();
+  if (const auto* const named = dynamic_cast<const MpiError*>(&error)) return named->mpi_class;
   if (error.code() == Code::unsupported) return MPI_ERR_UNSUPPORTED_OPERATION;
   if (error.code() == Code::mismatch) return MPI_ERR_NOT_SAME;
   return find_class(of_errno, error.errno_value(),
                     find_class(of_code, static_cast<int>(error.code()), MPI_ERR_IO));
 }
+
+}  // namespace
 
 int class_of_current(const char* function) {
   int result = MPI_ERR_OTHER;

@@ -18,26 +18,19 @@ namespace sheaf::mpiio {
 // An error whose class the standard names.
 class MpiError : public Error {
  public:
-  MpiError(int mpi_class, std::string what)
-      : Error(Code::invalid_argument, std::move(what)), class_(mpi_class) {}
-  int mpi_class() const { return class_; }
+  MpiError(int of_mpi, const std::string& what) : Error(Code::invalid_argument, what), mpi_class(of_mpi) {}
 
- private:
-  int class_;
+  int mpi_class;
 };
 
 // The class of what is being thrown (call inside a catch block), and its message to this thread's memory.
 int class_of_current(const char* function);
-int class_of(const Error& error);
 
 // Message of the last error on this thread; "" if there was none.
 const char* last_message();
 
 // Prints what the call has left in base/warnings.
 void print_warnings(const char* function);
-inline void say_warnings(const char* function) {
-  if (any_warnings()) print_warnings(function);
-}
 
 // Runs local(), and then together(), a collective call: also where local() has failed, so that no task waits
 // for this one. The error of local() counts where both fail.
@@ -57,16 +50,14 @@ void in_step(Local&& local, Together&& together) {
   }
 }
 
-// Runs the body of a call on `handle`, body(OpenFile&).
+// Runs the body of a call; what it throws is told to the handler of `file`, for which the program has
+// `handle`, or, if that is null, to the handler of MPI_FILE_NULL.
 template <class Body>
-int on_file(const char* function, MPI_File handle, Body&& body) {
-  FilePointer file;
+int call_for(const char* function, const OpenFile* file, MPI_File handle, Body&& body) {
   int result = MPI_SUCCESS;
   try {
-    file = find_file(handle);
-    if (!file) throw MpiError(MPI_ERR_FILE, "no open file has this handle");
-    body(*file);
-    say_warnings(function);
+    body();
+    if (any_warnings()) print_warnings(function);
     return MPI_SUCCESS;
   } catch (...) {
     result = class_of_current(function);
@@ -75,17 +66,19 @@ int on_file(const char* function, MPI_File handle, Body&& body) {
   return errors.call(file ? handle : MPI_FILE_NULL, result, last_message());
 }
 
-// The same for a call without a file; the handler is that of MPI_FILE_NULL.
+// body(OpenFile&), on `handle`.
+template <class Body>
+int on_file(const char* function, MPI_File handle, Body&& body) {
+  const FilePointer file = find_file(handle);
+  return call_for(function, file.get(), handle, [&] {
+    if (!file) throw MpiError(MPI_ERR_FILE, "no open file has this handle");
+    body(*file);
+  });
+}
+
 template <class Body>
 int without_file(const char* function, Body&& body) {
-  try {
-    body();
-    say_warnings(function);
-    return MPI_SUCCESS;
-  } catch (...) {
-    const int result = class_of_current(function);
-    return default_errhandling().call(MPI_FILE_NULL, result, last_message());
-  }
+  return call_for(function, nullptr, MPI_FILE_NULL, body);
 }
 
 }  // namespace sheaf::mpiio

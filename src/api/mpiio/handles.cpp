@@ -8,7 +8,6 @@
 
 #include "api/mpiio/entry.hpp"
 #include "api/mpiio/types/datatypes.hpp"
-#include "sharedfile/sequence.hpp"
 
 namespace sheaf::mpiio {
 namespace {
@@ -19,8 +18,7 @@ struct Table {
   std::shared_mutex mutex;
   std::unordered_map<MPI_File, FilePointer> open;
   std::unordered_map<MPI_File, MPI_File> shadows;
-  std::map<MPI_Fint, MPI_File> by_number;
-  std::unordered_map<MPI_File, MPI_Fint> numbers;  // given out so far
+  std::map<MPI_Fint, MPI_File> by_number;  // given out so far
 };
 
 Table& table() {
@@ -38,9 +36,8 @@ MPI_File behind(MPI_File handle) {
 
 KeptType::KeptType(MPI_Datatype type) : type_(type) {
   if (is_predefined(type)) return;
-  MPI_Datatype copy = MPI_DATATYPE_NULL;
-  PMPI_Type_dup(type, &copy);
-  own_ = std::shared_ptr<MPI_Datatype>(new MPI_Datatype(copy), [](MPI_Datatype* kept) {
+  PMPI_Type_dup(type, &type_);
+  own_ = std::shared_ptr<MPI_Datatype>(new MPI_Datatype(type_), [](MPI_Datatype* kept) {
     PMPI_Type_free(kept);
     delete kept;
   });
@@ -48,11 +45,9 @@ KeptType::KeptType(MPI_Datatype type) : type_(type) {
 
 MPI_Datatype KeptType::for_caller() const {
   MPI_Datatype copy = type_;
-  if (own_) PMPI_Type_dup(*own_, &copy);
+  if (own_) PMPI_Type_dup(type_, &copy);
   return copy;
 }
-
-OpenFile::OpenFile() = default;
 
 OpenFile::~OpenFile() {
   worker.reset();
@@ -75,12 +70,10 @@ FilePointer find_file(MPI_File handle) {
 
 void unregister_file(MPI_File handle) {
   const std::scoped_lock lock(table().mutex);
-  handle = behind(handle);
-  table().open.erase(handle);
-  if (const auto number = table().numbers.find(handle); number != table().numbers.end()) {
-    table().by_number.erase(number->second);
-    table().numbers.erase(number);
-  }
+  const auto found = table().open.find(behind(handle));
+  if (found == table().open.end()) return;
+  table().by_number.erase(found->second->number);
+  table().open.erase(found);
 }
 
 void register_shadow(MPI_File shadow, MPI_File file) {
@@ -103,15 +96,16 @@ MPI_Fint PMPI_File_c2f(MPI_File file) {
   if (file == MPI_FILE_NULL) return 0;
   Table& all = table();
   const std::scoped_lock lock(all.mutex);
-  if (!all.open.contains(file)) return all.shadows.contains(file) ? SHEAF_REAL(File_c2f)(file) : 0;
-  if (const auto known = all.numbers.find(file); known != all.numbers.end()) return known->second;
-  MPI_Fint number = first_fortran_handle;  // the lowest that is free
+  const auto open = all.open.find(file);
+  if (open == all.open.end()) return all.shadows.contains(file) ? SHEAF_REAL(File_c2f)(file) : 0;
+  int& number = open->second->number;
+  if (number != 0) return number;
+  number = first_fortran_handle;  // the lowest that is free
   for (const auto& [used, ignored] : all.by_number) {
     if (used != number) break;
     ++number;
   }
   all.by_number.emplace(number, file);
-  all.numbers.emplace(file, number);
   return number;
 }
 

@@ -16,6 +16,7 @@
 #include "api/mpiio/requests/worker.hpp"
 #include "api/mpiio/types/datarep.hpp"
 #include "base/non_copyable.hpp"
+#include "sharedfile/sequence.hpp"
 #include "sharedfile/shared_file.hpp"
 
 namespace sheaf::mpiio {
@@ -26,18 +27,17 @@ class KeptType {
   KeptType() = default;
   explicit KeptType(MPI_Datatype type);
 
-  MPI_Datatype get() const { return own_ ? *own_ : type_; }
+  MPI_Datatype get() const { return type_; }
   // A handle that the caller may free, or a type of MPI itself.
   MPI_Datatype for_caller() const;
 
  private:
   MPI_Datatype type_ = MPI_BYTE;
-  std::shared_ptr<MPI_Datatype> own_;
+  std::shared_ptr<MPI_Datatype> own_;  // the same, and frees it; null: one of MPI itself
 };
 
 // What the program has said in MPI_File_set_view.
 struct ProgramView {
-  MPI_Offset displacement = 0;
   KeptType etype;
   KeptType filetype;
   std::string datarep_name = "native";
@@ -53,24 +53,25 @@ struct SplitCall {
 };
 
 struct OpenFile : private NonCopyable {
-  OpenFile();
   ~OpenFile();
 
   MPI_File handle() { return reinterpret_cast<MPI_File>(this); }
 
   int64_t etype_size() const { return file->view()->etype_size; }
+  bool is_sequential() const { return (amode & MPI_MODE_SEQUENTIAL) != 0; }
 
   std::shared_ptr<Store> store;  // of the file, until it goes
   std::unique_ptr<SharedFile> file;
-  std::unique_ptr<Sequence>
-      later;  // for nonblocking collectives; null if the program's MPI has no threads for them
-  std::unique_ptr<Worker>
-      worker;  // carries them out; made at the first. Destroyed before the sequence and the file
+  // For nonblocking collectives; null if the program's MPI has no threads for them.
+  std::unique_ptr<Sequence> later;
+  // Carries them out; made at the first. Destroyed before the sequence and the file.
+  std::unique_ptr<Worker> worker;
   MPI_Group group = MPI_GROUP_NULL;
   int amode = 0;
   Errhandling errors;
   ProgramView view;
   std::optional<SplitCall> split;
+  int number = 0;  // that Fortran has for it; 0: none yet. Guarded by the table of files
 };
 
 using FilePointer = std::shared_ptr<OpenFile>;

@@ -46,7 +46,7 @@ SharedMode mode_of(int amode) {
 // Collective. Throws on all tasks if the arguments of one cannot be or the modes differ. Returns whether
 // threads may call MPI on all tasks.
 bool agree_on_opening(Comm& comm, const std::optional<MpiError>& problem, int amode) {
-  std::array<int64_t, 4> facts = {problem ? problem->mpi_class() : MPI_SUCCESS, amode, -int64_t{amode},
+  std::array<int64_t, 4> facts = {problem ? problem->mpi_class : MPI_SUCCESS, amode, -int64_t{amode},
                                   threads_may_call_mpi() ? 0 : 1};
   comm.all_max(facts);
   if (problem) throw *problem;

@@ -7,7 +7,7 @@ namespace sheaf::mpiio {
 namespace {
 
 void refuse_sequential(const OpenFile& file) {
-  if ((file.amode & MPI_MODE_SEQUENTIAL) != 0)
+  if (file.is_sequential())
     throw MpiError(MPI_ERR_UNSUPPORTED_OPERATION,
                    "files opened with MPI_MODE_SEQUENTIAL have no such pointer");
 }
@@ -17,17 +17,12 @@ int64_t target_of(OpenFile& file, MPI_Offset offset, int whence, int64_t current
   const auto view = file.file->view();
   const int64_t etype = view->etype_size;
   int64_t from = 0;
-  switch (whence) {
-    case MPI_SEEK_SET:
-      break;
-    case MPI_SEEK_CUR:
-      from = current / etype;
-      break;
-    case MPI_SEEK_END:
-      from = (file.file->end_of_stream(*view) + etype - 1) / etype;
-      break;
-    default:
-      throw MpiError(MPI_ERR_ARG, "whence is none of MPI_SEEK_SET, MPI_SEEK_CUR and MPI_SEEK_END");
+  if (whence == MPI_SEEK_CUR) {
+    from = current / etype;
+  } else if (whence == MPI_SEEK_END) {
+    from = (file.file->end_of_stream(*view) + etype - 1) / etype;
+  } else if (whence != MPI_SEEK_SET) {
+    throw MpiError(MPI_ERR_ARG, "whence is none of MPI_SEEK_SET, MPI_SEEK_CUR and MPI_SEEK_END");
   }
   const auto target = checked_add(from, offset);
   const auto bytes = target ? checked_mul(*target, etype) : std::nullopt;

@@ -19,12 +19,11 @@ Transfer::Transfer(OpenFile& file, Way way, const Buffer& buffer, bool later)
     : file_(*file.file),
       way_(way),
       view_(file.file->view()),
-      address_(static_cast<std::byte*>(buffer.address)),
-      count_(buffer.count),
+      memory_{.address = static_cast<std::byte*>(buffer.address), .count = buffer.count},
       datarep_(file.view.datarep) {
   check_mode(file.amode, way);
   if (buffer.count < 0) throw MpiError(MPI_ERR_COUNT, "a count is negative");
-  memory_type_ = type_map(buffer.type);
+  memory_.type = type_map(buffer.type);
   if (datarep_) {
     program_ = buffer;
     if (later) {
@@ -36,9 +35,7 @@ Transfer::Transfer(OpenFile& file, Way way, const Buffer& buffer, bool later)
     } else {
       converted_.resize(static_cast<size_t>(datarep_->in_file(buffer.type).size() * buffer.count));
     }
-    memory_type_ = layout::TypeMap::bytes(1);
-    address_ = converted_.data();
-    count_ = std::ssize(converted_);
+    memory_ = {converted_.data(), layout::TypeMap::bytes(1), std::ssize(converted_)};
   }
   if (bytes() % view_->etype_size != 0)
     throw MpiError(MPI_ERR_IO, "a transfer of " + std::to_string(bytes()) +
@@ -48,14 +45,13 @@ Transfer::Transfer(OpenFile& file, Way way, const Buffer& buffer, bool later)
 }
 
 int64_t Transfer::alone() {
-  if (way_ == Way::writes) return finish(file_.write_at(*view_, position_, {address_, memory_type_, count_}));
-  return finish(file_.read_at(*view_, position_, {address_, memory_type_, count_}));
+  return finish(way_ == Way::writes ? file_.write_at(*view_, position_, source())
+                                    : file_.read_at(*view_, position_, memory_));
 }
 
 int64_t Transfer::together(Sequence& sequence) {
-  if (way_ == Way::writes)
-    return finish(file_.write_at_all(sequence, *view_, position_, {address_, memory_type_, count_}));
-  return finish(file_.read_at_all(sequence, *view_, position_, {address_, memory_type_, count_}));
+  return finish(way_ == Way::writes ? file_.write_at_all(sequence, *view_, position_, source())
+                                    : file_.read_at_all(sequence, *view_, position_, memory_));
 }
 
 int64_t Transfer::finish(int64_t bytes) {

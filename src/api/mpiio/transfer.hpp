@@ -31,7 +31,7 @@ class Transfer {
   // out.
   Transfer(OpenFile& file, Way way, const Buffer& buffer, bool later = false);
 
-  int64_t bytes() const { return memory_type_.size() * count_; }  // of the view's stream
+  int64_t bytes() const { return memory_.type.size() * memory_.count; }  // of the view's stream
   // Where it begins in the view's stream. To be said before it is carried out.
   void place(int64_t position) { position_ = position; }
 
@@ -40,14 +40,13 @@ class Transfer {
   int64_t together(Sequence& sequence);
 
  private:
+  Source source() const { return {memory_.address, memory_.type, memory_.count}; }
   int64_t finish(int64_t bytes);
 
   SharedFile& file_;
   Way way_;
   std::shared_ptr<const View> view_;
-  std::byte* address_;
-  layout::TypeMap memory_type_;  // of the bytes as the file has them
-  int64_t count_;
+  Destination memory_;  // of the bytes as the file has them
   int64_t position_ = 0;
   // For other representations than native: the bytes as the file has them, and where they belong in the
   // program's memory.

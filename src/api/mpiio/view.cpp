@@ -1,4 +1,6 @@
 // Views, and what follows from them: offsets in bytes and extents in the file.
+#include <utility>
+
 #include "api/mpiio/entry.hpp"
 #include "api/mpiio/errors.hpp"
 #include "api/mpiio/types/datatypes.hpp"
@@ -11,11 +13,9 @@ layout::TypeMap map_in_file(MPI_Datatype type, const Datarep* datarep) {
   return datarep ? datarep->in_file(type) : type_map(type);
 }
 
-bool is_sequential(const OpenFile& file) { return (file.amode & MPI_MODE_SEQUENTIAL) != 0; }
-
 // current: where a sequential file is.
 MPI_Offset displacement_in(OpenFile& file, MPI_Offset given, int64_t current) {
-  const bool sequential = is_sequential(file);
+  const bool sequential = file.is_sequential();
   if (sequential != (given == MPI_DISPLACEMENT_CURRENT))
     throw MpiError(MPI_ERR_ARG, sequential
                                     ? "with MPI_MODE_SEQUENTIAL the displacement is MPI_DISPLACEMENT_CURRENT"
@@ -23,13 +23,9 @@ MPI_Offset displacement_in(OpenFile& file, MPI_Offset given, int64_t current) {
   return sequential ? file.file->view()->offset_of(current) : given;
 }
 
-struct NewView {
-  View view;
-  ProgramView program;
-};
-
-NewView make_view(OpenFile& file, MPI_Offset displacement, int64_t current, MPI_Datatype etype,
-                  MPI_Datatype filetype, const char* datarep) {
+// The view, and what the program has said of it.
+std::pair<View, ProgramView> make_view(OpenFile& file, MPI_Offset displacement, int64_t current,
+                                       MPI_Datatype etype, MPI_Datatype filetype, const char* datarep) {
   const std::string name = datarep ? datarep : "";
   const auto representation = find_datarep(name);
   View view{displacement_in(file, displacement, current), map_in_file(etype, representation.get()).size(),
@@ -46,18 +42,16 @@ NewView make_view(OpenFile& file, MPI_Offset displacement, int64_t current, MPI_
   if (view.etype_size <= 0) throw MpiError(MPI_ERR_ARG, "the etype of a view has no data");
   const bool empty = type.size() == 0;  // of a task that has no part in the file
   if (empty) view.filetype = layout::TypeMap::bytes(view.etype_size);
-  const ProgramView program{
-      view.displacement, KeptType(etype), KeptType(filetype), name, representation, empty};
-  return {view, program};
+  return {view, {KeptType(etype), KeptType(filetype), name, representation, empty}};
 }
 
 void set_view(OpenFile& file, MPI_Offset displacement, MPI_Datatype etype, MPI_Datatype filetype,
               const char* datarep) {
-  NewView made{{.displacement = -1}, {}};  // impossible
-  const int64_t current = is_sequential(file) ? file.file->shared_position() : 0;
+  std::pair<View, ProgramView> made{{.displacement = -1}, {}};  // impossible
+  const int64_t current = file.is_sequential() ? file.file->shared_position() : 0;
   in_step([&] { made = make_view(file, displacement, current, etype, filetype, datarep); },
-          [&] { file.file->set_view(made.view, SharedFile::Agreed::at_transfer); });
-  file.view = std::move(made.program);
+          [&] { file.file->set_view(made.first, SharedFile::Agreed::at_transfer); });
+  file.view = std::move(made.second);
 }
 
 }  // namespace
@@ -80,7 +74,7 @@ int PMPI_File_get_view(MPI_File handle, MPI_Offset* displacement, MPI_Datatype* 
   return on_file("MPI_File_get_view", handle, [&](OpenFile& file) {
     if (!displacement || !etype || !filetype || !datarep)
       throw MpiError(MPI_ERR_ARG, "a place for a result is missing");
-    *displacement = file.view.displacement;
+    *displacement = file.file->view()->displacement;
     *etype = file.view.etype.for_caller();
     *filetype = file.view.filetype.for_caller();
     datarep[file.view.datarep_name.copy(datarep, MPI_MAX_DATAREP_STRING - 1)] = 0;

@@ -87,10 +87,6 @@ const TypeMap& contiguous_bytes() {
   return map;
 }
 
-int64_t ViewAccess::position_at(int64_t offset) const {
-  return offset <= displacement ? from : std::clamp(filetype->bytes_below(offset - displacement), from, to);
-}
-
 int64_t ViewAccess::pieces() const {
   if (to <= from) return 0;
   if (filetype->is_contiguous()) return 1;
@@ -105,21 +101,11 @@ std::byte* ViewAccess::contiguous(int64_t position) const {
 }
 
 void pack(const ViewAccess& access, int64_t from, int64_t to, std::byte* out) {
-  if (from >= to) return;
-  if (const std::byte* const stream = access.contiguous(from)) {
-    std::memcpy(out, stream, static_cast<size_t>(to - from));
-  } else {
-    gather(*access.memory, from - access.from, to - access.from, access.address, out);
-  }
+  gather(*access.memory, from - access.from, to - access.from, access.address, out);
 }
 
 void unpack(const ViewAccess& access, int64_t from, int64_t to, const std::byte* in) {
-  if (from >= to) return;
-  if (std::byte* const stream = access.contiguous(from)) {
-    std::memcpy(stream, in, static_cast<size_t>(to - from));
-  } else {
-    scatter(*access.memory, from - access.from, to - access.from, in, access.address);
-  }
+  if (from < to) scatter(*access.memory, from - access.from, to - access.from, in, access.address);
 }
 
 void put_pieces(const ViewAccess& access, int64_t from, int64_t to, std::byte* window,

@@ -6,6 +6,7 @@
 // All local; the memory stays the caller's.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -33,7 +34,9 @@ struct ViewAccess {
   int64_t high() const { return offset_of(to - 1) + 1; }
   // Position in the stream, within [from, to], of the first byte that does not lie below `offset`; file type
   // ordered.
-  int64_t position_at(int64_t offset) const;
+  int64_t position_at(int64_t offset) const {
+    return offset <= displacement ? from : std::clamp(filetype->bytes_below(offset - displacement), from, to);
+  }
   // Pieces of the file, neighbours merged where that is easy; about right.
   int64_t pieces() const;
   // The bytes at `position` in memory if all of the stream is contiguous there, else null.
@@ -49,7 +52,8 @@ void put_pieces(const ViewAccess& access, int64_t from, int64_t to, std::byte* w
 void take_pieces(const ViewAccess& access, int64_t from, int64_t to, const std::byte* window,
                  int64_t window_offset);
 
-// Copies bytes [from, to) of the stream from memory to `out`, one behind the other, or back.
+// Copies bytes [from, to) of the stream from memory, which is not contiguous, to `out`, one behind the other,
+// or back.
 void pack(const ViewAccess& access, int64_t from, int64_t to, std::byte* out);
 void unpack(const ViewAccess& access, int64_t from, int64_t to, const std::byte* in);
 

@@ -10,13 +10,10 @@ namespace sheaf::exchange {
 
 namespace {
 
-[[noreturn]] void too_short(const File& file, int64_t offset) {
-  throw Error(Code::damaged, "'" + file.path() + "' ends before offset " + std::to_string(offset) +
-                                 ", inside a task's block");
-}
-
 void read_fully(File& file, std::span<std::byte> memory, int64_t offset) {
-  if (file.read_at(memory, offset) < memory.size()) too_short(file, offset + std::ssize(memory));
+  if (file.read_at(memory, offset) < memory.size())
+    throw Error(Code::damaged, "'" + file.path() + "' ends before offset " +
+                                   std::to_string(offset + std::ssize(memory)) + ", inside a task's block");
 }
 
 }  // namespace
@@ -24,12 +21,9 @@ void read_fully(File& file, std::span<std::byte> memory, int64_t offset) {
 void write_pieces(File& file, std::vector<Piece<const std::byte>> pieces) {
   std::vector<Piece<const std::byte>> sorted = pieces;
   std::ranges::stable_sort(sorted, {}, &Piece<const std::byte>::offset);
-  for (size_t i = 1; i < sorted.size(); ++i) {
-    if (sorted[i].offset >= sorted[i - 1].end()) continue;
-    for (const auto& piece : pieces) file.write_at(piece.memory, piece.offset);  // in their own order
-    return;
-  }
-  file.write_pieces(sorted);
+  const auto overlaps = [](const auto& piece, const auto& next) { return next.offset < piece.end(); };
+  if (std::ranges::adjacent_find(sorted, overlaps) == sorted.end()) return file.write_pieces(sorted);
+  for (const auto& piece : pieces) file.write_at(piece.memory, piece.offset);  // in their own order
 }
 
 void read_pieces(File& file, std::vector<Piece<std::byte>> pieces, int64_t gap) {

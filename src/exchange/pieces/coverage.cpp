@@ -60,8 +60,4 @@ int64_t CoverageMap::find(int64_t begin, int64_t end, uint64_t flip) const {
   return end;
 }
 
-void CoverageMap::clear() const {
-  for (std::atomic<uint64_t>& word : words_) word.store(0, std::memory_order_relaxed);
-}
-
 }  // namespace sheaf::exchange

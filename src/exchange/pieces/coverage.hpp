@@ -40,7 +40,9 @@ class CoverageMap {
       from = next_set(to, end);
     }
   }
-  void clear() const;
+  void clear() const {
+    for (std::atomic<uint64_t>& word : words_) word.store(0, std::memory_order_relaxed);
+  }
 
  private:
   int64_t find(int64_t begin, int64_t end, uint64_t flip) const;

@@ -54,8 +54,6 @@ void HostsFile::write(std::span<const std::byte> data, int64_t offset, KeptRange
   kept.add(offset, offset + std::ssize(data));
 }
 
-void HostsFile::write_at(std::span<const std::byte> data, int64_t offset) { write(data, offset, alone_); }
-
 // Piece by piece, by `file`, which is this one or its windows.
 void HostsFile::write_pieces_by(File& file, std::span<const Piece<const std::byte>> pieces) {
   if (pieces.empty()) return;
@@ -86,11 +84,6 @@ void HostsFile::resize(int64_t size) {
   written_ = Written::here;
   forget(0, KeptRanges::everywhere);
   inner().resize(size);
-}
-
-void HostsFile::renew() {
-  forget(0, KeptRanges::everywhere);
-  look_anew();
 }
 
 // Threads that come while one renews wait for it.
@@ -133,11 +126,6 @@ void HostsFile::publish() {
   PastCache* const past = inner().traits().past_cache;
   if (!past) return sync();
   bring(Written::published, [&] { past->publish(); });
-}
-
-void HostsFile::published() {
-  changed_ = false;
-  forget(0, KeptRanges::everywhere);
 }
 
 void HostsFile::forget(int64_t begin, int64_t end) {

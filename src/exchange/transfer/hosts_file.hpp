@@ -31,7 +31,7 @@ class HostsFile final : public ForwardingFile, private Published {
   HostsFile(std::shared_ptr<File> inner, LockScope locks, bool at_once)
       : ForwardingFile(std::move(inner)), locks_(locks), at_once_(at_once), windows_(*this) {}
 
-  void write_at(std::span<const std::byte> data, int64_t offset) override;
+  void write_at(std::span<const std::byte> data, int64_t offset) override { write(data, offset, alone_); }
   // Where writes need a lock, with one for all of them.
   void write_pieces(std::span<const Piece<const std::byte>> pieces) override {
     write_pieces_by(*this, pieces);
@@ -39,7 +39,10 @@ class HostsFile final : public ForwardingFile, private Published {
   size_t read_at(std::span<std::byte> data, int64_t offset) override;
   FileStatus status() override;
   void resize(int64_t size) override;
-  void renew() override;
+  void renew() override {
+    forget(0, KeptRanges::everywhere);
+    look_anew();
+  }
   // Syncs before; the file is closed also if that fails.
   void close() override;
   // Only if something was written through this File.
@@ -57,7 +60,10 @@ class HostsFile final : public ForwardingFile, private Published {
  private:
   void change() override { changed_ = true; }
   bool changed() const override { return changed_; }
-  void published() override;
+  void published() override {
+    changed_ = false;
+    forget(0, KeptRanges::everywhere);
+  }
   void forget(int64_t begin, int64_t end) override;
   bool keeps(int64_t begin, int64_t end) const override {
     return held_ == 0 && !at_once_ && alone_.have(begin, end);

@@ -35,11 +35,6 @@ void OtherHandles::announce(std::shared_ptr<File> file) {
   }
 }
 
-void OtherHandles::retire() {
-  mark_ = {};
-  file_.reset();
-}
-
 // Two who try at the same time keep each other from it.
 RangeLock OtherHandles::keep_out() {
   if (!mark_) return {};

@@ -20,7 +20,10 @@ class OtherHandles {
   // io with EAGAIN if that does not end, and what locks throw.
   void announce(std::shared_ptr<File> file);
   // Local: others need not know any more. All tasks of the handle have brought home what they wrote.
-  void retire();
+  void retire() {
+    mark_ = {};
+    file_.reset();
+  }
   bool is_announced() const { return static_cast<bool>(mark_); }
 
   // At task 0. No other handle is written by as long as the result is held; null: one may be.

@@ -59,8 +59,10 @@ static void note_choice(const char* engine) {
   const char* const path = getenv("SHEAF_MPIIO_REPORT");
   FILE* const file = path && *path && is_first_task() ? fopen(path, "ae") : NULL;
   if (!file) return;
-  const struct json_member members[] = {{"mpi", mpi.version}, {"library", mpi.path}, {"engine", engine}};
-  put_json(file, members, sizeof members / sizeof *members);
+  put_member(file, "{", "mpi", mpi.version);
+  put_member(file, ",", "library", mpi.path);
+  put_member(file, ",", "engine", engine);
+  fputs("}\n", file);
   fclose(file);
 }
 

@@ -1,8 +1,8 @@
 #include "json.h"
 
-static void put_text(FILE* file, const char* text) {
-  fputc('"', file);
-  for (const char* c = text; *c; ++c) {
+void put_member(FILE* file, const char* begin, const char* name, const char* value) {
+  fprintf(file, "%s\"%s\":\"", begin, name);
+  for (const char* c = value; *c; ++c) {
     if ((unsigned char)*c < 0x20) {
       fprintf(file, "\\u%04x", (unsigned)*c);
       continue;
@@ -11,14 +11,4 @@ static void put_text(FILE* file, const char* text) {
     fputc(*c, file);
   }
   fputc('"', file);
-}
-
-void put_json(FILE* file, const struct json_member* members, size_t count) {
-  for (size_t i = 0; i < count; ++i) {
-    fputc(i == 0 ? '{' : ',', file);
-    put_text(file, members[i].name);
-    fputc(':', file);
-    put_text(file, members[i].value);
-  }
-  fputs("}\n", file);
 }

@@ -4,7 +4,9 @@
 #include <string.h>
 
 static const char* const same[][2] = {{"PMPI_File_toint", "PMPI_File_c2f"},
-                                      {"PMPI_File_fromint", "PMPI_File_f2c"}};
+                                      {"PMPI_File_c2f", "PMPI_File_toint"},
+                                      {"PMPI_File_fromint", "PMPI_File_f2c"},
+                                      {"PMPI_File_f2c", "PMPI_File_fromint"}};
 
 static int ends_in_c(const char* name) {
   const size_t length = strlen(name);
@@ -14,8 +16,7 @@ static int ends_in_c(const char* name) {
 struct stand_in stand_in_of(const char* name) {
   struct stand_in found = {"", -1};
   for (size_t i = 0; i < sizeof same / sizeof *same; ++i)
-    for (int side = 0; side < 2; ++side)
-      if (strcmp(name, same[i][side]) == 0) snprintf(found.name, sizeof found.name, "%s", same[i][1 - side]);
+    if (strcmp(name, same[i][0]) == 0) snprintf(found.name, sizeof found.name, "%s", same[i][1]);
   /* MPI_Register_datarep_c has functions of the program called, with counts of another size. */
   if (!ends_in_c(name) || strcmp(name, "PMPI_Register_datarep_c") == 0) return found;
   snprintf(found.name, sizeof found.name, "%.*s", (int)(strlen(name) - 2), name);

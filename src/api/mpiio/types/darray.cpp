@@ -11,10 +11,10 @@ namespace {
 using layout::TypeMap;
 
 struct Dimension {
-  int64_t elements = 0;
-  int64_t block = 0;  // consecutive elements of one task
-  int64_t tasks = 1;
-  int64_t coordinate = 0;
+  int64_t elements;
+  int64_t block;  // consecutive elements of one task
+  int64_t tasks;
+  int64_t coordinate;
 };
 
 // The elements of one dimension that belong to the task; the result extends over all of the dimension.
@@ -24,11 +24,10 @@ TypeMap share_of(const Dimension& d, const TypeMap& inner) {
   const int64_t mine = std::max<int64_t>(0, d.elements - first);           // from my first element to the end
   const int64_t whole = mine / round + (mine % round >= d.block ? 1 : 0);  // full blocks
   const int64_t rest = mine % round < d.block ? mine % round : 0;          // elements of a last one
-  const TypeMap blocks = TypeMap::vector(whole, d.block, round * inner.extent(), inner);
-  const TypeMap last = TypeMap::contiguous(rest, inner);
   const std::array<int64_t, 2> counts = {whole > 0 ? 1 : 0, rest > 0 ? 1 : 0};
   const std::array<int64_t, 2> places = {first * inner.extent(), (first + whole * round) * inner.extent()};
-  const std::array<TypeMap, 2> types = {blocks, last};
+  const std::array<TypeMap, 2> types = {TypeMap::vector(whole, d.block, round * inner.extent(), inner),
+                                        TypeMap::contiguous(rest, inner)};
   return TypeMap::structure(counts, places, types).resized(0, d.elements * inner.extent());
 }
 
@@ -43,24 +42,13 @@ TypeMap build_darray(const std::vector<int64_t>& numbers, const TypeMap& element
   std::vector<Dimension> all(dimensions);
   int64_t rank = numbers.at(1);
   for (size_t d = dimensions; d-- > 0;) {
-    Dimension& one = all[d];
-    one.elements = argument(0, d);
-    one.tasks = argument(3, d);
-    one.coordinate = rank % one.tasks;
-    rank /= one.tasks;
-    const int64_t way = argument(1, d);
-    const int64_t wished = argument(2, d);
-    if (way == MPI_DISTRIBUTE_NONE) {
-      one.tasks = 1;
-      one.coordinate = 0;
-    }
-    if (way == MPI_DISTRIBUTE_CYCLIC) {
-      one.block = wished == MPI_DISTRIBUTE_DFLT_DARG ? 1 : wished;
-    } else if (way == MPI_DISTRIBUTE_BLOCK && wished != MPI_DISTRIBUTE_DFLT_DARG) {
-      one.block = wished;
-    } else {
-      one.block = std::max<int64_t>(1, (one.elements + one.tasks - 1) / one.tasks);
-    }
+    const int64_t elements = argument(0, d), way = argument(1, d), wished = argument(2, d);
+    const int64_t tasks = way == MPI_DISTRIBUTE_NONE ? 1 : argument(3, d);
+    int64_t block = std::max<int64_t>(1, (elements + tasks - 1) / tasks);
+    if (way == MPI_DISTRIBUTE_CYCLIC) block = 1;
+    if (way != MPI_DISTRIBUTE_NONE && wished != MPI_DISTRIBUTE_DFLT_DARG) block = wished;
+    all[d] = {elements, block, tasks, rank % tasks};
+    rank /= argument(3, d);
   }
   TypeMap map = element;
   if (numbers.at(3 + 4 * dimensions) == MPI_ORDER_C) {

@@ -91,8 +91,15 @@ int register_for_program(const char* call, const char* name, Function* read, Fun
   return without_file(call, [&] {
     if (!name || !extent)
       throw MpiError(MPI_ERR_ARG, "a data representation needs a name and an extent function");
-    register_datarep(
-        name, std::make_shared<Registered>(conversion(read, state), conversion(write, state), extent, state));
+    const std::string key = name;
+    if (key.empty() || key.size() > MPI_MAX_DATAREP_STRING)
+      throw MpiError(MPI_ERR_ARG, "names of data representations have 1 to " +
+                                      std::to_string(MPI_MAX_DATAREP_STRING) + " characters");
+    const auto made =
+        std::make_shared<Registered>(conversion(read, state), conversion(write, state), extent, state);
+    const std::scoped_lock lock(names().mutex);
+    if (!names().all.emplace(key, made).second)
+      throw MpiError(MPI_ERR_DUP_DATAREP, "the data representation '" + key + "' exists already");
   });
 }
 
@@ -104,15 +111,6 @@ std::shared_ptr<const Datarep> find_datarep(const std::string& name) {
   if (found == names().all.end())
     throw MpiError(MPI_ERR_UNSUPPORTED_DATAREP, "no data representation '" + name + "' is registered");
   return found->second;
-}
-
-void register_datarep(const std::string& name, std::shared_ptr<const Datarep> datarep) {
-  if (name.empty() || name.size() > MPI_MAX_DATAREP_STRING)
-    throw MpiError(MPI_ERR_ARG, "names of data representations have 1 to " +
-                                    std::to_string(MPI_MAX_DATAREP_STRING) + " characters");
-  const std::scoped_lock lock(names().mutex);
-  if (!names().all.emplace(name, std::move(datarep)).second)
-    throw MpiError(MPI_ERR_DUP_DATAREP, "the data representation '" + name + "' exists already");
 }
 
 }  // namespace sheaf::mpiio

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "exchange/pieces/access.hpp"
 #include "layout/type_map.hpp"
 
 namespace sheaf::mpiio {
@@ -38,12 +39,12 @@ std::shared_ptr<const Datarep> find_datarep(const std::string& name);
 
 std::shared_ptr<const Datarep> make_external32();
 
-// Throws MpiError MPI_ERR_DUP_DATAREP if the name is taken, MPI_ERR_ARG if it is too long.
-void register_datarep(const std::string& name, std::shared_ptr<const Datarep> datarep);
-
-// Bytes of `count` instances at `user` in the order of the type map, to or from consecutive memory of
-// bytes.size() bytes.
-void pack(const void* user, const layout::TypeMap& type, std::span<std::byte> bytes);
-void unpack(std::span<const std::byte> bytes, void* user, const layout::TypeMap& type);
+// Bytes of `type`, which begins at `user`, in its order, to or from consecutive memory of bytes.size() bytes.
+inline void pack(const void* user, const layout::TypeMap& type, std::span<std::byte> bytes) {
+  exchange::gather(type, 0, std::ssize(bytes), static_cast<const std::byte*>(user), bytes.data());
+}
+inline void unpack(std::span<const std::byte> bytes, void* user, const layout::TypeMap& type) {
+  exchange::scatter(type, 0, std::ssize(bytes), bytes.data(), static_cast<std::byte*>(user));
+}
 
 }  // namespace sheaf::mpiio

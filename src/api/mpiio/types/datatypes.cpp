@@ -51,15 +51,7 @@ TypeMap build_subarray(const Contents& made, const TypeMap& inner) {
 }
 
 TypeMap build_derived(const Contents& made, const Leaf& leaf, bool native) {
-  switch (made.combiner) {
-    case MPI_COMBINER_STRUCT:
-#ifdef MPICH_VERSION  // Open MPI has no such types any more
-    case MPI_COMBINER_STRUCT_INTEGER:
-#endif
-      return build_struct(made, leaf, native);
-    default:
-      break;
-  }
+  if (made.is_structure()) return build_struct(made, leaf, native);
   const TypeMap inner = build(made.types.at(0), leaf, native);
   const std::vector<int64_t>& n = made.numbers;
   switch (made.combiner) {
@@ -118,11 +110,10 @@ TypeMap native_leaf(MPI_Datatype type) {
   PMPI_Type_get_extent_x(type, &lower, &extent);
   if (size == extent) return TypeMap::bytes(size);
   // A value and an index, with a hole between or behind them.
-  int64_t value = size - static_cast<int64_t>(sizeof(int));
+  const int64_t value = size - static_cast<int64_t>(sizeof(int));
   const std::array<int64_t, 2> blocks = {1, 1};
   const std::array<TypeMap, 2> types = {TypeMap::bytes(value), TypeMap::bytes(sizeof(int))};
-  int64_t index_at = value;
-  if (type == MPI_SHORT_INT) index_at = sizeof(int);
+  const int64_t index_at = type == MPI_SHORT_INT ? int64_t{sizeof(int)} : value;
   const std::array<int64_t, 2> places = {0, index_at};
   return TypeMap::structure(blocks, places, types).resized(lower, extent);
 }

@@ -19,13 +19,13 @@ class Contents : private NonCopyable {
   explicit Contents(MPI_Datatype type);
   ~Contents();
 
+  // Made as a structure: of parts of several types.
+  bool is_structure() const;
+
   int combiner = MPI_COMBINER_NAMED;
   std::vector<int64_t> numbers;
   std::vector<int64_t> addresses;
   std::vector<MPI_Datatype> types;
-
- private:
-  void read(MPI_Datatype type);
 };
 
 // A type of MPI itself, which nobody frees: a named one, or one of the Fortran types by precision.
@@ -41,12 +41,10 @@ layout::TypeMap type_map_with(MPI_Datatype type, const std::function<layout::Typ
 
 // Which predefined types a type consists of, in the order of its map: each so many times.
 struct Signature {
-  struct Item {
-    MPI_Datatype leaf = MPI_DATATYPE_NULL;  // of a signature without parts
-    std::vector<Item> parts;                // one behind the other
-    int64_t count = 1;
-  };
-  static Item of(MPI_Datatype type);
+  MPI_Datatype leaf = MPI_DATATYPE_NULL;  // of a signature without parts
+  std::vector<Signature> parts;           // one behind the other
+  int64_t count = 1;
 };
+Signature signature_of(MPI_Datatype type);
 
 }  // namespace sheaf::mpiio

@@ -19,15 +19,13 @@ struct Atom {
   int64_t native = 1;    // bytes in memory
   int64_t external = 1;  // bytes in the file
 };
+// One number, or two.
 struct Atoms {
-  std::array<Atom, 2> atom;
-  int64_t count = 1;
+  Atom first;
+  Atom second = {Kind::bytes, 0, 0};
 
-  int64_t native() const { return sum(&Atom::native); }
-  int64_t external() const { return sum(&Atom::external); }
-
- private:
-  int64_t sum(int64_t Atom::*size) const { return atom[0].*size + (count > 1 ? atom[1].*size : 0); }
+  int64_t external() const { return first.external + second.external; }
+  bool is_byte() const { return first.native == 1 && external() == 1; }
 };
 
 constexpr Atom extended = {Kind::extended, sizeof(long double), 16};
@@ -38,36 +36,31 @@ Atoms atoms_of(MPI_Datatype leaf) {
   MPI_Count bytes = 0;
   PMPI_Type_size_x(leaf, &bytes);
   const int64_t size = bytes;
-  const auto one = [](Atom atom) { return Atoms{{atom, {}}, 1}; };
-  const auto two = [](Atom a, Atom b) { return Atoms{{a, b}, 2}; };
-  if (leaf == MPI_LONG) return one({Kind::is_signed, size, 4});
-  if (leaf == MPI_UNSIGNED_LONG) return one({Kind::is_unsigned, size, 4});
-  if (leaf == MPI_WCHAR) return one({Kind::is_unsigned, size, 2});
-  if (leaf == MPI_C_BOOL || leaf == MPI_CXX_BOOL) return one({Kind::is_unsigned, size, 4});
-  if (leaf == MPI_AINT || leaf == MPI_OFFSET || leaf == MPI_COUNT) return one({Kind::is_signed, size, 8});
-  if (leaf == MPI_LONG_DOUBLE) return one(extended);
-  if (leaf == MPI_C_LONG_DOUBLE_COMPLEX || leaf == MPI_CXX_LONG_DOUBLE_COMPLEX)
-    return two(extended, extended);
+  if (leaf == MPI_LONG) return {{Kind::is_signed, size, 4}};
+  if (leaf == MPI_UNSIGNED_LONG) return {{Kind::is_unsigned, size, 4}};
+  if (leaf == MPI_WCHAR) return {{Kind::is_unsigned, size, 2}};
+  if (leaf == MPI_C_BOOL || leaf == MPI_CXX_BOOL) return {{Kind::is_unsigned, size, 4}};
+  if (leaf == MPI_AINT || leaf == MPI_OFFSET || leaf == MPI_COUNT) return {{Kind::is_signed, size, 8}};
+  if (leaf == MPI_LONG_DOUBLE) return {extended};
+  if (leaf == MPI_C_LONG_DOUBLE_COMPLEX || leaf == MPI_CXX_LONG_DOUBLE_COMPLEX) return {extended, extended};
   for (MPI_Datatype const complex :
        {MPI_C_COMPLEX, MPI_C_FLOAT_COMPLEX, MPI_C_DOUBLE_COMPLEX, MPI_COMPLEX, MPI_DOUBLE_COMPLEX,
         MPI_CXX_FLOAT_COMPLEX, MPI_CXX_DOUBLE_COMPLEX, MPI_2INT, MPI_2INTEGER, MPI_2REAL,
         MPI_2DOUBLE_PRECISION, MPI_COMPLEX8, MPI_COMPLEX16})
-    if (leaf == complex) return two(plain(size / 2), plain(size / 2));
+    if (leaf == complex) return {plain(size / 2), plain(size / 2)};
   const Atom index = plain(sizeof(int));
-  if (leaf == MPI_LONG_INT) return two({Kind::is_signed, sizeof(long), 4}, index);
-  if (leaf == MPI_LONG_DOUBLE_INT) return two(extended, index);
+  if (leaf == MPI_LONG_INT) return {{Kind::is_signed, sizeof(long), 4}, index};
+  if (leaf == MPI_LONG_DOUBLE_INT) return {extended, index};
   for (MPI_Datatype const pair : {MPI_FLOAT_INT, MPI_DOUBLE_INT, MPI_SHORT_INT})
-    if (leaf == pair) return two(plain(size - index.native), index);
+    if (leaf == pair) return {plain(size - index.native), index};
   int integers = 0;
   int places = 0;
   int types = 0;
   int combiner = MPI_COMBINER_NAMED;
   PMPI_Type_get_envelope(leaf, &integers, &places, &types, &combiner);
-  if (combiner == MPI_COMBINER_F90_COMPLEX) return two(plain(size / 2), plain(size / 2));
-  return one(plain(size));
+  if (combiner == MPI_COMBINER_F90_COMPLEX) return {plain(size / 2), plain(size / 2)};
+  return {plain(size)};
 }
-
-bool is_trivial(const Atom& atom) { return atom.native == 1 && atom.external == 1; }
 
 void reverse_copy(const std::byte* from, int64_t bytes, std::byte* to) {
   std::reverse_copy(from, from + bytes, to);
@@ -96,18 +89,14 @@ void convert_integer(bool is_signed, const std::byte* from, int64_t from_size, s
 
 void atom_to_file(const Atom& atom, const std::byte* from, std::byte* to) {
   std::array<std::byte, 16> changed;
-  switch (atom.kind) {
-    case Kind::bytes:
-      return reverse_copy(from, atom.external, to);
-    case Kind::extended: {
-      long double value = 0;
-      std::memcpy(&value, from, sizeof value);
-      const auto quad = static_cast<__float128>(value);
-      std::memcpy(changed.data(), &quad, sizeof quad);
-      break;
-    }
-    default:
-      convert_integer(atom.kind == Kind::is_signed, from, atom.native, changed.data(), atom.external);
+  if (atom.kind == Kind::bytes) return reverse_copy(from, atom.external, to);
+  if (atom.kind == Kind::extended) {
+    long double value = 0;
+    std::memcpy(&value, from, sizeof value);
+    const auto quad = static_cast<__float128>(value);
+    std::memcpy(changed.data(), &quad, sizeof quad);
+  } else {
+    convert_integer(atom.kind == Kind::is_signed, from, atom.native, changed.data(), atom.external);
   }
   reverse_copy(changed.data(), atom.external, to);
 }
@@ -138,14 +127,14 @@ struct Walk {
     const Atoms atoms = atoms_of(type);
     count = std::min(count, left / std::max<int64_t>(1, atoms.external()));
     left -= count * atoms.external();
-    if (atoms.count == 1 && is_trivial(atoms.atom[0])) {
+    if (atoms.is_byte()) {
       std::memcpy(to, from, static_cast<size_t>(count));
       from += count;
       to += count;
       return;
     }
     for (int64_t i = 0; i < count; ++i)
-      for (int64_t a = 0; a < atoms.count; ++a) one(atoms.atom[static_cast<size_t>(a)]);
+      for (const Atom& atom : {atoms.first, atoms.second}) one(atom);
   }
 
   void one(const Atom& atom) {
@@ -157,13 +146,18 @@ struct Walk {
     to += writes ? atom.external : atom.native;
   }
 
-  void item(const Signature::Item& item) {
+  void instances(MPI_Datatype type, int64_t count) {
+    const Signature signature = signature_of(type);
+    for (int64_t i = 0; i < count && left > 0; ++i) item(signature);
+  }
+
+  void item(const Signature& item) {
     if (item.parts.empty()) {
       if (item.leaf != MPI_DATATYPE_NULL) leaf(item.leaf, item.count);
       return;
     }
     for (int64_t i = 0; i < item.count && left > 0; ++i)
-      for (const Signature::Item& part : item.parts) this->item(part);
+      for (const Signature& part : item.parts) this->item(part);
   }
 };
 
@@ -180,8 +174,7 @@ class External32 final : public Datarep {
     pack(user, memory, native);
     std::vector<std::byte> result(static_cast<size_t>(count * in_file(type).size()));
     Walk walk{native.data(), result.data(), std::ssize(result), true};
-    const Signature::Item signature = Signature::of(type);
-    for (int64_t i = 0; i < count; ++i) walk.item(signature);
+    walk.instances(type, count);
     return result;
   }
 
@@ -190,8 +183,7 @@ class External32 final : public Datarep {
     const layout::TypeMap memory = type_map(type);
     std::vector<std::byte> native(static_cast<size_t>(count * memory.size()));
     Walk walk{bytes.data(), native.data(), std::ssize(bytes), false};
-    const Signature::Item signature = Signature::of(type);
-    for (int64_t i = 0; i < count && walk.left > 0; ++i) walk.item(signature);
+    walk.instances(type, count);
     const int64_t filled = walk.to - native.data();
     unpack(std::span(native).first(static_cast<size_t>(filled)), user, memory);
     return filled;

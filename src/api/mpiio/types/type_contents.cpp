@@ -72,14 +72,12 @@ Envelope envelope_of(MPI_Datatype type) {
 
 }  // namespace
 
-Contents::Contents(MPI_Datatype type) { read(type); }
-
 Contents::~Contents() {
   for (MPI_Datatype& type : types)
     if (!is_predefined(type)) PMPI_Type_free(&type);
 }
 
-void Contents::read(MPI_Datatype type) {
+Contents::Contents(MPI_Datatype type) {
   static auto* const get = reinterpret_cast<GetContents*>(find_function("PMPI_Type_get_contents_c"));
   const Envelope e = envelope_of(type);
   combiner = e.combiner;
@@ -87,18 +85,24 @@ void Contents::read(MPI_Datatype type) {
   std::vector<int> small(static_cast<size_t>(e.integers) + 1);
   std::vector<MPI_Aint> at(static_cast<size_t>(e.places) + 1);
   std::vector<MPI_Count> large(static_cast<size_t>(e.counts) + 1);
-  std::vector<MPI_Datatype> parts(static_cast<size_t>(e.inner));
+  types.resize(static_cast<size_t>(e.inner));
   if (get) {
     check_type(get(type, e.integers, e.places, e.counts, e.inner, small.data(), at.data(), large.data(),
-                   parts.data()));
+                   types.data()));
   } else {
     check_type(PMPI_Type_get_contents(type, static_cast<int>(e.integers), static_cast<int>(e.places),
-                                      static_cast<int>(e.inner), small.data(), at.data(), parts.data()));
+                                      static_cast<int>(e.inner), small.data(), at.data(), types.data()));
   }
-  types = std::move(parts);
   numbers.assign(small.begin(), small.end() - 1);
   addresses.assign(at.begin(), at.end() - 1);
   if (e.counts > 0) spread_counts(combiner, numbers, addresses, {large.begin(), large.end() - 1});
+}
+
+bool Contents::is_structure() const {
+#ifdef MPICH_VERSION  // Open MPI has no such types any more
+  if (combiner == MPI_COMBINER_STRUCT_INTEGER) return true;
+#endif
+  return combiner == MPI_COMBINER_STRUCT;
 }
 
 bool is_predefined(MPI_Datatype type) { return is_leaf(envelope_of(type).combiner); }
