@@ -187,9 +187,8 @@ void Writer::open_group_file(const ParallelWriteRequest& request, const OpenMode
                                                 std::to_string(request.chunk_size) + " of task " +
                                                 std::to_string(task()) + " is negative");
       if (collecting_) {
-        collecting_->file =
-            std::make_shared<CollectedFile>(*store_, name_of(facts_.filenumber), std::move(file));
-        collecting_->file->prepare(std::move(slots), edges());
+        collecting_->file = std::make_shared<CollectedFile>(*store_, name_of(facts_.filenumber),
+                                                            std::move(file), std::move(slots), edges());
         file = collecting_->file;
       } else {
         if (!file) file = open_patiently(*store_, name_of(facts_.filenumber), Access::write);
