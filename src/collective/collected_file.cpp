@@ -8,9 +8,11 @@
 
 namespace sheaf {
 
-void CollectedFile::prepare(std::shared_ptr<WriteSlots> slots, std::shared_ptr<Edges> edges) {
-  slots_ = std::move(slots);
-  edges_ = std::move(edges);
+CollectedFile::CollectedFile(Store& store, std::string path, std::shared_ptr<File> opened,
+                             std::shared_ptr<WriteSlots> slots, std::shared_ptr<Edges> edges)
+    : LateFile(store, std::move(path), std::move(opened)),
+      slots_(std::move(slots)),
+      edges_(std::move(edges)) {
   if (file_) file_ = throttled(edged(std::move(file_), edges_), slots_);
 }
 
@@ -75,14 +77,11 @@ File& CollectedFile::real() {
   return *file_;
 }
 
-bool CollectedFile::fits(int64_t bytes) const {
-  return bytes <= capacity_ - held_.weight() - int64_t{sizeof(Extent)};
-}
-
 void CollectedFile::write_at(std::span<const std::byte> data, int64_t offset) {
   const int64_t bytes = std::ssize(data);
   if (capacity_ == 0) return real().write_at(data, offset);
-  const bool holds = everything_ || (!alone_ && bytes < direct_ && (unbounded_ || fits(bytes)));
+  const bool fits = bytes <= capacity_ - held_.weight() - int64_t{sizeof(Extent)};
+  const bool holds = everything_ || (!alone_ && bytes < direct_ && (unbounded_ || fits));
   if (!holds) {
     try {
       write_held();

@@ -17,11 +17,10 @@ namespace sheaf {
 
 class CollectedFile final : public LateFile {
  public:
-  using LateFile::LateFile;
-
-  // Writes to the file itself wait for a slot (null: they do not), and keep edges apart (null: there are
-  // none).
-  void prepare(std::shared_ptr<WriteSlots> slots, std::shared_ptr<Edges> edges);
+  // As LateFile. Writes to the file itself wait for a slot (null: they do not), and keep edges apart (null:
+  // there are none).
+  CollectedFile(Store& store, std::string path, std::shared_ptr<File> opened,
+                std::shared_ptr<WriteSlots> slots, std::shared_ptr<Edges> edges);
   // From now on only the collector writes: everything is held, and what would have to be written here is an
   // error.
   void leave_to_collector() { everything_ = only_collector_writes_ = true; }
@@ -59,8 +58,6 @@ class CollectedFile final : public LateFile {
   void close() override;
 
  private:
-  bool fits(int64_t bytes) const;
-
   std::shared_ptr<WriteSlots> slots_;
   std::shared_ptr<Edges> edges_;
   HeldBytes held_;

@@ -13,7 +13,14 @@ CollectiveGroup::CollectiveGroup(Comm& file, int collector) : file_(&file), coll
 
 CollectiveGroup::CollectiveGroup(Comm& file, const layout::GroupPlace& place, const Spread& spread)
     : file_(&file), place_(place) {
-  choose_collector(spread);
+  if (spread.nodes.count <= 1) return;
+  // The first task learns the nodes of all and tells them who collects.
+  const std::vector<int64_t> nodes = gather(spread.nodes.mine);
+  std::vector<int64_t> chosen;
+  if (is_collector())
+    chosen.assign(nodes.size(),
+                  layout::choose_collector(nodes, spread.nodes.count, place_, spread.file, spread.nfiles));
+  collector_ = static_cast<int>(deal(chosen));
 }
 
 std::vector<std::byte> CollectiveGroup::gather(std::span<const std::byte> mine, size_t most) const {
@@ -47,17 +54,6 @@ int64_t CollectiveGroup::deal(std::span<const int64_t> numbers) const {
   return mine;
 }
 
-// Collective over the file: the first task learns the nodes of all and tells them who collects.
-void CollectiveGroup::choose_collector(const Spread& spread) {
-  if (spread.nodes.count <= 1) return;
-  const std::vector<int64_t> nodes = gather(spread.nodes.mine);
-  std::vector<int64_t> chosen;
-  if (is_collector())
-    chosen.assign(nodes.size(),
-                  layout::choose_collector(nodes, spread.nodes.count, place_, spread.file, spread.nfiles));
-  collector_ = static_cast<int>(deal(chosen));
-}
-
 namespace {
 
 using layout::GroupPass;
@@ -73,24 +69,6 @@ struct Passes {
   layout::GroupPassBack back;
 };
 
-// Visits the leaders one after the other, in order or backwards; visit() changes `passes`. Collective over
-// `comm`, in which `rank_of` says who they are; `mine`: which of them this task is, or -1.
-template <class RankOf, class Visit>
-void go_over(Comm& comm, int leaders, int mine, RankOf rank_of, bool backwards, Passes& passes, Visit visit) {
-  const auto memory = std::as_writable_bytes(std::span(&passes, 1));
-  for (int hop = 0; hop < leaders; ++hop) {
-    const int from = backwards ? leaders - 1 - hop : hop;
-    const int to = backwards ? from - 1 : from + 1;
-    if (mine == from) visit();
-    if (hop + 1 == leaders) break;
-    std::vector<Outgoing> outgoing;
-    std::vector<Incoming> incoming;
-    if (mine == from) outgoing.push_back({rank_of(to), memory});
-    if (mine == to) incoming.push_back({rank_of(from), memory});
-    comm.exchange(std::move(outgoing), std::move(incoming))->finish();
-  }
-}
-
 }  // namespace
 
 layout::GroupPlace place_in_groups(Comm& file, int64_t bytes, int64_t average, GroupPass::Begins begins) {
@@ -100,28 +78,36 @@ layout::GroupPlace place_in_groups(Comm& file, int64_t bytes, int64_t average, G
   const std::vector<Request> slice = records_of<Request>(collected);
   std::vector<layout::GroupPlace> places(slice.size());
   Passes passes;
-  const auto there = [&] {
-    for (size_t t = 0; t < places.size(); ++t) {
-      auto& pass = passes.forward;
+  const auto pass = [&](bool backwards) {
+    GroupPass& forward = passes.forward;
+    for (size_t t = 0; t < places.size() && !backwards; ++t) {
       const int64_t first =
-          pass.add(slices.first() + static_cast<int64_t>(t), slice[t].bytes, average, slice[t].begins);
-      places[t] = {first, 0, pass.filled, pass.number, 0, pass.before};
+          forward.add(slices.first() + static_cast<int64_t>(t), slice[t].bytes, average, slice[t].begins);
+      places[t] = {first, 0, forward.filled, forward.number, 0, forward.before};
     }
-  };
-  const auto back = [&] {
-    for (size_t t = places.size(); t-- > 0;)
+    for (size_t t = places.size(); backwards && t-- > 0;)
       passes.back.complete(slices.first() + static_cast<int64_t>(t), places[t]);
   };
-  const auto both_ways = [&](Comm& comm, int own, auto rank_of) {
-    go_over(comm, slices.slices(), own, rank_of, false, passes, there);
-    go_over(comm, slices.slices(), own, rank_of, true, passes, back);
-  };
-  if (file.grain() > 1) {
-    const int own = slices.leads() ? static_cast<int>(slices.first() / slices.rows_per_slice()) : -1;
-    both_ways(file, own, [&](int leader) { return static_cast<int>(leader * slices.rows_per_slice()); });
-  } else {
-    const auto chain = slices.slices() > 1 ? file.split(slices.leads() ? 0 : -1, file.rank()) : self_comm();
-    if (slices.leads()) both_ways(*chain, chain->rank(), [](int leader) { return leader; });
+  // The leaders one after the other, in order and backwards, by themselves where they can meet alone.
+  const int leaders = slices.slices();
+  const bool alone = file.grain() == 1 && leaders > 1;
+  const auto chain = alone ? file.split(slices.leads() ? 0 : -1, file.rank()) : nullptr;
+  Comm& comm = chain ? *chain : file;
+  const int64_t stride = chain ? 1 : slices.rows_per_slice();
+  const int own = slices.leads() ? static_cast<int>(slices.first() / slices.rows_per_slice()) : -1;
+  const int hops = alone && !slices.leads() ? 0 : 2 * leaders;
+  const auto memory = std::as_writable_bytes(std::span(&passes, 1));
+  const auto leader_at = [&](int hop) { return hop < leaders ? hop : 2 * leaders - 1 - hop; };
+  for (int hop = 0; hop < hops; ++hop) {
+    const int from = leader_at(hop);
+    const int to = leader_at(hop + 1);
+    if (own == from) pass(hop >= leaders);
+    if (to < 0 || to == from) continue;
+    std::vector<Outgoing> outgoing;
+    std::vector<Incoming> incoming;
+    if (own == from) outgoing.push_back({static_cast<int>(to * stride), memory});
+    if (own == to) incoming.push_back({static_cast<int>(from * stride), memory});
+    comm.exchange(std::move(outgoing), std::move(incoming))->finish();
   }
   std::optional<Error> none;
   return slices.answer<layout::GroupPlace, Request>(collected, 1, none,
@@ -206,7 +192,7 @@ CollectiveGroup make_reading_groups(Comm& file, const CollectivePlan& plan, cons
   int64_t tasks = plan.tasks_per_collector;
   if (plan.is_automatic()) {
     constexpr int64_t unlimited = INT64_MAX / 2;
-    const int64_t collectors = (unlimited / layout::bytes_per_collector(unlimited, file.size(), 1, 0));
+    const int64_t collectors = unlimited / layout::bytes_per_collector(unlimited, file.size(), 1, 0);
     tasks = (file.size() + collectors - 1) / std::max<int64_t>(1, collectors);
   }
   tasks = std::clamp<int64_t>(tasks, 1, file.size());

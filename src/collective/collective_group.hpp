@@ -61,8 +61,6 @@ class CollectiveGroup {
   int64_t deal(std::span<const int64_t> numbers) const;
 
  private:
-  void choose_collector(const Spread& spread);
-
   Comm* file_ = nullptr;
   layout::GroupPlace place_;
   int collector_ = 0;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "collective/moved.hpp"
 #include "comm/agree.hpp"
 
 namespace sheaf {
@@ -20,8 +19,6 @@ struct CollectiveReader::Wish {
   std::vector<std::byte> memory;  // for the bytes, had before anybody sends them
   int64_t ahead = 0;              // bytes of the stream that it brings, from the position on
   bool lacks = false;             // it will need more to fill its request
-
-  int64_t bytes() const { return std::ssize(memory); }
 };
 
 CollectiveReader::CollectiveReader(Comm& file, CollectiveGroup group, const CollectivePlan& plan,
@@ -33,9 +30,8 @@ CollectiveReader::CollectiveReader(Comm& file, CollectiveGroup group, const Coll
       capacity_(step_bytes(group_.size())),
       automatic_(plan.is_automatic()),
       takes_part_(means.takes_part),
-      mover_(means.mover.get()),
-      transfer_(group_) {
-  if (!mover_) transfer_.reserve(capacity_);
+      transfer_(group_, means.mover.get()) {
+  transfer_.reserve(capacity_);
 }
 
 void CollectiveReader::plan_next(int64_t request) {
@@ -122,7 +118,7 @@ CollectiveReader::Wish CollectiveReader::next_wish(int64_t left) const {
 bool CollectiveReader::round(Wish& wish, std::optional<Error> mine) {
   if (!mine && group_.is_collector()) mine = attempt([&] { fetched_.real(); });
   // What all tasks must know, as one reduction.
-  int64_t facts[] = {mine.has_value(),         largest_,  wish.lacks, wish.bytes(),
+  int64_t facts[] = {mine.has_value(),         largest_,  wish.lacks, std::ssize(wish.memory),
                      std::ssize(wish.extents), -capacity_};
   file_.all_max(facts);
   plan_next(facts[1]);
@@ -131,17 +127,12 @@ bool CollectiveReader::round(Wish& wish, std::optional<Error> mine) {
     throw Error(Code::io, "'" + fetched_.path() + "': a task could not take part in a collective read");
   }
   const GroupTransfer::Load largest{facts[3], facts[4], -facts[5]};
-  if (largest.bytes > 0) agree(file_, fetch(wish, largest));
+  if (largest.bytes > 0) {  // the collectors read for all
+    File& file = group_.is_collector() ? fetched_.real() : fetched_;
+    agree(file_, transfer_.read(file, {wish.extents, wish.memory}, largest));
+  }
   fetched_.take(wish.extents, std::move(wish.memory));
   return facts[2] != 0;
-}
-
-// Collective: the collectors read for all. Returns what went wrong here.
-std::optional<Error> CollectiveReader::fetch(Wish& wish, const GroupTransfer::Load& largest) {
-  File& file = group_.is_collector() ? fetched_.real() : fetched_;
-  const exchange::Placed<std::byte> wanted{wish.extents, wish.memory};
-  return mover_ ? read_moved(file, wanted, *mover_, group_.tasks(), group_.is_collector(), largest.extents)
-                : transfer_.read(file, wanted, largest);
 }
 
 }  // namespace sheaf

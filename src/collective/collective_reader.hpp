@@ -37,7 +37,6 @@ class CollectiveReader {
   std::optional<Error> read_in_rounds(std::span<std::byte> out, std::optional<Error> problem);
   Wish next_wish(int64_t left) const;
   bool round(Wish& wish, std::optional<Error> mine);
-  std::optional<Error> fetch(Wish& wish, const GroupTransfer::Load& largest);
   void plan_next(int64_t largest);
 
   Comm& file_;
@@ -47,7 +46,6 @@ class CollectiveReader {
   const int64_t capacity_;  // bytes of a task per round
   const bool automatic_;
   const bool takes_part_;
-  Mover* const mover_;  // null: bytes travel in messages
   int64_t calls_left_ = 0;
   int64_t largest_ = 0;  // request of this task since the last round
   GroupTransfer transfer_;

@@ -4,7 +4,6 @@
 #include <array>
 #include <cstring>
 
-#include "collective/moved.hpp"
 #include "comm/agree.hpp"
 
 namespace sheaf {
@@ -29,8 +28,8 @@ CollectiveWriter::CollectiveWriter(Comm& file, NewGroups groups, const Collectiv
       spans_hosts_(groups.spans_hosts),
       mover_(plan.merge ? nullptr : means.mover.get()),
       at_once_(plan.merge || mover_ || spans_hosts_),
-      transfer_(group_) {
-  if (!mover_) transfer_.reserve(capacity_);
+      transfer_(group_, mover_) {
+  transfer_.reserve(capacity_);
   if (!merge_) {
     // Where the program moves the bytes it does so in its collective calls, and in nothing else: the rest
     // does not fit.
@@ -199,9 +198,7 @@ void CollectiveWriter::record_chunks(int64_t most) {
 std::optional<Error> CollectiveWriter::bring(const HeldBytes& held, const GroupTransfer::Load& largest) {
   if (largest.bytes == 0) return std::nullopt;
   File& file = is_collector() ? collected_->real() : *collected_;
-  auto problem =
-      mover_ ? write_moved(file, held.placed(), *mover_, group_.tasks(), is_collector(), largest.extents)
-             : transfer_.write(file, held.placed(), largest);
+  auto problem = transfer_.write(file, held.placed(), largest);
   // Tasks of other hosts cannot bring their bytes to the disk, or the server, when they flush.
   if (!problem && spans_hosts_ && is_collector()) {
     if (stream_.durable())

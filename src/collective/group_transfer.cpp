@@ -22,54 +22,19 @@ std::span<Byte> part(std::span<Byte> bytes, int64_t from, int64_t most) {
   return bytes.subspan(begin, std::min(bytes.size() - begin, static_cast<size_t>(most)));
 }
 
+template <class Byte>
+void transfer_pieces(File& file, std::vector<Piece<Byte>> pieces) {
+  if constexpr (std::is_const_v<Byte>) {
+    exchange::write_pieces(file, std::move(pieces));
+  } else {
+    exchange::read_pieces(file, std::move(pieces), exchange::gap_worth_reading);
+  }
+}
+
 }  // namespace
 
-// At a collector: the extents of the members, room for `each` of them.
-class GroupTransfer::Lists {
- public:
-  Lists(int members, int64_t each)
-      : each_(static_cast<size_t>(each)), extents_(static_cast<size_t>(members) * each_) {}
-
-  std::span<std::byte> room(int member) {
-    return std::as_writable_bytes(std::span(extents_).subspan(begin(member), each_));
-  }
-  // Of the members in their order.
-  void arrived(int64_t list_bytes) {
-    counts_.push_back(static_cast<size_t>(list_bytes) / sizeof(Extent));
-    int64_t bytes = 0;
-    for (const Extent& extent : of(static_cast<int>(counts_.size()) - 1)) bytes += extent.length;
-    bytes_.push_back(bytes);
-  }
-  std::span<const Extent> of(int member) const {
-    return std::span(extents_).subspan(begin(member), counts_[static_cast<size_t>(member)]);
-  }
-  int64_t bytes(int member) const { return bytes_[static_cast<size_t>(member)]; }
-
- private:
-  size_t begin(int member) const { return static_cast<size_t>(member) * each_; }
-
-  size_t each_;
-  std::vector<Extent> extents_;
-  std::vector<size_t> counts_;
-  std::vector<int64_t> bytes_;  // that the extents have
-};
-
-// Two steps are under way where there are several.
-struct GroupTransfer::Steps {
-  explicit Steps(const Load& largest)
-      : most(largest.bytes),
-        bytes(most <= largest.each ? largest.each : std::max<int64_t>(1, largest.each / 2)),
-        count((most + bytes - 1) / bytes) {}
-  int64_t begin(int64_t step) const { return step * bytes; }
-  int64_t length(int64_t step) const { return std::min(bytes, most - begin(step)); }
-
-  int64_t most;
-  int64_t bytes;  // of a member, per step
-  int64_t count;
-};
-
 void GroupTransfer::reserve(int64_t each) {
-  if (group_.is_collector()) memory_ = line_memory(static_cast<size_t>(group_.size() * each));
+  if (group_.is_collector() && !mover_) memory_ = line_memory(static_cast<size_t>(group_.size() * each));
 }
 
 // Where the bytes of a step lie, `bytes` of them.
@@ -77,47 +42,75 @@ std::span<std::byte> GroupTransfer::room(int64_t step, int64_t bytes) const {
   return {memory_.get() + step % 2 * bytes, static_cast<size_t>(bytes)};
 }
 
-// One message from each member; who has nothing sends no other one.
-GroupTransfer::Lists GroupTransfer::tell(std::span<const Extent> mine, int64_t most) {
-  const int members = group_.is_collector() ? group_.size() : 0;
-  Lists lists(members, most);
-  std::vector<Incoming> incoming;
-  for (int member = 0; member < members; ++member)
-    incoming.push_back({group_.task(member), lists.room(member)});
-  const auto received =
-      group_.file()
-          .exchange({{group_.task(group_.collector()), std::as_bytes(mine)}}, std::move(incoming))
-          ->finish();
-  for (const int64_t bytes : received) lists.arrived(bytes);
-  return lists;
+// Where the program moves the bytes: the collector's own pieces, then one of each member per step. A failure
+// does not end the steps, so that nobody waits in vain.
+template <class Byte>
+std::optional<Error> GroupTransfer::move_by_program(File& file, const Placed<Byte>& mine,
+                                                    int64_t steps) const {
+  constexpr bool writes = std::is_const_v<Byte>;
+  std::vector<Piece<Byte>> pieces;
+  std::optional<Error> problem = attempt([&] { exchange::add_pieces(pieces, mine); });
+  if (group_.is_collector()) {
+    if (!problem) problem = attempt([&] { transfer_pieces(file, std::move(pieces)); });
+    pieces.clear();
+  }
+  if (group_.size() == 1) return problem;
+  for (int64_t step = 0; step < steps; ++step) {
+    const auto piece = step < std::ssize(pieces) ? pieces[static_cast<size_t>(step)] : Piece<Byte>{};
+    attempt(problem, [&] {
+      if constexpr (writes) {
+        mover_->gather(piece.memory, piece.offset, group_.tasks(),
+                       [&](std::span<Byte> data, int64_t offset) { file.write_at(data, offset); });
+      } else {
+        mover_->scatter(piece.memory, piece.offset, group_.tasks(),
+                        [&](std::span<Byte> data, int64_t offset) {
+                          exchange::read_pieces(file, {{offset, data}}, 0);
+                        });
+      }
+    });
+  }
+  return problem;
 }
 
 template <class Byte>
 std::optional<Error> GroupTransfer::move(File& file, const Placed<Byte>& mine, const Load& largest) {
+  if (mover_) return move_by_program(file, mine, largest.extents);
   constexpr bool writes = std::is_const_v<Byte>;
-  const Steps steps(largest);
-  const int members = group_.is_collector() ? group_.size() : 0;
-  const Lists lists = tell(mine.extents, largest.extents);
-  const auto own = [&](int64_t step) { return part(mine.memory, steps.begin(step), steps.bytes); };
-  const auto theirs = [&](int64_t step, int member) {
-    const int64_t bytes = std::clamp<int64_t>(lists.bytes(member) - steps.begin(step), 0, steps.bytes);
-    return part(room(step, group_.size() * steps.bytes), member * steps.bytes, bytes);
+  const auto members = static_cast<size_t>(group_.is_collector() ? group_.size() : 0);
+  // What each member has: one message from each; who has nothing sends no other one.
+  std::vector<std::vector<Extent>> lists(members, std::vector<Extent>(static_cast<size_t>(largest.extents)));
+  std::vector<Incoming> told;
+  for (std::vector<Extent>& list : lists)
+    told.push_back({group_.task(static_cast<int>(told.size())), std::as_writable_bytes(std::span(list))});
+  const std::vector<int64_t> received =
+      group_.file()
+          .exchange({{group_.task(group_.collector()), std::as_bytes(mine.extents)}}, std::move(told))
+          ->finish();
+  std::vector<int64_t> sizes(members);
+  for (size_t member = 0; member < members; ++member) {
+    lists[member].resize(static_cast<size_t>(received[member]) / sizeof(Extent));
+    for (const Extent& extent : lists[member]) sizes[member] += extent.length;
+  }
+  // Two steps are under way where there are several.
+  const int64_t at_once =
+      largest.bytes <= largest.each ? largest.each : std::max<int64_t>(1, largest.each / 2);
+  const int64_t steps = (largest.bytes + at_once - 1) / at_once;
+  const auto own = [&](int64_t step) { return part(mine.memory, step * at_once, at_once); };
+  const auto theirs = [&](int64_t step, size_t member) {
+    const int64_t bytes = std::clamp<int64_t>(sizes[member] - step * at_once, 0, at_once);
+    return part(room(step, group_.size() * at_once), static_cast<int64_t>(member) * at_once, bytes);
   };
+  const auto own_number = static_cast<size_t>(group_.rank());
   std::optional<Error> problem;
   const auto at_file = [&](auto work) {
     if (members > 0 && !problem) problem = attempt(work);
   };
   const auto move_pieces = [&](int64_t step) {
     std::vector<Piece<Byte>> pieces;
-    for (int member = 0; member < members; ++member)
-      exchange::add_pieces(pieces,
-                           {lists.of(member), member == group_.rank() ? own(step) : theirs(step, member)},
-                           steps.begin(step));
-    if constexpr (writes) {
-      exchange::write_pieces(file, std::move(pieces));
-    } else {
-      exchange::read_pieces(file, std::move(pieces), exchange::gap_worth_reading);
-    }
+    for (size_t member = 0; member < members; ++member)
+      exchange::add_pieces(pieces, {lists[member], member == own_number ? own(step) : theirs(step, member)},
+                           step * at_once);
+    transfer_pieces(file, std::move(pieces));
   };
   const auto prepare = [&](int64_t step) {
     if (!writes) at_file([&] { move_pieces(step); });
@@ -131,13 +124,14 @@ std::optional<Error> GroupTransfer::move(File& file, const Placed<Byte>& mine, c
         incoming.push_back({collector, own(step)});
       }
     }
-    for (int member = 0; member < members; ++member) {
+    for (size_t member = 0; member < members; ++member) {
       const auto bytes = theirs(step, member);
-      if (member == group_.rank() || bytes.empty()) continue;
+      if (member == own_number || bytes.empty()) continue;
+      const int task = group_.task(static_cast<int>(member));
       if (writes) {
-        incoming.push_back({group_.task(member), bytes});
+        incoming.push_back({task, bytes});
       } else {  // what could not be read is not sent
-        outgoing.push_back({group_.task(member), problem ? bytes.first(0) : bytes});
+        outgoing.push_back({task, problem ? bytes.first(0) : bytes});
       }
     }
     return Step{std::move(outgoing), std::move(incoming)};
@@ -146,7 +140,7 @@ std::optional<Error> GroupTransfer::move(File& file, const Placed<Byte>& mine, c
     if (writes) at_file([&] { move_pieces(step); });
   };
   if (!writes) at_file([&] { exchange::from_server(file); });
-  const auto failed = exchange::in_rounds(group_.file(), steps.count, prepare, use);
+  const auto failed = exchange::in_rounds(group_.file(), steps, prepare, use);
   if (!problem) problem = failed;
   if (writes) at_file([&] { exchange::to_server(file); });
   return problem;

@@ -3,7 +3,8 @@
 //
 // First every member tells where in the file its bytes are; then those that have any get or send them, as
 // single messages (Comm::exchange), in steps of which two are under way: while a collector works on the file,
-// the bytes of the next step travel. Only collectors touch the file, and nobody waits for them.
+// the bytes of the next step travel. Only collectors touch the file, and nobody waits for them. A program may
+// bring the bytes itself (collective/mover), one extent of every member at a time.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +23,10 @@ namespace sheaf {
 
 class GroupTransfer {
  public:
-  // `group` by value; the tasks of its file outlive the object.
-  explicit GroupTransfer(const CollectiveGroup& group) : group_(group) {}
+  // `group` by value; the tasks of its file outlive the object, as `mover` does, which moves the bytes that
+  // are read or written; null: messages do.
+  explicit GroupTransfer(const CollectiveGroup& group, Mover* mover = nullptr)
+      : group_(group), mover_(mover) {}
 
   // What all tasks of the file must know of each other: the most that a task has, and the least that a
   // collector has reserved.
@@ -33,7 +36,7 @@ class GroupTransfer {
     int64_t each = 1;
   };
 
-  // Local: memory of a collector, for so many bytes of each member. Throws if there is none.
+  // Local: memory of a collector for messages, for so many bytes of each member. Throws if there is none.
   void reserve(int64_t each);
 
   // The calls below are collective over the tasks of the file, each with its group. Nothing is thrown;
@@ -51,14 +54,14 @@ class GroupTransfer {
   std::optional<Error> merge(std::span<const std::byte> mine, int64_t each, const Append& append);
 
  private:
-  struct Steps;
-  class Lists;
-  Lists tell(std::span<const exchange::Extent> mine, int64_t most);
+  template <class Byte>
+  std::optional<Error> move_by_program(File& file, const exchange::Placed<Byte>& mine, int64_t steps) const;
   template <class Byte>
   std::optional<Error> move(File& file, const exchange::Placed<Byte>& mine, const Load& largest);
   std::span<std::byte> room(int64_t step, int64_t bytes) const;
 
   CollectiveGroup group_;
+  Mover* mover_;
   LineMemory memory_;
 };
 

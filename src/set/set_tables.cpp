@@ -32,53 +32,43 @@ void append(std::vector<std::byte>& bytes, const Value& value) {
   bytes.insert(bytes.end(), more.begin(), more.end());
 }
 
-// At a leader: the rows in its `table` that processes have `asked` for; by rank: each its own.
+// At a leader: the rows in its `table` that processes have `asked` for.
 Gathered answer_rows(const Gathered& asked, const RowSlices& slices, std::span<const Segment> segments,
                      TableSlice& table) {
-  const size_t count = slices.by_rank() ? table.sizes.size() : asked.bytes.size() / sizeof(TaskRequest);
-  const auto row_of = [&](size_t k) {
-    if (slices.by_rank()) return k;
-    const auto row = load<int64_t>(&asked.bytes[k * sizeof(TaskRequest)], native_order);
-    return static_cast<size_t>(row - slices.first());
-  };
-  size_t bytes = count * sizeof(RowAnswer);
-  for (size_t k = 0; k < count; ++k) bytes += 8 * static_cast<size_t>(table.counts[row_of(k)]);
   Gathered answers;
-  answers.bytes.reserve(bytes);
-  answers.sizes = slices.by_rank() ? std::vector<int64_t>(count, sizeof(TaskRequest)) : asked.sizes;
-  table.readers.resize(slices.by_rank() ? 0 : table.sizes.size());
-  size_t next = 0;
-  for (int64_t& size : answers.sizes) {
-    const size_t begin = answers.bytes.size();
-    for (size_t n = static_cast<size_t>(size) / sizeof(TaskRequest); n > 0; --n) {
-      const size_t row = row_of(next++);
-      if (!slices.by_rank()) ++table.readers[row];
+  table.readers.resize(table.sizes.size());
+  for (const std::span<const std::byte> wanted : asked.pieces()) {
+    std::vector<std::byte> answer;
+    for (size_t at = 0; at < wanted.size(); at += sizeof(TaskRequest)) {
+      const auto row = static_cast<size_t>(load<int64_t>(&wanted[at], native_order) - slices.first());
+      ++table.readers[row];
       const Segment& s = *std::prev(std::ranges::upper_bound(segments, row, {}, &Segment::row));
-      append(answers.bytes, RowAnswer{{table.starts[row], s.skip, table.sizes[row]},
-                                      s.fsblksize,
-                                      static_cast<int32_t>(table.counts[row]),
-                                      table.sums[row]});
-      for (int64_t b = 0; b < table.counts[row]; ++b) append(answers.bytes, table.block(row, b));
+      const auto local_rank = static_cast<int32_t>(s.first + static_cast<int64_t>(row - s.row));
+      append(answer, RowAnswer{{table.starts[row], s.skip, table.sizes[row]},
+                               s.fsblksize,
+                               static_cast<int32_t>(table.counts[row]),
+                               {table.sums[row].at, table.sums[row].piece, local_rank}});
+      for (int64_t b = 0; b < table.counts[row]; ++b) append(answer, table.block(row, b));
     }
-    size = static_cast<int64_t>(answers.bytes.size() - begin);
+    answers.add(answer);
   }
   return answers;
 }
 
-std::vector<FoundRow> rows_of(std::span<const std::byte> answers, size_t count) {
-  const auto held = std::make_shared<std::vector<int64_t>>();
-  std::vector<FoundRow> rows;
+std::vector<Readable> rows_of(std::span<const std::byte> answers, size_t count) {
+  const auto held = std::make_shared<std::vector<int64_t>>((answers.size() - count * sizeof(RowAnswer)) / 8);
+  int64_t* sizes = held->data();
+  std::vector<Readable> rows;
   for (const std::byte* next = answers.data(); rows.size() < count;) {
     RowAnswer answer;
     std::memcpy(&answer, next, sizeof answer);
     next += sizeof answer;
-    rows.push_back({answer.geometry, answer.fsblksize, {nullptr, answer.blocks}, held, answer.sums});
-    for (int32_t b = 0; b < answer.blocks; ++b, next += 8) held->push_back(load<int64_t>(next, native_order));
-  }
-  const int64_t* sizes = held->data();
-  for (FoundRow& row : rows) {
-    row.sizes = {sizes, row.sizes.count};
-    sizes += row.sizes.count;
+    rows.push_back({.fsblksize = answer.fsblksize,
+                    .geometry = answer.geometry,
+                    .sizes = {sizes, answer.blocks},
+                    .held = held,
+                    .sums = answer.sums});
+    for (int32_t b = 0; b < answer.blocks; ++b, next += 8) *sizes++ = load<int64_t>(next, native_order);
   }
   return rows;
 }
@@ -207,7 +197,7 @@ void SetTables::place_segment(Segment& s, const FileSums& sums, size_t number, F
   }
 }
 
-std::vector<FoundRow> SetTables::read_rows(Comm& comm, RowSlices& slices, const SetLead& lead,
+std::vector<Readable> SetTables::read_rows(Comm& comm, RowSlices& slices, const SetLead& lead,
                                            std::span<Segment> segments, std::span<const int64_t> wanted,
                                            const std::function<std::shared_ptr<File>(int32_t)>& open_file,
                                            TableSlice& table, bool appends, bool& unclosed,
@@ -222,7 +212,11 @@ std::vector<FoundRow> SetTables::read_rows(Comm& comm, RowSlices& slices, const 
   });
   const std::vector<FileSums> of_files = slices.add_up(segments, sums, RowSlices::Totals::sums);
   const std::span requests(reinterpret_cast<const TaskRequest*>(wanted.data()), wanted.size());
-  const Gathered asked = slices.by_rank() ? Gathered{} : slices.collect(requests);
+  Gathered asked;
+  if (!slices.by_rank()) asked = slices.collect(requests);
+  // By rank everybody wants the own row, without a word.
+  for (int64_t row = slices.first(); slices.by_rank() && row < slices.first() + slices.count(); ++row)
+    asked.add(std::as_bytes(std::span(&row, 1)));
   Gathered answers;
   int64_t open = unclosed;
   step([&] {

@@ -33,26 +33,13 @@ struct SetLead {
 // What a stream can load: a task, where it is read.
 struct Readable {
   int32_t filenumber = 0;   // in its set
+  int32_t fsblksize = 0;    // of its file
   int64_t globalrank = -1;  // -1: nobody has asked for it
-  std::shared_ptr<File> file;
-  layout::ChunkGeometry geometry;
-  BlockSizes sizes;                  // as long as somebody has
-  std::shared_ptr<const void> held;  // this
-  SumsPlace sums;
-};
-
-// A row as its leader tells it.
-struct FoundRow {
-  layout::ChunkGeometry geometry;
-  int32_t fsblksize = 0;
-  BlockSizes sizes;
-  std::shared_ptr<const void> held;
-  SumsPlace sums;
-
-  // Of the task at `place`; its file is still to be opened.
-  Readable readable(layout::Placement place) const {
-    return {place.file, -1, nullptr, geometry, sizes, held, {sums.at, sums.piece, place.local_rank}};
-  }
+  std::shared_ptr<File> file = {};
+  layout::ChunkGeometry geometry = {};
+  BlockSizes sizes = {};                  // as long as somebody has
+  std::shared_ptr<const void> held = {};  // this
+  SumsPlace sums = {};                    // its local rank is that of the task, also where there are none
 };
 
 class SetTables {
@@ -83,10 +70,11 @@ class SetTables {
   // Throws damaged unless the file belongs to the set.
   void check_member(const MetadataReader& reader, const SetLead& lead, int32_t number) const;
   // Collective over `comm`, to which the processes of `slices` belong. The rows that this process has
-  // `wanted`, ascending; `table` and `segments` get what it has read as a leader. open(number): the file to
-  // read from. appends: checksums of the data are read, too. unclosed: whether any process has found a file
-  // that was never closed. `problem`: what has gone wrong here before. Throws on every process alike.
-  std::vector<FoundRow> read_rows(Comm& comm, RowSlices& slices, const SetLead& lead,
+  // `wanted`, ascending, without number and file; `table` and `segments` get what it has read as a leader.
+  // open(number): the file to read from. appends: checksums of the data are read, too. unclosed: whether any
+  // process has found a file that was never closed. `problem`: what has gone wrong here before. Throws on
+  // every process alike.
+  std::vector<Readable> read_rows(Comm& comm, RowSlices& slices, const SetLead& lead,
                                   std::span<Segment> segments, std::span<const int64_t> wanted,
                                   const std::function<std::shared_ptr<File>(int32_t number)>& open,
                                   TableSlice& table, bool appends, bool& unclosed,

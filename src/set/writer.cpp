@@ -21,21 +21,25 @@ struct MappingRow {
 
 }  // namespace
 
-void Writer::know_mode(const OpenMode& mode) {
+Writer::Writer(Store& store, std::unique_ptr<Comm> comm, std::string path, NameOf name_of,
+               const OpenMode& mode)
+    : store_(&store),
+      comm_(std::move(comm)),
+      path_(std::move(path)),
+      name_of_(std::move(name_of)),
+      buffer_(mode.buffer_bytes) {
   facts_.userdata_order = mode.userdata_order;
   facts_.keyval = mode.keyval == format::KeyvalMode::inline_;
   facts_.durable = mode.durable;
   facts_.compressed = mode.compression.on();
+  stream_.keep_journal(store, mode.journal, mode.durable);
 }
 
 Writer::Writer(Store& store, const SerialWriteRequest& request, const OpenMode& mode)
-    : store_(&store),
-      comm_(self_comm()),
-      path_(request.path),
-      alone_(true),
-      keeps_sizes_(request.keep_sizes),
-      placed_(std::make_unique<Placed>()),
-      buffer_(mode.buffer_bytes) {
+    : Writer(store, self_comm(), request.path, nullptr, mode) {
+  alone_ = true;
+  keeps_sizes_ = request.keep_sizes;
+  placed_ = std::make_unique<Placed>();
   placed_->globalranks.assign(request.globalranks.begin(), request.globalranks.end());
   if (request.chunk_sizes.size() != placed_->globalranks.size())
     throw Error(Code::invalid_argument, "as many global ranks as chunk sizes are needed ('" + path_ + "')");
@@ -48,19 +52,13 @@ Writer::Writer(Store& store, const SerialWriteRequest& request, const OpenMode& 
 
 Writer::Writer(Store& store, std::unique_ptr<Comm> comm, const MappedWriteRequest& request,
                const OpenMode& mode)
-    : store_(&store),
-      comm_(std::move(comm)),
-      path_(request.path),
-      name_of_(request.name_of),
-      placed_(std::make_unique<Placed>()),
-      buffer_(mode.buffer_bytes) {
+    : Writer(store, std::move(comm), request.path, request.name_of, mode) {
+  placed_ = std::make_unique<Placed>();
   open_placed(request, mode);
 }
 
 void Writer::open_placed(const MappedWriteRequest& request, const OpenMode& mode) {
   facts_.nfiles = request.nfiles;
-  know_mode(mode);
-  stream_.keep_journal(*store_, mode.journal, mode.durable);
   if (facts_.compressed || format::extensible(request.stored_name.empty() ? path_ : request.stored_name))
     placed_->extension = mode.extension();
   std::array<int64_t, 3> sums{std::ssize(request.tasks)};  // and, of process 0, the identity
@@ -82,18 +80,19 @@ void Writer::open_placed(const MappedWriteRequest& request, const OpenMode& mode
   mine_.index();
   if (alone_ && mine_.files.empty()) mine_.files.emplace_back();
   placed_->rows = std::make_unique<RowSlices>(*comm_, ntasks_, slicing());
-  const Gathered rows = collect_rows(request);
+  std::vector<RequestedRow> rows;
+  const Gathered collected = collect_rows(request, rows);
   if (!alone_) collect_mapping();
   placed_->slots = share_slots(*comm_, *store_, mode.io_tasks);
   try {
     create_files(request);
     open_own_files();
-    lay_out(rows);
+    lay_out(collected, rows);
     keep_hosts_apart();
     agree(*comm_, attempt([&] { empty_files(); }));
     agree(*comm_, attempt([&] {
-      write_metadata(*placed_->rows, placed_->segments, rows,
-                     request.stored_name.empty() ? path_ : request.stored_name, placed_->extension);
+      write_metadata(placed_->segments, rows, request.stored_name.empty() ? path_ : request.stored_name,
+                     placed_->extension);
     }));
   } catch (...) {
     discard();
@@ -176,7 +175,7 @@ void Writer::check(const MappedWriteRequest& request) const {
 
 // Collective. Counts the files and brings every row to its leader; what is wrong with the places is found
 // before anything is touched.
-Gathered Writer::collect_rows(const MappedWriteRequest& request) {
+Gathered Writer::collect_rows(const MappedWriteRequest& request, std::vector<RequestedRow>& rows) {
   std::vector<FileShare> own;
   for (const OwnFile& f : mine_.files) own.push_back({f.number, f.own_tasks});
   std::optional<Error> problem;
@@ -196,25 +195,20 @@ Gathered Writer::collect_rows(const MappedWriteRequest& request) {
                           std::to_string(t.file_tasks - 1) + " without gaps; task " + std::to_string(t.task) +
                           " has " + std::to_string(t.place.local_rank));
   agree(*comm_, problem);
-  std::vector<RequestedRow> rows;
   for (const size_t i : mine_.by_row)
     rows.push_back({mine_.tasks[i].row, request.tasks[i].globalrank, request.tasks[i].chunk_size});
   Gathered collected = placed_->rows->collect(std::span<const RequestedRow>(rows));
-  agree(*comm_, attempt([&] { check_rows(collected); }));
-  return collected;
-}
-
-// As many rows as the slice has, so each is there exactly if none is there twice.
-void Writer::check_rows(const Gathered& collected) const {
-  std::vector<bool> seen(static_cast<size_t>(placed_->rows->count()));
-  for (const RequestedRow& r : records_of<RequestedRow>(collected)) {
-    const auto at = static_cast<size_t>(r.row - placed_->rows->first());
-    if (seen[at])
+  agree(*comm_, attempt([&] {
+    rows = records_of<RequestedRow>(collected);
+    std::ranges::stable_sort(rows, {}, &RequestedRow::row);
+    // As many rows as the slice has, so each is there exactly if none is there twice.
+    const auto twice = std::ranges::adjacent_find(rows, {}, &RequestedRow::row);
+    if (twice != rows.end())
       throw Error(Code::invalid_argument, "'" + path_ + "': the place of task " +
-                                              std::to_string(r.globalrank) +
+                                              std::to_string(std::next(twice)->globalrank) +
                                               " (file and local rank) is given to another task as well");
-    seen[at] = true;
-  }
+  }));
+  return collected;
 }
 
 void Writer::collect_mapping() {
@@ -266,6 +260,7 @@ void Writer::open_own_files() {
     for (OwnFile& f : mine_.files) {
       if (!f.file) f.file = open_patiently(*store_, name_of(f.number), Access::write);
       f.edges = edges_of(f.number);
+      if (old()) append_to(f);
       f.file = throttled(edged(std::move(f.file), f.edges), placed_->slots);
     }
     if (mine_.files.empty()) placed_->no_task = open_patiently(*store_, path_, Access::write);

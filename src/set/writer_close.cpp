@@ -53,7 +53,6 @@ void Writer::close() {
 }
 
 void Writer::finish(Closing& closing) {
-  const std::string base = collecting_ && collecting_->buddies > 0 ? path_ : std::string();
   std::optional<RowSlices> by_rank;
   if (grouped_) by_rank.emplace(local(), edges() ? Slicing::whole : Slicing::groups);
   RowSlices& slices = by_rank ? *by_rank : *placed_->rows;
@@ -118,9 +117,9 @@ void Writer::finish(Closing& closing) {
   agree_with(*comm_, problem, static_cast<int>(lead.value[Lead::process]));
   for (const OwnFile& f : mine_.files)
     if (f.edges) f.edges->remove();
-  if (!base.empty()) {
+  if (collecting_ && collecting_->buddies > 0) {
     comm_->barrier();  // files are completed by one task each, and read by others
-    write_buddies(*store_, *comm_, local(), facts_, path(), base, collecting_->buddies);
+    write_buddies(*store_, *comm_, local(), facts_, path(), path_, collecting_->buddies);
   }
   if (lead.value[Lead::overran]) look_for_losses(closing);
 }
@@ -142,17 +141,15 @@ Writer::Lead Writer::lead_of(std::span<const EndedSegment> segments) const {
   return lead;
 }
 
-// On a file system of this host alone; not, if that cannot be told.
-bool Writer::is_local(File& file) const {
-  bool local = false;
-  attempt([&] { local = store_->traits_of(file).coherence == Coherence::local; });
-  return local;
-}
-
 // Collective where tasks write collectively. All bytes are in the files then, or beside them, and what every
 // task has written is known; returns what went wrong.
 std::optional<Error> Writer::finish_streams(Closing& closing, int64_t most_sums) {
-  auto problem = attempt([&] { finish_frames(); });
+  auto problem = attempt([&] {
+    for (size_t i = 0; compressed_ && i < mine_.tasks.size(); ++i) {
+      select(mine_.tasks[i].task);
+      compressed_->finish();
+    }
+  });
   const auto unsent = collective() ? collective()->finish() : std::nullopt;
   if (!problem) problem = unsent;
   if (collecting_) collecting_->writer.reset();
@@ -181,10 +178,14 @@ std::optional<Error> Writer::finish_streams(Closing& closing, int64_t most_sums)
     // What the operating system says late, at the close, must be known before a file is called complete.
     for (OwnFile& f : mine_.files) {
       if (facts_.durable) f.file->sync();
-      if (!keeps_open(f.number))
+      if (!keeps_open(f.number)) {
         f.file->close();
-      else if (!facts_.durable && (own_caches_ || !is_local(*f.file)))
-        publish(*f.file);
+      } else if (!facts_.durable) {
+        bool is_local = false;  // on a file system of this host alone, as far as that can be told
+        if (!own_caches_)
+          attempt([&] { is_local = store_->traits_of(*f.file).coherence == Coherence::local; });
+        if (!is_local) publish(*f.file);
+      }
     }
     stream_.require_nothing_lost();
     if (hosts_.count == 1) return;  // else a leader looks at the journals before it removes them
@@ -202,13 +203,6 @@ bool Writer::may_have_journal(size_t file) const {
   const bool is_marked = !grouped_ && unit_ > 0;
   return is_marked || f.journal || (file == mine_.tasks[current_].file && stream_.journal()) ||
          (f.edges && f.edges->in_use());
-}
-
-void Writer::finish_frames() {
-  for (size_t i = 0; compressed_ && i < mine_.tasks.size(); ++i) {
-    select(mine_.tasks[i].task);
-    compressed_->finish();
-  }
 }
 
 // A process alone, and the first task of a group, go on with the file they have open, whatever has become of
