@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "base/non_copyable.hpp"
 #include "comm/host_name.hpp"
 #include "storage/posix/posix_store.hpp"
 #include "storage/range.hpp"
@@ -14,7 +13,7 @@ namespace sheaf {
 namespace sfio {
 namespace {
 
-class StoredFile final : public File, private NonCopyable {
+class StoredFile final : public File {
  public:
   StoredFile(std::string path, std::unique_ptr<StripedFile> file, bool writable)
       : path_(std::move(path)), file_(std::move(file)), writable_(writable) {}
