@@ -229,7 +229,7 @@ class AnyStore final : public Store {
   }
   std::string place_of(const std::string& path) override {
     return !is_stripe_path(path) ? files_->place_of(path)
-           : directory_          ? directory_->identity() + "/" + path
+           : directory_          ? directory_->identity + "/" + path
                                  : path;
   }
   std::string target_of(const std::string& path) override { return of(path)->target_of(path); }
@@ -307,7 +307,7 @@ std::shared_ptr<Store> any_store_here() {
   auto directory = WorkingDirectory::now();
   const std::lock_guard lock(mutex);
   if (const auto known = latest.lock(); known && known->directory() == directory.get()) return known;
-  auto files = std::make_shared<PosixStore>(directory);
+  auto files = posix_store_in(directory);
   auto store = std::make_shared<sfio::AnyStore>(std::move(files), std::move(directory));
   latest = store;
   return store;
