@@ -46,8 +46,7 @@ int start(MFILE* f, Direction direction, std::vector<Block> blocks, sfio_request
 int64_t sfio_request::finish() {
   if (transferred) return *transferred;
   operation->finish();
-  const bool is_short = operation->missing() > 0 && blocks.size() == 1;
-  transferred = is_short ? file->bytes_there(blocks[0]) : sum_of(blocks);
+  transferred = file->moved(*operation, blocks);
   return *transferred;
 }
 
