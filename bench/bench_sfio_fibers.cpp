@@ -128,7 +128,7 @@ Outcome write_all(int nodes, std::span<std::byte> data, int64_t unit, const Mode
     const auto mine = all.split(serves, all.rank());
     if (serves) {
       SlowStore disk(network, model);
-      const auto service = make_service(disk, own_facts(roster, all.rank()), own);
+      const auto service = make_service(disk, roster, all.rank(), own);
       serve(*network.endpoint(all.rank()), *service, own.room, *own_place());
       outcome.disk_requests += service->counts().disk_requests;
       if (const SlowFile* const file = disk.data(); file && file->bytes() > 0)

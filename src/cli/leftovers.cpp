@@ -11,7 +11,6 @@
 
 #include "cli/commands.hpp"
 #include "cli/json.hpp"
-#include "storage/posix/directory.hpp"
 
 namespace sheaf::cli {
 
@@ -42,7 +41,8 @@ std::string obstacle(const Leftover& l, const std::vector<Leftover>& found, bool
 }  // namespace
 
 int leftovers(const LeftoversOptions& options) {
-  const auto found = find_leftovers(posix_store(), options.directory, list_directory(options.directory));
+  const auto found =
+      find_leftovers(posix_store(), options.directory, posix_store().names_in(options.directory));
   std::vector<std::string> obstacles(found.size());  // before any of them has a new name
   for (size_t i = 0; options.finish && i < found.size(); ++i)
     if (could_be_finished(found[i])) obstacles[i] = obstacle(found[i], found, options.force);

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 
@@ -32,15 +33,8 @@ inline bool extends(int mode) { return (mode & FALLOC_FL_KEEP_SIZE) == 0; }
 
 // The other way.
 inline int mode_of(Allocation what, bool extend) {
-  const int size = extend ? 0 : FALLOC_FL_KEEP_SIZE;
-  switch (what) {
-    case Allocation::zero:
-      return size | FALLOC_FL_ZERO_RANGE;
-    case Allocation::hole:
-      return size | FALLOC_FL_PUNCH_HOLE;
-    default:
-      return size;
-  }
+  constexpr int modes[] = {0, FALLOC_FL_ZERO_RANGE, FALLOC_FL_PUNCH_HOLE};
+  return modes[static_cast<size_t>(what)] | (extend ? 0 : FALLOC_FL_KEEP_SIZE);
 }
 
 }  // namespace sheaf

@@ -25,34 +25,24 @@ std::shared_ptr<File> open_beside(Store& store, const std::string& path, const s
   throw file_error(Code::foreign, path, "belongs to another user");
 }
 
-namespace {
-
-// Null if somebody else was faster in making it, or in removing it.
-std::shared_ptr<File> open_or_make(Store& store, const std::string& path, const std::string& neighbour,
-                                   bool& made) {
-  made = false;
-  try {
-    return open_beside(store, path, neighbour);
-  } catch (const Error& e) {
-    if (e.code() != Code::not_found) throw;
-  }
-  try {
-    auto file = store.open(path, Access::fresh);
-    made = true;
-    return file;
-  } catch (const Error& e) {
-    if (e.errno_value() != EEXIST) throw;
-  }
-  return nullptr;
-}
-
-}  // namespace
-
 std::shared_ptr<File> make_or_open_beside(Store& store, const std::string& path, const std::string& neighbour,
                                           bool& made) {
   using namespace storage_constants;
   for (int tries = 1;; ++tries) {
-    if (auto file = open_or_make(store, path, neighbour, made)) return file;
+    made = false;
+    try {
+      return open_beside(store, path, neighbour);
+    } catch (const Error& e) {
+      if (e.code() != Code::not_found) throw;
+    }
+    try {
+      auto file = store.open(path, Access::fresh);
+      made = true;
+      return file;
+    } catch (const Error& e) {
+      if (e.errno_value() != EEXIST) throw;
+    }
+    // Somebody else was faster in making it, or in removing it.
     if (tries == most_beside_tries) throw os_error("cannot create", path, EEXIST);
     if (tries > 1)
       std::this_thread::sleep_for(beside_pause);  // it comes and goes, or is a striped file in the making

@@ -10,8 +10,6 @@ namespace sheaf {
 
 namespace {
 
-class MemorySlots;
-
 struct Named {
   std::mutex mutex;
   int64_t next = 0;
@@ -69,14 +67,11 @@ std::shared_ptr<WriteSlots> make_memory_slots(int count) {
 }
 
 std::shared_ptr<WriteSlots> join_memory_slots(const std::string& name) {
-  std::shared_ptr<WriteSlots> found;
-  {
-    const std::lock_guard lock(named().mutex);
-    const auto at = named().slots.find(name);
-    if (at != named().slots.end()) found = at->second.lock();
-  }
-  if (!found) throw Error(Code::not_found, "there are no write slots named '" + name + "' in this process");
-  return found;
+  const std::lock_guard lock(named().mutex);
+  const auto at = named().slots.find(name);
+  if (at != named().slots.end())
+    if (auto found = at->second.lock()) return found;
+  throw Error(Code::not_found, "there are no write slots named '" + name + "' in this process");
 }
 
 }  // namespace sheaf

@@ -2,7 +2,6 @@
 #include "storage/probes.hpp"
 
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,10 +10,13 @@
 #include <chrono>
 #include <cstring>
 #include <exception>
+#include <filesystem>
+#include <system_error>
 #include <thread>
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/non_copyable.hpp"
 #include "base/random.hpp"
 #include "storage/constants.hpp"
 #include "storage/store.hpp"
@@ -30,37 +32,31 @@ using namespace storage_constants;
 
 std::span<const std::byte> bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
 
-// Names in a directory that nobody else has, removed in the end through whichever directory finds them.
-class Scratch {
+// Names that nobody else has in one directory, removed in the end through whichever of its two views finds
+// them.
+class Scratch : private NonCopyable {
  public:
-  explicit Scratch(std::vector<std::string> directories) : directories_(std::move(directories)) {
-    prefix_ = ".sheaf-doctor." + std::to_string(::getpid()) + "." + std::to_string(random_number()) + ".";
-  }
-  ~Scratch() {
-    for (int number = 0; number < made_; ++number)
-      for (const auto& directory : directories_) try {
-          posix_store().remove(directory + "/" + prefix_ + std::to_string(number));
-          break;
-        } catch (const std::exception&) {
-          continue;
-        }
-  }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-
   // The same name on each side.
   struct Name {
     std::string here;
     std::string there;
   };
+
+  Scratch(const std::string& here, const std::string& there) : begins_{here + prefix_, there + prefix_} {}
+  ~Scratch() {
+    for (std::error_code ignored; made_ > 0; --made_)
+      for (const std::string& begin : {begins_.here, begins_.there})
+        std::filesystem::remove(begin + std::to_string(made_), ignored);
+  }
   Name next() {
-    const std::string name = "/" + prefix_ + std::to_string(made_++);
-    return {directories_.front() + name, directories_.back() + name};
+    const std::string number = std::to_string(++made_);
+    return {begins_.here + number, begins_.there + number};
   }
 
  private:
-  const std::vector<std::string> directories_;
-  std::string prefix_;
+  const std::string prefix_ =
+      "/.sheaf-doctor." + std::to_string(::getpid()) + "." + std::to_string(random_number()) + ".";
+  const Name begins_;
   int made_ = 0;
 };
 
@@ -88,12 +84,21 @@ void count(Tried& tried, bool well) {
   tried.well += well ? 1 : 0;
 }
 
+// A file with these bytes, which others find from now on.
+void write_closed(const std::string& path, Access access, const std::string& text) {
+  const auto file = opened(path, access);
+  file->write_at(bytes_of(text), 0);
+  file->close();
+}
+
+double seconds_since(ProbeClock::time_point begin) {
+  return std::chrono::duration<double>(ProbeClock::now() - begin).count();
+}
+
 void require_same_place(Scratch& scratch, const std::string& here, const std::string& there) {
   const auto name = scratch.next();
   const std::string token = name.here.substr(here.size());
-  const auto file = opened(name.here, Access::fresh);
-  file->write_at(bytes_of(token), 0);
-  file->close();
+  write_closed(name.here, Access::fresh, token);
   for (const auto begin = ProbeClock::now(); ProbeClock::now() - begin < appearance;
        std::this_thread::sleep_for(attribute_look))
     try {
@@ -110,13 +115,11 @@ void probe_visibility(PairFindings& found, const std::string& writing, const std
   const std::array<std::string, 4> texts = {"first ", "second", "third ", "fourth"};
   const size_t length = texts[0].size();
   const auto write = [&](File& file, size_t which) { file.write_at(bytes_of(texts[which]), 0); };
-  auto writer = opened(writing, Access::create);
-  write(*writer, 0);
-  writer->close();
+  write_closed(writing, Access::create, texts[0]);
   count(found.after_close, read_anew(reading, length) == texts[0]);
   const auto early = opened(reading, Access::read);
   read_from(*early, length);
-  writer = opened(writing, Access::write);
+  const auto writer = opened(writing, Access::write);
   write(*writer, 1);
   count(found.kept_open, read_from(*early, length) == texts[1]);
   count(found.at_once, read_anew(reading, length) == texts[1]);
@@ -146,18 +149,14 @@ void probe_page_of_two(PairFindings& found, const Scratch::Name& name) {
 }
 
 std::optional<double> delay_of_attributes(const Scratch::Name& name, const std::function<void()>& check) {
-  const auto file = opened(name.here, Access::fresh);
-  file->write_at(bytes_of("x"), 0);
-  file->close();
+  write_closed(name.here, Access::fresh, "x");
   read_anew(name.there, 1);
   posix_store().status(name.there);
-  const auto longer = opened(name.here, Access::write);
-  longer->write_at(bytes_of("longer"), 0);
-  longer->close();
+  write_closed(name.here, Access::write, "longer");
   const auto begin = ProbeClock::now();
   for (;;) {
     const bool is_told = posix_store().status(name.there).size == 6;
-    const double waited = std::chrono::duration<double>(ProbeClock::now() - begin).count();
+    const double waited = seconds_since(begin);
     if (is_told) return waited;
     if (waited > most_attribute_delay) return std::nullopt;
     check();
@@ -223,7 +222,7 @@ double seconds_of_turns(const Scratch::Name& name, int64_t piece, int64_t apart)
   }
   here->close();
   there->close();
-  return std::chrono::duration<double>(ProbeClock::now() - begin).count();
+  return seconds_since(begin);
 }
 
 double cost_of_sharing(Scratch& scratch, int64_t unit, const std::function<void()>& check) {
@@ -238,22 +237,19 @@ double cost_of_sharing(Scratch& scratch, int64_t unit, const std::function<void(
 }
 
 bool maps_for_writing(File& file) {
-  void* const memory = ::mmap(nullptr, mapped_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
-                              file.descriptor(Whose::file).number, 0);
-  if (memory == MAP_FAILED) return false;
-  std::memcpy(memory, "mapped", 6);
+  const auto memory = map_range(file, 0, mapped_bytes);
+  if (!memory) return false;
+  std::memcpy(memory.get(), "mapped", 6);
   const bool is_read = read_from(file, 6) == "mapped";
   file.write_at(bytes_of("written"), 0);
-  const bool is_seen = std::memcmp(memory, "written", 7) == 0;
-  ::munmap(memory, mapped_bytes);
-  return is_read && is_seen;
+  return is_read && std::memcmp(memory.get(), "written", 7) == 0;
 }
 
 }  // namespace
 
 DirectoryFindings probe_directory(const std::string& directory) {
   DirectoryFindings found;
-  Scratch scratch({directory});
+  Scratch scratch(directory, directory);
   try {
     const auto file = opened(scratch.next().here, Access::fresh);
     file->write_at(bytes_of(std::string(mapped_bytes, '.')), 0);  // where it has room no signal comes
@@ -270,7 +266,7 @@ DirectoryFindings probe_directory(const std::string& directory) {
 
 PairFindings probe_pair(const std::string& here, const std::string& there, int64_t unit,
                         const std::function<void()>& check) {
-  Scratch scratch({here, there});
+  Scratch scratch(here, there);
   PairFindings found;
   require_same_place(scratch, here, there);
   for (int round = 0; round < visibility_rounds; ++round) {

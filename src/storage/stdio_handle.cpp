@@ -19,6 +19,14 @@
 
 namespace sheaf {
 
+namespace {
+
+void flush_second(FILE* stream, const std::string& path) {
+  if (std::fflush(stream) != 0) throw os_error("cannot flush the second stream on", path, errno);
+}
+
+}  // namespace
+
 StdioHandle::StdioHandle(File& file, bool writable, bool with_stream)
     : path_(file.path()), fd_(file.descriptor(writable ? Whose::writer : Whose::reader).number) {
   if (!with_stream) return;
@@ -28,16 +36,7 @@ StdioHandle::StdioHandle(File& file, bool writable, bool with_stream)
     ::close(fd_);
     throw os_error("cannot make a stream of", path_, error);
   }
-  if (writable) witness_ = ::fcntl(fd_, F_DUPFD_CLOEXEC, 0);
-}
-
-StdioHandle::~StdioHandle() {
-  if (own_ != nullptr) {
-    std::fclose(own_);
-  } else if (fd_ >= 0) {
-    ::close(fd_);
-  }
-  if (witness_ >= 0) ::close(witness_);
+  if (writable) witness_ = Descriptor(::fcntl(fd_, F_DUPFD_CLOEXEC, 0));
 }
 
 int64_t StdioHandle::position() {
@@ -63,18 +62,14 @@ void StdioHandle::move_to(int64_t position) {
 
 size_t StdioHandle::write(std::span<const std::byte> data) {
   if (FILE* const stream = stream_in_use()) return std::fwrite(data.data(), 1, data.size(), stream);
-  const Moved moved = move_all(
-      data.size(), [&](size_t done, size_t count) { return ::write(fd_, data.data() + done, count); });
-  transfer_failed_ = moved.error != 0;
-  return moved.bytes;
+  return noted(move_all(data.size(),
+                        [&](size_t done, size_t count) { return ::write(fd_, data.data() + done, count); }));
 }
 
 size_t StdioHandle::read(std::span<std::byte> data) {
   if (FILE* const stream = stream_in_use()) return std::fread(data.data(), 1, data.size(), stream);
-  const Moved moved = move_all(
-      data.size(), [&](size_t done, size_t count) { return ::read(fd_, data.data() + done, count); });
-  transfer_failed_ = moved.error != 0;
-  return moved.bytes;
+  return noted(move_all(data.size(),
+                        [&](size_t done, size_t count) { return ::read(fd_, data.data() + done, count); }));
 }
 
 void StdioHandle::set_buffer(size_t bytes) {
@@ -88,7 +83,7 @@ void StdioHandle::set_buffer(size_t bytes) {
 
 void StdioHandle::flush() {
   if (second_ != nullptr) {
-    flush_second();
+    flush_second(second_, path_);
   } else if (own_ != nullptr) {
     flush_own();
   }
@@ -103,16 +98,11 @@ void StdioHandle::flush_own() {
     throw os_error("cannot give back what was read ahead of", path_, errno);
 }
 
-void StdioHandle::flush_second() {
-  if (std::fflush(second_) != 0) throw os_error("cannot flush the second stream on", path_, errno);
-}
-
 void StdioHandle::sync() {
   flush();
   const int second = second_ != nullptr ? ::fileno(second_) : -1;
   for (const int fd : {fd_, second})
-    if (fd >= 0 && uninterrupted([&] { return ::fsync(fd); }) != 0)
-      throw os_error("cannot sync", path_, errno);
+    if (fd >= 0) sync_descriptor(fd, path_);
 }
 
 bool StdioHandle::failed() const {
@@ -121,18 +111,18 @@ bool StdioHandle::failed() const {
 }
 
 void StdioHandle::close() {
-  FILE* const stream = own_;
+  if (const int error = release(); error != 0) throw os_error("cannot close", path_, error);
+}
+
+int StdioHandle::release() {
+  FILE* const stream = std::exchange(own_, nullptr);
   const int fd = std::exchange(fd_, -1);
-  own_ = second_ = nullptr;
-  if (const int witness = std::exchange(witness_, -1); witness >= 0) ::close(witness);
-  int error = 0;
-  if (stream != nullptr) {
-    if (std::fclose(stream) != 0) error = errno;
-    buffer_.reset();
-  } else if (fd >= 0 && ::close(fd) != 0 && errno != EINTR) {
-    error = errno;
-  }
-  if (error != 0) throw os_error("cannot close", path_, error);
+  second_ = nullptr;
+  witness_ = Descriptor();
+  if (!stream) return fd >= 0 && ::close(fd) != 0 && errno != EINTR ? errno : 0;
+  const int error = std::fclose(stream) != 0 ? errno : 0;
+  buffer_.reset();
+  return error;
 }
 
 std::optional<int64_t> StdioHandle::forget() {
@@ -140,9 +130,8 @@ std::optional<int64_t> StdioHandle::forget() {
   const bool second_closed = std::exchange(second_, nullptr) != nullptr;
   if (second_closed) std::fclose(own);
   fd_ = -1;
-  const int witness = std::exchange(witness_, -1);
-  const off_t found = witness >= 0 && !second_closed ? ::lseek(witness, 0, SEEK_CUR) : -1;
-  if (witness >= 0) ::close(witness);
+  const Descriptor witness = std::move(witness_);
+  const off_t found = second_closed ? -1 : ::lseek(witness.get(), 0, SEEK_CUR);
   return found >= 0 ? std::optional<int64_t>(found) : std::nullopt;
 }
 
@@ -154,8 +143,7 @@ void StdioHandle::use_stream(FILE* second) {
 
 void StdioHandle::use_own_stream() {
   if (second_ == nullptr) return;
-  FILE* const second = std::exchange(second_, nullptr);
-  if (std::fflush(second) != 0) throw os_error("cannot flush the second stream on", path_, errno);
+  flush_second(std::exchange(second_, nullptr), path_);
 }
 
 }  // namespace sheaf

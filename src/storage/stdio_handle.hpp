@@ -13,21 +13,21 @@
 #include <string>
 
 #include "base/export.hpp"
+#include "base/non_copyable.hpp"
 #include "storage/store.hpp"
+#include "storage/system/posix_descriptor.hpp"
 
 namespace sheaf {
 
 // One descriptor of its own, with or without a stream on it (to write a stream, two). All positions are bytes
 // from the start of the file. A program that changes from the stream to the descriptor without a library call
 // in between has to fflush, as ever. One thread at a time. Failures throw sheaf::Error with path and errno.
-class SHEAF_EXPORT StdioHandle {
+class SHEAF_EXPORT StdioHandle : private NonCopyable {
  public:
   // Opens `file` again (File::open_again), for reading and writing if `writable`; never truncates. Needs it
   // no longer.
   StdioHandle(File& file, bool writable, bool with_stream);
-  ~StdioHandle();  // closes silently what close() or forget() did not release
-  StdioHandle(const StdioHandle&) = delete;
-  StdioHandle& operator=(const StdioHandle&) = delete;
+  ~StdioHandle() { release(); }  // closes silently what close() or forget() did not release
 
   FILE* stream() const { return own_; }  // nullptr if there is none; owned by this object
   FILE* stream_in_use() const { return second_ != nullptr ? second_ : own_; }
@@ -73,12 +73,16 @@ class SHEAF_EXPORT StdioHandle {
 
  private:
   void flush_own();
-  void flush_second();
+  int release();  // 0, or the errno
+  size_t noted(const Moved& moved) {
+    transfer_failed_ = moved.error != 0;
+    return moved.bytes;
+  }
 
   std::string path_;
   int fd_;
-  int witness_ =
-      -1;  // of a stream to write: shares its position, and is still there when the program has closed it
+  // Of a stream to write: shares its position, and is still there when the program has closed it.
+  Descriptor witness_;
   FILE* own_ = nullptr;
   FILE* second_ = nullptr;
   std::unique_ptr<char[]> buffer_;  // lives until the stream on it is closed

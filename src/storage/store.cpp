@@ -25,8 +25,6 @@ void bring_to_server(File& file) {
   past ? past->publish() : file.sync();
 }
 
-RangeLock File::lock_range(const LockRequest&) { return {{std::shared_ptr<void>(), this}}; }
-
 FileDescriptor File::descriptor(Whose whose) {
   if (whose == Whose::file) return {};
   throw file_error(Code::unsupported, path(), "has no descriptor of the operating system");
@@ -35,8 +33,6 @@ FileDescriptor File::descriptor(Whose whose) {
 FileSystemTraits Store::traits(const std::string&) {
   return traits_of_kind(FileSystem::memory, std::nullopt, 0);
 }
-
-std::vector<std::string> Store::names_in(const std::string&) { return {}; }
 
 void Store::sync_name(const std::string& path) {
   const auto file = open(path, Access::read);

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "base/export.hpp"
+#include "base/non_copyable.hpp"
 #include "storage/file_traits.hpp"
 #include "storage/range_lock.hpp"
 #include "storage/traits/traits.hpp"
@@ -93,7 +94,7 @@ struct FileDescriptor {
 };
 
 // docs/architecture.md says why each of these calls is there.
-class File {
+class File : private NonCopyable {
  public:
   virtual ~File() = default;
 
@@ -135,7 +136,7 @@ class File {
   // about locks of the program's own. For those who ask for it, not for transfers. A thread may not lock a
   // range of which it holds a part. Throws io where the file system knows no locks, and with errno EAGAIN if
   // the range has not come free; nothing is held then. Stores for a single task need none, as here.
-  virtual RangeLock lock_range(const LockRequest& wanted);
+  virtual RangeLock lock_range(const LockRequest&) { return {{std::shared_ptr<void>(), this}}; }
   RangeLock lock(int64_t offset, int64_t length, bool exclusive, Barred barred = Barred::wait) {
     return lock_range({offset, length, exclusive, barred, lock_patience(lockers_, length)});
   }
@@ -209,7 +210,7 @@ class Store {
 
   // Names in a directory (empty: the current one), in no order, without those of the directory itself and the
   // one above. Throws not_found without it. None where the store cannot tell.
-  virtual std::vector<std::string> names_in(const std::string& directory);
+  virtual std::vector<std::string> names_in(const std::string& /*directory*/) { return {}; }
 
   // What `path` stands for now: the same text again only for the same place, whatever directory is current
   // then. For tables of open files; the path itself where names do not count from a directory.

@@ -10,6 +10,8 @@
 #include <memory>
 #include <string>
 
+#include "base/non_copyable.hpp"
+
 namespace sheaf {
 
 // One task's end. Calls from several threads are allowed: they then count as one task and wait for each
@@ -30,12 +32,10 @@ class WriteSlots {
 };
 
 // A slot, for as long as this lives.
-class Slot {
+class Slot : private NonCopyable {
  public:
   explicit Slot(WriteSlots& slots) : slots_(slots), number_(slots.take()) {}
   ~Slot() { slots_.give_back(number_); }
-  Slot(const Slot&) = delete;
-  Slot& operator=(const Slot&) = delete;
 
  private:
   WriteSlots& slots_;

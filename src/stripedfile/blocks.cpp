@@ -1,7 +1,8 @@
 #include "stripedfile/blocks.hpp"
 
 #include <algorithm>
-#include <map>
+
+#include "layout/piece_map.hpp"
 
 namespace sheaf::sfio {
 
@@ -17,9 +18,8 @@ std::vector<Block> sorted(std::span<const Block> blocks) {
 }
 
 bool overlap(const std::vector<Block>& all) {
-  for (size_t i = 1; i < all.size(); ++i)
-    if (all[i].offset < all[i - 1].end()) return true;
-  return false;
+  const auto runs_into = [](const Block& one, const Block& next) { return next.offset < one.end(); };
+  return std::ranges::adjacent_find(all, runs_into) != all.end();
 }
 
 }  // namespace
@@ -27,23 +27,12 @@ bool overlap(const std::vector<Block>& all) {
 std::vector<Block> sorted_writes(std::span<const Block> blocks) {
   std::vector<Block> all = sorted(blocks);
   if (!overlap(all)) return all;
-  // From the last block to the first, each gets what is still free.
-  std::map<int64_t, Block> taken;
-  for (size_t i = blocks.size(); i-- > 0;) {
-    const Block& block = blocks[i];
-    int64_t at = block.offset;
-    auto next = taken.upper_bound(at);
-    if (next != taken.begin()) at = std::max(at, std::prev(next)->second.end());
-    while (at < block.end()) {
-      const int64_t end = next == taken.end() ? block.end() : std::min(block.end(), next->first);
-      if (at < end) taken.emplace_hint(next, at, Block{at, block.memory + (at - block.offset), end - at});
-      if (next == taken.end()) break;
-      at = std::max(at, next->second.end());
-      ++next;
-    }
-  }
+  layout::PieceMap pieces;  // source: which of the blocks
+  for (size_t i = 0; i < blocks.size(); ++i)
+    pieces.put(blocks[i].offset, {.length = blocks[i].length, .source = static_cast<uint32_t>(i)});
   std::vector<Block> result;
-  for (const auto& [offset, block] : taken) result.push_back(block);
+  for (const auto& [offset, piece] : pieces.all())
+    result.push_back({offset, blocks[piece.source].memory + piece.place, piece.length});
   return result;
 }
 

@@ -1,5 +1,6 @@
 #include "stripedfile/direct_link.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
 
@@ -19,32 +20,30 @@ class DirectCall final : public Call {
 
 class DirectLink final : public Link {
  public:
-  DirectLink(Store& store, HostRoots roots) : store_(store), roots_(std::move(roots)) {}
+  DirectLink(Store& store, std::string root, std::string name)
+      : store_(store), root_(std::move(root)), name_(std::move(name)) {}
 
   const std::vector<ListenerFacts>& listeners() const override { return facts_; }
 
   int find(const std::string& host, int) override {
-    for (size_t i = 0; i < facts_.size(); ++i)
-      if (facts_[i].name == host) return static_cast<int>(i);
-    const bool here =
-        host == "localhost" || host == roots_.name || host == roots_.name.substr(0, roots_.name.find('.'));
-    if (roots_.root.empty() && !here)
+    const auto known = std::ranges::find(facts_, host, &ListenerFacts::name);
+    if (known != facts_.end()) return known->task;
+    const bool here = host == "localhost" || host == name_ || host == name_.substr(0, name_.find('.'));
+    if (root_.empty() && !here)
       throw Error(Code::not_found,
-                  "host '" + host + "' is not this machine ('" + roots_.name +
+                  "host '" + host + "' is not this machine ('" + name_ +
                       "'); start I/O listeners, or name with SHEAF_SFIO_ROOT a directory that has one "
                       "directory for every host");
-    auto service = std::make_unique<Service>(store_, root_of_host(roots_.root, host), direct_room);
+    services_.push_back(std::make_unique<Service>(store_, root_of_host(root_, host), direct_room));
     facts_.push_back({host, static_cast<int>(facts_.size()), direct_room});
-    services_.push_back(std::move(service));
-    return static_cast<int>(facts_.size()) - 1;
+    return facts_.back().task;
   }
 
-  std::unique_ptr<Call> start(int listener, Request request, std::vector<MemoryRun> out,
-                              std::vector<MemoryRun> in) override {
+  std::unique_ptr<Call> start(int listener, Request request, std::vector<MemoryRun> memory) override {
     auto call = std::make_unique<DirectCall>();
-    call->answer_ = services_[static_cast<size_t>(listener)]->carry_out(request, out.empty() ? in : out);
+    call->answer_ = services_[static_cast<size_t>(listener)]->carry_out(request, memory);
     counts_.messages += 1;
-    counts_.bytes += bytes_of(out) + bytes_of(in);
+    counts_.bytes += bytes_of(memory);
     return call;
   }
 
@@ -61,7 +60,8 @@ class DirectLink final : public Link {
 
  private:
   Store& store_;
-  HostRoots roots_;
+  const std::string root_;
+  const std::string name_;
   std::vector<ListenerFacts> facts_;
   std::vector<std::unique_ptr<Service>> services_;
   LinkCounts counts_;
@@ -69,8 +69,8 @@ class DirectLink final : public Link {
 
 }  // namespace
 
-std::unique_ptr<Link> direct_link(Store& store, HostRoots roots) {
-  return std::make_unique<DirectLink>(store, std::move(roots));
+std::unique_ptr<Link> direct_link(Store& store, std::string root, std::string name) {
+  return std::make_unique<DirectLink>(store, std::move(root), std::move(name));
 }
 
 }  // namespace sheaf::sfio

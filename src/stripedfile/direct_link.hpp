@@ -11,14 +11,9 @@
 
 namespace sheaf::sfio {
 
-// Where a host's subfiles are, seen from here: nothing in front of their paths if `host` is this machine;
-// with a root directory, "<root>/<host>" for every host.
-struct HostRoots {
-  std::string root;  // empty: only this machine
-  std::string name;  // of this machine
-};
-
-// `store` must outlive the link.
-SHEAF_EXPORT std::unique_ptr<Link> direct_link(Store& store, HostRoots roots);
+// Where a host's subfiles are, seen from here: nothing in front of their paths if `host` is this machine,
+// whose name is `name`; with a root directory, "<root>/<host>" for every host. root: empty: only this
+// machine. `store` must outlive the link.
+SHEAF_EXPORT std::unique_ptr<Link> direct_link(Store& store, std::string root, std::string name);
 
 }  // namespace sheaf::sfio

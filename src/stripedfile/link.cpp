@@ -13,13 +13,6 @@ std::optional<Error> error_of(const Link& link, int listener, const Answer& answ
                answer.errno_value);
 }
 
-Answer wait(Link& link, int listener, Call& call) {
-  const double begin = link.now();
-  while (!call.done()) link.rest(link.now() - begin);
-  if (const auto failed = error_of(link, listener, call.answer())) throw *failed;
-  return call.answer();
-}
-
 std::vector<Answer> ask(Link& link, std::vector<Question> questions, OnError on_error) {
   std::vector<Answer> answers(questions.size());
   std::vector<std::unique_ptr<Call>> calls(questions.size());
@@ -30,9 +23,8 @@ std::vector<Answer> ask(Link& link, std::vector<Question> questions, OnError on_
     if (!first) first = failed;
   };
   for (size_t i = 0; i < calls.size(); ++i)
-    note(i, attempt([&] {
-           calls[i] = link.start(questions[i].listener, std::move(questions[i].request), {}, {});
-         }));
+    note(i,
+         attempt([&] { calls[i] = link.start(questions[i].listener, std::move(questions[i].request), {}); }));
   for (size_t i = 0; i < calls.size(); ++i) {
     if (!calls[i]) continue;
     const double begin = link.now();

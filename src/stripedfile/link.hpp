@@ -51,11 +51,10 @@ class Link {
   // "#N" is listener N; "localhost" is any if all have one name. Throws not_found with the names there are.
   virtual int find(const std::string& host, int occurrence) = 0;
 
-  // Sends a request with `out` behind its head; the answer's data go to `in`. That memory must live as long
-  // as the Call. Errors of the request itself come as an answer. Throws Error io if the listener is known to
-  // be gone.
-  virtual std::unique_ptr<Call> start(int listener, Request request, std::vector<MemoryRun> out,
-                                      std::vector<MemoryRun> in) = 0;
+  // Sends a request. A write takes its bytes from `memory`, a read brings them there; others need none. It
+  // must live as long as the Call. Errors of the request itself come as an answer. Throws Error io if the
+  // listener is known to be gone.
+  virtual std::unique_ptr<Call> start(int listener, Request request, std::vector<MemoryRun> memory) = 0;
 
   // The file behind a handle if this task has it open itself, for locks between processes; null behind
   // messages. For any thread.
@@ -84,9 +83,6 @@ class Link {
 
 // The answer's error, with the listener's name in front; nothing if it is none.
 SHEAF_EXPORT std::optional<Error> error_of(const Link& link, int listener, const Answer& answer);
-
-// Waits for a call: its answer, or its error thrown.
-SHEAF_EXPORT Answer wait(Link& link, int listener, Call& call);
 
 struct Question {
   int listener = 0;

@@ -1,20 +1,12 @@
 #include "stripedfile/listener_names.hpp"
 
 #include <algorithm>
-#include <charconv>
-#include <optional>
+
+#include "base/parse.hpp"
 
 namespace sheaf::sfio {
 
 namespace {
-
-std::optional<int> number_of(const std::string& host) {
-  int number = 0;
-  if (host.size() < 2 || host[0] != '#') return std::nullopt;
-  const auto [end, error] = std::from_chars(host.data() + 1, host.data() + host.size(), number);
-  if (error != std::errc() || end != host.data() + host.size()) return std::nullopt;
-  return number;
-}
 
 std::string names_of(const std::vector<ListenerFacts>& listeners) {
   std::string text;
@@ -40,8 +32,8 @@ std::string root_of_host(const std::string& root, const std::string& host) {
 }
 
 int find_listener(const std::vector<ListenerFacts>& listeners, const std::string& host, int occurrence) {
-  if (const auto number = number_of(host); number && *number >= 0 && *number < std::ssize(listeners))
-    return *number;
+  const int64_t number = host.starts_with('#') ? parse_number(host.substr(1)).value_or(-1) : -1;
+  if (number >= 0 && number < std::ssize(listeners)) return static_cast<int>(number);
   const auto short_name = [](const std::string& name) { return name.substr(0, name.find('.')); };
   std::vector<int> found;
   const auto collect = [&](auto matches) {

@@ -25,8 +25,6 @@ std::string place_of(const Link& link, const StripeName& name, size_t i, int lis
          link.listeners()[static_cast<size_t>(listener)].name + "'";
 }
 
-std::array<uint64_t, 2> new_file_id() { return {random_number(), random_number()}; }
-
 // Subfiles that are all there, all missing, or of a file that is being made. Others may be made at this
 // moment by another task: asked again a few times.
 bool is_settled(const std::vector<FoundSubfile>& found) {
@@ -59,18 +57,12 @@ int64_t logical_size(const layout::Stripes& stripes, std::span<const int64_t> su
   return size;
 }
 
-std::unique_ptr<StripedFile> StripedFile::open(std::shared_ptr<Link> link, const StripeName& name,
-                                               OpenMode mode) {
-  return open_found(link, name, mode, default_stripe_unit);
-}
-
 void StripedFile::make_empty(const std::shared_ptr<Link>& link, const StripeName& name) {
-  open_found(link, name, OpenMode::fresh, 0)->close();
+  open(link, name, OpenMode::fresh, 0)->close();
 }
 
-std::unique_ptr<StripedFile> StripedFile::open_found(const std::shared_ptr<Link>& link,
-                                                     const StripeName& name, OpenMode mode,
-                                                     int64_t unit_of_new) {
+std::unique_ptr<StripedFile> StripedFile::open(const std::shared_ptr<Link>& link, const StripeName& name,
+                                               OpenMode mode, int64_t unit_of_new) {
   const std::lock_guard hold(link->lock());
   const bool makes = mode == OpenMode::make || mode == OpenMode::fresh;
   std::vector<FoundSubfile> found = look(*link, name);
@@ -93,19 +85,19 @@ std::unique_ptr<StripedFile> StripedFile::open_found(const std::shared_ptr<Link>
                 ENOENT);
   }
   std::unique_ptr<StripedFile> file(new StripedFile(link, name.given));
-  file->stripes_ = {name.unit, static_cast<int64_t>(name.subfiles.size())};
+  file->stripes_ = {name.unit, std::ssize(name.subfiles)};
   if (file->stripes_.unit == 0 && found[0].identity) file->stripes_.unit = found[0].identity->unit;
   if (file->stripes_.unit == 0) file->stripes_.unit = unit_of_new;
   if (file->stripes_.unit != 0) check_stripes(file->stripes_);
-  file->open_subfiles(name, mode, found);
+  Made state = Made::goes;
+  if (const auto failed = attempt([&] { file->ask_for_all(name, mode, found, state); })) {
+    file->give_up(state);
+    throw *failed;
+  }
   return file;
 }
 
 namespace {
-
-Question commit(const SubfileHandle& subfile, bool complete) {
-  return about(subfile, Kind::commit, {complete});
-}
 
 // Whether a listener has answered, and has left nothing that it made.
 bool left_nothing(const Answer& answer) {
@@ -113,15 +105,6 @@ bool left_nothing(const Answer& answer) {
 }
 
 }  // namespace
-
-void StripedFile::open_subfiles(const StripeName& name, OpenMode mode,
-                                const std::vector<FoundSubfile>& found) {
-  Made state = Made::goes;
-  const auto failed = attempt([&] { ask_for_all(name, mode, found, state); });
-  if (!failed) return;
-  give_up(state);
-  throw *failed;
-}
 
 // Closes what is open, and has removed what was made; subfile 0, without which there is no file, last.
 void StripedFile::give_up(Made state) {
@@ -141,8 +124,9 @@ void StripedFile::give_up(Made state) {
 // Subfile 0 decides which file this is; then all others at once.
 void StripedFile::ask_for_all(const StripeName& name, OpenMode mode, const std::vector<FoundSubfile>& found,
                               Made& state) {
-  StripeIdentity identity{
-      .file = new_file_id(), .unit = stripes_.unit, .count = static_cast<int32_t>(stripes_.count)};
+  StripeIdentity identity{.file = {random_number(), random_number()},
+                          .unit = stripes_.unit,
+                          .count = static_cast<int32_t>(stripes_.count)};
   const auto question = [&](size_t i) {
     const OpenMode how = mode == OpenMode::fresh && i > 0 ? OpenMode::make : mode;
     identity.index = static_cast<int32_t>(i);
@@ -170,11 +154,12 @@ void StripedFile::ask_for_all(const StripeName& name, OpenMode mode, const std::
   if (failed) throw *failed;
   if (made->complete || mode == OpenMode::read) return;
   // Subfile 0 last: as long as it is incomplete, others may be missing.
-  ask(*link_, questions(1, subfiles_.size(), [&](size_t i) { return commit(subfiles_[i], true); }));
-  const auto uncommitted = attempt([&] { ask(*link_, {commit(subfiles_[0], true)}); });
+  ask(*link_,
+      questions(1, subfiles_.size(), [&](size_t i) { return about(subfiles_[i], Kind::commit, {true}); }));
+  const auto uncommitted = attempt([&] { ask(*link_, {about(subfiles_[0], Kind::commit, {true})}); });
   if (!uncommitted) return;
   // It may say so all the same. If that cannot be changed, the file is whole, and stays.
-  if (attempt([&] { ask(*link_, {commit(subfiles_[0], false)}); })) state = Made::stays;
+  if (attempt([&] { ask(*link_, {about(subfiles_[0], Kind::commit, {false})}); })) state = Made::stays;
   throw *uncommitted;
 }
 

@@ -43,25 +43,19 @@ Operation::~Operation() {
 
 bool Operation::advance() {
   if (done_) return true;
-  if (!advance_all()) return false;
-  done_ = true;
-  for (const Copy& copy : copies_) std::memcpy(copy.to, copy.from, static_cast<size_t>(copy.length));
-  return true;
-}
-
-bool Operation::advance_all() {
   // One message to everybody before anybody gets a second one.
-  bool all = true;
   bool more = true;  // to send
   for (size_t most = 1; more && most <= most_flights; ++most) {
-    all = true;
+    done_ = true;
     more = false;
     for (const size_t queue : visits_) {
-      all = advance(queue, most) && all;
+      done_ = advance(queue, most) && done_;
       more = more || !queues_[queue].empty;
     }
   }
-  return all;
+  if (!done_) return false;
+  for (const Copy& copy : copies_) std::memcpy(copy.to, copy.from, static_cast<size_t>(copy.length));
+  return true;
 }
 
 // Whether the queue is at its end. After an error it sends nothing more.
@@ -95,15 +89,11 @@ bool Operation::advance(size_t number, size_t most) {
       queue.empty = true;
       break;
     }
-    const bool writes = direction_ == Direction::write;
-    Request request{.kind = writes ? Kind::write : Kind::read,
+    Request request{.kind = direction_ == Direction::write ? Kind::write : Kind::read,
                     .sections = std::move(batch.sections),
                     .about = std::move(batch.about)};
-    using Runs = std::vector<MemoryRun>;
     note(attempt([&] {
-      queue.flights.push_back(link_.start(listener, std::move(request),
-                                          writes ? std::move(batch.runs) : Runs(),
-                                          writes ? Runs() : std::move(batch.runs)));
+      queue.flights.push_back(link_.start(listener, std::move(request), std::move(batch.runs)));
       ++link_.flights(listener);
     }));
   }

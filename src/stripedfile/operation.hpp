@@ -43,7 +43,6 @@ class SHEAF_EXPORT Operation {
     bool empty = false;  // nothing more to send
   };
 
-  bool advance_all();
   bool advance(size_t queue, size_t most_flights);
 
   Link& link_;

@@ -9,30 +9,28 @@ namespace sheaf::sfio {
 
 RequestStreams::RequestStreams(const layout::Stripes& stripes, std::span<const SubfileHandle> subfiles,
                                std::vector<Block> blocks)
-    : stripes_(stripes), subfiles_(subfiles), blocks_(std::move(blocks)), place_(subfiles.size(), {-1, -1}) {
+    : stripes_(stripes), subfiles_(subfiles), blocks_(std::move(blocks)) {
+  std::vector<std::pair<int, int>> places(subfiles.size(), {-1, -1});  // stream and row, if it has them
   for (size_t i = 0; i < blocks_.size(); ++i) {
     const int64_t first = blocks_[i].offset / stripes_.unit;
     const int64_t last = (blocks_[i].end() - 1) / stripes_.unit;
-    for (int64_t unit = first; unit <= std::min(last, first + stripes_.count - 1); ++unit)
-      add(static_cast<int>(unit % stripes_.count), i);
-  }
-}
-
-void RequestStreams::add(int subfile, size_t block) {
-  auto& [stream, row] = place_[static_cast<size_t>(subfile)];
-  if (stream < 0) {
-    const int listener = subfiles_[static_cast<size_t>(subfile)].listener;
-    const auto known = std::ranges::find(listeners_, listener);
-    stream = static_cast<int>(known - listeners_.begin());
-    if (known == listeners_.end()) {
-      listeners_.push_back(listener);
-      streams_.emplace_back();
+    for (int64_t unit = first; unit <= std::min(last, first + stripes_.count - 1); ++unit) {
+      const auto subfile = static_cast<size_t>(unit % stripes_.count);
+      auto& [stream, row] = places[subfile];
+      if (stream < 0) {
+        const auto known = std::ranges::find(listeners_, subfiles_[subfile].listener);
+        stream = static_cast<int>(known - listeners_.begin());
+        if (known == listeners_.end()) {
+          listeners_.push_back(subfiles_[subfile].listener);
+          streams_.emplace_back();
+        }
+        auto& rows = streams_[static_cast<size_t>(stream)].rows;
+        row = static_cast<int>(rows.size());
+        rows.push_back({static_cast<int>(subfile), {}});
+      }
+      streams_[static_cast<size_t>(stream)].rows[static_cast<size_t>(row)].blocks.push_back(i);
     }
-    auto& rows = streams_[static_cast<size_t>(stream)].rows;
-    row = static_cast<int>(rows.size());
-    rows.push_back({subfile, {}});
   }
-  streams_[static_cast<size_t>(stream)].rows[static_cast<size_t>(row)].blocks.push_back(block);
 }
 
 Batch RequestStreams::next(size_t i, int64_t room) {

@@ -13,6 +13,7 @@
 #include "comm/messages.hpp"
 #include "layout/stripes.hpp"
 #include "stripedfile/blocks.hpp"
+#include "stripedfile/link.hpp"
 #include "stripedfile/service/protocol.hpp"
 
 namespace sheaf::sfio {
@@ -63,14 +64,11 @@ class RequestStreams {
     int64_t done = 0;  // bytes of that block's share
   };
 
-  void add(int subfile, size_t block);
-
   layout::Stripes stripes_;
   std::span<const SubfileHandle> subfiles_;
   std::vector<Block> blocks_;
   std::vector<int> listeners_;
   std::vector<Stream> streams_;
-  std::vector<std::pair<int, int>> place_;  // of each subfile: stream, row; -1 if it has none yet
 };
 
 }  // namespace sheaf::sfio

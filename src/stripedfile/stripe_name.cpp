@@ -15,20 +15,7 @@ namespace {
                                           "; expected \"host,path;host,path;...\"");
 }
 
-int64_t unit_of(std::string_view name, std::string_view digits) {
-  const auto unit = parse_number(digits);
-  if (!unit || *unit <= 0)
-    refuse(name, "the stripe unit '" + std::string(digits) + "' is no number of bytes > 0");
-  return *unit;
-}
-
 }  // namespace
-
-std::string StripeName::text() const {
-  std::string text;
-  for (const SubfilePlace& place : subfiles) text += place.host + "," + place.path + ";";
-  return text;
-}
 
 StripeName parse_stripe_name(std::string_view name) {
   StripeName parsed;
@@ -43,7 +30,10 @@ StripeName parse_stripe_name(std::string_view name) {
     const size_t comma = element.find(',');
     if (comma == std::string_view::npos) {
       if (parsed.subfiles.empty() && parsed.unit == 0 && element.starts_with("unit=")) {
-        parsed.unit = unit_of(name, element.substr(5));
+        const std::string_view digits = element.substr(5);
+        parsed.unit = parse_number(digits).value_or(0);
+        if (parsed.unit <= 0)
+          refuse(name, "the stripe unit '" + std::string(digits) + "' is no number of bytes > 0");
         continue;
       }
       if (semicolon != std::string_view::npos && !element.empty())

@@ -23,9 +23,6 @@ struct StripeName {
   std::vector<SubfilePlace> subfiles;  // in the order of the stripes
   int64_t unit = 0;                    // bytes; 0: not said
   std::string given;                   // as it was written, for messages
-
-  // The name, as "host,path;host,path;".
-  std::string text() const;
 };
 
 inline constexpr std::string_view stripe_scheme = "sfio:";

@@ -10,10 +10,8 @@ namespace sheaf::sfio {
 
 std::vector<int64_t> StripedFile::token() const {
   std::vector<int64_t> numbers = {stripes_.unit, stripes_.count};
-  for (const SubfileHandle& subfile : subfiles_) {
-    numbers.push_back(subfile.listener);
-    numbers.push_back(subfile.handle);
-  }
+  for (const SubfileHandle& subfile : subfiles_)
+    numbers.insert(numbers.end(), {subfile.listener, subfile.handle});
   return numbers;
 }
 
@@ -46,26 +44,19 @@ std::unique_ptr<Operation> StripedFile::start(Direction direction, std::span<con
   return std::make_unique<Operation>(*link_, direction, stripes_, subfiles_, blocks);
 }
 
-void StripedFile::write(std::span<const Block> blocks) {
+int64_t StripedFile::transfer(Direction direction, std::span<const Block> blocks) {
   const std::lock_guard hold(link_->lock());
-  start(Direction::write, blocks)->finish();
-}
-
-void StripedFile::read(std::span<const Block> blocks) {
-  const std::lock_guard hold(link_->lock());
-  start(Direction::read, blocks)->finish();
-}
-
-int64_t StripedFile::read_block(const Block& block) {
-  const std::lock_guard hold(link_->lock());
-  const auto operation = start(Direction::read, {&block, 1});
+  const auto operation = start(direction, blocks);
   operation->finish();
-  if (operation->missing() == 0) return block.length;
-  return bytes_there(block);
+  return moved(*operation, blocks);
 }
 
-int64_t StripedFile::bytes_there(const Block& block) {
-  return std::clamp<int64_t>(status().size - block.offset, 0, block.length);
+int64_t StripedFile::moved(const Operation& operation, std::span<const Block> blocks) {
+  if (operation.missing() > 0 && blocks.size() == 1)
+    return std::clamp<int64_t>(status().size - blocks[0].offset, 0, blocks[0].length);
+  int64_t sum = 0;
+  for (const Block& block : blocks) sum += block.length;
+  return sum;
 }
 
 void StripedFile::transfer_simply(Direction direction, const Block& block) {

@@ -46,13 +46,14 @@ struct StripedStatus {
 
 class SHEAF_EXPORT StripedFile {
  public:
-  // Opens. name.unit 0: the file's own, for a new one 64 KiB. A new file is made as a whole or, if that
-  // fails, what this call has made of it is removed again, unless somebody else uses it by now. Where that
-  // cannot be done, because a listener is gone or its disk fails, subfile 0 stays too, marked as incomplete,
-  // and the next open that may make files goes on with it. Throws not_found (also a single missing subfile),
-  // mismatch (another stripe unit, order or number, subfiles of different files), damaged (short subfile,
-  // lost identity), io with EEXIST for `fresh`.
-  static std::unique_ptr<StripedFile> open(std::shared_ptr<Link> link, const StripeName& name, OpenMode mode);
+  // Opens. name.unit 0: the file's own, for a new one `unit_of_new`. A new file is made as a whole or, if
+  // that fails, what this call has made of it is removed again, unless somebody else uses it by now. Where
+  // that cannot be done, because a listener is gone or its disk fails, subfile 0 stays too, marked as
+  // incomplete, and the next open that may make files goes on with it. Throws not_found (also a single
+  // missing subfile), mismatch (another stripe unit, order or number, subfiles of different files), damaged
+  // (short subfile, lost identity), io with EEXIST for `fresh`.
+  static std::unique_ptr<StripedFile> open(const std::shared_ptr<Link>& link, const StripeName& name,
+                                           OpenMode mode, int64_t unit_of_new = default_stripe_unit);
 
   // Makes a file without bytes and without a stripe unit, which the first open chooses. Throws as `fresh`.
   static void make_empty(const std::shared_ptr<Link>& link, const StripeName& name);
@@ -71,14 +72,18 @@ class SHEAF_EXPORT StripedFile {
   // Starts a transfer; checks the blocks first.
   std::unique_ptr<Operation> start(Direction direction, std::span<const Block> blocks);
 
-  // The same and waits. `read` returns for how many bytes the file has something, counted from the first byte
-  // of the blocks' range; what lies behind its end is set to zero.
-  void write(std::span<const Block> blocks);
-  void read(std::span<const Block> blocks);
+  // The same and waits; what lies behind the end of the file is read as zero. Returns moved().
+  int64_t transfer(Direction direction, std::span<const Block> blocks);
+  void write(std::span<const Block> blocks) { transfer(Direction::write, blocks); }
+  void read(std::span<const Block> blocks) {
+    const std::lock_guard hold(link_->lock());
+    start(Direction::read, blocks)->finish();
+  }
   // Bytes read of a single block, less than its length only at the end of the file.
-  int64_t read_block(const Block& block);
-  // How many bytes of a block the file has, up to its end.
-  int64_t bytes_there(const Block& block);
+  int64_t read_block(const Block& block) { return transfer(Direction::read, {&block, 1}); }
+  // Bytes that a transfer of these blocks has moved, once it is finished: all of them, or of a single one
+  // that was read those that the file has, up to its end.
+  int64_t moved(const Operation& operation, std::span<const Block> blocks);
 
   // Without the request cache: one message and one disk request for every piece of a stripe, one after the
   // other (mread, mwrite of the paper, for comparison).
@@ -106,9 +111,6 @@ class SHEAF_EXPORT StripedFile {
     stays,    // all is there
   };
 
-  static std::unique_ptr<StripedFile> open_found(const std::shared_ptr<Link>& link, const StripeName& name,
-                                                 OpenMode mode, int64_t unit_of_new);
-  void open_subfiles(const StripeName& name, OpenMode mode, const std::vector<FoundSubfile>& found);
   void ask_for_all(const StripeName& name, OpenMode mode, const std::vector<FoundSubfile>& found,
                    Made& state);
   void give_up(Made state);

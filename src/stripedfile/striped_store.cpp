@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "base/non_copyable.hpp"
 #include "comm/host_name.hpp"
+#include "storage/decorators/forwarding_store.hpp"
 #include "storage/posix/posix_store.hpp"
 #include "storage/range.hpp"
 #include "stripedfile/direct_link.hpp"
@@ -14,7 +14,7 @@ namespace sheaf {
 namespace sfio {
 namespace {
 
-class StoredFile final : public File, private NonCopyable {
+class StoredFile final : public File {
  public:
   StoredFile(std::string path, std::unique_ptr<StripedFile> file, bool writable)
       : path_(std::move(path)), file_(std::move(file)), writable_(writable) {}
@@ -96,34 +96,30 @@ class StoredFile final : public File, private NonCopyable {
 };
 
 OpenMode mode_of(Access access) {
-  switch (access) {
-    case Access::read:
-      return OpenMode::read;
-    case Access::write:
-    case Access::beside:
-      return OpenMode::write;
-    case Access::create:
-      return OpenMode::make;
-    case Access::fresh:
-      return OpenMode::fresh;
-  }
-  return OpenMode::read;
+  constexpr OpenMode modes[] = {OpenMode::read, OpenMode::write, OpenMode::make, OpenMode::fresh,
+                                OpenMode::write};
+  return modes[static_cast<size_t>(access)];
+}
+static_assert(static_cast<size_t>(Access::beside) == 4);
+
+StripeName named(const std::string& path) {
+  if (!is_stripe_path(path))
+    throw Error(Code::invalid_argument, "'" + path + "' does not name a striped file (sfio:...)");
+  return parse_stripe_name(path);
 }
 
 class StripedStore final : public Store {
  public:
-  StripedStore(std::shared_ptr<Link> link, Store* others) : link_(std::move(link)), others_(others) {}
+  explicit StripedStore(std::shared_ptr<Link> link) : link_(std::move(link)) {}
 
   std::shared_ptr<File> open(const std::string& path, Access access) override {
-    if (!is_stripe_path(path)) return others(path).open(path, access);
-    return std::make_shared<StoredFile>(
-        path, StripedFile::open(link_, parse_stripe_name(path), mode_of(access)), access != Access::read);
+    return std::make_shared<StoredFile>(path, StripedFile::open(link_, named(path), mode_of(access)),
+                                        access != Access::read);
   }
 
   // A file of which a subfile is missing exists: opening it says what is wrong.
   FileStatus status(const std::string& path) override {
-    if (!is_stripe_path(path)) return others(path).status(path);
-    const StripeName name = parse_stripe_name(path);
+    const StripeName name = named(path);
     const std::lock_guard hold(link_->lock());
     FileStatus status;
     std::vector<int64_t> sizes;
@@ -144,158 +140,111 @@ class StripedStore final : public Store {
   }
 
   void remove(const std::string& path) override {
-    if (!is_stripe_path(path)) return others(path).remove(path);
-    if (!remove_striped(*link_, parse_stripe_name(path))) throw os_error("cannot remove", path, ENOENT);
+    if (!remove_striped(*link_, named(path))) throw os_error("cannot remove", path, ENOENT);
   }
 
   // Subfiles may lie on different file systems, and without I/O listeners each task goes through the caches
-  // of its own host.
+  // of its own host. Coherent, since a subfile has one listener, which all bytes go through.
   FileSystemTraits traits(const std::string& path) override {
-    if (!is_stripe_path(path)) return others(path).traits(path);
-    const StripeName name = parse_stripe_name(path);
-    FileSystemTraits traits;
-    traits.coherence = Coherence::coherent;  // a subfile has one listener, which all bytes go through
-    traits.unit = 1;
-    traits.stripes = std::ssize(name.subfiles);
-    traits.stripe_size = name.unit > 0 ? name.unit : default_stripe_unit;
-    return traits;
+    const StripeName name = named(path);
+    return {.coherence = Coherence::coherent,
+            .unit = 1,
+            .stripes = std::ssize(name.subfiles),
+            .stripe_size = name.unit > 0 ? name.unit : default_stripe_unit};
   }
 
   // Every subfile keeps its host and its place in the order.
   void rename(const std::string& from, const std::string& to) override {
-    if (!is_stripe_path(from) && !is_stripe_path(to)) return others(from).rename(from, to);
     if (is_stripe_path(from) != is_stripe_path(to))
       throw Error(Code::invalid_argument,
                   "cannot rename '" + from + "' to '" + to + "': one of them is striped");
-    rename_striped(*link_, parse_stripe_name(from), parse_stripe_name(to));
+    rename_striped(*link_, named(from), named(to));
   }
 
  private:
-  Store& others(const std::string& path) const {
-    if (!others_)
-      throw Error(Code::invalid_argument, "'" + path + "' does not name a striped file (sfio:...)");
-    return *others_;
-  }
-
   std::shared_ptr<Link> link_;
-  Store* others_;
 };
 
-struct Stores {
+struct Sessions {
   std::mutex mutex;
-  std::shared_ptr<Store> session;
-  std::shared_ptr<Store> own;
-  std::shared_ptr<Link> link;
+  std::shared_ptr<Store> store;  // null: there is no session
 };
 
 // Never destroyed: files may be closed while the process exits.
-Stores& stores() {
-  static auto* const all = new Stores;
+Sessions& sessions() {
+  static auto* const all = new Sessions;
   return *all;
 }
 
-HostRoots roots() {
+std::string root() {
   const char* const root = std::getenv("SHEAF_SFIO_ROOT");
-  return {root ? root : "", host_name()};
-}
-
-void ensure_own_link(Stores& all) {
-  if (!all.link) all.link = direct_link(posix_store(), roots());
+  return root ? root : "";
 }
 
 // Whether a subfile's place depends on the directory that is current, if this task reaches it itself.
 bool counts_from_directory(const std::string& path) {
-  const std::string root = roots().root;
-  if (!root.empty()) return !root.starts_with('/');
+  if (!root().empty()) return !root().starts_with('/');
   return std::ranges::any_of(parse_stripe_name(path).subfiles,
                              [](const SubfilePlace& p) { return !p.path.starts_with('/'); });
 }
 
 // Asks for the right store in every call.
-class AnyStore final : public Store {
+class AnyStore final : public ForwardingStore {
  public:
-  explicit AnyStore(std::shared_ptr<Store> files, std::shared_ptr<const WorkingDirectory> directory = nullptr)
-      : files_(std::move(files)), directory_(std::move(directory)) {}
+  // For names that mean the same in any directory. Lives until exit.
+  static AnyStore& wherever() {
+    static auto* const store = new AnyStore({std::shared_ptr<Store>(), &posix_store()});
+    return *store;
+  }
 
-  std::shared_ptr<File> open(const std::string& path, Access access) override {
-    return of(path)->open(path, access);
-  }
-  bool make_in_stripes(const std::string& path, const Striping& wanted) override {
-    return of(path)->make_in_stripes(path, wanted);
-  }
-  FileStatus status(const std::string& path) override { return of(path)->status(path); }
-  void remove(const std::string& path) override { of(path)->remove(path); }
+  explicit AnyStore(std::shared_ptr<Store> files, std::shared_ptr<const WorkingDirectory> directory = nullptr)
+      : ForwardingStore(*files), files_(std::move(files)), directory_(std::move(directory)) {}
+
   void rename(const std::string& from, const std::string& to) override {
-    of(is_stripe_path(to) ? to : from)->rename(from, to);
+    store_of(is_stripe_path(to) ? to : from)->rename(from, to);
   }
   std::string place_of(const std::string& path) override {
     return !is_stripe_path(path) ? files_->place_of(path)
-           : directory_          ? directory_->identity() + "/" + path
+           : directory_          ? directory_->identity + "/" + path
                                  : path;
   }
-  std::string target_of(const std::string& path) override { return of(path)->target_of(path); }
   void take_after(const std::string& path, const std::string& like, Making making) override {
-    if (is_stripe_path(path) == is_stripe_path(like)) of(path)->take_after(path, like, making);
-  }
-  FileSystemTraits traits(const std::string& path) override { return of(path)->traits(path); }
-  FileSystemTraits traits_of(File& file) override { return of(file.path())->traits_of(file); }
-  void sync_name(const std::string& path) override { of(path)->sync_name(path); }
-  std::vector<std::string> names_in(const std::string& directory) override {
-    return of(directory)->names_in(directory);
-  }
-  std::shared_ptr<WriteSlots> make_slots(int count) override { return files_->make_slots(count); }
-  std::shared_ptr<WriteSlots> join_slots(const std::string& name, int count) override {
-    return files_->join_slots(name, count);
+    if (is_stripe_path(path) == is_stripe_path(like)) ForwardingStore::take_after(path, like, making);
   }
 
   const WorkingDirectory* directory() const { return directory_.get(); }
 
  private:
-  std::shared_ptr<Store> of(const std::string& path) {
+  std::shared_ptr<Store> store_of(const std::string& path) override {
     if (!is_stripe_path(path)) return files_;
-    auto& all = stores();
-    const std::lock_guard hold(all.mutex);
-    if (all.session) return all.session;
-    if (directory_ && counts_from_directory(path)) {
-      // Files may outlive this object.
-      const auto keep_files = [files = files_](Link* link) { delete link; };
-      if (!own_)
-        own_ = make_striped_store({direct_link(*files_, roots()).release(), keep_files}, files_.get());
-      return own_;
-    }
-    ensure_own_link(all);
-    if (!all.own) all.own = make_striped_store(all.link, &posix_store());
-    return all.own;
+    if (directory_ && !counts_from_directory(path)) return wherever().store_of(path);
+    const std::lock_guard hold(sessions().mutex);
+    if (sessions().store) return sessions().store;
+    // Files may outlive this object.
+    const auto keep_files = [files = files_](Link* link) { delete link; };
+    if (!own_) own_ = make_striped_store({direct_link(*files_, root(), host_name()).release(), keep_files});
+    return own_;
   }
 
   const std::shared_ptr<Store> files_;
   const std::shared_ptr<const WorkingDirectory> directory_;  // null: that of each call
-  std::shared_ptr<Store> own_;  // reaches subfiles whose paths count from the directory
+  std::shared_ptr<Store> own_;                               // reaches subfiles itself
 };
 
 }  // namespace
 
-std::shared_ptr<Store> make_striped_store(std::shared_ptr<Link> link, Store* others) {
-  return std::make_shared<StripedStore>(std::move(link), others);
+std::shared_ptr<Store> make_striped_store(std::shared_ptr<Link> link) {
+  return std::make_shared<StripedStore>(std::move(link));
 }
 
 void set_session_store(std::shared_ptr<Store> store) {
-  const std::lock_guard hold(stores().mutex);
-  stores().session = std::move(store);
-}
-
-std::shared_ptr<Link> own_link() {
-  const std::lock_guard hold(stores().mutex);
-  ensure_own_link(stores());
-  return stores().link;
+  const std::lock_guard hold(sessions().mutex);
+  sessions().store = std::move(store);
 }
 
 }  // namespace sfio
 
-Store& any_store() {
-  static auto* const store = new sfio::AnyStore({std::shared_ptr<Store>(), &posix_store()});
-  return *store;
-}
+Store& any_store() { return sfio::AnyStore::wherever(); }
 
 std::shared_ptr<Store> any_store_for(const std::string& path) {
   if (!path.starts_with('/')) return any_store_here();
@@ -305,11 +254,10 @@ std::shared_ptr<Store> any_store_for(const std::string& path) {
 std::shared_ptr<Store> any_store_here() {
   static std::mutex mutex;
   static std::weak_ptr<sfio::AnyStore> latest;
-  auto directory = WorkingDirectory::now();
+  const auto directory = WorkingDirectory::now();
   const std::lock_guard lock(mutex);
   if (const auto known = latest.lock(); known && known->directory() == directory.get()) return known;
-  auto files = std::make_shared<PosixStore>(directory);
-  auto store = std::make_shared<sfio::AnyStore>(std::move(files), std::move(directory));
+  auto store = std::make_shared<sfio::AnyStore>(posix_store_in(directory), directory);
   latest = store;
   return store;
 }

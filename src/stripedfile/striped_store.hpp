@@ -30,14 +30,11 @@ SHEAF_EXPORT std::shared_ptr<Store> any_store_for(const std::string& path);
 
 namespace sfio {
 
-// Any path that is no `sfio:` name goes to `others`, which must outlive the store; null: refused.
-SHEAF_EXPORT std::shared_ptr<Store> make_striped_store(std::shared_ptr<Link> link, Store* others);
+// Any path that is no `sfio:` name is refused.
+SHEAF_EXPORT std::shared_ptr<Store> make_striped_store(std::shared_ptr<Link> link);
 
 // Where `sfio:` names go from now on; null: no session.
 SHEAF_EXPORT void set_session_store(std::shared_ptr<Store> store);
-
-// The link without a session. One for the process.
-SHEAF_EXPORT std::shared_ptr<Link> own_link();
 
 }  // namespace sfio
 }  // namespace sheaf

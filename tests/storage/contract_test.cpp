@@ -4,8 +4,10 @@
 #include <functional>
 #include <thread>
 
+#include "storage/decorators/forwarding_store.hpp"
 #include "storage/decorators/shared_handles.hpp"
 #include "stripedfile/direct_link.hpp"
+#include "stripedfile/stripe_name.hpp"
 #include "stripedfile/striped_store.hpp"
 #include "support/hosts_store.hpp"
 #include "support/stores/faulty_store.hpp"
@@ -22,7 +24,6 @@ struct Subject {
   MemoryStore memory;
   std::unique_ptr<test::SimulatedHosts> hosts;
   std::unique_ptr<Store> decorator;
-  std::shared_ptr<Store> striped_store;
   Store* store = nullptr;
 
   bool striped = false;  // names become those of striped files
@@ -385,12 +386,27 @@ std::function<void(Subject&)> over_posix() {
   };
 }
 
+// Striped files by their names, and others as another store has them.
+class WithStriped final : public ForwardingStore {
+ public:
+  WithStriped(std::shared_ptr<Store> striped, Store& others)
+      : ForwardingStore(others), striped_(std::move(striped)) {}
+
+ private:
+  std::shared_ptr<Store> store_of(const std::string& path) override {
+    return is_stripe_path(path) ? striped_ : ForwardingStore::store_of(path);
+  }
+
+  std::shared_ptr<Store> striped_;
+};
+
 template <class Inner>
 std::function<void(Subject&)> striped_over(Inner inner) {
   return [inner](Subject& s) {
     Store& below = inner(s);
-    s.striped_store = sfio::make_striped_store(sfio::direct_link(below, {}), &below);
-    s.store = s.striped_store.get();
+    s.decorator =
+        std::make_unique<WithStriped>(sfio::make_striped_store(sfio::direct_link(below, "", "")), below);
+    s.store = s.decorator.get();
     s.striped = true;
   };
 }

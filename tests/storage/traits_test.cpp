@@ -286,27 +286,7 @@ TEST(Layouts, BeegfsAgreesBetweenHostsOnlyWithoutCaches) {
   EXPECT_EQ(with("tuneUseGlobalFileLocks = false\n").locks, LockScope::host);
 }
 
-// --- sending, words
-
-TEST(Traits, AreSentAsNumbers) {
-  FileSystemTraits traits = traits_of_kind(FileSystem::fuse, std::nullopt, 4096);
-  traits.coherence = Coherence::coherent;
-  traits.locks = LockScope::global;
-  traits.unit = 1;
-  traits.stripes = 2;
-  traits.stripe_size = int64_t{3} << 40;
-  traits.writers = 4;
-  traits.fallocate = true;
-  EXPECT_EQ(FileSystemTraits::decode(traits.encode()), traits);
-  traits.mmap = true;
-  traits.fallocate = false;
-  EXPECT_EQ(FileSystemTraits::decode(traits.encode()), traits);
-}
-
-TEST(Traits, NumbersOutOfRangeAreUnknown) {
-  EXPECT_EQ(FileSystemTraits::decode({99, 99, 99, 0, 1, -1, -1, 2, 2}), FileSystemTraits{});
-  EXPECT_EQ(FileSystemTraits::decode({-1, -1, -1, -1, 1, 0, 0, -1, -1}), FileSystemTraits{});
-}
+// --- words
 
 TEST(Traits, ReadAsALine) {
   const Mount mount = mount_of_line("70 27 0:70 / /home rw - nfs4 filer:/home rw,vers=4.2,local_lock=none");
@@ -382,7 +362,7 @@ TEST(TraitsHere, TmpfsIsLocalAndMapped) {
       kind_of_magic(static_cast<int64_t>(found.f_type)) != FileSystem::tmpfs)
     GTEST_SKIP() << "/dev/shm is no tmpfs";
   ::unsetenv("SHEAF_FS");
-  EXPECT_EQ(to_string(traits_of("/dev/shm")),
+  EXPECT_EQ(to_string(posix_store().traits("/dev/shm")),
             "tmpfs: local, locks global, unit 4 KiB, writers 1, fallocate yes, mmap yes");
 }
 
@@ -396,7 +376,7 @@ TEST(TraitsHere, SheafFsCountsMoreAndWhatItDoesNotKnowIsToldOnce) {
   take_warnings();
   const test::Variable words("SHEAF_FS", "close-to-open,locks=none,brakes=good,unit=2M");
   for (int time = 0; time < 2; ++time) {
-    const FileSystemTraits traits = traits_of(directory.path());
+    const FileSystemTraits traits = posix_store().traits(directory.path());
     EXPECT_EQ(traits.coherence, Coherence::close_to_open);
     EXPECT_EQ(traits.locks, LockScope::none);
     EXPECT_EQ(traits.unit, 2 * MiB);

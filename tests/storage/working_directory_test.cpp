@@ -120,9 +120,9 @@ TEST_F(WorkingDirectoryTest, OneDescriptorServesAllAndGoesWithTheLast) {
     EXPECT_EQ(open_descriptors(), before + 1);
     places.go_elsewhere();
     EXPECT_NE(WorkingDirectory::now(), first);
-    EXPECT_NE(WorkingDirectory::now()->identity(), first->identity());
+    EXPECT_NE(WorkingDirectory::now()->identity, first->identity);
     places.go_here();
-    EXPECT_EQ(WorkingDirectory::now()->identity(), first->identity());
+    EXPECT_EQ(WorkingDirectory::now()->identity, first->identity);
     EXPECT_EQ(any_store_here(), any_store_here());
   }
   EXPECT_EQ(open_descriptors(), before);

@@ -103,7 +103,7 @@ struct Cluster {
       if (serves) {
         const auto number = static_cast<size_t>(all.rank() - compute);
         Store* const disk = disk_of ? disk_of(*network, static_cast<int>(number)) : stores[number].get();
-        const auto service = make_service(*disk, own_facts(roster, all.rank()), own);
+        const auto service = make_service(*disk, roster, all.rank(), own);
         const auto messages = network->endpoint(all.rank());
         double last = network->now();
         // A dead listener's fiber has to end, too.

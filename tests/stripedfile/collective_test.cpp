@@ -162,8 +162,7 @@ class WatchedLink final : public Link {
   }
   const std::vector<sfio::ListenerFacts>& listeners() const override { return facts_; }
   int find(const std::string&, int) override { return 0; }
-  std::unique_ptr<sfio::Call> start(int listener, Request, std::vector<MemoryRun>,
-                                    std::vector<MemoryRun>) override {
+  std::unique_ptr<sfio::Call> start(int listener, Request, std::vector<MemoryRun>) override {
     if (first.empty() || std::ranges::find(first, listener) == first.end()) first.push_back(listener);
     ++open[static_cast<size_t>(listener)];
     most = std::max(most, std::ranges::count_if(open, [](int calls) { return calls > 0; }));

@@ -411,7 +411,7 @@ TEST(StripedFailure, AListenerIsNotGoneBecauseItsClientDidNotLookForLong) {
     Request request;
     request.kind = Kind::look;
     request.path = "/slow";
-    const auto call = task.link->start(0, request, {}, {});
+    const auto call = task.link->start(0, request, {});
     task.network.spend(25);
     for (const double begin = task.link->now(); !call->done();) task.link->rest(task.link->now() - begin);
     EXPECT_EQ(call->answer().code, 0);

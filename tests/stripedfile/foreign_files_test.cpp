@@ -156,7 +156,7 @@ TEST(ForeignFiles, NothingIsRemovedIfOneIsForeign) {
 
 TEST(ForeignFiles, HostsAreNoPaths) {
   const Root at;
-  const auto link = sfio::direct_link(posix_store(), {(at.top / "root").string(), "here"});
+  const auto link = sfio::direct_link(posix_store(), (at.top / "root").string(), "here");
   for (const char* host : {"..", ".", "n0/..", "/"})
     EXPECT_EQ(code_of([&] { sfio::look(*link, parse_stripe_name(std::string(host) + ",/secret;")); }),
               Code::invalid_argument)

@@ -17,7 +17,7 @@ void with_file(int64_t unit, const std::function<void(Cluster&, Cluster::Task&, 
   Cluster cluster(1, 2);
   cluster.run([&](Cluster::Task& task) {
     const std::string name = "sfio:unit=" + std::to_string(unit) + ";" + name_on(2, 2);
-    const auto file = make_striped_store(task.link, nullptr)->open(name, Access::create);
+    const auto file = make_striped_store(task.link)->open(name, Access::create);
     body(cluster, task, *file);
     file->close();
   });
@@ -41,7 +41,7 @@ TEST(LentTransfers, AreAsThoseByMessages) {
     cluster.run([&](Cluster::Task& task) {
       std::mt19937 random(static_cast<unsigned>(seed * 2) + static_cast<unsigned>(task.comm.rank()));
       const std::string path = path_on(3, 5) + "." + std::to_string(task.comm.rank());
-      const auto file = make_striped_store(task.link, nullptr)->open(path, Access::create);
+      const auto file = make_striped_store(task.link)->open(path, Access::create);
       const auto memory = LendableMemory::make(300'000);
       std::vector<std::byte> model(200'000);
       int64_t end = 0;

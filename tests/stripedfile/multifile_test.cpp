@@ -11,7 +11,7 @@ namespace {
 TEST(StripedMultifile, IsWrittenAndReadInEveryWay) {
   for (const int nfiles : {1, 3}) {
     MemoryStore memory;
-    const auto store = sfio::make_striped_store(sfio::direct_link(memory, {"/nodes", ""}), nullptr);
+    const auto store = sfio::make_striped_store(sfio::direct_link(memory, "/nodes", ""));
     const std::string name = "sfio:unit=50;n0,/m.sion;n1,/m.sion;n2,/m.sion;";
     const Program p = small_program(nfiles);
     write_in_parallel(*store, name, p);

@@ -21,7 +21,6 @@ TEST(StripeName, AsInThePaper) {
   EXPECT_EQ(name.subfiles, (std::vector<SubfilePlace>{{"tonep0", "/tmp/a.dat"}, {"tonep1", "/tmp/a.dat"}}));
   EXPECT_EQ(name.unit, 0);
   EXPECT_EQ(parse_stripe_name("tonep0,/tmp/a.dat;tonep1,/tmp/a.dat").subfiles, name.subfiles);
-  EXPECT_EQ(parse_stripe_name(name.text()).subfiles, name.subfiles);
 }
 
 TEST(StripeName, UnitSchemeAndSuffix) {

@@ -14,7 +14,7 @@ TEST(StripedLocks, KeepReadModifyWriteOfManyTasksApart) {
     cluster.seed = seed;
     cluster.is_over = false;
     cluster.run([&](Cluster::Task& task) {
-      const auto store = make_striped_store(task.link, nullptr);
+      const auto store = make_striped_store(task.link);
       const auto file = store->open(path_on(3), Access::create);
       const auto bytes = [](int64_t& number) { return std::as_writable_bytes(std::span(&number, 1)); };
       int64_t number = 0;
@@ -37,7 +37,7 @@ TEST(StripedLocks, KeepReadModifyWriteOfManyTasksApart) {
 TEST(StripedLocks, OfOthersRangesAndSharedOnesDoNotWait) {
   Cluster cluster(2, 2);
   cluster.run([&](Cluster::Task& task) {
-    const auto file = make_striped_store(task.link, nullptr)->open(path_on(2), Access::create);
+    const auto file = make_striped_store(task.link)->open(path_on(2), Access::create);
     const RangeLock own = file->lock(100 * task.comm.rank(), 100, true);
     RangeLock shared = file->lock(500, 10, false);
     EXPECT_TRUE(own && shared);
@@ -56,8 +56,7 @@ TEST(StripedLocks, OfOthersRangesAndSharedOnesDoNotWait) {
 void many_pieces(const std::shared_ptr<WriteSlots>& slots) {
   Cluster cluster(1, 4);
   cluster.run([&](Cluster::Task& task) {
-    const auto file =
-        throttled(make_striped_store(task.link, nullptr)->open(path_on(4), Access::create), slots);
+    const auto file = throttled(make_striped_store(task.link)->open(path_on(4), Access::create), slots);
     EXPECT_TRUE(file->traits().dear_requests);
     std::string text(900, 'x'), back(900, ' ');
     std::vector<Piece<const std::byte>> writes;

@@ -135,10 +135,9 @@ class NotingLink final : public Link {
   NotingLink(std::shared_ptr<Link> link, std::vector<int>& noted) : link_(std::move(link)), noted_(noted) {}
   const std::vector<sfio::ListenerFacts>& listeners() const override { return link_->listeners(); }
   int find(const std::string& name, int occurrence) override { return link_->find(name, occurrence); }
-  std::unique_ptr<sfio::Call> start(int listener, Request request, std::vector<MemoryRun> out,
-                                    std::vector<MemoryRun> in) override {
+  std::unique_ptr<sfio::Call> start(int listener, Request request, std::vector<MemoryRun> memory) override {
     noted_.push_back(listener);
-    return link_->start(listener, std::move(request), std::move(out), std::move(in));
+    return link_->start(listener, std::move(request), std::move(memory));
   }
   void rest(double idle) override { link_->rest(idle); }
   double now() override { return link_->now(); }

@@ -20,7 +20,6 @@ TEST(StripedTraits, AreThoseOfTheFileSystemForOtherNames) {
   const FileSystemTraits expected = posix_store().traits(directory);
   EXPECT_EQ(any_store().traits(directory + "/a"), expected);
   EXPECT_EQ(any_store_here()->traits(directory + "/a"), expected);
-  EXPECT_EQ(sfio::make_striped_store(sfio::own_link(), &posix_store())->traits(directory + "/a"), expected);
 }
 
 }  // namespace

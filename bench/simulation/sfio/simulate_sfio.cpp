@@ -137,9 +137,8 @@ class Unscheduled final : public Link {
   explicit Unscheduled(std::unique_ptr<Link> link) : link_(std::move(link)) {}
   const std::vector<ListenerFacts>& listeners() const override { return link_->listeners(); }
   int find(const std::string& host, int occurrence) override { return link_->find(host, occurrence); }
-  std::unique_ptr<Call> start(int listener, Request request, std::vector<MemoryRun> out,
-                              std::vector<MemoryRun> in) override {
-    return link_->start(listener, std::move(request), std::move(out), std::move(in));
+  std::unique_ptr<Call> start(int listener, Request request, std::vector<MemoryRun> memory) override {
+    return link_->start(listener, std::move(request), std::move(memory));
   }
   void rest(double idle) override { link_->rest(idle); }
   double now() override { return link_->now(); }
@@ -210,7 +209,7 @@ double striped(const Setting& setting, int run) {
     const auto mine = all.split(serves, all.rank());
     if (serves) {
       SlowStore disks(network);
-      const auto service = make_service(disks, own_facts(roster, all.rank()), own);
+      const auto service = make_service(disks, roster, all.rank(), own);
       serve(*network.endpoint(all.rank()), *service, own.room, *own_place());
       return;
     }

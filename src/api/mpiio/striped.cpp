@@ -61,7 +61,7 @@ void follow_session(const std::string& path, MPI_Comm comm) {
   }
   auto link = sfio::message_link(mpi_messages_on(session.comm), std::move(listeners), session.patience,
                                  sfio::guest_tags);
-  sfio::set_session_store(sfio::make_striped_store(std::move(link), &posix_store()));
+  sfio::set_session_store(sfio::make_striped_store(std::move(link)));
 }
 
 }  // namespace sheaf::mpiio

@@ -82,7 +82,7 @@ void Runtime::start(MPI_Comm all, const char* how) {
   session->begin(all, how);
   if (session->compute_ == MPI_COMM_NULL) return;  // it was a listener, and the session is over
   end_at_finalize();
-  set_session_store(make_striped_store(session->link_, nullptr));
+  set_session_store(make_striped_store(session->link_));
   running = session.release();
 }
 
@@ -104,7 +104,7 @@ void Runtime::begin(MPI_Comm all, const char* how) {
                   "listeners in threads need MPI_Init_thread with MPI_THREAD_MULTIPLE; or start sheaf-iod "
                   "beside the program, "
                   "or let tasks be listeners (SHEAF_SFIO=listeners=K)");
-    if (roster.serves) service_ = make_service(*files_, own_facts(roster, tasks->rank()), options_);
+    if (roster.serves) service_ = make_service(*files_, roster, tasks->rank(), options_);
   }));
   MPI_Comm_split(all, roster.computes ? 0 : MPI_UNDEFINED, tasks->rank(), &compute_);
   messages_ = mpi_messages(all);

@@ -67,8 +67,7 @@ int start(const char* call, MFILE* f, Direction direction, unsigned count, const
 int64_t sfio_request::finish() {
   if (transferred) return *transferred;
   operation->finish();
-  const bool is_short = operation->missing() > 0 && blocks.size() == 1;
-  transferred = is_short ? file->bytes_there(blocks[0]) : sum_of(blocks);
+  transferred = file->moved(*operation, blocks);
   return *transferred;
 }
 

@@ -39,8 +39,7 @@ constexpr int64_t buffer_bytes = 4 << 20;
 
 struct Place {
   explicit Place(const StripeOptions& options)
-      : link(direct_link(posix_store(), {options.root, host_name()})),
-        name(parse_stripe_name(options.name)) {}
+      : link(direct_link(posix_store(), options.root, host_name())), name(parse_stripe_name(options.name)) {}
   std::shared_ptr<Link> link;
   StripeName name;
 };

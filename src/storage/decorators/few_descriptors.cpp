@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/non_copyable.hpp"
 #include "storage/constants.hpp"
 #include "storage/decorators/forwarding_file.hpp"
 
@@ -26,21 +27,57 @@ size_t descriptors_for_files() {
 
 bool lacks_descriptors(const Error& e) { return e.errno_value() == EMFILE || e.errno_value() == ENFILE; }
 
-class OneOfMany;
+// A file that may rest.
+struct Sleeper {
+  RestingFile& resting;
+  std::mutex waking{};  // of the threads that use the file
+  bool rests = false;   // changed by users under `waking`, and by Awake where there are none
+  int64_t users = 0;    // from here on guarded by Awake
+  bool listed = false;
+  std::list<Sleeper*>::iterator place{};
+};
 
 // Those that have a descriptor, the one used last in front.
 class Awake {
  public:
-  void begin_use(OneOfMany& file);
-  void end_use(OneOfMany& file);
-  void leave(OneOfMany& file);
-  void rest_all();
+  void begin_use(Sleeper& file) {
+    const std::lock_guard lock(mutex_);
+    ++file.users;
+    if (file.listed) {
+      files_.splice(files_.begin(), files_, file.place);
+      return;
+    }
+    file.place = files_.insert(files_.begin(), &file);
+    file.listed = true;
+    rest_those_beyond(descriptors_for_files());
+  }
+  void end_use(Sleeper& file) {
+    const std::lock_guard lock(mutex_);
+    --file.users;
+  }
+  void leave(Sleeper& file) {
+    const std::lock_guard lock(mutex_);
+    if (std::exchange(file.listed, false)) files_.erase(file.place);
+  }
+  void rest_all() {
+    const std::lock_guard lock(mutex_);
+    rest_those_beyond(0);
+  }
 
  private:
-  void rest_those_beyond(size_t most);
+  // The caller holds the mutex. Those in use stay.
+  void rest_those_beyond(size_t most) {
+    for (auto at = files_.end(); files_.size() > most && at != files_.begin();) {
+      Sleeper& file = **--at;
+      if (file.users > 0 || !file.resting.rest()) continue;
+      file.rests = true;
+      file.listed = false;
+      at = files_.erase(at);
+    }
+  }
 
   std::mutex mutex_;
-  std::list<OneOfMany*> files_;
+  std::list<Sleeper*> files_;
 };
 
 // Never destroyed: files may be closed while the process exits.
@@ -60,15 +97,38 @@ auto with_descriptors(Open open) {
   return open();
 }
 
+// Keeps the file open while it exists.
+class Use : private NonCopyable {
+ public:
+  explicit Use(Sleeper& file) : file_(file) {
+    awake().begin_use(file_);
+    try {
+      open_if_resting();
+    } catch (...) {
+      awake().end_use(file_);
+      throw;
+    }
+  }
+  ~Use() { awake().end_use(file_); }
+
+ private:
+  void open_if_resting() {
+    const std::lock_guard lock(file_.waking);
+    if (!file_.rests) return;
+    with_descriptors([&] { file_.resting.wake(); });
+    file_.rests = false;
+  }
+
+  Sleeper& file_;
+};
+
 class OneOfMany final : public ForwardingFile {
  public:
   OneOfMany(std::shared_ptr<File> inner, RestingFile& resting)
-      : ForwardingFile(std::move(inner)), resting_(resting) {
-    const Use counted(*this);
+      : ForwardingFile(std::move(inner)), own_{resting} {
+    const Use counted(own_);
   }
-  ~OneOfMany() override { awake().leave(*this); }
-  OneOfMany(const OneOfMany&) = delete;
-  OneOfMany& operator=(const OneOfMany&) = delete;
+  ~OneOfMany() override { awake().leave(own_); }
 
   void write_at(std::span<const std::byte> data, int64_t offset) override { use()->write_at(data, offset); }
   size_t read_at(std::span<std::byte> data, int64_t offset) override { return use()->read_at(data, offset); }
@@ -78,97 +138,26 @@ class OneOfMany final : public ForwardingFile {
   void renew() override { use()->renew(); }
   int64_t next(Space space, int64_t offset) override { return use()->next(space, offset); }
   RangeLock lock_range(const LockRequest& wanted) override {
-    auto used = std::make_unique<Use>(*this);
+    auto used = use();
     return kept_with(inner().lock_range(wanted), std::move(used));
   }
   FileDescriptor descriptor(Whose whose) override {
     if (whose != Whose::file) return with_descriptors([&] { return inner().descriptor(whose); });
-    auto used = std::make_shared<Use>(*this);
+    auto used = use();
     return {inner().descriptor(whose).number, std::move(used)};
   }
 
   void close() override {
-    awake().leave(*this);
+    awake().leave(own_);
     inner().close();
   }
 
  private:
-  friend Awake;
+  // The inner file, open while the result is kept.
+  std::shared_ptr<File> use() { return {std::make_shared<Use>(own_), &inner()}; }
 
-  // Keeps the file open while it exists.
-  class Use {
-   public:
-    explicit Use(OneOfMany& file) : file_(file) {
-      awake().begin_use(file_);
-      try {
-        file_.open_if_resting();
-      } catch (...) {
-        awake().end_use(file_);
-        throw;
-      }
-    }
-    ~Use() { awake().end_use(file_); }
-    Use(const Use&) = delete;
-    Use& operator=(const Use&) = delete;
-    File* operator->() const { return &file_.inner(); }
-
-   private:
-    OneOfMany& file_;
-  };
-  Use use() { return Use(*this); }
-
-  void open_if_resting() {
-    const std::lock_guard lock(waking_);
-    if (!rests_) return;
-    with_descriptors([&] { resting_.wake(); });
-    rests_ = false;
-  }
-
-  RestingFile& resting_;
-  std::mutex waking_;   // of the threads that use the file
-  bool rests_ = false;  // changed by users under `waking_`, and by Awake where there are none
-  int64_t users_ = 0;   // from here on guarded by Awake
-  bool listed_ = false;
-  std::list<OneOfMany*>::iterator place_;
+  Sleeper own_;
 };
-
-void Awake::begin_use(OneOfMany& file) {
-  const std::lock_guard lock(mutex_);
-  ++file.users_;
-  if (file.listed_) {
-    files_.splice(files_.begin(), files_, file.place_);
-    return;
-  }
-  file.place_ = files_.insert(files_.begin(), &file);
-  file.listed_ = true;
-  rest_those_beyond(descriptors_for_files());
-}
-
-void Awake::end_use(OneOfMany& file) {
-  const std::lock_guard lock(mutex_);
-  --file.users_;
-}
-
-void Awake::leave(OneOfMany& file) {
-  const std::lock_guard lock(mutex_);
-  if (std::exchange(file.listed_, false)) files_.erase(file.place_);
-}
-
-void Awake::rest_all() {
-  const std::lock_guard lock(mutex_);
-  rest_those_beyond(0);
-}
-
-// The caller holds the mutex. Those in use stay.
-void Awake::rest_those_beyond(size_t most) {
-  for (auto at = files_.end(); files_.size() > most && at != files_.begin();) {
-    OneOfMany& file = **--at;
-    if (file.users_ > 0 || !file.resting_.rest()) continue;
-    file.rests_ = true;
-    file.listed_ = false;
-    at = files_.erase(at);
-  }
-}
 
 }  // namespace
 

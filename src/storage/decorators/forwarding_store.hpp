@@ -1,5 +1,5 @@
-// storage/decorators/forwarding_store: a Store that hands on to another one; decorators override what they
-// are about. Its files are those of the other one, unless a decorator wraps them.
+// storage/decorators/forwarding_store: a Store that hands on to another one, or to several; decorators
+// override what they are about. Its files are those of the other one, unless a decorator wraps them.
 #pragma once
 
 #include "storage/store.hpp"
@@ -10,25 +10,31 @@ class ForwardingStore : public Store {
  public:
   explicit ForwardingStore(Store& inner) : inner_(inner) {}  // which outlives the object
   std::shared_ptr<File> open(const std::string& path, Access access) override {
-    return inner_.open(path, access);
+    return store_of(path)->open(name_there(path), access);
   }
   bool make_in_stripes(const std::string& path, const Striping& wanted) override {
-    return inner_.make_in_stripes(path, wanted);
+    return store_of(path)->make_in_stripes(name_there(path), wanted);
   }
-  FileStatus status(const std::string& path) override { return inner_.status(path); }
-  void remove(const std::string& path) override { inner_.remove(path); }
-  void rename(const std::string& from, const std::string& to) override { inner_.rename(from, to); }
+  FileStatus status(const std::string& path) override { return store_of(path)->status(name_there(path)); }
+  void remove(const std::string& path) override { store_of(path)->remove(name_there(path)); }
+  void rename(const std::string& from, const std::string& to) override {
+    store_of(from)->rename(name_there(from), name_there(to));
+  }
   std::vector<std::string> names_in(const std::string& directory) override {
-    return inner_.names_in(directory);
+    return store_of(directory)->names_in(name_there(directory));
   }
-  std::string place_of(const std::string& path) override { return inner_.place_of(path); }
-  std::string target_of(const std::string& path) override { return inner_.target_of(path); }
+  std::string place_of(const std::string& path) override {
+    return store_of(path)->place_of(name_there(path));
+  }
+  std::string target_of(const std::string& path) override { return store_of(path)->target_of(path); }
   void take_after(const std::string& path, const std::string& like, Making making) override {
-    inner_.take_after(path, like, making);
+    store_of(path)->take_after(name_there(path), name_there(like), making);
   }
-  FileSystemTraits traits(const std::string& path) override { return inner_.traits(path); }
-  FileSystemTraits traits_of(File& file) override { return inner_.traits_of(file); }
-  void sync_name(const std::string& path) override { inner_.sync_name(path); }
+  FileSystemTraits traits(const std::string& path) override {
+    return store_of(path)->traits(name_there(path));
+  }
+  FileSystemTraits traits_of(File& file) override { return store_of(file.path())->traits_of(file); }
+  void sync_name(const std::string& path) override { store_of(path)->sync_name(name_there(path)); }
   std::shared_ptr<WriteSlots> make_slots(int count) override { return inner_.make_slots(count); }
   std::shared_ptr<WriteSlots> join_slots(const std::string& name, int count) override {
     return inner_.join_slots(name, count);
@@ -36,6 +42,12 @@ class ForwardingStore : public Store {
 
  protected:
   Store& inner() const { return inner_; }
+
+  // The store that a path belongs to, and its name there.
+  virtual std::shared_ptr<Store> store_of(const std::string& /*path*/) {
+    return {std::shared_ptr<Store>(), &inner_};
+  }
+  virtual std::string name_there(const std::string& path) const { return path; }
 
  private:
   Store& inner_;

@@ -71,34 +71,4 @@ FileStatus GatheredFile::status() {
   return status;
 }
 
-void GatheredFile::resize(int64_t size) {
-  flush();
-  inner().resize(size);
-}
-
-void GatheredFile::sync() {
-  flush();
-  inner().sync();
-}
-
-void GatheredFile::renew() {
-  flush();
-  inner().renew();
-}
-
-int64_t GatheredFile::next(Space space, int64_t offset) {
-  flush();
-  return inner().next(space, offset);
-}
-
-FileDescriptor GatheredFile::descriptor(Whose whose) {
-  flush();
-  return ForwardingFile::descriptor(whose);
-}
-
-void GatheredFile::close() {
-  flush();
-  inner().close();
-}
-
 }  // namespace sheaf

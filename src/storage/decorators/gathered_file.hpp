@@ -23,17 +23,24 @@ class GatheredFile final : public ForwardingFile {
   void write_at(std::span<const std::byte> data, int64_t offset) override;
   size_t read_at(std::span<std::byte> data, int64_t offset) override;
   FileStatus status() override;
-  void resize(int64_t size) override;
-  void sync() override;
-  void renew() override;
-  int64_t next(Space space, int64_t offset) override;
-  FileDescriptor descriptor(Whose whose) override;
-  void close() override;
+  void resize(int64_t size) override { flushed().resize(size); }
+  void sync() override { flushed().sync(); }
+  void renew() override { flushed().renew(); }
+  int64_t next(Space space, int64_t offset) override { return flushed().next(space, offset); }
+  FileDescriptor descriptor(Whose whose) override {
+    flush();
+    return ForwardingFile::descriptor(whose);
+  }
+  void close() override { flushed().close(); }
 
  private:
   using Runs = std::map<int64_t, std::vector<std::byte>>;  // by offset; no two touch
   static int64_t end_of(const Runs::value_type& run) { return run.first + std::ssize(run.second); }
   Runs::iterator first_behind(int64_t offset);
+  File& flushed() {
+    flush();
+    return inner();
+  }
 
   Runs kept_;
   size_t bytes_ = 0;  // in kept_

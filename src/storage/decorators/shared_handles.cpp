@@ -3,7 +3,6 @@
 
 #include <map>
 #include <mutex>
-#include <string_view>
 #include <utility>
 
 #include "storage/decorators/forwarding_file.hpp"
@@ -13,52 +12,28 @@ namespace sheaf {
 // What is open now. Handles keep it alive, so they may outlive the SharedHandles.
 class SharedHandles::Table {
  public:
-  struct Key {
-    std::string place;
-    bool writable;
-  };
-  // A key to look for, which copies nothing.
-  struct Sought {
-    std::string_view place;
-    bool writable;
-  };
-  struct Order {
-    using is_transparent = void;
-    template <class A, class B>
-    bool operator()(const A& a, const B& b) const {
-      return std::pair<std::string_view, bool>(a.place, a.writable) <
-             std::pair<std::string_view, bool>(b.place, b.writable);
-    }
-  };
+  using Key = std::pair<std::string, bool>;  // the place, and whether it is open for writing
   struct Entry {
     const Handle* who;  // to compare only
     std::weak_ptr<Handle> handle;
   };
 
   std::mutex mutex;  // held during opens as well: two tasks that open a path at once get one File
-  std::map<Key, Entry, Order> open;
+  std::map<Key, Entry> open;
 
   void forget(const std::string& place) {
-    for (const bool writable : {false, true}) {
-      const auto entry = open.find(Sought{place, writable});
-      if (entry != open.end()) open.erase(entry);
-    }
+    for (const bool writable : {false, true}) open.erase({place, writable});
   }
 };
 
 class SharedHandles::Handle final : public ForwardingFile {
  public:
-  Handle(std::shared_ptr<File> inner, std::string place, bool writable, std::shared_ptr<Table> table)
-      : ForwardingFile(std::move(inner)),
-        table_(std::move(table)),
-        place_(std::move(place)),
-        writable_(writable) {}
+  Handle(std::shared_ptr<File> inner, Table::Key key, std::shared_ptr<Table> table)
+      : ForwardingFile(std::move(inner)), table_(std::move(table)), key_(std::move(key)) {}
   ~Handle() override {
     const std::lock_guard lock(table_->mutex);
     leave_table();
   }
-  Handle(const Handle&) = delete;
-  Handle& operator=(const Handle&) = delete;
 
   void write_pieces(std::span<const Piece<const std::byte>> pieces) override { inner().write_pieces(pieces); }
   void read_pieces(std::span<const Piece<std::byte>> pieces) override { inner().read_pieces(pieces); }
@@ -79,39 +54,33 @@ class SharedHandles::Handle final : public ForwardingFile {
  private:
   // Erases this file's entry, not that of a later file of the same name. The caller holds the table's mutex.
   void leave_table() {
-    const auto entry = table_->open.find(Table::Sought{place_, writable_});
+    const auto entry = table_->open.find(key_);
     if (entry != table_->open.end() && entry->second.who == this) table_->open.erase(entry);
   }
 
   const std::shared_ptr<Table> table_;
-  const std::string place_;  // what the name stood for when it was opened
-  int64_t holders_ = 1;      // opens without their close; guarded by the table's mutex
-  const bool writable_;
+  const Table::Key key_;  // what the name stood for when it was opened
+  int64_t holders_ = 1;   // opens without their close; guarded by the table's mutex
 };
 
 SharedHandles::SharedHandles(Store& inner) : ForwardingStore(inner), table_(std::make_shared<Table>()) {}
 SharedHandles::SharedHandles(std::shared_ptr<Store> inner, const SharedHandles& beside)
     : ForwardingStore(*inner), kept_(std::move(inner)), table_(beside.table_) {}
-SharedHandles::~SharedHandles() = default;
 
 std::shared_ptr<File> SharedHandles::open(const std::string& path, Access access) {
-  const bool writable = access != Access::read;
-  const std::string place = inner().place_of(path);
+  const Table::Key key{inner().place_of(path), access != Access::read};
   const std::lock_guard lock(table_->mutex);
-  if (access != Access::fresh) {
-    const auto entry = table_->open.find(Table::Sought{place, writable});
-    if (entry != table_->open.end()) {
-      if (auto handle = entry->second.handle.lock()) {
-        handle->join();
-        return handle;
-      }
+  const auto known = table_->open.find(key);
+  if (access != Access::fresh && known != table_->open.end())
+    if (auto handle = known->second.handle.lock()) {
+      handle->join();
+      return handle;
     }
-  }
   // From here nothing may release a Handle before the lock is gone: its destructor takes the lock.
   auto file = inner().open(path, access);
-  const auto entry = table_->open.insert_or_assign(Table::Key{place, writable}, Table::Entry{}).first;
-  auto handle = std::make_shared<Handle>(std::move(file), place, writable, table_);
-  entry->second = {handle.get(), handle};
+  auto& entry = table_->open[key];
+  auto handle = std::make_shared<Handle>(std::move(file), key, table_);
+  entry = {handle.get(), handle};
   return handle;
 }
 

@@ -27,7 +27,6 @@ class SharedHandles final : public ForwardingStore {
   explicit SharedHandles(Store& inner);  // which must outlive this object
   // Shares the files that are open through `beside` too, which may go.
   SharedHandles(std::shared_ptr<Store> inner, const SharedHandles& beside);
-  ~SharedHandles() override;
 
   std::shared_ptr<File> open(const std::string& path, Access access) override;
   void remove(const std::string& path) override;

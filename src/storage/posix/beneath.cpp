@@ -4,6 +4,7 @@
 #include <cerrno>
 
 #include "base/error.hpp"
+#include "storage/decorators/forwarding_store.hpp"
 
 namespace sheaf {
 
@@ -27,30 +28,17 @@ std::string path_beneath(std::string_view root, std::string_view name) {
 namespace {
 
 // For stores without links.
-class PrefixedStore final : public Store {
+class PrefixedStore final : public ForwardingStore {
  public:
-  PrefixedStore(Store& inner, std::string root) : inner_(inner), root_(std::move(root)) {}
+  PrefixedStore(Store& inner, std::string root) : ForwardingStore(inner), root_(std::move(root)) {}
 
-  std::shared_ptr<File> open(const std::string& path, Access access) override {
-    return inner_.open(full(path), access);
-  }
-  FileStatus status(const std::string& path) override { return inner_.status(full(path)); }
-  void remove(const std::string& path) override { inner_.remove(full(path)); }
-  void rename(const std::string& from, const std::string& to) override {
-    inner_.rename(full(from), full(to));
-  }
-  std::shared_ptr<WriteSlots> make_slots(int count) override { return inner_.make_slots(count); }
-  std::shared_ptr<WriteSlots> join_slots(const std::string& name, int count) override {
-    return inner_.join_slots(name, count);
-  }
-  std::string place_of(const std::string& path) override { return inner_.place_of(full(path)); }
-  FileSystemTraits traits(const std::string& path) override { return inner_.traits(full(path)); }
-  void sync_name(const std::string& path) override { inner_.sync_name(full(path)); }
+  std::string target_of(const std::string& path) override { return path; }
 
  private:
-  std::string full(const std::string& path) const { return root_ + "/" + path_beneath(root_, path); }
+  std::string name_there(const std::string& path) const override {
+    return root_ + "/" + path_beneath(root_, path);
+  }
 
-  Store& inner_;
   std::string root_;
 };
 

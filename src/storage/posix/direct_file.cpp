@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <new>
 
@@ -18,25 +17,16 @@ namespace {
 using namespace storage_constants;
 
 struct Free {
-  void operator()(std::byte* memory) const { std::free(memory); }
+  void operator()(std::byte* memory) const { ::operator delete(memory, std::align_val_t{direct_block}); }
 };
 using Aligned = std::unique_ptr<std::byte, Free>;
 
 Aligned aligned_memory(size_t bytes) {
-  const size_t whole = (std::max<size_t>(bytes, 1) + direct_block - 1) / direct_block * direct_block;
-  auto* const memory = static_cast<std::byte*>(std::aligned_alloc(direct_block, whole));
-  if (!memory) throw std::bad_alloc();
-  return Aligned(memory);
+  return Aligned(static_cast<std::byte*>(::operator new(bytes, std::align_val_t{direct_block})));
 }
 
 bool is_whole(int64_t offset, size_t length) {
   return (offset | static_cast<int64_t>(length)) % direct_block == 0;
-}
-
-[[noreturn]] void fail(const char* doing, const std::string& path, size_t length, int64_t offset, int error) {
-  throw os_error("cannot " + std::string(doing) + " " + std::to_string(length) + " bytes at offset " +
-                     std::to_string(offset) + " of",
-                 path, error);
 }
 
 }  // namespace
@@ -48,14 +38,12 @@ bool DirectFile::write_at(std::span<const std::byte> data, int64_t offset) {
     const auto part = data.subspan(done, std::min(data.size() - done, direct_at_once));
     const int64_t at = offset + static_cast<int64_t>(done);
     std::memcpy(memory.get(), part.data(), part.size());
-    const Moved moved = move_all(part.size(), [&](size_t before, size_t count) {
-      return ::pwrite(fd_.get(), memory.get() + before, count, at + static_cast<int64_t>(before));
-    });
-    if (moved.error == EINVAL) {
+    const int error = write_all(fd_.get(), std::span(memory.get(), part.size()), at).error;
+    if (error == EINVAL) {
       in_blocks_ = true;
       return false;
     }
-    if (moved.bytes < part.size()) fail("write", path_, part.size(), at, moved.error ? moved.error : EIO);
+    require_moved("write", path_, at, part.size(), error);
     done += part.size();
   }
   return true;
@@ -72,16 +60,14 @@ int64_t DirectFile::read_at(std::span<std::byte> data, int64_t offset) {
     const int64_t ahead = in_blocks_ ? at % direct_block : 0;
     size_t wanted = part.size() + static_cast<size_t>(ahead);
     if (in_blocks_) wanted = (wanted + direct_block - 1) / direct_block * direct_block;
-    const Moved moved = move_all(wanted, [&](size_t before, size_t count) {
-      return ::pread(fd_.get(), memory.get() + before, count, at - ahead + static_cast<int64_t>(before));
-    });
+    const Moved moved = read_all(fd_.get(), std::span(memory.get(), wanted), at - ahead);
     // At the end of the file a read goes on where no block begins.
     const bool at_end = moved.bytes > 0 && in_blocks_;
     if (moved.error == EINVAL && !at_end) {
       if (in_blocks_.exchange(true)) return -1;
       continue;
     }
-    if (moved.error != 0 && moved.error != EINVAL) fail("read", path_, part.size(), at, moved.error);
+    if (moved.error != EINVAL) require_moved("read", path_, at, part.size(), moved.error);
     const size_t got = std::min(part.size(), moved.bytes - std::min(moved.bytes, static_cast<size_t>(ahead)));
     std::memcpy(part.data(), memory.get() + ahead, got);
     done += got;

@@ -27,8 +27,6 @@ class DirectFile {
   // io.
   int64_t read_at(std::span<std::byte> data, int64_t offset);
 
-  int descriptor() const { return fd_.get(); }
-
  private:
   const Descriptor fd_;
   const bool direct_;

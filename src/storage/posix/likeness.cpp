@@ -1,13 +1,14 @@
 #include "storage/posix/likeness.hpp"
 
 #include <sys/stat.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "storage/system/posix_attribute.hpp"
 
 namespace sheaf {
 
@@ -37,12 +38,9 @@ void give_attributes(int from, int to) {
   const std::vector<std::string> names = attributes_of(file);
   // A list that the directory gave to the new file.
   if (std::ranges::find(names, access_list) == names.end()) ::fremovexattr(to, access_list);
-  for (const std::string& name : names) {
-    std::vector<char> value(
-        static_cast<size_t>(std::max<ssize_t>(0, ::getxattr(file.c_str(), name.c_str(), nullptr, 0))));
-    const ssize_t length = ::getxattr(file.c_str(), name.c_str(), value.data(), value.size());
-    if (length >= 0) ::fsetxattr(to, name.c_str(), value.data(), static_cast<size_t>(length), 0);
-  }
+  for (const std::string& name : names)
+    if (const auto value = attribute_of(file, name.c_str()))
+      ::fsetxattr(to, name.c_str(), value->data(), value->size(), 0);
 }
 
 }  // namespace

@@ -6,13 +6,14 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <cstdlib>
 #include <mutex>
 
 #include "base/error.hpp"
 #include "storage/constants.hpp"
 #include "storage/posix/posix_file.hpp"
-#include "storage/system/posix_transfer.hpp"
+#include "storage/posix/posix_locks.hpp"
 #include "storage/write_slots.hpp"
 
 namespace sheaf {
@@ -23,21 +24,17 @@ using namespace storage_constants;
 
 class LockedSlots final : public WriteSlots {
  public:
-  LockedSlots(std::string name, int fd, int count) : name_(std::move(name)), fd_(fd), count_(count) {}
-  ~LockedSlots() override { ::close(fd_); }
+  LockedSlots(std::string name, Descriptor fd, int count)
+      : name_(std::move(name)), fd_(std::move(fd)), count_(count) {}
 
   int take() override {
     std::unique_lock own(mutex_);
-    if (count_ == 1) {
-      require(lock(F_OFD_SETLKW, F_WRLCK, 0));
-    } else {
-      require(lock(F_OFD_SETLKW, F_WRLCK, count_));
-      const bool found = find_free();
-      const int error = errno;
+    int error = lock(F_OFD_SETLKW, F_WRLCK, count_ == 1 ? 0 : count_);
+    if (count_ > 1 && error == 0) {
+      error = find_free();
       lock(F_OFD_SETLK, F_UNLCK, count_);
-      errno = error;
-      require(found);
     }
+    if (error != 0) throw os_error("cannot lock a write slot in", name_, error);
     own.release();  // until give_back
     return last_;
   }
@@ -51,34 +48,26 @@ class LockedSlots final : public WriteSlots {
   void hide() noexcept override { ::unlink(name_.c_str()); }
 
  private:
-  bool lock(int command, short type, int byte) const {
-    struct flock range {};
-    range.l_type = type;
-    range.l_whence = SEEK_SET;
-    range.l_start = byte;
-    range.l_len = 1;
-    return uninterrupted([&] { return ::fcntl(fd_, command, &range); }) == 0;
+  // 0, or the errno.
+  int lock(int command, short type, int byte) const {
+    struct flock range = lock_of(type, byte, 1);
+    return call_lock(fd_.get(), command, range);
   }
 
-  // Takes any slot, as soon as one is free. False, with errno, if locking fails otherwise than by being
-  // taken.
-  bool find_free() {
+  // Takes any slot, as soon as one is free. 0, or the errno if locking fails otherwise than by being taken.
+  int find_free() {
     for (useconds_t pause = shortest_slot_pause;; pause = std::min(2 * pause, longest_slot_pause)) {
       for (int tries = 0; tries < count_; ++tries) {
-        if (lock(F_OFD_SETLK, F_WRLCK, last_)) return true;
-        if (errno != EAGAIN && errno != EACCES) return false;
+        const int error = lock(F_OFD_SETLK, F_WRLCK, last_);
+        if (error != EAGAIN && error != EACCES) return error;
         last_ = (last_ + 1) % count_;
       }
       ::usleep(pause);
     }
   }
 
-  void require(bool locked) const {
-    if (!locked) throw os_error("cannot lock a write slot in", name_, errno);
-  }
-
   const std::string name_;
-  const int fd_;
+  const Descriptor fd_;
   const int count_;
   int last_ = 0;      // the slot that was taken last: often free again
   std::mutex mutex_;  // held with the slot: the kernel does not tell threads with one descriptor apart
@@ -97,31 +86,22 @@ std::shared_ptr<WriteSlots> make_locked_slots(int count) {
   const std::string prefix = directory_for_slots() + "/sheaf-slots." + std::to_string(::getpid()) + ".";
   for (int tries = 0;; ++tries) {
     const std::string name = prefix + std::to_string(next++);
-    const int fd = uninterrupted(
-        [&] { return ::open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600); });
-    if (fd < 0 && errno == EEXIST && tries < most_slot_names) continue;
-    if (fd < 0) throw os_error("cannot create the file for write slots", name, errno);
-    std::shared_ptr<WriteSlots> made;
+    Descriptor fd(open_at(AT_FDCWD, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600));
+    if (fd.get() < 0 && errno == EEXIST && tries < most_slot_names) continue;
+    if (fd.get() < 0) throw os_error("cannot create the file for write slots", name, errno);
     try {
-      made = std::make_shared<LockedSlots>(name, fd, count);
+      const auto made = std::make_shared<LockedSlots>(name, std::move(fd), count);
       made->give_back(made->take());  // says now whether files can be locked here
+      return made;
     } catch (...) {
-      if (!made) ::close(fd);
       ::unlink(name.c_str());
       throw;
     }
-    return made;
   }
 }
 
 std::shared_ptr<WriteSlots> join_locked_slots(const std::string& name, int count) {
-  const int fd = open_descriptor(name, Access::beside);
-  try {
-    return std::make_shared<LockedSlots>(name, fd, count);
-  } catch (...) {
-    ::close(fd);
-    throw;
-  }
+  return std::make_shared<LockedSlots>(name, open_descriptor(name, Access::beside, by_name(name)), count);
 }
 
 }  // namespace sheaf

@@ -12,17 +12,6 @@ namespace sheaf {
 
 namespace {
 
-// struct lov_user_md_v1, in the byte order of the host.
-struct Layout {
-  uint32_t magic = 0x0BD10BD0;
-  uint32_t pattern = 1;  // RAID 0
-  uint64_t object[2] = {};
-  uint32_t stripe_size = 0;  // 0: that of the directory
-  uint16_t stripe_count = 0;
-  uint16_t first_server = 0xFFFF;  // any
-};
-static_assert(sizeof(Layout) == lustre_layout_bytes);
-
 constexpr int64_t stripe_grain = 64 << 10;
 constexpr int64_t largest_stripe = (int64_t{1} << 32) - stripe_grain;
 constexpr int64_t most_stripes = 2000;
@@ -34,11 +23,10 @@ constexpr unsigned long set_stripe = _IOW('f', 154, long);  // LL_IOC_LOV_SETSTR
 const int lustre_layout_follows = O_NOCTTY | O_ASYNC;  // O_LOV_DELAY_CREATE
 
 std::array<std::byte, lustre_layout_bytes> lustre_layout(const Striping& wanted) {
-  Layout layout;
   const int64_t size = std::clamp<int64_t>(wanted.unit, 0, largest_stripe);
-  layout.stripe_size = static_cast<uint32_t>((size + stripe_grain - 1) / stripe_grain * stripe_grain);
-  layout.stripe_count = static_cast<uint16_t>(std::clamp<int64_t>(wanted.count, 0, most_stripes));
-  return std::bit_cast<std::array<std::byte, lustre_layout_bytes>>(layout);
+  return std::bit_cast<std::array<std::byte, lustre_layout_bytes>>(LustreLayout{
+      .stripe_size = static_cast<uint32_t>((size + stripe_grain - 1) / stripe_grain * stripe_grain),
+      .stripe_count = static_cast<uint16_t>(std::clamp<int64_t>(wanted.count, 0, most_stripes))});
 }
 
 const LayoutCalls& layout_calls() {

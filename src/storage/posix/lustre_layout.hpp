@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "storage/store.hpp"
+#include "storage/traits/lustre.hpp"
 
 namespace sheaf {
 
@@ -14,7 +15,7 @@ namespace sheaf {
 extern const int lustre_layout_follows;
 
 // The layout as the file system wants it: stripes of whole 64 KiB, on any servers.
-constexpr size_t lustre_layout_bytes = 32;
+constexpr size_t lustre_layout_bytes = sizeof(LustreLayout);
 std::array<std::byte, lustre_layout_bytes> lustre_layout(const Striping& wanted);
 
 // How the layout of an open file is set; each returns 0, or -1 with errno.

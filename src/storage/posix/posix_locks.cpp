@@ -2,7 +2,6 @@
 #include <fcntl.h>
 
 #include <cerrno>
-#include <optional>
 
 #include "base/error.hpp"
 #include "process/process_identity.hpp"
@@ -13,29 +12,12 @@
 
 namespace sheaf {
 
-namespace {
-
-struct flock as_flock(short type, int64_t offset, int64_t length) {
-  struct flock range {};
-  range.l_type = type;
-  range.l_whence = SEEK_SET;
-  range.l_start = offset;
-  range.l_len = length;
-  return range;
+struct flock lock_of(short type, int64_t offset, int64_t length) {
+  return {.l_type = type, .l_whence = SEEK_SET, .l_start = offset, .l_len = length, .l_pid = 0};
 }
 
-}  // namespace
-
-int try_lock_range(int fd, short type, int64_t offset, int64_t length) {
-  struct flock range = as_flock(type, offset, length);
-  return uninterrupted([&] { return ::fcntl(fd, F_OFD_SETLK, &range); }) == 0 ? 0 : errno;
-}
-
-std::optional<Bar> find_bar(int fd, short type, int64_t offset, int64_t length) {
-  struct flock range = as_flock(type, offset, length);
-  if (uninterrupted([&] { return ::fcntl(fd, F_OFD_GETLK, &range); }) != 0 || range.l_type == F_UNLCK)
-    return std::nullopt;
-  return Bar{range.l_start, range.l_len > 0 ? range.l_start + range.l_len : INT64_MAX, range.l_pid};
+int call_lock(int fd, int command, struct flock& range) {
+  return uninterrupted([&] { return ::fcntl(fd, command, &range); }) == 0 ? 0 : errno;
 }
 
 RangeLock PosixFile::lock_range(const LockRequest& wanted) {
@@ -49,25 +31,30 @@ RangeLock PosixFile::lock_range(const LockRequest& wanted) {
   }
   // The locks of an open file are those of the processes made by fork(2) too, which must not give them back.
   RangeLock lock = held_until([this, offset = offset, length = length, holder = process_number()] {
-    if (process_number() == holder) try_lock_range(fd_, F_UNLCK, offset, length);
+    struct flock range = lock_of(F_UNLCK, offset, length);
+    if (process_number() == holder) call_lock(fd_.get(), F_OFD_SETLK, range);
     locks_.unlock(offset, length);
   });
   const short type = exclusive && writable_ ? F_WRLCK : F_RDLCK;
   for (;; looks.rest()) {
-    const int error = try_lock_range(fd_, type, offset, length);
+    struct flock range = lock_of(type, offset, length);
+    const int error = call_lock(fd_.get(), F_OFD_SETLK, range);
     if (error == 0) return lock;
     if (error != EAGAIN && error != EACCES)
       throw os_error(
           "cannot lock " + std::to_string(length) + " bytes at offset " + std::to_string(offset) + " of",
           path_, error);
     if (!waits) return {};
-    const auto bar = find_bar(fd_, type, offset, length);
-    const bool of_program = bar && bar->of_program();
-    if (of_program && barred == Barred::tell) return {nullptr, bar->from, bar->to};
+    // A lock of the program is held by a process of this machine, and not by an open file (-1); 0 is one that
+    // cannot be seen from here. What is held on another machine, below -1, is not known to be either.
+    const bool of_program =
+        call_lock(fd_.get(), F_OFD_GETLK, range) == 0 && range.l_type != F_UNLCK && range.l_pid >= 0;
+    if (of_program && barred == Barred::tell)
+      return {nullptr, range.l_start, range.l_len > 0 ? range.l_start + range.l_len : INT64_MAX};
     const auto waited = looks.waited();
     if (of_program && waited > barred_patience)
-      throw not_locked(path_, offset, length, "process " + std::to_string(bar->pid) + ", by lockf or fcntl,",
-                       waited);
+      throw not_locked(path_, offset, length,
+                       "process " + std::to_string(range.l_pid) + ", by lockf or fcntl,", waited);
     if (waited > patience) throw not_locked(path_, offset, length, "another task", waited);
   }
 }

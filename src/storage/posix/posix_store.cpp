@@ -1,6 +1,7 @@
 // storage/posix/posix_store: the system calls on paths.
 #include "storage/posix/posix_store.hpp"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -8,17 +9,16 @@
 #include <cerrno>
 #include <chrono>
 #include <climits>
-#include <cstdio>
+#include <memory>
 #include <thread>
 
 #include "base/error.hpp"
 #include "storage/constants.hpp"
-#include "storage/posix/directory.hpp"
 #include "storage/posix/likeness.hpp"
 #include "storage/posix/lustre_layout.hpp"
+#include "storage/posix/posix_beneath.hpp"
 #include "storage/posix/posix_file.hpp"
 #include "storage/system/posix_descriptor.hpp"
-#include "storage/system/posix_transfer.hpp"
 #include "storage/write_slots.hpp"
 
 namespace sheaf {
@@ -27,17 +27,13 @@ namespace {
 
 using namespace storage_constants;
 
-int open_descriptor(const std::string& path, int flags, const WorkingDirectory* base) {
-  return uninterrupted([&] { return ::openat(base_of(base), path.c_str(), flags | O_CLOEXEC); });
-}
-
 // What the link `path` says; empty: it is none. Throws permission where the system does not let this process
 // follow it: others can put links into directories like /tmp.
-std::string link_text(const std::string& path, const WorkingDirectory* base) {
+std::string link_text(const std::string& path, int base) {
   char text[PATH_MAX];
-  const ssize_t length = ::readlinkat(base_of(base), path.c_str(), text, sizeof text);
+  const ssize_t length = ::readlinkat(base, path.c_str(), text, sizeof text);
   struct stat found;
-  if (length > 0 && ::fstatat(base_of(base), path.c_str(), &found, 0) != 0 && errno == EACCES)
+  if (length > 0 && ::fstatat(base, path.c_str(), &found, 0) != 0 && errno == EACCES)
     throw os_error("cannot follow the link", path, EACCES);
   return {text, static_cast<size_t>(std::max<ssize_t>(0, length))};
 }
@@ -56,120 +52,145 @@ auto while_stale(Call call) {
   }
 }
 
+class PosixStore final : public Store {
+ public:
+  explicit PosixStore(std::shared_ptr<const WorkingDirectory> directory) : directory_(std::move(directory)) {}
+
+  std::shared_ptr<File> open(const std::string& path, Access access) override {
+    return while_stale(
+        [&] { return std::make_shared<PosixFile>(path, access, by_name(path, directory_), directory_); });
+  }
+
+  // Whatever goes wrong, the open that follows says it.
+  bool make_in_stripes(const std::string& path, const Striping& wanted) override {
+    if (while_stale([&] { return traits(path); }).kind != FileSystem::lustre) return false;
+    const Descriptor made(open_at(base(), path, O_RDWR | O_CREAT | O_EXCL | lustre_layout_follows));
+    if (made.get() < 0) return false;
+    set_lustre_layout(made.get(), wanted);
+    return true;
+  }
+
+  FileStatus status(const std::string& path) override {
+    return while_stale([&] {
+      struct stat found;
+      if (::fstatat(base(), path.c_str(), &found, 0) == 0) return status_of(found);
+      if (errno == ENOENT || errno == ENOTDIR) return FileStatus{};
+      throw os_error("cannot get the status of", path, errno);
+    });
+  }
+
+  void remove(const std::string& path) override {
+    if (::unlinkat(base(), path.c_str(), 0) != 0) throw os_error("cannot remove", path, errno);
+  }
+
+  void rename(const std::string& from, const std::string& to) override {
+    if (::renameat(base(), from.c_str(), base(), to.c_str()) != 0)
+      throw os_error("cannot rename to '" + to + "' the file", from, errno);
+  }
+
+  std::vector<std::string> names_in(const std::string& directory) override {
+    const std::string path = directory.empty() ? "." : directory;
+    Descriptor opened(open_at(base(), path, O_RDONLY | O_DIRECTORY));
+    const std::unique_ptr<DIR, int (*)(DIR*)> stream(opened.get() < 0 ? nullptr : ::fdopendir(opened.get()),
+                                                     ::closedir);
+    if (!stream) throw os_error("cannot open directory", path, errno);
+    opened.release();  // it is the stream's
+    std::vector<std::string> names;
+    for (errno = 0; const dirent* const entry = ::readdir(stream.get()); errno = 0)
+      if (const std::string_view name = entry->d_name; name != "." && name != "..") names.emplace_back(name);
+    if (errno != 0) throw os_error("cannot read directory", path, errno);
+    std::ranges::sort(names);
+    return names;
+  }
+
+  std::shared_ptr<WriteSlots> make_slots(int count) override { return make_locked_slots(count); }
+  std::shared_ptr<WriteSlots> join_slots(const std::string& name, int count) override {
+    return join_locked_slots(name, count);
+  }
+
+  std::string place_of(const std::string& path) override {
+    return directory_ && !path.starts_with('/') ? directory_->identity + "/" + path : path;
+  }
+
+  std::string target_of(const std::string& path) override {
+    std::string target = path;
+    for (int links = 0; links <= most_links; ++links) {
+      const std::string text = link_text(target, base());
+      if (text.empty()) return target;
+      target = text.starts_with('/') ? text : target.substr(0, target.rfind('/') + 1) + text;
+    }
+    throw os_error("cannot follow the links of", path, ELOOP);
+  }
+
+  // No link is followed to the new file, which is in a directory where others may have put one in its place.
+  void take_after(const std::string& path, const std::string& like, Making making) override {
+    const Descriptor from(open_at(base(), like, O_PATH));
+    const Descriptor to(open_at(base(), path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY));
+    struct stat found;
+    if (from.get() < 0 || to.get() < 0 || ::fstat(to.get(), &found) != 0 || !S_ISREG(found.st_mode) ||
+        found.st_nlink != 1)
+      return;
+    if (making == Making::begun) {
+      ::fchmod(to.get(), S_IRUSR | S_IWUSR);
+    } else {
+      give_likeness(from.get(), to.get());
+    }
+  }
+
+  FileSystemTraits traits_of(File& file) override {
+    const FileDescriptor own = file.descriptor(Whose::file);
+    return own.number < 0 ? traits(file.path()) : traits_of_descriptor(own.number);
+  }
+  FileSystemTraits traits(const std::string& path) override {
+    return traits_of_path(path, path, [&](const std::string& name) { return open_at(base(), name, O_PATH); });
+  }
+  void sync_name(const std::string& path) override { sync_directory_of(path, directory_.get()); }
+  std::shared_ptr<Store> beneath(std::string root) override {
+    return posix_store_beneath(std::move(root), Resolving::kernel,
+                               directory_ ? directory_ : WorkingDirectory::now());
+  }
+
+ private:
+  int base() const { return base_of(directory_.get()); }
+
+  const std::shared_ptr<const WorkingDirectory> directory_;
+};
+
 }  // namespace
 
 void sync_directory_of(const std::string& path, const WorkingDirectory* base) {
-  const auto slash = path.rfind('/');
-  const std::string directory = slash == std::string::npos ? "." : path.substr(0, slash + 1);
-  const int fd = uninterrupted(
-      [&] { return ::openat(base_of(base), directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); });
-  if (fd < 0) return;
-  const int error = uninterrupted([&] { return ::fsync(fd); }) == 0 ? 0 : errno;
-  ::close(fd);
-  if (error == EIO || error == ENOSPC || error == EDQUOT)
-    throw os_error("cannot sync directory", directory, error);
+  std::string directory = path.substr(0, path.rfind('/') + 1);
+  if (directory.empty()) directory = ".";
+  const Descriptor opened(open_at(base_of(base), directory, O_RDONLY | O_DIRECTORY));
+  if (opened.get() < 0 || uninterrupted([&] { return ::fsync(opened.get()); }) == 0) return;
+  if (errno == EIO || errno == ENOSPC || errno == EDQUOT)
+    throw os_error("cannot sync directory", directory, errno);
 }
 
 FileStatus status_of(const struct stat& found) {
-  FileStatus status;
-  status.exists = true;
-  status.is_directory = S_ISDIR(found.st_mode);
-  status.size = found.st_size;
-  status.allocated = found.st_blocks * 512;
-  status.is_special = !S_ISDIR(found.st_mode) && !S_ISREG(found.st_mode);
-  status.links = static_cast<int64_t>(found.st_nlink);
-  status.owner = found.st_uid;
-  status.is_own = found.st_uid == ::geteuid();
-  status.device = found.st_dev;
-  status.number = found.st_ino;
-  status.block_size = found.st_blksize > 0 ? found.st_blksize : usual_block_bytes;
-  return status;
-}
-
-std::shared_ptr<File> PosixStore::open(const std::string& path, Access access) {
-  return while_stale([&] { return std::make_shared<PosixFile>(path, access, directory_); });
-}
-
-// Whatever goes wrong, the open that follows says it.
-bool PosixStore::make_in_stripes(const std::string& path, const Striping& wanted) {
-  if (while_stale([&] { return traits(path); }).kind != FileSystem::lustre) return false;
-  const Descriptor made(uninterrupted([&] {
-    return ::openat(base_of(directory_.get()), path.c_str(),
-                    O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | lustre_layout_follows, 0666);
-  }));
-  if (made.get() < 0) return false;
-  set_lustre_layout(made.get(), wanted);
-  return true;
-}
-
-FileStatus PosixStore::status(const std::string& path) {
-  return while_stale([&] {
-    struct stat found;
-    if (::fstatat(base_of(directory_.get()), path.c_str(), &found, 0) == 0) return status_of(found);
-    if (errno == ENOENT || errno == ENOTDIR) return FileStatus{};
-    throw os_error("cannot get the status of", path, errno);
-  });
-}
-
-void PosixStore::remove(const std::string& path) {
-  if (::unlinkat(base_of(directory_.get()), path.c_str(), 0) != 0)
-    throw os_error("cannot remove", path, errno);
-}
-
-void PosixStore::rename(const std::string& from, const std::string& to) {
-  const int base = base_of(directory_.get());
-  if (::renameat(base, from.c_str(), base, to.c_str()) != 0)
-    throw os_error("cannot rename to '" + to + "' the file", from, errno);
-}
-
-std::vector<std::string> PosixStore::names_in(const std::string& directory) {
-  const std::string path = directory.empty() ? "." : directory;
-  const int fd = open_descriptor(path, O_RDONLY | O_DIRECTORY, directory_.get());
-  if (fd < 0) throw os_error("cannot open directory", path, errno);
-  return list_directory(fd, path);
-}
-
-std::shared_ptr<WriteSlots> PosixStore::make_slots(int count) { return make_locked_slots(count); }
-
-std::shared_ptr<WriteSlots> PosixStore::join_slots(const std::string& name, int count) {
-  return join_locked_slots(name, count);
-}
-
-std::string PosixStore::place_of(const std::string& path) {
-  return directory_ && !path.starts_with('/') ? directory_->identity() + "/" + path : path;
-}
-
-std::string PosixStore::target_of(const std::string& path) {
-  std::string target = path;
-  for (int links = 0; links <= most_links; ++links) {
-    const std::string text = link_text(target, directory_.get());
-    if (text.empty()) return target;
-    target = text.starts_with('/') ? text : target.substr(0, target.rfind('/') + 1) + text;
-  }
-  throw os_error("cannot follow the links of", path, ELOOP);
-}
-
-// No link is followed to the new file, which is in a directory where others may have put one in its place.
-void PosixStore::take_after(const std::string& path, const std::string& like, Making making) {
-  const Descriptor from(open_descriptor(like, O_PATH, directory_.get()));
-  const Descriptor to(open_descriptor(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, directory_.get()));
-  struct stat found;
-  if (from.get() < 0 || to.get() < 0 || ::fstat(to.get(), &found) != 0 || !S_ISREG(found.st_mode) ||
-      found.st_nlink != 1)
-    return;
-  if (making == Making::begun) {
-    ::fchmod(to.get(), S_IRUSR | S_IWUSR);
-  } else {
-    give_likeness(from.get(), to.get());
-  }
+  return {.exists = true,
+          .is_directory = S_ISDIR(found.st_mode),
+          .size = found.st_size,
+          .block_size = found.st_blksize > 0 ? found.st_blksize : usual_block_bytes,
+          .allocated = found.st_blocks * 512,
+          .is_special = !S_ISDIR(found.st_mode) && !S_ISREG(found.st_mode),
+          .links = static_cast<int64_t>(found.st_nlink),
+          .owner = found.st_uid,
+          .is_own = found.st_uid == ::geteuid(),
+          .device = found.st_dev,
+          .number = found.st_ino};
 }
 
 Store& posix_store() {
   // Never destroyed: files may be used, and opened, while static objects of the program go away.
-  static auto* const store = new PosixStore;
+  static auto* const store = new PosixStore(nullptr);
   return *store;
 }
 
-std::shared_ptr<Store> posix_store_here() { return std::make_shared<PosixStore>(WorkingDirectory::now()); }
+std::shared_ptr<Store> posix_store_in(std::shared_ptr<const WorkingDirectory> directory) {
+  return std::make_shared<PosixStore>(std::move(directory));
+}
+
+std::shared_ptr<Store> posix_store_here() { return posix_store_in(WorkingDirectory::now()); }
 
 }  // namespace sheaf

@@ -3,10 +3,16 @@
 #pragma once
 
 #include <sys/types.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "base/error.hpp"
 
 namespace sheaf {
 
@@ -36,6 +42,31 @@ Moved move_all(size_t length, Move move) {
     }
   }
   return moved;
+}
+
+// Writes `data` at `offset`; EIO if the file takes no more of it.
+inline Moved write_all(int fd, std::span<const std::byte> data, int64_t offset) {
+  Moved moved = move_all(data.size(), [&](size_t done, size_t count) {
+    return ::pwrite(fd, data.data() + done, count, offset + static_cast<int64_t>(done));
+  });
+  if (moved.error == 0 && moved.bytes < data.size()) moved.error = EIO;
+  return moved;
+}
+
+// Fills `data` from `offset`, up to the end of the file.
+inline Moved read_all(int fd, std::span<std::byte> data, int64_t offset) {
+  return move_all(data.size(), [&](size_t done, size_t count) {
+    return ::pread(fd, data.data() + done, count, offset + static_cast<int64_t>(done));
+  });
+}
+
+// Throws if `error`, an errno, is what has ended a transfer. `verb`: "read" or "write".
+inline void require_moved(const char* verb, const std::string& path, int64_t offset, size_t length,
+                          int error) {
+  if (error != 0)
+    throw os_error("cannot " + std::string(verb) + " " + std::to_string(length) + " bytes at offset " +
+                       std::to_string(offset) + " of",
+                   path, error);
 }
 
 // Repeats a call that returns a negative number, with errno EINTR, when it is interrupted.

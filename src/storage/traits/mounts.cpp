@@ -2,10 +2,9 @@
 #include "storage/traits/mounts.hpp"
 
 #include <fcntl.h>
-#include <limits.h>
-#include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 
@@ -15,11 +14,6 @@
 namespace sheaf {
 
 namespace {
-
-std::string contents_of(const std::string& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 std::string_view cut(std::string_view& text, char until) {
   const size_t end = std::min(text.find(until), text.size());
@@ -73,23 +67,27 @@ bool is_at_or_below(std::string_view path, std::string_view directory) {
 // What /proc/self/fdinfo says; nothing on systems that say nothing.
 std::optional<int64_t> mount_id_of(int fd) {
   const std::string text = contents_of("/proc/self/fdinfo/" + std::to_string(fd));
-  constexpr std::string_view label = "mnt_id:";
-  const size_t at = text.find(label);
-  if (at == std::string::npos) return std::nullopt;
-  std::string_view rest = std::string_view(text).substr(at + label.size());
-  return parse_number(trimmed(cut(rest, '\n')));
+  for (std::string_view rest = text; !rest.empty();) {
+    std::string_view value = cut(rest, '\n');
+    if (cut(value, ':') == "mnt_id") return parse_number(trimmed(value));
+  }
+  return std::nullopt;
 }
 
 }  // namespace
 
-std::optional<std::string> Mount::option(std::string_view name) const {
-  std::optional<std::string> found;
-  for (std::string_view rest = options; !rest.empty();) {
-    std::string_view value = cut(rest, ',');
-    const bool is_it = cut(value, '=') == name;
-    if (is_it) found = std::string(value);
+std::optional<std::string_view> value_in(std::string_view list, char separator, std::string_view name) {
+  std::optional<std::string_view> found;
+  while (!list.empty()) {
+    std::string_view value = cut(list, separator);
+    if (trimmed(cut(value, '=')) == name) found = value;
   }
   return found;
+}
+
+std::string contents_of(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 std::vector<Mount> parse_mounts(std::string_view mountinfo) {
@@ -109,8 +107,7 @@ const Mount* mount_at(const std::vector<Mount>& mounts, std::string_view path) {
 
 std::optional<Mount> mounted_on(const std::string& directory) {
   const auto mounts = parse_mounts(contents_of("/proc/self/mountinfo"));
-  const auto last = std::find_if(mounts.rbegin(), mounts.rend(),
-                                 [&](const Mount& mount) { return mount.point == directory; });
+  const auto last = std::ranges::find(mounts.rbegin(), mounts.rend(), directory, &Mount::point);
   return last == mounts.rend() ? std::nullopt : std::optional(*last);
 }
 
@@ -119,19 +116,17 @@ std::optional<Mount> mount_of_descriptor(int fd) {
   const auto mounts = parse_mounts(contents_of("/proc/self/mountinfo"));
   if (const auto id = mount_id_of(fd)) {
     const auto found = std::ranges::find(mounts, *id, &Mount::id);
-    if (found != mounts.end()) return *found;
-    return std::nullopt;  // of another namespace, through /proc/PID/root
+    // None: of another namespace, through /proc/PID/root.
+    return found == mounts.end() ? std::nullopt : std::optional(*found);
   }
-  std::string name(PATH_MAX, '\0');
-  const ssize_t length =
-      ::readlink(("/proc/self/fd/" + std::to_string(fd)).c_str(), name.data(), name.size());
-  name.resize(static_cast<size_t>(std::max<ssize_t>(0, length)));
-  const Mount* const found = mount_at(mounts, name);
+  std::error_code ignored;
+  const auto name = std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(fd), ignored);
+  const Mount* const found = mount_at(mounts, name.native());
   return found ? std::optional(*found) : std::nullopt;
 }
 
 std::optional<Mount> mount_of(const std::string& path) {
-  const Descriptor found(::open(path.c_str(), O_PATH | O_CLOEXEC));
+  const Descriptor found(open_at(AT_FDCWD, path, O_PATH));
   return found.get() >= 0 ? mount_of_descriptor(found.get()) : std::nullopt;
 }
 

@@ -12,6 +12,13 @@
 
 namespace sheaf {
 
+// The value of `name` in a list NAME[=VALUE] SEPARATOR..., empty for one without; the last one counts.
+// Nothing if it is not in the list.
+std::optional<std::string_view> value_in(std::string_view list, char separator, std::string_view name);
+
+// What is in a small file; nothing where it cannot be read.
+std::string contents_of(const std::string& path);
+
 struct Mount {
   int64_t id = 0;       // of the mount, in this namespace
   std::string device;   // of the file system, "8:1"
@@ -22,9 +29,9 @@ struct Mount {
 
   // Whether the word `name` is one of the options, alone or with a value.
   bool has(std::string_view name) const { return option(name).has_value(); }
-  // The value of the option `name`, empty for one without; the last one counts. Nothing if it is none of the
-  // options.
-  std::optional<std::string> option(std::string_view name) const;
+  std::optional<std::string> option(std::string_view name) const {
+    return std::optional<std::string>(value_in(options, ',', name));
+  }
 };
 
 // The lines of a mountinfo (proc(5)), in their order; lines that are none are left out. Blanks and

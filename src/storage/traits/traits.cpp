@@ -31,6 +31,7 @@ struct Row {
   int64_t writers;
   bool fallocate;
   bool mmap;
+  const char* local_locks = "";  // the mount option with which locks end at the host
 };
 
 // writers: a local file system lets one write(2) into a file at a time. Units of stores for objects are their
@@ -57,16 +58,16 @@ std::span<const Row> all_rows() {
       {FileSystem::gpfs, "gpfs", 0x47504653, "gpfs", coherent, global, block, 0, false, true},
       {FileSystem::ceph, "ceph", 0x00C36400, "ceph,fuse.ceph,fuse.ceph-fuse", coherent, global, 4 * MiB, 0, false, false},
       {FileSystem::beegfs, "beegfs", 0x19830326, "beegfs", close_to_open, host, 512 * KiB, 0, false, false},
-      {FileSystem::gfs2, "gfs2", 0x01161970, "gfs2", coherent, global, block, 0, true, true},
+      {FileSystem::gfs2, "gfs2", 0x01161970, "gfs2", coherent, global, block, 0, true, true, "localflocks"},
       {FileSystem::ocfs2, "ocfs2", 0x7461636F, "ocfs2", coherent, host, block, 0, true, true},
       {FileSystem::nfs, "nfs", 0x6969, "nfs,nfs4", close_to_open, host, page_of_any_host, 0, false, false},
       {FileSystem::smb, "cifs", 0xFF534D42, "cifs,smb3,smbfs", close_to_open, host, page_of_any_host, 0, false, false},
       {FileSystem::p9, "9p", 0x01021997, "9p", close_to_open, host, page_of_any_host, 0, false, false},
       {FileSystem::virtiofs, "virtiofs", 0, "virtiofs", close_to_open, host, page_of_any_host, 0, false, false},
-      {FileSystem::orangefs, "orangefs", 0x20030528, "orangefs,pvfs2", close_to_open, none, page_of_any_host, 0, false, false},
+      {FileSystem::orangefs, "orangefs", 0x20030528, "orangefs,pvfs2", close_to_open, none, page_of_any_host, 0, false, false, "local_lock"},
       {FileSystem::glusterfs, "glusterfs", 0, "fuse.glusterfs", close_to_open, global, 128 * KiB, 0, false, false},
       {FileSystem::moosefs, "moosefs", 0, "fuse.mfs,fuse.moosefs,moosefs,fuse.lizardfs,fuse.saunafs", close_to_open, global, 64 * MiB, 0,
-       false, false},
+       false, false, "mfsnoposixlocks"},
       {FileSystem::juicefs, "juicefs", 0, "fuse.juicefs", close_to_open, global, 4 * MiB, 0, false, false},
       {FileSystem::sshfs, "sshfs", 0, "fuse.sshfs", close_to_open, host, page_of_any_host, 0, false, false},
       {FileSystem::daos, "daos", 0, "fuse.daos,fuse.dfuse", close_to_open, host, MiB, 0, false, false},
@@ -108,20 +109,10 @@ LockScope lustre_locks(const std::optional<Mount>& mount) {
 }
 
 LockScope locks_of(const Row& row, const std::optional<Mount>& mount) {
-  switch (row.kind) {
-    case FileSystem::nfs:
-      return nfs_locks(mount);
-    case FileSystem::lustre:
-      return lustre_locks(mount);
-    case FileSystem::gfs2:
-      return mount && mount->has("localflocks") ? LockScope::host : row.locks;
-    case FileSystem::orangefs:
-      return mount && mount->has("local_lock") ? LockScope::host : row.locks;
-    case FileSystem::moosefs:
-      return mount && mount->has("mfsnoposixlocks") ? LockScope::host : row.locks;
-    default:
-      return row.locks;
-  }
+  if (row.kind == FileSystem::nfs) return nfs_locks(mount);
+  if (row.kind == FileSystem::lustre) return lustre_locks(mount);
+  const bool at_host = mount && *row.local_locks != '\0' && mount->has(row.local_locks);
+  return at_host ? LockScope::host : row.locks;
 }
 
 int64_t believed(int64_t preferred) {
@@ -152,17 +143,19 @@ FileSystem kind_of(int64_t magic, const std::optional<Mount>& mount) {
 
 FileSystemTraits traits_of_kind(FileSystem kind, const std::optional<Mount>& mount, int64_t preferred) {
   const Row& row = row_of(kind);
-  FileSystemTraits traits{.kind = kind, .coherence = row.coherence, .locks = locks_of(row, mount)};
-  traits.unit = row.unit == 0 ? believed(preferred) : row.unit;
+  FileSystemTraits traits{
+      .kind = kind,
+      .coherence = row.coherence,
+      .locks = locks_of(row, mount),
+      .unit = row.unit == 0 ? believed(preferred) : row.unit,
+      .writers = row.writers,
+      .fallocate = row.fallocate || (kind == FileSystem::nfs && mount && mount->option("vers") == "4.2"),
+      .mmap = row.mmap};
   if (kind == FileSystem::beegfs) traits.unit = std::max(traits.unit, believed(preferred));
-  traits.writers = row.writers;
-  traits.fallocate = row.fallocate || (kind == FileSystem::nfs && mount && mount->option("vers") == "4.2");
-  traits.mmap = row.mmap;
-  if (kind == FileSystem::lustre || kind == FileSystem::ceph) traits.stripe_size = traits.unit;
-  if (kind == FileSystem::gpfs || kind == FileSystem::beegfs) {
-    traits.stripes = 0;
+  const bool on_many_servers = kind == FileSystem::gpfs || kind == FileSystem::beegfs;
+  if (on_many_servers) traits.stripes = 0;
+  if (on_many_servers || kind == FileSystem::lustre || kind == FileSystem::ceph)
     traits.stripe_size = traits.unit;
-  }
   return traits;
 }
 
@@ -170,19 +163,7 @@ bool finds_own_writes(FileSystem kind) {
   return kind == FileSystem::glusterfs || kind == FileSystem::nfs || kind == FileSystem::memory;
 }
 
-bool is_fuse(FileSystem kind) {
-  switch (kind) {
-    case FileSystem::glusterfs:
-    case FileSystem::moosefs:
-    case FileSystem::juicefs:
-    case FileSystem::sshfs:
-    case FileSystem::daos:
-    case FileSystem::fuse:
-      return true;
-    default:
-      return false;
-  }
-}
+bool is_fuse(FileSystem kind) { return kind >= FileSystem::glusterfs; }
 
 bool forgets_lengths(FileSystem kind) { return kind == FileSystem::glusterfs; }
 
@@ -193,44 +174,8 @@ bool lays_out_files(FileSystem kind) {
 }
 
 bool opens_anew(FileSystem kind) {
-  switch (kind) {
-    case FileSystem::unknown:
-    case FileSystem::p9:
-    case FileSystem::virtiofs:
-    case FileSystem::orangefs:
-      return false;
-    default:
-      return !is_fuse(kind);
-  }
-}
-
-FileSystemTraits::Encoded FileSystemTraits::encode() const {
-  return {static_cast<int64_t>(kind),
-          static_cast<int64_t>(coherence),
-          static_cast<int64_t>(locks),
-          unit,
-          stripes,
-          stripe_size,
-          writers,
-          fallocate,
-          mmap};
-}
-
-FileSystemTraits FileSystemTraits::decode(const Encoded& n) {
-  const auto in_range = [](int64_t number, auto last) {
-    return number >= 0 && number <= static_cast<int64_t>(last);
-  };
-  FileSystemTraits traits;
-  if (in_range(n[0], FileSystem::fuse)) traits.kind = static_cast<FileSystem>(n[0]);
-  if (in_range(n[1], Coherence::close_to_open)) traits.coherence = static_cast<Coherence>(n[1]);
-  if (in_range(n[2], LockScope::global)) traits.locks = static_cast<LockScope>(n[2]);
-  if (n[3] > 0) traits.unit = n[3];
-  traits.stripes = std::max<int64_t>(n[4], 0);
-  traits.stripe_size = std::max<int64_t>(n[5], 0);
-  traits.writers = std::max<int64_t>(n[6], 0);
-  traits.fallocate = n[7] == 1;
-  traits.mmap = n[8] == 1;
-  return traits;
+  const bool keeps = kind == FileSystem::p9 || kind == FileSystem::virtiofs || kind == FileSystem::orangefs;
+  return !keeps && kind != FileSystem::unknown && !is_fuse(kind);
 }
 
 }  // namespace sheaf

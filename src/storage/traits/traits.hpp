@@ -6,8 +6,8 @@
 // was closed and opened again, and locks end at the host.
 #pragma once
 
-#include <array>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -45,6 +45,7 @@ enum class FileSystem : uint8_t {
   p9,
   virtiofs,
   orangefs,
+  // the same, reached by FUSE
   glusterfs,
   moosefs,
   juicefs,
@@ -79,11 +80,6 @@ struct FileSystemTraits {
   bool fallocate = false;   // room can be set aside
   bool mmap = false;        // shared mappings can be written to, and agree with read and write
   bool operator==(const FileSystemTraits&) const = default;
-
-  // For sending between tasks of one build. What is out of range is taken as unknown.
-  using Encoded = std::array<int64_t, 9>;
-  Encoded encode() const;
-  static FileSystemTraits decode(const Encoded& numbers);
 };
 
 SHEAF_EXPORT const char* name_of(FileSystem kind);  // as mount(8) says it; static storage
@@ -152,11 +148,10 @@ FileSystemTraits traits_of_descriptor(int fd);
 bool may_be_shared_by_hosts(const char* path) noexcept;
 
 // The same for a file or directory; for a file that does not exist, those of the directory it would be in.
-// Throws not_found where there is no such directory either, and what else open(2) says.
-SHEAF_EXPORT FileSystemTraits traits_of(const std::string& path);
-
-// Relative names count from the directory `base`, a descriptor or AT_FDCWD.
-FileSystemTraits traits_of_path(const std::string& path, int base);
+// `open` opens a name with O_PATH and answers as open(2); `shown` stands for the path in messages. Throws
+// not_found where there is no such directory either, and what else open(2) says.
+FileSystemTraits traits_of_path(const std::string& path, const std::string& shown,
+                                const std::function<int(const std::string& name)>& open);
 
 // Kind of an open file's file system, by one system call.
 FileSystem kind_of_descriptor(int fd);

@@ -3,13 +3,10 @@
 #include <glob.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
-#include <sys/xattr.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <mutex>
 #include <span>
@@ -18,8 +15,8 @@
 
 #include "base/error.hpp"
 #include "base/setting.hpp"
+#include "storage/system/posix_attribute.hpp"
 #include "storage/system/posix_descriptor.hpp"
-#include "storage/system/posix_transfer.hpp"
 #include "storage/traits/traits.hpp"
 
 namespace sheaf {
@@ -73,41 +70,29 @@ std::optional<Mount> kept_mount_of(int fd, dev_t device, int64_t magic) {
   return mount;
 }
 
-std::string attribute_of(int fd, const char* name) {
-  const std::string path = "/proc/self/fd/" + std::to_string(fd);  // O_PATH descriptors have no attributes
-  const ssize_t size = ::getxattr(path.c_str(), name, nullptr, 0);
-  std::string value(static_cast<size_t>(std::max<ssize_t>(size, 0)), '\0');
-  const ssize_t got = value.empty() ? 0 : ::getxattr(path.c_str(), name, value.data(), value.size());
-  value.resize(static_cast<size_t>(std::max<ssize_t>(got, 0)));
-  return value;
-}
-
-std::string config_in(const std::string& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 // What the running client says, if there is one of them; else what it was started with. Options of the mount
 // count more.
 std::string beegfs_config(const Mount& mount) {
   std::string text;
   glob_t found{};
   if (::glob("/proc/fs/beegfs/*/config", 0, nullptr, &found) == 0 && found.gl_pathc == 1)
-    text = config_in(found.gl_pathv[0]);
+    text = contents_of(found.gl_pathv[0]);
   ::globfree(&found);
-  if (text.empty()) text = config_in(mount.option("cfgFile").value_or("/etc/beegfs/beegfs-client.conf"));
+  if (text.empty()) text = contents_of(mount.option("cfgFile").value_or("/etc/beegfs/beegfs-client.conf"));
   for (const char* key : {"tuneFileCacheType", "tuneUseGlobalFileLocks"})
     if (const auto value = mount.option(key)) text += "\n" + std::string(key) + "=" + *value;
   return text;
 }
 
 void apply_layout(FileSystemTraits& traits, int fd, const std::optional<Mount>& mount) {
+  const std::string attributed =
+      "/proc/self/fd/" + std::to_string(fd);  // O_PATH descriptors have no attributes
   if (traits.kind == FileSystem::lustre) {
-    const std::string layout = attribute_of(fd, "lustre.lov");
+    const std::string layout = attribute_of(attributed, "lustre.lov").value_or("");
     apply_lustre_layout(traits, std::as_bytes(std::span(layout)));
   } else if (traits.kind == FileSystem::ceph) {
-    if (!apply_ceph_layout(traits, attribute_of(fd, "ceph.file.layout")))
-      apply_ceph_layout(traits, attribute_of(fd, "ceph.dir.layout"));
+    if (!apply_ceph_layout(traits, attribute_of(attributed, "ceph.file.layout").value_or("")))
+      apply_ceph_layout(traits, attribute_of(attributed, "ceph.dir.layout").value_or(""));
   } else if (traits.kind == FileSystem::beegfs && mount) {
     apply_beegfs_config(traits, beegfs_config(*mount));
   }
@@ -115,8 +100,6 @@ void apply_layout(FileSystemTraits& traits, int fd, const std::optional<Mount>& 
 
 // The files of an overlay that can be written are those of its upper directory. Containers do not see it;
 // then it is on a local file system, because those of clusters cannot be one.
-void apply_upper(FileSystemTraits& traits, const std::optional<Mount>& mount, int depth);
-
 FileSystemTraits found_traits(int fd, int depth) {
   struct statfs system {};
   struct stat file {};
@@ -126,20 +109,15 @@ FileSystemTraits found_traits(int fd, int depth) {
   const auto mount = needs_mount(kind_of_magic(magic)) ? kept_mount_of(fd, file.st_dev, magic) : std::nullopt;
   FileSystemTraits traits = traits_of_kind(kind_of(magic, mount), mount, file.st_blksize);
   apply_layout(traits, fd, mount);
-  if (traits.kind == FileSystem::overlayfs) apply_upper(traits, mount, depth);
-  return traits;
-}
-
-void apply_upper(FileSystemTraits& traits, const std::optional<Mount>& mount, int depth) {
-  const auto upper = mount ? mount->option("upperdir") : std::nullopt;
-  if (!upper || depth >= most_overlays) return;
-  const Descriptor directory(::open(upper->c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (directory.get() < 0) return;
-  const FileSystemTraits below = found_traits(directory.get(), depth + 1);
-  if (below.kind == FileSystem::unknown) return;
-  traits = below;
-  traits.kind = FileSystem::overlayfs;
-  traits.writers = 0;  // turns were not measured there
+  if (traits.kind != FileSystem::overlayfs || !mount || depth >= most_overlays) return traits;
+  const auto upper = mount->option("upperdir");
+  const Descriptor directory(upper ? open_at(AT_FDCWD, *upper, O_PATH | O_DIRECTORY) : -1);
+  if (directory.get() < 0) return traits;
+  FileSystemTraits below = found_traits(directory.get(), depth + 1);
+  if (below.kind == FileSystem::unknown) return traits;
+  below.kind = FileSystem::overlayfs;
+  below.writers = 0;  // turns were not measured there
+  return below;
 }
 
 // The directory of a file that is not there yet, or of the link in its place.
@@ -174,17 +152,13 @@ FileSystemTraits traits_of_descriptor(int fd) {
   return traits;
 }
 
-FileSystemTraits traits_of_path(const std::string& path, int base) {
-  const auto open = [&](const std::string& name) {
-    return uninterrupted([&] { return ::openat(base, name.c_str(), O_PATH | O_CLOEXEC); });
-  };
+FileSystemTraits traits_of_path(const std::string& path, const std::string& shown,
+                                const std::function<int(const std::string& name)>& open) {
   int fd = open(path);
   if (fd < 0 && errno == ENOENT && !path.empty()) fd = open(directory_of(path));
-  if (fd < 0) throw os_error("cannot find the file system of", path, errno);
+  if (fd < 0) throw os_error("cannot find the file system of", shown, errno);
   const Descriptor found(fd);
   return traits_of_descriptor(found.get());
 }
-
-FileSystemTraits traits_of(const std::string& path) { return traits_of_path(path, AT_FDCWD); }
 
 }  // namespace sheaf

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "base/parse.hpp"
+#include "storage/traits/lustre.hpp"
 #include "storage/traits/traits.hpp"
 
 namespace sheaf {
@@ -61,15 +62,6 @@ Number number_at(std::span<const std::byte> bytes, size_t at) {
   return number;
 }
 
-// struct lov_mds_md (lustre_user.h): magic, pattern, 16 bytes that identify the object, size and number of
-// stripes, ...
-constexpr uint32_t lustre_plain_1 = 0x0BD10BD0;
-constexpr uint32_t lustre_plain_3 = 0x0BD30BD0;
-constexpr size_t lustre_stripe_size_at = 24;
-constexpr size_t lustre_stripe_count_at = 28;
-constexpr size_t lustre_plain_bytes = 32;
-constexpr uint16_t lustre_all_servers = 0xFFFF;
-
 // struct lov_comp_md_v1: magic, size, generation, flags, number of entries; entries of 48 bytes from byte 32
 // on, each with the place of its struct lov_mds_md.
 constexpr uint32_t lustre_composite = 0x0BD60BD0;
@@ -78,66 +70,30 @@ constexpr size_t lustre_entries_at = 32;
 constexpr size_t lustre_entry_bytes = 48;
 constexpr size_t lustre_offset_in_entry = 24;
 
-bool apply_plain_layout(FileSystemTraits& traits, std::span<const std::byte> layout) {
-  const auto magic = number_at<uint32_t>(layout, 0);
-  const int64_t size = number_at<uint32_t>(layout, lustre_stripe_size_at);
-  if (layout.size() < lustre_plain_bytes || (magic != lustre_plain_1 && magic != lustre_plain_3) || size == 0)
+constexpr uint32_t lustre_plain_3 = 0x0BD30BD0;
+
+bool apply_plain_layout(FileSystemTraits& traits, std::span<const std::byte> attribute) {
+  LustreLayout layout;
+  if (attribute.size() < sizeof layout) return false;
+  std::memcpy(&layout, attribute.data(), sizeof layout);
+  if ((layout.magic != LustreLayout().magic && layout.magic != lustre_plain_3) || layout.stripe_size == 0)
     return false;
-  const auto count = number_at<uint16_t>(layout, lustre_stripe_count_at);
-  traits.unit = traits.stripe_size = size;
-  traits.stripes = count == lustre_all_servers ? 0 : std::max<int64_t>(count, 1);
+  traits.unit = traits.stripe_size = layout.stripe_size;
+  const bool on_all = layout.stripe_count == LustreLayout::all_servers;
+  traits.stripes = on_all ? 0 : std::max<int64_t>(layout.stripe_count, 1);
   return true;
-}
-
-std::optional<int64_t> word_of_layout(std::string_view layout, std::string_view key) {
-  for (size_t at = 0; at < layout.size();) {
-    const size_t end = std::min(layout.find(' ', at), layout.size());
-    const auto word = layout.substr(at, end - at);
-    if (word.starts_with(key) && word.size() > key.size() && word[key.size()] == '=')
-      return parse_number(word.substr(key.size() + 1));
-    at = end + 1;
-  }
-  return std::nullopt;
-}
-
-// What `KEY = VALUE` in a line says; the last line counts.
-std::string_view value_in(std::string_view config, std::string_view key) {
-  std::string_view found;
-  for (size_t at = 0; at < config.size();) {
-    const size_t end = std::min(config.find('\n', at), config.size());
-    const auto line = config.substr(at, end - at);
-    const size_t equals = line.find('=');
-    if (equals != std::string_view::npos && trimmed(line.substr(0, equals)) == key)
-      found = trimmed(line.substr(equals + 1));
-    at = end + 1;
-  }
-  return found;
 }
 
 }  // namespace
 
 const char* name_of(Coherence coherence) {
-  switch (coherence) {
-    case Coherence::local:
-      return "local";
-    case Coherence::coherent:
-      return "coherent";
-    case Coherence::close_to_open:
-      return "close-to-open";
-  }
-  return "unknown";
+  constexpr const char* names[] = {"local", "coherent", "close-to-open"};
+  return names[static_cast<size_t>(coherence)];
 }
 
 const char* name_of(LockScope locks) {
-  switch (locks) {
-    case LockScope::none:
-      return "none";
-    case LockScope::host:
-      return "host";
-    case LockScope::global:
-      return "global";
-  }
-  return "unknown";
+  constexpr const char* names[] = {"none", "host", "global"};
+  return names[static_cast<size_t>(locks)];
 }
 
 std::string to_string(const FileSystemTraits& traits) {
@@ -166,10 +122,10 @@ std::string_view known_traits_words() {
 
 // Only without any cache do the clients of BeeGFS agree at once.
 void apply_beegfs_config(FileSystemTraits& traits, std::string_view config) {
-  const auto cache = value_in(config, "tuneFileCacheType");
-  if (cache == "none") traits.coherence = Coherence::coherent;
-  if (cache == "native") traits.mmap = true;
-  const auto locks = value_in(config, "tuneUseGlobalFileLocks");
+  const auto says = [&](const char* key) { return trimmed(value_in(config, '\n', key).value_or("")); };
+  if (says("tuneFileCacheType") == "none") traits.coherence = Coherence::coherent;
+  if (says("tuneFileCacheType") == "native") traits.mmap = true;
+  const auto locks = says("tuneUseGlobalFileLocks");
   if (locks == "true" || locks == "1") traits.locks = LockScope::global;
 }
 
@@ -194,13 +150,16 @@ bool apply_lustre_layout(FileSystemTraits& traits, std::span<const std::byte> at
 }
 
 bool apply_ceph_layout(FileSystemTraits& traits, std::string_view attribute) {
-  const auto size = word_of_layout(attribute, "stripe_unit");
-  const auto count = word_of_layout(attribute, "stripe_count");
-  const auto object = word_of_layout(attribute, "object_size");
-  if (!size || !count || !object || *size <= 0 || *count <= 0 || *object <= 0) return false;
-  traits.unit = *count == 1 ? *object : *size;
-  traits.stripe_size = *size;
-  traits.stripes = *count;
+  const auto number = [&](const char* key) {
+    return parse_number(value_in(attribute, ' ', key).value_or("")).value_or(0);
+  };
+  const int64_t size = number("stripe_unit");
+  const int64_t count = number("stripe_count");
+  const int64_t object = number("object_size");
+  if (size <= 0 || count <= 0 || object <= 0) return false;
+  traits.unit = count == 1 ? object : size;
+  traits.stripe_size = size;
+  traits.stripes = count;
   return true;
 }
 

@@ -16,6 +16,7 @@
 
 #include "base/error.hpp"
 #include "exchange/pieces/extent.hpp"
+#include "layout/stripes.hpp"
 #include "process/lent_memory.hpp"
 
 namespace sheaf::sfio {
@@ -56,14 +57,8 @@ struct Section {
   std::vector<Extent> extents;
 };
 
-// `count` pieces of `length` bytes in lent memory, the first at `offset`, `stride` bytes from one to the
-// next.
-struct Place {
-  int64_t offset = 0;
-  int64_t length = 0;
-  int64_t stride = 0;
-  int64_t count = 1;
-};
+// Pieces of lent memory.
+using Place = layout::PieceRun;
 
 struct Request {
   Kind kind = Kind::look;
@@ -74,7 +69,7 @@ struct Request {
   std::string more{};
   std::vector<Section> sections{};
   LoanFacts loan{};             // if there are places: the memory that they are in
-  std::vector<Place> places{};  // of the bytes of all extents, in their order
+  std::vector<Place> places{};  // there, of the bytes of all extents, in their order
   std::string about{};          // the subfile's path, for messages of this task; does not travel
 };
 

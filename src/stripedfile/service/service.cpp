@@ -26,9 +26,6 @@ void require_name(const std::string& path) {
 
 }  // namespace
 
-// What clients have not closed stays as it is on disk: written, and marked as open.
-Service::~Service() = default;
-
 size_t Service::handle(std::span<const std::byte> message, std::vector<std::byte>& answer,
                        int32_t& answer_tag) {
   const auto decoded = decode(message);

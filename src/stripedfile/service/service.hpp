@@ -35,12 +35,27 @@ struct ServiceCounts {
   int64_t disk_requests = 0;  // reads and writes of subfiles
 };
 
+// What there is of a subfile.
+struct Looked {
+  FileStatus data;
+  bool has_identity_file = false;
+  format::IdentityState state = format::IdentityState::foreign;  // of that
+  std::optional<format::StripeIdentity> identity{};
+
+  // A subfile, or what is left of one: not a file of somebody else.
+  bool is_own() const {
+    if (!has_identity_file) return !data.exists;
+    if (state == format::IdentityState::begun) return data.size == 0 && !data.is_special;
+    return state != format::IdentityState::foreign;
+  }
+};
+
 class SHEAF_EXPORT Service : private NonCopyable {
  public:
   // Paths of requests are those beneath the directory `root`, which none can leave (storage/posix/beneath);
-  // "": any. largest: bytes that one read may ask for. `store` must outlive the service.
+  // "": any. largest: bytes that one read may ask for. `store` must outlive the service. What clients have
+  // not closed stays as it is on disk when the service goes: written, and marked as open.
   Service(Store& store, std::string root, int64_t largest);
-  ~Service();
 
   // Carries out a request. `answer` gets the bytes to send back: an Answer and, after a read, the data;
   // memory that is there is used again. Returns how many bytes of it are to be sent. Throws damaged if
@@ -66,23 +81,12 @@ class SHEAF_EXPORT Service : private NonCopyable {
     format::StripeIdentity identity{};
     bool writable = false;
     bool removed = false;
-    int users = 0;
     int64_t size_at_close = 0;  // the largest logical size that a user has closed with
     bool size_unknown = false;  // a user could not find out at its close
     bool made_data = false;     // by an open here
     bool made_identity = false;
     bool kept = false;  // a user has closed it, and not because its open had failed
   };
-  struct Looked {
-    FileStatus data;
-    bool has_identity_file = false;
-    format::IdentityState state = format::IdentityState::foreign;  // of that
-    std::optional<format::StripeIdentity> identity{};
-
-    // A subfile, or what is left of one: not a file of somebody else.
-    bool is_own() const;
-  };
-
   // A range that a client holds.
   struct Held {
     int64_t handle = 0;
@@ -106,14 +110,10 @@ class SHEAF_EXPORT Service : private NonCopyable {
   Looked look_at(const std::string& path);
   Answer look(const std::string& path);
   Answer open(const Request& request);
-  Answer opened(int64_t handle);
   int64_t share_found(const std::string& path, const Looked& found, const Request& request);
   int64_t make(const Request& request, const Looked& found, const format::StripeIdentity& identity);
   void discard(Subfile& subfile);
   int64_t share(const std::string& path, bool writable, const format::StripeIdentity& identity);
-  // Throws damaged unless there is nothing, or only what is_own().
-  void require_own(const std::string& path, const Looked& found);
-  void check_identity(const std::string& path, const Looked& found, const format::StripeIdentity& wanted);
   void close(const Request& request);
   void finish(Subfile& subfile);
   Answer remove(const std::string& path);
@@ -144,7 +144,7 @@ class SHEAF_EXPORT Service : private NonCopyable {
   std::shared_ptr<Store> confined_;  // null: no root
   Store& store_;
   int64_t largest_;
-  std::map<int64_t, std::shared_ptr<Subfile>> handles_;
+  std::map<int64_t, std::shared_ptr<Subfile>> handles_;  // as many as a subfile has users
   std::map<std::pair<std::string, bool>, std::weak_ptr<Subfile>> in_use_;
   int64_t next_handle_ = 1;
   std::vector<Held> held_;

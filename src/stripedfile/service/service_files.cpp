@@ -16,6 +16,46 @@ namespace {
 
 std::string identity_path(const std::string& path) { return path + std::string(identity_suffix); }
 
+// Throws damaged unless there is nothing, or only what is_own().
+void require_own(const std::string& path, const Looked& found) {
+  if (found.data.is_directory) throw os_error("cannot touch", path, EISDIR);
+  if (found.is_own()) return;
+  const std::string why = !found.has_identity_file ? "there is no '" + identity_path(path) + "'"
+                          : found.state == IdentityState::foreign
+                              ? "'" + identity_path(path) + "' is no identity"
+                              : "'" + identity_path(path) + "' is empty";
+  throw file_error(
+      Code::damaged, path,
+      "is no subfile of a striped file, or has lost its identity: " + why + "; nothing was touched");
+}
+
+void check_identity(const std::string& path, const Looked& found, const StripeIdentity& wanted) {
+  const auto wrong = [&](const std::string& finding) { throw file_error(Code::mismatch, path, finding); };
+  if (!found.has_identity_file)
+    throw file_error(Code::damaged, path,
+                     "is no subfile of a striped file, or has lost its identity: there is no '" +
+                         identity_path(path) + "'");
+  if (!found.identity)
+    throw file_error(Code::damaged, identity_path(path), "is no identity of a subfile, or damaged");
+  const StripeIdentity& is = *found.identity;
+  if (is.count != wanted.count)
+    wrong("is one of " + std::to_string(is.count) + " subfiles of its striped file, but the name lists " +
+          std::to_string(wanted.count));
+  if (is.index != wanted.index)
+    wrong("is subfile " + std::to_string(is.index) + " of its striped file, but stands as number " +
+          std::to_string(wanted.index) + " in the name");
+  if (is.unit != 0 && wanted.unit != 0 && is.unit != wanted.unit)
+    wrong("has a stripe unit of " + std::to_string(is.unit) + " bytes, not " + std::to_string(wanted.unit));
+  if (is.file != wanted.file) wrong("belongs to another striped file than the subfiles before it");
+  if (is.size >= 0 && is.unit > 0) {
+    const int64_t full = layout::Stripes{is.unit, is.count}.subfile_size(is.index, is.size);
+    if (found.data.size < full)
+      throw file_error(
+          Code::damaged, path,
+          "is short: it has " + std::to_string(found.data.size) + " of " + std::to_string(full) + " bytes");
+  }
+}
+
 }  // namespace
 
 void Service::keep_identity(const std::string& path, const StripeIdentity& identity, Access access,
@@ -35,7 +75,7 @@ void Service::keep_identity(Subfile& subfile, const StripeIdentity& identity) {
   subfile.identity = identity;
 }
 
-Service::Looked Service::look_at(const std::string& path) {
+Looked Service::look_at(const std::string& path) {
   Looked found{.data = store_.status(path), .has_identity_file = store_.status(identity_path(path)).exists};
   if (!found.has_identity_file) return found;
   const auto file = counted(Counted::open, [&] { return store_.open(identity_path(path), Access::read); });
@@ -45,24 +85,6 @@ Service::Looked Service::look_at(const std::string& path) {
   found.state = format::identity_state(read);
   found.identity = format::stripe_identity_of(read);
   return found;
-}
-
-bool Service::Looked::is_own() const {
-  if (!has_identity_file) return !data.exists;
-  if (state == IdentityState::begun) return data.size == 0 && !data.is_special;
-  return state != IdentityState::foreign;
-}
-
-void Service::require_own(const std::string& path, const Looked& found) {
-  if (found.data.is_directory) throw os_error("cannot touch", path, EISDIR);
-  if (found.is_own()) return;
-  const std::string why = !found.has_identity_file ? "there is no '" + identity_path(path) + "'"
-                          : found.state == IdentityState::foreign
-                              ? "'" + identity_path(path) + "' is no identity"
-                              : "'" + identity_path(path) + "' is empty";
-  throw file_error(
-      Code::damaged, path,
-      "is no subfile of a striped file, or has lost its identity: " + why + "; nothing was touched");
 }
 
 Answer Service::look(const std::string& path) {
@@ -132,22 +154,16 @@ Answer Service::open(const Request& request) {
     throw os_error("cannot create", path, EEXIST);
   if (found.data.is_special) throw file_error(Code::invalid_argument, path, "is no regular file");
   // Nothing is there, or an identity that was never written to its end; or an empty file from elsewhere.
-  if (makes && !found.identity && !found.data.is_directory &&
-      (found.has_identity_file ? found.state == IdentityState::begun && !found.data.exists
-                               : found.data.size == 0))
-    return opened(make(request, found, *wanted));
-  if (!found.data.exists) {
-    if (makes && found.identity && !found.identity->complete)
-      return opened(make(request, found, *found.identity));
-    if (found.has_identity_file)
-      throw file_error(Code::not_found, path, "is missing, a subfile whose identity is still there");
-    else
-      throw os_error("cannot open", path, ENOENT);
+  const bool begins = makes && !found.identity && !found.data.is_directory &&
+                      (found.has_identity_file ? found.state == IdentityState::begun && !found.data.exists
+                                               : found.data.size == 0);
+  const bool goes_on = makes && !found.data.exists && found.identity && !found.identity->complete;
+  if (!found.data.exists && !begins && !goes_on) {
+    if (!found.has_identity_file) throw os_error("cannot open", path, ENOENT);
+    throw file_error(Code::not_found, path, "is missing, a subfile whose identity is still there");
   }
-  return opened(share_found(path, found, request));
-}
-
-Answer Service::opened(int64_t handle) {
+  const int64_t handle = begins || goes_on ? make(request, found, begins ? *wanted : *found.identity)
+                                           : share_found(path, found, request);
   Answer answer{.values = {handle}};
   answer.set_text(to_bytes(subfile_of(handle).identity));
   return answer;
@@ -166,33 +182,6 @@ int64_t Service::share_found(const std::string& path, const Looked& found, const
   return share(path, writable, identity);
 }
 
-void Service::check_identity(const std::string& path, const Looked& found, const StripeIdentity& wanted) {
-  const auto wrong = [&](const std::string& finding) { throw file_error(Code::mismatch, path, finding); };
-  if (!found.has_identity_file)
-    throw file_error(Code::damaged, path,
-                     "is no subfile of a striped file, or has lost its identity: there is no '" +
-                         identity_path(path) + "'");
-  if (!found.identity)
-    throw file_error(Code::damaged, identity_path(path), "is no identity of a subfile, or damaged");
-  const StripeIdentity& is = *found.identity;
-  if (is.count != wanted.count)
-    wrong("is one of " + std::to_string(is.count) + " subfiles of its striped file, but the name lists " +
-          std::to_string(wanted.count));
-  if (is.index != wanted.index)
-    wrong("is subfile " + std::to_string(is.index) + " of its striped file, but stands as number " +
-          std::to_string(wanted.index) + " in the name");
-  if (is.unit != 0 && wanted.unit != 0 && is.unit != wanted.unit)
-    wrong("has a stripe unit of " + std::to_string(is.unit) + " bytes, not " + std::to_string(wanted.unit));
-  if (is.file != wanted.file) wrong("belongs to another striped file than the subfiles before it");
-  if (is.size >= 0 && is.unit > 0) {
-    const int64_t full = layout::Stripes{is.unit, is.count}.subfile_size(is.index, is.size);
-    if (found.data.size < full)
-      throw file_error(
-          Code::damaged, path,
-          "is short: it has " + std::to_string(found.data.size) + " of " + std::to_string(full) + " bytes");
-  }
-}
-
 int64_t Service::share(const std::string& path, bool writable, const StripeIdentity& identity) {
   std::weak_ptr<Subfile>& known = in_use_[{path, writable}];
   std::shared_ptr<Subfile> subfile = known.lock();
@@ -203,7 +192,6 @@ int64_t Service::share(const std::string& path, bool writable, const StripeIdent
         Subfile{.path = path, .file = std::move(file), .identity = identity, .writable = writable});
   }
   if (subfile->identity.unit == 0) subfile->identity.unit = identity.unit;
-  ++subfile->users;
   handles_[next_handle_] = subfile;
   return next_handle_++;
 }
@@ -219,7 +207,7 @@ void Service::close(const Request& request) {
   const bool was_opened = request.values[1] == 0;  // else the open of the striped file had failed
   if (was_opened && request.values[0] < 0) subfile->size_unknown = true;
   if (was_opened) subfile->kept = true;
-  if (--subfile->users > 0) return;
+  if (subfile.use_count() > 1) return;
   const auto known = in_use_.find({subfile->path, subfile->writable});
   if (known != in_use_.end() && known->second.lock() == subfile) in_use_.erase(known);
   const auto failed = attempt([&] { finish(*subfile); });

@@ -7,7 +7,6 @@ namespace sheaf::sfio {
 
 bool Service::lock(const Request& request, bool exclusive) {
   const auto [offset, length] = request.values;
-  const Held wanted{request.handle, offset, length, exclusive};
   const Subfile& subfile = subfile_of(request.handle);
   const auto is_of_it = [&](const Held& held) {
     const Subfile& other = subfile_of(held.handle);
@@ -18,7 +17,7 @@ bool Service::lock(const Request& request, bool exclusive) {
            (held.exclusive || exclusive) && is_of_it(held);
   };
   if (std::ranges::any_of(held_, in_the_way)) return false;
-  held_.push_back(wanted);
+  held_.push_back({request.handle, offset, length, exclusive});
   return true;
 }
 

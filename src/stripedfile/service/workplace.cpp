@@ -2,7 +2,7 @@
 
 #include <chrono>
 #include <condition_variable>
-#include <exception>
+#include <future>
 #include <mutex>
 #include <system_error>
 #include <thread>
@@ -91,40 +91,31 @@ class ThreadPlace final : public PlaceWithThread {
   ~ThreadPlace() override { end(); }
 
   void carry_out(const std::function<void()>& job, const std::function<void()>& meanwhile) override {
-    std::unique_lock lock(mutex_);
-    job_ = &job;
-    changed_.notify_one();
-    while (!done_.wait_for(lock, pulse_pause, [this] { return !job_; })) {
-      lock.unlock();
-      meanwhile();
-      lock.lock();
+    std::packaged_task<void()> task([&] { job(); });
+    std::future<void> done = task.get_future();
+    {
+      const std::lock_guard lock(mutex_);
+      job_ = std::move(task);
     }
-    if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+    changed_.notify_one();
+    while (done.wait_for(pulse_pause) != std::future_status::ready) meanwhile();
+    done.get();
   }
 
  private:
   void work() {
     std::unique_lock lock(mutex_);
     for (;;) {
-      changed_.wait(lock, [this] { return job_ || ends_; });
-      if (!job_) return;
+      changed_.wait(lock, [this] { return job_.valid() || ends_; });
+      if (!job_.valid()) return;
+      std::packaged_task<void()> task = std::move(job_);
       lock.unlock();
-      std::exception_ptr failure;
-      try {
-        (*job_)();
-      } catch (...) {
-        failure = std::current_exception();
-      }
+      task();
       lock.lock();
-      failure_ = failure;
-      job_ = nullptr;
-      done_.notify_one();
     }
   }
 
-  std::condition_variable done_;
-  const std::function<void()>* job_ = nullptr;
-  std::exception_ptr failure_;
+  std::packaged_task<void()> job_;
 };
 
 template <class Place>

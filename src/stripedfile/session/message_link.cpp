@@ -28,10 +28,9 @@ class MessageLink final : public Link {
     return find_listener(listeners_, host, occurrence);
   }
 
-  std::unique_ptr<Call> start(int listener, Request request, std::vector<MemoryRun> out,
-                              std::vector<MemoryRun> in) override {
+  std::unique_ptr<Call> start(int listener, Request request, std::vector<MemoryRun> memory) override {
     if (gone_[static_cast<size_t>(listener)]) throw gone(listener, about_of(request));
-    return std::make_unique<MessageCall>(*this, listener, std::move(request), std::move(out), std::move(in));
+    return std::make_unique<MessageCall>(*this, listener, std::move(request), std::move(memory));
   }
 
   void rest(double idle) override { messages_->rest(idle); }
@@ -42,16 +41,11 @@ class MessageLink final : public Link {
  private:
   class MessageCall final : public Call, private NonCopyable {
    public:
-    MessageCall(MessageLink& link, int listener, Request request, std::vector<MemoryRun> out,
-                std::vector<MemoryRun> in)
-        : link_(link),
-          listener_(listener),
-          request_(std::move(request)),
-          out_(std::move(out)),
-          in_(std::move(in)) {
+    MessageCall(MessageLink& link, int listener, Request request, std::vector<MemoryRun> memory)
+        : link_(link), listener_(listener), request_(std::move(request)), memory_(std::move(memory)) {
       ++link.pulses_[static_cast<size_t>(listener)].calls;
-      link.counts_.bytes += bytes_of(out_) + bytes_of(in_);
-      if (!link.far_[static_cast<size_t>(listener)]) lent_ = link.lend(request_, out_.empty() ? in_ : out_);
+      link.counts_.bytes += bytes_of(memory_);
+      if (!link.far_[static_cast<size_t>(listener)]) lent_ = link.lend(request_, memory_);
       send();
     }
     // Given up: its memory may soon hold something else.
@@ -84,10 +78,8 @@ class MessageLink final : public Link {
       std::vector<MemoryRun> in = {
           {reinterpret_cast<std::byte*>(&answer_), sizeof answer_, sizeof answer_, 1}};
       std::vector<MemoryRun> out = {run_of(head_)};
-      if (request_.places.empty()) {
-        in.insert(in.end(), in_.begin(), in_.end());
-        out.insert(out.end(), out_.begin(), out_.end());
-      }
+      auto& travels = request_.kind == Kind::write ? out : in;
+      if (request_.places.empty()) travels.insert(travels.end(), memory_.begin(), memory_.end());
       answered_ = link_.messages_->receive(task, request_.answer_tag, in);
       sent_ = link_.messages_->send(task, request_tag, out);
     }
@@ -103,14 +95,13 @@ class MessageLink final : public Link {
       return true;
     }
 
-    int64_t lent_bytes() const { return request_.places.empty() ? 0 : bytes_of(out_) + bytes_of(in_); }
+    int64_t lent_bytes() const { return request_.places.empty() ? 0 : bytes_of(memory_); }
 
     MessageLink& link_;
     int listener_;
     Request request_;
     LentMemory lent_;  // where its places are
-    const std::vector<MemoryRun> out_;
-    const std::vector<MemoryRun> in_;
+    const std::vector<MemoryRun> memory_;
     double begin_ = 0;
     std::vector<std::byte> head_;
     Answer answer_;

@@ -21,34 +21,25 @@ int64_t positive(const char* variable, std::string_view text) {
   return *number;
 }
 
-std::vector<std::string> split(std::string_view text, char at) {
-  std::vector<std::string> parts;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find(at), text.size());
-    parts.emplace_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return parts;
+// Everybody's contribution, everywhere.
+Gathered gather_to_all(Comm& all, std::span<const std::byte> mine) {
+  Gathered joined = all.gather(mine, 0);
+  joined.sizes.resize(static_cast<size_t>(all.size()));
+  all.broadcast(std::as_writable_bytes(std::span(joined.sizes)), 0);
+  joined.bytes.resize(static_cast<size_t>(joined.offsets().back()));
+  if (!joined.bytes.empty()) all.broadcast(joined.bytes, 0);
+  return joined;
 }
 
-// Everybody's contribution, everywhere.
-std::vector<std::string> gather_to_all(Comm& all, const std::string& mine) {
-  Gathered joined = all.gather(std::as_bytes(std::span(mine)), 0);
-  std::vector<int64_t> sizes = joined.sizes;
-  sizes.resize(static_cast<size_t>(all.size()));
-  all.broadcast(std::as_writable_bytes(std::span(sizes)), 0);
-  int64_t total = 0;
-  for (const int64_t size : sizes) total += size;
-  joined.bytes.resize(static_cast<size_t>(total));
-  if (total > 0) all.broadcast(joined.bytes, 0);
-  std::vector<std::string> parts;
-  const auto* at = reinterpret_cast<const char*>(joined.bytes.data());
-  for (const int64_t size : sizes) {
-    parts.emplace_back(at, static_cast<size_t>(size));
-    at += size;
-  }
-  return parts;
+std::string_view text_of(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
+
+// What a task tells the others; its name follows.
+struct Told {
+  Role role;
+  int64_t room;
+};
 
 }  // namespace
 
@@ -90,32 +81,32 @@ SessionOptions options_from_environment() {
 }
 
 Roster make_roster(Comm& all, Role role, const SessionOptions& options, std::string_view names) {
-  // role, room, name
   const std::string name = options.name.empty() ? host_name() : options.name;
-  std::string mine(1 + sizeof(int64_t), '\0');
-  mine[0] = static_cast<char>(role);
-  std::memcpy(mine.data() + 1, &options.room, sizeof(int64_t));
-  const std::vector<std::string> told = gather_to_all(all, mine + name);
-  const std::vector<std::string> given =
-      gather_to_all(all, all.rank() == 0 ? std::string(names) : std::string());
-  const std::vector<std::string> by_hand = split(given[0], ',');
-  const auto is = [&](size_t task, Role asked) { return static_cast<Role>(told[task][0]) == asked; };
-  bool others = false;
-  for (size_t task = 0; task < told.size(); ++task)
-    others = others || is(task, Role::listener) || is(task, Role::both);
+  const Told own{role, options.room};
+  Gathered mine;
+  mine.add(std::as_bytes(std::span(&own, 1)));
+  mine.add(std::as_bytes(std::span(name)));
+  const Gathered told = gather_to_all(all, mine.bytes);
+  const Gathered given = gather_to_all(all, std::as_bytes(std::span(all.rank() == 0 ? names : "")));
+  std::string_view by_hand = text_of(given.bytes);
+  std::vector<Told> tasks(told.sizes.size());
+  const auto pieces = told.pieces();
+  for (size_t task = 0; task < tasks.size(); ++task)
+    std::memcpy(&tasks[task], pieces[task].data(), sizeof(Told));
+  const bool others = std::ranges::any_of(
+      tasks, [](const Told& one) { return one.role == Role::listener || one.role == Role::both; });
 
   Roster roster;
-  for (size_t task = 0; task < told.size(); ++task) {
-    const bool computes = !is(task, Role::listener);
-    const bool serves = is(task, Role::listener) || is(task, Role::both) || (is(task, Role::any) && !others);
+  for (size_t task = 0; task < tasks.size(); ++task) {
+    const auto [said, room] = tasks[task];
+    const bool computes = said != Role::listener;
+    const bool serves = said == Role::listener || said == Role::both || (said == Role::any && !others);
     const auto number = static_cast<int>(task);
     if (computes) roster.compute.push_back(number);
     if (serves) {
-      ListenerFacts facts{told[task].substr(1 + sizeof(int64_t)), number, 0};
-      std::memcpy(&facts.room, told[task].data() + 1, sizeof(int64_t));
-      const size_t place = roster.listeners.size();
-      if (place < by_hand.size() && !by_hand[place].empty()) facts.name = by_hand[place];
-      roster.listeners.push_back(std::move(facts));
+      const std::string_view given_name = take_word(by_hand);
+      const std::string_view own_name = text_of(pieces[task].subspan(sizeof(Told)));
+      roster.listeners.push_back({std::string(given_name.empty() ? own_name : given_name), number, room});
     }
     if (number != all.rank()) continue;
     roster.serves = serves;
@@ -129,21 +120,21 @@ Roster make_roster(Comm& all, Role role, const SessionOptions& options, std::str
   return roster;
 }
 
-const ListenerFacts& own_facts(const Roster& roster, int task) {
-  const auto found = std::ranges::find(roster.listeners, task, &ListenerFacts::task);
-  if (found == roster.listeners.end()) throw Error(Code::mismatch, "this task is no I/O listener");
-  return *found;
-}
-
-std::unique_ptr<Service> make_service(Store& store, const ListenerFacts& facts,
+std::unique_ptr<Service> make_service(Store& store, const Roster& roster, int task,
                                       const SessionOptions& options) {
-  return std::make_unique<Service>(store, root_of_host(options.root, facts.name), facts.room);
+  const auto own = std::ranges::find(roster.listeners, task, &ListenerFacts::task);
+  if (own == roster.listeners.end()) throw Error(Code::mismatch, "this task is no I/O listener");
+  return std::make_unique<Service>(store, root_of_host(options.root, own->name), own->room);
 }
 
 void say_goodbye(Link& link) {
   const std::lock_guard hold(link.lock());
-  for (int listener = 0; listener < std::ssize(link.listeners()); ++listener)
-    attempt([&] { wait(link, listener, *link.start(listener, {.kind = Kind::bye}, {}, {})); });
+  ask(link,
+      questions(0, link.listeners().size(),
+                [](size_t i) {
+                  return Question{static_cast<int>(i), {.kind = Kind::bye}};
+                }),
+      OnError::keep);
 }
 
 }  // namespace sheaf::sfio

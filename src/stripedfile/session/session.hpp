@@ -16,8 +16,8 @@
 
 namespace sheaf::sfio {
 
-// How a task takes part.
-enum class Role : uint8_t {
+// How a task takes part; tasks tell each other.
+enum class Role : int64_t {
   any,       // compute task; a listener in a thread too if no other task of the group is a listener
   compute,   // compute task only
   listener,  // listener only
@@ -54,11 +54,8 @@ struct Roster {
 // Throws on all tasks: mismatch if there is no listener or no compute task.
 SHEAF_EXPORT Roster make_roster(Comm& all, Role role, const SessionOptions& options, std::string_view names);
 
-// The name that this task has as a listener. Throws mismatch if it is none.
-SHEAF_EXPORT const ListenerFacts& own_facts(const Roster& roster, int task);
-
-// The service of a listener, over `store`, which must outlive it.
-SHEAF_EXPORT std::unique_ptr<Service> make_service(Store& store, const ListenerFacts& facts,
+// The service of the listener `task`, over `store`, which must outlive it. Throws mismatch if it is none.
+SHEAF_EXPORT std::unique_ptr<Service> make_service(Store& store, const Roster& roster, int task,
                                                    const SessionOptions& options);
 
 // Tells all listeners that the session ends. By one compute task, when no other has a request under way any
