@@ -10,7 +10,7 @@
 namespace sheaf {
 
 OpenTasks::OpenTasks(Store& store, Comm& comm, const MappedReadRequest& request, const OpenMode& mode,
-                     AppendedTables* appends, Slicing slicing)
+                     LedRows* appends, Slicing slicing)
     : tables_(new SetTables(store, request.path, request.name_of, mode.checking())) {
   std::shared_ptr<File> first;
   const SetLead lead = tables_->read_lead(comm, first);
@@ -20,11 +20,10 @@ OpenTasks::OpenTasks(Store& store, Comm& comm, const MappedReadRequest& request,
   find_places(comm, lead, first);
   first.reset();
   const std::vector<FileShare> share = count_files(comm, lead);
-  AppendedTables own_tables;
-  AppendedTables& tables = appends ? *appends : own_tables;
+  LedRows own_tables;
+  LedRows& tables = appends ? *appends : own_tables;
   find_rows(comm, share, slicing, tables);
   read_rows(comm, lead, tables, appends != nullptr);
-  open_files(comm);
 }
 
 OpenTasks::OpenTasks(const FileFacts& facts, int64_t ntasks, int64_t task, int64_t file_tasks,
@@ -33,7 +32,6 @@ OpenTasks::OpenTasks(const FileFacts& facts, int64_t ntasks, int64_t task, int64
   const layout::Placement place{stored.filenumber, stored.sums.local_rank};
   own.tasks.push_back({task, place, 0, file_tasks, 0, stored.geometry});
   own.index();
-  own.files[0].fsblksize = facts.fsblksize;
   stored_.push_back(std::move(stored));
 }
 
@@ -48,7 +46,11 @@ Readable OpenTasks::readable(size_t index) {
       stream.load(stored.file, stored.geometry, stored.sizes, {}, stored.sums);
     });
   }
-  return {stored.filenumber, stored.globalrank, plain, plain->geometry(0), plain->sizes_of(0), nullptr, {}};
+  return {.filenumber = stored.filenumber,
+          .globalrank = stored.globalrank,
+          .file = plain,
+          .geometry = plain->geometry(0),
+          .sizes = plain->sizes_of(0)};
 }
 
 void OpenTasks::choose_tasks(Comm& comm, const MappedReadRequest& request) {
@@ -77,8 +79,8 @@ void OpenTasks::find_places(Comm& comm, const SetLead& lead, const std::shared_p
   own.index();
   if (!lead.header.leads_set()) return;
   RowSlices numbers(comm, ntasks_);
-  std::vector<int64_t> wanted;
-  for (const size_t i : own.by_number) wanted.push_back(own.tasks[i].task);
+  std::vector<TaskRequest> wanted;
+  for (const size_t i : own.by_number) wanted.push_back({own.tasks[i].task});
   std::optional<Error> problem;
   const auto places = tables_->find_places(numbers, lead, wanted, lead_file, problem);
   agree(comm, problem);
@@ -88,8 +90,7 @@ void OpenTasks::find_places(Comm& comm, const SetLead& lead, const std::shared_p
 
 // Collective. Every process reads the heads of its share of the physical files.
 std::vector<FileShare> OpenTasks::count_files(Comm& comm, const SetLead& lead) {
-  const int64_t files = is_set() ? facts_.nfiles : 1;
-  const auto border = [&](int64_t rank) { return static_cast<int32_t>(files * rank / comm.size()); };
+  const auto border = [&](int64_t rank) { return static_cast<int32_t>(files() * rank / comm.size()); };
   std::vector<FileShare> share;
   agree(comm, attempt([&] {
           for (int32_t k = border(comm.rank()); k < border(comm.rank() + 1); ++k) {
@@ -102,14 +103,12 @@ std::vector<FileShare> OpenTasks::count_files(Comm& comm, const SetLead& lead) {
   return share;
 }
 
-void OpenTasks::find_rows(Comm& comm, std::span<const FileShare> share, Slicing slicing,
-                          AppendedTables& tables) {
+void OpenTasks::find_rows(Comm& comm, std::span<const FileShare> share, Slicing slicing, LedRows& tables) {
   int64_t all = 0;
   for (const FileShare& f : share) all += f.tasks;
   comm.all_sum(std::span(&all, 1));
   tables.rows = std::make_unique<RowSlices>(comm, all, slicing);
-  const bool set = is_set();
-  own.find_rows(comm, set ? facts_.nfiles : 1, share, *tables.rows, tables.segments, [](int32_t, int64_t) {});
+  own.find_rows(comm, files(), share, *tables.rows, tables.segments, [](int32_t, int64_t) {});
   agree(comm, attempt([&] {
           for (const OwnTask& t : own.tasks)
             if (t.place.local_rank >= t.file_tasks)
@@ -121,43 +120,36 @@ void OpenTasks::find_rows(Comm& comm, std::span<const FileShare> share, Slicing 
         }));
 }
 
-// Collective.
-void OpenTasks::read_rows(Comm& comm, const SetLead& lead, AppendedTables& tables, bool appends) {
-  std::vector<int64_t> wanted;
-  for (const size_t i : own.by_row) wanted.push_back(own.tasks[i].row);
-  tables.slice = std::make_unique<TableSlice>();
-  bool unclosed = facts_.unclosed;
+// Collective. All processes open the files of their tasks.
+void OpenTasks::read_rows(Comm& comm, const SetLead& lead, LedRows& tables, bool appends) {
+  std::vector<TaskRequest> wanted;
+  for (const size_t i : own.by_row) wanted.push_back({own.tasks[i].row});
+  tables.old = std::make_unique<TableSlice>();
   const auto open = [&](int32_t number) { return tables_->open_member(number); };
-  const std::vector<FoundRow> rows = tables_->read_rows(comm, *tables.rows, lead, tables.segments, wanted,
-                                                        open, *tables.slice, appends, unclosed, std::nullopt);
-  facts_.unclosed = unclosed;
-  stored_.resize(own.tasks.size());
-  for (size_t k = 0; k < rows.size(); ++k) {
-    OwnTask& t = own.tasks[own.by_row[k]];
-    t.geometry = rows[k].geometry;
-    own.files[t.file].fsblksize = rows[k].fsblksize;
-    stored_[own.by_row[k]] = rows[k].readable(t.place);
-  }
-}
-
-// All processes open the files of their tasks.
-void OpenTasks::open_files(Comm& comm) {
+  std::vector<Readable> rows = tables_->read_rows(comm, *tables.rows, lead, tables.segments, wanted, open,
+                                                  *tables.old, appends, facts_.unclosed, std::nullopt);
   agree(comm, attempt([&] {
           for (OwnFile& f : own.files) {
             f.file = tables_->open(f.number);
             if (facts_.unclosed) f.file = with_edges(tables_->store(), std::move(f.file));
           }
           if (own.files.empty()) no_task = tables_->open(0);
-          for (size_t i = 0; i < own.tasks.size(); ++i) stored_[i].file = own.files[own.tasks[i].file].file;
+          stored_.resize(own.tasks.size());
+          for (size_t k = 0; k < rows.size(); ++k) {
+            OwnTask& t = own.tasks[own.by_row[k]];
+            t.geometry = rows[k].geometry;
+            rows[k].filenumber = t.place.file;
+            rows[k].file = own.files[t.file].file;
+            stored_[own.by_row[k]] = std::move(rows[k]);
+          }
         }));
 }
 
 FileFacts OpenTasks::file_facts(size_t index) const {
   FileFacts facts = facts_;
   if (own.tasks.empty()) return facts;
-  const OwnFile& file = own.files[own.tasks[index].file];
-  if (is_set()) facts.filenumber = file.number;
-  if (file.fsblksize > 0) facts.fsblksize = file.fsblksize;
+  if (is_set()) facts.filenumber = own.tasks[index].place.file;
+  facts.fsblksize = stored_[index].fsblksize;
   return facts;
 }
 

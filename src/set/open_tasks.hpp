@@ -30,11 +30,11 @@ struct MappedReadRequest {
   NameOf name_of = {};
 };
 
-// What leaders have read, which appending goes on from.
-struct AppendedTables {
-  std::unique_ptr<RowSlices> rows;
-  std::vector<Segment> segments;      // of the slice this process leads
-  std::unique_ptr<TableSlice> slice;  // what it has read of it
+// The rows of the metadata, and those this process leads.
+struct LedRows {
+  std::unique_ptr<RowSlices> rows;  // by (file, local rank)
+  std::vector<Segment> segments;    // of the slice this process leads
+  std::unique_ptr<TableSlice> old;  // what it has read of it: what appending goes on from
 };
 
 class OpenTasks {
@@ -42,7 +42,7 @@ class OpenTasks {
   // Collective over `comm`. Throws on every process alike. appends: keeps what leaders have read, in such
   // slices.
   OpenTasks(Store& store, Comm& comm, const MappedReadRequest& request, const OpenMode& mode,
-            AppendedTables* appends = nullptr, Slicing slicing = Slicing::groups);
+            LedRows* appends = nullptr, Slicing slicing = Slicing::groups);
   // Local: one task, whose place, file and blocks the caller has found.
   OpenTasks(const FileFacts& facts, int64_t ntasks, int64_t task, int64_t file_tasks, Readable stored);
 
@@ -64,10 +64,10 @@ class OpenTasks {
   void choose_tasks(Comm& comm, const MappedReadRequest& request);
   void find_places(Comm& comm, const SetLead& lead, const std::shared_ptr<File>& lead_file);
   std::vector<FileShare> count_files(Comm& comm, const SetLead& lead);
-  void find_rows(Comm& comm, std::span<const FileShare> share, Slicing slicing, AppendedTables& tables);
-  void read_rows(Comm& comm, const SetLead& lead, AppendedTables& tables, bool appends);
-  void open_files(Comm& comm);
+  void find_rows(Comm& comm, std::span<const FileShare> share, Slicing slicing, LedRows& tables);
+  void read_rows(Comm& comm, const SetLead& lead, LedRows& tables, bool appends);
   bool is_set() const { return facts_.nfiles > 1 && facts_.filenumber == 0; }
+  int32_t files() const { return is_set() ? facts_.nfiles : 1; }
 
   std::unique_ptr<const SetTables> tables_;  // null: the caller has found the task
   FileFacts facts_;

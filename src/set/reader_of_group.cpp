@@ -28,9 +28,8 @@ Reader::Reader(Store& given, std::unique_ptr<Comm> comm, const std::string& path
                                         std::to_string(comm_->size()) +
                                         " tasks opened it; use as many, or open it serially");
   layout::Placement place{0, rank};
-  const int64_t own_task = rank;
-  const bool set = lead.header.leads_set();
-  if (set) {
+  const TaskRequest own_task{rank};
+  if (lead.header.leads_set()) {
     // Where there are copies, only rank 0 may see file 0.
     RowSlices numbers(*comm_, levels > 0 ? Slicing::whole : Slicing::groups);
     std::optional<Error> problem;
@@ -64,14 +63,14 @@ Reader::Reader(Store& given, std::unique_ptr<Comm> comm, const std::string& path
   });
 
   bool unclosed = !lead.pointer.complete();
-  FoundRow row;
+  Readable stored;
   {
     RowSlices slices(local(), Slicing::groups);
     std::vector<Segment> segments;
     add_segment(segments, slices, place.file, local().size(), 0);
-    const int64_t own_row = local().rank();
+    const TaskRequest own_row{local().rank()};
     TableSlice table;
-    row = std::move(tables->read_rows(
+    stored = std::move(tables->read_rows(
         *comm_, slices, lead, segments, std::span(&own_row, 1), [&](int32_t) { return file; }, table, false,
         unclosed, unopened)[0]);
     tables.reset();
@@ -80,12 +79,10 @@ Reader::Reader(Store& given, std::unique_ptr<Comm> comm, const std::string& path
     if (unclosed && plan) static_cast<FetchedFile&>(*file).rejoin();
     if (unclosed && !plan) file = with_edges(store, std::move(file));
     if (!plan) file = throttled(std::move(file), slots);  // else the collectors are as many as collsize says
-    Readable stored = row.readable(place);
+    stored.filenumber = place.file;
     stored.file = file;
     FileFacts facts = lead.facts();
     facts.unclosed = unclosed;
-    facts.filenumber = set ? place.file : facts.filenumber;
-    facts.fsblksize = row.fsblksize;
     tasks_ = std::make_shared<OpenTasks>(facts, comm_->size(), rank, local().size(), std::move(stored));
     tasks_->own.files[0].file = std::move(file);
     load(tasks_->readable(0), rank);

@@ -14,10 +14,6 @@ using layout::Placement;
 
 namespace {
 
-struct TaskRequest {
-  int64_t row;
-};
-
 // What a leader tells about a row, followed by the sizes of its blocks.
 struct RowAnswer {
   layout::ChunkGeometry geometry;
@@ -54,10 +50,11 @@ Gathered answer_rows(const Gathered& asked, const RowSlices& slices, std::span<c
       const size_t row = row_of(next++);
       if (!slices.by_rank()) ++table.readers[row];
       const Segment& s = *std::prev(std::ranges::upper_bound(segments, row, {}, &Segment::row));
+      const auto local_rank = static_cast<int32_t>(s.first + static_cast<int64_t>(row - s.row));
       append(answers.bytes, RowAnswer{{table.starts[row], s.skip, table.sizes[row]},
                                       s.fsblksize,
                                       static_cast<int32_t>(table.counts[row]),
-                                      table.sums[row]});
+                                      {table.sums[row].at, table.sums[row].piece, local_rank}});
       for (int64_t b = 0; b < table.counts[row]; ++b) append(answers.bytes, table.block(row, b));
     }
     size = static_cast<int64_t>(answers.bytes.size() - begin);
@@ -65,20 +62,20 @@ Gathered answer_rows(const Gathered& asked, const RowSlices& slices, std::span<c
   return answers;
 }
 
-std::vector<FoundRow> rows_of(std::span<const std::byte> answers, size_t count) {
-  const auto held = std::make_shared<std::vector<int64_t>>();
-  std::vector<FoundRow> rows;
+std::vector<Readable> rows_of(std::span<const std::byte> answers, size_t count) {
+  const auto held = std::make_shared<std::vector<int64_t>>((answers.size() - count * sizeof(RowAnswer)) / 8);
+  int64_t* sizes = held->data();
+  std::vector<Readable> rows;
   for (const std::byte* next = answers.data(); rows.size() < count;) {
     RowAnswer answer;
     std::memcpy(&answer, next, sizeof answer);
     next += sizeof answer;
-    rows.push_back({answer.geometry, answer.fsblksize, {nullptr, answer.blocks}, held, answer.sums});
-    for (int32_t b = 0; b < answer.blocks; ++b, next += 8) held->push_back(load<int64_t>(next, native_order));
-  }
-  const int64_t* sizes = held->data();
-  for (FoundRow& row : rows) {
-    row.sizes = {sizes, row.sizes.count};
-    sizes += row.sizes.count;
+    rows.push_back({.fsblksize = answer.fsblksize,
+                    .geometry = answer.geometry,
+                    .sizes = {sizes, answer.blocks},
+                    .held = held,
+                    .sums = answer.sums});
+    for (int32_t b = 0; b < answer.blocks; ++b, next += 8) *sizes++ = load<int64_t>(next, native_order);
   }
   return rows;
 }
@@ -120,11 +117,10 @@ SetLead SetTables::read_lead(Comm& comm, std::shared_ptr<File>& file) const {
 }
 
 std::vector<Placement> SetTables::find_places(RowSlices& numbers, const SetLead& lead,
-                                              std::span<const int64_t> wanted,
+                                              std::span<const TaskRequest> wanted,
                                               const std::shared_ptr<File>& lead_file,
                                               std::optional<Error>& problem) const {
-  const std::span requests(reinterpret_cast<const TaskRequest*>(wanted.data()), wanted.size());
-  return numbers.ask<Placement>(requests, problem, [&](const std::vector<TaskRequest>& asked) {
+  return numbers.ask<Placement>(wanted, problem, [&](const std::vector<TaskRequest>& asked) {
     std::vector<Placement> entries(static_cast<size_t>(numbers.count())), found;
     if (entries.empty()) return found;
     const auto file = lead_file ? lead_file : open(0);
@@ -207,8 +203,8 @@ void SetTables::place_segment(Segment& s, const FileSums& sums, size_t number, F
   }
 }
 
-std::vector<FoundRow> SetTables::read_rows(Comm& comm, RowSlices& slices, const SetLead& lead,
-                                           std::span<Segment> segments, std::span<const int64_t> wanted,
+std::vector<Readable> SetTables::read_rows(Comm& comm, RowSlices& slices, const SetLead& lead,
+                                           std::span<Segment> segments, std::span<const TaskRequest> wanted,
                                            const std::function<std::shared_ptr<File>(int32_t)>& open_file,
                                            TableSlice& table, bool appends, bool& unclosed,
                                            std::optional<Error> problem) const {
@@ -221,8 +217,7 @@ std::vector<FoundRow> SetTables::read_rows(Comm& comm, RowSlices& slices, const 
       sums[s] = read_segment(segments[s], lead, *open_file(segments[s].file), table, appends);
   });
   const std::vector<FileSums> of_files = slices.add_up(segments, sums, RowSlices::Totals::sums);
-  const std::span requests(reinterpret_cast<const TaskRequest*>(wanted.data()), wanted.size());
-  const Gathered asked = slices.by_rank() ? Gathered{} : slices.collect(requests);
+  const Gathered asked = slices.by_rank() ? Gathered{} : slices.collect(wanted);
   Gathered answers;
   int64_t open = unclosed;
   step([&] {

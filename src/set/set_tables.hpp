@@ -33,26 +33,18 @@ struct SetLead {
 // What a stream can load: a task, where it is read.
 struct Readable {
   int32_t filenumber = 0;   // in its set
+  int32_t fsblksize = 0;    // of its file
   int64_t globalrank = -1;  // -1: nobody has asked for it
-  std::shared_ptr<File> file;
-  layout::ChunkGeometry geometry;
-  BlockSizes sizes;                  // as long as somebody has
-  std::shared_ptr<const void> held;  // this
-  SumsPlace sums;
+  std::shared_ptr<File> file = {};
+  layout::ChunkGeometry geometry = {};
+  BlockSizes sizes = {};                  // as long as somebody has
+  std::shared_ptr<const void> held = {};  // this
+  SumsPlace sums = {};                    // its local rank is that of the task, also where there are none
 };
 
-// A row as its leader tells it.
-struct FoundRow {
-  layout::ChunkGeometry geometry;
-  int32_t fsblksize = 0;
-  BlockSizes sizes;
-  std::shared_ptr<const void> held;
-  SumsPlace sums;
-
-  // Of the task at `place`; its file is still to be opened.
-  Readable readable(layout::Placement place) const {
-    return {place.file, -1, nullptr, geometry, sizes, held, {sums.at, sums.piece, place.local_rank}};
-  }
+// What a process asks a leader for.
+struct TaskRequest {
+  int64_t row;
 };
 
 class SetTables {
@@ -74,7 +66,7 @@ class SetTables {
   // `wanted` in ascending order. `lead_file`: as read_lead() has kept it, null where it has not. What a
   // leader fails in is its `problem`; an agreement must follow.
   std::vector<layout::Placement> find_places(RowSlices& numbers, const SetLead& lead,
-                                             std::span<const int64_t> wanted,
+                                             std::span<const TaskRequest> wanted,
                                              const std::shared_ptr<File>& lead_file,
                                              std::optional<Error>& problem) const;
   // Local: that of all tasks.
@@ -83,11 +75,12 @@ class SetTables {
   // Throws damaged unless the file belongs to the set.
   void check_member(const MetadataReader& reader, const SetLead& lead, int32_t number) const;
   // Collective over `comm`, to which the processes of `slices` belong. The rows that this process has
-  // `wanted`, ascending; `table` and `segments` get what it has read as a leader. open(number): the file to
-  // read from. appends: checksums of the data are read, too. unclosed: whether any process has found a file
-  // that was never closed. `problem`: what has gone wrong here before. Throws on every process alike.
-  std::vector<FoundRow> read_rows(Comm& comm, RowSlices& slices, const SetLead& lead,
-                                  std::span<Segment> segments, std::span<const int64_t> wanted,
+  // `wanted`, ascending, without number and file; `table` and `segments` get what it has read as a leader.
+  // open(number): the file to read from. appends: checksums of the data are read, too. unclosed: whether any
+  // process has found a file that was never closed. `problem`: what has gone wrong here before. Throws on
+  // every process alike.
+  std::vector<Readable> read_rows(Comm& comm, RowSlices& slices, const SetLead& lead,
+                                  std::span<Segment> segments, std::span<const TaskRequest> wanted,
                                   const std::function<std::shared_ptr<File>(int32_t number)>& open,
                                   TableSlice& table, bool appends, bool& unclosed,
                                   std::optional<Error> problem) const;

@@ -21,21 +21,25 @@ struct MappingRow {
 
 }  // namespace
 
-void Writer::know_mode(const OpenMode& mode) {
+Writer::Writer(Store& store, std::unique_ptr<Comm> comm, std::string path, NameOf name_of,
+               const OpenMode& mode)
+    : store_(&store),
+      comm_(std::move(comm)),
+      path_(std::move(path)),
+      name_of_(std::move(name_of)),
+      buffer_(mode.buffer_bytes) {
   facts_.userdata_order = mode.userdata_order;
   facts_.keyval = mode.keyval == format::KeyvalMode::inline_;
   facts_.durable = mode.durable;
   facts_.compressed = mode.compression.on();
+  stream_.keep_journal(store, mode.journal, mode.durable);
 }
 
 Writer::Writer(Store& store, const SerialWriteRequest& request, const OpenMode& mode)
-    : store_(&store),
-      comm_(self_comm()),
-      path_(request.path),
-      alone_(true),
-      keeps_sizes_(request.keep_sizes),
-      placed_(std::make_unique<Placed>()),
-      buffer_(mode.buffer_bytes) {
+    : Writer(store, self_comm(), request.path, nullptr, mode) {
+  alone_ = true;
+  keeps_sizes_ = request.keep_sizes;
+  placed_ = std::make_unique<Placed>();
   placed_->globalranks.assign(request.globalranks.begin(), request.globalranks.end());
   if (request.chunk_sizes.size() != placed_->globalranks.size())
     throw Error(Code::invalid_argument, "as many global ranks as chunk sizes are needed ('" + path_ + "')");
@@ -48,19 +52,13 @@ Writer::Writer(Store& store, const SerialWriteRequest& request, const OpenMode& 
 
 Writer::Writer(Store& store, std::unique_ptr<Comm> comm, const MappedWriteRequest& request,
                const OpenMode& mode)
-    : store_(&store),
-      comm_(std::move(comm)),
-      path_(request.path),
-      name_of_(request.name_of),
-      placed_(std::make_unique<Placed>()),
-      buffer_(mode.buffer_bytes) {
+    : Writer(store, std::move(comm), request.path, request.name_of, mode) {
+  placed_ = std::make_unique<Placed>();
   open_placed(request, mode);
 }
 
 void Writer::open_placed(const MappedWriteRequest& request, const OpenMode& mode) {
   facts_.nfiles = request.nfiles;
-  know_mode(mode);
-  stream_.keep_journal(*store_, mode.journal, mode.durable);
   if (facts_.compressed || format::extensible(request.stored_name.empty() ? path_ : request.stored_name))
     placed_->extension = mode.extension();
   std::array<int64_t, 3> sums{std::ssize(request.tasks)};  // and, of process 0, the identity
@@ -75,25 +73,32 @@ void Writer::open_placed(const MappedWriteRequest& request, const OpenMode& mode
     codec::require(mode.compression.codec, path_);
   }));
 
-  hosts_ = find_hosts(*comm_, *comm_);
   find_unit();
   for (const MappedWriteTask& t : request.tasks)
     mine_.tasks.push_back({alone_ ? t.place.local_rank : t.globalrank, t.place, 0, 0, 0, {}});
   mine_.index();
   if (alone_ && mine_.files.empty()) mine_.files.emplace_back();
   placed_->rows = std::make_unique<RowSlices>(*comm_, ntasks_, slicing());
-  const Gathered rows = collect_rows(request);
+  std::vector<RequestedRow> rows;
+  const Gathered collected = collect_rows(request, rows);
   if (!alone_) collect_mapping();
   placed_->slots = share_slots(*comm_, *store_, mode.io_tasks);
   try {
     create_files(request);
     open_own_files();
-    lay_out(rows);
+    lay_out(collected, rows);
     keep_hosts_apart();
-    agree(*comm_, attempt([&] { empty_files(); }));
     agree(*comm_, attempt([&] {
-      write_metadata(*placed_->rows, placed_->segments, rows,
-                     request.stored_name.empty() ? path_ : request.stored_name, placed_->extension);
+      for (const size_t f : placed_->made) {
+        File& file = *mine_.files[f].file;
+        empty(file);
+        if (hosts_.count > 1 || std::ranges::find(created_, file.path()) == created_.end())
+          remove_leftovers(*store_, file.path());
+      }
+    }));
+    agree(*comm_, attempt([&] {
+      write_metadata(placed_->segments, rows, request.stored_name.empty() ? path_ : request.stored_name,
+                     placed_->extension);
     }));
   } catch (...) {
     discard();
@@ -176,7 +181,7 @@ void Writer::check(const MappedWriteRequest& request) const {
 
 // Collective. Counts the files and brings every row to its leader; what is wrong with the places is found
 // before anything is touched.
-Gathered Writer::collect_rows(const MappedWriteRequest& request) {
+Gathered Writer::collect_rows(const MappedWriteRequest& request, std::vector<RequestedRow>& rows) {
   std::vector<FileShare> own;
   for (const OwnFile& f : mine_.files) own.push_back({f.number, f.own_tasks});
   std::optional<Error> problem;
@@ -196,25 +201,20 @@ Gathered Writer::collect_rows(const MappedWriteRequest& request) {
                           std::to_string(t.file_tasks - 1) + " without gaps; task " + std::to_string(t.task) +
                           " has " + std::to_string(t.place.local_rank));
   agree(*comm_, problem);
-  std::vector<RequestedRow> rows;
   for (const size_t i : mine_.by_row)
     rows.push_back({mine_.tasks[i].row, request.tasks[i].globalrank, request.tasks[i].chunk_size});
   Gathered collected = placed_->rows->collect(std::span<const RequestedRow>(rows));
-  agree(*comm_, attempt([&] { check_rows(collected); }));
-  return collected;
-}
-
-// As many rows as the slice has, so each is there exactly if none is there twice.
-void Writer::check_rows(const Gathered& collected) const {
-  std::vector<bool> seen(static_cast<size_t>(placed_->rows->count()));
-  for (const RequestedRow& r : records_of<RequestedRow>(collected)) {
-    const auto at = static_cast<size_t>(r.row - placed_->rows->first());
-    if (seen[at])
+  agree(*comm_, attempt([&] {
+    rows = records_of<RequestedRow>(collected);
+    std::ranges::stable_sort(rows, {}, &RequestedRow::row);
+    // As many rows as the slice has, so each is there exactly if none is there twice.
+    const auto twice = std::ranges::adjacent_find(rows, {}, &RequestedRow::row);
+    if (twice != rows.end())
       throw Error(Code::invalid_argument, "'" + path_ + "': the place of task " +
-                                              std::to_string(r.globalrank) +
+                                              std::to_string(std::next(twice)->globalrank) +
                                               " (file and local rank) is given to another task as well");
-    seen[at] = true;
-  }
+  }));
+  return collected;
 }
 
 void Writer::collect_mapping() {
@@ -248,15 +248,14 @@ NewFile Writer::create(int32_t number, std::string_view stored_name) {
 
 // The process that has local rank 0 of a file creates it.
 void Writer::create_files(const MappedWriteRequest& request) {
-  placed_->block_sizes.assign(mine_.files.size(), 0);
-  std::vector<size_t> made;
   for (const OwnTask& t : mine_.tasks)
-    if (t.place.local_rank == 0) made.push_back(t.file);
-  if (alone_ && made.empty()) made.push_back(0);
+    if (t.place.local_rank == 0) placed_->made.push_back(t.file);
+  if (alone_ && placed_->made.empty()) placed_->made.push_back(0);
   agree(*comm_, attempt([&] {
-    for (const size_t f : made) {
-      mine_.files[f].file = create(mine_.files[f].number, request.stored_name).file;
-      placed_->block_sizes[f] = choose_block_size(*mine_.files[f].file, request.fsblksize);
+    for (const size_t f : placed_->made) {
+      OwnFile& own = mine_.files[f];
+      own.file = create(own.number, request.stored_name).file;
+      own.fsblksize = choose_block_size(*own.file, request.fsblksize);
     }
   }));
 }
@@ -266,6 +265,7 @@ void Writer::open_own_files() {
     for (OwnFile& f : mine_.files) {
       if (!f.file) f.file = open_patiently(*store_, name_of(f.number), Access::write);
       f.edges = edges_of(f.number);
+      if (old()) append_to(f);
       f.file = throttled(edged(std::move(f.file), f.edges), placed_->slots);
     }
     if (mine_.files.empty()) placed_->no_task = open_patiently(*store_, path_, Access::write);

@@ -143,13 +143,15 @@ class Writer {
   void discard();
 
  private:
-  void know_mode(const OpenMode& mode);
+  // What all kinds of open begin with.
+  Writer(Store& store, std::unique_ptr<Comm> comm, std::string path, NameOf name_of, const OpenMode& mode);
 
   // Tasks that are placed anywhere.
   void open_placed(const MappedWriteRequest& request, const OpenMode& mode);
   void check(const MappedWriteRequest& request) const;
   NewFile create(int32_t number, std::string_view stored_name);
   void create_files(const MappedWriteRequest& request);
+  void append_to(OwnFile& file);
   void open_own_files();
   // The unit that no two hosts may write, or 0, and whether they have caches of their own.
   struct Apart {
@@ -160,21 +162,21 @@ class Writer {
   };
   static Apart apart_by(const FileSystemTraits& traits);
   Apart find_apart();
-  Apart apart_of(File& file, const Apart& in_directory) const;
   void find_unit();
   Slicing slicing() const { return unit_ > 0 ? Slicing::files : Slicing::groups; }
   std::shared_ptr<Edges> edges_of(int32_t file) const;
   void keep_hosts_apart();
-  void mark_unclosed(File& file, const JournalKey& key);
-  Gathered collect_rows(const MappedWriteRequest& request);  // of RequestedRow
-  void check_rows(const Gathered& rows) const;
+  void mark_unclosed(File& file, const format::Header& header,
+                     const std::optional<format::Extension>& extension);
+  void record_blocks(File& file, const JournalKey& key, int64_t first, std::span<const int64_t> counts,
+                     const std::function<int64_t(size_t task, int64_t block)>& size_of);
+  // The same, ascending by row, are `rows`.
+  Gathered collect_rows(const MappedWriteRequest& request, std::vector<RequestedRow>& rows);
   void collect_mapping();
-  void lay_out(const Gathered& rows);
-  int64_t aligned(int64_t chunk_size, int32_t fsblksize) const;
+  void lay_out(const Gathered& collected, std::vector<RequestedRow>& rows);
   void know_journal(OwnFile& file, const format::Header& header,
                     const std::optional<format::Extension>& extension);
-  void empty_files();
-  void write_metadata(const RowSlices& slices, std::span<const Segment> segments, const Gathered& rows,
+  void write_metadata(std::span<const Segment> segments, const std::vector<RequestedRow>& rows,
                       std::string_view stored_name, const std::optional<format::Extension>& extension);
   format::Header header_of(int32_t file, int64_t file_tasks, int32_t fsblksize) const;
 
@@ -214,8 +216,6 @@ class Writer {
   struct Lead;
   void finish(Closing& closing);
   std::optional<Error> finish_streams(Closing& closing, int64_t most_sums);
-  void finish_frames();
-  bool may_have_journal(size_t file) const;
   std::vector<Segment> own_segment(const RowSlices& slices) const;
   std::vector<EndedSegment> find_ends(RowSlices& slices, std::span<const Segment> segments,
                                       const BlockTable& table, const SliceSums& sums,
@@ -224,7 +224,6 @@ class Writer {
   SumRounds plan_rounds(RowSlices& slices, const BlockTable& table, const SliceSums& sums,
                         const Closing& closing, std::optional<Error>& problem);
   bool keeps_open(int32_t file) const;
-  bool is_local(File& file) const;
   std::shared_ptr<File> open_segment(const Segment& segment, Access access) const;
   enum class Outlives : uint8_t { process, host };
   void change_file(const Segment& segment, const std::function<void(File&, const format::Header&)>& change,
@@ -246,8 +245,6 @@ class Writer {
   Comm& tasks_of_files() {
     return grouped_ ? local() : *comm_;
   }  // those who write the same files, and others
-  // What is stored for rounds that a task has not used: serial and mapped writers of the format differ.
-  int64_t unused_rounds() const { return old() ? old()->unused : alone_ || grouped_ ? 0 : -1; }
   // Of the mapping field in file 0; -1: there is none.
   int64_t mapping_entries() const {
     return !grouped_ ? placed_->mapping_entries : facts_.nfiles > 1 ? ntasks_ : -1;
@@ -255,7 +252,6 @@ class Writer {
   void check_appending(const MappedAppendRequest& request, const OpenMode& mode) const;
   void go_on_behind(const OpenTasks& found);
   void read_mapping();
-  void open_to_append();
   std::string name_of(int32_t number) const { return name_in_set(path_, number, name_of_); }
   void bind(const OwnFile& file);
   void load_first();
@@ -284,13 +280,11 @@ class Writer {
     int64_t unit = 0;        // 0: no run has edges
   };
   RegionPlan plan_regions(int64_t chunk_size, const NewGroups& groups);
-  void set_edges(const RegionPlan& plan, const layout::ChunkGeometry& geometry);
   const std::shared_ptr<Edges>& edges() const { return mine_.files[0].edges; }
   std::optional<Error> form_groups(int64_t request, int64_t& chunk_size, NewGroups& groups);
-  enum class Existing : bool { nothing, something };  // in the file, before this open
-  void lay_out_group(int64_t chunk_size, std::string_view base, Existing existing,
-                     std::optional<Error> problem, NewGroups groups,
-                     const std::optional<format::Extension>& extension);
+  // is_new: the file holds nothing from before this open.
+  void lay_out_group(int64_t chunk_size, std::string_view base, bool is_new, std::optional<Error> problem,
+                     NewGroups groups, const std::optional<format::Extension>& extension);
   File& file() const { return stream_.file(); }
   // Where the collective calls of this file take place.
   Comm& meeting() {
@@ -310,17 +304,14 @@ class Writer {
   };
 
   // What writers of tasks that are placed anywhere know beside.
-  struct Placed {
+  struct Placed : LedRows {
     std::optional<format::Extension> extension;  // of the files this open makes
     std::vector<int64_t> globalranks;            // alone: as they are stored
     std::vector<ReadPosition> ends_before;       // appending: where the stream of each task ended, by index
-    std::vector<int32_t> block_sizes;            // of the file system, one per file of mine_
-    std::unique_ptr<RowSlices> rows;             // by (file, local rank)
+    std::vector<size_t> made;                    // the files of mine_ that this process has begun
     std::unique_ptr<RowSlices> numbers;          // by task number
-    std::vector<Segment> segments;               // of the slice this process leads
     std::vector<layout::Placement> mapping;      // of the tasks this process leads
     int64_t mapping_entries = 0;                 // as mapping_entries()
-    std::unique_ptr<TableSlice> old;             // appending: the slice as it was
     std::vector<MoreSection> names;              // appending: of the tasks; only process 0 has them
     std::shared_ptr<WriteSlots> slots;           // null: no limit
     std::shared_ptr<File> no_task;               // what a process without tasks has for a file
@@ -335,7 +326,7 @@ class Writer {
   Hosts hosts_;
   bool alone_ = false;         // as opened by a process alone
   bool grouped_ = false;       // a process for each task, none of which was there before
-  bool keeps_sizes_ = false;   // chunk sizes are not rounded up to blocks
+  bool keeps_sizes_ = false;   // alone: chunk sizes are not rounded up to blocks
   bool keeps_chunks_ = false;  // as in ParallelWriteRequest
   bool blockwise_ = false;     // grouped: consecutive tasks in each file
   bool own_caches_ = false;    // as in JournalKey

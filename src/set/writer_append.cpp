@@ -17,25 +17,15 @@ namespace sheaf {
 
 Writer::Writer(Store& store, std::unique_ptr<Comm> comm, const MappedAppendRequest& request,
                const OpenMode& mode)
-    : store_(&store),
-      comm_(std::move(comm)),
-      path_(request.tasks.path),
-      name_of_(request.tasks.name_of),
-      placed_(std::make_unique<Placed>()),
-      buffer_(mode.buffer_bytes) {
-  hosts_ = find_hosts(*comm_, *comm_);
+    : Writer(store, std::move(comm), request.tasks.path, request.tasks.name_of, mode) {
+  placed_ = std::make_unique<Placed>();
   find_unit();
   OpenMode reading = mode;
   reading.checksums = true;  // nothing is built on what is damaged already
-  AppendedTables tables;
-  OpenTasks found(store, *comm_, request.tasks, reading, &tables, slicing());
+  OpenTasks found(store, *comm_, request.tasks, reading, placed_.get(), slicing());
   facts_ = found.facts();
   facts_.durable = mode.durable;
-  stream_.keep_journal(store, mode.journal, mode.durable);
   ntasks_ = found.ntasks();
-  placed_->old = std::move(tables.slice);
-  placed_->rows = std::move(tables.rows);
-  placed_->segments = std::move(tables.segments);
   agree(*comm_, attempt([&] { check_appending(request, mode); }));
   go_on_behind(found);
   if (facts_.compressed) go_on_compressing(found, mode);
@@ -43,7 +33,7 @@ Writer::Writer(Store& store, std::unique_ptr<Comm> comm, const MappedAppendReque
   for (OwnFile& f : mine_.files) f.file.reset();
   read_mapping();
   placed_->slots = share_slots(*comm_, store, mode.io_tasks);
-  open_to_append();
+  open_own_files();
   keep_hosts_apart();
   write_old_slots();
   if (unit_ > 0) mark_appended();
@@ -115,7 +105,6 @@ void Writer::check_appending(const MappedAppendRequest& request, const OpenMode&
     refuse(Code::mismatch, "it is a key-value file");
   if (mode.userdata_order != native_order && mode.userdata_order != facts_.userdata_order)
     refuse(Code::mismatch, "its user data have another byte order");
-  if (!placed_->old) return;
   for (size_t s = 0; s < placed_->segments.size(); ++s) {
     const Segment& segment = placed_->segments[s];
     const format::Header& h = placed_->old->headers[s];
@@ -194,11 +183,8 @@ void Writer::write_old_slots() {
       key.hosts = hosts_;
       key.first = false;  // a complete file keeps its pointer
       const auto unrecorded = attempt([&] {
-        JournalWriter journal(*store_, key, facts_.durable ? Journaling::durable : Journaling::required);
-        journal.report_all(*file, s.first, s.of(placed_->old->counts),
-                           [&](size_t t, int64_t block) { return placed_->old->block(s.row + t, block); });
-        if (facts_.durable) journal.sync(*file);
-        journal.close();
+        record_blocks(*file, key, s.first, s.of(placed_->old->counts),
+                      [&](size_t t, int64_t block) { return placed_->old->block(s.row + t, block); });
       });
       // As soon as there is room, appended bytes may overwrite the table, and nothing else would tell what it
       // held.
@@ -223,13 +209,11 @@ void Writer::write_old_slots() {
 // that the block table makes way for a further round. If one of them cannot, all files are left complete.
 void Writer::mark_appended() {
   const auto problem = attempt([&] {
-    for (size_t s = 0; s < placed_->segments.size(); ++s) {
-      if (placed_->segments[s].first != 0) continue;
-      const auto file = open_patiently(*store_, name_of(placed_->segments[s].file), Access::write);
-      file->write_at(AppendedFile::unclosed(), placed_->old->headers[s].pointer_offset());
-      if (facts_.durable) file->sync();
-      file->close();
-    }
+    for (const Segment& s : placed_->segments)
+      if (s.first == 0)
+        change_file(s, [](File& file, const format::Header& h) {
+          file.write_at(AppendedFile::unclosed(), h.pointer_offset());
+        });
   });
   try {
     agree(*comm_, problem);
@@ -251,27 +235,16 @@ void Writer::give_back_pointers() {
   }
 }
 
-void Writer::open_to_append() {
-  agree(*comm_, attempt([&] {
-    for (OwnFile& f : mine_.files) {
-      auto file = open_patiently(*store_, name_of(f.number), Access::write);
-      MetadataReader reader(*file);
-      const format::Pointer p = reader.read_pointer();
-      know_journal(f, reader.header(), reader.extension());
-      f.edges = edges_of(f.number);
-      if (unit_ > 0) {
-        f.edges->keep_earlier(file);
-        file = edged(std::move(file), f.edges);
-      } else {
-        const auto appended =
-            std::make_shared<AppendedFile>(std::move(file), reader.header(), p, facts_.durable);
-        f.key.watch = appended.get();
-        file = appended;
-      }
-      f.file = throttled(std::move(file), placed_->slots);
-    }
-    if (mine_.files.empty()) placed_->no_task = open_patiently(*store_, path_, Access::write);
-  }));
+// Local: a complete file that this process has opened.
+void Writer::append_to(OwnFile& f) {
+  MetadataReader reader(*f.file);
+  const format::Pointer p = reader.read_pointer();
+  f.fsblksize = reader.header().fsblksize;
+  know_journal(f, reader.header(), reader.extension());
+  if (f.edges) return f.edges->keep_earlier(f.file);
+  const auto appended = std::make_shared<AppendedFile>(std::move(f.file), reader.header(), p, facts_.durable);
+  f.key.watch = appended.get();
+  f.file = appended;
 }
 
 }  // namespace sheaf

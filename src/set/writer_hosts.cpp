@@ -14,10 +14,10 @@ namespace {
 
 // A chunk of the first round, which tasks of a host write.
 struct HostedRow {
-  int64_t row;
-  int64_t host;
-  int64_t begin;  // absolute offsets
-  int64_t end;
+  int64_t row = 0;
+  int64_t host = 0;
+  int64_t begin = 0;  // absolute offsets
+  int64_t end = 0;
 };
 
 // What its leader answers.
@@ -27,16 +27,14 @@ struct RunOfRow {
   int64_t unit = 0;  // of the file; 0: hosts share none anyway
 };
 
-// Of the rows of one file, in order.
+// Of the rows of one file, in order; those of no host are written by nobody.
 void find_runs(std::span<const HostedRow> rows, const Segment& file, int64_t unit, std::span<RunOfRow> runs) {
   int64_t smallest = INT64_MAX;
   for (size_t first = 0, end = 0; first < rows.size(); first = end) {
-    for (end = first + 1;
-         end < rows.size() && rows[end].row == rows[end - 1].row + 1 && rows[end].host == rows[first].host;)
-      ++end;
+    while (end < rows.size() && rows[end].host == rows[first].host) ++end;
     const RunOfRow run{rows[first].begin, rows[end - 1].end, 0};
     std::ranges::fill(runs.subspan(first, end - first), run);
-    smallest = std::min(smallest, run.end - run.begin);
+    if (rows[first].host >= 0) smallest = std::min(smallest, run.end - run.begin);
   }
   if (unit > layout::largest_unit && smallest < unit) unit = layout::largest_page;
   if (file.fsblksize % unit == 0) return;  // all chunks begin at units
@@ -50,13 +48,6 @@ Writer::Apart Writer::apart_by(const FileSystemTraits& traits) {
   if (traits.coherence == Coherence::local) return {};
   return {traits.unit > 1 ? traits.unit : 0, 1, static_cast<int64_t>(traits.kind),
           !lays_out_files(traits.kind)};
-}
-
-// Local: without a message where the directory has told, unless files are elsewhere.
-Writer::Apart Writer::apart_of(File& file, const Apart& in_directory) const {
-  const Apart found = in_directory.everywhere && !name_of_ ? in_directory : apart_by(store_->traits_of(file));
-  if (PastCache* const past = file.traits().past_cache) past->know(static_cast<FileSystem>(found.kind));
-  return found;
 }
 
 // Collective; the answer of process 0.
@@ -74,6 +65,7 @@ Writer::Apart Writer::find_apart() {
 
 // Collective.
 void Writer::find_unit() {
+  hosts_ = find_hosts(*comm_, *comm_);
   if (hosts_.count == 1) return;
   const Apart found = find_apart();
   unit_ = found.unit;
@@ -95,19 +87,12 @@ void Writer::keep_hosts_apart() {
   std::optional<Error> problem;
   const auto runs_of_rows = placed_->rows->ask<RunOfRow>(
       std::span<const HostedRow>(mine), problem, [&](const std::vector<HostedRow>& asked) {
-        std::vector<HostedRow> rows = asked;
-        std::ranges::sort(rows, {}, &HostedRow::row);
-        const auto number_of = [&](int64_t row) {
-          return static_cast<size_t>(std::ranges::lower_bound(rows, row, {}, &HostedRow::row) - rows.begin());
-        };
+        const int64_t first = placed_->rows->first();
+        std::vector<HostedRow> rows(static_cast<size_t>(placed_->rows->count()), {.host = -1});
+        for (const HostedRow& r : asked) rows[static_cast<size_t>(r.row - first)] = r;
         std::vector<RunOfRow> runs(rows.size()), answers;
-        const int64_t first_row = placed_->rows->first();
-        for (const Segment& segment : placed_->segments) {
-          const size_t begin = number_of(first_row + static_cast<int64_t>(segment.row));
-          const size_t n = number_of(first_row + static_cast<int64_t>(segment.end())) - begin;
-          find_runs(std::span(rows).subspan(begin, n), segment, unit_, std::span(runs).subspan(begin, n));
-        }
-        for (const HostedRow& r : asked) answers.push_back(runs[number_of(r.row)]);
+        for (const Segment& s : placed_->segments) find_runs(s.of(rows), s, unit_, s.of(std::span(runs)));
+        for (const HostedRow& r : asked) answers.push_back(runs[static_cast<size_t>(r.row - first)]);
         return answers;
       });
   agree(*comm_, problem);
@@ -138,16 +123,25 @@ void Writer::keep_hosts_apart() {
 
 // Local, by the leader of a new file: says that its journal tells what is in it, and makes that, with a first
 // record, since one without any counts as lost. Where it cannot be made the tasks find that out themselves.
-void Writer::mark_unclosed(File& file, const JournalKey& key) {
+void Writer::mark_unclosed(File& file, const format::Header& header,
+                           const std::optional<format::Extension>& extension) {
+  JournalKey key = JournalKey::of(header, extension);
+  key.hosts = hosts_;
   if (!key.has_identity()) return;
   const int64_t blocks = 1;
   const auto unmade = attempt([&] {
-    JournalWriter journal(*store_, key, facts_.durable ? Journaling::durable : Journaling::required);
-    journal.report_all(file, 0, std::span(&blocks, 1), [](size_t, int64_t) { return int64_t{0}; });
-    if (facts_.durable) journal.sync(file);
-    journal.close();
+    record_blocks(file, key, 0, std::span(&blocks, 1), [](size_t, int64_t) { return int64_t{0}; });
   });
   if (!unmade) file.write_at(format::journal_mark, key.pointer_offset());
+}
+
+// Local: makes records of blocks, in a journal to which nobody else has written (JournalWriter::report_all).
+void Writer::record_blocks(File& file, const JournalKey& key, int64_t first, std::span<const int64_t> counts,
+                           const std::function<int64_t(size_t, int64_t)>& size_of) {
+  JournalWriter journal(*store_, key, facts_.durable ? Journaling::durable : Journaling::required);
+  journal.report_all(file, first, counts, size_of);
+  if (facts_.durable) journal.sync(file);
+  journal.close();
 }
 
 // Collective, when all bytes are written. Returns what went wrong here; of a file with a task that has failed
@@ -203,7 +197,7 @@ std::optional<Error> Writer::bring_edges_home(std::span<const EndedSegment> segm
       const EdgesHome where{files[k].unit, files[k].data_start, files[k].end, hosts_.count,
                             static_cast<int>(files[k].leader)};
       const auto lost = bring_home(comm, name, open, where,
-                                   {own == mine_.files.end() ? nullptr : own->edges.get(), extents[k]});
+                                   own == mine_.files.end() ? nullptr : own->edges.get(), extents[k]);
       if (!problem) problem = lost;
       attempt(problem, [&] {
         if (!target) return;

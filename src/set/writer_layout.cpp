@@ -15,48 +15,45 @@ struct BlockSizeOfFile {
   int64_t fsblksize;
 };
 
-// Appends the places of the rows of a segment, which have these `sizes`.
-void place_segment(Segment& segment, const FileSums& sums, std::span<const int64_t> sizes,
+// Appends the places of the `rows` of a segment.
+void place_segment(Segment& segment, const FileSums& sums, std::span<const RequestedRow> rows,
                    std::vector<PlacedRow>& places) {
   segment.skip = sums.sum;
   const int64_t begin = layout::data_start(segment.file_tasks, segment.fsblksize);
   must_fit(checked_add(begin, sums.sum), "the sum of the chunk sizes");
   int64_t start = begin + sums.before;
-  for (const int64_t size : sizes) {
-    places.push_back({{start, segment.skip, size}, segment.fsblksize});
-    start += size;
+  for (const RequestedRow& row : rows) {
+    places.push_back({{start, segment.skip, row.chunk_size}, segment.fsblksize});
+    start += row.chunk_size;
   }
 }
 
 }  // namespace
 
-// Collective: leaders place the chunks of their slice and answer every process.
-void Writer::lay_out(const Gathered& collected) {
+// Collective: leaders round up the chunk sizes in their `rows`, place the chunks and answer every process.
+void Writer::lay_out(const Gathered& collected, std::vector<RequestedRow>& rows) {
   RowSlices& slices = *placed_->rows;
   std::vector<Segment>& segments = placed_->segments;
   std::vector<BlockSizeOfFile> sizes_of_blocks;
   for (const size_t i : mine_.by_row)
     if (mine_.tasks[i].place.local_rank == 0)
-      sizes_of_blocks.push_back({mine_.tasks[i].row, placed_->block_sizes[mine_.tasks[i].file]});
+      sizes_of_blocks.push_back({mine_.tasks[i].row, mine_.files[mine_.tasks[i].file].fsblksize});
   auto found = records_of<BlockSizeOfFile>(slices.collect(std::span<const BlockSizeOfFile>(sizes_of_blocks)));
   std::ranges::sort(found, {}, &BlockSizeOfFile::row);
   size_t next = 0;  // segments that begin a file, in order of rows
   std::vector<SegmentSums> values;
   for (const Segment& s : segments)
-    values.push_back({0, s.first != 0 ? 0 : alone_ ? placed_->block_sizes[0] : found[next++].fsblksize});
+    values.push_back({0, s.first != 0 ? 0 : alone_ ? mine_.files[0].fsblksize : found[next++].fsblksize});
   const std::vector<FileSums> block_sizes = slices.add_up(segments, values);
   for (size_t s = 0; s < segments.size(); ++s)
     segments[s].fsblksize = static_cast<int32_t>(block_sizes[s].largest);
 
-  const auto rows = records_of<RequestedRow>(collected);
-  std::vector<int64_t> sizes(static_cast<size_t>(slices.count()));
-  for (const RequestedRow& r : rows) sizes[static_cast<size_t>(r.row - slices.first())] = r.chunk_size;
   auto problem = attempt([&] {
     for (size_t s = 0; s < segments.size(); ++s) {
       values[s] = {};
-      for (int64_t& size : segments[s].of(std::span(sizes))) {
-        size = aligned(size, segments[s].fsblksize);
-        values[s].sum = must_fit(checked_add(values[s].sum, size), "the sum of the chunk sizes");
+      for (RequestedRow& r : segments[s].of(std::span(rows))) {
+        if (!keeps_sizes_) r.chunk_size = layout::aligned_chunk(r.chunk_size, segments[s].fsblksize);
+        values[s].sum = must_fit(checked_add(values[s].sum, r.chunk_size), "the sum of the chunk sizes");
       }
     }
   });
@@ -65,7 +62,7 @@ void Writer::lay_out(const Gathered& collected) {
       collected, mine_.tasks.size(), problem, [&](const std::vector<RequestedRow>& requests) {
         std::vector<PlacedRow> of_rows;
         for (size_t s = 0; s < segments.size(); ++s)
-          place_segment(segments[s], sums[s], segments[s].of(sizes), of_rows);
+          place_segment(segments[s], sums[s], segments[s].of(rows), of_rows);
         std::vector<PlacedRow> answers;
         for (const RequestedRow& r : requests)
           answers.push_back(of_rows[static_cast<size_t>(r.row - slices.first())]);
@@ -77,16 +74,10 @@ void Writer::lay_out(const Gathered& collected) {
       t.geometry = places[k].geometry;
       mine_.files[t.file].fsblksize = static_cast<int32_t>(places[k].fsblksize);
     }
-    for (OwnFile& file : mine_.files) {
-      if (alone_) file.fsblksize = placed_->block_sizes[0];
+    for (OwnFile& file : mine_.files)
       know_journal(file, header_of(file.number, file.file_tasks, file.fsblksize), placed_->extension);
-    }
   });
   agree(*comm_, problem ? problem : unknown);
-}
-
-int64_t Writer::aligned(int64_t chunk_size, int32_t fsblksize) const {
-  return keeps_sizes_ ? chunk_size : layout::aligned_chunk(chunk_size, fsblksize);
 }
 
 format::Header Writer::header_of(int32_t file, int64_t file_tasks, int32_t fsblksize) const {
@@ -110,40 +101,23 @@ void Writer::know_journal(OwnFile& file, const format::Header& header,
                    });
 }
 
-// Local, by who has made the files.
-void Writer::empty_files() {
-  for (size_t f = 0; f < mine_.files.size(); ++f) {
-    if (placed_->block_sizes[f] == 0) continue;
-    const OwnFile& own = mine_.files[f];
-    empty(*own.file);
-    if (hosts_.count > 1 || std::ranges::find(created_, own.file->path()) == created_.end())
-      remove_leftovers(*store_, own.file->path());
-  }
-}
-
 // Local, by leaders, who write all of META1: a page of it has one writer.
-void Writer::write_metadata(const RowSlices& slices, std::span<const Segment> segments,
-                            const Gathered& collected, std::string_view stored_name,
-                            const std::optional<format::Extension>& extension) {
-  std::vector<int64_t> ranks(static_cast<size_t>(slices.count()));
-  std::vector<int64_t> sizes(ranks.size());
-  for (const RequestedRow& r : records_of<RequestedRow>(collected)) {
-    ranks[static_cast<size_t>(r.row - slices.first())] = r.globalrank;
-    sizes[static_cast<size_t>(r.row - slices.first())] = r.chunk_size;
-  }
+void Writer::write_metadata(std::span<const Segment> segments, const std::vector<RequestedRow>& rows,
+                            std::string_view stored_name, const std::optional<format::Extension>& extension) {
   for (const Segment& s : segments) {
-    const auto chunks = s.of(std::span(sizes));
-    for (int64_t& size : chunks) size = aligned(size, s.fsblksize);
+    std::vector<int64_t> ranks;
+    std::vector<int64_t> sizes;
+    for (const RequestedRow& r : s.of(rows)) {
+      ranks.push_back(r.globalrank);
+      sizes.push_back(r.chunk_size);
+    }
     const auto write = [&](File& file, format::Header h) {
       if (s.first == 0) h.set_name(stored_name);
       MetadataWriter writer(file, h);
       if (s.first == 0) writer.write_header(extension);
-      if (s.first == 0 && !grouped_ && unit_ > 0 && stream_.keeps_journal()) {
-        JournalKey key = JournalKey::of(h, extension);
-        key.hosts = hosts_;
-        mark_unclosed(file, key);
-      }
-      writer.write_ranks_and_sizes(s.first, s.of(ranks), chunks);
+      if (s.first == 0 && !grouped_ && unit_ > 0 && stream_.keeps_journal())
+        mark_unclosed(file, h, extension);
+      writer.write_ranks_and_sizes(s.first, ranks, sizes);
     };
     // What one file of a set has flushed needs the others to be found.
     change_file(s, write, stream_.keeps_journal() && own_caches_ ? Outlives::host : Outlives::process);

@@ -21,20 +21,13 @@ int64_t files_per_node() { return 4 * int64_t{std::max(1u, std::thread::hardware
 }  // namespace
 
 Writer::Writer(Store& store, std::unique_ptr<Comm> comm, ParallelWriteRequest request, const OpenMode& mode)
-    : store_(&store),
-      comm_(std::move(comm)),
-      path_(request.path),
-      name_of_(request.name_of),
-      grouped_(true),
-      keeps_sizes_(true),
-      keeps_chunks_(request.keeps_chunks),
-      ntasks_(comm_->size()),
-      blocks_(1),
-      buffer_(mode.buffer_bytes) {
-  stream_.keep_journal(store, mode.journal, mode.durable);
+    : Writer(store, std::move(comm), std::string(request.path), request.name_of, mode) {
+  grouped_ = true;
+  keeps_chunks_ = request.keeps_chunks;
+  ntasks_ = comm_->size();
+  blocks_.resize(1);
   if (mode.checksums && format::extensible(request.stored_name.empty() ? request.path : request.stored_name))
     stream_.keep_sums(format::default_piece);
-  know_mode(mode);
   Apart in_directory;
   choose_files(request, mode, in_directory);
   mine_.tasks.push_back(
@@ -155,7 +148,13 @@ void Writer::open_group_file(const ParallelWriteRequest& request, const OpenMode
     start.existed = opened.existed;
     extension = mode.extension();
     if (extension && format::extensible(stored_name)) start.identity = extension->identity;
-    if (on_several_hosts) start.apart = apart_of(*file, in_directory);
+    if (on_several_hosts) {
+      // Without a message where the directory has told, unless files are elsewhere.
+      const bool is_known = in_directory.everywhere && !name_of_;
+      start.apart = is_known ? in_directory : apart_by(store_->traits_of(*file));
+      if (PastCache* const past = file->traits().past_cache)
+        past->know(static_cast<FileSystem>(start.apart.kind));
+    }
     start.fsblksize = choose_block_size(*file, request.fsblksize);
   });
   local().broadcast(std::as_writable_bytes(std::span(&start, 1)), 0);
@@ -167,15 +166,14 @@ void Writer::open_group_file(const ParallelWriteRequest& request, const OpenMode
   if (hosts_.count > 1 && !created_.empty() && !problem && stream_.keeps_journal())
     problem = attempt([&] { remove_earlier_journals(*store_, file->path(), hosts_.count); });
 
-  JournalKey key{.identity = start.identity,
-                 .ntasks = local().size(),
-                 .nfiles = facts_.nfiles,
-                 .filenumber = facts_.filenumber,
-                 .fsblksize = facts_.fsblksize,
-                 .hosts = hosts_,
-                 .own_caches = own_caches_,
-                 .first = local().rank() == 0};
-  stream_.know_file(key);
+  stream_.know_file({.identity = start.identity,
+                     .ntasks = local().size(),
+                     .nfiles = facts_.nfiles,
+                     .filenumber = facts_.filenumber,
+                     .fsblksize = facts_.fsblksize,
+                     .hosts = hosts_,
+                     .own_caches = own_caches_,
+                     .first = local().rank() == 0});
 
   // Collective, so also where this task has failed.
   const int64_t neighbours = mode.compression.on() ? tasks_per_node() : 1;
@@ -206,10 +204,7 @@ void Writer::open_group_file(const ParallelWriteRequest& request, const OpenMode
     const auto unformed = form_groups(problem ? 0 : request.chunk_size, aligned, groups);
     if (!problem) problem = unformed;
   }
-  key.fsblksize = facts_.fsblksize;
-  stream_.know_file(key);
-  lay_out_group(aligned, stored_name, opened && !start.existed ? Existing::nothing : Existing::something,
-                problem, std::move(groups), extension);
+  lay_out_group(aligned, stored_name, opened && !start.existed, problem, std::move(groups), extension);
 }
 
 // Collective over the tasks of the file: who collects, and how large the chunks are. Collectors open the
@@ -217,12 +212,14 @@ void Writer::open_group_file(const ParallelWriteRequest& request, const OpenMode
 std::optional<Error> Writer::form_groups(int64_t request, int64_t& chunk_size, NewGroups& groups) {
   if (!collecting_) return std::nullopt;
   return attempt([&] {
-    const int64_t host = edges() ? stream_.journal_key().hosts.mine : -1;
+    const int64_t host = edges() ? hosts_.mine : -1;
     groups = make_groups(
         meeting(), {request, collecting_->fsblksize, collecting_->chooses_blocks, host}, collecting_->plan,
         collecting_->means.mover ? Spread{} : Spread{collecting_->nodes, facts_.filenumber, facts_.nfiles});
     chunk_size = groups.chunk_size;
-    facts_.fsblksize = static_cast<int32_t>(groups.fsblksize);
+    JournalKey key = stream_.journal_key();
+    key.fsblksize = facts_.fsblksize = static_cast<int32_t>(groups.fsblksize);
+    stream_.know_file(key);
     const CollectiveGroup& group = groups.group;
     if (group.place().count == 1 && group.collector() == 0) return;  // the first task has its file open
     agree(meeting(), attempt([&] {
@@ -232,7 +229,7 @@ std::optional<Error> Writer::form_groups(int64_t request, int64_t& chunk_size, N
 }
 
 // Collective over all tasks: places the chunks and writes META1.
-void Writer::lay_out_group(int64_t chunk_size, std::string_view base, Existing existing,
+void Writer::lay_out_group(int64_t chunk_size, std::string_view base, bool is_new,
                            std::optional<Error> problem, NewGroups groups,
                            const std::optional<format::Extension>& extension) {
   layout::ChunkGeometry geometry;
@@ -244,15 +241,18 @@ void Writer::lay_out_group(int64_t chunk_size, std::string_view base, Existing e
     const int64_t begin = layout::data_start(local().size(), facts_.fsblksize);
     must_fit(checked_add(begin, sum.total), "the multifile");
     geometry = {begin + sum.before, sum.total, plan.chunk.usable};
-    set_edges(plan, geometry);
+    if (!edges()) return;
+    std::vector<Edges::Row> rows;
+    const int64_t run = begin + plan.run.before;
+    if (plan.run.sum > 0) rows.push_back({local().rank(), {run, run + plan.run.sum, 0}});
+    edges()->set(stream_.journal_key(), plan.unit, begin, geometry.skip, std::move(rows));
   });
   mine_.tasks[0].geometry = geometry;
   RowSlices slices(local(), edges() ? Slicing::whole : Slicing::groups);
   const RequestedRow row{local().rank(), task(), chunk_size};
-  const Gathered rows = slices.collect(std::span(&row, 1));
+  const auto rows = records_of<RequestedRow>(slices.collect(std::span(&row, 1)));
   const auto write = [&] {
-    if (!problem)
-      problem = attempt([&] { write_metadata(slices, own_segment(slices), rows, base, extension); });
+    if (!problem) problem = attempt([&] { write_metadata(own_segment(slices), rows, base, extension); });
     if (!problem && collecting_)
       problem = attempt([&] {
         collecting_->writer = std::make_unique<CollectiveWriter>(
@@ -260,16 +260,16 @@ void Writer::lay_out_group(int64_t chunk_size, std::string_view base, Existing e
       });
   };
 
-  int64_t in_the_way = existing == Existing::something;
-  if (!in_the_way) write();
+  if (is_new) write();
+  int64_t in_the_way = !is_new;
   agree(*comm_, problem, std::span(&in_the_way, 1));
   if (in_the_way) {
-    if (existing == Existing::something) {
+    if (!is_new) {
       // Slices may be written only behind the truncation.
       if (local().rank() == 0)
         problem = attempt([&] {
           empty(file());
-          remove_leftovers(*store_, path(), {}, stream_.journal_key().hosts.count);
+          remove_leftovers(*store_, path(), {}, hosts_.count);
         });
       int64_t ready = !problem;
       local().broadcast(std::as_writable_bytes(std::span(&ready, 1)), 0);
@@ -310,11 +310,8 @@ void Writer::resize_chunks(int64_t chunk_size) {
     collecting_->file->hold(0, 0);
   }
   const auto unformed = form_groups(chunk_size, aligned, groups);
-  JournalKey key = stream_.journal_key();
-  key.fsblksize = facts_.fsblksize;
-  stream_.know_file(key);
   stream_.release_journal();  // of the old layout
-  lay_out_group(aligned, base, Existing::something, unformed, std::move(groups), extension);
+  lay_out_group(aligned, base, false, unformed, std::move(groups), extension);
 }
 
 void Writer::write_collectively(std::span<const std::byte> data, const std::optional<Error>& mine) {

@@ -11,9 +11,8 @@ Writer::RegionPlan Writer::plan_regions(int64_t chunk_size, const NewGroups& gro
   RegionPlan plan{{chunk_size, chunk_size}, {}, 0};
   if (!edges() || facts_.fsblksize == 0) return plan;
   const int64_t total = prefixed_sum(local(), chunk_size).total;
-  const Hosts hosts = stream_.journal_key().hosts;
   using Begins = layout::GroupPass::Begins;
-  const bool first = groups.spans_hosts ? groups.group.rank() == 0 : is_first_of_host(local(), hosts.mine);
+  const bool first = groups.spans_hosts ? groups.group.rank() == 0 : is_first_of_host(local(), hosts_.mine);
   plan.run = place_in_groups(local(), chunk_size, -1, first ? Begins::always : Begins::never);
 
   int64_t unit = unit_;
@@ -36,20 +35,10 @@ Writer::RegionPlan Writer::plan_regions(int64_t chunk_size, const NewGroups& gro
   if (enlarged) plan.chunk = {INT64_MAX, INT64_MAX};
   int64_t growth = plan.chunk.size - chunk_size;
   local().all_sum(std::span(&growth, 1));
-  if (!keeps_chunks_ && growth >= 0 && layout::may_grow(growth, total, hosts.count, unit)) return plan;
+  if (!keeps_chunks_ && growth >= 0 && layout::may_grow(growth, total, hosts_.count, unit)) return plan;
   plan.chunk = {chunk_size, chunk_size};
   plan.unit = unit;
   return plan;
-}
-
-// Local.
-void Writer::set_edges(const RegionPlan& plan, const layout::ChunkGeometry& geometry) {
-  if (!edges()) return;
-  const int64_t data_start = layout::data_start(local().size(), facts_.fsblksize);
-  const int64_t begin = data_start + plan.run.before;
-  std::vector<Edges::Row> rows;
-  if (plan.run.sum > 0) rows.push_back({local().rank(), {begin, begin + plan.run.sum, 0}});
-  edges()->set(stream_.journal_key(), plan.unit, data_start, geometry.skip, std::move(rows));
 }
 
 }  // namespace sheaf
