@@ -49,8 +49,8 @@ void add_edges(const layout::EdgeMap& map, int64_t offset, int64_t length,
 }
 
 std::optional<Error> bring_home(Comm& comm, const std::string& path, const FileToWrite& file,
-                                const EdgesHome& where, const OwnEdges& own) {
-  const auto& [edges, extents] = own;
+                                const EdgesHome& where, Edges* edges,
+                                std::span<const exchange::Extent> extents) {
   std::optional<Error> problem;
   size_t next = 0;
   int64_t done = 0;  // of extents[next]

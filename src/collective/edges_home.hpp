@@ -28,19 +28,16 @@ struct EdgesHome {
   int metadata_writer = 0;  // the task that writes META1 and META2
 };
 
-// Edges that tasks of this process have written. Not collective; null, if they have none.
-struct OwnEdges {
-  Edges* edges = nullptr;
-  std::span<const exchange::Extent> extents;  // in order
-};
-
 // The physical file at a task that shall write to it; each brings its own. Throws what opening it throws.
 using FileToWrite = std::function<File&()>;
 
 // Collective over `comm`, among which are the tasks of a physical file, all of whose bytes are written. Every
 // unit is written by one task of `comm`: those with metadata by the one who writes those. Memory: 16 MiB of
-// edges at a time. Returns what went wrong here; then some edges are not in the file, but still beside it.
+// edges at a time. `extents`, in order: those of the `edges` (null: there are none) that tasks of this
+// process have written. Returns what went wrong here; then some edges are not in the file, but still beside
+// it.
 std::optional<Error> bring_home(Comm& comm, const std::string& path, const FileToWrite& file,
-                                const EdgesHome& where, const OwnEdges& own);
+                                const EdgesHome& where, Edges* edges,
+                                std::span<const exchange::Extent> extents);
 
 }  // namespace sheaf

@@ -24,7 +24,6 @@ std::shared_ptr<File> make(Store& store, const std::string& path) {
 }
 
 NewFile open_given(Store& store, const std::string& path) {
-  if (auto made = make(store, path)) return {std::move(made), false};
   try {
     return {store.open(path, Access::write), true};
   } catch (const Error& e) {
@@ -34,7 +33,6 @@ NewFile open_given(Store& store, const std::string& path) {
 }
 
 NewFile open_placed(Store& store, const std::string& path) {
-  if (auto made = make(store, path)) return {std::move(made), false};
   auto file = store.open(path, Access::beside);
   std::array<std::byte, 16> head;
   const auto found = std::span(head).first(file->read_at(head, 0));
@@ -48,7 +46,8 @@ NewFile open_placed(Store& store, const std::string& path) {
 
 NewFile create_file(Store& store, const std::string& path, const std::string& later, Naming naming) {
   const bool placed = naming == Naming::placed || final_name(path);
-  NewFile made = placed ? open_placed(store, path) : open_given(store, path);
+  NewFile made{make(store, path)};
+  if (!made.file) made = placed ? open_placed(store, path) : open_given(store, path);
   if (later != path) store.take_after(path, later, Making::begun);
   return made;
 }

@@ -79,8 +79,8 @@ void OpenTasks::find_places(Comm& comm, const SetLead& lead, const std::shared_p
   own.index();
   if (!lead.header.leads_set()) return;
   RowSlices numbers(comm, ntasks_);
-  std::vector<int64_t> wanted;
-  for (const size_t i : own.by_number) wanted.push_back(own.tasks[i].task);
+  std::vector<TaskRequest> wanted;
+  for (const size_t i : own.by_number) wanted.push_back({own.tasks[i].task});
   std::optional<Error> problem;
   const auto places = tables_->find_places(numbers, lead, wanted, lead_file, problem);
   agree(comm, problem);
@@ -122,8 +122,8 @@ void OpenTasks::find_rows(Comm& comm, std::span<const FileShare> share, Slicing 
 
 // Collective. All processes open the files of their tasks.
 void OpenTasks::read_rows(Comm& comm, const SetLead& lead, LedRows& tables, bool appends) {
-  std::vector<int64_t> wanted;
-  for (const size_t i : own.by_row) wanted.push_back(own.tasks[i].row);
+  std::vector<TaskRequest> wanted;
+  for (const size_t i : own.by_row) wanted.push_back({own.tasks[i].row});
   tables.old = std::make_unique<TableSlice>();
   const auto open = [&](int32_t number) { return tables_->open_member(number); };
   std::vector<Readable> rows = tables_->read_rows(comm, *tables.rows, lead, tables.segments, wanted, open,

@@ -137,49 +137,43 @@ namespace {
 
 int64_t group_begin(int64_t task) { return task / format::group_tasks * format::group_tasks; }
 
-// The physical file that holds `task`, its number in there in `local_rank`.
-std::shared_ptr<File> find_task(Store& store, const std::string& path, int64_t task, Checking checking,
-                                int64_t& local_rank, int64_t& ntasks) {
-  auto file = store.open(path, Access::read);
-  MetadataReader reader(store, *file, checking);
-  local_rank = task;
-  ntasks = reader.header().ntasks;
-  if (!reader.header().leads_set()) return file;
-  const format::Pointer p = reader.read_pointer();
-  ntasks = reader.read_mapping_size(p);
-  if (task < 0 || task >= ntasks)
-    throw Error(Code::out_of_range, "'" + path + "': there is no task " + std::to_string(task) +
-                                        "; the multifile holds tasks 0 to " + std::to_string(ntasks - 1));
-  if (FileChecks* const checks = reader.checks(p))
-    checks->check_mapping(group_begin(task), format::group_tasks, ntasks);
-  layout::Placement at;
-  reader.read_mapping(p, task, std::span(&at, 1));
-  local_rank = at.local_rank;
-  // A wrong number of blocks in file 0 would have led to another place than the mapping. Whoever stays in
-  // file 0 finds out.
-  if (at.file != 0 && reader.header().ntasks > 0) read_geometry(reader, p, 0);
-  if (at.file != 0) file = store.open(format::physical_name(path, at.file), Access::read);
-  MetadataReader member(*file);
-  const format::Header& h = member.header();
-  if (h.nfiles != reader.header().nfiles || h.filenumber != at.file || local_rank >= h.ntasks)
-    member.damaged("is file " + std::to_string(h.filenumber) + " of " + std::to_string(h.nfiles) + " with " +
-                   std::to_string(h.ntasks) + " tasks, where the mapping of '" + path + "' has task " +
-                   std::to_string(local_rank) + " of file " + std::to_string(at.file) + " of " +
-                   std::to_string(reader.header().nfiles));
-  if (at.file != 0 && checking == Checking::on) require_same_open(reader.extension(), member);
-  return file;
-}
-
 }  // namespace
 
 Reader::Reader(Store& store, const std::string& path, int64_t task, const OpenMode& mode) {
   stream_.set_max_buffer(mode.read_buffer());
-  int64_t local_rank = 0;
-  int64_t all = 0;
-  Readable stored;
-  stored.file = find_task(store, path, task, mode.checking(), local_rank, all);
   const auto tables = std::make_shared<SharedReader>();
+  Readable stored;
+  stored.file = store.open(path, Access::read);
   tables->reader = std::make_unique<MetadataReader>(store, *stored.file, mode.checking());
+  int64_t local_rank = task;
+  int64_t all = tables->reader->header().ntasks;
+  if (tables->reader->header().leads_set()) {
+    const auto lead_file = stored.file;
+    const auto lead = std::move(tables->reader);
+    const format::Pointer p = lead->read_pointer();
+    all = lead->read_mapping_size(p);
+    if (task < 0 || task >= all)
+      throw Error(Code::out_of_range, "'" + path + "': there is no task " + std::to_string(task) +
+                                          "; the multifile holds tasks 0 to " + std::to_string(all - 1));
+    if (FileChecks* const checks = lead->checks(p))
+      checks->check_mapping(group_begin(task), format::group_tasks, all);
+    layout::Placement at;
+    lead->read_mapping(p, task, std::span(&at, 1));
+    local_rank = at.local_rank;
+    // A wrong number of blocks in file 0 would have led to another place than the mapping. Whoever stays in
+    // file 0 finds out.
+    if (at.file != 0 && lead->header().ntasks > 0) read_geometry(*lead, p, 0);
+    if (at.file != 0) stored.file = store.open(format::physical_name(path, at.file), Access::read);
+    tables->reader = std::make_unique<MetadataReader>(store, *stored.file, mode.checking());
+    MetadataReader& member = *tables->reader;
+    const format::Header& h = member.header();
+    if (h.nfiles != lead->header().nfiles || h.filenumber != at.file || local_rank >= h.ntasks)
+      member.damaged("is file " + std::to_string(h.filenumber) + " of " + std::to_string(h.nfiles) +
+                     " with " + std::to_string(h.ntasks) + " tasks, where the mapping of '" + path +
+                     "' has task " + std::to_string(local_rank) + " of file " + std::to_string(at.file) +
+                     " of " + std::to_string(lead->header().nfiles));
+    if (at.file != 0 && mode.checking() == Checking::on) require_same_open(lead->extension(), member);
+  }
   MetadataReader& reader = *tables->reader;
   const format::Header& h = reader.header();
   const format::Pointer p = tables->pointer = reader.read_pointer();

@@ -28,7 +28,7 @@ Reader::Reader(Store& given, std::unique_ptr<Comm> comm, const std::string& path
                                         std::to_string(comm_->size()) +
                                         " tasks opened it; use as many, or open it serially");
   layout::Placement place{0, rank};
-  const int64_t own_task = rank;
+  const TaskRequest own_task{rank};
   if (lead.header.leads_set()) {
     // Where there are copies, only rank 0 may see file 0.
     RowSlices numbers(*comm_, levels > 0 ? Slicing::whole : Slicing::groups);
@@ -68,7 +68,7 @@ Reader::Reader(Store& given, std::unique_ptr<Comm> comm, const std::string& path
     RowSlices slices(local(), Slicing::groups);
     std::vector<Segment> segments;
     add_segment(segments, slices, place.file, local().size(), 0);
-    const int64_t own_row = local().rank();
+    const TaskRequest own_row{local().rank()};
     TableSlice table;
     stored = std::move(tables->read_rows(
         *comm_, slices, lead, segments, std::span(&own_row, 1), [&](int32_t) { return file; }, table, false,

@@ -14,10 +14,6 @@ using layout::Placement;
 
 namespace {
 
-struct TaskRequest {
-  int64_t row;
-};
-
 // What a leader tells about a row, followed by the sizes of its blocks.
 struct RowAnswer {
   layout::ChunkGeometry geometry;
@@ -44,11 +40,11 @@ Gathered answer_rows(const Gathered& asked, const RowSlices& slices, std::span<c
       ++table.readers[row];
       const Segment& s = *std::prev(std::ranges::upper_bound(segments, row, {}, &Segment::row));
       const auto local_rank = static_cast<int32_t>(s.first + static_cast<int64_t>(row - s.row));
-      append(answer, RowAnswer{{table.starts[row], s.skip, table.sizes[row]},
-                               s.fsblksize,
-                               static_cast<int32_t>(table.counts[row]),
-                               {table.sums[row].at, table.sums[row].piece, local_rank}});
-      for (int64_t b = 0; b < table.counts[row]; ++b) append(answer, table.block(row, b));
+      append(answers.bytes, RowAnswer{{table.starts[row], s.skip, table.sizes[row]},
+                                      s.fsblksize,
+                                      static_cast<int32_t>(table.counts[row]),
+                                      {table.sums[row].at, table.sums[row].piece, local_rank}});
+      for (int64_t b = 0; b < table.counts[row]; ++b) append(answers.bytes, table.block(row, b));
     }
     answers.add(answer);
   }
@@ -110,11 +106,10 @@ SetLead SetTables::read_lead(Comm& comm, std::shared_ptr<File>& file) const {
 }
 
 std::vector<Placement> SetTables::find_places(RowSlices& numbers, const SetLead& lead,
-                                              std::span<const int64_t> wanted,
+                                              std::span<const TaskRequest> wanted,
                                               const std::shared_ptr<File>& lead_file,
                                               std::optional<Error>& problem) const {
-  const std::span requests(reinterpret_cast<const TaskRequest*>(wanted.data()), wanted.size());
-  return numbers.ask<Placement>(requests, problem, [&](const std::vector<TaskRequest>& asked) {
+  return numbers.ask<Placement>(wanted, problem, [&](const std::vector<TaskRequest>& asked) {
     std::vector<Placement> entries(static_cast<size_t>(numbers.count())), found;
     if (entries.empty()) return found;
     const auto file = lead_file ? lead_file : open(0);
@@ -198,7 +193,7 @@ void SetTables::place_segment(Segment& s, const FileSums& sums, size_t number, F
 }
 
 std::vector<Readable> SetTables::read_rows(Comm& comm, RowSlices& slices, const SetLead& lead,
-                                           std::span<Segment> segments, std::span<const int64_t> wanted,
+                                           std::span<Segment> segments, std::span<const TaskRequest> wanted,
                                            const std::function<std::shared_ptr<File>(int32_t)>& open_file,
                                            TableSlice& table, bool appends, bool& unclosed,
                                            std::optional<Error> problem) const {
@@ -211,12 +206,7 @@ std::vector<Readable> SetTables::read_rows(Comm& comm, RowSlices& slices, const 
       sums[s] = read_segment(segments[s], lead, *open_file(segments[s].file), table, appends);
   });
   const std::vector<FileSums> of_files = slices.add_up(segments, sums, RowSlices::Totals::sums);
-  const std::span requests(reinterpret_cast<const TaskRequest*>(wanted.data()), wanted.size());
-  Gathered asked;
-  if (!slices.by_rank()) asked = slices.collect(requests);
-  // By rank everybody wants the own row, without a word.
-  for (int64_t row = slices.first(); slices.by_rank() && row < slices.first() + slices.count(); ++row)
-    asked.add(std::as_bytes(std::span(&row, 1)));
+  const Gathered asked = slices.by_rank() ? Gathered{} : slices.collect(wanted);
   Gathered answers;
   int64_t open = unclosed;
   step([&] {

@@ -42,6 +42,11 @@ struct Readable {
   SumsPlace sums = {};                    // its local rank is that of the task, also where there are none
 };
 
+// What a process asks a leader for.
+struct TaskRequest {
+  int64_t row;
+};
+
 class SetTables {
  public:
   // `store` outlives the object.
@@ -61,7 +66,7 @@ class SetTables {
   // `wanted` in ascending order. `lead_file`: as read_lead() has kept it, null where it has not. What a
   // leader fails in is its `problem`; an agreement must follow.
   std::vector<layout::Placement> find_places(RowSlices& numbers, const SetLead& lead,
-                                             std::span<const int64_t> wanted,
+                                             std::span<const TaskRequest> wanted,
                                              const std::shared_ptr<File>& lead_file,
                                              std::optional<Error>& problem) const;
   // Local: that of all tasks.
@@ -75,7 +80,7 @@ class SetTables {
   // process has found a file that was never closed. `problem`: what has gone wrong here before. Throws on
   // every process alike.
   std::vector<Readable> read_rows(Comm& comm, RowSlices& slices, const SetLead& lead,
-                                  std::span<Segment> segments, std::span<const int64_t> wanted,
+                                  std::span<Segment> segments, std::span<const TaskRequest> wanted,
                                   const std::function<std::shared_ptr<File>(int32_t number)>& open,
                                   TableSlice& table, bool appends, bool& unclosed,
                                   std::optional<Error> problem) const;

@@ -73,7 +73,6 @@ void Writer::open_placed(const MappedWriteRequest& request, const OpenMode& mode
     codec::require(mode.compression.codec, path_);
   }));
 
-  hosts_ = find_hosts(*comm_, *comm_);
   find_unit();
   for (const MappedWriteTask& t : request.tasks)
     mine_.tasks.push_back({alone_ ? t.place.local_rank : t.globalrank, t.place, 0, 0, 0, {}});
@@ -89,7 +88,14 @@ void Writer::open_placed(const MappedWriteRequest& request, const OpenMode& mode
     open_own_files();
     lay_out(collected, rows);
     keep_hosts_apart();
-    agree(*comm_, attempt([&] { empty_files(); }));
+    agree(*comm_, attempt([&] {
+      for (const size_t f : placed_->made) {
+        File& file = *mine_.files[f].file;
+        empty(file);
+        if (hosts_.count > 1 || std::ranges::find(created_, file.path()) == created_.end())
+          remove_leftovers(*store_, file.path());
+      }
+    }));
     agree(*comm_, attempt([&] {
       write_metadata(placed_->segments, rows, request.stored_name.empty() ? path_ : request.stored_name,
                      placed_->extension);
@@ -242,15 +248,14 @@ NewFile Writer::create(int32_t number, std::string_view stored_name) {
 
 // The process that has local rank 0 of a file creates it.
 void Writer::create_files(const MappedWriteRequest& request) {
-  placed_->block_sizes.assign(mine_.files.size(), 0);
-  std::vector<size_t> made;
   for (const OwnTask& t : mine_.tasks)
-    if (t.place.local_rank == 0) made.push_back(t.file);
-  if (alone_ && made.empty()) made.push_back(0);
+    if (t.place.local_rank == 0) placed_->made.push_back(t.file);
+  if (alone_ && placed_->made.empty()) placed_->made.push_back(0);
   agree(*comm_, attempt([&] {
-    for (const size_t f : made) {
-      mine_.files[f].file = create(mine_.files[f].number, request.stored_name).file;
-      placed_->block_sizes[f] = choose_block_size(*mine_.files[f].file, request.fsblksize);
+    for (const size_t f : placed_->made) {
+      OwnFile& own = mine_.files[f];
+      own.file = create(own.number, request.stored_name).file;
+      own.fsblksize = choose_block_size(*own.file, request.fsblksize);
     }
   }));
 }

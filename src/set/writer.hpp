@@ -162,7 +162,6 @@ class Writer {
   };
   static Apart apart_by(const FileSystemTraits& traits);
   Apart find_apart();
-  Apart apart_of(File& file, const Apart& in_directory) const;
   void find_unit();
   Slicing slicing() const { return unit_ > 0 ? Slicing::files : Slicing::groups; }
   std::shared_ptr<Edges> edges_of(int32_t file) const;
@@ -177,7 +176,6 @@ class Writer {
   void lay_out(const Gathered& collected, std::vector<RequestedRow>& rows);
   void know_journal(OwnFile& file, const format::Header& header,
                     const std::optional<format::Extension>& extension);
-  void empty_files();
   void write_metadata(std::span<const Segment> segments, const std::vector<RequestedRow>& rows,
                       std::string_view stored_name, const std::optional<format::Extension>& extension);
   format::Header header_of(int32_t file, int64_t file_tasks, int32_t fsblksize) const;
@@ -218,7 +216,6 @@ class Writer {
   struct Lead;
   void finish(Closing& closing);
   std::optional<Error> finish_streams(Closing& closing, int64_t most_sums);
-  bool may_have_journal(size_t file) const;
   std::vector<Segment> own_segment(const RowSlices& slices) const;
   std::vector<EndedSegment> find_ends(RowSlices& slices, std::span<const Segment> segments,
                                       const BlockTable& table, const SliceSums& sums,
@@ -248,8 +245,6 @@ class Writer {
   Comm& tasks_of_files() {
     return grouped_ ? local() : *comm_;
   }  // those who write the same files, and others
-  // What is stored for rounds that a task has not used: serial and mapped writers of the format differ.
-  int64_t unused_rounds() const { return old() ? old()->unused : alone_ || grouped_ ? 0 : -1; }
   // Of the mapping field in file 0; -1: there is none.
   int64_t mapping_entries() const {
     return !grouped_ ? placed_->mapping_entries : facts_.nfiles > 1 ? ntasks_ : -1;
@@ -313,7 +308,7 @@ class Writer {
     std::optional<format::Extension> extension;  // of the files this open makes
     std::vector<int64_t> globalranks;            // alone: as they are stored
     std::vector<ReadPosition> ends_before;       // appending: where the stream of each task ended, by index
-    std::vector<int32_t> block_sizes;            // of the file system, one per file of mine_
+    std::vector<size_t> made;                    // the files of mine_ that this process has begun
     std::unique_ptr<RowSlices> numbers;          // by task number
     std::vector<layout::Placement> mapping;      // of the tasks this process leads
     int64_t mapping_entries = 0;                 // as mapping_entries()

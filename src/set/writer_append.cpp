@@ -19,7 +19,6 @@ Writer::Writer(Store& store, std::unique_ptr<Comm> comm, const MappedAppendReque
                const OpenMode& mode)
     : Writer(store, std::move(comm), request.tasks.path, request.tasks.name_of, mode) {
   placed_ = std::make_unique<Placed>();
-  hosts_ = find_hosts(*comm_, *comm_);
   find_unit();
   OpenMode reading = mode;
   reading.checksums = true;  // nothing is built on what is damaged already
@@ -210,13 +209,11 @@ void Writer::write_old_slots() {
 // that the block table makes way for a further round. If one of them cannot, all files are left complete.
 void Writer::mark_appended() {
   const auto problem = attempt([&] {
-    for (size_t s = 0; s < placed_->segments.size(); ++s) {
-      if (placed_->segments[s].first != 0) continue;
-      const auto file = open_patiently(*store_, name_of(placed_->segments[s].file), Access::write);
-      file->write_at(AppendedFile::unclosed(), placed_->old->headers[s].pointer_offset());
-      if (facts_.durable) file->sync();
-      file->close();
-    }
+    for (const Segment& s : placed_->segments)
+      if (s.first == 0)
+        change_file(s, [](File& file, const format::Header& h) {
+          file.write_at(AppendedFile::unclosed(), h.pointer_offset());
+        });
   });
   try {
     agree(*comm_, problem);

@@ -12,30 +12,23 @@ namespace sheaf {
 
 // What the first leader of file 0 tells all processes; and what any of them knows.
 struct Writer::Lead {
-  enum Value : size_t {
-    varheader,
-    maxblocks,
-    of_file,
-    fsblksize,
-    sums,
-    piece,
-    process,      // of file 0
-    sums_follow,  // in rounds
-    overran,      // a program wrote behind a chunk itself
-    incomplete,   // files other than 0 are so
-    values
-  };
-  std::array<int64_t, values> value{};
+  // Of file 0.
+  int64_t varheader = 0, maxblocks = 0, of_file = 0, fsblksize = 0, sums = 0, piece = 0;
+  int64_t process = -1;     // that leads it
+  int64_t sums_follow = 0;  // in rounds
+  int64_t overran = 0;      // a program wrote behind a chunk itself
+  int64_t incomplete = 0;   // files other than 0 are so
 
+  std::span<int64_t> values() { return {reinterpret_cast<int64_t*>(this), sizeof(Lead) / sizeof(int64_t)}; }
   // Of no rows.
   EndedSegment file() const {
-    return {{.fsblksize = static_cast<int32_t>(value[fsblksize]), .file_tasks = value[of_file]},
+    return {{.fsblksize = static_cast<int32_t>(fsblksize), .file_tasks = of_file},
             0,
             {},
-            static_cast<uint32_t>(value[piece]),
-            {static_cast<int32_t>(value[maxblocks]), value[varheader]},
+            static_cast<uint32_t>(piece),
+            {static_cast<int32_t>(maxblocks), varheader},
             0,
-            value[sums]};
+            sums};
   }
 };
 
@@ -95,9 +88,9 @@ void Writer::finish(Closing& closing) {
         if (s.file != 0 && s.count == s.file_tasks && s.sound && !old() && unit_ == 0) complete_file(s);
     });
   Lead lead = lead_of(segments);
-  lead.value[Lead::sums_follow] = sums_follow;
-  agree(*comm_, problem, lead.value);
-  if (lead.value[Lead::sums_follow]) {
+  lead.sums_follow = sums_follow;
+  agree(*comm_, problem, lead.values());
+  if (lead.sums_follow) {
     rounds = plan_rounds(slices, table, sums, closing, problem);
     if (sums_follow) step([&] { write_tables(segments, table, sums, rounds); });
     rounds.finish();
@@ -112,32 +105,28 @@ void Writer::finish(Closing& closing) {
       if (s.first == 0 && !s.complete && (s.file == 0) == first) step([&] { complete_file(s); });
   };
   complete(false);
-  if (lead.value[Lead::incomplete]) agree(*comm_, problem);
+  if (lead.incomplete) agree(*comm_, problem);
   complete(true);
-  agree_with(*comm_, problem, static_cast<int>(lead.value[Lead::process]));
+  agree_with(*comm_, problem, static_cast<int>(lead.process));
   for (const OwnFile& f : mine_.files)
     if (f.edges) f.edges->remove();
   if (collecting_ && collecting_->buddies > 0) {
     comm_->barrier();  // files are completed by one task each, and read by others
     write_buddies(*store_, *comm_, local(), facts_, path(), path_, collecting_->buddies);
   }
-  if (lead.value[Lead::overran]) look_for_losses(closing);
+  if (lead.overran) look_for_losses(closing);
 }
 
 // Local: what this process knows.
 Writer::Lead Writer::lead_of(std::span<const EndedSegment> segments) const {
   Lead lead;
-  lead.value[Lead::process] = -1;
-  for (const EndedSegment& s : segments) {
-    if (s.first != 0) continue;
-    if (s.file > 0) lead.value[Lead::incomplete] |= !s.complete;
-    if (s.file == 0)
-      std::ranges::copy(std::array{s.pointer.varheader, int64_t{s.pointer.maxblocks}, s.file_tasks,
-                                   int64_t{s.fsblksize}, s.sums, int64_t{s.piece}, int64_t{comm_->rank()}},
-                        lead.value.begin());
-  }
-  lead.value[Lead::overran] =
-      std::ranges::any_of(blocks_, [](const TaskBlocks& b) { return !b.overruns().empty(); });
+  for (const EndedSegment& s : segments)
+    if (s.first == 0 && s.file == 0)
+      lead = {s.pointer.varheader, s.pointer.maxblocks, s.file_tasks, s.fsblksize, s.sums, s.piece,
+              comm_->rank()};
+  lead.incomplete = std::ranges::any_of(
+      segments, [](const EndedSegment& s) { return s.first == 0 && s.file > 0 && !s.complete; });
+  lead.overran = std::ranges::any_of(blocks_, [](const TaskBlocks& b) { return !b.overruns().empty(); });
   return lead;
 }
 
@@ -161,13 +150,18 @@ std::optional<Error> Writer::finish_streams(Closing& closing, int64_t most_sums)
       if (f.handle) f.handle->close();
     for (const size_t i : mine_.row_order()) {
       const OwnTask& t = mine_.tasks[i];
-      File& file = *mine_.files[t.file].file;
-      std::vector<uint32_t> sums = blocks_[i].take_sums(file, t.geometry);
-      append_row(closing.rows, t.row, blocks_[i], may_have_journal(t.file), sums, most_sums);
+      const OwnFile& f = mine_.files[t.file];
+      // This process may have begun the journal, or its leader has: edges announce themselves in one, and
+      // mark_unclosed() makes it.
+      const bool may_have_journal = (!grouped_ && unit_ > 0) || f.journal ||
+                                    (t.file == mine_.tasks[current_].file && stream_.journal()) ||
+                                    (f.edges && f.edges->in_use());
+      std::vector<uint32_t> sums = blocks_[i].take_sums(*f.file, t.geometry);
+      append_row(closing.rows, t.row, blocks_[i], may_have_journal, sums, most_sums);
       if (!closing.losses)
         closing.losses = attempt([&] {
-          require_tails(written(i), file.path());
-          overruns_.check(file, written(i, sums));
+          require_tails(written(i), f.file->path());
+          overruns_.check(*f.file, written(i, sums));
         });
       if (closing.sums.empty()) {
         closing.sums = std::move(sums);
@@ -194,15 +188,6 @@ std::optional<Error> Writer::finish_streams(Closing& closing, int64_t most_sums)
   });
   if (problem) closing.rows.clear();
   return problem;
-}
-
-// Whether this process may have begun the journal of one of its files, or its leader has: edges announce
-// themselves in one, and mark_unclosed() makes it.
-bool Writer::may_have_journal(size_t file) const {
-  const OwnFile& f = mine_.files[file];
-  const bool is_marked = !grouped_ && unit_ > 0;
-  return is_marked || f.journal || (file == mine_.tasks[current_].file && stream_.journal()) ||
-         (f.edges && f.edges->in_use());
 }
 
 // A process alone, and the first task of a group, go on with the file they have open, whatever has become of

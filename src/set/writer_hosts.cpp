@@ -50,13 +50,6 @@ Writer::Apart Writer::apart_by(const FileSystemTraits& traits) {
           !lays_out_files(traits.kind)};
 }
 
-// Local: without a message where the directory has told, unless files are elsewhere.
-Writer::Apart Writer::apart_of(File& file, const Apart& in_directory) const {
-  const Apart found = in_directory.everywhere && !name_of_ ? in_directory : apart_by(store_->traits_of(file));
-  if (PastCache* const past = file.traits().past_cache) past->know(static_cast<FileSystem>(found.kind));
-  return found;
-}
-
 // Collective; the answer of process 0.
 Writer::Apart Writer::find_apart() {
   Apart found;
@@ -72,6 +65,7 @@ Writer::Apart Writer::find_apart() {
 
 // Collective.
 void Writer::find_unit() {
+  hosts_ = find_hosts(*comm_, *comm_);
   if (hosts_.count == 1) return;
   const Apart found = find_apart();
   unit_ = found.unit;
@@ -203,7 +197,7 @@ std::optional<Error> Writer::bring_edges_home(std::span<const EndedSegment> segm
       const EdgesHome where{files[k].unit, files[k].data_start, files[k].end, hosts_.count,
                             static_cast<int>(files[k].leader)};
       const auto lost = bring_home(comm, name, open, where,
-                                   {own == mine_.files.end() ? nullptr : own->edges.get(), extents[k]});
+                                   own == mine_.files.end() ? nullptr : own->edges.get(), extents[k]);
       if (!problem) problem = lost;
       attempt(problem, [&] {
         if (!target) return;

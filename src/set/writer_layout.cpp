@@ -37,13 +37,13 @@ void Writer::lay_out(const Gathered& collected, std::vector<RequestedRow>& rows)
   std::vector<BlockSizeOfFile> sizes_of_blocks;
   for (const size_t i : mine_.by_row)
     if (mine_.tasks[i].place.local_rank == 0)
-      sizes_of_blocks.push_back({mine_.tasks[i].row, placed_->block_sizes[mine_.tasks[i].file]});
+      sizes_of_blocks.push_back({mine_.tasks[i].row, mine_.files[mine_.tasks[i].file].fsblksize});
   auto found = records_of<BlockSizeOfFile>(slices.collect(std::span<const BlockSizeOfFile>(sizes_of_blocks)));
   std::ranges::sort(found, {}, &BlockSizeOfFile::row);
   size_t next = 0;  // segments that begin a file, in order of rows
   std::vector<SegmentSums> values;
   for (const Segment& s : segments)
-    values.push_back({0, s.first != 0 ? 0 : alone_ ? placed_->block_sizes[0] : found[next++].fsblksize});
+    values.push_back({0, s.first != 0 ? 0 : alone_ ? mine_.files[0].fsblksize : found[next++].fsblksize});
   const std::vector<FileSums> block_sizes = slices.add_up(segments, values);
   for (size_t s = 0; s < segments.size(); ++s)
     segments[s].fsblksize = static_cast<int32_t>(block_sizes[s].largest);
@@ -74,10 +74,8 @@ void Writer::lay_out(const Gathered& collected, std::vector<RequestedRow>& rows)
       t.geometry = places[k].geometry;
       mine_.files[t.file].fsblksize = static_cast<int32_t>(places[k].fsblksize);
     }
-    for (OwnFile& file : mine_.files) {
-      if (alone_) file.fsblksize = placed_->block_sizes[0];
+    for (OwnFile& file : mine_.files)
       know_journal(file, header_of(file.number, file.file_tasks, file.fsblksize), placed_->extension);
-    }
   });
   agree(*comm_, problem ? problem : unknown);
 }
@@ -101,17 +99,6 @@ void Writer::know_journal(OwnFile& file, const format::Header& header,
   file.key.first = unit_ == 0 && std::ranges::any_of(mine_.tasks, [&](const OwnTask& t) {
                      return t.place.local_rank == 0 && mine_.files[t.file].number == file.number;
                    });
-}
-
-// Local, by who has made the files.
-void Writer::empty_files() {
-  for (size_t f = 0; f < mine_.files.size(); ++f) {
-    if (placed_->block_sizes[f] == 0) continue;
-    const OwnFile& own = mine_.files[f];
-    empty(*own.file);
-    if (hosts_.count > 1 || std::ranges::find(created_, own.file->path()) == created_.end())
-      remove_leftovers(*store_, own.file->path());
-  }
 }
 
 // Local, by leaders, who write all of META1: a page of it has one writer.

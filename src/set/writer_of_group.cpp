@@ -148,7 +148,13 @@ void Writer::open_group_file(const ParallelWriteRequest& request, const OpenMode
     start.existed = opened.existed;
     extension = mode.extension();
     if (extension && format::extensible(stored_name)) start.identity = extension->identity;
-    if (on_several_hosts) start.apart = apart_of(*file, in_directory);
+    if (on_several_hosts) {
+      // Without a message where the directory has told, unless files are elsewhere.
+      const bool is_known = in_directory.everywhere && !name_of_;
+      start.apart = is_known ? in_directory : apart_by(store_->traits_of(*file));
+      if (PastCache* const past = file->traits().past_cache)
+        past->know(static_cast<FileSystem>(start.apart.kind));
+    }
     start.fsblksize = choose_block_size(*file, request.fsblksize);
   });
   local().broadcast(std::as_writable_bytes(std::span(&start, 1)), 0);

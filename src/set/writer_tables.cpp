@@ -72,9 +72,11 @@ void Writer::write_table(const EndedSegment& segment, const BlockTable& table, S
     if (!old() && (!grouped_ || stream_.journal_key().may_mark()))
       require_unfinished(file, h.pointer_offset());
     MetadataWriter writer(file, h);
+    // What is stored for rounds that a task has not used: serial and mapped writers of the format differ.
+    const int64_t unused = old() ? old()->unused : alone_ || grouped_ ? 0 : -1;
     write_block_table(
         writer, segment.pointer, segment.first, segment.of(table.counts()),
-        [&](size_t t, int64_t block) { return table.size_of(segment.row + t, block); }, unused_rounds());
+        [&](size_t t, int64_t block) { return table.size_of(segment.row + t, block); }, unused);
     if (grouped_ && blockwise_ && segment.file == 0) {
       // Everybody can compute this mapping: the leaders of file 0 write equal shares of it without having to
       // ask.
@@ -128,7 +130,7 @@ void Writer::write_known_mapping(const Lead& lead) {
   std::optional<RowSlices> by_rank;
   if (grouped_) {
     by_rank.emplace(*comm_, comm_->node_count() > 1 ? Slicing::whole : Slicing::groups,
-                    static_cast<int>(lead.value[Lead::process]));
+                    static_cast<int>(lead.process));
     const auto mine = std::as_bytes(std::span(&mine_.tasks[0].place, 1));
     gathered = records_of<layout::Placement>(by_rank->collect_piece(0, mine));
   }
