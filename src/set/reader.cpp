@@ -36,8 +36,8 @@ Reader::Reader(Reader& original, std::optional<int64_t> only) : tasks_(original.
                 "'" + original.path() + "': only handles opened in parallel for reading can be duplicated");
   if (tasks().empty()) throw Error(Code::out_of_range, "there is no task to duplicate");
   stream_.set_max_buffer(original.stream_.max_buffer());
-  left_ = original.left_;
-  left_[original.task_] = original.stream_.park();
+  if (original.left_) left().positions = original.left_->positions;
+  left().positions[original.task_] = original.stream_.park();
   // Another thread may use the original: what is made for a task when it is first read is made here.
   for (size_t i = 0; i < tasks().size(); ++i)
     if (!only || *only == tasks()[i].task) tasks_->readable(i);
@@ -86,18 +86,25 @@ void Reader::load(Readable found, int64_t task) {
   held_ = std::move(found.held);
 }
 
+Reader::Left& Reader::left() {
+  if (!left_) left_ = std::make_unique<Left>();
+  return *left_;
+}
+
 void Reader::select(int64_t task) {
   Readable next = find(task);
   if (task == task_) return;
-  left_[task_] = stream_.park();
-  change_handle(stream_, handles_[filenumber_], handles_[next.filenumber],
+  left().positions[task_] = stream_.park();
+  auto& handles = left_->handles;
+  change_handle(stream_, handles[filenumber_], handles[next.filenumber],
                 [&] { load(std::move(next), task); });
 }
 
 ReadPosition Reader::position_of(int64_t task) {
   if (task == task_) return stream_.park();
-  const auto left = left_.find(task);
-  return left == left_.end() ? ReadPosition{} : left->second;
+  if (!left_) return {};
+  const auto at = left_->positions.find(task);
+  return at == left_->positions.end() ? ReadPosition{} : at->second;
 }
 
 FileFacts Reader::facts() const {
@@ -124,8 +131,9 @@ void Reader::close() {
   collecting_.reset();
   const auto problem = attempt([&] {
     if (const auto handle = stream_.release_handle()) handle->close();
-    for (const auto& [number, handle] : handles_)
-      if (handle) handle->close();
+    if (left_)
+      for (const auto& [number, handle] : left_->handles)
+        if (handle) handle->close();
     if (!comm_) return;
     for (const OwnFile& f : tasks_->own.files) f.file->close();
   });

@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "base/export.hpp"
@@ -104,10 +105,15 @@ class SHEAF_EXPORT Reader {
   int64_t globalrank_ = -1;           // as in Readable
   std::shared_ptr<const void> held_;  // the same
   ReadStream stream_;
-  std::map<int64_t, ReadPosition> left_;  // where tasks were left that are not current
-  // What the program shares of each physical file that is not the current one's. Once the program has one,
-  // every task that becomes current gets one.
-  std::map<int32_t, std::unique_ptr<StdioHandle>> handles_;
+  // Once another task was current.
+  struct Left {
+    std::unordered_map<int64_t, ReadPosition> positions;  // of tasks that were left, but for the current one
+    // What the program shares of each physical file that is not the current one's. Once the program has one,
+    // every task that becomes current gets one.
+    std::map<int32_t, std::unique_ptr<StdioHandle>> handles;
+  };
+  std::unique_ptr<Left> left_;
+  Left& left();  // made if need be
   struct Collecting {
     CollectiveMeans means;
     std::unique_ptr<CollectiveReader> reader;

@@ -28,16 +28,27 @@ void append(std::vector<std::byte>& bytes, const Value& value) {
   bytes.insert(bytes.end(), more.begin(), more.end());
 }
 
-// At a leader: the rows in its `table` that processes have `asked` for.
+// At a leader: the rows in its `table` that processes have `asked` for; by rank: each its own.
 Gathered answer_rows(const Gathered& asked, const RowSlices& slices, std::span<const Segment> segments,
                      TableSlice& table) {
+  const size_t count = slices.by_rank() ? table.sizes.size() : asked.bytes.size() / sizeof(TaskRequest);
+  const auto row_of = [&](size_t k) {
+    if (slices.by_rank()) return k;
+    const auto row = load<int64_t>(&asked.bytes[k * sizeof(TaskRequest)], native_order);
+    return static_cast<size_t>(row - slices.first());
+  };
+  size_t bytes = count * sizeof(RowAnswer);
+  for (size_t k = 0; k < count; ++k) bytes += 8 * static_cast<size_t>(table.counts[row_of(k)]);
   Gathered answers;
-  table.readers.resize(table.sizes.size());
-  for (const std::span<const std::byte> wanted : asked.pieces()) {
-    std::vector<std::byte> answer;
-    for (size_t at = 0; at < wanted.size(); at += sizeof(TaskRequest)) {
-      const auto row = static_cast<size_t>(load<int64_t>(&wanted[at], native_order) - slices.first());
-      ++table.readers[row];
+  answers.bytes.reserve(bytes);
+  answers.sizes = slices.by_rank() ? std::vector<int64_t>(count, sizeof(TaskRequest)) : asked.sizes;
+  table.readers.resize(slices.by_rank() ? 0 : table.sizes.size());
+  size_t next = 0;
+  for (int64_t& size : answers.sizes) {
+    const size_t begin = answers.bytes.size();
+    for (size_t n = static_cast<size_t>(size) / sizeof(TaskRequest); n > 0; --n) {
+      const size_t row = row_of(next++);
+      if (!slices.by_rank()) ++table.readers[row];
       const Segment& s = *std::prev(std::ranges::upper_bound(segments, row, {}, &Segment::row));
       const auto local_rank = static_cast<int32_t>(s.first + static_cast<int64_t>(row - s.row));
       append(answers.bytes, RowAnswer{{table.starts[row], s.skip, table.sizes[row]},
@@ -46,7 +57,7 @@ Gathered answer_rows(const Gathered& asked, const RowSlices& slices, std::span<c
                                       {table.sums[row].at, table.sums[row].piece, local_rank}});
       for (int64_t b = 0; b < table.counts[row]; ++b) append(answers.bytes, table.block(row, b));
     }
-    answers.add(answer);
+    size = static_cast<int64_t>(answers.bytes.size() - begin);
   }
   return answers;
 }

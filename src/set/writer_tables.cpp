@@ -181,17 +181,24 @@ SumRounds Writer::plan_rounds(RowSlices& slices, const BlockTable& table, const 
             Gathered window;
             for (size_t l = 0; l < in_rounds.size(); ++l) {
               if (round >= rounds_of(in_rounds[l])) continue;
-              std::vector<uint32_t> brought;
+              std::span<const uint32_t> piece;
+              std::vector<uint32_t> joined;
               attempt([&] {
+                std::vector<std::span<const uint32_t>> parts;
                 const auto first = std::ranges::partition_point(own[l], [&](const Brought& b) {
                   return b.begin + std::ssize(b.sums) <= round * sums_of_window;
                 });
-                for (auto b = first; b != own[l].end() && b->begin < (round + 1) * sums_of_window; ++b) {
-                  const auto part = part_in_window(b->sums, b->begin, round);
-                  brought.insert(brought.end(), part.begin(), part.end());
+                for (auto b = first; b != own[l].end() && b->begin < (round + 1) * sums_of_window; ++b)
+                  parts.push_back(part_in_window(b->sums, b->begin, round));
+                if (parts.size() == 1) {
+                  piece = parts[0];
+                  return;
                 }
+                joined.reserve(parts.empty() ? 0 : sums_of_window);
+                for (const auto& part : parts) joined.insert(joined.end(), part.begin(), part.end());
+                piece = joined;
               });
-              Gathered all = slices.collect_piece(static_cast<int>(l), std::as_bytes(std::span(brought)));
+              Gathered all = slices.collect_piece(static_cast<int>(l), std::as_bytes(piece));
               if (static_cast<int>(l) == slices.number()) window = std::move(all);
             }
             return window;
