@@ -27,19 +27,6 @@ std::string_view name_of(Codec codec) {
   return codec <= format::last_codec ? names[static_cast<size_t>(codec)] : names[0];
 }
 
-bool has_levels(Codec codec) { return codec == Codec::zstd || codec == Codec::gzip; }
-
-bool level_fits(Codec codec, int level) {
-  if (codec == Codec::zstd) return level >= -100 && level <= 22;
-  if (codec == Codec::gzip) return level >= 1 && level <= 9;
-  return level == 0;
-}
-
-size_t bound(Codec codec, size_t bytes) {
-  // More than any of the libraries promises.
-  return codec == Codec::none ? bytes : bytes + bytes / 128 + 1024;
-}
-
 size_t Compressor::compress([[maybe_unused]] std::span<const std::byte> data,
                             [[maybe_unused]] std::span<std::byte> out) {
 #ifdef SHEAF_HAS_ZSTD

@@ -23,12 +23,19 @@ using format::Codec;
 void require(Codec codec, std::string_view path);
 
 SHEAF_EXPORT std::string_view name_of(Codec codec);  // "none", "zstd", "lz4", "gzip"
-bool has_levels(Codec codec);
-bool level_fits(Codec codec, int level);  // 0 for one that has none
-inline constexpr int default_level = 1;   // of one that has some
+inline bool has_levels(Codec codec) { return codec == Codec::zstd || codec == Codec::gzip; }
+// 0 for one that has none.
+inline bool level_fits(Codec codec, int level) {
+  if (codec == Codec::zstd) return level >= -100 && level <= 22;
+  if (codec == Codec::gzip) return level >= 1 && level <= 9;
+  return level == 0;
+}
+inline constexpr int default_level = 1;  // of one that has some
 
-// Most bytes that compressing `bytes` bytes can give.
-size_t bound(Codec codec, size_t bytes);
+// Most bytes that compressing `bytes` bytes can give: more than any of the libraries promises.
+constexpr size_t bound(Codec codec, size_t bytes) {
+  return codec == Codec::none ? bytes : bytes + bytes / 128 + 1024;
+}
 
 // Not for several threads at once. The codec must be there (require()).
 class Compressor : private NonCopyable {

@@ -9,12 +9,10 @@
 
 namespace sheaf::codec {
 
-using format::FrameHead;
-
 std::span<const std::byte> FrameEncoder::encode(const format::PlainPlace& at,
                                                 std::span<const std::byte> plain, Scratch& out) {
   constexpr auto head_bytes = static_cast<size_t>(format::frame_head_size);
-  FrameHead head{.plain = static_cast<uint32_t>(plain.size()), .sum = crc32c(0, plain), .at = at};
+  format::FrameHead head{.plain = static_cast<uint32_t>(plain.size()), .sum = crc32c(0, plain), .at = at};
   const std::span<std::byte> memory = out.at_least(head_bytes + bound(how_.codec, plain.size()));
   const std::span<std::byte> room = memory.subspan(head_bytes);
 
@@ -38,8 +36,8 @@ std::span<const std::byte> FrameEncoder::encode(const format::PlainPlace& at,
   return memory.first(head_bytes + head.stored);
 }
 
-void FrameDecoder::decode(const FrameHead& head, std::span<const std::byte> stored, std::span<std::byte> out,
-                          std::string_view where) {
+void FrameDecoder::decode(const format::FrameHead& head, std::span<const std::byte> stored,
+                          std::span<std::byte> out, std::string_view where) {
   const auto damaged = [&](const char* finding) {
     throw Error(Code::damaged, std::string(where) + ": " + finding);
   };

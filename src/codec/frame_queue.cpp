@@ -22,50 +22,45 @@ Compression with_threads(Compression how, int64_t tasks) {
 // The queue's pieces are in the caller's hands; a thread has one of them at a time, and writes its `out` and
 // `frame`.
 struct FrameQueue::Crew {
-  explicit Crew(const Compression& compression) : how(compression), process(forks()) {}
-  ~Crew();
-  void work();
+  ~Crew() {
+    {
+      const std::lock_guard lock(mutex);
+      ends = true;
+      to_do.clear();
+    }
+    changed.notify_all();
+    for (std::thread& worker : workers) worker.join();
+  }
 
-  const Compression how;
-  const int64_t process;  // forks() where the threads are
-  std::mutex mutex;       // guards what follows, and the frames of pieces
+  void work(const Compression& how) {
+    FrameEncoder encoder(how);
+    std::unique_lock lock(mutex);
+    for (bool done = true; done;) {
+      changed.wait(lock, [&] { return ends || !to_do.empty(); });
+      if (ends) return;
+      Piece& piece = *to_do.front();
+      to_do.pop_front();
+      lock.unlock();
+      std::span<const std::byte> frame;
+      try {
+        frame = encoder.encode(piece.at, piece.plain, piece.out);
+      } catch (const std::bad_alloc&) {  // left to the caller, whose it is to fail
+      }
+      lock.lock();
+      piece.frame = frame;
+      done = !frame.empty();
+      if (!done) to_do.push_front(&piece);
+      changed.notify_all();
+    }
+  }
+
+  const int64_t process = forks();  // where the threads are
+  std::mutex mutex;                 // guards what follows, and the frames of pieces
   std::condition_variable changed;
   std::deque<Piece*> to_do;
   bool ends = false;
   std::vector<std::thread> workers;
 };
-
-FrameQueue::Crew::~Crew() {
-  {
-    const std::lock_guard lock(mutex);
-    ends = true;
-    to_do.clear();
-  }
-  changed.notify_all();
-  for (std::thread& worker : workers) worker.join();
-}
-
-void FrameQueue::Crew::work() {
-  FrameEncoder encoder(how);
-  std::unique_lock lock(mutex);
-  for (;;) {
-    changed.wait(lock, [&] { return ends || !to_do.empty(); });
-    if (ends) return;
-    Piece& piece = *to_do.front();
-    to_do.pop_front();
-    lock.unlock();
-    std::span<const std::byte> frame;
-    try {
-      frame = encoder.encode(piece.at, piece.plain, piece.out);
-    } catch (const std::bad_alloc&) {  // left to the caller, whose it is to fail
-    }
-    lock.lock();
-    piece.frame = frame;
-    if (frame.empty()) to_do.push_front(&piece);
-    changed.notify_all();
-    if (frame.empty()) return;
-  }
-}
 
 FrameQueue::FrameQueue(const Compression& how) : how_(how), own_(how) {}
 
@@ -79,10 +74,10 @@ bool FrameQueue::full() const { return pieces_.size() >= (crew_ ? crew_->workers
 // A machine that gives no thread loses only time.
 void FrameQueue::start_threads() {
   started_ = true;
-  auto crew = std::make_unique<Crew>(how_);
+  auto crew = std::make_unique<Crew>();
   try {
     for (int32_t i = 0; i < how_.threads; ++i)
-      crew->workers.push_back(quiet_thread([c = crew.get()] { c->work(); }));
+      crew->workers.push_back(quiet_thread([c = crew.get(), how = how_] { c->work(how); }));
   } catch (const std::system_error&) {
   }
   if (!crew->workers.empty()) crew_ = std::move(crew);
@@ -95,10 +90,7 @@ void FrameQueue::look_for_fork() {
   if (!crew_ || crew_->process == forks()) return;
   static_cast<void>(crew_.release());
   for (std::unique_ptr<Piece>& piece : pieces_) {
-    auto again = std::make_unique<Piece>();
-    again->at = piece->at;
-    again->plain = piece->plain;
-    std::swap(again->memory, piece->memory);
+    auto again = std::make_unique<Piece>(Piece{piece->at, std::move(piece->memory), piece->plain, {}, {}});
     static_cast<void>(piece.release());
     piece = std::move(again);
   }

@@ -9,8 +9,9 @@ namespace {
 // A library that stays loaded: streams may be in use until the process ends.
 class Library {
  public:
-  explicit Library(const char* name) : handle_(dlopen(name, RTLD_NOW | RTLD_LOCAL)) {
-    if (!handle_) note(dlerror());
+  // `name`: null if this build was made without it.
+  explicit Library(const char* name) : handle_(name ? dlopen(name, RTLD_NOW | RTLD_LOCAL) : nullptr) {
+    if (!handle_) note(name ? dlerror() : "this build of Sheaf was made without it");
   }
 
   // A function of whatever type it is assigned to.
@@ -38,25 +39,14 @@ class Library {
   std::string problem_;
 };
 
-template <class Functions>
-struct Loaded {
-  Functions functions{};
-  std::string problem;
-};
-
-template <class Functions>
-const Functions* answer(const Loaded<Functions>& loaded, std::string* problem) {
-  if (problem) *problem = loaded.problem;
-  return loaded.problem.empty() ? &loaded.functions : nullptr;
-}
-
-// `name`: null if this build was made without the library. Never freed: see Library.
+// The functions that find(library) gives; null, and why in *problem (if given), if they are not all there.
+// Never freed: see Library.
 template <class Functions, class Find>
-const Loaded<Functions>* load(const char* name, Find find) {
-  if (!name) return new Loaded<Functions>{{}, "this build of Sheaf was made without it"};
-  Library library(name);
-  const Functions functions = find(library);
-  return new Loaded<Functions>{functions, library.problem()};
+const Functions* load(const char* name, std::string* problem, Find find) {
+  static Library& library = *new Library(name);
+  static const Functions functions = find(library);
+  if (problem) *problem = library.problem();
+  return library.problem().empty() ? &functions : nullptr;
 }
 
 #ifdef SHEAF_HAS_ZSTD
@@ -78,7 +68,7 @@ constexpr const char* zlib_name = nullptr;
 }  // namespace
 
 const Zstd* zstd(std::string* problem) {
-  static const auto* const loaded = load<Zstd>(zstd_name, [](Library& library) {
+  return load<Zstd>(zstd_name, problem, [](Library& library) {
     return Zstd{.create_compressor = library["ZSTD_createCCtx"],
                 .free_compressor = library["ZSTD_freeCCtx"],
                 .compress = library["ZSTD_compressCCtx"],
@@ -87,18 +77,16 @@ const Zstd* zstd(std::string* problem) {
                 .decompress = library["ZSTD_decompressDCtx"],
                 .is_error = library["ZSTD_isError"]};
   });
-  return answer(*loaded, problem);
 }
 
 const Lz4* lz4(std::string* problem) {
-  static const auto* const loaded = load<Lz4>(lz4_name, [](Library& library) {
+  return load<Lz4>(lz4_name, problem, [](Library& library) {
     return Lz4{.compress = library["LZ4_compress_default"], .decompress = library["LZ4_decompress_safe"]};
   });
-  return answer(*loaded, problem);
 }
 
 const Zlib* zlib(std::string* problem) {
-  static const auto* const loaded = load<Zlib>(zlib_name, [](Library& library) {
+  return load<Zlib>(zlib_name, problem, [](Library& library) {
     return Zlib{.begin_deflate = library["deflateInit2_"],
                 .deflate_anew = library["deflateReset"],
                 .deflate_on = library["deflate"],
@@ -108,7 +96,6 @@ const Zlib* zlib(std::string* problem) {
                 .inflate_on = library["inflate"],
                 .end_inflate = library["inflateEnd"]};
   });
-  return answer(*loaded, problem);
 }
 
 }  // namespace sheaf::codec

@@ -14,20 +14,18 @@ namespace {
 
 constexpr unsigned char container_magic[8] = {0x89, 0x53, 0x68, 0x66, 0x43, 0x74, 0x6e, 0x0a};
 constexpr uint32_t container_version = 1;
-constexpr int64_t identity_at = 16, made_at = 32, host_at = 40, hash_at = 104;
+constexpr int64_t header_at = 8, hash_at = 104;
 constexpr int64_t name_at = record_head_size + 8;
 constexpr int length_bits = 40;
+using HostName = std::array<char, longest_container_host + 1>;
 
 uint32_t seeded(const Identity& identity, int64_t place) {
   std::array<std::byte, sizeof(Identity) + 8> bytes;
-  std::copy(identity.begin(), identity.end(), bytes.begin());
-  put_little<int64_t>(bytes.data() + sizeof(Identity), place);
+  put_fields(bytes.data(), std::tie(identity, place));
   return crc32c(0, bytes);
 }
 
 constexpr std::byte end_of_area{7};  // a kind that readers pass over
-
-int64_t name_record_size(std::string_view name) { return *align_up(name_at + std::ssize(name), 8); }
 
 // What the checksum of a record covers.
 std::span<const std::byte> guarded(std::span<const std::byte> record, RecordKind kind) {
@@ -62,6 +60,14 @@ bool is_right_size(RecordKind kind, int64_t bytes) {
   return !is_known(kind) || (fixed ? bytes == *fixed : bytes > name_at);
 }
 
+template <class H, class Number, class Host>
+auto header_fields(H& h, Number& version, Number& page, Host& host) {
+  return std::tie(version, page, h.identity, h.made, host);
+}
+template <class Name, class Length>
+auto name_fields(Name& one, Length& length, int64_t& place) {
+  return std::tie(one.modified, one.mode, length, place);
+}
 template <class R>
 auto record_head(R& r) {
   return std::tie(r.time, r.stream.number, r.stream.origin);
@@ -118,12 +124,10 @@ uint64_t short_identity(const Identity& identity) { return get_little<uint64_t>(
 std::array<std::byte, container_page> encode(const ContainerHeader& header) {
   std::array<std::byte, container_page> bytes{};
   std::memcpy(bytes.data(), container_magic, sizeof container_magic);
-  put_little<uint32_t>(bytes.data() + 8, container_version);
-  put_little<uint32_t>(bytes.data() + 12, container_page);
-  std::copy(header.identity.begin(), header.identity.end(), bytes.begin() + identity_at);
-  put_little<int64_t>(bytes.data() + made_at, header.made);
-  std::memcpy(bytes.data() + host_at, header.host.data(),
-              std::min<size_t>(header.host.size(), longest_container_host));
+  HostName host{};
+  header.host.copy(host.data(), longest_container_host);
+  constexpr uint32_t page = container_page;
+  put_fields(bytes.data() + header_at, header_fields(header, container_version, page, host));
   put_little<uint64_t>(bytes.data() + hash_at, hash_of(std::span(bytes).first(hash_at)));
   return bytes;
 }
@@ -134,14 +138,14 @@ std::optional<ContainerHeader> decode_container_header(std::span<const std::byte
                                                        std::string_view path) {
   if (std::ssize(bytes) < hash_at + 8 || !begins_as_container(bytes)) return std::nullopt;
   if (get_little<uint64_t>(bytes.data() + hash_at) != hash_of(bytes.first(hash_at))) return std::nullopt;
-  if (const auto found = get_little<uint32_t>(bytes.data() + 8); found != container_version)
-    throw file_error(Code::unsupported, path,
-                     "container of version " + std::to_string(found) + "; this Sheaf reads version 1");
   ContainerHeader header;
-  std::copy_n(bytes.begin() + identity_at, header.identity.size(), header.identity.begin());
-  header.made = get_little<int64_t>(bytes.data() + made_at);
-  const char* const host = reinterpret_cast<const char*>(bytes.data()) + host_at;
-  header.host.assign(host, strnlen(host, longest_container_host));
+  uint32_t version, page;
+  HostName host;
+  get_fields(bytes.data() + header_at, header_fields(header, version, page, host));
+  if (version != container_version)
+    throw file_error(Code::unsupported, path,
+                     "container of version " + std::to_string(version) + "; this Sheaf reads version 1");
+  header.host.assign(host.data(), strnlen(host.data(), longest_container_host));
   return header;
 }
 
@@ -167,7 +171,7 @@ std::optional<Area> decode_area(std::span<const std::byte, area_entry_size> byte
 
 int64_t size_of(const ContainerRecord& record) {
   const auto fixed = size_of_kind(record.kind);
-  return fixed ? *align_up(*fixed + record.inside, 8) : name_record_size(record.name);
+  return *align_up(fixed ? *fixed + record.inside : name_at + std::ssize(record.name), 8);
 }
 
 void encode(const ContainerRecord& record, const Identity& identity, int64_t place,
@@ -253,12 +257,9 @@ std::vector<std::byte> encode(std::span<const TaskName> names) {
     if (one.name.empty() || std::ssize(one.name) > longest_recorded_name ||
         one.name.find('\0') != std::string::npos || (k > 0 && names[k - 1].name >= one.name))
       throw Error(Code::invalid_argument, "names of tasks must be 1 to 4095 bytes, and in order");
-    std::byte* const row = bytes.data() + k * name_row_size;
-    put_little<int64_t>(row, one.modified);
-    put_little<uint32_t>(row + 8, one.mode);
-    put_little<uint32_t>(row + 12, static_cast<uint32_t>(one.name.size()));
-    put_little<int64_t>(row + 16, place);
-    place += std::ssize(one.name);
+    const auto length = static_cast<uint32_t>(one.name.size());
+    put_fields(bytes.data() + k * name_row_size, name_fields(one, length, place));
+    place += length;
   }
   bytes.reserve(static_cast<size_t>(place));
   for (const TaskName& one : names) {
@@ -274,15 +275,14 @@ std::vector<TaskName> decode_names(std::span<const std::byte> section, int64_t t
   std::vector<TaskName> names(static_cast<size_t>(tasks));
   int64_t place = name_row_size * tasks;
   for (int64_t k = 0; k < tasks; ++k) {
-    const std::byte* const row = section.data() + k * name_row_size;
-    const auto length = get_little<uint32_t>(row + 12);
-    if (get_little<int64_t>(row + 16) != place || length == 0 || length > longest_recorded_name ||
+    TaskName& one = names[static_cast<size_t>(k)];
+    uint32_t length;
+    int64_t found;
+    get_fields(section.data() + k * name_row_size, name_fields(one, length, found));
+    if (found != place || length == 0 || length > longest_recorded_name ||
         place + length > std::ssize(section))
       throw_damaged(path, "the name of task " + std::to_string(k) + " is not where it must be");
-    TaskName& one = names[static_cast<size_t>(k)];
     one.name.assign(reinterpret_cast<const char*>(section.data()) + place, length);
-    one.modified = get_little<int64_t>(row);
-    one.mode = get_little<uint32_t>(row + 8);
     place += length;
     if (one.name.find('\0') != std::string::npos ||
         (k > 0 && names[static_cast<size_t>(k - 1)].name >= one.name))

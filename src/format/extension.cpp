@@ -18,30 +18,25 @@ constexpr unsigned char footer_magic[8] = {'S', 'h', 'e', 'a', 'f', 'E', 'n', 'd
 constexpr uint16_t extension_version = 1;
 
 struct ExtensionAt {
-  enum : size_t { version = 8, encoding = 10, sizes = 16, hash = 56 };
+  enum : size_t { fields = 8, flags = 10, hash = 56 };
 };
 struct FooterAt {
-  enum : size_t { head = 0, rest = 12, hash = 48, magic = 56 };
-};
-struct SectionAt {
-  enum : size_t { kind = 0, place = 8 };
+  enum : size_t { hash = 48, magic = 56 };
 };
 
-template <class E>
-auto extension_encoding(E& e) {
-  return std::tie(e.flags, e.codec, e.level, e.shuffle);
+// `unused`: bytes that are zero.
+template <class E, class Version, class Unused>
+auto extension_fields(E& e, Version& version, Unused& unused) {
+  return std::tie(version, e.flags, e.codec, e.level, e.shuffle, unused, e.identity, e.piece, e.frame);
 }
-template <class E>
-auto extension_sizes(E& e) {
-  return std::tie(e.identity, e.piece, e.frame);
+template <class Head, class T>
+auto footer_fields(Head& head, T& t) {
+  return std::tie(head.table, head.sections, t.pointer.maxblocks, t.pointer.varheader, t.identity,
+                  t.plain_end);
 }
-template <class T>
-auto footer_rest(T& t) {
-  return std::tie(t.pointer.maxblocks, t.pointer.varheader, t.identity, t.plain_end);
-}
-template <class S>
-auto section_place(S& s) {
-  return std::tie(s.offset, s.length, s.hash);
+template <class S, class Unused>
+auto section_fields(S& s, Unused& unused) {
+  return std::tie(s.kind, unused, s.offset, s.length, s.hash);
 }
 template <class G>
 auto group_fields(G& g) {
@@ -56,9 +51,8 @@ void put_extension(const Extension& e, std::span<std::byte, fixed_size> header) 
   std::byte* p = header.data() + extension_offset;
   std::fill(p, p + extension_size, std::byte{});
   std::memcpy(p, header_magic, sizeof header_magic);
-  put_little<uint16_t>(p + ExtensionAt::version, extension_version);
-  put_fields(p + ExtensionAt::encoding, extension_encoding(e));
-  put_fields(p + ExtensionAt::sizes, extension_sizes(e));
+  constexpr std::byte unused{};
+  put_fields(p + ExtensionAt::fields, extension_fields(e, extension_version, unused));
   put_little<uint64_t>(p + ExtensionAt::hash, hash_of(header.first(extension_offset + ExtensionAt::hash)));
 }
 
@@ -74,9 +68,9 @@ std::optional<Extension> decode_extension(std::span<const std::byte> header, std
       hash_of(header.first(extension_offset + ExtensionAt::hash)))
     throw_damaged(path, "the header does not match its checksum");
   Extension e;
-  const auto version = get_little<uint16_t>(p + ExtensionAt::version);
-  get_fields(p + ExtensionAt::encoding, extension_encoding(e));
-  get_fields(p + ExtensionAt::sizes, extension_sizes(e));
+  uint16_t version;
+  std::byte unused;
+  get_fields(p + ExtensionAt::fields, extension_fields(e, version, unused));
   if (version != extension_version || (e.flags & ~flags_known) >= first_flag_not_to_ignore)
     throw file_error(Code::unsupported, path,
                      "made by a newer version of the library (extensions " + std::to_string(version) +
@@ -97,25 +91,19 @@ bool says_compressed(std::span<const std::byte> header) {
   if (std::ssize(header) < fixed_size) return false;
   const std::byte* p = header.data() + extension_offset;
   return std::memcmp(p, header_magic, sizeof header_magic) == 0 &&
-         (get_little<uint16_t>(p + ExtensionAt::encoding) & flag_compressed);
-}
-
-const Section* Trailer::find(SectionKind kind) const {
-  const auto it = std::ranges::find(sections, kind, &Section::kind);
-  return it == sections.end() ? nullptr : &*it;
+         (get_little<uint16_t>(p + ExtensionAt::flags) & flag_compressed);
 }
 
 std::vector<std::byte> encode(const Trailer& t) {
   std::vector<std::byte> bytes(static_cast<size_t>(t.end() - t.table));
   std::byte* p = bytes.data();
+  constexpr uint32_t unused = 0;
   for (const Section& s : t.sections) {
-    put_little(p + SectionAt::kind, static_cast<uint32_t>(s.kind));
-    put_fields(p + SectionAt::place, section_place(s));
+    put_fields(p, section_fields(s, unused));
     p += section_entry_size;
   }
   const FooterHead head{t.table, static_cast<uint32_t>(t.sections.size())};
-  put_fields(p + FooterAt::head, std::tie(head.table, head.sections));
-  put_fields(p + FooterAt::rest, footer_rest(t));
+  put_fields(p, footer_fields(head, t));
   put_little<uint64_t>(p + FooterAt::hash,
                        hash_of(std::span(bytes).first(bytes.size() - footer_size + FooterAt::hash)));
   std::memcpy(p + FooterAt::magic, footer_magic, sizeof footer_magic);
@@ -127,7 +115,7 @@ std::optional<FooterHead> decode_footer(std::span<const std::byte, footer_size> 
   const std::byte* p = footer.data();
   if (std::memcmp(p + FooterAt::magic, footer_magic, sizeof footer_magic) != 0) return std::nullopt;
   FooterHead head;
-  get_fields(p + FooterAt::head, std::tie(head.table, head.sections));
+  get_fields(p, std::tie(head.table, head.sections));
   if (head.table < fixed_size || !aligned(head.table) || head.sections > most_sections ||
       file_size - footer_size - head.table != section_entry_size * int64_t{head.sections})
     throw_damaged(path, "the table of its trailer is said to begin at offset " + std::to_string(head.table) +
@@ -139,20 +127,19 @@ std::optional<FooterHead> decode_footer(std::span<const std::byte, footer_size> 
 Trailer decode_trailer(std::span<const std::byte> bytes, int64_t file_size, std::string_view path) {
   if (std::ssize(bytes) < footer_size) throw_damaged(path, "truncated inside the trailer");
   const auto footer = bytes.last<footer_size>();
-  const auto head = decode_footer(footer, file_size, path);
+  auto head = decode_footer(footer, file_size, path);
   if (!head || std::ssize(bytes) != section_entry_size * int64_t{head->sections} + footer_size)
     throw_damaged(path, "the trailer is cut off");
-  const std::byte* f = footer.data();
-  if (get_little<uint64_t>(f + FooterAt::hash) !=
+  if (get_little<uint64_t>(footer.data() + FooterAt::hash) !=
       hash_of(bytes.first(bytes.size() - footer_size + FooterAt::hash)))
     throw_damaged(path, "the trailer does not match its checksum");
   Trailer t;
-  get_fields(f + FooterAt::rest, footer_rest(t));
+  get_fields(footer.data(), footer_fields(*head, t));
   t.table = head->table;
   for (uint32_t i = 0; i < head->sections; ++i) {
-    const std::byte* p = bytes.data() + section_entry_size * i;
-    Section s{static_cast<SectionKind>(get_little<uint32_t>(p + SectionAt::kind))};
-    get_fields(p + SectionAt::place, section_place(s));
+    Section s;
+    uint32_t unused;
+    get_fields(bytes.data() + section_entry_size * i, section_fields(s, unused));
     if (s.offset < t.plain_end || t.plain_end < 0 || s.length < 0 || !aligned(s.offset) ||
         s.length > t.table || s.offset > t.table - s.length)
       throw_damaged(path, "section " + std::to_string(i) + " of the trailer lies outside of it");

@@ -5,6 +5,7 @@
 // trusts a number: offsets and lengths it returns lie inside the file.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -88,7 +89,10 @@ struct Trailer {
       0;  // offset of the table of sections; what follows the table and the footer is the end of the file
   std::vector<Section> sections;
 
-  const Section* find(SectionKind kind) const;
+  const Section* find(SectionKind kind) const {
+    const auto it = std::ranges::find(sections, kind, &Section::kind);
+    return it == sections.end() ? nullptr : &*it;
+  }
   int64_t end() const { return table + section_entry_size * std::ssize(sections) + footer_size; }
 };
 

@@ -30,10 +30,10 @@ T get_little(const std::byte* from) {
 }
 
 template <class T>
-inline constexpr bool is_ordered = std::is_integral_v<T> && sizeof(T) > 1;
+inline constexpr bool is_ordered = sizeof(T) > 1 && (std::is_integral_v<T> || std::is_enum_v<T>);
 
-// Stores the fields one behind the other, without gaps: integers in the byte order, all else as it is in
-// memory, which is meant for single bytes and arrays of them.
+// Stores the fields one behind the other, without gaps: integers, and what is one by another name, in the
+// byte order, all else as it is in memory, which is meant for single bytes and arrays of them.
 template <class... T>
 void put_fields(std::byte* to, const std::tuple<T&...>& fields, ByteOrder order = ByteOrder::little) {
   const auto put = [&]<class Field>(const Field& field) {

@@ -15,12 +15,13 @@ constexpr unsigned char index_magic[8] = {'S', 'F', 'r', 'm', 'I', 'd', 'x', '\n
 constexpr auto index_code = std::byte{255};
 
 struct FrameAt {
-  enum : size_t { codec = 4, shuffle = 5, numbers = 8, hash = 32 };
+  enum : size_t { fields = 4, hash = 32 };
 };
 
-template <class Head>
-auto frame_numbers(Head& h) {
-  return std::tie(h.stored, h.plain, h.at.block, h.sum, h.at.offset);
+// `code`: the codec, or index_code. `unused`: bytes that are zero.
+template <class Head, class Code, class Unused>
+auto frame_fields(Head& h, Code& code, Unused& unused) {
+  return std::tie(code, h.shuffle, unused, h.stored, h.plain, h.at.block, h.sum, h.at.offset);
 }
 
 template <class Entry>
@@ -34,9 +35,9 @@ std::array<std::byte, frame_head_size> encode(const FrameHead& h) {
   std::array<std::byte, frame_head_size> bytes{};
   std::byte* const p = bytes.data();
   std::memcpy(p, frame_magic, sizeof frame_magic);
-  p[FrameAt::codec] = h.kind == FrameHead::Kind::index ? index_code : static_cast<std::byte>(h.codec);
-  p[FrameAt::shuffle] = static_cast<std::byte>(h.shuffle);
-  put_fields(p + FrameAt::numbers, frame_numbers(h));
+  const std::byte code = h.kind == FrameHead::Kind::index ? index_code : static_cast<std::byte>(h.codec);
+  constexpr uint16_t unused = 0;
+  put_fields(p + FrameAt::fields, frame_fields(h, code, unused));
   put_little<uint64_t>(p + FrameAt::hash, hash_of(std::span(bytes).first(FrameAt::hash)));
   return bytes;
 }
@@ -46,16 +47,15 @@ std::optional<FrameHead> decode_frame(std::span<const std::byte, frame_head_size
   if (std::memcmp(p, frame_magic, sizeof frame_magic) != 0) return std::nullopt;
   if (get_little<uint64_t>(p + FrameAt::hash) != hash_of(bytes.first(FrameAt::hash))) return std::nullopt;
   FrameHead h;
-  get_fields(p + FrameAt::numbers, frame_numbers(h));
-  if (p[FrameAt::codec] == index_code) {
-    h.kind = FrameHead::Kind::index;
-    h.at = {};
+  std::byte code;
+  uint16_t unused;
+  get_fields(p + FrameAt::fields, frame_fields(h, code, unused));
+  if (code == index_code) {
     if (h.stored != h.plain * uint64_t{index_entry_size} + uint64_t{index_end_size}) return std::nullopt;
-    return h;
+    return FrameHead{.kind = FrameHead::Kind::index, .stored = h.stored, .plain = h.plain, .sum = h.sum};
   }
-  if (p[FrameAt::codec] > static_cast<std::byte>(last_codec)) return std::nullopt;
-  h.codec = static_cast<Codec>(p[FrameAt::codec]);
-  h.shuffle = static_cast<uint8_t>(p[FrameAt::shuffle]);
+  if (code > static_cast<std::byte>(last_codec)) return std::nullopt;
+  h.codec = static_cast<Codec>(code);
   if (h.plain > largest_frame || h.stored > h.plain || (h.codec == Codec::none && h.stored != h.plain))
     return std::nullopt;
   if (h.at.block < 0 || h.at.offset < 0 || h.at.offset > INT64_MAX - int64_t{h.plain}) return std::nullopt;

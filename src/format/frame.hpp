@@ -102,7 +102,6 @@ class FrameTable {
   void forget_first(size_t count) {
     frames_.erase(frames_.begin(), frames_.begin() + static_cast<std::ptrdiff_t>(count));
   }
-  bool empty() const { return frames_.empty(); }
   // Behind the last plain byte.
   PlainPlace end() const;
   std::vector<int64_t> block_sizes() const;  // at least one
@@ -117,7 +116,7 @@ class FrameTable {
   FrameTable() = default;
 
  private:
-  bool continues(const PlainPlace& at) const { return format::continues(at, end(), empty()); }
+  bool continues(const PlainPlace& at) const { return format::continues(at, end(), frames_.empty()); }
   std::vector<Frame> frames_;
 };
 

@@ -30,36 +30,7 @@ auto header_since_v3(H& h) {
   return std::tie(h.filenumber, h.flag1, h.flag2);
 }
 
-template <class T>
-void encode_all(std::span<const T> values, ByteOrder order, std::span<std::byte> to) {
-  if (order == native_order) {
-    std::ranges::copy(std::as_bytes(values), to.begin());
-    return;
-  }
-  for (size_t i = 0; i < values.size(); ++i) store<T>(to.data() + i * sizeof(T), values[i], order);
-}
-
-template <class T>
-void decode_all(std::span<const std::byte> from, ByteOrder order, std::span<T> values) {
-  if (order == native_order) {
-    std::ranges::copy(from.first(values.size_bytes()), std::as_writable_bytes(values).begin());
-    return;
-  }
-  for (size_t i = 0; i < values.size(); ++i) values[i] = load<T>(from.data() + i * sizeof(T), order);
-}
-
 }  // namespace
-
-KeyvalMode HeaderFields::keyval() const {
-  const auto upper = static_cast<int32_t>(flag1 >> 32);
-  return version >= 5 && upper == static_cast<int32_t>(KeyvalMode::inline_) ? KeyvalMode::inline_
-                                                                            : KeyvalMode::none;
-}
-
-void Header::set_name(std::string_view name) {
-  prefix.fill('\0');
-  name.copy(prefix.data(), prefix_size - 1);
-}
 
 std::array<std::byte, fixed_size> encode(const Header& h) {
   std::array<std::byte, fixed_size> bytes{};
@@ -137,19 +108,6 @@ std::array<std::byte, pointer_size> encode(const Pointer& pointer, ByteOrder ord
 
 Pointer decode_pointer(std::span<const std::byte, pointer_size> bytes, ByteOrder order) {
   return {load<int32_t>(bytes.data(), order), load<int64_t>(bytes.data() + 4, order)};
-}
-
-void encode(std::span<const int64_t> values, ByteOrder order, std::span<std::byte> to) {
-  encode_all(values, order, to);
-}
-void decode(std::span<const std::byte> from, ByteOrder order, std::span<int64_t> values) {
-  decode_all(from, order, values);
-}
-void encode(std::span<const int32_t> values, ByteOrder order, std::span<std::byte> to) {
-  encode_all(values, order, to);
-}
-void decode(std::span<const std::byte> from, ByteOrder order, std::span<int32_t> values) {
-  decode_all(from, order, values);
 }
 
 std::string physical_name(std::string_view base, int32_t number) {

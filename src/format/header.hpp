@@ -54,7 +54,11 @@ struct SHEAF_EXPORT HeaderFields {
   static constexpr int64_t flag_of(KeyvalMode mode) { return static_cast<int64_t>(mode) << 32; }
 
   // none or inline_; a format before 5 has no key-value files, and 0 counts as none.
-  KeyvalMode keyval() const;
+  KeyvalMode keyval() const {
+    const auto upper = static_cast<int32_t>(flag1 >> 32);
+    return version >= 5 && upper == static_cast<int32_t>(KeyvalMode::inline_) ? KeyvalMode::inline_
+                                                                              : KeyvalMode::none;
+  }
 
   // Absolute offsets in bytes.
   int64_t globalranks_offset() const { return version <= 2 ? fixed_size_v2 : fixed_size; }
@@ -70,7 +74,10 @@ struct SHEAF_EXPORT Header : HeaderFields {
 
   std::string_view name() const { return prefix.data(); }
   // Copies at most 1023 bytes of `name`.
-  void set_name(std::string_view name);
+  void set_name(std::string_view name) {
+    prefix.fill('\0');
+    name.copy(prefix.data(), prefix_size - 1);
+  }
 };
 
 // Where a reader has the block table of a file from.
@@ -106,11 +113,15 @@ bool begins_as_multifile(std::span<const std::byte> bytes);
 std::array<std::byte, pointer_size> encode(const Pointer& pointer, ByteOrder order);
 Pointer decode_pointer(std::span<const std::byte, pointer_size> bytes, ByteOrder order);
 
-// Arrays of integers as META1, META2 and the mapping hold them. `to` has 8 (4) bytes per value.
-void encode(std::span<const int64_t> values, ByteOrder order, std::span<std::byte> to);
-void decode(std::span<const std::byte> from, ByteOrder order, std::span<int64_t> values);
-void encode(std::span<const int32_t> values, ByteOrder order, std::span<std::byte> to);
-void decode(std::span<const std::byte> from, ByteOrder order, std::span<int32_t> values);
+// Arrays of integers as META1, META2 and the mapping hold them. `to` has room for all values.
+template <class T>
+void encode(std::span<T> values, ByteOrder order, std::span<std::byte> to) {
+  for (size_t i = 0; i < values.size(); ++i) store(to.data() + i * sizeof(T), values[i], order);
+}
+template <class T>
+void decode(std::span<const std::byte> from, ByteOrder order, std::span<T> values) {
+  for (size_t i = 0; i < values.size(); ++i) values[i] = load<T>(from.data() + i * sizeof(T), order);
+}
 
 // Name of physical file `number` of a set (docs/format.md, section "Names"): `base` itself for 0.
 // Throws invalid_argument if the name would not fit into the prefix field.

@@ -12,36 +12,28 @@ namespace {
 constexpr char journal_magic[8] = {'S', 'h', 'e', 'a', 'f', 'J', 'n', 'l'};
 constexpr uint32_t version_of_one_host = 1;
 constexpr uint32_t version_of_hosts = 2;
+constexpr uint32_t record_size = journal_record_size;
 constexpr uint32_t finished_bit = 1;
 constexpr uint32_t checksum_bit = 2;
 
 struct JournalAt {
-  enum : size_t {
-    version = 8,
-    record_size = 12,
-    fields = 16,
-    hash = 56,
-    end = 64,
-    hosts = 64,
-    hash_of_hosts = 72,
-    end_of_hosts = 80
-  };
+  enum : size_t { fields = 8, hash = 56, end = 64, hosts = 64, hash_of_hosts = 72, end_of_hosts = 80 };
 };
 struct RecordAt {
-  enum : size_t { count = 0, flags = 12, checksum = 16, hash = 24 };
+  enum : size_t { hash = 24 };
 };
 
-template <class H>
-auto journal_fields(H& h) {
-  return std::tie(h.identity, h.ntasks, h.nfiles, h.filenumber, h.fsblksize, h.data_start);
+template <class H, class Number>
+auto journal_fields(H& h, Number& version, Number& size) {
+  return std::tie(version, size, h.identity, h.ntasks, h.nfiles, h.filenumber, h.fsblksize, h.data_start);
 }
 template <class H>
 auto journal_hosts(H& h) {
   return std::tie(h.hosts, h.host);
 }
-template <class R>
-auto record_count(R& r) {
-  return std::tie(r.bytes, r.sequence);
+template <class R, class Number>
+auto record_fields(R& r, Number& flags, Number& checksum) {
+  return std::tie(r.bytes, r.sequence, flags, checksum);
 }
 
 uint64_t hash_of_record(const std::byte* record, uint64_t seed, int64_t slot) {
@@ -50,12 +42,12 @@ uint64_t hash_of_record(const std::byte* record, uint64_t seed, int64_t slot) {
 
 std::optional<JournalRecord> decode_record(const std::byte* p, uint64_t seed, int64_t slot) {
   if (get_little<uint64_t>(p + RecordAt::hash) != hash_of_record(p, seed, slot)) return std::nullopt;
-  const auto flags = get_little<uint32_t>(p + RecordAt::flags);
   JournalRecord record;
-  get_fields(p + RecordAt::count, record_count(record));
-  record.finished = flags & finished_bit;
-  if (flags & checksum_bit) record.checksum = get_little<uint32_t>(p + RecordAt::checksum);
+  uint32_t flags, checksum;
+  get_fields(p, record_fields(record, flags, checksum));
   if (record.bytes < -1 || record.sequence == 0) return std::nullopt;
+  record.finished = flags & finished_bit;
+  if (flags & checksum_bit) record.checksum = checksum;
   return record;
 }
 
@@ -71,9 +63,8 @@ std::array<std::byte, journal_header_size> encode(const JournalHeader& h) {
   std::array<std::byte, journal_header_size> bytes{};
   std::byte* p = bytes.data();
   std::memcpy(p, journal_magic, sizeof journal_magic);
-  put_little<uint32_t>(p + JournalAt::version, h.hosts > 1 ? version_of_hosts : version_of_one_host);
-  put_little<uint32_t>(p + JournalAt::record_size, journal_record_size);
-  put_fields(p + JournalAt::fields, journal_fields(h));
+  const uint32_t version = h.hosts > 1 ? version_of_hosts : version_of_one_host;
+  put_fields(p + JournalAt::fields, journal_fields(h, version, record_size));
   put_little<uint64_t>(p + JournalAt::hash, XXH3_64bits(p, JournalAt::hash));
   if (h.hosts == 1) return bytes;
   put_fields(p + JournalAt::hosts, journal_hosts(h));
@@ -88,15 +79,14 @@ std::optional<JournalHeader> decode_journal_header(std::span<const std::byte> by
   if (bytes.size() < JournalAt::end || !begins_as_journal(bytes) ||
       get_little<uint64_t>(p + JournalAt::hash) != XXH3_64bits(p, JournalAt::hash))
     return std::nullopt;
-  const auto found = get_little<uint32_t>(p + JournalAt::version);
-  if (found < version_of_one_host || found > version_of_hosts ||
-      get_little<uint32_t>(p + JournalAt::record_size) != journal_record_size)
-    throw file_error(Code::unsupported, path,
-                     "is a journal of version " + std::to_string(found) +
-                         ", which is not known: " + "use the version of the library that has written it");
   JournalHeader h;
-  get_fields(p + JournalAt::fields, journal_fields(h));
-  if (found == version_of_one_host) return h;
+  uint32_t version, size;
+  get_fields(p + JournalAt::fields, journal_fields(h, version, size));
+  if (version < version_of_one_host || version > version_of_hosts || size != record_size)
+    throw file_error(Code::unsupported, path,
+                     "is a journal of version " + std::to_string(version) +
+                         ", which is not known: " + "use the version of the library that has written it");
+  if (version == version_of_one_host) return h;
   if (bytes.size() < JournalAt::end_of_hosts ||
       get_little<uint64_t>(p + JournalAt::hash_of_hosts) != XXH3_64bits(p, JournalAt::hash_of_hosts))
     return std::nullopt;
@@ -109,10 +99,9 @@ std::optional<JournalHeader> decode_journal_header(std::span<const std::byte> by
 std::array<std::byte, journal_record_size> encode(const JournalRecord& r, uint64_t seed, int64_t slot) {
   std::array<std::byte, journal_record_size> bytes{};
   std::byte* p = bytes.data();
-  put_fields(p + RecordAt::count, record_count(r));
-  put_little<uint32_t>(p + RecordAt::flags,
-                       (r.finished ? finished_bit : 0) | (r.checksum ? checksum_bit : 0));
-  put_little<uint32_t>(p + RecordAt::checksum, r.checksum.value_or(0));
+  const uint32_t flags = (r.finished ? finished_bit : 0) | (r.checksum ? checksum_bit : 0);
+  const uint32_t checksum = r.checksum.value_or(0);
+  put_fields(p, record_fields(r, flags, checksum));
   put_little<uint64_t>(p + RecordAt::hash, hash_of_record(p, seed, slot));
   return bytes;
 }

@@ -28,9 +28,7 @@ inline constexpr std::array<std::byte, 4> journal_gap_mark{std::byte{0xfe}, std:
 inline constexpr int32_t gap_marked = static_cast<int32_t>(0xfefefefe);
 inline bool has_journal_gap(const Pointer& p) { return p.varheader == 0 && p.maxblocks == gap_marked; }
 // Of the mark over the pointer of a complete file that is appended to, a part may be missing.
-inline bool is_marked(const Pointer& p) {
-  return p.maxblocks == -1 || (p.varheader == 0 && p.maxblocks == gap_marked);
-}
+inline bool is_marked(const Pointer& p) { return p.maxblocks == -1 || has_journal_gap(p); }
 
 inline std::string journal_name(std::string_view physical_file) {
   return std::string(physical_file) + ".journal";

@@ -12,12 +12,12 @@ namespace {
 
 constexpr std::string_view identity_magic = "SHEAFSTR";
 constexpr uint32_t identity_version = 1;
-constexpr size_t version_at = 8, complete_at = 12, fields_at = 16;
+constexpr size_t fields_at = 8;
 constexpr size_t sum_at = StripeIdentity::bytes - 8;
 
-template <class I>
-auto identity_fields(I& i) {
-  return std::tie(i.file[0], i.file[1], i.unit, i.count, i.index, i.size);
+template <class I, class Number>
+auto identity_fields(I& i, Number& version, Number& complete) {
+  return std::tie(version, complete, i.file[0], i.file[1], i.unit, i.count, i.index, i.size);
 }
 
 // FNV-1a, 64 bits.
@@ -33,9 +33,8 @@ std::string to_bytes(const StripeIdentity& identity) {
   std::string text(StripeIdentity::bytes, '\0');
   auto* const at = reinterpret_cast<std::byte*>(text.data());
   std::memcpy(at, identity_magic.data(), identity_magic.size());
-  put_little(at + version_at, identity_version);
-  put_little(at + complete_at, uint32_t{identity.complete});
-  put_fields(at + fields_at, identity_fields(identity));
+  const uint32_t complete = identity.complete;
+  put_fields(at + fields_at, identity_fields(identity, identity_version, complete));
   put_little(at + sum_at, sum_of(at));
   return text;
 }
@@ -54,11 +53,12 @@ std::optional<StripeIdentity> stripe_identity_of(std::span<const std::byte> byte
   if (bytes.size() < StripeIdentity::bytes) return std::nullopt;
   const std::byte* const at = bytes.data();
   if (!begins_with(bytes, identity_magic)) return std::nullopt;
-  if (get_little<uint32_t>(at + version_at) != identity_version) return std::nullopt;
   if (get_little<uint64_t>(at + sum_at) != sum_of(at)) return std::nullopt;
   StripeIdentity identity;
-  identity.complete = get_little<uint32_t>(at + complete_at) != 0;
-  get_fields(at + fields_at, identity_fields(identity));
+  uint32_t version, complete;
+  get_fields(at + fields_at, identity_fields(identity, version, complete));
+  identity.complete = complete != 0;
+  if (version != identity_version) return std::nullopt;
   if (identity.unit < 0 || identity.count <= 0 || identity.index < 0 || identity.index >= identity.count ||
       identity.size < StripeIdentity::open_size)
     return std::nullopt;

@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "comm/agree.hpp"
 #include "format/edges.hpp"
@@ -16,21 +17,14 @@ namespace sheaf {
 
 namespace {
 
-using Head = std::array<std::byte, format::journal_header_size>;
-
-std::span<const std::byte> read_head(File& file, Head& head) {
-  return std::span(head).first(file.read_at(head, 0));
+// As much of a header as there is.
+std::vector<std::byte> read_head(File& file) {
+  std::vector<std::byte> head(format::journal_header_size);
+  head.resize(file.read_at(head, 0));
+  return head;
 }
 
 }  // namespace
-
-JournalKey JournalKey::of(const format::Header& h, const std::optional<format::Extension>& extension) {
-  return {.identity = extension ? extension->identity : format::Identity{},
-          .ntasks = h.ntasks,
-          .nfiles = h.nfiles,
-          .filenumber = h.filenumber,
-          .fsblksize = h.fsblksize};
-}
 
 format::JournalHeader JournalKey::header() const {
   return {identity,    ntasks,
@@ -38,8 +32,6 @@ format::JournalHeader JournalKey::header() const {
           fsblksize,   layout::data_start(ntasks, fsblksize),
           hosts.count, hosts.count > 1 ? hosts.mine : format::no_journal_host};
 }
-
-int64_t JournalKey::pointer_offset() const { return format::HeaderFields{.ntasks = ntasks}.pointer_offset(); }
 
 namespace {
 
@@ -69,8 +61,7 @@ void announce_hosts(Store& store, const std::string& physical_file, format::Jour
   std::optional<format::JournalHeader> found;
   const auto file = patiently(patience_with_makers, [&](bool last) -> std::shared_ptr<File> {
     auto opened = make_or_open_beside(store, name, physical_file, made);
-    Head head;
-    if (!made) found = require_journal(read_head(*opened, head), name);
+    if (!made) found = require_journal(read_head(*opened), name);
     return made || found || last ? opened : nullptr;
   });
   if (found && found->identity != header.identity)
@@ -86,29 +77,26 @@ void announce_hosts(Store& store, const std::string& physical_file, format::Jour
   if (!problem) return;
   // A whole one may be of somebody who has waited long enough: theirs would be lost with it.
   attempt([&] {
-    Head head;
-    const auto there = read_head(*store.open(name, Access::read), head);
-    if (made && there.size() < head.size()) store.remove(name);
+    const auto there = read_head(*store.open(name, Access::read));
+    if (made && std::ssize(there) < format::journal_header_size) store.remove(name);
   });
   throw *problem;
 }
 
-OpenedJournal open_journal(Store& store, const std::string& physical_file,
-                           const format::JournalHeader& header) {
+std::shared_ptr<File> open_journal(Store& store, const std::string& physical_file,
+                                   const format::JournalHeader& header, bool& changed) {
   if (header.hosts > 1) announce_hosts(store, physical_file, header);
   const std::string place = place_beside(store, physical_file);
   const std::string name =
       header.hosts > 1 ? format::journal_name(place, header.host) : format::journal_name(place);
-  OpenedJournal journal;
-  journal.file = make_or_open_beside(store, name, physical_file, journal.changed);
+  auto file = make_or_open_beside(store, name, physical_file, changed);
   const auto wanted = format::encode(header);
-  Head head;
-  const auto found = read_head(*journal.file, head);
-  if (found.size() == wanted.size() && head == wanted) return journal;
+  const auto found = read_head(*file);
+  if (std::ranges::equal(found, wanted)) return file;
   require_journal(found, name);
-  journal.file->write_at(wanted, 0);
-  journal.changed = true;
-  return journal;
+  file->write_at(wanted, 0);
+  changed = true;
+  return file;
 }
 
 void note_journal_gap(Store& store, const std::string& physical_file) {
@@ -155,8 +143,7 @@ void remove_one(Store& store, const std::string& name, const std::string& physic
                 const std::optional<format::Identity>& identity,
                 const std::function<void(int32_t hosts)>& before = {}) {
   const auto file = open_beside(store, name, physical_file);
-  Head head;
-  const auto found = read_head(*file, head);
+  const auto found = read_head(*file);
   file->close();
   if (!is_ours(found, name, identity)) return;
   if (before)

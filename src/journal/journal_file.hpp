@@ -38,27 +38,29 @@ struct JournalKey {
                       // tasks leave it alone
   ChunkWatch* watch = nullptr;  // told before a chunk is begun, and before the first record; null: nobody
 
-  static JournalKey of(const format::Header& header, const std::optional<format::Extension>& extension);
+  static JournalKey of(const format::Header& h, const std::optional<format::Extension>& extension) {
+    return {.identity = extension ? extension->identity : format::Identity{},
+            .ntasks = h.ntasks,
+            .nfiles = h.nfiles,
+            .filenumber = h.filenumber,
+            .fsblksize = h.fsblksize};
+  }
   bool has_identity() const { return identity != format::Identity{}; }
   bool may_mark() const { return first || hosts.count == 1; }
   format::JournalHeader header() const;
-  int64_t pointer_offset() const;  // in the physical file
+  // In the physical file.
+  int64_t pointer_offset() const { return format::HeaderFields{.ntasks = ntasks}.pointer_offset(); }
 };
 
 // The path beside which journals and edges of `physical_file` are: where its links lead, unless there are
 // none and those beside the link itself are there, which earlier versions made.
 std::string place_of_journals(Store& store, const std::string& physical_file);
 
-struct OpenedJournal {
-  std::shared_ptr<File> file;
-  bool changed = false;  // the header was written
-};
-
 // The journal of `physical_file` for the host of `header`, with its header; one that an earlier file of that
-// name has left is made the own. Of several hosts each has its own, and NAME.journal says so. Throws
-// `foreign` for what is no journal, or not the user's, and what the store throws.
-OpenedJournal open_journal(Store& store, const std::string& physical_file,
-                           const format::JournalHeader& header);
+// name has left is made the own. Of several hosts each has its own, and NAME.journal says so. changed: the
+// header was written. Throws `foreign` for what is no journal, or not the user's, and what the store throws.
+std::shared_ptr<File> open_journal(Store& store, const std::string& physical_file,
+                                   const format::JournalHeader& header, bool& changed);
 
 // Makes NAME.journal of a file that several hosts write, if nobody has yet. Throws as open_journal().
 void announce_hosts(Store& store, const std::string& physical_file, format::JournalHeader header);

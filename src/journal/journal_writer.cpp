@@ -11,19 +11,18 @@
 
 namespace sheaf {
 
-using format::JournalRecord;
-
 // False if the file has no identity that would tie records to it.
 bool JournalWriter::open(File& data) {
   if (!key_.has_identity()) return false;
   if (file_) return true;
   if (!marked_ && key_.may_mark()) require_unfinished(data);
   const format::JournalHeader header = key_.header();
-  OpenedJournal journal = open_journal(store_, data.path(), header);
+  bool changed = false;
+  auto file = open_journal(store_, data.path(), header, changed);
   seed_ = format::journal_seed(header);
-  counts_names_ = journal.file->status().links > 0;
-  dirty_ = journal.changed;
-  file_ = std::move(journal.file);
+  counts_names_ = file->status().links > 0;
+  dirty_ = changed;
+  file_ = std::move(file);
   return true;
 }
 
@@ -132,12 +131,12 @@ void JournalWriter::with_file_itself(File& data, Act&& act) {
 namespace {
 
 // What follows the record in a slot; nothing if that says it all.
-std::optional<JournalRecord> next_record(const std::optional<JournalRecord>& last,
-                                         const JournalWriter::Report& r) {
+std::optional<format::JournalRecord> next_record(const std::optional<format::JournalRecord>& last,
+                                                 const JournalWriter::Report& r) {
   if (last && last->bytes == r.bytes && last->finished == r.finished) return std::nullopt;
   const uint32_t next = last ? last->sequence + 1 : 1;
   // 0 is no sequence; 2 keeps to the other half of the slot.
-  return JournalRecord{.bytes = r.bytes, .sequence = next == 0 ? 2 : next, .finished = r.finished};
+  return format::JournalRecord{.bytes = r.bytes, .sequence = next == 0 ? 2 : next, .finished = r.finished};
 }
 
 }  // namespace
@@ -176,7 +175,7 @@ void JournalWriter::report_all(File& data, int64_t first, std::span<const int64_
       const int64_t slot = format::slot_number(key_.ntasks, block, first + static_cast<int64_t>(begin));
       for (size_t t = 0; t < some.size(); ++t) {
         if (block >= some[t]) continue;
-        const JournalRecord record{
+        const format::JournalRecord record{
             .bytes = size_of(begin + t, block), .sequence = 1, .finished = block + 1 < some[t]};
         const auto bytes = format::encode(record, seed_, slot + static_cast<int64_t>(t));
         std::ranges::copy(bytes, slots.begin() + static_cast<ptrdiff_t>(t * format::journal_slot_size));
@@ -213,11 +212,6 @@ void JournalWriter::confirm(File& data) {
   held_.clear();
 }
 
-int64_t JournalWriter::to_send() const {
-  if (how_ == Journaling::durable || kept_until_synced()) return 0;
-  return std::ranges::count_if(held_, &Report::finished);
-}
-
 std::vector<JournalWriter::Report> JournalWriter::send(int64_t most) {
   std::erase_if(held_, [&](const Report& r) {
     const bool goes = r.finished && std::ssize(underway_) < most;
@@ -225,11 +219,6 @@ std::vector<JournalWriter::Report> JournalWriter::send(int64_t most) {
     return goes;
   });
   return underway_;
-}
-
-void JournalWriter::return_underway() {
-  held_.insert(held_.begin(), underway_.begin(), underway_.end());
-  underway_.clear();
 }
 
 void JournalWriter::require_unfinished_file(File& data) {
@@ -288,11 +277,6 @@ void JournalWriter::sync(File& data) {
   if (unsynced_) throw *unsynced_;
   dirty_ = false;
   if (!marked_) with_file_itself(data, [&](File& file) { mark(file, format::journal_mark); });
-}
-
-void JournalWriter::close() {
-  if (const auto file = std::exchange(file_, nullptr)) attempt([&] { file->close(); });
-  slot_ = -1;
 }
 
 }  // namespace sheaf

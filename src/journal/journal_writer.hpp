@@ -6,14 +6,17 @@
 // record cannot be written, the task goes on without (Journaling). Local; one thread at a time.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <functional>
 #include <iterator>
 #include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
+#include "comm/agree.hpp"
 #include "journal/journal_file.hpp"
 
 namespace sheaf {
@@ -64,18 +67,23 @@ class JournalWriter {
   // `holder` gives the file that all bytes of this task are in already. So tasks that only send what they
   // write touch no journal, unless they flush. durable, or hosts with caches of their own: kept until
   // confirm(), as nobody syncs what another task has written.
-  using Holder = std::function<File*()>;
-  void defer(Holder holder) { holder_ = std::move(holder); }
+  void defer(std::function<File*()> holder) { holder_ = std::move(holder); }
   bool deferred() const { return holder_ != nullptr; }
   void confirm(File& data);  // all is in the file; throws, and can be repeated
   int64_t waiting() const { return std::ssize(held_); }
   // Finished chunks that are kept, for the collector: those a collector may record, what they are, at most
   // `most` of them, from then on underway until either arrived() or return_underway(). Only what is final
   // travels: a collector may be late.
-  int64_t to_send() const;
+  int64_t to_send() const {
+    if (how_ == Journaling::durable || kept_until_synced()) return 0;
+    return std::ranges::count_if(held_, &Report::finished);
+  }
   std::vector<Report> send(int64_t most);
   void arrived() { underway_.clear(); }
-  void return_underway();
+  void return_underway() {
+    held_.insert(held_.begin(), underway_.begin(), underway_.end());
+    underway_.clear();
+  }
   // At the collector, before it writes for others. Throws `foreign` as report() does.
   void require_unfinished_file(File& data);
   // At the collector: finished chunks of others, whose bytes are in `data`, the file itself. Throws as
@@ -86,7 +94,10 @@ class JournalWriter {
   // then the task goes on without a journal, as it does in report().
   void sync(File& data);
   // Never throws: nothing is to come.
-  void close();
+  void close() {
+    if (const auto file = std::exchange(file_, nullptr)) attempt([&] { file->close(); });
+    slot_ = -1;
+  }
 
  private:
   bool open(File& data);
@@ -113,7 +124,7 @@ class JournalWriter {
   std::optional<format::JournalRecord> last_;  // the record in it
   std::optional<Report> withdrawn_;            // block: first; still to be taken back
   int64_t withdrawn_end_ = 0;
-  Holder holder_;  // none: nothing is kept
+  std::function<File*()> holder_;  // none: nothing is kept
   std::vector<Report> held_;
   std::vector<Report> underway_;
   std::optional<Error> finished_;  // the file belongs to somebody else now

@@ -155,10 +155,6 @@ Lease::~Lease() {
   held_->remove();
 }
 
-std::string LeaseView::job() const {
-  return lease ? "process " + std::to_string(lease->pid) + " on host " + lease->host : std::string();
-}
-
 LeaseView look_at_lease(Store& store, const std::string& path) {
   LeaseView view;
   const std::string place = place_beside(store, path);
@@ -173,7 +169,6 @@ LeaseView look_at_lease(Store& store, const std::string& path) {
 
 LeaseView watch_lease(Store& store, const std::string& path, const LeaseTimes& times,
                       const std::function<void(const LeaseView&)>& waits) {
-  using Clock = std::chrono::steady_clock;
   constexpr std::chrono::milliseconds between_looks{100};
   LeaseView first = look_at_lease(store, path);
   // That of a dead job stays until the next one has made its own.
@@ -181,9 +176,9 @@ LeaseView watch_lease(Store& store, const std::string& path, const LeaseTimes& t
     std::this_thread::sleep_for(times.made());
     first = look_at_lease(store, path);
   }
-  const auto until = Clock::now() + times.patience;
+  const auto until = std::chrono::steady_clock::now() + times.patience;
   LeaseView now = first;
-  while (now.holder == Holder::unknown && Clock::now() < until) {
+  while (now.holder == Holder::unknown && std::chrono::steady_clock::now() < until) {
     waits(now);
     std::this_thread::sleep_for(between_looks);
     now = look_at_lease(store, path);

@@ -15,6 +15,7 @@
 
 #include "base/error.hpp"
 #include "base/export.hpp"
+#include "base/non_copyable.hpp"
 #include "format/lease.hpp"
 #include "process/heartbeat.hpp"
 #include "storage/store.hpp"
@@ -31,14 +32,12 @@ struct LeaseTimes {
 // Those above, or what SHEAF_LEASE_TIMES says ("BEAT,PATIENCE" in ms; for tests).
 SHEAF_EXPORT LeaseTimes lease_times();
 
-class Lease {
+class Lease : private NonCopyable {
  public:
   // Of the set `path`. Where it cannot be made it is missing. Null if there can be no thread.
   static std::unique_ptr<Lease> take(std::shared_ptr<Store> store, const std::string& path);
   // Removes it, but not in a forked child, nor if somebody else has taken it over.
   ~Lease();
-  Lease(const Lease&) = delete;
-  Lease& operator=(const Lease&) = delete;
 
  private:
   struct Held;
@@ -61,7 +60,9 @@ struct SHEAF_EXPORT LeaseView {
   std::optional<Error> problem;  // why it could not be looked at
 
   // "process 17 on host a"; empty without a lease.
-  std::string job() const;
+  std::string job() const {
+    return lease ? "process " + std::to_string(lease->pid) + " on host " + lease->host : std::string();
+  }
 };
 
 // One look at the lease of the multifile that `path` is a physical file of. Never throws.

@@ -22,18 +22,26 @@ struct SHEAF_EXPORT ChunkGeometry {
 };
 
 // Offset of the data area of a physical file with `ntasks` tasks: META1 rounded up to the block size.
-int64_t data_start(int64_t ntasks, int64_t fsblksize);
+inline int64_t data_start(int64_t ntasks, int64_t fsblksize) {
+  return must_fit(align_up(1088 + 16 * ntasks, fsblksize), "the header of the multifile");
+}
 
 // Where so many rounds of chunks end, `skip` bytes each, and the block table begins; nothing beyond 2^63
 // bytes.
-std::optional<int64_t> end_of_rounds(int64_t ntasks, int64_t fsblksize, int64_t rounds, int64_t skip);
+inline std::optional<int64_t> end_of_rounds(int64_t ntasks, int64_t fsblksize, int64_t rounds, int64_t skip) {
+  return checked_mul_add(rounds, skip, data_start(ntasks, fsblksize));
+}
 
 // Bytes of META2 without the mapping: block counts and `maxblocks` rounds of block sizes.
-int64_t meta2_size(int64_t ntasks, int64_t maxblocks);
+inline int64_t meta2_size(int64_t ntasks, int64_t maxblocks) {
+  return must_fit(checked_mul(8 * ntasks, 1 + maxblocks), "the block table of the multifile");
+}
 
 // The chunk a task gets when it asks for `requested` >= 0 bytes (individual writing): rounded up to whole
 // blocks.
-int64_t aligned_chunk(int64_t requested, int64_t fsblksize);
+inline int64_t aligned_chunk(int64_t requested, int64_t fsblksize) {
+  return must_fit(align_up(requested, fsblksize), "the chunk size");
+}
 
 // Where every task of a physical file begins, and the distance between rounds.
 struct FileLayout {

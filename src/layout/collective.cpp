@@ -44,11 +44,6 @@ int64_t GroupPass::add(int64_t task, int64_t request, int64_t average, Begins be
   return first;
 }
 
-int64_t unshared_alignment(int64_t total, int64_t fsblksize) {
-  constexpr int64_t page = 4096;
-  return total <= fsblksize ? std::min(fsblksize, page) : fsblksize;
-}
-
 void GroupPassBack::complete(int64_t task, GroupPlace& place) {
   const int64_t count = behind.count > 0 ? behind.count : place.number + 1;
   if (place.first != behind.first)
@@ -72,8 +67,8 @@ int64_t merged_chunk(int64_t request, int64_t sum, bool is_collector, int64_t fs
   return aligned(is_collector ? sum : request, fsblksize);
 }
 
-Renumbered renumber(int32_t task, int32_t ntasks, int32_t nfiles, int32_t tasks_per_collector,
-                    const Candidate& candidate) {
+Placement renumber(int32_t task, int32_t ntasks, int32_t nfiles, int32_t tasks_per_collector,
+                   const Candidate& candidate) {
   const int64_t unit = int64_t{nfiles} * tasks_per_collector;
   if (nfiles < 1 || tasks_per_collector < 2 || ntasks % unit != 0)
     throw Error(Code::invalid_argument,

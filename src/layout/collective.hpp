@@ -2,8 +2,11 @@
 // "Collective layouts"). Pure, overflow-checked integer arithmetic; sizes in bytes.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
+
+#include "layout/placement.hpp"
 
 namespace sheaf::layout {
 
@@ -33,7 +36,10 @@ struct GroupPass {
 // Block size of a physical file whose tasks are one group with requests of `total` bytes, where the library
 // chooses it: nobody shares the file with the collector, so data that fit one block of the file system
 // (`fsblksize`) need not begin a block.
-int64_t unshared_alignment(int64_t total, int64_t fsblksize);
+inline int64_t unshared_alignment(int64_t total, int64_t fsblksize) {
+  constexpr int64_t page = 4096;
+  return total <= fsblksize ? std::min(fsblksize, page) : fsblksize;
+}
 
 // The group of a task: `size` tasks from `first` on, whose requests add up to `sum`, group `number` of
 // `count`. The requests of the tasks of lower rank than `first` add up to `before`.
@@ -68,15 +74,11 @@ int64_t merged_chunk(int64_t request, int64_t sum, bool is_collector, int64_t fs
 // Where the word `collmsa` puts a task: physical file and local rank. The first tasks that may collect do so,
 // as many as there are groups. Throws invalid_argument unless ntasks is a multiple of nfiles *
 // tasks_per_collector.
-struct Renumbered {
-  int32_t file = 0;
-  int32_t local_rank = 0;
-};
 struct Candidate {
   int32_t before = 0;       // tasks of lower rank that may collect
   bool may_collect = true;  // this one
 };
-Renumbered renumber(int32_t task, int32_t ntasks, int32_t nfiles, int32_t tasks_per_collector,
-                    const Candidate& candidate);
+Placement renumber(int32_t task, int32_t ntasks, int32_t nfiles, int32_t tasks_per_collector,
+                   const Candidate& candidate);
 
 }  // namespace sheaf::layout

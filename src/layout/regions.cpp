@@ -4,11 +4,12 @@
 
 namespace sheaf::layout {
 
-RegionChunk enlarged_chunk(int64_t task, int64_t chunk, const GroupPlace& run, const RunRules& rules) {
+RegionChunk enlarged_chunk(int64_t task, int64_t chunk, const GroupPlace& run, int64_t data_start,
+                           int64_t unit) {
   if (task != run.first + run.size - 1) return {chunk, chunk};
-  const int64_t in_unit = rules.data_start % rules.unit;
-  const int64_t behind = ((run.number == 0 ? in_unit : 0) + run.sum % rules.unit) % rules.unit;
-  const auto usable = checked_add(chunk, behind == 0 ? 0 : rules.unit - behind);
+  const int64_t in_unit = data_start % unit;
+  const int64_t behind = ((run.number == 0 ? in_unit : 0) + run.sum % unit) % unit;
+  const auto usable = checked_add(chunk, behind == 0 ? 0 : unit - behind);
   const auto size = usable ? checked_add(*usable, run.number == run.count - 1 ? in_unit : 0) : usable;
   return {must_fit(size, "the chunk size"), *usable};
 }

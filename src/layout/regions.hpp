@@ -14,12 +14,6 @@
 
 namespace sheaf::layout {
 
-// A physical file laid out by chunks of its tasks' requests.
-struct RunRules {
-  int64_t data_start = 0;  // where the first round begins
-  int64_t unit = 1;        // of the file system
-};
-
 // The chunk of a task, as the file says it, and as many bytes of it as it uses.
 struct RegionChunk {
   int64_t size = 0;
@@ -28,8 +22,10 @@ struct RegionChunk {
 
 // The chunk of `chunk` bytes of task `task`, enlarged if it is the last of its run, which is the group `run`.
 // The last one of all runs also gets the bytes that make a round a multiple of the unit, and leaves them
-// unused: they are in the first unit of the next round.
-RegionChunk enlarged_chunk(int64_t task, int64_t chunk, const GroupPlace& run, const RunRules& rules);
+// unused: they are in the first unit of the next round. data_start: where the first round begins; unit: of
+// the file system.
+RegionChunk enlarged_chunk(int64_t task, int64_t chunk, const GroupPlace& run, int64_t data_start,
+                           int64_t unit);
 
 // Whether runs may grow by `growth` bytes in all: by a quarter, and a unit per host.
 bool may_grow(int64_t growth, int64_t total, int64_t hosts, int64_t unit);

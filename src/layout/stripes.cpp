@@ -7,20 +7,6 @@
 
 namespace sheaf::layout {
 
-int64_t Stripes::logical(int64_t subfile, int64_t offset) const {
-  return must_fit(checked_mul_add(offset / unit, cycle(), subfile * unit + offset % unit),
-                  "an offset of a striped file");
-}
-
-int64_t Stripes::subfile_size(int64_t subfile, int64_t size) const {
-  const int64_t rest = size % cycle() - subfile * unit;
-  return size / cycle() * unit + std::clamp<int64_t>(rest, 0, unit);
-}
-
-int64_t Stripes::logical_size(int64_t subfile, int64_t size) const {
-  return size == 0 ? 0 : must_fit(checked_add(logical(subfile, size - 1), 1), "the size of a striped file");
-}
-
 Share Stripes::share(int64_t subfile, int64_t offset, int64_t length) const {
   const int64_t end = must_fit(checked_add(offset, length), "the end of a transfer");
   const int64_t first = subfile_size(subfile, offset);

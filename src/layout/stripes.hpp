@@ -5,31 +5,26 @@
 // would exceed that is Error invalid_argument.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <span>
 
+#include "base/checked.hpp"
 #include "base/export.hpp"
+#include "layout/run.hpp"
 
 namespace sheaf::layout {
-
-// `count` pieces of `length` bytes in the logical file, `stride` bytes from one to the next.
-struct PieceRun {
-  int64_t offset = 0;
-  int64_t length = 0;
-  int64_t stride = 0;
-  int64_t count = 0;
-};
 
 // What one subfile holds of a logical range: one range of the subfile, and where its bytes come from, in
 // their order.
 struct Share {
-  int64_t offset = 0;  // in the subfile
-  int64_t length = 0;  // 0: none of it
-  std::array<PieceRun, 3> run;
+  int64_t offset = 0;      // in the subfile
+  int64_t length = 0;      // 0: none of it
+  std::array<Run, 3> run;  // in the logical file
   int runs = 0;
 
-  std::span<const PieceRun> pieces() const { return std::span(run).first(static_cast<size_t>(runs)); }
+  std::span<const Run> pieces() const { return std::span(run).first(static_cast<size_t>(runs)); }
 };
 
 struct SHEAF_EXPORT Stripes {
@@ -38,16 +33,23 @@ struct SHEAF_EXPORT Stripes {
 
   int64_t cycle() const { return unit * count; }
   int64_t subfile_of(int64_t offset) const { return offset / unit % count; }
-  int64_t offset_in_subfile(int64_t offset) const { return offset / cycle() * unit + offset % unit; }
 
-  // The reverse: logical offset of byte `offset` of a subfile.
-  int64_t logical(int64_t subfile, int64_t offset) const;
+  // Logical offset of byte `offset` of a subfile.
+  int64_t logical(int64_t subfile, int64_t offset) const {
+    return must_fit(checked_mul_add(offset / unit, cycle(), subfile * unit + offset % unit),
+                    "an offset of a striped file");
+  }
 
   // Bytes that a subfile has in a logical file of `size` bytes without holes at its end.
-  int64_t subfile_size(int64_t subfile, int64_t size) const;
+  int64_t subfile_size(int64_t subfile, int64_t size) const {
+    const int64_t rest = size % cycle() - subfile * unit;
+    return size / cycle() * unit + std::clamp<int64_t>(rest, 0, unit);
+  }
 
   // The least logical size in which a subfile has `size` bytes.
-  int64_t logical_size(int64_t subfile, int64_t size) const;
+  int64_t logical_size(int64_t subfile, int64_t size) const {
+    return size == 0 ? 0 : must_fit(checked_add(logical(subfile, size - 1), 1), "the size of a striped file");
+  }
 
   // What `subfile` holds of [offset, offset + length). O(1).
   Share share(int64_t subfile, int64_t offset, int64_t length) const;

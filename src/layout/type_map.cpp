@@ -53,8 +53,6 @@ TypeMap TypeMap::bytes(int64_t size) {
   return map;
 }
 
-TypeMap TypeMap::contiguous(int64_t count, const TypeMap& type) { return vector(1, count, 0, type); }
-
 TypeMap TypeMap::vector(int64_t count, int64_t block_length, int64_t stride, const TypeMap& type) {
   require_count(count);
   require_count(block_length);

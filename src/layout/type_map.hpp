@@ -13,16 +13,9 @@
 #include <span>
 
 #include "base/export.hpp"
+#include "layout/run.hpp"
 
 namespace sheaf::layout {
-
-// `count` blocks of `length` bytes, the first at `offset`, each `stride` behind the one before.
-struct Run {
-  int64_t offset = 0;
-  int64_t length = 0;
-  int64_t stride = 0;
-  int64_t count = 1;
-};
 
 // Blocks of `length` bytes at base + offsets[i].
 struct EqualBlocks {
@@ -55,7 +48,7 @@ class SHEAF_EXPORT TypeMap {
 
   // `size` >= 0 contiguous bytes: an elementary type.
   static TypeMap bytes(int64_t size);
-  static TypeMap contiguous(int64_t count, const TypeMap& type);
+  static TypeMap contiguous(int64_t count, const TypeMap& type) { return vector(1, count, 0, type); }
   // `count` groups of `block_length` instances, each group `stride` bytes behind the one before
   // (MPI_Type_create_hvector).
   static TypeMap vector(int64_t count, int64_t block_length, int64_t stride, const TypeMap& type);

@@ -8,9 +8,6 @@ namespace sheaf::layout {
 
 namespace {
 
-using Node = TypeMap::Node;
-using Kind = Node::Kind;
-
 // Number of the part that holds byte `position` of the data.
 size_t part_at(const std::vector<int64_t>& starts, int64_t position) {
   return static_cast<size_t>(std::ranges::upper_bound(starts, position) - starts.begin()) - 1;
@@ -38,12 +35,13 @@ void visit_equal(int64_t length, int64_t from, int64_t to, At at, PieceVisitor& 
 
 void visit_node(const Node& node, int64_t base, int64_t from, int64_t to, PieceVisitor& visitor);
 
-void visit_loop(const Node& node, int64_t base, int64_t from, int64_t to, PieceVisitor& visitor) {
-  const Node& child = *node.child;
-  const auto at = [&](int64_t i) { return base + i * node.stride; };
-  if (child.kind == Kind::block)
+// Any number of nodes, each `stride` behind the one before.
+void visit_loop(const Node& child, int64_t stride, int64_t base, int64_t from, int64_t to,
+                PieceVisitor& visitor) {
+  const auto at = [&](int64_t i) { return base + i * stride; };
+  if (child.kind == Node::Kind::block)
     return visit_equal(child.size, from, to, at, visitor, [&](int64_t first, int64_t count) {
-      visitor.run({at(first), child.size, node.stride, count});
+      visitor.run({at(first), child.size, stride, count});
     });
   for (int64_t i = from / child.size; from < to; ++i) {
     const int64_t before = i * child.size;
@@ -79,11 +77,11 @@ void visit_sequence(const Node& node, int64_t base, int64_t from, int64_t to, Pi
 void visit_node(const Node& node, int64_t base, int64_t from, int64_t to, PieceVisitor& visitor) {
   if (from >= to) return;
   switch (node.kind) {
-    case Kind::block:
+    case Node::Kind::block:
       return visit_block(base + from, to - from, visitor);
-    case Kind::loop:
-      return visit_loop(node, base, from, to, visitor);
-    case Kind::equal:
+    case Node::Kind::loop:
+      return visit_loop(*node.child, node.stride, base, from, to, visitor);
+    case Node::Kind::equal:
       return visit_equal(
           node.length, from, to, [&](int64_t i) { return base + node.offsets[static_cast<size_t>(i)]; },
           visitor,
@@ -92,28 +90,27 @@ void visit_node(const Node& node, int64_t base, int64_t from, int64_t to, PieceV
                 {base, node.length,
                  std::span(node.offsets).subspan(static_cast<size_t>(first), static_cast<size_t>(count))});
           });
-    case Kind::list:
+    case Node::Kind::list:
       return visit_list(node, base, from, to, visitor);
-    case Kind::sequence:
+    case Node::Kind::sequence:
       return visit_sequence(node, base, from, to, visitor);
   }
 }
 
 int64_t offset_in(const Node& node, int64_t position) {
   switch (node.kind) {
-    case Kind::block:
+    case Node::Kind::block:
       return position;
-    case Kind::loop: {
-      const int64_t i = position / node.child->size;
-      return i * node.stride + offset_in(*node.child, position - i * node.child->size);
-    }
-    case Kind::equal:
+    case Node::Kind::loop:
+      return position / node.child->size * node.stride + offset_in(*node.child, position % node.child->size);
+    case Node::Kind::equal:
       return node.offsets[static_cast<size_t>(position / node.length)] + position % node.length;
-    case Kind::list:
-    case Kind::sequence: {
+    case Node::Kind::list:
+    case Node::Kind::sequence: {
       const size_t i = part_at(node.starts, position);
       const int64_t inside = position - node.starts[i];
-      return node.offsets[i] + (node.kind == Kind::list ? inside : offset_in(*node.children[i], inside));
+      return node.offsets[i] +
+             (node.kind == Node::Kind::list ? inside : offset_in(*node.children[i], inside));
     }
   }
   return 0;
@@ -127,21 +124,21 @@ int64_t below_in(const Node& node, int64_t offset) {
     return static_cast<size_t>(std::ranges::lower_bound(node.offsets, offset) - node.offsets.begin());
   };
   switch (node.kind) {
-    case Kind::block:
+    case Node::Kind::block:
       return offset;
-    case Kind::loop: {
+    case Node::Kind::loop: {
       const int64_t i = std::min((offset - 1) / node.stride, node.count - 1);
       return i * node.child->size + below_in(*node.child, offset - i * node.stride);
     }
-    case Kind::equal: {
+    case Node::Kind::equal: {
       const size_t last = parts() - 1;
       return static_cast<int64_t>(last) * node.length + std::min(node.length, offset - node.offsets[last]);
     }
-    case Kind::list:
-    case Kind::sequence: {
+    case Node::Kind::list:
+    case Node::Kind::sequence: {
       const size_t last = parts() - 1;
       const int64_t inside = offset - node.offsets[last];
-      return node.starts[last] + (node.kind == Kind::list
+      return node.starts[last] + (node.kind == Node::Kind::list
                                       ? std::min(inside, node.starts[last + 1] - node.starts[last])
                                       : below_in(*node.children[last], inside));
     }
@@ -154,24 +151,13 @@ int64_t below_in(const Node& node, int64_t offset) {
 void TypeMap::visit(int64_t base, int64_t from, int64_t to, PieceVisitor& visitor) const {
   if (!node_ || from >= to) return;
   base += origin_;
-  const auto at = [&](int64_t i) { return base + i * extent_; };
-  if (node_->kind == Kind::block) {
-    if (node_->size == extent_) return visit_block(base + from, to - from, visitor);
-    return visit_equal(size_, from, to, at, visitor, [&](int64_t first, int64_t count) {
-      visitor.run({at(first), size_, extent_, count});
-    });
-  }
-  for (int64_t i = from / size_; from < to; ++i) {
-    const int64_t before = i * size_;
-    const int64_t end = std::min(to - before, size_);
-    visit_node(*node_, at(i), from - before, end, visitor);
-    from = before + end;
-  }
+  if (node_->kind == Node::Kind::block && size_ == extent_)
+    return visit_block(base + from, to - from, visitor);
+  visit_loop(*node_, extent_, base, from, to, visitor);
 }
 
 int64_t TypeMap::offset_of(int64_t position) const {
-  const int64_t i = position / size_;
-  return origin_ + i * extent_ + offset_in(*node_, position - i * size_);
+  return origin_ + position / size_ * extent_ + offset_in(*node_, position % size_);
 }
 
 int64_t TypeMap::bytes_below(int64_t offset) const {

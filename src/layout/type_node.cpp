@@ -1,20 +1,12 @@
 #include "layout/type_node.hpp"
 
 #include <algorithm>
-#include <limits>
 
 #include "base/checked.hpp"
 
 namespace sheaf::layout {
 
 namespace {
-
-using Node = TypeMap::Node;
-using Kind = Node::Kind;
-
-int64_t saturated(std::optional<int64_t> value) {
-  return value.value_or(std::numeric_limits<int64_t>::max());
-}
 
 uint64_t print_of(const Node& node) {
   uint64_t print = mixed(static_cast<uint64_t>(node.kind) + 1, static_cast<uint64_t>(node.size));
@@ -32,7 +24,7 @@ NodeRef sealed(Node node) {
   return std::make_shared<const Node>(std::move(node));
 }
 
-bool is_block(const NodeRef& node) { return node->kind == Kind::block; }
+bool is_block(const NodeRef& node) { return node->kind == Node::Kind::block; }
 
 // Neighbouring blocks become one.
 std::vector<Placed> joined(std::vector<Placed> parts) {
@@ -57,8 +49,8 @@ std::vector<Placed> joined(std::vector<Placed> parts) {
 // What all kinds with `offsets` have in common; `part(i)` is its i-th node.
 template <class PartAt>
 void measure(Node& node, PartAt part) {
-  node.low = std::numeric_limits<int64_t>::max();
-  node.high = std::numeric_limits<int64_t>::min();
+  node.low = INT64_MAX;
+  node.high = INT64_MIN;
   node.pieces = 0;
   for (size_t i = 0; i < node.offsets.size(); ++i) {
     const Node& child = part(i);
@@ -69,7 +61,7 @@ void measure(Node& node, PartAt part) {
     node.high = std::max(node.high, fitting_sum(at, child.high));
     node.last = at + child.last;
     node.size = fitting_sum(node.size, child.size);
-    node.pieces = saturated(checked_add(node.pieces, child.pieces));
+    node.pieces = saturated_add(node.pieces, child.pieces);
   }
   node.disjoint = node.disjoint && node.ordered;
 }
@@ -103,25 +95,24 @@ NodeRef make_block(int64_t size) { return sealed({.size = size, .high = size}); 
 NodeRef make_loop(int64_t count, int64_t stride, NodeRef child) {
   if (count == 1) return child;
   if (is_block(child) && stride == child->size) return make_block(fitting_product(count, stride));
-  if (child->kind == Kind::loop && stride == fitting_product(child->count, child->stride))
+  if (child->kind == Node::Kind::loop && stride == fitting_product(child->count, child->stride))
     return make_loop(fitting_product(count, child->count), child->stride, child->child);
   const int64_t end = fitting_product(count - 1, stride);
   const bool ordered = child->ordered && stride >= child->last;
-  return sealed({.kind = Kind::loop,
+  return sealed({.kind = Node::Kind::loop,
                  .ordered = ordered,
                  .disjoint = ordered && child->disjoint && stride >= child->high,
                  .size = fitting_product(count, child->size),
                  .low = fitting_sum(std::min<int64_t>(end, 0), child->low),
                  .high = fitting_sum(std::max<int64_t>(end, 0), child->high),
                  .last = end + child->last,
-                 .pieces = saturated(checked_mul(count, child->pieces)),
+                 .pieces = checked_mul(count, child->pieces).value_or(INT64_MAX),
                  .count = count,
                  .stride = stride,
                  .child = std::move(child)});
 }
 
 Placed make_sequence(std::vector<Placed> parts) {
-  std::erase_if(parts, [](const Placed& part) { return !part.node; });
   if (parts.empty()) return {};
   parts = joined(std::move(parts));
   const int64_t first = parts.front().at;
@@ -136,14 +127,14 @@ Placed make_sequence(std::vector<Placed> parts) {
   measure(node, [&](size_t i) -> const Node& { return *parts[i].node; });
   const auto differs = [&](const Placed& part) { return part.node->size != parts.front().node->size; };
   if (!std::ranges::all_of(parts, is_block, &Placed::node)) {
-    node.kind = Kind::sequence;
+    node.kind = Node::Kind::sequence;
     node.starts = starts_of(parts);
     for (Placed& part : parts) node.children.push_back(std::move(part.node));
   } else if (std::ranges::any_of(parts, differs)) {
-    node.kind = Kind::list;
+    node.kind = Node::Kind::list;
     node.starts = starts_of(parts);
   } else {
-    node.kind = Kind::equal;
+    node.kind = Node::Kind::equal;
     node.length = parts.front().node->size;
   }
   return {sealed(std::move(node)), first};

@@ -13,7 +13,8 @@
 
 namespace sheaf::layout {
 
-using NodeRef = std::shared_ptr<const TypeMap::Node>;
+using Node = TypeMap::Node;
+using NodeRef = std::shared_ptr<const Node>;
 
 struct TypeMap::Node {
   enum class Kind : uint8_t {

@@ -61,12 +61,6 @@ void Edges::copy_earlier(const Row& row, File& to) {
                      });
 }
 
-void Edges::write(std::span<const std::byte> data, int64_t offset) { file().write_at(data, offset + shift_); }
-
-size_t Edges::read(std::span<std::byte> data, int64_t offset) {
-  return file().read_at(data, offset + shift_);
-}
-
 void Edges::sync() {
   if (!file_) return;
   file_->sync();
@@ -111,11 +105,6 @@ size_t EdgedFile::read_at(std::span<std::byte> data, int64_t offset) {
     return got == piece.size();
   });
   return done;
-}
-
-void EdgedFile::sync() {
-  inner().sync();
-  edges_->sync();
 }
 
 FileDescriptor EdgedFile::descriptor(Whose whose) {

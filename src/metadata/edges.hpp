@@ -49,8 +49,8 @@ class Edges {
   }
 
   // Bytes of the physical file from `offset` on, all in an edge. Throw what the store throws, and `foreign`.
-  void write(std::span<const std::byte> data, int64_t offset);
-  size_t read(std::span<std::byte> data, int64_t offset);
+  void write(std::span<const std::byte> data, int64_t offset) { file().write_at(data, offset + shift_); }
+  size_t read(std::span<std::byte> data, int64_t offset) { return file().read_at(data, offset + shift_); }
   // What was written here would survive a loss of power.
   void sync();
   // Never throw: nothing is to be written; and when all is home, on every task: the file of the host is
@@ -86,7 +86,10 @@ class EdgedFile final : public ForwardingFile {
   void write_at(std::span<const std::byte> data, int64_t offset) override;
   void write_pieces(std::span<const Piece<const std::byte>> pieces) override;
   size_t read_at(std::span<std::byte> data, int64_t offset) override;
-  void sync() override;
+  void sync() override {
+    inner().sync();
+    edges_->sync();
+  }
   FileTraits traits() override { return edges_->in_use() ? FileTraits{} : inner().traits(); }
   FileDescriptor descriptor(Whose whose) override;
 

@@ -7,6 +7,7 @@
 #include "format/edges.hpp"
 #include "format/journal.hpp"
 #include "journal/journal_file.hpp"
+#include "layout/slices.hpp"
 #include "metadata/constants.hpp"
 #include "metadata/metadata_io.hpp"
 #include "storage/beside.hpp"
@@ -81,19 +82,15 @@ int32_t hosts_of(Store& store, const std::string& place, const format::Identity&
 // Adds the runs of the tasks that have written at this host.
 void add_runs(const format::EdgesHeader& header, File& file, size_t place,
               std::vector<layout::EdgeRange>& runs) {
-  constexpr int64_t at_once = metadata_constants::edge_rows_at_once;
-  std::vector<std::byte> rows;
-  for (int64_t first = 0; first < header.ntasks; first += at_once) {
-    const int64_t tasks = std::min(at_once, header.ntasks - first);
-    rows.assign(static_cast<size_t>(tasks * format::edges_row_size), std::byte{});
-    file.read_at(rows, format::edges_row_offset(first));
-    for (int64_t t = 0; t < tasks; ++t) {
-      const std::span<const std::byte, format::edges_row_size> bytes(rows.data() + t * format::edges_row_size,
-                                                                     format::edges_row_size);
-      if (const auto row = format::decode_edges_row(bytes, header, first + t))
-        runs.push_back({row->begin, row->end, row->from, place});
-    }
-  }
+  using Bytes = std::array<std::byte, format::edges_row_size>;
+  layout::for_each_slice<Bytes>(0, header.ntasks, metadata_constants::edge_rows_at_once,
+                                [&](int64_t task, std::span<Bytes> rows) {
+                                  std::ranges::fill(rows, Bytes{});
+                                  file.read_at(std::as_writable_bytes(rows), format::edges_row_offset(task));
+                                  for (const Bytes& bytes : rows)
+                                    if (const auto row = format::decode_edges_row(bytes, header, task++))
+                                      runs.push_back({row->begin, row->end, row->from, place});
+                                });
 }
 
 }  // namespace

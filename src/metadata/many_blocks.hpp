@@ -18,11 +18,13 @@ struct SharedReader {
   std::unique_ptr<MetadataReader> reader;
   format::Pointer pointer;
 
-  template <class Body>
-  auto with(Body&& body) {
-    const std::lock_guard lock(mutex);
-    return body(*reader);
-  }
+  // The reader, for one thread as long as the result lives.
+  struct Locked {
+    std::unique_lock<std::mutex> lock;
+    MetadataReader* reader;
+    MetadataReader* operator->() const { return reader; }
+  };
+  Locked locked() { return {std::unique_lock(mutex), reader.get()}; }
 };
 
 class SHEAF_EXPORT ManyBlocks final : public BlockSource {
@@ -45,19 +47,10 @@ class SHEAF_EXPORT ManyBlocks final : public BlockSource {
   std::vector<int64_t> window_;  // sizes from there on
 };
 
-// The block sizes of one task, checked: held if they are not too many.
-class BlocksOfTask {
- public:
-  BlocksOfTask() = default;
-  // Throws damaged.
-  BlocksOfTask(const std::shared_ptr<SharedReader>& tables, const layout::ChunkGeometry& geometry,
-               int64_t local_rank);
-  BlockSizes sizes() const;  // of an object that lives on
-
- private:
-  std::vector<int64_t> held_;
-  std::unique_ptr<ManyBlocks> many_;
-  int32_t count_ = 0;
-};
+// The block sizes of one task, checked: in memory if they are not too many. They are there as long as `held`,
+// which is set. Throws damaged.
+BlockSizes read_blocks_of_task(const std::shared_ptr<SharedReader>& tables,
+                               const layout::ChunkGeometry& geometry, int64_t local_rank,
+                               std::shared_ptr<const void>& held);
 
 }  // namespace sheaf

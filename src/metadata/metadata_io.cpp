@@ -2,9 +2,7 @@
 
 #include <algorithm>
 
-#include "journal/journal_reader.hpp"
 #include "metadata/constants.hpp"
-#include "stream/file_checks.hpp"
 
 namespace sheaf {
 
@@ -33,12 +31,6 @@ Header read_header(File& file) {
   }
 }
 
-int64_t block_sizes_offset(const Header& h, const Pointer& p, int64_t round) {
-  return p.varheader + 8 * int64_t{h.ntasks} * (1 + round);
-}
-
-int64_t mapping_offset(const Header& h, const Pointer& p) { return block_sizes_offset(h, p, p.maxblocks); }
-
 }  // namespace
 
 MetadataReader::MetadataReader(File& file) : MetadataReader(file, read_header(file)) {
@@ -47,17 +39,12 @@ MetadataReader::MetadataReader(File& file) : MetadataReader(file, read_header(fi
             std::to_string(file_size()) + " bytes");
 }
 
-MetadataReader::MetadataReader(File& file, const Header& header)
-    : file_(file), opened_size_(file.traits().opened_size), header_(header) {}
-
 MetadataReader::MetadataReader(Store& store, File& file, Checking checking, NameOf name_of)
     : MetadataReader(file) {
   store_ = &store;
   checking_ = checking;
   name_of_ = std::move(name_of);
 }
-
-MetadataReader::~MetadataReader() = default;
 
 int64_t MetadataReader::file_size() {
   if (file_size_ < 0) file_size_ = regular_size(file_);
@@ -68,10 +55,6 @@ bool MetadataReader::reaches(int64_t end) {
   if (end <= std::max(opened_size_, file_size_)) return true;
   file_size_ = regular_size(file_);
   return end <= file_size_;
-}
-
-void MetadataReader::damaged(const std::string& finding) const {
-  throw file_error(Code::damaged, file_.path(), finding);
 }
 
 std::optional<Pointer> MetadataReader::read_stored_pointer() {
@@ -116,7 +99,7 @@ const std::optional<format::Extension>& MetadataReader::extension() {
   return *extension_;
 }
 
-FileChecks* MetadataReader::checks(const Pointer& p) {
+FileChecks* MetadataReader::checks(const format::Pointer& p) {
   if (checking_ == Checking::off || !p.complete() || checks_) return checks_.get();
   std::optional<FileChecks> opened;
   const auto open = [&](int64_t size) { opened = FileChecks::open(file_, size, header_, p, extension()); };
@@ -125,16 +108,6 @@ FileChecks* MetadataReader::checks(const Pointer& p) {
   if (!opened) open(file_size());
   if (opened) checks_ = std::make_unique<FileChecks>(std::move(*opened));
   return checks_.get();
-}
-
-void MetadataReader::read_array(int64_t offset, std::span<int64_t> values, const char* what) {
-  const std::span<std::byte> bytes = std::as_writable_bytes(values);
-  if (file_.read_at(bytes, offset) != bytes.size()) damaged(std::string("truncated inside the ") + what);
-  if (header_.metadata_order != native_order) format::decode(bytes, header_.metadata_order, values);
-}
-
-void MetadataReader::read_globalranks(int64_t first, std::span<int64_t> values) {
-  read_array(header_.globalranks_offset() + 8 * first, values, "global ranks");
 }
 
 void MetadataReader::read_chunk_sizes(int64_t first, std::span<int64_t> values) {
@@ -153,22 +126,22 @@ void MetadataReader::read_chunk_sizes(int64_t first, std::span<int64_t> values) 
   }
 }
 
-void MetadataReader::read_block_counts(const Pointer& p, int64_t first, std::span<int64_t> values) {
+void MetadataReader::read_block_counts(const format::Pointer& p, int64_t first, std::span<int64_t> values) {
   if (!p.complete()) return recover_counts(p, first, values);
-  read_array(p.varheader + 8 * first, values, "block counts");
+  read_numbers(p.varheader + 8 * first, values, "block counts");
   for (size_t i = 0; i < values.size(); ++i)
     if (values[i] < 1 || values[i] > p.maxblocks)
       damaged("task " + std::to_string(first + static_cast<int64_t>(i)) + " claims " +
               std::to_string(values[i]) + " blocks of at most " + std::to_string(p.maxblocks));
 }
 
-void MetadataReader::read_block_sizes(const Pointer& p, int64_t round, int64_t first,
+void MetadataReader::read_block_sizes(const format::Pointer& p, int64_t round, int64_t first,
                                       std::span<int64_t> values) {
   if (!p.complete()) return recover_sizes(p, round, first, values);
-  read_array(block_sizes_offset(header_, p, round) + 8 * first, values, "block sizes");
+  read_numbers(block_sizes_offset(header_, p, round) + 8 * first, values, "block sizes");
 }
 
-int64_t MetadataReader::empty_rounds(const Pointer& p, int64_t round, int64_t task) {
+int64_t MetadataReader::empty_rounds(const format::Pointer& p, int64_t round, int64_t task) {
   if (!p.complete()) return 0;
   const int64_t at = block_sizes_offset(header_, p, round) + 8 * task;
   const int64_t distance = 8 * int64_t{header_.ntasks};
@@ -176,7 +149,7 @@ int64_t MetadataReader::empty_rounds(const Pointer& p, int64_t round, int64_t ta
   return hole < 8 ? 0 : std::min<int64_t>((hole - 8) / distance + 1, p.maxblocks - round);
 }
 
-int64_t MetadataReader::read_mapping_size(const Pointer& p) {
+int64_t MetadataReader::read_mapping_size(const format::Pointer& p) {
   if (!p.complete()) return recover_mapping_size();
   std::array<std::byte, 4> bytes;
   const int64_t at = mapping_offset(header_, p);
@@ -187,29 +160,18 @@ int64_t MetadataReader::read_mapping_size(const Pointer& p) {
   return size;
 }
 
-void MetadataReader::read_mapping(const Pointer& p, int64_t first, std::span<layout::Placement> entries) {
+void MetadataReader::read_mapping(const format::Pointer& p, int64_t first,
+                                  std::span<layout::Placement> entries) {
   if (!p.complete()) return recover_mapping(first, entries);
-  std::vector<std::byte> bytes(8 * entries.size());
-  if (file_.read_at(bytes, mapping_offset(header_, p) + 4 + 8 * first) != bytes.size())
-    damaged("truncated inside the mapping of the set");
-  for (size_t i = 0; i < entries.size(); ++i) {
-    layout::Placement& e = entries[i];
-    e.file = load<int32_t>(bytes.data() + 8 * i, header_.metadata_order);
-    e.local_rank = load<int32_t>(bytes.data() + 8 * i + 4, header_.metadata_order);
+  read_numbers(mapping_offset(header_, p) + 4 + 8 * first, numbers_of(entries), "mapping of the set");
+  for (const layout::Placement& e : entries)
     if (e.file < 0 || e.file >= header_.nfiles || e.local_rank < 0)
-      damaged("the mapping sends task " + std::to_string(first + static_cast<int64_t>(i)) + " to file " +
+      damaged("the mapping sends task " + std::to_string(first + (&e - entries.data())) + " to file " +
               std::to_string(e.file) + ", task " + std::to_string(e.local_rank) + " of a set of " +
               std::to_string(header_.nfiles) + " files");
-  }
 }
 
-void MetadataReader::check_pointer(const Pointer& p, int64_t skip) const {
-  if (layout::end_of_rounds(header_.ntasks, header_.fsblksize, p.maxblocks, skip) != p.varheader)
-    damaged("the block table is said to begin at offset " + std::to_string(p.varheader) +
-            ", which is not the end of the chunks");
-}
-
-void MetadataReader::check_block(const Pointer& p, const layout::ChunkGeometry& g, int64_t task,
+void MetadataReader::check_block(const format::Pointer& p, const layout::ChunkGeometry& g, int64_t task,
                                  int64_t block, int64_t bytes) const {
   const auto refuse = [&](const std::string& why) {
     damaged("block " + std::to_string(block) + " of task " + std::to_string(task) + " claims " +
@@ -227,13 +189,6 @@ void MetadataReader::check_block(const Pointer& p, const layout::ChunkGeometry& 
   if (header_.keyval() == format::KeyvalMode::inline_) refuse(of_chunk + " in a key-value file");
 }
 
-void MetadataWriter::write_array(int64_t offset, std::span<const int64_t> values) {
-  if (header_.metadata_order == native_order) return file_.write_at(std::as_bytes(values), offset);
-  std::vector<std::byte> bytes(values.size_bytes());
-  format::encode(values, header_.metadata_order, bytes);
-  file_.write_at(bytes, offset);
-}
-
 void MetadataWriter::write_header(const std::optional<format::Extension>& extension) {
   Header h = header_;
   h.encoded = extension && extension->compressed();
@@ -247,42 +202,7 @@ void MetadataWriter::write_header(const std::optional<format::Extension>& extens
   file_.write_at(bytes, 0);
 }
 
-void MetadataWriter::write_ranks_and_sizes(int64_t first, std::span<const int64_t> globalranks,
-                                           std::span<const int64_t> chunk_sizes) {
-  write_array(header_.globalranks_offset() + 8 * first, globalranks);
-  write_array(header_.chunksizes_offset() + 8 * first, chunk_sizes);
-}
-
-void MetadataWriter::write_block_counts(const Pointer& p, int64_t first, std::span<const int64_t> counts) {
-  write_array(p.varheader + 8 * first, counts);
-}
-
-void MetadataWriter::write_block_sizes(const Pointer& p, int64_t round, int64_t first,
-                                       std::span<const int64_t> sizes) {
-  write_array(block_sizes_offset(header_, p, round) + 8 * first, sizes);
-}
-
-void MetadataWriter::write_mapping_size(const Pointer& p, int32_t size) {
-  std::array<std::byte, 4> bytes;
-  store<int32_t>(bytes.data(), size, header_.metadata_order);
-  file_.write_at(bytes, mapping_offset(header_, p));
-}
-
-void MetadataWriter::write_mapping(const Pointer& p, int64_t first,
-                                   std::span<const layout::Placement> entries) {
-  std::vector<std::byte> bytes(8 * entries.size());
-  for (size_t i = 0; i < entries.size(); ++i) {
-    store<int32_t>(bytes.data() + 8 * i, entries[i].file, header_.metadata_order);
-    store<int32_t>(bytes.data() + 8 * i + 4, entries[i].local_rank, header_.metadata_order);
-  }
-  file_.write_at(bytes, mapping_offset(header_, p) + 4 + 8 * first);
-}
-
-void MetadataWriter::write_pointer(const Pointer& p) {
-  file_.write_at(format::encode(p, header_.metadata_order), header_.pointer_offset());
-}
-
-void write_block_table(MetadataWriter& writer, const Pointer& p, int64_t first,
+void write_block_table(MetadataWriter& writer, const format::Pointer& p, int64_t first,
                        std::span<const int64_t> counts,
                        const std::function<int64_t(size_t t, int64_t block)>& size_of, int64_t unused) {
   if (counts.empty()) return;
@@ -304,7 +224,7 @@ void write_block_table(MetadataWriter& writer, const Pointer& p, int64_t first,
   writer.write_block_counts(p, first, counts);
 }
 
-layout::ChunkGeometry read_geometry(MetadataReader& reader, const Pointer& p, int64_t local_rank) {
+layout::ChunkGeometry read_geometry(MetadataReader& reader, const format::Pointer& p, int64_t local_rank) {
   const Header& h = reader.header();
   if (local_rank < 0 || local_rank >= h.ntasks)
     throw Error(Code::out_of_range, "'" + reader.file().path() + "': there is no task " +
@@ -322,7 +242,7 @@ layout::ChunkGeometry read_geometry(MetadataReader& reader, const Pointer& p, in
   return g;
 }
 
-std::vector<int64_t> read_blocks_of_task(MetadataReader& reader, const Pointer& p,
+std::vector<int64_t> read_blocks_of_task(MetadataReader& reader, const format::Pointer& p,
                                          const layout::ChunkGeometry& g, int64_t local_rank) {
   int64_t count = 0;
   reader.read_block_counts(p, local_rank, std::span(&count, 1));

@@ -10,22 +10,38 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "base/checked.hpp"
 #include "format/extension.hpp"
 #include "format/header.hpp"
+#include "journal/journal_reader.hpp"
 #include "layout/chunk_layout.hpp"
 #include "layout/placement.hpp"
 #include "layout/slices.hpp"
 #include "metadata/facts.hpp"
 #include "mode/checking.hpp"
 #include "storage/store.hpp"
+#include "stream/file_checks.hpp"
 
 namespace sheaf {
 
-class FileChecks;
-class JournalReader;
+// Where a round of block sizes is, and the mapping behind the last one.
+inline int64_t block_sizes_offset(const format::Header& h, const format::Pointer& p, int64_t round) {
+  return p.varheader + 8 * int64_t{h.ntasks} * (1 + round);
+}
+inline int64_t mapping_offset(const format::Header& h, const format::Pointer& p) {
+  return block_sizes_offset(h, p, p.maxblocks);
+}
+
+// A mapping is stored as numbers: the file of a task and its local rank, task by task.
+template <class Entry>
+auto numbers_of(std::span<Entry> entries) {
+  using Number = std::conditional_t<std::is_const_v<Entry>, const int32_t, int32_t>;
+  static_assert(sizeof(Entry) == 2 * sizeof(Number));
+  return std::span(reinterpret_cast<Number*>(entries.data()), 2 * entries.size());
+}
 
 // Reads one physical file. All calls throw damaged/unclosed errors that name the file.
 //
@@ -38,8 +54,8 @@ class MetadataReader {
   explicit MetadataReader(File& file);
   MetadataReader(Store& store, File& file, Checking checking = Checking::on, NameOf name_of = {});
   // Takes over a header that another task has read.
-  MetadataReader(File& file, const format::Header& header);
-  ~MetadataReader();
+  MetadataReader(File& file, const format::Header& header)
+      : file_(file), opened_size_(file.traits().opened_size), header_(header) {}
 
   const format::Header& header() const { return header_; }
   File& file() const { return file_; }
@@ -64,11 +80,13 @@ class MetadataReader {
 
   // Slices [first, first + values.size()) of the arrays. Chunk sizes are the final ones (aligned for format
   // 3).
-  void read_globalranks(int64_t first, std::span<int64_t> values);
+  void read_globalranks(int64_t first, std::span<int64_t> values) {
+    read_numbers(header_.globalranks_offset() + 8 * first, values, "global ranks");
+  }
   void read_chunk_sizes(int64_t first, std::span<int64_t> values);
   // The same as they are in the file: before format 4 those that were asked for.
   void read_stored_chunk_sizes(int64_t first, std::span<int64_t> values) {
-    read_array(header_.chunksizes_offset() + 8 * first, values, "chunk sizes");
+    read_numbers(header_.chunksizes_offset() + 8 * first, values, "chunk sizes");
   }
   // Counts are checked to be 1..maxblocks.
   void read_block_counts(const format::Pointer& p, int64_t first, std::span<int64_t> values);
@@ -86,19 +104,29 @@ class MetadataReader {
   template <class Visit>
   int64_t visit_chunk_sizes(int64_t at_once, Visit&& visit);
   // Throws unless `p` points exactly behind the chunks: data_start + maxblocks * skip.
-  void check_pointer(const format::Pointer& p, int64_t skip) const;
+  void check_pointer(const format::Pointer& p, int64_t skip) const {
+    if (layout::end_of_rounds(header_.ntasks, header_.fsblksize, p.maxblocks, skip) != p.varheader)
+      damaged("the block table is said to begin at offset " + std::to_string(p.varheader) +
+              ", which is not the end of the chunks");
+  }
   // Throws unless the block lies inside the data area. A block larger than its chunk is legal in files that
   // were written through FILE*, but not in key-value files (docs/format.md, section 9).
   void check_block(const format::Pointer& p, const layout::ChunkGeometry& g, int64_t task, int64_t block,
                    int64_t bytes) const;
 
-  [[noreturn]] void damaged(const std::string& finding) const;
+  [[noreturn]] void damaged(const std::string& finding) const {
+    throw file_error(Code::damaged, file_.path(), finding);
+  }
 
  private:
-  void read_array(int64_t offset, std::span<int64_t> values, const char* what);
+  template <class Number>
+  void read_numbers(int64_t offset, std::span<Number> values, const char* what) {
+    const std::span<std::byte> bytes = std::as_writable_bytes(values);
+    if (file_.read_at(bytes, offset) != bytes.size()) damaged(std::string("truncated inside the ") + what);
+    if (header_.metadata_order != native_order) format::decode(bytes, header_.metadata_order, values);
+  }
   std::optional<format::Pointer> read_stored_pointer();
   bool open_journal();
-  bool had_journal();
   format::Pointer read_marks();
   [[noreturn]] void lost_journal();
   std::string what_to_do() const;
@@ -157,22 +185,41 @@ class MetadataWriter {
   void write_header(const std::optional<format::Extension>& extension = {});
   // One task's entries of META1 for tasks [first, first + n).
   void write_ranks_and_sizes(int64_t first, std::span<const int64_t> globalranks,
-                             std::span<const int64_t> chunk_sizes);
-  void write_block_counts(const format::Pointer& p, int64_t first, std::span<const int64_t> counts);
+                             std::span<const int64_t> chunk_sizes) {
+    write_numbers(header_.globalranks_offset() + 8 * first, globalranks);
+    write_numbers(header_.chunksizes_offset() + 8 * first, chunk_sizes);
+  }
+  void write_block_counts(const format::Pointer& p, int64_t first, std::span<const int64_t> counts) {
+    write_numbers(p.varheader + 8 * first, counts);
+  }
   // One round of block sizes for tasks [first, first + n); several rounds if n is the number of tasks of the
   // file.
   void write_block_sizes(const format::Pointer& p, int64_t round, int64_t first,
-                         std::span<const int64_t> sizes);
+                         std::span<const int64_t> sizes) {
+    write_numbers(block_sizes_offset(header_, p, round) + 8 * first, sizes);
+  }
   // Serial and mapped writing, and file 0 of a set: the mapping size, then entries.
-  void write_mapping_size(const format::Pointer& p, int32_t size);
-  void write_mapping(const format::Pointer& p, int64_t first, std::span<const layout::Placement> entries);
+  void write_mapping_size(const format::Pointer& p, int32_t size) {
+    write_numbers(mapping_offset(header_, p), std::span<const int32_t>(&size, 1));
+  }
+  void write_mapping(const format::Pointer& p, int64_t first, std::span<const layout::Placement> entries) {
+    write_numbers(mapping_offset(header_, p) + 4 + 8 * first, numbers_of(entries));
+  }
   // Last of all: makes the file complete.
-  void write_pointer(const format::Pointer& p);
+  void write_pointer(const format::Pointer& p) {
+    file_.write_at(format::encode(p, header_.metadata_order), header_.pointer_offset());
+  }
 
   bool covers_file(size_t ntasks) const { return static_cast<int64_t>(ntasks) == header_.ntasks; }
 
  private:
-  void write_array(int64_t offset, std::span<const int64_t> values);
+  template <class Number>
+  void write_numbers(int64_t offset, std::span<const Number> values) {
+    if (header_.metadata_order == native_order) return file_.write_at(std::as_bytes(values), offset);
+    std::vector<std::byte> bytes(values.size_bytes());
+    format::encode(values, header_.metadata_order, bytes);
+    file_.write_at(bytes, offset);
+  }
 
   File& file_;
   const format::Header& header_;

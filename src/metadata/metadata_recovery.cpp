@@ -1,20 +1,15 @@
 // What MetadataReader tells of a file that was never closed.
 #include <algorithm>
 
-#include "journal/journal_reader.hpp"
 #include "journal/lease.hpp"
 #include "metadata/constants.hpp"
 #include "metadata/metadata_io.hpp"
 #include "storage/beside.hpp"
-#include "stream/file_checks.hpp"
 
 namespace sheaf {
 
 using format::Pointer;
 using format::TableSource;
-using layout::Placement;
-
-using metadata_constants::recovered_at_once;
 
 // False if the file cannot have one. One that it could have, but has not, leaves journal_ empty.
 bool MetadataReader::open_journal() {
@@ -29,7 +24,6 @@ Pointer MetadataReader::read_marks() {
   return format::decode_pointer(bytes, header_.metadata_order);
 }
 
-bool MetadataReader::had_journal() { return format::is_marked(read_marks()); }
 bool MetadataReader::has_journal_gap() {
   return format::has_journal_gap(read_marks()) ||
          (store_ && store_->status(format::journal_gap_name(place_beside(*store_, file_.path()))).exists);
@@ -62,18 +56,19 @@ Pointer MetadataReader::recover_pointer() {
           Code::unclosed, file_.path(),
           "the multifile was never closed: its block table is missing, and there is no journal (" +
               what_to_do() + ")");
-    if (had_journal()) {
+    if (format::is_marked(read_marks())) {
       open_journal();  // it may have been made a moment ago, or the file completed
       if (!journal_)
         if (const auto stored = read_stored_pointer()) return *stored;
       if (!journal_) lost_journal();
     }
   }
-  const int64_t skip = visit_chunk_sizes(recovered_at_once, [](int64_t, std::span<const int64_t>) {});
+  const int64_t skip =
+      visit_chunk_sizes(metadata_constants::recovered_at_once, [](int64_t, std::span<const int64_t>) {});
   if (!journal_)
     if (const auto found = find_unmarked_table(skip)) return *found;
   const int64_t most = header_.ntasks == 0 ? 0 : journal_ ? journal_->most_blocks() : 1;
-  if (journal_ && !journal_->found_records() && had_journal()) lost_journal();
+  if (journal_ && !journal_->found_records() && format::is_marked(read_marks())) lost_journal();
   const auto end = layout::end_of_rounds(header_.ntasks, header_.fsblksize, most, skip);
   if (!end || most > INT32_MAX)
     damaged("its journal speaks of " + std::to_string(most) + " blocks, more than a file can hold");
@@ -94,16 +89,14 @@ std::optional<Pointer> MetadataReader::find_unmarked_table(int64_t skip) {
   for (int64_t blocks = most; blocks >= std::max<int64_t>(1, most - 1) && blocks <= INT32_MAX; --blocks) {
     const Pointer p{static_cast<int32_t>(blocks), begin + blocks * skip};
     int64_t largest = 0;
-    try {
-      layout::for_each_slice(0, n, recovered_at_once, [&](int64_t first, std::span<int64_t> counts) {
-        read_block_counts(p, first, counts);
-        largest = std::max(largest, std::ranges::max(counts));
-      });
-    } catch (const Error& e) {
-      if (e.code() != Code::damaged) throw;
-      continue;
-    }
-    if (largest == blocks) return Pointer{p.maxblocks, p.varheader, TableSource::unmarked};
+    const bool sound = unless_damaged([&] {
+      layout::for_each_slice(0, n, metadata_constants::recovered_at_once,
+                             [&](int64_t first, std::span<int64_t> counts) {
+                               read_block_counts(p, first, counts);
+                               largest = std::max(largest, std::ranges::max(counts));
+                             });
+    });
+    if (sound && largest == blocks) return Pointer{p.maxblocks, p.varheader, TableSource::unmarked};
   }
   return std::nullopt;
 }
@@ -155,7 +148,7 @@ void require_same_open(const std::optional<format::Extension>& lead, MetadataRea
 }
 
 // Every task's place, in no order. Tasks below 0 are those that buddy copies put in front of their own.
-void MetadataReader::for_each_rank(const std::function<void(Placement, int64_t rank)>& visit) {
+void MetadataReader::for_each_rank(const std::function<void(layout::Placement, int64_t rank)>& visit) {
   for (int32_t k = 0; k < header_.nfiles; ++k) {
     const auto other = k == 0 ? nullptr : store_->open(name_in_set(file_.path(), k, name_of_), Access::read);
     MetadataReader member(other ? *other : file_);
@@ -166,33 +159,33 @@ void MetadataReader::for_each_rank(const std::function<void(Placement, int64_t r
     if (other && checking_ == Checking::on) require_same_open(extension(), member);
     const auto visit_ranks = [&](int64_t first, std::span<int64_t> ranks) {
       member.read_globalranks(first, ranks);
-      Placement place{k, static_cast<int32_t>(first)};
+      layout::Placement place{k, static_cast<int32_t>(first)};
       for (const int64_t rank : ranks) {
         if (rank >= 0) visit(place, rank);
         ++place.local_rank;
       }
     };
-    layout::for_each_slice(0, member.header_.ntasks, recovered_at_once, visit_ranks);
+    layout::for_each_slice(0, member.header_.ntasks, metadata_constants::recovered_at_once, visit_ranks);
   }
 }
 
 int64_t MetadataReader::recover_mapping_size() {
   int64_t tasks = 0;
-  for_each_rank([&](Placement, int64_t) { ++tasks; });
+  for_each_rank([&](layout::Placement, int64_t) { ++tasks; });
   return tasks;
 }
 
-void MetadataReader::recover_mapping(int64_t first, std::span<Placement> entries) {
-  std::ranges::fill(entries, Placement{-1, -1});
-  for_each_rank([&](Placement place, int64_t rank) {
+void MetadataReader::recover_mapping(int64_t first, std::span<layout::Placement> entries) {
+  std::ranges::fill(entries, layout::Placement{-1, -1});
+  for_each_rank([&](layout::Placement place, int64_t rank) {
     if (rank < first || rank - first >= std::ssize(entries)) return;
-    Placement& entry = entries[static_cast<size_t>(rank - first)];
+    layout::Placement& entry = entries[static_cast<size_t>(rank - first)];
     if (entry.file >= 0)
       damaged("two tasks of the set have the global rank " + std::to_string(rank) +
               "; it was not closed, and nothing else orders them");
     entry = place;
   });
-  if (const auto missing = std::ranges::find(entries, -1, &Placement::file); missing != entries.end())
+  if (const auto missing = std::ranges::find(entries, -1, &layout::Placement::file); missing != entries.end())
     damaged("no task of the set has the global rank " + std::to_string(first + (missing - entries.begin())));
 }
 

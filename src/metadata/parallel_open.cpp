@@ -4,20 +4,9 @@
 #include <cstring>
 #include <vector>
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 #include "mode/environment.hpp"
 
 namespace sheaf {
-
-namespace {
-
-int64_t hash_of(const std::string& text) {
-  return static_cast<int64_t>(XXH3_64bits(text.data(), text.size()));
-}
-
-}  // namespace
 
 OpenMode agree_on_call(Comm& comm, const std::string& path, const std::string& mode,
                        std::span<const int64_t> same_everywhere, const std::optional<Error>& mine,
@@ -25,14 +14,13 @@ OpenMode agree_on_call(Comm& comm, const std::string& path, const std::string& m
   std::string flags = comm.rank() == 0 ? words_of_environment() : "";
   OpenMode parsed;
   std::optional<Error> problem = mine;
-  if (!problem) {
+  if (!problem)
     problem = attempt([&] {
       parsed = parse_open_mode(mode);
       if (parsed.direction == Direction::none)
         throw Error(Code::invalid_argument, "unknown file mode '" + mode + "' for '" + path +
                                                 "': it must contain a word to read (rb) or to write (wb)");
     });
-  }
   // A number is the same everywhere if its maximum is its minimum; ~x turns one into the other.
   std::array<int64_t, 15> pairs{static_cast<int64_t>(flags.size()), any && *any, INT64_MIN, INT64_MIN};
   static_assert(sizeof(format::Identity) == 2 * sizeof(int64_t));
@@ -47,8 +35,8 @@ OpenMode agree_on_call(Comm& comm, const std::string& path, const std::string& m
     pairs[used++] = value;
     pairs[used++] = ~value;
   };
-  add(hash_of(path));
-  add(hash_of(mode));
+  for (const std::string& text : {path, mode})
+    add(static_cast<int64_t>(format::hash_of(std::as_bytes(std::span(text)))));
   for (const int64_t value : same_everywhere) add(value);
   agree(comm, problem, std::span(pairs).first(used));
   for (size_t i = first_pair; i < used; i += 2) {
@@ -94,11 +82,9 @@ PrefixedSum prefixed_sum(Comm& comm, int64_t mine) {
   std::array<int64_t, 2> total;
   comm.prefix_sum_and_total(before, total);
   const auto join = [](const std::array<int64_t, 2>& h) {
-    const auto upper = checked_mul(h[0], int64_t{1} << 32);
-    return must_fit(upper ? checked_add(*upper, h[1]) : upper, "the sum of the chunk sizes");
+    return must_fit(checked_mul_add(h[0], int64_t{1} << 32, h[1]), "the sum of the chunk sizes");
   };
-  const int64_t sum = join(total);
-  return {join(before), sum};
+  return {join(before), join(total)};
 }
 
 }  // namespace sheaf

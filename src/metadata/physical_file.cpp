@@ -5,13 +5,8 @@
 #include "metadata/edges_reader.hpp"
 #include "metadata/task_rows.hpp"
 #include "storage/decorators/few_descriptors.hpp"
-#include "stream/plain_file.hpp"
 
 namespace sheaf {
-
-int64_t PhysicalFile::skip() const {
-  return plain && header.ntasks > 0 ? plain->geometry(0).skip : table->skip();
-}
 
 TaskRow PhysicalFile::row(int64_t local_rank) const { return FileRows(*this).at(local_rank); }
 
@@ -54,18 +49,9 @@ int64_t Multifile::maxblocks() const {
   return blocks(*std::ranges::max_element(files, {}, blocks));
 }
 
-bool Multifile::closed() const {
-  return std::ranges::all_of(files, [](const PhysicalFile& f) { return f.pointer.complete(); });
-}
-
-bool Multifile::compressed() const {
-  return std::ranges::any_of(files, [](const PhysicalFile& f) { return f.header.compressed; });
-}
-
 int64_t Multifile::data_bytes() const {
   int64_t sum = 0;
-  TaskRows rows(*this);
-  for (int64_t t = 0; t < ntasks(); ++t) sum += rows.at(t).sizes.total();
+  for_each_row(*this, [&](int64_t, const TaskRow& row) { sum += row.sizes.total(); });
   return sum;
 }
 
@@ -97,22 +83,24 @@ PhysicalFile plain_view(PhysicalFile given, const std::function<int64_t(int32_t 
 
 // Throws damaged unless the mapping names tasks that there are, and the data of all can be counted.
 void check_set(const Multifile& m) {
-  const auto damaged = [&](const std::string& finding) { throw file_error(Code::damaged, m.path, finding); };
   int64_t largest = 0;
   for (const PhysicalFile& f : m.files) largest = std::max(largest, f.table->largest_task());
   for_each_place(m, [&](int64_t first, std::span<const layout::Placement> places) {
     for (size_t i = 0; i < places.size(); ++i)
       if (const PhysicalFile& f = m.files[static_cast<size_t>(places[i].file)];
           places[i].local_rank >= f.header.ntasks)
-        damaged("the mapping sends task " + std::to_string(first + static_cast<int64_t>(i)) + " to task " +
-                std::to_string(places[i].local_rank) + " of '" + f.path() + "', which has only " +
-                std::to_string(f.header.ntasks));
+        throw file_error(Code::damaged, m.path,
+                         "the mapping sends task " + std::to_string(first + static_cast<int64_t>(i)) +
+                             " to task " + std::to_string(places[i].local_rank) + " of '" + f.path() +
+                             "', which has only " + std::to_string(f.header.ntasks));
   });
   if (checked_mul(largest, m.ntasks())) return;
   std::optional<int64_t> sum = 0;
-  TaskRows rows(m);
-  for (int64_t t = 0; sum && t < m.ntasks(); ++t) sum = checked_add(*sum, rows.at(t).sizes.total());
-  if (!sum) damaged("the tasks of the set are said to have more than 2^63 bytes");
+  for_each_row(m, [&](int64_t, const TaskRow& row) {
+    if (sum) sum = checked_add(*sum, row.sizes.total());
+  });
+  if (!sum)
+    throw file_error(Code::damaged, m.path, "the tasks of the set are said to have more than 2^63 bytes");
 }
 
 }  // namespace

@@ -15,10 +15,9 @@
 #include "metadata/constants.hpp"
 #include "metadata/metadata_io.hpp"
 #include "metadata/task_table.hpp"
+#include "stream/plain_file.hpp"
 
 namespace sheaf {
-
-class PlainFile;
 
 // Bytes of metadata that are held.
 inline constexpr int64_t held_by_tools = 16 << 20;
@@ -33,7 +32,7 @@ struct SHEAF_EXPORT PhysicalFile {
   std::shared_ptr<PlainFile> plain;  // in a plain view of a compressed file: its blocks, and `file`
 
   const std::string& path() const { return file->path(); }
-  int64_t skip() const;
+  int64_t skip() const { return plain && header.ntasks > 0 ? plain->geometry(0).skip : table->skip(); }
   // One task. Who wants many has FileRows.
   TaskRow row(int64_t local_rank) const;
 };
@@ -56,15 +55,18 @@ struct SHEAF_EXPORT Multifile {
 
   // One task. Who wants many has TaskRows.
   layout::Placement place(int64_t task) const;
-  const PhysicalFile& file_of(int64_t task) const { return files[static_cast<size_t>(place(task).file)]; }
   TaskRow row(int64_t task) const;
-  layout::ChunkGeometry geometry(int64_t task) const { return row(task).geometry; }
-  int64_t globalrank(int64_t task) const { return row(task).globalrank; }
-
+  const PhysicalFile& file_of(int64_t task) const { return files[static_cast<size_t>(place(task).file)]; }
   const PhysicalFile& file_of(const TaskRow& row) const { return files[static_cast<size_t>(row.place.file)]; }
   int64_t maxblocks() const;  // largest of all files
-  bool closed() const;        // else what is here is what the journals tell
-  bool compressed() const;    // streams of a file are frames; false for a plain view
+  // Else what is here is what the journals tell.
+  bool closed() const {
+    return std::ranges::all_of(files, [](const PhysicalFile& f) { return f.pointer.complete(); });
+  }
+  // Whether streams of a file are frames; false for a plain view.
+  bool compressed() const {
+    return std::ranges::any_of(files, [](const PhysicalFile& f) { return f.header.compressed; });
+  }
   int64_t data_bytes() const;
 };
 

@@ -4,14 +4,13 @@
 #include <numeric>
 
 #include "base/checked.hpp"
+#include "layout/slices.hpp"
 #include "metadata/constants.hpp"
 #include "metadata/parallel_open.hpp"
 
 namespace sheaf {
 
 namespace {
-
-int64_t add(int64_t a, int64_t b) { return checked_add(a, b).value_or(INT64_MAX); }
 
 // What the first and the last segment of a slice add to a file that goes on in other slices.
 struct Border {
@@ -81,10 +80,6 @@ int RowSlices::leader_of(int64_t row) const {
          1;
 }
 
-int RowSlices::process_of(int leader) const {
-  return static_cast<int>(root_ + int64_t{leader} * comm_->size() / leaders());
-}
-
 std::vector<std::byte> RowSlices::answer(Gathered pieces) {
   if (leads() && pieces.sizes.size() != static_cast<size_t>(comm_->size())) {
     pieces.bytes.clear();
@@ -126,8 +121,8 @@ std::vector<FileSums> RowSlices::add_up(std::span<const Segment> segments, std::
       const bool before = l < number_;
       if (l == number_ || (before ? b.last_file : b.first_file) != segments[s].file) continue;
       const SegmentSums& other = before ? b.last : b.first;
-      if (before) sums.before = add(sums.before, other.sum);
-      sums.sum = add(sums.sum, other.sum);
+      if (before) sums.before = saturated_add(sums.before, other.sum);
+      sums.sum = saturated_add(sums.sum, other.sum);
       sums.largest = std::max(sums.largest, other.largest);
     }
   }
@@ -137,18 +132,17 @@ std::vector<FileSums> RowSlices::add_up(std::span<const Segment> segments, std::
 void for_each_file(Comm& comm, int32_t nfiles, std::span<const FileShare> mine,
                    const std::function<void(int32_t, int64_t, int64_t)>& visit) {
   int64_t row = 0;
-  std::vector<int64_t> tasks;
-  for (int32_t begin = 0; begin < nfiles;
-       begin += std::min(metadata_constants::files_counted_at_once, nfiles - begin)) {
-    tasks.assign(static_cast<size_t>(std::min(metadata_constants::files_counted_at_once, nfiles - begin)), 0);
+  constexpr int64_t at_once = metadata_constants::files_counted_at_once;
+  layout::for_each_slice(0, nfiles, at_once, [&](int64_t begin, std::span<int64_t> tasks) {
+    std::ranges::fill(tasks, 0);
     for (; !mine.empty() && mine.front().file < begin + std::ssize(tasks); mine = mine.subspan(1))
       tasks[static_cast<size_t>(mine.front().file - begin)] += mine.front().tasks;
     comm.all_sum(tasks);
-    for (size_t i = 0; i < tasks.size(); ++i) {
-      visit(begin + static_cast<int32_t>(i), tasks[i], row);
-      row += tasks[i];
+    for (const int64_t of_file : tasks) {
+      visit(static_cast<int32_t>(begin++), of_file, row);
+      row += of_file;
     }
-  }
+  });
 }
 
 void add_segment(std::vector<Segment>& segments, const RowSlices& slices, int32_t file, int64_t tasks,

@@ -148,7 +148,9 @@ class RowSlices {
   }
 
  private:
-  int process_of(int leader) const;
+  int process_of(int leader) const {
+    return static_cast<int>(root_ + int64_t{leader} * comm_->size() / leaders());
+  }
   void find_own();
 
   Comm& all_;

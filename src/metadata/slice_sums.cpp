@@ -16,15 +16,11 @@ Gathered SumRounds::next() {
   return gather_(done_++);
 }
 
-void SumRounds::finish() {
-  while (done_ < rounds_) gather_(done_++);
-}
-
 void SliceSums::add(int64_t count, std::span<const std::byte> here, int source) {
   const bool follows = count > 0 && here.empty();
   static constexpr std::byte nothing{};
   tasks_.push_back({follows ? nullptr : here.empty() ? &nothing : here.data(), count, source});
-  total_ += count;
+
   if (follows) in_rounds_ += count;
 }
 

@@ -51,7 +51,9 @@ class SumRounds {
   // Collective. The next window. Throws mismatch if there are no more.
   Gathered next();
   // Collective. Those that are left, of which nothing is used.
-  void finish();
+  void finish() {
+    while (done_ < rounds_) gather_(done_++);
+  }
 
  private:
   int64_t rounds_ = 0;
@@ -62,14 +64,12 @@ class SumRounds {
 // At a leader: the checksums of the tasks of its slice, in order, of which it holds a part.
 class SliceSums {
  public:
-  void reserve(size_t tasks) { tasks_.reserve(tasks); }
   // The next task has `count` checksums: either they are `here`, in memory that outlives the object, or
   // `here` is empty, and they come in rounds as a part of what task `source` of the group brings.
   void add(int64_t count, std::span<const std::byte> here, int source);
 
   int64_t count(size_t task) const { return tasks_[task].count; }
-  int64_t total() const { return total_; }
-  int64_t in_rounds() const { return in_rounds_; }  // of these, those that come so
+  int64_t in_rounds() const { return in_rounds_; }  // those of all tasks that come so
   // Calls visit(task, begin) for every task in order; begin: number of checksums that come in rounds before
   // its own.
   template <class Visit>
@@ -95,7 +95,6 @@ class SliceSums {
   std::span<const std::byte> take_from_window(const Task& task, int64_t most, SumRounds& rounds);
 
   std::vector<Task> tasks_;
-  int64_t total_ = 0;
   int64_t in_rounds_ = 0;
   // What is taken: tasks before this one, of this one, and of those that came in rounds.
   size_t task_ = 0;

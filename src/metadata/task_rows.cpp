@@ -4,7 +4,6 @@
 #include <numeric>
 
 #include "metadata/constants.hpp"
-#include "stream/plain_file.hpp"
 
 namespace sheaf {
 

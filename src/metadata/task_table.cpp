@@ -5,7 +5,6 @@
 
 #include "layout/slices.hpp"
 #include "metadata/constants.hpp"
-#include "stream/file_checks.hpp"
 
 namespace sheaf {
 
@@ -26,20 +25,14 @@ TaskTable::TaskTable(std::unique_ptr<MetadataReader> reader, const format::Point
   tables_->pointer = pointer;
   check_against_sums();
   sum_chunks();
-  const int64_t start = start_of(0);
   if (const int64_t rest = most_held - bytes_of_row * ntasks(); rest >= 8 * ntasks()) {
-    auto all = read_slice(0, start, 0, {ntasks(), rest / 8});
+    auto all = read_slice(0, starts_.front(), 0, ntasks(), rest / 8);
     if (all->end() == ntasks() && std::ranges::find(all->sizes_at, -1) == all->sizes_at.end())
       held_ = std::move(all);
   }
-  if (held_) {
-    check_blocks(held_);
-    return;
-  }
   std::shared_ptr<const RowSlice> slice;
   for (int64_t task = 0; task < ntasks(); task = slice->end()) {
-    slice = slice ? read_slice(task, slice->next_start, slice->next_sum, {rows_at_once, row_sizes_at_once})
-                  : read_slice(0, start, 0, {rows_at_once, row_sizes_at_once});
+    slice = slice_with(task, slice.get(), rows_at_once);
     check_blocks(slice);
   }
 }
@@ -88,12 +81,15 @@ void TaskTable::check_blocks(const std::shared_ptr<const RowSlice>& slice) {
 std::shared_ptr<const RowSlice> TaskTable::slice_with(int64_t task, const RowSlice* before,
                                                       int64_t most_tasks) const {
   if (held_) return held_;
-  const Limits limits{std::clamp(most_tasks, int64_t{1}, rows_at_once), row_sizes_at_once};
+  most_tasks = std::clamp(most_tasks, int64_t{1}, rows_at_once);
   const int64_t group = task / group_tasks * group_tasks;
-  const bool goes_on = before && before->end() <= task && before->end() >= group;
-  auto slice = goes_on ? read_slice(before->end(), before->next_start, before->next_sum, limits)
-                       : read_slice(group, start_of(group), 0, limits);
-  while (slice->end() <= task) slice = read_slice(slice->end(), slice->next_start, slice->next_sum, limits);
+  if (before && before->end() > task) before = nullptr;
+  std::shared_ptr<const RowSlice> slice;
+  for (; !before || before->end() <= task; before = slice.get()) {
+    const bool goes_on = before && before->end() >= group;
+    slice = goes_on ? read_slice(before->end(), before->next_start, before->next_sum, most_tasks)
+                    : read_slice(group, start_of(group), 0, most_tasks);
+  }
   return slice;
 }
 
@@ -101,7 +97,7 @@ int64_t TaskTable::start_of(int64_t task) const {
   const int64_t begin = task / starts_step_;
   int64_t start = starts_[static_cast<size_t>(begin)];
   const auto add = [&](int64_t first, std::span<int64_t> sizes) {
-    tables_->with([&](MetadataReader& reader) { reader.read_chunk_sizes(first, sizes); });
+    tables_->locked()->read_chunk_sizes(first, sizes);
     start = std::accumulate(sizes.begin(), sizes.end(), start);
   };
   layout::for_each_slice(begin * starts_step_, task, rows_at_once, add);
@@ -109,17 +105,16 @@ int64_t TaskTable::start_of(int64_t task) const {
 }
 
 std::shared_ptr<const RowSlice> TaskTable::read_slice(int64_t first, int64_t start, int64_t sum,
-                                                      const Limits& limits) const {
+                                                      int64_t most_tasks, int64_t most_sizes) const {
   const auto result = std::make_shared<RowSlice>();
   RowSlice& slice = *result;
   slice.first = first;
-  slice.counts.resize(static_cast<size_t>(std::min(limits.tasks, ntasks() - first)));
-  tables_->with(
-      [&](MetadataReader& reader) { reader.read_block_counts(tables_->pointer, first, slice.counts); });
+  slice.counts.resize(static_cast<size_t>(std::min(most_tasks, ntasks() - first)));
+  tables_->locked()->read_block_counts(tables_->pointer, first, slice.counts);
   int64_t sizes = 0;
   for (const int64_t count : slice.counts) {
-    const bool many = count > limits.sizes / 8;
-    if (!many && sizes > 0 && sizes + count > limits.sizes) break;
+    const bool many = count > most_sizes / 8;
+    if (!many && sizes > 0 && sizes + count > most_sizes) break;
     slice.sizes_at.push_back(many ? -1 : sizes);
     sizes += many ? 0 : count;
   }
@@ -130,11 +125,9 @@ std::shared_ptr<const RowSlice> TaskTable::read_slice(int64_t first, int64_t sta
   slice.globalranks.resize(n);
   slice.chunks.resize(n);
   if (header().version <= 3) slice.stored_chunks.resize(n);
-  tables_->with([&](MetadataReader& reader) {
-    reader.read_globalranks(first, slice.globalranks);
-    reader.read_chunk_sizes(first, slice.chunks);
-    if (!slice.stored_chunks.empty()) reader.read_stored_chunk_sizes(first, slice.stored_chunks);
-  });
+  tables_->locked()->read_globalranks(first, slice.globalranks);
+  tables_->locked()->read_chunk_sizes(first, slice.chunks);
+  if (header().version <= 3) tables_->locked()->read_stored_chunk_sizes(first, slice.stored_chunks);
   slice.starts.reserve(n);
   slice.next_start = start;
   for (const int64_t chunk : slice.chunks) {
@@ -166,9 +159,8 @@ void TaskTable::read_sizes(RowSlice& slice) const {
     const size_t width = together ? slice.counts.size() : tasks.back() + 1 - begin;
     const int64_t rounds = together ? std::clamp<int64_t>(row_sizes_at_once / ntasks(), 1, most - round) : 1;
     table.resize(width * static_cast<size_t>(rounds));
-    tables_->with([&](MetadataReader& reader) {
-      reader.read_block_sizes(tables_->pointer, round, slice.first + static_cast<int64_t>(begin), table);
-    });
+    tables_->locked()->read_block_sizes(tables_->pointer, round, slice.first + static_cast<int64_t>(begin),
+                                        table);
     for (auto row = table.begin(); row != table.end(); row += static_cast<std::ptrdiff_t>(width)) {
       leave_out_finished(round);
       for (const size_t i : tasks)
@@ -185,9 +177,7 @@ void TaskTable::place_sums(RowSlice& slice, int64_t sum) const {
   for (size_t i = 0; i < slice.counts.size(); ++i) {
     const int64_t task = slice.first + static_cast<int64_t>(i);
     if (task % group_tasks == 0)
-      sum = tables_->with([&](MetadataReader& reader) {
-        return reader.checks(tables_->pointer)->sums_before(task / group_tasks);
-      });
+      sum = tables_->locked()->checks(tables_->pointer)->sums_before(task / group_tasks);
     slice.sums.push_back(sums_at_ + 4 * sum);
     const int64_t chunk = slice.chunks[i];
     if (chunk == 0) continue;
@@ -225,29 +215,25 @@ void TaskTable::fill(TaskRow& row, const std::shared_ptr<const RowSlice>& slice,
 }
 
 void TaskTable::read_stored_sizes(int64_t round, int64_t first, std::span<int64_t> sizes) const {
-  tables_->with(
-      [&](MetadataReader& reader) { reader.read_block_sizes(tables_->pointer, round, first, sizes); });
+  tables_->locked()->read_block_sizes(tables_->pointer, round, first, sizes);
 }
 
 int64_t TaskTable::read_mapping_size() const {
-  return tables_->with([&](MetadataReader& reader) { return reader.read_mapping_size(tables_->pointer); });
+  return tables_->locked()->read_mapping_size(tables_->pointer);
 }
 
 void TaskTable::read_mapping(int64_t first, std::span<layout::Placement> entries) const {
-  tables_->with([&](MetadataReader& reader) { reader.read_mapping(tables_->pointer, first, entries); });
+  tables_->locked()->read_mapping(tables_->pointer, first, entries);
 }
 
 void TaskTable::check_mapping(int64_t entries) const {
-  tables_->with([&](MetadataReader& reader) {
-    if (FileChecks* const checks = reader.checks(tables_->pointer))
-      checks->check_mapping(0, entries, entries);
-  });
+  const auto reader = tables_->locked();
+  if (FileChecks* const checks = reader->checks(tables_->pointer)) checks->check_mapping(0, entries, entries);
 }
 
 void TaskTable::check_sums() const {
-  tables_->with([&](MetadataReader& reader) {
-    if (FileChecks* const checks = reader.checks(tables_->pointer)) checks->check_sums();
-  });
+  const auto reader = tables_->locked();
+  if (FileChecks* const checks = reader->checks(tables_->pointer)) checks->check_sums();
 }
 
 }  // namespace sheaf

@@ -10,6 +10,7 @@
 
 #include "base/export.hpp"
 #include "layout/placement.hpp"
+#include "metadata/constants.hpp"
 #include "metadata/many_blocks.hpp"
 #include "stream/read_stream.hpp"
 
@@ -74,19 +75,15 @@ class SHEAF_EXPORT TaskTable {
   void check_sums() const;
 
  private:
-  struct Limits {
-    int64_t tasks;
-    int64_t sizes;  // of blocks
-  };
-
   const format::Header& header() const { return tables_->reader->header(); }
   int64_t ntasks() const { return header().ntasks; }
   void check_against_sums();
   void sum_chunks();
   void check_blocks(const std::shared_ptr<const RowSlice>& slice);
   // sum: number of checksums before the first task, if it does not begin a group.
-  std::shared_ptr<const RowSlice> read_slice(int64_t first, int64_t start, int64_t sum,
-                                             const Limits& limits) const;
+  std::shared_ptr<const RowSlice> read_slice(
+      int64_t first, int64_t start, int64_t sum, int64_t most_tasks,
+      int64_t most_sizes = metadata_constants::row_sizes_at_once) const;
   void read_sizes(RowSlice& slice) const;
   void place_sums(RowSlice& slice, int64_t sum) const;
   int64_t start_of(int64_t task) const;

@@ -73,7 +73,7 @@ std::optional<CollectivePlan> plan_of(const CollectiveMode& mode, bool writes, i
   return plan;
 }
 
-layout::Renumbered renumbered(const CollectiveMode& mode, Comm& all, int32_t nfiles) {
+layout::Placement renumbered(const CollectiveMode& mode, Comm& all, int32_t nfiles) {
   const int32_t ntasks = all.size();
   const auto plan = mode.forced == CollectiveMode::Forced::on && nfiles > 0
                         ? plan_of(mode, true, ntasks / nfiles)

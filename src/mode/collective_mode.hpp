@@ -55,6 +55,6 @@ std::optional<CollectivePlan> plan_of(const CollectiveMode& mode, bool writes, i
 // Where the word collmsa puts this one of the tasks of `all` in `nfiles` files. Collective if the mode names
 // hosts. Throws invalid_argument on all tasks alike unless the environment gives at least 2 tasks per
 // collector, the numbers fit (layout::renumber) and enough tasks may collect.
-layout::Renumbered renumbered(const CollectiveMode& mode, Comm& all, int32_t nfiles);
+layout::Placement renumbered(const CollectiveMode& mode, Comm& all, int32_t nfiles);
 
 }  // namespace sheaf

@@ -190,9 +190,7 @@ Reader::Reader(Store& store, const std::string& path, int64_t task, const OpenMo
   stored.filenumber = h.filenumber;
   stored.fsblksize = h.fsblksize;
   stored.geometry = read_geometry(reader, p, local_rank);
-  const auto blocks = std::make_shared<BlocksOfTask>(tables, stored.geometry, local_rank);
-  stored.sizes = blocks->sizes();
-  stored.held = blocks;
+  stored.sizes = read_blocks_of_task(tables, stored.geometry, local_rank, stored.held);
   reader.read_globalranks(local_rank, std::span(&stored.globalrank, 1));
   stored.sums.local_rank = static_cast<int32_t>(local_rank);
   if (FileChecks* const checks = reader.checks(p)) {

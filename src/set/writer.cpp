@@ -335,7 +335,7 @@ void Writer::commit() {
       if (!unreported_[i] || i == current_ || mine_.tasks[i].file != f) continue;
       const int64_t rank = mine_.tasks[i].place.local_rank;
       if (f == own_file) {
-        stream_.report_parked(blocks_[i], rank);
+        stream_.report(blocks_[i], rank);
         continue;
       }
       if (!file.journal)

@@ -95,7 +95,7 @@ void Writer::choose_files(ParallelWriteRequest& request, const OpenMode& mode, A
   }
 
   if (mode.collective.renumber) {
-    const layout::Renumbered place =
+    const layout::Placement place =
         renumbered(mode.collective, *comm_, policy == FilePolicy::fixed ? facts_.nfiles : 0);
     facts_.filenumber = place.file;
     local_ = comm_->split(place.file, place.local_rank);

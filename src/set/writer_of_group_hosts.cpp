@@ -29,9 +29,9 @@ Writer::RegionPlan Writer::plan_regions(int64_t chunk_size, const NewGroups& gro
     }
   }
   if (facts_.fsblksize % unit == 0) return plan;  // chunks and groups begin at units
-  const layout::RunRules rules{layout::data_start(local().size(), facts_.fsblksize), unit};
-  const auto enlarged =
-      attempt([&] { plan.chunk = layout::enlarged_chunk(local().rank(), chunk_size, plan.run, rules); });
+  const int64_t start = layout::data_start(local().size(), facts_.fsblksize);
+  const auto enlarged = attempt(
+      [&] { plan.chunk = layout::enlarged_chunk(local().rank(), chunk_size, plan.run, start, unit); });
   if (enlarged) plan.chunk = {INT64_MAX, INT64_MAX};
   int64_t growth = plan.chunk.size - chunk_size;
   local().all_sum(std::span(&growth, 1));

@@ -35,7 +35,7 @@ class CompressedWriter::Sink final : public File, public ChunkWatch {
     go_to(end_of_plain());
     if (task_.pending_at < submitted_)
       submit_pending();  // takes back what a write that has failed left in frames
-    store_all();
+    store_frames(true);
     stored_.flush();
     return std::exchange(task_, {});
   }
@@ -47,7 +47,7 @@ class CompressedWriter::Sink final : public File, public ChunkWatch {
   void end_frame() {
     go_to(end_of_plain());
     if (has_news()) submit_pending();
-    store_all();
+    store_frames(true);
   }
 
   void write_index() {
@@ -75,7 +75,7 @@ class CompressedWriter::Sink final : public File, public ChunkWatch {
       data = data.subspan(piece.size());
       if (task_.pending.size() >= frame_) submit_pending();
     }
-    if (!queue_.has_threads()) store_all();
+    if (!queue_.has_threads()) store_frames(true);
   }
 
   // The program has completed a chunk: its frames are recorded when all of them are stored. What a write that
@@ -85,8 +85,8 @@ class CompressedWriter::Sink final : public File, public ChunkWatch {
     if (!stored_.keeps_journal()) return;
     if (has_news()) submit_pending();
     complete_ = frames_submitted_;
-    store_ready();
-    if (!queue_.has_threads()) store_all();
+    store_frames(false);
+    if (!queue_.has_threads()) store_frames(true);
     record_complete();
   }
 
@@ -131,7 +131,7 @@ class CompressedWriter::Sink final : public File, public ChunkWatch {
 
   // Queues a frame of `plain`, which lies at task_.pending_at and on. After a failure nothing has changed.
   void submit(std::span<const std::byte> plain) {
-    store_ready();
+    store_frames(false);
     if (queue_.full()) store_front(true);
     queue_.push(task_.pending_at, plain);
     ++frames_submitted_;
@@ -140,12 +140,10 @@ class CompressedWriter::Sink final : public File, public ChunkWatch {
     task_.indexed = false;
   }
 
-  void store_ready() {
-    while (!queue_.empty() && store_front(false)) {
+  // Stores frames as long as there are some; without `wait` those that are ready.
+  void store_frames(bool wait) {
+    while (!queue_.empty() && store_front(wait)) {
     }
-  }
-  void store_all() {
-    while (!queue_.empty()) store_front(true);
   }
 
   bool store_front(bool wait) {

@@ -4,7 +4,6 @@
 #include <array>
 #include <numeric>
 
-#include "comm/agree.hpp"
 #include "layout/chunk_layout.hpp"
 #include "layout/slices.hpp"
 #include "stream/group_hashes.hpp"
@@ -13,12 +12,10 @@ namespace sheaf {
 
 using format::group_tasks;
 using format::Pointer;
-using format::Section;
 using format::SectionKind;
-using format::Trailer;
 
 // nullopt: the file does not end with a footer.
-static std::optional<Trailer> read_trailer(File& file, int64_t size) {
+static std::optional<format::Trailer> read_trailer(File& file, int64_t size) {
   // Footer and table of all sections there are now, in one read.
   std::array<std::byte, 8 * format::section_entry_size + format::footer_size> end;
   const int64_t from = std::max<int64_t>(0, size - std::ssize(end));
@@ -36,30 +33,8 @@ static std::optional<Trailer> read_trailer(File& file, int64_t size) {
   return format::decode_trailer(table, size, file.path());
 }
 
-std::optional<FileChecks> FileChecks::open(File& file, int64_t size, const format::Header& header,
-                                           const Pointer& pointer,
-                                           const std::optional<format::Extension>& extension) {
-  if (!extension) {
-    if (header.version == format::newest_version) refuse_footer(file, size);
-    return std::nullopt;
-  }
-  if (!extension->checksums()) return std::nullopt;
-  const auto damaged = [&](const std::string& finding) {
-    throw file_error(Code::damaged, file.path(), finding);
-  };
-  std::optional<Trailer> found = read_trailer(file, size);
-  if (!found) damaged("its trailer with the checksums is missing");
-  Trailer trailer = std::move(*found);
-  if (trailer.identity != extension->identity) damaged("its trailer is that of another file");
-  if (trailer.pointer.maxblocks != pointer.maxblocks || trailer.pointer.varheader != pointer.varheader)
-    damaged("the pointer to its block table does not match its trailer");
-  const Section* const groups = trailer.find(SectionKind::groups);
-  if (!groups || groups->length != format::group_entry_size * format::groups_of(header.ntasks))
-    damaged("the checksums of its metadata are missing");
-  return FileChecks(file, header, std::move(trailer), extension->piece);
-}
-
-void refuse_footer(File& file, int64_t file_size) {
+// Throws damaged if `file`, of which no extension header is known, ends with a footer.
+static void refuse_footer(File& file, int64_t file_size) {
   std::array<std::byte, format::footer_size> footer;
   if (file_size < format::fixed_size + format::footer_size ||
       file.read_at(footer, file_size - format::footer_size) != footer.size())
@@ -69,13 +44,33 @@ void refuse_footer(File& file, int64_t file_size) {
                      "it has a trailer with checksums, but its header does not say so");
 }
 
+std::optional<FileChecks> FileChecks::open(File& file, int64_t size, const format::Header& header,
+                                           const Pointer& pointer,
+                                           const std::optional<format::Extension>& extension) {
+  if (!extension) {
+    if (header.version == format::newest_version) refuse_footer(file, size);
+    return std::nullopt;
+  }
+  if (!extension->checksums()) return std::nullopt;
+  auto found = read_trailer(file, size);
+  if (!found) throw file_error(Code::damaged, file.path(), "its trailer with the checksums is missing");
+  FileChecks checks(file, header, std::move(*found), extension->piece);
+  const format::Trailer& trailer = checks.trailer();
+  if (trailer.identity != extension->identity) checks.damaged("its trailer is that of another file");
+  if (trailer.pointer.maxblocks != pointer.maxblocks || trailer.pointer.varheader != pointer.varheader)
+    checks.damaged("the pointer to its block table does not match its trailer");
+  const auto* const groups = trailer.find(SectionKind::groups);
+  if (!groups || groups->length != format::group_entry_size * format::groups_of(header.ntasks))
+    checks.damaged("the checksums of its metadata are missing");
+  return checks;
+}
+
 bool matches_trailer(File& file, const format::Header& header, const Pointer& pointer,
                      const std::optional<format::Extension>& extension) {
   const Pointer complete{pointer.maxblocks, pointer.varheader};
-  bool found = false;
-  const auto wrong = attempt([&] {
-    auto checks = FileChecks::open(file, file.status().size, header, complete, extension);
-    found = checks.has_value();
+  std::optional<FileChecks> checks;
+  const bool sound = unless_damaged([&] {
+    checks = FileChecks::open(file, file.status().size, header, complete, extension);
     for (int64_t task = 0; checks && task < header.ntasks; task += group_tasks)
       checks->check_tasks(task, std::min(group_tasks, header.ntasks - task));
     if (!checks || !checks->trailer().find(SectionKind::mapping)) return;
@@ -83,26 +78,15 @@ bool matches_trailer(File& file, const format::Header& header, const Pointer& po
                           layout::meta2_size(header.ntasks, complete.maxblocks);
     checks->check_mapping(0, (field - 4) / 8, (field - 4) / 8);
   });
-  if (wrong && wrong->code() != Code::damaged) throw *wrong;
-  return found && !wrong;
+  return sound && checks;
 }
 
 std::optional<Pointer> pointer_in_trailer(File& file, const std::optional<format::Extension>& extension) {
   if (!extension || !extension->checksums()) return std::nullopt;
-  std::optional<Trailer> trailer;
-  const auto wrong = attempt([&] { trailer = read_trailer(file, file.status().size); });
-  if (wrong && wrong->code() != Code::damaged) throw *wrong;
+  std::optional<format::Trailer> trailer;
+  unless_damaged([&] { trailer = read_trailer(file, file.status().size); });
   if (!trailer || trailer->identity != extension->identity) return std::nullopt;
   return trailer->pointer;
-}
-
-void FileChecks::damaged(const std::string& finding) const {
-  throw file_error(Code::damaged, file_->path(), finding);
-}
-
-int64_t FileChecks::sums_in_file() const {
-  const Section* const sums = trailer_.find(SectionKind::sums);
-  return sums ? sums->length / 4 : 0;
 }
 
 format::Group FileChecks::read_group(int64_t group) {
@@ -114,7 +98,7 @@ format::Group FileChecks::read_group(int64_t group) {
 
 std::vector<SumsPlace> FileChecks::check_tasks(int64_t first, int64_t count) {
   std::vector<SumsPlace> places;
-  const Section* const sums = trailer_.find(SectionKind::sums);
+  const auto* const sums = trailer_.find(SectionKind::sums);
   for (int64_t task = first; task < first + count; task += group_tasks) {
     const int64_t group = task / group_tasks;
     const format::Group expected = read_group(group);
@@ -141,7 +125,7 @@ std::vector<SumsPlace> FileChecks::check_tasks(int64_t first, int64_t count) {
 }
 
 void FileChecks::check_mapping(int64_t first, int64_t count, int64_t size) {
-  const Section* const section = trailer_.find(SectionKind::mapping);
+  const auto* const section = trailer_.find(SectionKind::mapping);
   const int64_t end = std::min(first + count, size);
   if (first >= end) return;
   if (!section || section->length != 8 * format::groups_of(size))
@@ -162,7 +146,7 @@ void FileChecks::check_mapping(int64_t first, int64_t count, int64_t size) {
 
 template <class Visit>
 void FileChecks::visit_sums(int64_t first, int64_t count, Visit&& visit) {
-  const Section* const sums = trailer_.find(SectionKind::sums);
+  const auto* const sums = trailer_.find(SectionKind::sums);
   const int64_t all = sums_in_file();
   for (int64_t task = first; task < first + count; task += group_tasks) {
     const int64_t group = task / group_tasks;
@@ -200,9 +184,7 @@ void FileChecks::check_sums(int64_t first, int64_t count) {
 
 void read_sums(File& file, int64_t at, std::span<uint32_t> sums) {
   read_whole(file, std::as_writable_bytes(sums), at, "checksums");
-  if constexpr (native_order != ByteOrder::little)
-    for (uint32_t& sum : sums)
-      sum = load<uint32_t>(std::as_bytes(std::span(&sum, 1)).data(), ByteOrder::little);
+  format::decode(std::as_bytes(sums), ByteOrder::little, sums);
 }
 
 }  // namespace sheaf

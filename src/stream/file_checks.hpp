@@ -75,13 +75,18 @@ class FileChecks {
  private:
   FileChecks(File& file, const format::Header& header, format::Trailer trailer, uint32_t piece)
       : file_(&file), header_(header), trailer_(std::move(trailer)), piece_(piece) {}
-  [[noreturn]] void damaged(const std::string& finding) const;
+  [[noreturn]] void damaged(const std::string& finding) const {
+    throw file_error(Code::damaged, file_->path(), finding);
+  }
   format::Group read_group(int64_t group);
   // Visits the data checksums of tasks in whole groups, as they are in the file, one MiB at a time, and
   // compares those of each group with their own checksum behind that.
   template <class Visit>
   void visit_sums(int64_t first, int64_t count, Visit&& visit);
-  int64_t sums_in_file() const;
+  int64_t sums_in_file() const {
+    const auto* const sums = trailer_.find(format::SectionKind::sums);
+    return sums ? sums->length / 4 : 0;
+  }
 
   File* file_;
   format::Header header_;
@@ -92,8 +97,17 @@ class FileChecks {
 // Reads data checksums, which begin at offset `at` of the file, without a check.
 SHEAF_EXPORT void read_sums(File& file, int64_t at, std::span<uint32_t> sums);
 
-// Throws damaged if `file`, of which no extension header is known, ends with a footer.
-void refuse_footer(File& file, int64_t file_size);
+// Runs act(). False if it finds something damaged; what else it throws is thrown.
+template <class Act>
+bool unless_damaged(Act&& act) {
+  try {
+    act();
+    return true;
+  } catch (const Error& e) {
+    if (e.code() != Code::damaged) throw;
+    return false;
+  }
+}
 
 // Of a file that has no pointer to META2 (yet): whether there is a trailer, and the META2 it speaks of, which
 // is at `pointer`.
@@ -136,7 +150,6 @@ class TrailerWriter {
 
  private:
   bool begin_group();
-  void end_group();
   void write_sums();
 
   File& file_;

@@ -36,10 +36,4 @@ void HeldBytes::drop_last(size_t extents) {
   }
 }
 
-void HeldBytes::clear() {
-  data_.clear();
-  extents_.clear();
-  continues_ = true;
-}
-
 }  // namespace sheaf

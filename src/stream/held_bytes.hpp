@@ -34,7 +34,11 @@ class HeldBytes {
   exchange::Placed<const std::byte> placed() const { return {extents_, data_}; }  // looks into this object
 
   // Forgets what it holds, keeps its memory.
-  void clear();
+  void clear() {
+    data_.clear();
+    extents_.clear();
+    continues_ = true;
+  }
 
  private:
   std::vector<std::byte> data_;

@@ -11,36 +11,21 @@ using namespace stream_constants;
 PlainFile::PlainFile(std::shared_ptr<File> file, std::vector<StoredTask> tasks, Load load)
     : file_(std::move(file)), load_(std::move(load)) {
   stored_.set_max_buffer(stored_buffer);
+  bool fits = true;
+  int64_t skip = 0;  // of chunks as large as their largest blocks
   for (const StoredTask& what : tasks) {
     choose(tasks_.size());
-    Task task{what, read_frames(stored_, what), {}};
+    Task& task = tasks_.emplace_back(Task{what, read_frames(stored_, what), {}, what.geometry});
     task.sizes = task.frames.table.block_sizes();
-    tasks_.push_back(std::move(task));
+    const int64_t chunk = std::max(what.geometry.size, std::ranges::max(task.sizes));
+    fits &= chunk == what.geometry.size;
+    task.geometry = {skip, 0, chunk};
+    skip = must_fit(checked_add(skip, chunk), "the uncompressed multifile");
   }
-  lay_out();
-}
-
-void PlainFile::lay_out() {
-  bool fits = true;
-  for (const Task& task : tasks_) {
-    const int64_t largest = *std::ranges::max_element(task.sizes);
-    fits &= largest <= task.what.geometry.size;
-    chunks_.push_back(std::max(task.what.geometry.size, largest));
+  for (Task& task : tasks_) {
+    task.geometry.skip = skip;
+    if (fits) task.geometry = task.what.geometry;
   }
-  for (size_t t = 0; t < tasks_.size(); ++t) {
-    starts_.push_back(fits ? tasks_[t].what.geometry.start : skip_);
-    skip_ = fits ? tasks_[t].what.geometry.skip
-                 : must_fit(checked_add(skip_, chunks_[t]), "the uncompressed multifile");
-  }
-}
-
-layout::ChunkGeometry PlainFile::geometry(size_t index) const {
-  return {starts_[index], skip_, chunks_[index]};
-}
-
-BlockSizes PlainFile::sizes_of(size_t index) const {
-  const std::vector<int64_t>& sizes = tasks_[index].sizes;
-  return {sizes.data(), static_cast<int32_t>(sizes.size())};
 }
 
 void PlainFile::choose(size_t index) {
@@ -61,11 +46,15 @@ size_t PlainFile::read_at(std::span<std::byte> data, int64_t offset) {
 
 // As far as one block goes.
 size_t PlainFile::read_block(std::span<std::byte> data, int64_t offset) {
-  if (skip_ == 0 || data.empty() || offset < starts_.front()) return 0;
-  const int64_t round = (offset - starts_.front()) / skip_;
-  const int64_t in_first = offset - round * skip_;
-  const auto task = static_cast<size_t>(std::ranges::upper_bound(starts_, in_first) - starts_.begin()) - 1;
-  format::PlainPlace at{static_cast<int32_t>(std::min<int64_t>(round, INT32_MAX)), in_first - starts_[task]};
+  const layout::ChunkGeometry first = tasks_.empty() ? layout::ChunkGeometry{} : tasks_.front().geometry;
+  if (first.skip == 0 || data.empty() || offset < first.start) return 0;
+  const int64_t round = (offset - first.start) / first.skip;
+  const int64_t in_first = offset - round * first.skip;
+  const auto start = [](const Task& task) { return task.geometry.start; };
+  const auto behind = std::ranges::upper_bound(tasks_, in_first, {}, start);
+  const auto task = static_cast<size_t>(behind - tasks_.begin()) - 1;
+  format::PlainPlace at{static_cast<int32_t>(std::min<int64_t>(round, INT32_MAX)),
+                        in_first - geometry(task).start};
   const format::FrameTable& table = frames(task);
   if (at.block >= std::ssize(tasks_[task].sizes)) return 0;
   const int64_t there = tasks_[task].sizes[static_cast<size_t>(at.block)] - at.offset;
@@ -108,15 +97,5 @@ void load_stream(ReadStream& stream, const format::Header& header, std::shared_p
       });
   stream.load(plain, plain->geometry(0), plain->sizes_of(0), {});
 }
-
-FileStatus PlainFile::status() {
-  FileStatus status = file_->status();
-  status.size = INT64_MAX;
-  return status;
-}
-
-void PlainFile::read_only() const { throw file_error(Code::wrong_mode, path(), "is open for reading"); }
-void PlainFile::write_at(std::span<const std::byte>, int64_t) { read_only(); }
-void PlainFile::resize(int64_t) { read_only(); }
 
 }  // namespace sheaf

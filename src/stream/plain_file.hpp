@@ -28,17 +28,25 @@ class PlainFile final : public File {
   // local ranks. `load` is called now, for all, and later. Throws as read_frames() does.
   PlainFile(std::shared_ptr<File> file, std::vector<StoredTask> tasks, Load load);
 
-  layout::ChunkGeometry geometry(size_t index) const;
-  BlockSizes sizes_of(size_t index) const;
+  layout::ChunkGeometry geometry(size_t index) const { return tasks_[index].geometry; }
+  BlockSizes sizes_of(size_t index) const {
+    const std::vector<int64_t>& sizes = tasks_[index].sizes;
+    return {sizes.data(), static_cast<int32_t>(sizes.size())};
+  }
   const format::FrameTable& frames(size_t index) const { return tasks_[index].frames.table; }
   const StoredFrames& stored(size_t index) const { return tasks_[index].frames; }
 
   int64_t frames_decoded() const { return decoded_; }
 
   size_t read_at(std::span<std::byte> data, int64_t offset) override;
-  void write_at(std::span<const std::byte> data, int64_t offset) override;
-  FileStatus status() override;  // of the physical file, but without an end
-  void resize(int64_t size) override;
+  void write_at(std::span<const std::byte>, int64_t) override { read_only(); }
+  // Of the physical file, but without an end.
+  FileStatus status() override {
+    FileStatus status = file_->status();
+    status.size = INT64_MAX;
+    return status;
+  }
+  void resize(int64_t) override { read_only(); }
   void sync() override {}
   int64_t next(Space space, int64_t offset) override { return space == Space::data ? offset : INT64_MAX; }
   const std::string& path() const override { return file_->path(); }
@@ -49,18 +57,15 @@ class PlainFile final : public File {
     StoredTask what;
     StoredFrames frames;
     std::vector<int64_t> sizes;
+    layout::ChunkGeometry geometry;  // of the plain bytes
   };
-  [[noreturn]] void read_only() const;
-  void lay_out();
+  [[noreturn]] void read_only() const { throw file_error(Code::wrong_mode, path(), "is open for reading"); }
   size_t read_block(std::span<std::byte> data, int64_t offset);
   void choose(size_t index);
   void copy_from_frame(size_t index, size_t number, size_t begin, std::span<std::byte> out);
 
   std::shared_ptr<File> file_;
   std::vector<Task> tasks_;
-  std::vector<int64_t> starts_;  // of chunk 0 of each task
-  std::vector<int64_t> chunks_;
-  int64_t skip_ = 0;
   Load load_;
 
   std::mutex mutex_;  // guards what follows

@@ -46,13 +46,8 @@ void ReadStream::move(int64_t block, int64_t offset) {
   block_ = static_cast<int32_t>(block);
   fetched_ = offset;
   ahead_ = 0;
-  window_.at = window_.end = buffer_.get();
+  empty_window();
   if (handle()) handle()->move_to(geometry_.offset(block_) + offset);
-}
-
-StdioHandle& ReadStream::share(bool with_stream) {
-  if (!handle()) attach(std::make_unique<StdioHandle>(*file_, false, with_stream));
-  return *handle();
 }
 
 void ReadStream::attach(std::unique_ptr<StdioHandle> handle) {
@@ -66,11 +61,6 @@ std::unique_ptr<StdioHandle> ReadStream::release_handle() {
   learn_from_handle();
   const auto shared = std::move(shared_);
   return shared ? std::move(shared->handle) : nullptr;
-}
-
-void ReadStream::forget_handle() {
-  if (handle()) handle()->forget();
-  shared_.reset();
 }
 
 void ReadStream::learn_from_handle() {
@@ -87,10 +77,6 @@ int64_t ReadStream::bytes_read() {
   return sum;
 }
 
-int64_t ReadStream::available_in_block() {
-  return sizes_.count == 0 ? 0 : std::max<int64_t>(0, sizes_[block_] - position());
-}
-
 int64_t ReadStream::available(int64_t limit) {
   int64_t sum = available_in_block();
   for (int64_t b = sizes_.next_used(block_ + 1); b < sizes_.count && sum < limit; b = sizes_.next_used(b + 1))
@@ -99,14 +85,9 @@ int64_t ReadStream::available(int64_t limit) {
 }
 
 bool ReadStream::at_end() {
-  if (available_in_block() > 0) return false;
-  if (block_ + 1 >= sizes_.count) return true;
-  move(block_ + 1, 0);
+  if (block_ + 1 >= sizes_.count) return available_in_block() == 0;
+  settle();
   return false;
-}
-
-void ReadStream::settle() {
-  if (available_in_block() == 0 && block_ + 1 < sizes_.count) move(block_ + 1, 0);
 }
 
 bool ReadStream::seek_block(int64_t block, int64_t offset) {
@@ -178,7 +159,7 @@ size_t ReadStream::fetch(std::span<std::byte> out) {
     if (handle() || want >= left || want >= std::min<int64_t>(WriteStream::direct_bytes, max_buffer_)) {
       done += transfer(out.subspan(done, static_cast<size_t>(std::min(want, left))));
     } else {
-      refill();
+      refill(sizes_[block_], 1);
     }
   }
   return done;
@@ -187,17 +168,15 @@ size_t ReadStream::fetch(std::span<std::byte> out) {
 // From the position on, in a part of the block that ends at `end` and has checksums: whole pieces into the
 // caller's memory, or nothing, but then there is something in the window.
 size_t ReadStream::fetch_checked(std::span<std::byte> out, int64_t end) {
-  const int64_t rest = end - fetched_;
-  const int64_t want = std::min(rest, std::ssize(out));
-  const int64_t whole = fetched_ % piece() != 0 ? 0 : want == rest ? rest : want / piece() * piece();
-  if (whole == 0) {
-    refill_checked(end);
-    return 0;
+  const auto whole = static_cast<size_t>(whole_pieces(fetched_, std::ssize(out), end));
+  if (whole > 0) {
+    read_checked({block_, fetched_}, out.first(whole));
+    fetched_ += static_cast<int64_t>(whole);
+    empty_window();
+  } else {
+    refill(end, piece());
   }
-  read_checked(fetched_, out.first(static_cast<size_t>(whole)));
-  fetched_ += whole;
-  window_.at = window_.end = buffer_.get();
-  return static_cast<size_t>(whole);
+  return whole;
 }
 
 // The same where the program shares the position: there is no window, but what the buffer holds is kept in
@@ -212,7 +191,7 @@ size_t ReadStream::fetch_shared(std::span<std::byte> out, int64_t end) {
       return n;
     }
     s = {std::move(s.handle), block_, fetched_ - (window_.end - buffer_.get()), fetched_};
-    window_.at = window_.end = buffer_.get();
+    empty_window();
   }
   const auto n = std::min(out.size(), static_cast<size_t>(s.end - at));
   std::memcpy(out.data(), buffer_.get() + (at - s.begin), n);
@@ -221,16 +200,15 @@ size_t ReadStream::fetch_shared(std::span<std::byte> out, int64_t end) {
   return n;
 }
 
-// Bytes of the block from a border of pieces on.
-void ReadStream::read_checked(int64_t offset, std::span<std::byte> out) {
+// Whole pieces of a block, compared with their checksums.
+void ReadStream::read_checked(ReadPosition from, std::span<std::byte> out) const {
   const int64_t at_once = std::max<int64_t>(piece(), checked_at_once / piece() * piece());
   while (!out.empty()) {
-    const int64_t at = geometry_.offset(block_) + offset;
     const auto part = out.first(std::min(out.size(), static_cast<size_t>(at_once)));
-    const size_t n = file_->read_at(part, at);
-    if (n < part.size()) ends_early(offset + static_cast<int64_t>(n), block_);
-    check_pieces(*file_, sums_at(block_, offset), piece(), part, {local_rank_, block_, offset});
-    offset += std::ssize(part);
+    read_plain(from, part);
+    check_pieces(*file_, sums_at(from.block, from.offset), piece(), part,
+                 {local_rank_, from.block, from.offset});
+    from.offset += std::ssize(part);
     out = out.subspan(part.size());
   }
 }
@@ -239,64 +217,45 @@ ReadPosition ReadStream::read_apart(ReadPosition from, std::span<std::byte> out)
   std::vector<std::byte> edge;
   while (!out.empty()) {
     const int64_t size = sizes_[from.block];
-    const auto part = out.first(static_cast<size_t>(std::min(size - from.offset, std::ssize(out))));
-    size_t got = 0;
-    if (from.offset < checked_size(from.block)) {
-      got = read_apart_checked(from, part, edge);
-    } else {
-      got = file_->read_at(part, geometry_.offset(from.block) + from.offset);
-      if (got < part.size()) ends_early(from.offset + static_cast<int64_t>(got), from.block);
+    const int64_t checked = checked_size(from.block);
+    const int64_t end = from.offset < checked ? checked : size;
+    auto part = out.first(static_cast<size_t>(std::min(end - from.offset, std::ssize(out))));
+    if (from.offset >= checked) {
+      read_plain(from, part);
+    } else if (const int64_t whole = whole_pieces(from.offset, std::ssize(part), end); whole > 0) {
+      part = part.first(static_cast<size_t>(whole));
+      read_checked(from, part);
+    } else {  // of a piece of which only a part is wanted, that part
+      const int64_t skipped = from.offset % piece();
+      const ReadPosition begin{from.block, from.offset - skipped};
+      edge.resize(static_cast<size_t>(std::min<int64_t>(end - begin.offset, piece())));
+      read_checked(begin, edge);
+      part = part.first(std::min(part.size(), edge.size() - static_cast<size_t>(skipped)));
+      std::memcpy(part.data(), edge.data() + skipped, part.size());
     }
-    out = out.subspan(got);
-    from.offset += static_cast<int64_t>(got);
+    out = out.subspan(part.size());
+    from.offset += std::ssize(part);
     if (from.offset == size && !out.empty()) from = {from.block + 1, 0};
   }
   return from;
 }
 
-// Whole pieces into the caller's memory; of a piece of which only a part is wanted, that part, by way of
-// `edge`. Returns the bytes of `out` that are there then.
-size_t ReadStream::read_apart_checked(ReadPosition from, std::span<std::byte> out,
-                                      std::vector<std::byte>& edge) const {
-  const int64_t end = checked_size(from.block);
-  const int64_t skipped = from.offset % piece();
-  const int64_t first = from.offset - skipped;
-  const int64_t wanted = std::min(end - from.offset, std::ssize(out));
-  const int64_t at_once = std::max<int64_t>(piece(), checked_at_once / piece() * piece());
-  const int64_t whole = from.offset + wanted == end ? wanted : wanted / piece() * piece();
-  std::span<std::byte> pieces = out.first(static_cast<size_t>(std::min(whole, at_once)));
-  if (skipped > 0 || pieces.empty()) {
-    edge.resize(static_cast<size_t>(std::min<int64_t>(end - first, piece())));
-    pieces = edge;
-  }
-  const size_t n = file_->read_at(pieces, geometry_.offset(from.block) + first);
-  if (n < pieces.size()) ends_early(first + static_cast<int64_t>(n), from.block);
-  check_pieces(*file_, sums_at(from.block, first), piece(), pieces, {local_rank_, from.block, first});
-  if (pieces.data() == out.data()) return n;
-  const size_t got = std::min(static_cast<size_t>(wanted), n - static_cast<size_t>(skipped));
-  std::memcpy(out.data(), pieces.data() + skipped, got);
-  return got;
-}
-
-void ReadStream::ends_early(int64_t offset, int64_t block) const {
+void ReadStream::ends_early(ReadPosition at) const {
   throw file_error(Code::damaged, file_->path(),
-                   "the physical file ends at offset " + std::to_string(geometry_.offset(block) + offset) +
-                       ", inside block " + std::to_string(block) + " of the task");
+                   "the physical file ends at offset " +
+                       std::to_string(geometry_.offset(at.block) + at.offset) + ", inside block " +
+                       std::to_string(at.block) + " of the task");
 }
 
 // Straight into the caller's memory.
 size_t ReadStream::transfer(std::span<std::byte> out) {
   const int64_t at = geometry_.offset(block_) + fetched_;
-  size_t n;
-  if (handle() && handle()->second_stream()) {
-    n = handle()->read(out);
-  } else {
-    n = file_->read_at(out, at);
-    if (handle()) handle()->move_to(at + static_cast<int64_t>(n));
-  }
+  const bool second = handle() && handle()->second_stream();
+  const size_t n = second ? handle()->read(out) : file_->read_at(out, at);
+  if (handle() && !second) handle()->move_to(at + static_cast<int64_t>(n));
   fetched_ += static_cast<int64_t>(n);
-  window_.at = window_.end = buffer_.get();
-  if (n < out.size()) ends_early(fetched_, block_);
+  empty_window();
+  if (n < out.size()) ends_early({block_, fetched_});
   return n;
 }
 
@@ -306,32 +265,23 @@ uint32_t ReadStream::next_ahead() {
   return std::min(max_buffer_, bytes);
 }
 
-void ReadStream::make_room(int64_t bytes) {
-  if (capacity_ >= bytes) return;
-  buffer_.reset();
-  window_ = {};
-  buffer_ = line_memory(static_cast<size_t>(bytes));
-  capacity_ = static_cast<uint32_t>(bytes);
-}
-
-void ReadStream::refill() {
-  const auto n = std::min<int64_t>(sizes_[block_] - fetched_, next_ahead());
-  make_room(n);
-  transfer(std::span(buffer_.get(), static_cast<size_t>(n)));
-  window_.at = buffer_.get();
-  window_.end = window_.at + n;
-}
-
-void ReadStream::refill_checked(int64_t end) {
-  const int64_t at = fetched_;
-  const int64_t begin = at / piece() * piece();
-  const int64_t n = std::min(end - begin, std::max<int64_t>(piece(), next_ahead() / piece() * piece()));
-  make_room(n);
-  window_.at = window_.end = buffer_.get();
-  read_checked(begin, std::span(buffer_.get(), static_cast<size_t>(n)));
-  window_.at = buffer_.get() + (at - begin);
+// Reads ahead in a part of the block that ends at `end`: whole pieces, compared with their checksums; pieces
+// of one byte have none.
+void ReadStream::refill(int64_t end, uint32_t unit) {
+  const ReadPosition begin{block_, fetched_ / unit * unit};
+  const int64_t n = std::min<int64_t>(end - begin.offset, std::max(unit, next_ahead() / unit * unit));
+  if (capacity_ < n) {
+    buffer_.reset();
+    window_ = {};
+    buffer_ = line_memory(static_cast<size_t>(n));
+    capacity_ = static_cast<uint32_t>(n);
+  }
+  empty_window();
+  const std::span memory(buffer_.get(), static_cast<size_t>(n));
+  unit > 1 ? read_checked(begin, memory) : read_plain(begin, memory);
+  window_.at = buffer_.get() + (fetched_ - begin.offset);
   window_.end = buffer_.get() + n;
-  fetched_ = begin + n;
+  fetched_ = begin.offset + n;
 }
 
 }  // namespace sheaf

@@ -60,7 +60,9 @@ class SHEAF_EXPORT ReadStream {
   // Bytes left in the stream, counted only as far as `limit`.
   int64_t available(int64_t limit);
   // Bytes of the current block not read yet.
-  int64_t available_in_block();
+  int64_t available_in_block() {
+    return sizes_.count == 0 ? 0 : std::max<int64_t>(0, sizes_[block_] - position());
+  }
 
   // True at the end of the task. At the end of a block with another one behind it: moves there, false.
   bool at_end();
@@ -73,18 +75,25 @@ class SHEAF_EXPORT ReadStream {
   // Offset <= 0 relative to the end of the stream.
   bool seek_from_end(int64_t offset);
   // Stays, but the end of a block becomes the start of the next one if there is one.
-  void settle();
+  void settle() {
+    if (available_in_block() == 0 && block_ + 1 < sizes_.count) move(block_ + 1, 0);
+  }
 
   // The handle through which the program shares the position; made at the first call.
-  StdioHandle& share(bool with_stream);
+  StdioHandle& share(bool with_stream) {
+    if (!handle()) attach(std::make_unique<StdioHandle>(*file_, false, with_stream));
+    return *handle();
+  }
   StdioHandle* handle() const { return shared_ ? shared_->handle.get() : nullptr; }
   // Takes the handle away, up to date or (the program has closed its stream) unasked. Null if there is none.
   std::unique_ptr<StdioHandle> release_handle();
-  void forget_handle();
+  void forget_handle() {
+    if (handle()) handle()->forget();
+    shared_.reset();
+  }
   // Gives one back, which moves to the stream's position.
   void attach(std::unique_ptr<StdioHandle> handle);
   File& file() const { return *file_; }
-  const std::shared_ptr<File>& shared_file() const { return file_; }
 
   Window& window() { return window_; }
   const layout::ChunkGeometry& geometry() const { return geometry_; }
@@ -124,14 +133,23 @@ class SHEAF_EXPORT ReadStream {
   size_t fetch(std::span<std::byte> out);
   size_t fetch_checked(std::span<std::byte> out, int64_t end);
   size_t fetch_shared(std::span<std::byte> out, int64_t end);
-  void refill();
-  void refill_checked(int64_t end);
+  void refill(int64_t end, uint32_t unit);
   uint32_t next_ahead();
-  void make_room(int64_t bytes);
+  void empty_window() { window_.at = window_.end = buffer_.get(); }
   size_t transfer(std::span<std::byte> out);
-  void read_checked(int64_t offset, std::span<std::byte> out);
-  size_t read_apart_checked(ReadPosition from, std::span<std::byte> out, std::vector<std::byte>& edge) const;
-  [[noreturn]] void ends_early(int64_t offset, int64_t block) const;
+  // Bytes of what is wanted at `offset` of a part of a block that ends at `end` and has checksums: those of
+  // whole pieces, if it begins with one.
+  int64_t whole_pieces(int64_t offset, int64_t wanted, int64_t end) const {
+    if (offset % piece() != 0) return 0;
+    return offset + wanted >= end ? end - offset : wanted / piece() * piece();
+  }
+  // Bytes of a block, as they are in the file.
+  void read_plain(ReadPosition from, std::span<std::byte> out) const {
+    const size_t n = file_->read_at(out, geometry_.offset(from.block) + from.offset);
+    if (n < out.size()) ends_early({from.block, from.offset + static_cast<int64_t>(n)});
+  }
+  void read_checked(ReadPosition from, std::span<std::byte> out) const;
+  [[noreturn]] void ends_early(ReadPosition at) const;
 
   Window window_;
   LineMemory buffer_;

@@ -34,7 +34,7 @@ bool go_to(ReadStream& stored, const StreamPlaces& places, int64_t offset) {
 
 // The frames of an index, some at a time; what has been visited counts only if the result is true.
 bool read_index(ReadStream& stored, const StreamPlaces& places,
-                const std::function<void(std::vector<Frame>&)>& visit) {
+                const std::function<void(std::span<const Frame>)>& visit) {
   const int64_t total = places.total();
   std::array<std::byte, format::index_end_size> end;
   if (total < frame_head_size + format::index_end_size) return false;
@@ -49,6 +49,7 @@ bool read_index(ReadStream& stored, const StreamPlaces& places,
   while (index.good() && index.bytes_left() > 0) {
     bytes.resize(static_cast<size_t>(std::min(index_at_once, index.bytes_left())));
     if (!go_to(stored, places, total - index.bytes_left()) || stored.read(bytes) < bytes.size()) return false;
+    frames.clear();
     index.add(bytes, frames);
     visit(frames);
   }
@@ -70,10 +71,9 @@ int64_t walk(ReadStream& stored, const StreamPlaces& places, const StoredTask& t
     if (task.unclosed && (cut || is_zero(bytes))) return at;
     const auto head = cut ? std::nullopt : format::decode_frame(bytes);
     if (!head) damaged(stored, task, at, "there is no frame");
-    if (head->size() > total - at) {
-      if (task.unclosed) return at;
+    if (task.unclosed && head->size() > total - at) return at;
+    if (head->size() > total - at)
       damaged(stored, task, at, "the frame of " + std::to_string(head->size()) + " bytes is cut off");
-    }
     if (head->kind == format::FrameHead::Kind::data && !table.add(*head, at))
       damaged(stored, task, at,
               "the frame of offset " + std::to_string(head->at.offset) + " in block " +
@@ -89,9 +89,8 @@ int64_t walk(ReadStream& stored, const StreamPlaces& places, const StoredTask& t
 StoredFrames read_frames(ReadStream& stored, const StoredTask& task) {
   const StreamPlaces places(stored.sizes());
   std::vector<Frame> indexed;
-  const bool found = read_index(stored, places, [&](std::vector<Frame>& some) {
+  const bool found = read_index(stored, places, [&](std::span<const Frame> some) {
     indexed.insert(indexed.end(), some.begin(), some.end());
-    some.clear();
   });
   if (found) return {format::FrameTable(std::move(indexed)), true, places.total()};
   StoredFrames frames;
@@ -102,11 +101,8 @@ StoredFrames read_frames(ReadStream& stored, const StoredTask& task) {
 void for_each_frame(ReadStream& stored, const StoredTask& task,
                     const std::function<void(const Frame&)>& visit) {
   const StreamPlaces places(stored.sizes());
-  if (read_index(stored, places, [](std::vector<Frame>& some) { some.clear(); })) {
-    read_index(stored, places, [&](std::vector<Frame>& some) {
-      std::ranges::for_each(some, visit);
-      some.clear();
-    });
+  if (read_index(stored, places, [](std::span<const Frame>) {})) {
+    read_index(stored, places, [&](std::span<const Frame> some) { std::ranges::for_each(some, visit); });
     return;
   }
   format::FrameTable table;
@@ -135,7 +131,5 @@ const format::FrameHead& FrameReader::read(ReadStream& stored, const StreamPlace
            std::to_string(head_.at.offset) + ": the frame";
   return head_;
 }
-
-void FrameReader::decode(std::span<std::byte> out) { decoder_.decode(head_, bytes_, out, where_); }
 
 }  // namespace sheaf

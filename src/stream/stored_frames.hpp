@@ -44,7 +44,7 @@ class FrameReader {
   const format::FrameHead& read(ReadStream& stored, const StreamPlaces& places, const StoredTask& task,
                                 const format::Frame& frame);
   // Fills `out`, of head.plain bytes, with those of the frame that was read last. Throws damaged.
-  void decode(std::span<std::byte> out);
+  void decode(std::span<std::byte> out) { decoder_.decode(head_, bytes_, out, where_); }
 
  private:
   codec::FrameDecoder decoder_;

@@ -9,15 +9,6 @@
 
 namespace sheaf {
 
-int64_t TaskBlocks::total() const {
-  return past ? std::accumulate(past->finished.begin(), past->finished.end(), high) : high;
-}
-
-TaskBlocks::Past& TaskBlocks::make_past() {
-  if (!past) past = std::make_unique<Past>();
-  return *past;
-}
-
 void TaskBlocks::sum(std::span<const std::byte> bytes, int64_t ahead) {
   if (piece == 0 || (past && past->shared)) return;
   for (int64_t at = position + ahead; !bytes.empty();) {
@@ -30,21 +21,22 @@ void TaskBlocks::sum(std::span<const std::byte> bytes, int64_t ahead) {
   }
 }
 
-void TaskBlocks::share() {
-  if (piece > 0) make_past().shared = true;
+// The checksums of the current block are complete, or unknown.
+void TaskBlocks::end_sums(int64_t chunk_size) {
+  Past& p = make_past();
+  const int64_t pieces = format::sums_of_block(high, chunk_size, piece);
+  if (p.shared || position != high) {
+    p.unknown.push_back({count() - 1, 0, pieces});
+  } else if (std::min(high, chunk_size) % piece != 0) {
+    p.sums.push_back(running);
+  }
+  p.sums.resize(static_cast<size_t>(p.current_sums + pieces));
 }
 
 void TaskBlocks::finish_block(int64_t chunk_size) {
   Past& p = make_past();
   if (piece > 0) {
-    const int64_t used = std::min(high, chunk_size);
-    const int64_t pieces = format::sums_of_block(used, chunk_size, piece);
-    if (p.shared || position != high) {
-      p.unknown.push_back({count() - 1, 0, pieces});
-      p.sums.resize(static_cast<size_t>(p.current_sums + pieces));
-    } else if (used % piece != 0) {
-      p.sums.push_back(running);
-    }
+    end_sums(chunk_size);
     p.current_sums = std::ssize(p.sums);
     p.shared = false;
   }
@@ -95,17 +87,10 @@ void TaskBlocks::continue_behind(std::span<const int64_t> sizes, std::vector<uin
 
 std::vector<uint32_t> TaskBlocks::take_sums(File& file, const layout::ChunkGeometry& geometry) {
   if (piece == 0) return {};
-  const int64_t used = std::min(high, geometry.size);
-  const int64_t pieces = format::sums_of_block(used, geometry.size, piece);
-  if (!past) return pieces > 0 ? std::vector{running} : std::vector<uint32_t>{};
+  if (!past) return std::vector<uint32_t>(std::min(high, geometry.size) > 0 ? 1 : 0, running);
+  end_sums(geometry.size);
   Past& p = *past;
   std::vector<uint32_t> sums = std::move(p.sums);
-  if (p.shared || position != high) {
-    p.unknown.push_back({count() - 1, 0, pieces});
-  } else if (used % piece != 0) {
-    sums.push_back(running);
-  }
-  sums.resize(static_cast<size_t>(p.current_sums + pieces));
   int64_t block = 0;
   int64_t begin = 0;  // of the block's sums
   std::ranges::sort(p.unknown, {}, &Pieces::block);

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <vector>
@@ -61,7 +62,9 @@ struct TaskBlocks {
   int64_t size_of(int64_t block) const {
     return block + 1 < count() ? past->finished[static_cast<size_t>(block)] : high;
   }
-  int64_t total() const;
+  int64_t total() const {
+    return past ? std::accumulate(past->finished.begin(), past->finished.end(), high) : high;
+  }
 
   // `bytes` are in the chunk, from `position` on, which moves behind them.
   void advance(std::span<const std::byte> bytes) {
@@ -85,7 +88,9 @@ struct TaskBlocks {
     if (past) past->sums.resize(before.whole);
   }
   // The program may write to the current chunk itself.
-  void share();
+  void share() {
+    if (piece > 0) make_past().shared = true;
+  }
   // Nothing more goes into the current chunk, which has `chunk_size` bytes; the next one is current.
   void finish_block(int64_t chunk_size);
   // Back to a place in front of which nothing has changed.
@@ -112,7 +117,11 @@ struct TaskBlocks {
   }
 
  private:
-  Past& make_past();
+  Past& make_past() {
+    if (!past) past = std::make_unique<Past>();
+    return *past;
+  }
+  void end_sums(int64_t chunk_size);
   void forget_behind(int64_t block, int64_t to, int64_t chunk_size);
 };
 

@@ -7,8 +7,6 @@
 
 namespace sheaf {
 
-using format::group_tasks;
-using format::Section;
 using format::SectionKind;
 
 format::Trailer plan_trailer(const format::Header& h, const format::Pointer& p,
@@ -42,44 +40,33 @@ int64_t count_sums(File& file, const format::Header& h, const format::Pointer& p
   return static_cast<int64_t>(all);
 }
 
-// Appends numbers, given as they are in memory, in the order of the file.
-template <class Number>
-static void put_all(std::vector<std::byte>& to, std::span<const std::byte> numbers) {
-  const size_t at = to.size();
-  to.insert(to.end(), numbers.begin(), numbers.end());
-  if constexpr (native_order != ByteOrder::little)
-    for (std::byte* n = to.data() + at; n < to.data() + to.size(); n += sizeof(Number))
-      store<Number>(n, load<Number>(n, native_order), ByteOrder::little);
-}
-
 void TrailerWriter::begin_groups(int64_t first, int64_t count, int64_t sums_before) {
-  const Section& groups = *plan_.find(SectionKind::groups);
+  const format::Section& groups = *plan_.find(SectionKind::groups);
   // What lies between the end of the plain file and the trailer is zero, whatever was there before.
   records_.assign(first == 0 ? static_cast<size_t>(groups.offset - plan_.plain_end) : 0, std::byte{});
   records_at_ =
-      first == 0 ? plan_.plain_end : groups.offset + format::group_entry_size * (first / group_tasks);
+      first == 0 ? plan_.plain_end : groups.offset + format::group_entry_size * (first / format::group_tasks);
   next_ = first;
   end_ = first + count;
   sums_ = sums_before;
 }
 
-// False: there is no other one.
+// Ends the group that has begun. False: there is no other one.
 bool TrailerWriter::begin_group() {
-  if (group_) end_group();
+  if (group_) {
+    group_->sums = hash_.value();
+    const auto entry = format::encode(*group_);
+    records_.insert(records_.end(), entry.begin(), entry.end());
+    group_.reset();
+  }
   if (next_ >= end_) return false;
-  const GroupContents contents = read_contents(file_, header_, plan_.pointer, next_ / group_tasks, piece_);
-  next_ += group_tasks;
+  const GroupContents contents =
+      read_contents(file_, header_, plan_.pointer, next_ / format::group_tasks, piece_);
+  next_ += format::group_tasks;
   missing_ = contents.all_sums();
   group_ = {contents.meta1, contents.meta2, sums_, 0};
   hash_ = format::Hash();
   return true;
-}
-
-void TrailerWriter::end_group() {
-  group_->sums = hash_.value();
-  const auto entry = format::encode(*group_);
-  records_.insert(records_.end(), entry.begin(), entry.end());
-  group_.reset();
 }
 
 void TrailerWriter::add_sums(std::span<const std::byte> sums) {
@@ -89,8 +76,12 @@ void TrailerWriter::add_sums(std::span<const std::byte> sums) {
         throw file_error(Code::damaged, file_.path(), "there are more checksums than pieces of data");
     const size_t most = std::min<size_t>(sums.size(), bytes_at_once - unwritten_.size());
     const auto part = sums.first(4 * std::min<uint64_t>(most / 4, missing_));
-    put_all<uint32_t>(unwritten_, part);
-    hash_.add(std::span(unwritten_).last(part.size()));
+    unwritten_.insert(unwritten_.end(), part.begin(), part.end());
+    const auto added = std::span(unwritten_).last(part.size());
+    if constexpr (native_order != ByteOrder::little)  // that of the file
+      for (size_t i = 0; i < added.size(); i += 4)
+        store(&added[i], load<uint32_t>(&added[i], native_order), ByteOrder::little);
+    hash_.add(added);
     missing_ -= part.size() / 4;
     sums_ += std::ssize(part) / 4;
     sums = sums.subspan(part.size());
@@ -99,7 +90,7 @@ void TrailerWriter::add_sums(std::span<const std::byte> sums) {
 }
 
 void TrailerWriter::write_sums() {
-  const Section* const section = plan_.find(SectionKind::sums);
+  const auto* const section = plan_.find(SectionKind::sums);
   if (!section || 4 * sums_ > section->length)
     throw file_error(Code::damaged, file_.path(), "there are more checksums than were counted");
   const int64_t at = section->offset + 4 * sums_ - std::ssize(unwritten_);
@@ -118,13 +109,13 @@ void TrailerWriter::end_groups() {
 }
 
 void TrailerWriter::write_mapping(int64_t first, int64_t count, int64_t size) {
-  const Section* const section = plan_.find(SectionKind::mapping);
+  const auto* const section = plan_.find(SectionKind::mapping);
   const int64_t end = std::min(first + count, size);
   if (!section || first >= end) return;
-  std::vector<std::byte> bytes;
   const auto hashes = hashes_of_mapping(file_, header_, plan_.pointer, first, end - first);
-  put_all<uint64_t>(bytes, std::as_bytes(std::span(hashes)));
-  file_.write_at(bytes, section->offset + 8 * (first / group_tasks));
+  std::vector<std::byte> bytes(8 * hashes.size());
+  format::encode(std::span(hashes), ByteOrder::little, bytes);
+  file_.write_at(bytes, section->offset + 8 * (first / format::group_tasks));
 }
 
 void TrailerWriter::write_more(std::span<const MoreSection> more) {

@@ -10,11 +10,6 @@ namespace sheaf {
 
 using namespace stream_constants;
 
-WriteStream::Attached& WriteStream::attached() {
-  if (!attached_) attached_ = std::make_unique<Attached>();
-  return *attached_;
-}
-
 void WriteStream::load(const layout::ChunkGeometry& geometry, TaskBlocks blocks, int64_t local_rank) {
   geometry_ = geometry;
   blocks_ = std::move(blocks);
@@ -23,28 +18,12 @@ void WriteStream::load(const layout::ChunkGeometry& geometry, TaskBlocks blocks,
   move_handle();
 }
 
-// The program is where the stream is, and may write there.
-void WriteStream::move_handle() {
-  if (!handle()) return;
-  blocks_.share();
-  handle()->move_to(file_position());
-}
-
 TaskBlocks WriteStream::park() {
   flush();
   buffer_.reset();
   capacity_ = 0;
   close_window();
   return std::exchange(blocks_, TaskBlocks::with_sums(piece()));
-}
-
-const TaskBlocks& WriteStream::blocks() {
-  blocks_.high = std::max(blocks_.high, position());
-  return blocks_;
-}
-
-int64_t WriteStream::bytes_written() const {
-  return blocks_.total() + std::max<int64_t>(0, position() - blocks_.high);
 }
 
 StdioHandle& WriteStream::share(bool with_stream) {
@@ -71,11 +50,6 @@ void WriteStream::attach(std::unique_ptr<StdioHandle> handle) {
   blocks_.share();
   handle->move_to(file_position());
   attached().handle = std::move(handle);
-  close_window();
-}
-
-void WriteStream::leave(std::function<void()> back) {
-  attached().back = std::move(back);
   close_window();
 }
 
@@ -114,9 +88,11 @@ void WriteStream::begin_next_chunk() {
   if (journal_key_.watch) journal_key_.watch->before_writing(next);
   if (durable_) require_nothing_lost();
   if (durable_ && make_journal() && !journal()->deferred()) sync();
-  report(true);
-  if (records_wait() && !journal()->deferred() && journal()->waiting() * geometry_.size >= recorded_at_once)
-    record_waiting();
+  report(blocks(), local_rank_, true);
+  if (records_wait() && !journal()->deferred() && journal()->waiting() * geometry_.size >= recorded_at_once) {
+    sync();
+    journal()->confirm(*file_);
+  }
   blocks_.finish_block(geometry_.size);
   close_window();
   move_handle();
@@ -181,11 +157,10 @@ void WriteStream::return_to(const Mark& mark) {
 }
 
 void WriteStream::put(std::span<const std::byte> piece) {
-  const auto bytes = static_cast<int64_t>(piece.size());
   if (max_buffer_ == 0 || handle()) return transfer(piece);
-  if (bytes >= std::min<int64_t>(direct_bytes, max_buffer_)) piece = put_directly(piece);
+  if (std::ssize(piece) >= std::min<int64_t>(direct_bytes, max_buffer_)) piece = put_directly(piece);
   while (!piece.empty()) {
-    if (window_.at == window_.end) make_room(static_cast<int64_t>(piece.size()));
+    if (window_.at == window_.end) make_room(std::ssize(piece));
     const auto n = std::min(piece.size(), static_cast<size_t>(window_.end - window_.at));
     std::memcpy(window_.at, piece.data(), n);
     window_.at += n;
@@ -250,9 +225,8 @@ void WriteStream::transfer(std::span<const std::byte> bytes) {
 }
 
 void WriteStream::flush_buffer() {
-  const int64_t bytes = buffered();
-  if (bytes == 0) return;
-  transfer(std::span(buffer_.get(), static_cast<size_t>(bytes)));
+  if (buffered() == 0) return;
+  transfer({buffer_.get(), static_cast<size_t>(buffered())});
   close_window();
 }
 
@@ -266,34 +240,23 @@ void WriteStream::commit() {
   require_nothing_lost();
   flush();
   if (durable_ || records_wait()) sync();
-  report(false);
+  report(blocks(), local_rank_);
   if (!journal()) return;
   journal()->confirm(*file_);
   if (durable_ || records_wait()) journal()->sync(*file_);
-}
-
-void WriteStream::record_waiting() {
-  sync();
-  journal()->confirm(*file_);
 }
 
 void WriteStream::record_progress() {
   if (!make_journal()) return;
   flush();
   if (durable_ && !journal()->deferred()) sync();
-  report(false);
+  report(blocks(), local_rank_);
 }
 
-// What is flushed of the current chunk. After a sync that has failed nobody knows what is on disk.
-void WriteStream::report(bool finished) {
-  blocks();
+// After a sync that has failed nobody knows what is on disk.
+void WriteStream::report(const TaskBlocks& blocks, int64_t local_rank, bool finished) {
   if (JournalWriter* const to = make_journal(); to && !attached_->lost)
-    to->report(*file_, local_rank_, chunk(), blocks_.high, finished);
-}
-
-void WriteStream::report_parked(const TaskBlocks& blocks, int64_t local_rank) {
-  if (JournalWriter* const to = make_journal(); to && !attached_->lost)
-    to->report(*file_, local_rank, blocks.count() - 1, blocks.high, false);
+    to->report(*file_, local_rank, blocks.count() - 1, blocks.high, finished);
 }
 
 JournalWriter* WriteStream::make_journal() {
@@ -301,21 +264,8 @@ JournalWriter* WriteStream::make_journal() {
   auto& journal = attached().journal;
   if (!journal)
     journal = std::make_unique<JournalWriter>(*store_, journal_key_,
-                                              durable() ? Journaling::durable : Journaling::wished);
+                                              durable_ ? Journaling::durable : Journaling::wished);
   return journal.get();
-}
-
-std::unique_ptr<JournalWriter> WriteStream::release_journal() {
-  return attached_ ? std::move(attached_->journal) : nullptr;
-}
-
-void WriteStream::attach(std::unique_ptr<JournalWriter> journal) {
-  if (journal || attached_) attached().journal = std::move(journal);
-}
-
-// Records of a write that has failed must be gone before other bytes take the place of its own.
-void WriteStream::take_back_records() {
-  if (journal()) journal()->take_back_withdrawn();
 }
 
 void WriteStream::require_nothing_lost() const {
@@ -326,20 +276,9 @@ void WriteStream::require_nothing_lost() const {
               e.errno_value());
 }
 
-void WriteStream::close_window() { window_.at = window_.end = buffer_.get(); }
-
-// The window ends at the end of the buffer or of the chunk. A buffer of full size ends at a multiple of its
-// size in the file: the page cache then takes each transfer as few large pages (docs/tuning.md).
-void WriteStream::set_window_end() {
-  int64_t usable = capacity_;
-  if (usable == max_buffer_) {
-    const int64_t to_border = usable - file_offset() % usable;
-    if (to_border > buffered()) usable = to_border;
-  }
-  window_.end = buffer_.get() + std::min(usable, geometry_.size - blocks_.position);
-}
-
-// Called with a full window: grows the buffer, or empties it once it has its full size.
+// Called with a full window: grows the buffer, or empties it once it has its full size. The window ends at
+// the end of the buffer or of the chunk. A buffer of full size ends at a multiple of its size in the file:
+// the page cache then takes each transfer as few large pages (docs/tuning.md).
 void WriteStream::make_room(int64_t wanted) {
   const int64_t held = buffered();
   if (capacity_ < max_buffer_) {
@@ -353,7 +292,10 @@ void WriteStream::make_room(int64_t wanted) {
   } else {
     flush_buffer();
   }
-  set_window_end();
+  const int64_t to_border = capacity_ - file_offset() % capacity_;
+  const bool ends_at_border = capacity_ == max_buffer_ && to_border > buffered();
+  const int64_t usable = ends_at_border ? to_border : capacity_;
+  window_.end = buffer_.get() + std::min(usable, geometry_.size - blocks_.position);
 }
 
 }  // namespace sheaf

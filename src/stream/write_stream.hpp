@@ -101,8 +101,9 @@ class WriteStream {
   // flush(), and a record of what is now in the current chunk, as if the task left it. Nothing without a
   // journal.
   void record_progress();
-  // Records in the journal how far a parked task of the same file has come.
-  void report_parked(const TaskBlocks& blocks, int64_t local_rank);
+  // Records in the journal how far a task of the same file has come. finished: nothing more goes into its
+  // current chunk.
+  void report(const TaskBlocks& blocks, int64_t local_rank, bool finished = false);
   // Returns when what has been flushed would survive a loss of power. If that fails once, the data count as
   // lost: what was to be kept then may not be on disk, whatever succeeds later.
   void sync() {
@@ -131,8 +132,12 @@ class WriteStream {
   // The same, made if need be. Null: no journal is kept.
   JournalWriter* make_journal();
   // When the stream changes to another physical file and back. The stream must be parked.
-  std::unique_ptr<JournalWriter> release_journal();
-  void attach(std::unique_ptr<JournalWriter> journal);
+  std::unique_ptr<JournalWriter> release_journal() {
+    return attached_ ? std::move(attached_->journal) : nullptr;
+  }
+  void attach(std::unique_ptr<JournalWriter> journal) {
+    if (journal || attached_) attached().journal = std::move(journal);
+  }
 
   // The handle through which the program shares the position, positioned at the next byte; made at the first
   // call.
@@ -148,14 +153,17 @@ class WriteStream {
 
   // The program stands elsewhere, and would write to the wrong task: every call but window() and handle()
   // begins with `back` from now on, until that has not thrown. The stream must be flushed.
-  void leave(std::function<void()> back);
+  void leave(std::function<void()> back) {
+    attached().back = std::move(back);
+    close_window();
+  }
 
   Window& window() { return window_; }
   const layout::ChunkGeometry& geometry() const { return geometry_; }
   int64_t chunk() const { return blocks_.count() - 1; }
   int64_t position() const { return blocks_.position + buffered(); }  // in the current chunk
   int64_t file_position() const { return geometry_.offset(chunk()) + position(); }
-  int64_t bytes_written() const;
+  int64_t bytes_written() const { return blocks_.total() + std::max<int64_t>(0, position() - blocks_.high); }
   int64_t buffer_capacity() const { return capacity_; }
   // True once after the program wrote beyond its chunk through the handle, and these bytes were moved to
   // further chunks (stream/overruns): every call but window() and handle() looks whether it did. What cannot
@@ -167,7 +175,10 @@ class WriteStream {
   }
 
   // State of the current task, of which the stream keeps none of its own.
-  const TaskBlocks& blocks();
+  const TaskBlocks& blocks() {
+    blocks_.high = std::max(blocks_.high, position());
+    return blocks_;
+  }
 
  private:
   // What few streams have.
@@ -177,7 +188,10 @@ class WriteStream {
     std::optional<Error> lost;
     std::function<void()> back;
   };
-  Attached& attached();
+  Attached& attached() {
+    if (!attached_) attached_ = std::make_unique<Attached>();
+    return *attached_;
+  }
 
   int64_t buffered() const { return window_.at - buffer_.get(); }
   int64_t file_offset() const {
@@ -190,21 +204,26 @@ class WriteStream {
   void learn_from_handle();
   void learn_position(int64_t in_file);
   void take_in(int64_t tail);
-  void move_handle();
+  // The program is where the stream is, and may write there.
+  void move_handle() {
+    if (!handle()) return;
+    blocks_.share();
+    handle()->move_to(file_position());
+  }
   void begin_next_chunk();
   void put(std::span<const std::byte> piece);
   std::span<const std::byte> put_directly(std::span<const std::byte> piece);
   void write_summed(std::span<const std::byte> head, std::span<const std::byte> body);
   void transfer(std::span<const std::byte> bytes);
   void flush_buffer();
-  void report(bool finished);
   // Whether records are kept until what they speak of has been synced.
   bool records_wait() const { return journal_on_ && journal_key_.own_caches && !durable_; }
-  void record_waiting();
-  void take_back_records();
+  // Records of a write that has failed must be gone before other bytes take the place of its own.
+  void take_back_records() {
+    if (journal()) journal()->take_back_withdrawn();
+  }
   void make_room(int64_t wanted);
-  void close_window();
-  void set_window_end();
+  void close_window() { window_.at = window_.end = buffer_.get(); }
   [[noreturn]] void too_large(int64_t bytes) const;
 
   static constexpr int64_t most_buffer = 256 << 20;

@@ -48,7 +48,7 @@ Batch RequestStreams::next(size_t i, int64_t room) {
       const layout::Share all = stripes_.share(row.subfile, block.offset, block.length);
       const int64_t length = std::min(all.length - stream.done, room - batch.bytes);
       const layout::Share now = stripes_.subrange(row.subfile, all.offset + stream.done, length);
-      for (const layout::PieceRun& run : now.pieces())
+      for (const layout::Run& run : now.pieces())
         batch.runs.push_back({block.memory + (run.offset - block.offset), run.length, run.stride, run.count});
       if (!section.extents.empty() && section.extents.back().end() == now.offset) {
         section.extents.back().length += length;

@@ -92,7 +92,7 @@ Outcome read_serially(Store& store, const ReadSettings& settings) {
     Reader reader(store, "m", mode_of("r", settings));
     outcome.contents.ntasks = reader.ntasks();
     for (int64_t t = 0; t < std::min(reader.ntasks(), most_tasks); ++t)
-      note_task(outcome.contents, t, reader.multifile().globalrank(t), [&] {
+      note_task(outcome.contents, t, reader.multifile().row(t).globalrank, [&] {
         reader.select(t);
         return read_task(reader.stream());
       });

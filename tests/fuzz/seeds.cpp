@@ -209,7 +209,7 @@ void write_own(const fs::path& to) {
     writer.close();
     const Multifile m = load_multifile(frames, "m");
     Bytes input(1 + static_cast<size_t>(m.row(0).sizes.total()));
-    m.files.front().file->read_at(std::span(input).subspan(1), m.geometry(0).start);
+    m.files.front().file->read_at(std::span(input).subspan(1), m.row(0).geometry.start);
     save(to / "streams" / codec, input);
   }
   save(to / "streams" / "recipe",

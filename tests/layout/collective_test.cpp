@@ -97,7 +97,7 @@ TEST(CollectiveLayout, RenumberedTasksFillFilesWithoutGaps) {
       const int n = 5 * files * tasks;
       std::map<int, std::set<int>> places;
       for (int t = 0; t < n; ++t) {
-        const Renumbered place = renumber(t, n, files, tasks, {t});
+        const Placement place = renumber(t, n, files, tasks, {t});
         places[place.file].insert(place.local_rank);
         EXPECT_EQ(place.local_rank % tasks == 0, t < n / tasks);
       }

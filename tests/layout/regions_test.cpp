@@ -48,19 +48,19 @@ TEST(Regions, EnlargedRunsBeginAndEndAtUnits) {
     const std::vector<TaskRun> runs = random_runs(random, true);
     const auto places = places_of(runs);
     const int64_t unit = int64_t{4096} << random() % 6;
-    const RunRules rules{1088 + static_cast<int64_t>(random() % 100'000), unit};
+    const int64_t data_start = 1088 + static_cast<int64_t>(random() % 100'000);
     std::vector<RegionChunk> chunks;
     std::vector<int64_t> owners;
     int64_t task = 0;
     for (size_t r = 0; r < runs.size(); ++r)
       for (const int64_t chunk : runs[r].chunks) {
-        chunks.push_back(enlarged_chunk(task++, chunk, places[r], rules));
+        chunks.push_back(enlarged_chunk(task++, chunk, places[r], data_start, unit));
         owners.push_back(runs[r].host);
         EXPECT_GE(chunks.back().usable, chunk);
         EXPECT_LE(chunks.back().size, chunk + 2 * unit);
       }
-    int64_t at = rules.data_start;
-    std::map<int64_t, int64_t> owner_of_unit{{(rules.data_start - 1) / unit, 0}};
+    int64_t at = data_start;
+    std::map<int64_t, int64_t> owner_of_unit{{(data_start - 1) / unit, 0}};
     for (int round = 0; round < 3; ++round)
       for (size_t t = 0; t < chunks.size(); ++t) {
         for (int64_t u = at / unit; chunks[t].usable > 0 && u <= (at + chunks[t].usable - 1) / unit; ++u) {
@@ -74,9 +74,8 @@ TEST(Regions, EnlargedRunsBeginAndEndAtUnits) {
 
 TEST(Regions, OnlyTheLastChunkOfARunGrows) {
   const GroupPlace run{2, 3, 10'000, 1, 3};
-  const RunRules rules{4096, 4096};
-  EXPECT_EQ(enlarged_chunk(3, 777, run, rules).size, 777);
-  EXPECT_EQ(enlarged_chunk(4, 777, run, rules).size, 777 + 2288);
+  EXPECT_EQ(enlarged_chunk(3, 777, run, 4096, 4096).size, 777);
+  EXPECT_EQ(enlarged_chunk(4, 777, run, 4096, 4096).size, 777 + 2288);
 }
 
 // Without enlarging: what is not an edge is whole units of one run, and edges are no more than they must be.

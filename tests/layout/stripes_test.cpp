@@ -29,7 +29,6 @@ TEST(Stripes, EveryByteLivesInOnePlace) {
       for (int64_t offset = 0; offset < 70; ++offset) {
         const int64_t subfile = stripes.subfile_of(offset);
         auto& size = sizes[static_cast<size_t>(subfile)];
-        EXPECT_EQ(stripes.offset_in_subfile(offset), size);
         EXPECT_EQ(stripes.logical(subfile, size), offset);
         ++size;
         EXPECT_EQ(stripes.logical_size(subfile, size), offset + 1);
@@ -51,13 +50,13 @@ TEST(Stripes, AShareListsItsPiecesInTheOrderOfTheSubfile) {
       const Share share = stripes.share(s, offset, length);
       all += share.length;
       int64_t at = share.offset;
-      for (const PieceRun& run : share.pieces())
+      for (const auto& run : share.pieces())
         for (int64_t piece = 0; piece < run.count; ++piece)
           for (int64_t i = 0; i < run.length; ++i, ++at) {
             const int64_t byte = run.offset + piece * run.stride + i;
             ASSERT_TRUE(byte >= offset && byte < offset + length);
             ASSERT_EQ(stripes.subfile_of(byte), s);
-            ASSERT_EQ(stripes.offset_in_subfile(byte), at);
+            ASSERT_EQ(stripes.logical(s, at), byte);
           }
       ASSERT_EQ(at, share.offset + share.length);
     }

@@ -183,7 +183,7 @@ class DamagedData : public ::testing::Test {
     p.requests = {3 * piece, 3 * piece, 3 * piece};
     p.steps.assign(3, {{Step::write, 2 * piece + 100}, {Step::write, 2 * piece}});
     write_in_parallel(store, "a", p);
-    const layout::ChunkGeometry g = load_multifile(store, "a").geometry(2);
+    const layout::ChunkGeometry g = load_multifile(store, "a").row(2).geometry;
     auto bytes = store.contents("a.000001");
     bytes[static_cast<size_t>(g.offset(1) + piece + 5)] ^= std::byte{4};
     store.set_contents("a.000001", bytes);
@@ -363,7 +363,7 @@ TEST(Checksums, AreComparedOnTheWayPastTheCaches) {
     EXPECT_FALSE(walk(step, found));
     EXPECT_EQ(found, written) << step << " bytes at a time";
   }
-  const int64_t damaged = load_multifile(posix_store(), path).geometry(0).offset(0) + (7 << 20) + 77;
+  const int64_t damaged = load_multifile(posix_store(), path).row(0).geometry.offset(0) + (7 << 20) + 77;
   const auto wrong = static_cast<std::byte>(~static_cast<unsigned char>(written[(7 << 20) + 77]));
   posix_store().open(path, Access::write)->write_at({&wrong, 1}, damaged);
   for (const int64_t step : {int64_t{256 << 10}, int64_t{3 << 20}, total}) {
@@ -385,7 +385,7 @@ TEST(Checksums, NothingIsAppendedToADamagedPiece) {
   MemoryStore store;
   write_serially(store, "a", p);
   auto bytes = store.contents("a");
-  bytes[static_cast<size_t>(load_multifile(store, "a").geometry(0).offset(0) + 10)] ^= std::byte{1};
+  bytes[static_cast<size_t>(load_multifile(store, "a").row(0).geometry.offset(0) + 10)] ^= std::byte{1};
   store.set_contents("a", bytes);
   MappedAppendRequest request;
   request.tasks.path = "a";

@@ -71,7 +71,7 @@ TEST(Collective, OneCollectsForTheGroupsOfFewTasksWithLittle) {
       std::set<int64_t> begun;  // every group begins a block
       Reader all(memory, "a", mode_of("r"));
       for (int t = 0; t < c.tasks; ++t)
-        if (p.collector(t) == t) begun.insert(all.multifile().geometry(t).offset(0) % p.fsblksize);
+        if (p.collector(t) == t) begun.insert(all.multifile().row(t).geometry.offset(0) % p.fsblksize);
       EXPECT_EQ(begun, std::set<int64_t>{0});
     }
 }
@@ -255,7 +255,7 @@ TEST(Collective, RenumberedTasks) {
     Reader all(store, "a", mode_of("r"));
     if (nfiles == 1) {
       for (const auto& [stream, owner] : {std::pair{0, 0}, {1, 2}, {2, 1}, {3, 3}})
-        EXPECT_EQ(all.multifile().globalrank(stream), owner);
+        EXPECT_EQ(all.multifile().row(stream).globalrank, owner);
     }
     run_fibers(fibers(tasks), [&](Comm& comm) {
       Reader reader(shared, comm.duplicate(), "a", mode_of(nfiles == 1 ? "r,collmsa,collective=2" : "r"));

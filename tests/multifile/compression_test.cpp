@@ -302,7 +302,7 @@ TEST(Compression, VerifyDecompressesEverything) {
   write_one(store, "w,compress=zstd,frame=4k,checksums=off", content(0, 0, 100000));
   WorkProgress progress;
   EXPECT_TRUE(verify(store, "a.sion", true, progress).ok());
-  const auto at = static_cast<size_t>(load_multifile(store, "a.sion").geometry(0).start) + 50;
+  const auto at = static_cast<size_t>(load_multifile(store, "a.sion").row(0).geometry.start) + 50;
   auto bytes = store.contents("a.sion");
   bytes[at] ^= std::byte{1};
   store.set_contents("a.sion", bytes);
@@ -387,7 +387,7 @@ TEST(Compression, FramesAreFoundWithoutTheIndex) {
   write_one(store, "w,compress=zstd,frame=4k,checksums=off", data);
   const Multifile m = load_multifile(store, "a.sion");
   auto bytes = store.contents("a.sion");
-  const auto end = static_cast<size_t>(m.geometry(0).start + m.row(0).sizes.total());
+  const auto end = static_cast<size_t>(m.row(0).geometry.start + m.row(0).sizes.total());
   for (const size_t back : {1u, 20u, 100u, 700u}) {
     auto changed = bytes;
     changed[end - back] ^= std::byte{1};
@@ -405,7 +405,7 @@ TEST(Compression, FlippedBitsAreToldWithPathTaskAndOffset) {
   write_one(store, "w,compress=zstd,frame=1k,checksums=off", data);
   const Multifile m = load_multifile(store, "a.sion");
   const auto bytes = store.contents("a.sion");
-  const auto begin = static_cast<size_t>(m.geometry(0).start);
+  const auto begin = static_cast<size_t>(m.row(0).geometry.start);
   const auto end = begin + static_cast<size_t>(m.row(0).sizes.total());
   int told = 0;
   for (size_t at = begin; at < end; ++at) {

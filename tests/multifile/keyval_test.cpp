@@ -110,7 +110,7 @@ TEST(KeyvalRecords, DamagedOnesAreNotSplit) {
   WorkProgress quiet;
   split(store, load_multifile(store, "a"), {.prefix = "whole.", .tasks = {}}, quiet);
   EXPECT_EQ(store.contents("whole.00000_000000000007"), p.tasks[0][0].value);
-  const int64_t damaged = load_multifile(store, "a").geometry(0).offset(0) + 400'000;
+  const int64_t damaged = load_multifile(store, "a").row(0).geometry.offset(0) + 400'000;
   std::byte byte{};
   store.open("a", Access::write)->read_at({&byte, 1}, damaged);
   byte ^= std::byte{1};
@@ -202,7 +202,7 @@ TEST(KeyvalRecords, InTheOtherByteOrder) {
 void write_damaged(MemoryStore& store, uint64_t length) {
   KeyProgram p{1, 4096, {64}, {{{7, content(0, 0, 10)}, {8, content(0, 0, 30)}, {7, content(0, 0, 10)}}}};
   write_serially(store, p, 1);
-  const int64_t at = Reader(store, "a", mode_of("r")).multifile().geometry(0).offset(0) + 26 + 8;
+  const int64_t at = Reader(store, "a", mode_of("r")).multifile().row(0).geometry.offset(0) + 26 + 8;
   store.open("a", Access::write)->write_at(std::as_bytes(std::span(&length, 1)), at);
 }
 

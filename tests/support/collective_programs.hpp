@@ -64,7 +64,7 @@ inline void check_program(Store& store, const std::string& path, const Collectiv
     const auto [model, bytes] = p.expected(t);
     const std::string task = "task " + std::to_string(t) + ": ";
     if (tasks_of_host() == 0) {  // else groups end where hosts do, of which the model does not know
-      require(all.multifile().geometry(t).size == model.chunk, task + "chunk size");
+      require(all.multifile().row(t).geometry.size == model.chunk, task + "chunk size");
       require(all.stream().sizes().count == std::ssize(model.blocks), task + "number of blocks");
       for (int64_t k = 0; k < all.stream().sizes().count; ++k)
         require(all.stream().sizes()[k] == model.blocks[static_cast<size_t>(k)],

@@ -212,8 +212,8 @@ inline void check_serially(Store& store, const std::string& path, const Program&
   require(all.ntasks() == p.ntasks(), "number of tasks");
   for (int64_t t = 0; t < p.ntasks(); ++t) {
     all.select(t);
-    require(all.multifile().globalrank(t) == t, "global rank");
-    require(all.multifile().geometry(t).size == p.chunk(t), "chunk size");
+    require(all.multifile().row(t).globalrank == t, "global rank");
+    require(all.multifile().row(t).geometry.size == p.chunk(t), "chunk size");
     check_stream(all.stream(), p.expected(t), t, 1 + 977 * t);
   }
 }

@@ -1,0 +1,16 @@
+// layout/run: pieces of one length at equal distances.
+#pragma once
+
+#include <cstdint>
+
+namespace sheaf::layout {
+
+// `count` pieces of `length` bytes, the first at `offset`, each `stride` bytes behind the one before.
+struct Run {
+  int64_t offset = 0;
+  int64_t length = 0;
+  int64_t stride = 0;
+  int64_t count = 1;
+};
+
+}  // namespace sheaf::layout
