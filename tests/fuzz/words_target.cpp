@@ -68,7 +68,8 @@ void parse_stripes(std::string_view text) {
   const StripeName name = parse_stripe_name(text);
   require(!name.subfiles.empty() && name.subfiles.size() <= most_subfiles && name.unit >= 0,
           "limits of a stripe name");
-  const std::string plain = name.text();
+  std::string plain;
+  for (const SubfilePlace& p : name.subfiles) plain += p.host + ',' + p.path + ';';
   if (std::ranges::any_of(name.subfiles, [](const SubfilePlace& p) {
         return p.path.find_first_of(";\n\t ") != std::string::npos;
       }))

@@ -58,7 +58,7 @@ struct Section {
 };
 
 // Pieces of lent memory.
-using Place = layout::PieceRun;
+using Place = layout::Run;
 
 struct Request {
   Kind kind = Kind::look;
