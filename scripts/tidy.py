@@ -49,7 +49,7 @@ def tidy(unit):
     # Words of GCC's own: clang knows neither this option nor headers that GCC has compiled before.
     command = re.sub(r" -include \S*/cmake_pch\.hxx", "", unit["command"])
     words = [word for word in shlex.split(command)[1:] if word != "-fno-gnu-unique"]
-    words.append("-fconstexpr-steps=16777216")  # as cmake/Posix.cmake has it for clang: one table of the preload is large
+    words.append("-fconstexpr-steps=16777216")  # as cmake/Posix.cmake: one table of the preload is large
     run = subprocess.run(["clang-tidy-16", "--quiet", unit["file"], "--", *words], cwd=unit["directory"],
                          capture_output=True, text=True)
     return run.returncode, run.stdout + (run.stderr if run.returncode and not run.stdout else "")
