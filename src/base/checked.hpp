@@ -34,7 +34,8 @@ inline std::optional<int64_t> checked_mul_add(int64_t a, int64_t b, int64_t c) {
   return product ? checked_add(*product, c) : std::nullopt;
 }
 
-// For sums that are only shown: the largest number if the result (of numbers >= 0) does not fit.
+// The largest number if the result (of numbers >= 0) does not fit: for sums that are only shown, or that are
+// refused later for being too large.
 inline int64_t saturated_add(int64_t a, int64_t b) { return checked_add(a, b).value_or(INT64_MAX); }
 
 // Unwraps a checked result; throws invalid_argument "<what> exceeds 2^63 bytes" if there is none.

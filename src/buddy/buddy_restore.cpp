@@ -30,9 +30,9 @@ class Restorer {
     all_.all_max(needers);
     // Those who read for others are asked first: where all see the same directory, nobody else need look.
     std::vector<int64_t> offers(needers.size());  // by file: 1 + a task that sees it; 0: none known
+    const auto is_offered = [](int64_t needer, int64_t offer) { return needer == 0 || offer > 0; };
     for (const bool asked : {needed >= 0, true}) {
-      if (std::ranges::equal(needers, offers, [](int64_t by, int64_t offer) { return by == 0 || offer > 0; }))
-        break;
+      if (std::ranges::equal(needers, offers, is_offered)) break;
       for (size_t f = 0; f < needers.size(); ++f)
         if (asked && needers[f] > 0 && offers[f] == 0 && sees(static_cast<int64_t>(f)))
           offers[f] = all_.rank() + 1;

@@ -139,7 +139,8 @@ void copy(Store& store, Comm& roots, File& file, Table& own, std::span<const int
           target = create_copy(store, format::physical_name(buddy_name(base, level), from));
           if (target) empty(*target);
         }));
-  const format::Header &own_header = own.facts.header, &header = table.facts.header;
+  const format::Header& own_header = own.facts.header;
+  const format::Header& header = table.facts.header;
   const auto sent = pieces_of(own, layout::data_start(own_header.ntasks, own_header.fsblksize));
   const auto stored =
       pieces_of(table, layout::data_start(int64_t{own_header.ntasks} + header.ntasks, header.fsblksize));

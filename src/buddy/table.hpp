@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <type_traits>
 #include <vector>
 
 #include "format/extension.hpp"
@@ -18,6 +19,7 @@ struct Table {
     size_t entries = 0;                          // of the mapping, which the first file of a set has
     size_t sums = 0;
   };
+  static_assert(std::is_trivially_copyable_v<Facts>);  // they travel as they are
   Facts facts;
   std::vector<int64_t> ranks, chunks, counts, sizes;  // sizes: round by round
   std::vector<layout::Placement> mapping;

@@ -90,7 +90,10 @@ void FrameQueue::look_for_fork() {
   if (!crew_ || crew_->process == forks()) return;
   static_cast<void>(crew_.release());
   for (std::unique_ptr<Piece>& piece : pieces_) {
-    auto again = std::make_unique<Piece>(Piece{piece->at, std::move(piece->memory), piece->plain, {}, {}});
+    auto again = std::make_unique<Piece>();
+    again->at = piece->at;
+    again->plain = piece->plain;
+    std::swap(again->memory, piece->memory);
     static_cast<void>(piece.release());
     piece = std::move(again);
   }

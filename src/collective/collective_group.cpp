@@ -79,14 +79,17 @@ layout::GroupPlace place_in_groups(Comm& file, int64_t bytes, int64_t average, G
   std::vector<layout::GroupPlace> places(slice.size());
   Passes passes;
   const auto pass = [&](bool backwards) {
+    if (backwards) {
+      for (size_t t = places.size(); t-- > 0;)
+        passes.back.complete(slices.first() + static_cast<int64_t>(t), places[t]);
+      return;
+    }
     GroupPass& forward = passes.forward;
-    for (size_t t = 0; t < places.size() && !backwards; ++t) {
+    for (size_t t = 0; t < places.size(); ++t) {
       const int64_t first =
           forward.add(slices.first() + static_cast<int64_t>(t), slice[t].bytes, average, slice[t].begins);
       places[t] = {first, 0, forward.filled, forward.number, 0, forward.before};
     }
-    for (size_t t = places.size(); backwards && t-- > 0;)
-      passes.back.complete(slices.first() + static_cast<int64_t>(t), places[t]);
   };
   // The leaders one after the other, in order and backwards, by themselves where they can meet alone.
   const int leaders = slices.slices();

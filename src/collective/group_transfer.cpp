@@ -78,17 +78,21 @@ std::optional<Error> GroupTransfer::move(File& file, const Placed<Byte>& mine, c
   constexpr bool writes = std::is_const_v<Byte>;
   const auto members = static_cast<size_t>(group_.is_collector() ? group_.size() : 0);
   // What each member has: one message from each; who has nothing sends no other one.
-  std::vector<std::vector<Extent>> lists(members, std::vector<Extent>(static_cast<size_t>(largest.extents)));
+  const auto room_of_each = static_cast<size_t>(largest.extents);
+  std::vector<Extent> extents(members * room_of_each);
+  std::vector<std::span<Extent>> lists;
   std::vector<Incoming> told;
-  for (std::vector<Extent>& list : lists)
-    told.push_back({group_.task(static_cast<int>(told.size())), std::as_writable_bytes(std::span(list))});
+  for (size_t member = 0; member < members; ++member) {
+    lists.push_back(std::span(extents).subspan(member * room_of_each, room_of_each));
+    told.push_back({group_.task(static_cast<int>(member)), std::as_writable_bytes(lists[member])});
+  }
   const std::vector<int64_t> received =
       group_.file()
           .exchange({{group_.task(group_.collector()), std::as_bytes(mine.extents)}}, std::move(told))
           ->finish();
   std::vector<int64_t> sizes(members);
   for (size_t member = 0; member < members; ++member) {
-    lists[member].resize(static_cast<size_t>(received[member]) / sizeof(Extent));
+    lists[member] = lists[member].first(static_cast<size_t>(received[member]) / sizeof(Extent));
     for (const Extent& extent : lists[member]) sizes[member] += extent.length;
   }
   // Two steps are under way where there are several.

@@ -15,6 +15,8 @@ namespace sheaf::mpi {
 inline constexpr int pieces_tag = 1;
 inline constexpr int exchange_tag = 2;
 static_assert(pieces_tag != exchange_tag);
+// Of these pieces the root has so many under way: its memory for them does not grow with the tasks.
+inline constexpr size_t pieces_at_once = 1024;
 
 // Who waits gives its core away at first, and then sleeps: a sixteenth of what it has waited, within limits
 // that keep waking cheap and lateness small.

@@ -112,10 +112,12 @@ class MpiComm final : public Comm, private NonCopyable {
     result.bytes.resize(static_cast<size_t>(result.offsets().back()));
     std::vector<Outgoing> outgoing;
     std::vector<Incoming> incoming;
-    add_messages(outgoing, root, mine);
-    int task = 0;
-    for (const auto room : result.rooms()) add_messages(incoming, task++, room);
-    mpi::start_exchange(comm(), mpi::pieces_tag, outgoing, incoming)->finish();
+    if (rank_ != root) add_messages(outgoing, root, mine);
+    const auto rooms = result.rooms();
+    for (size_t task = 0; task < rooms.size(); ++task)
+      if (static_cast<int>(task) != root) add_messages(incoming, static_cast<int>(task), rooms[task]);
+    if (rank_ == root) std::ranges::copy(mine, rooms[static_cast<size_t>(root)].begin());
+    move_pieces(outgoing, incoming);
     return result;
   }
 
@@ -140,11 +142,15 @@ class MpiComm final : public Comm, private NonCopyable {
     mine.resize(static_cast<size_t>(length));
     std::vector<Outgoing> outgoing;
     std::vector<Incoming> incoming;
-    add_messages(incoming, root, std::span(mine));
-    int task = 0;
-    if (is_root)
-      for (const auto piece : pieces.pieces()) add_messages(outgoing, task++, piece);
-    mpi::start_exchange(comm(), mpi::pieces_tag, outgoing, incoming)->finish();
+    if (is_root) {
+      const auto all = pieces.pieces();
+      for (size_t task = 0; task < all.size(); ++task)
+        if (static_cast<int>(task) != root) add_messages(outgoing, static_cast<int>(task), all[task]);
+      std::ranges::copy(all[static_cast<size_t>(root)], mine.begin());
+    } else {
+      add_messages(incoming, root, std::span(mine));
+    }
+    move_pieces(outgoing, incoming);
     return mine;
   }
 
@@ -227,6 +233,17 @@ class MpiComm final : public Comm, private NonCopyable {
     mpi::in_parts(bytes, largest(), [&](std::span<Byte> part) { to.push_back({peer, part}); });
   }
 
+  // Between a root, which has so many under way at a time, and other tasks, which have none to themselves.
+  void move_pieces(std::span<const Outgoing> outgoing, std::span<const Incoming> incoming) {
+    const auto some = [](auto messages, size_t from) {
+      const auto rest = messages.subspan(std::min(from, messages.size()));
+      const auto now = rest.first(std::min(rest.size(), mpi::pieces_at_once));
+      return std::vector(now.begin(), now.end());
+    };
+    for (size_t at = 0; at < std::max(outgoing.size(), incoming.size()); at += mpi::pieces_at_once)
+      mpi::start_exchange(comm(), mpi::pieces_tag, some(outgoing, at), some(incoming, at))->finish();
+  }
+
   // The only meeting on the program's communicator: which of its duplicates is free everywhere, whether those
   // kept for all tasks of the program can be had, what topology rank 0 asks for, and, as this takes a
   // reduction anyway, the maxima that the caller needs.
@@ -259,7 +276,9 @@ class MpiComm final : public Comm, private NonCopyable {
   // Whatever a topology by hand says.
   int count_nodes() {
     if (size_ == 1 || family_->spares->meeting) return 1;
-    int64_t first = part({mpi::Parts::How::by_memory, 0, rank_}, true)->rank() == 0;
+    const auto node = part({mpi::Parts::How::by_memory, 0, rank_}, true);
+    if (node->size() == size_) return 1;
+    int64_t first = node->rank() == 0;
     all_sum(std::span(&first, 1));
     return static_cast<int>(first);
   }

@@ -84,12 +84,11 @@ class CallbackHub final : public StarHub {
   size_t places() const { return has_all() ? static_cast<size_t>(size_) : 0; }
 
   // Collective. What each task has in `mine`, to those who get what all bring.
-  void bring(const void* mine, void* all, int64_t words) {
+  void bring(void* mine, void* all, int64_t words) {
     if (call_.allgather) {
       note(Part::allgather, call_.allgather(mine, all, group_, 8 * words));
     } else {
-      note(Part::gatherr, call_.gatherr(const_cast<void*>(mine), all, group_, CommCallbacks::int64,
-                                        static_cast<int>(words), 0));
+      note(Part::gatherr, call_.gatherr(mine, all, group_, CommCallbacks::int64, static_cast<int>(words), 0));
     }
   }
 
@@ -109,12 +108,14 @@ class CallbackHub final : public StarHub {
     return {std::ssize(message), crc32c(0x53686561, message)};
   }
 
-  // The first bytes of a message to those who get what all bring travel with its note.
+  // The first bytes of a message to those who get what all bring travel with its note. A root has that of all
+  // tasks, so it brings less of one.
   struct Envelope {
     Note note;
     int64_t per_node = 0;  // with an allgather: of tasks_per_node()
-    std::array<std::byte, 488> first{};
+    std::array<int64_t, 61> first{};
   };
+  size_t words_ahead() const { return call_.allgather ? std::tuple_size_v<decltype(Envelope::first)> : 9; }
 
   template <class T>
   static constexpr int words_of = sizeof(T) / sizeof(int64_t);
@@ -164,22 +165,25 @@ class CallbackHub final : public StarHub {
 
   // Contributions of all, where they are had; there may be none if they could not be.
   Gathered collect(std::span<const std::byte> mine) {
+    constexpr size_t head = offsetof(Envelope, first) / sizeof(int64_t);
+    const size_t words = head + words_ahead();
+    const int64_t ahead = 8 * static_cast<int64_t>(words_ahead());
     Envelope own{note_of(mine), call_.allgather ? tasks_per_node() : 0, {}};
-    std::ranges::copy(mine.first(std::min(mine.size(), own.first.size())), own.first.begin());
-    std::vector<Envelope> envelopes(places());
-    bring(&own, envelopes.data(), words_of<Envelope>);
-    if (call_.allgather) per_node_of_task_0_ = static_cast<int>(envelopes[0].per_node);
+    std::memcpy(own.first.data(), mine.data(), static_cast<size_t>(std::min(std::ssize(mine), ahead)));
+    std::vector<int64_t> envelopes(places() * words);
+    bring(&own, envelopes.data(), static_cast<int64_t>(words));
+    if (call_.allgather) per_node_of_task_0_ = static_cast<int>(envelopes[head - 1]);
     std::vector<Note> notes;
-    for (const Envelope& e : envelopes) notes.push_back(e.note);
+    for (size_t at = 0; at < envelopes.size(); at += words)
+      notes.push_back({envelopes[at], envelopes[at + 1]});
     const std::optional<int64_t> largest = agree_on_largest(notes);
     Gathered calls;
     for (const Note& n : notes) calls.sizes.push_back(largest ? n.length : 0);
     calls.bytes.resize(static_cast<size_t>(calls.offsets().back()));
     const auto rooms = calls.rooms();
     for (size_t r = 0; r < rooms.size(); ++r)
-      std::ranges::copy_n(envelopes[r].first.begin(), std::min(std::ssize(rooms[r]), std::ssize(own.first)),
-                          rooms[r].begin());
-    const int64_t ahead = std::ssize(own.first);
+      std::memcpy(rooms[r].data(), &envelopes[r * words + head],
+                  static_cast<size_t>(std::min(std::ssize(rooms[r]), ahead)));
     const Rounds rounds = rounds_for(std::max<int64_t>(largest.value_or(0) - ahead, 0));
     std::vector<std::byte> part(static_cast<size_t>(rounds.window));
     std::vector<std::byte> all(rooms.size() * part.size());
@@ -241,7 +245,7 @@ class CallbackHub final : public StarHub {
 
   // Throws on all tasks if a callback has failed on any, and makes the group dead.
   void agree_on_failures() {
-    const Told told = own_failure();
+    Told told = own_failure();
     std::vector<Told> all(places());
     bring(told.data(), all.data(), words_of<Told>);
     Verdict verdict{untold};

@@ -45,7 +45,7 @@ void reduce(const Members& members, Results& results) {
   std::vector<int64_t> sums(members[0].contribution.size() / sizeof(int64_t),
                             op == Op::all_max ? INT64_MIN : 0);
   for (size_t m = 0; m < members.size(); ++m) {
-    results[m] = joined({std::as_bytes(std::span(sums))});
+    if (op == Op::prefix_sum) results[m] = joined({std::as_bytes(std::span(sums))});
     Bytes values = members[m].contribution;
     for (int64_t& sum : sums) {
       const auto value = take<int64_t>(values);

@@ -27,7 +27,8 @@ class StarComm final : public Comm {
   void broadcast(std::span<std::byte> data, int root) override {
     check_root(root, size());
     const auto given = data.first(rank() == root ? data.size() : 0);
-    fill(data, call({.op = Op::broadcast, .root = root, .length = std::ssize(data)}, given));
+    const auto found = call({.op = Op::broadcast, .root = root, .length = std::ssize(data)}, given);
+    if (rank() != root) fill(data, found);
   }
 
   void reduce(Reduction how, std::span<int64_t> values) override {
@@ -75,10 +76,10 @@ class StarComm final : public Comm {
       const auto found = hub_->round(message, [this](const Gathered& calls) { return answer(calls, *hub_); });
       std::span<const std::byte> rest = found;
       const auto reply = take<Reply>(rest);
+      if (reply.state == Reply::State::wait) continue;
       if (reply.state == Reply::State::done) return {rest.begin(), rest.end()};
-      if (reply.state == Reply::State::error)
-        throw Error(static_cast<Code>(reply.code),
-                    std::string(reinterpret_cast<const char*>(rest.data()), rest.size()));
+      throw Error(static_cast<Code>(reply.code),
+                  std::string(reinterpret_cast<const char*>(rest.data()), rest.size()));
     }
   }
 

@@ -45,9 +45,9 @@ void visit_loop(const Node& child, int64_t stride, int64_t base, int64_t from, i
     });
   for (int64_t i = from / child.size; from < to; ++i) {
     const int64_t before = i * child.size;
-    const int64_t end = std::min(to, before + child.size);
-    visit_node(child, at(i), from - before, end - before, visitor);
-    from = end;
+    const int64_t end = std::min(to - before, child.size);
+    visit_node(child, at(i), from - before, end, visitor);
+    from = before + end;
   }
 }
 

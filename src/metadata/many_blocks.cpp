@@ -29,14 +29,16 @@ void ManyBlocks::load(int64_t block) {
   std::vector<int64_t> sizes(static_cast<size_t>(
       std::min(count_ - block, alone ? singles_at_once : neighbour_sizes_at_once / tasks)));
   const auto reader = tables_->locked();
-  std::vector<int64_t> rounds(alone ? 0 : sizes.size() * static_cast<size_t>(tasks));
-  if (!alone) reader->read_block_sizes(tables_->pointer, block, 0, rounds);
-  for (size_t i = 0; i < sizes.size(); ++i)
-    if (alone)
+  if (alone) {
+    for (size_t i = 0; i < sizes.size(); ++i)
       reader->read_block_sizes(tables_->pointer, block + static_cast<int64_t>(i), task_,
                                std::span(sizes).subspan(i, 1));
-    else
+  } else {
+    std::vector<int64_t> rounds(sizes.size() * static_cast<size_t>(tasks));
+    reader->read_block_sizes(tables_->pointer, block, 0, rounds);
+    for (size_t i = 0; i < sizes.size(); ++i)
       sizes[i] = rounds[i * static_cast<size_t>(tasks) + static_cast<size_t>(task_)];
+  }
   begin_ = block;
   window_ = std::move(sizes);
 }

@@ -24,6 +24,7 @@
 #include "mode/checking.hpp"
 #include "storage/store.hpp"
 #include "stream/file_checks.hpp"
+#include "stream/group_hashes.hpp"
 
 namespace sheaf {
 
@@ -122,7 +123,7 @@ class MetadataReader {
   template <class Number>
   void read_numbers(int64_t offset, std::span<Number> values, const char* what) {
     const std::span<std::byte> bytes = std::as_writable_bytes(values);
-    if (file_.read_at(bytes, offset) != bytes.size()) damaged(std::string("truncated inside the ") + what);
+    read_whole(file_, bytes, offset, what);
     if (header_.metadata_order != native_order) format::decode(bytes, header_.metadata_order, values);
   }
   std::optional<format::Pointer> read_stored_pointer();

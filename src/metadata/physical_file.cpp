@@ -95,12 +95,13 @@ void check_set(const Multifile& m) {
                              "', which has only " + std::to_string(f.header.ntasks));
   });
   if (checked_mul(largest, m.ntasks())) return;
-  std::optional<int64_t> sum = 0;
+  int64_t sum = 0;
   for_each_row(m, [&](int64_t, const TaskRow& row) {
-    if (sum) sum = checked_add(*sum, row.sizes.total());
+    const auto more = checked_add(sum, row.sizes.total());
+    if (!more)
+      throw file_error(Code::damaged, m.path, "the tasks of the set are said to have more than 2^63 bytes");
+    sum = *more;
   });
-  if (!sum)
-    throw file_error(Code::damaged, m.path, "the tasks of the set are said to have more than 2^63 bytes");
 }
 
 }  // namespace

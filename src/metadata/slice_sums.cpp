@@ -20,7 +20,6 @@ void SliceSums::add(int64_t count, std::span<const std::byte> here, int source) 
   const bool follows = count > 0 && here.empty();
   static constexpr std::byte nothing{};
   tasks_.push_back({follows ? nullptr : here.empty() ? &nothing : here.data(), count, source});
-
   if (follows) in_rounds_ += count;
 }
 

@@ -64,6 +64,8 @@ class SumRounds {
 // At a leader: the checksums of the tasks of its slice, in order, of which it holds a part.
 class SliceSums {
  public:
+  explicit SliceSums(size_t tasks) { tasks_.reserve(tasks); }
+
   // The next task has `count` checksums: either they are `here`, in memory that outlives the object, or
   // `here` is empty, and they come in rounds as a part of what task `source` of the group brings.
   void add(int64_t count, std::span<const std::byte> here, int source);

@@ -9,8 +9,7 @@
 #include <exception>
 #include <list>
 #include <mutex>
-#include <system_error>
-#include <thread>
+#include <utility>
 
 #include "base/quiet_thread.hpp"
 
@@ -27,6 +26,7 @@ struct Heartbeat::Call {
 
 namespace {
 
+constexpr size_t stack_bytes = 256 << 10;
 constexpr std::chrono::seconds most_wait{2};
 constexpr std::chrono::milliseconds longest_end{200};
 
@@ -51,14 +51,14 @@ class Thread {
   void end() {
     {
       const std::lock_guard lock(mutex_);
-      if (!thread_.joinable()) return;
+      if (!runs_) return;
       ends_ = true;
       changed_.notify_all();
     }
     const auto until = std::chrono::system_clock::now().time_since_epoch() + longest_end;
     const auto seconds = std::chrono::floor<std::chrono::seconds>(until);
     const timespec time{seconds.count(), std::chrono::nanoseconds(until - seconds).count()};
-    ::pthread_timedjoin_np(thread_.native_handle(), nullptr, &time);
+    ::pthread_timedjoin_np(thread_, nullptr, &time);
   }
 
   void before_fork() { mutex_.lock(); }
@@ -70,12 +70,20 @@ class Thread {
  private:
   // The caller holds the mutex. False if there can be no thread.
   bool begin() {
-    try {
-      if (!thread_.joinable()) thread_ = quiet_thread([this] { run(); });
-      return true;
-    } catch (const std::system_error&) {
-      return false;
-    }
+    pthread_attr_t small;
+    ::pthread_attr_init(&small);
+    ::pthread_attr_setstacksize(&small, stack_bytes);
+    const auto body = [](void* self) -> void* {
+      static_cast<Thread*>(self)->run();
+      return nullptr;
+    };
+    const SignalsBlocked blocked;
+    // The default where thread-local data of the program need more.
+    for (const pthread_attr_t* const how :
+         {&std::as_const(small), static_cast<const pthread_attr_t*>(nullptr)})
+      runs_ = runs_ || ::pthread_create(&thread_, how, body, this) == 0;
+    ::pthread_attr_destroy(&small);
+    return runs_;
   }
 
   void run() {
@@ -109,7 +117,8 @@ class Thread {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::list<std::shared_ptr<Heartbeat::Call>> calls_;
-  std::thread thread_;
+  pthread_t thread_{};
+  bool runs_ = false;
   bool ends_ = false;
 };
 

@@ -51,7 +51,7 @@ class BlockTable {
   }
   bool may_have_journal(size_t row) const { return !rows_[row].empty() && rows_[row].may_have_journal(); }
   SliceSums sums() const {
-    SliceSums sums;
+    SliceSums sums(rows_.size());
     auto kept = old_ ? std::as_bytes(std::span(old_->data_sums)) : std::span<const std::byte>();
     for (size_t row = 0; row < rows_.size(); ++row) {
       if (const RowView& view = rows_[row]; !view.empty() || !old_) {

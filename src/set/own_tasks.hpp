@@ -42,7 +42,7 @@ struct OwnFile {
 struct RequestedRow {
   int64_t row;
   int64_t globalrank;
-  int64_t chunk_size;  // requested
+  int64_t chunk_size;  // requested; then as it is laid out
 };
 
 // What it answers.

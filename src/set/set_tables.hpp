@@ -33,13 +33,13 @@ struct SetLead {
 // What a stream can load: a task, where it is read.
 struct Readable {
   int32_t filenumber = 0;   // in its set
-  int32_t fsblksize = 0;    // of its file
+  int32_t fsblksize = 0;    // of its file, where leaders or the one-task reader have told it
   int64_t globalrank = -1;  // -1: nobody has asked for it
   std::shared_ptr<File> file = {};
   layout::ChunkGeometry geometry = {};
   BlockSizes sizes = {};                  // as long as somebody has
   std::shared_ptr<const void> held = {};  // this
-  SumsPlace sums = {};                    // its local rank is that of the task, also where there are none
+  SumsPlace sums = {};                    // from leaders with its local rank also where there are none
 };
 
 // What a process asks a leader for.

@@ -84,12 +84,12 @@ void Writer::open_placed(const MappedWriteRequest& request, const OpenMode& mode
   if (!alone_) collect_mapping();
   placed_->slots = share_slots(*comm_, *store_, mode.io_tasks);
   try {
-    create_files(request);
+    const std::vector<size_t> begun = create_files(request);
     open_own_files();
     lay_out(collected, rows);
     keep_hosts_apart();
     agree(*comm_, attempt([&] {
-      for (const size_t f : placed_->made) {
+      for (const size_t f : begun) {
         File& file = *mine_.files[f].file;
         empty(file);
         if (hosts_.count > 1 || std::ranges::find(created_, file.path()) == created_.end())
@@ -179,63 +179,6 @@ void Writer::check(const MappedWriteRequest& request) const {
   format::physical_name(path_, request.nfiles - 1);
 }
 
-// Collective. Counts the files and brings every row to its leader; what is wrong with the places is found
-// before anything is touched.
-Gathered Writer::collect_rows(const MappedWriteRequest& request, std::vector<RequestedRow>& rows) {
-  std::vector<FileShare> own;
-  for (const OwnFile& f : mine_.files) own.push_back({f.number, f.own_tasks});
-  std::optional<Error> problem;
-  mine_.find_rows(
-      *comm_, facts_.nfiles, own, *placed_->rows, placed_->segments, [&](int32_t file, int64_t tasks) {
-        if (tasks == 0 && !alone_ && !problem)
-          problem = Error(Code::invalid_argument, "'" + path_ + "': file " + std::to_string(file) + " of " +
-                                                      std::to_string(facts_.nfiles) +
-                                                      " has no task, not even local rank 0");
-      });
-  if (ntasks_ == 0 && alone_) placed_->segments.emplace_back();
-  for (const OwnTask& t : mine_.tasks)
-    if (t.place.local_rank >= t.file_tasks && !problem)
-      problem = Error(Code::invalid_argument,
-                      "'" + path_ + "': the " + std::to_string(t.file_tasks) + " tasks of file " +
-                          std::to_string(t.place.file) + " need the local ranks 0 to " +
-                          std::to_string(t.file_tasks - 1) + " without gaps; task " + std::to_string(t.task) +
-                          " has " + std::to_string(t.place.local_rank));
-  agree(*comm_, problem);
-  for (const size_t i : mine_.by_row)
-    rows.push_back({mine_.tasks[i].row, request.tasks[i].globalrank, request.tasks[i].chunk_size});
-  Gathered collected = placed_->rows->collect(std::span<const RequestedRow>(rows));
-  agree(*comm_, attempt([&] {
-    rows = records_of<RequestedRow>(collected);
-    std::ranges::stable_sort(rows, {}, &RequestedRow::row);
-    // As many rows as the slice has, so each is there exactly if none is there twice.
-    const auto twice = std::ranges::adjacent_find(rows, {}, &RequestedRow::row);
-    if (twice != rows.end())
-      throw Error(Code::invalid_argument, "'" + path_ + "': the place of task " +
-                                              std::to_string(std::next(twice)->globalrank) +
-                                              " (file and local rank) is given to another task as well");
-  }));
-  return collected;
-}
-
-void Writer::collect_mapping() {
-  placed_->numbers =
-      std::make_unique<RowSlices>(*comm_, ntasks_, unit_ > 0 ? Slicing::whole : Slicing::groups);
-  placed_->mapping_entries = ntasks_;
-  std::vector<MappingRow> rows;
-  for (const size_t i : mine_.by_number) rows.push_back({mine_.tasks[i].task, mine_.tasks[i].place});
-  const Gathered collected = placed_->numbers->collect(std::span<const MappingRow>(rows));
-  agree(*comm_, attempt([&] {
-    placed_->mapping.assign(static_cast<size_t>(placed_->numbers->count()), {-1, -1});
-    for (const MappingRow& r : records_of<MappingRow>(collected)) {
-      layout::Placement& entry = placed_->mapping[static_cast<size_t>(r.row - placed_->numbers->first())];
-      if (entry.file >= 0)
-        throw Error(Code::invalid_argument,
-                    "'" + path_ + "': two tasks have the global rank " + std::to_string(r.row));
-      entry = r.place;
-    }
-  }));
-}
-
 // Local: a physical file, without truncating.
 NewFile Writer::create(int32_t number, std::string_view stored_name) {
   const std::string name = name_of(number);
@@ -246,18 +189,20 @@ NewFile Writer::create(int32_t number, std::string_view stored_name) {
   return made;
 }
 
-// The process that has local rank 0 of a file creates it.
-void Writer::create_files(const MappedWriteRequest& request) {
+// The process that has local rank 0 of a file creates it. The files of mine_ that this one has created.
+std::vector<size_t> Writer::create_files(const MappedWriteRequest& request) {
+  std::vector<size_t> begun;
   for (const OwnTask& t : mine_.tasks)
-    if (t.place.local_rank == 0) placed_->made.push_back(t.file);
-  if (alone_ && placed_->made.empty()) placed_->made.push_back(0);
+    if (t.place.local_rank == 0) begun.push_back(t.file);
+  if (alone_ && begun.empty()) begun.push_back(0);
   agree(*comm_, attempt([&] {
-    for (const size_t f : placed_->made) {
+    for (const size_t f : begun) {
       OwnFile& own = mine_.files[f];
       own.file = create(own.number, request.stored_name).file;
       own.fsblksize = choose_block_size(*own.file, request.fsblksize);
     }
   }));
+  return begun;
 }
 
 void Writer::open_own_files() {

@@ -150,7 +150,7 @@ class Writer {
   void open_placed(const MappedWriteRequest& request, const OpenMode& mode);
   void check(const MappedWriteRequest& request) const;
   NewFile create(int32_t number, std::string_view stored_name);
-  void create_files(const MappedWriteRequest& request);
+  std::vector<size_t> create_files(const MappedWriteRequest& request);
   void append_to(OwnFile& file);
   void open_own_files();
   // The unit that no two hosts may write, or 0, and whether they have caches of their own.
@@ -170,7 +170,7 @@ class Writer {
                      const std::optional<format::Extension>& extension);
   void record_blocks(File& file, const JournalKey& key, int64_t first, std::span<const int64_t> counts,
                      const std::function<int64_t(size_t task, int64_t block)>& size_of);
-  // The same, ascending by row, are `rows`.
+  // RequestedRows as they were collected; `rows`: those of the slice that this process leads, by row.
   Gathered collect_rows(const MappedWriteRequest& request, std::vector<RequestedRow>& rows);
   void collect_mapping();
   void lay_out(const Gathered& collected, std::vector<RequestedRow>& rows);
@@ -308,7 +308,6 @@ class Writer {
     std::optional<format::Extension> extension;  // of the files this open makes
     std::vector<int64_t> globalranks;            // alone: as they are stored
     std::vector<ReadPosition> ends_before;       // appending: where the stream of each task ended, by index
-    std::vector<size_t> made;                    // the files of mine_ that this process has begun
     std::unique_ptr<RowSlices> numbers;          // by task number
     std::vector<layout::Placement> mapping;      // of the tasks this process leads
     int64_t mapping_entries = 0;                 // as mapping_entries()

@@ -19,7 +19,12 @@ struct Writer::Lead {
   int64_t overran = 0;      // a program wrote behind a chunk itself
   int64_t incomplete = 0;   // files other than 0 are so
 
-  std::span<int64_t> values() { return {reinterpret_cast<int64_t*>(this), sizeof(Lead) / sizeof(int64_t)}; }
+  // All of these, which are nothing else.
+  std::span<int64_t> values() {
+    constexpr size_t count = 10;
+    static_assert(sizeof(Lead) == count * sizeof(int64_t));
+    return {reinterpret_cast<int64_t*>(this), count};
+  }
   // Of no rows.
   EndedSegment file() const {
     return {{.fsblksize = static_cast<int32_t>(fsblksize), .file_tasks = of_file},

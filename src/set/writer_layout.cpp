@@ -1,4 +1,4 @@
-// The second half of a mapped open for writing: chunks get their places, META1 is written.
+// Of a mapped open for writing: leaders learn the tasks, chunks get their places, META1 is written.
 #include <algorithm>
 
 #include "base/checked.hpp"
@@ -29,6 +29,66 @@ void place_segment(Segment& segment, const FileSums& sums, std::span<const Reque
 }
 
 }  // namespace
+
+// Collective. Counts the files and brings every row to its leader; what is wrong with the places is found
+// before anything is touched.
+Gathered Writer::collect_rows(const MappedWriteRequest& request, std::vector<RequestedRow>& rows) {
+  std::vector<FileShare> own;
+  for (const OwnFile& f : mine_.files) own.push_back({f.number, f.own_tasks});
+  std::optional<Error> problem;
+  mine_.find_rows(
+      *comm_, facts_.nfiles, own, *placed_->rows, placed_->segments, [&](int32_t file, int64_t tasks) {
+        if (tasks == 0 && !alone_ && !problem)
+          problem = Error(Code::invalid_argument, "'" + path_ + "': file " + std::to_string(file) + " of " +
+                                                      std::to_string(facts_.nfiles) +
+                                                      " has no task, not even local rank 0");
+      });
+  if (ntasks_ == 0 && alone_) placed_->segments.emplace_back();
+  for (const OwnTask& t : mine_.tasks)
+    if (t.place.local_rank >= t.file_tasks && !problem)
+      problem = Error(Code::invalid_argument,
+                      "'" + path_ + "': the " + std::to_string(t.file_tasks) + " tasks of file " +
+                          std::to_string(t.place.file) + " need the local ranks 0 to " +
+                          std::to_string(t.file_tasks - 1) + " without gaps; task " + std::to_string(t.task) +
+                          " has " + std::to_string(t.place.local_rank));
+  agree(*comm_, problem);
+  std::vector<RequestedRow> wanted;
+  for (const size_t i : mine_.by_row)
+    wanted.push_back({mine_.tasks[i].row, request.tasks[i].globalrank, request.tasks[i].chunk_size});
+  Gathered collected = placed_->rows->collect(std::span<const RequestedRow>(wanted));
+  agree(*comm_, attempt([&] {
+    // As many rows as all slices have, so each is there exactly if none is there twice.
+    rows.assign(static_cast<size_t>(placed_->rows->count()), {.row = -1, .globalrank = -1, .chunk_size = 0});
+    for (const RequestedRow& asked : records_of<RequestedRow>(collected)) {
+      RequestedRow& place = rows[static_cast<size_t>(asked.row - placed_->rows->first())];
+      if (place.row >= 0)
+        throw Error(Code::invalid_argument, "'" + path_ + "': the place of task " +
+                                                std::to_string(asked.globalrank) +
+                                                " (file and local rank) is given to another task as well");
+      place = asked;
+    }
+  }));
+  return collected;
+}
+
+void Writer::collect_mapping() {
+  placed_->numbers =
+      std::make_unique<RowSlices>(*comm_, ntasks_, unit_ > 0 ? Slicing::whole : Slicing::groups);
+  placed_->mapping_entries = ntasks_;
+  std::vector<MappingRow> rows;
+  for (const size_t i : mine_.by_number) rows.push_back({mine_.tasks[i].task, mine_.tasks[i].place});
+  const Gathered collected = placed_->numbers->collect(std::span<const MappingRow>(rows));
+  agree(*comm_, attempt([&] {
+    placed_->mapping.assign(static_cast<size_t>(placed_->numbers->count()), {-1, -1});
+    for (const MappingRow& r : records_of<MappingRow>(collected)) {
+      layout::Placement& entry = placed_->mapping[static_cast<size_t>(r.row - placed_->numbers->first())];
+      if (entry.file >= 0)
+        throw Error(Code::invalid_argument,
+                    "'" + path_ + "': two tasks have the global rank " + std::to_string(r.row));
+      entry = r.place;
+    }
+  }));
+}
 
 // Collective: leaders round up the chunk sizes in their `rows`, place the chunks and answer every process.
 void Writer::lay_out(const Gathered& collected, std::vector<RequestedRow>& rows) {

@@ -98,8 +98,10 @@ int64_t Hints::allowed_on(std::string_view host) const {
   if (config_list.empty()) return -1;
   int64_t others = 0;
   for (std::string_view list = config_list; !list.empty();) {
-    const std::string_view word = take_word(list), name = trimmed(word.substr(0, word.rfind(':')));
-    const std::string_view number = name == word ? "1" : trimmed(word.substr(word.rfind(':') + 1));
+    const std::string_view word = take_word(list);
+    const size_t colon = word.rfind(':');
+    const std::string_view name = trimmed(word.substr(0, colon));
+    const std::string_view number = colon == std::string_view::npos ? "1" : trimmed(word.substr(colon + 1));
     const int64_t most = number == "*" ? -1 : std::max<int64_t>(parse_number(number).value_or(1), 0);
     if (name == host || (name != "*" && first_component(name) == first_component(host))) return most;
     if (name == "*") others = most;

@@ -34,6 +34,7 @@ inline bool extends(int mode) { return (mode & FALLOC_FL_KEEP_SIZE) == 0; }
 // The other way.
 inline int mode_of(Allocation what, bool extend) {
   constexpr int modes[] = {0, FALLOC_FL_ZERO_RANGE, FALLOC_FL_PUNCH_HOLE};
+  static_assert(static_cast<size_t>(Allocation::hole) + 1 == std::size(modes));
   return modes[static_cast<size_t>(what)] | (extend ? 0 : FALLOC_FL_KEEP_SIZE);
 }
 

@@ -44,9 +44,15 @@ class Scratch : private NonCopyable {
 
   Scratch(const std::string& here, const std::string& there) : begins_{here + prefix_, there + prefix_} {}
   ~Scratch() {
-    for (std::error_code ignored; made_ > 0; --made_)
-      for (const std::string& begin : {begins_.here, begins_.there})
-        std::filesystem::remove(begin + std::to_string(made_), ignored);
+    try {
+      std::error_code ignored;
+      for (; made_ > 0; --made_) {
+        const std::string number = std::to_string(made_);
+        if (!std::filesystem::remove(begins_.here + number, ignored) && begins_.there != begins_.here)
+          std::filesystem::remove(begins_.there + number, ignored);
+      }
+    } catch (const std::exception&) {  // no memory for a name: it stays
+    }
   }
   Name next() {
     const std::string number = std::to_string(++made_);

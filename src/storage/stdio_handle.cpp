@@ -119,7 +119,10 @@ int StdioHandle::release() {
   const int fd = std::exchange(fd_, -1);
   second_ = nullptr;
   witness_ = Descriptor();
-  if (!stream) return fd >= 0 && ::close(fd) != 0 && errno != EINTR ? errno : 0;
+  if (!stream) {
+    const bool failed = fd >= 0 && ::close(fd) != 0 && errno != EINTR;
+    return failed ? errno : 0;
+  }
   const int error = std::fclose(stream) != 0 ? errno : 0;
   buffer_.reset();
   return error;

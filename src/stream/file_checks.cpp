@@ -184,7 +184,8 @@ void FileChecks::check_sums(int64_t first, int64_t count) {
 
 void read_sums(File& file, int64_t at, std::span<uint32_t> sums) {
   read_whole(file, std::as_writable_bytes(sums), at, "checksums");
-  format::decode(std::as_bytes(sums), ByteOrder::little, sums);
+  if constexpr (native_order != ByteOrder::little)
+    format::decode(std::as_bytes(sums), ByteOrder::little, sums);
 }
 
 }  // namespace sheaf

@@ -278,7 +278,11 @@ void ReadStream::refill(int64_t end, uint32_t unit) {
   }
   empty_window();
   const std::span memory(buffer_.get(), static_cast<size_t>(n));
-  unit > 1 ? read_checked(begin, memory) : read_plain(begin, memory);
+  if (unit > 1) {
+    read_checked(begin, memory);
+  } else {
+    read_plain(begin, memory);
+  }
   window_.at = buffer_.get() + (fetched_ - begin.offset);
   window_.end = buffer_.get() + n;
   fetched_ = begin.offset + n;

@@ -45,15 +45,17 @@ bool Operation::advance() {
   if (done_) return true;
   // One message to everybody before anybody gets a second one.
   bool more = true;  // to send
+  bool all = false;
   for (size_t most = 1; more && most <= most_flights; ++most) {
-    done_ = true;
+    all = true;
     more = false;
     for (const size_t queue : visits_) {
-      done_ = advance(queue, most) && done_;
+      all = advance(queue, most) && all;
       more = more || !queues_[queue].empty;
     }
   }
-  if (!done_) return false;
+  if (!all) return false;
+  done_ = true;
   for (const Copy& copy : copies_) std::memcpy(copy.to, copy.from, static_cast<size_t>(copy.length));
   return true;
 }

@@ -93,8 +93,8 @@ int access_all(const Call& call, MPI_File handle, const Buffer& buffer, MPI_Stat
 // here.
 int start_all(const Call& call, MPI_File handle, const Buffer& buffer, MPI_Request* request) {
   return on_file(call.name, handle, [&](OpenFile& file) {
-    *request = MPI_REQUEST_NULL;
     if (!file.later) return start_alone(file, call, handle, buffer, request);
+    *request = MPI_REQUEST_NULL;
     try {
       if (!file.worker) file.worker = std::make_unique<Worker>();
     } catch (...) {  // no thread is to be had: this one tells the others, once they have come

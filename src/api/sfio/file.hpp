@@ -52,6 +52,7 @@ std::vector<Block> blocks_of(unsigned count, const int64_t* offsets, Buffer* con
   if (count > 0 && (!offsets || !buffers || !sizes))
     throw Error(Code::invalid_argument, "no list of blocks (NULL)");
   std::vector<Block> blocks;
+  blocks.reserve(count);
   for (unsigned i = 0; i < count; ++i) {
     if (!buffers[i] && sizes[i] > 0) throw Error(Code::invalid_argument, "no buffer (NULL)");
     auto* const memory = static_cast<std::byte*>(const_cast<void*>(static_cast<const void*>(buffers[i])));

@@ -165,11 +165,14 @@ class OneTask final : public PosixShared {
     for (size_t task = 0; task < places_.size(); ++task) {
       int64_t size = 0;
       std::memcpy(&size, wanted.bytes.data() + task * sizeof size, sizeof size);
-      std::vector<std::byte> piece(static_cast<size_t>(size));
-      const auto failed = attempt([&] { file_.move(piece.data(), size, places_[task]); });
+      const size_t before = pieces.bytes.size();
+      const auto failed = attempt([&] {
+        pieces.bytes.resize(before + static_cast<size_t>(size));
+        file_.move(pieces.bytes.data() + before, size, places_[task]);
+      });
       if (failed && !problem) problem = failed;
-      if (failed) piece.clear();
-      pieces.add(piece);
+      if (failed) pieces.bytes.resize(before);
+      pieces.sizes.push_back(failed ? 0 : size);
       places_[task] += size;
     }
     // The others wait for what they get, whatever has happened here.

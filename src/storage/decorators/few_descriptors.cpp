@@ -138,12 +138,12 @@ class OneOfMany final : public ForwardingFile {
   void renew() override { use()->renew(); }
   int64_t next(Space space, int64_t offset) override { return use()->next(space, offset); }
   RangeLock lock_range(const LockRequest& wanted) override {
-    auto used = use();
+    auto used = std::make_shared<Use>(own_);
     return kept_with(inner().lock_range(wanted), std::move(used));
   }
   FileDescriptor descriptor(Whose whose) override {
     if (whose != Whose::file) return with_descriptors([&] { return inner().descriptor(whose); });
-    auto used = use();
+    auto used = std::make_shared<Use>(own_);
     return {inner().descriptor(whose).number, std::move(used)};
   }
 
@@ -153,8 +153,13 @@ class OneOfMany final : public ForwardingFile {
   }
 
  private:
-  // The inner file, open while the result is kept.
-  std::shared_ptr<File> use() { return {std::make_shared<Use>(own_), &inner()}; }
+  // The inner file, open while the result is there.
+  struct Open {
+    Use used;
+    File& file;
+    File* operator->() const { return &file; }
+  };
+  Open use() { return {Use(own_), inner()}; }
 
   Sleeper own_;
 };

@@ -71,11 +71,12 @@ std::shared_ptr<File> SharedHandles::open(const std::string& path, Access access
   const Table::Key key{inner().place_of(path), access != Access::read};
   const std::lock_guard lock(table_->mutex);
   const auto known = table_->open.find(key);
-  if (access != Access::fresh && known != table_->open.end())
+  if (access != Access::fresh && known != table_->open.end()) {
     if (auto handle = known->second.handle.lock()) {
       handle->join();
       return handle;
     }
+  }
   // From here nothing may release a Handle before the lock is gone: its destructor takes the lock.
   auto file = inner().open(path, access);
   auto& entry = table_->open[key];

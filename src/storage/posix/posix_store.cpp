@@ -96,8 +96,12 @@ class PosixStore final : public Store {
     if (!stream) throw os_error("cannot open directory", path, errno);
     opened.release();  // it is the stream's
     std::vector<std::string> names;
-    for (errno = 0; const dirent* const entry = ::readdir(stream.get()); errno = 0)
-      if (const std::string_view name = entry->d_name; name != "." && name != "..") names.emplace_back(name);
+    errno = 0;
+    while (const dirent* const entry = ::readdir(stream.get())) {
+      const std::string_view name = entry->d_name;
+      if (name != "." && name != "..") names.emplace_back(name);
+      errno = 0;
+    }
     if (errno != 0) throw os_error("cannot read directory", path, errno);
     std::ranges::sort(names);
     return names;

@@ -47,9 +47,9 @@ int PosixFile::open_beside_own(int flags) const {
 std::shared_ptr<DirectFile> PosixFile::open_direct() {
   const int access = writable_ && !is_fuse(file_system()) ? O_RDWR : O_RDONLY;
   int fd = open_beside_own(access | O_DIRECT);
-  const bool direct = fd >= 0 || errno != EINVAL;
-  if (!direct) fd = open_beside_own(access);
-  return fd < 0 ? nullptr : std::make_shared<DirectFile>(fd, direct, path_);
+  const bool refused = fd < 0 && errno == EINVAL;
+  if (refused) fd = open_beside_own(access);
+  return fd < 0 ? nullptr : std::make_shared<DirectFile>(fd, !refused, path_);
 }
 
 std::shared_ptr<DirectFile> PosixFile::direct() {

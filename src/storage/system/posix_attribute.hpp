@@ -11,9 +11,10 @@ namespace sheaf {
 
 // The value of an attribute; nothing if the file has none of this name, or it may not be read.
 inline std::optional<std::string> attribute_of(const std::string& file, const char* name) {
-  std::string value(static_cast<size_t>(std::max<ssize_t>(0, ::getxattr(file.c_str(), name, nullptr, 0))),
-                    '\0');
-  const ssize_t length = ::getxattr(file.c_str(), name, value.data(), value.size());
+  ssize_t length = ::getxattr(file.c_str(), name, nullptr, 0);
+  if (length < 0) return std::nullopt;
+  std::string value(static_cast<size_t>(length), '\0');
+  length = ::getxattr(file.c_str(), name, value.data(), value.size());
   if (length < 0) return std::nullopt;
   value.resize(std::min(value.size(), static_cast<size_t>(length)));
   return value;

@@ -163,7 +163,7 @@ bool finds_own_writes(FileSystem kind) {
   return kind == FileSystem::glusterfs || kind == FileSystem::nfs || kind == FileSystem::memory;
 }
 
-bool is_fuse(FileSystem kind) { return kind >= FileSystem::glusterfs; }
+bool is_fuse(FileSystem kind) { return kind >= FileSystem::glusterfs && kind <= FileSystem::fuse; }
 
 bool forgets_lengths(FileSystem kind) { return kind == FileSystem::glusterfs; }
 

@@ -88,11 +88,13 @@ bool apply_plain_layout(FileSystemTraits& traits, std::span<const std::byte> att
 
 const char* name_of(Coherence coherence) {
   constexpr const char* names[] = {"local", "coherent", "close-to-open"};
+  static_assert(static_cast<size_t>(Coherence::close_to_open) + 1 == std::size(names));
   return names[static_cast<size_t>(coherence)];
 }
 
 const char* name_of(LockScope locks) {
   constexpr const char* names[] = {"none", "host", "global"};
+  static_assert(static_cast<size_t>(LockScope::global) + 1 == std::size(names));
   return names[static_cast<size_t>(locks)];
 }
 

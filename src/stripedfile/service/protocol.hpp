@@ -16,7 +16,7 @@
 
 #include "base/error.hpp"
 #include "exchange/pieces/extent.hpp"
-#include "layout/stripes.hpp"
+#include "layout/run.hpp"
 #include "process/lent_memory.hpp"
 
 namespace sheaf::sfio {

@@ -162,8 +162,12 @@ Answer Service::open(const Request& request) {
     if (!found.has_identity_file) throw os_error("cannot open", path, ENOENT);
     throw file_error(Code::not_found, path, "is missing, a subfile whose identity is still there");
   }
-  const int64_t handle = begins || goes_on ? make(request, found, begins ? *wanted : *found.identity)
-                                           : share_found(path, found, request);
+  int64_t handle = 0;
+  if (begins || goes_on) {
+    handle = make(request, found, begins ? *wanted : *found.identity);
+  } else {
+    handle = share_found(path, found, request);
+  }
   Answer answer{.values = {handle}};
   answer.set_text(to_bytes(subfile_of(handle).identity));
   return answer;

@@ -42,7 +42,9 @@ TypeMap build_darray(const std::vector<int64_t>& numbers, const TypeMap& element
   std::vector<Dimension> all(dimensions);
   int64_t rank = numbers.at(1);
   for (size_t d = dimensions; d-- > 0;) {
-    const int64_t elements = argument(0, d), way = argument(1, d), wished = argument(2, d);
+    const int64_t elements = argument(0, d);
+    const int64_t way = argument(1, d);
+    const int64_t wished = argument(2, d);
     const int64_t tasks = way == MPI_DISTRIBUTE_NONE ? 1 : argument(3, d);
     int64_t block = std::max<int64_t>(1, (elements + tasks - 1) / tasks);
     if (way == MPI_DISTRIBUTE_CYCLIC) block = 1;

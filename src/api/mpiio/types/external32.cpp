@@ -133,8 +133,10 @@ struct Walk {
       to += count;
       return;
     }
-    for (int64_t i = 0; i < count; ++i)
-      for (const Atom& atom : {atoms.first, atoms.second}) one(atom);
+    for (int64_t i = 0; i < count; ++i) {
+      one(atoms.first);
+      if (atoms.second.external > 0) one(atoms.second);
+    }
   }
 
   void one(const Atom& atom) {
