@@ -115,7 +115,6 @@ class TapingComm final : public Comm {
     return taping_comm(comm_->split_by_node(), tape_, task_);
   }
   std::shared_ptr<SharedMemory> share_memory(size_t bytes) override { return comm_->share_memory(bytes); }
-  std::shared_ptr<SharedMemory> kept_memory() override { return comm_->kept_memory(); }
   int node_count() override { return comm_->node_count(); }
 
  private:

@@ -75,7 +75,6 @@ void tell_behaviour(Diagnosis& d) {
         {global_locks, "ranges are locked where a transfer reads, changes and writes bytes of others"},
         {!global_locks && !local,
          "no lock is trusted between hosts: bytes of several tasks in one unit are written by one of them"},
-        {t.writers > 0, fmt::format("large writes of one host into one file go {} at a time", t.writers)},
         {!t.mmap, "files are not mapped into memory"}});
 }
 
@@ -191,7 +190,6 @@ Json json_of(const Diagnosis& d) {
           {"unit", t.unit},
           {"stripes", t.stripes},
           {"stripe_size", t.stripe_size},
-          {"writers", t.writers},
           {"fallocate", t.fallocate},
           {"mmap", t.mmap},
           {"tried",

@@ -126,10 +126,6 @@ class SHEAF_EXPORT Comm {
   // call got and has dropped.
   virtual std::shared_ptr<SharedMemory> share_memory(size_t /*bytes*/) { return nullptr; }
 
-  // Local, the same on all tasks. What an earlier Comm of the same tasks got from share_memory() and has
-  // dropped, with its label and what was left in it; null if the group keeps none, as here.
-  virtual std::shared_ptr<SharedMemory> kept_memory() { return nullptr; }
-
   // Number of groups that split_by_node() makes.
   virtual int node_count();
 

@@ -31,16 +31,8 @@ class SHEAF_EXPORT SharedMemory {
   // room.
   bool is_fresh() const { return fresh_; }
 
-  // What those who use the memory leave in it, for who gets it from Comm::kept_memory(). 0 until it is set,
-  // on all tasks alike.
-  uint64_t label() const { return label_; }
-  void set_label(uint64_t label) { label_ = label; }
-
   // For groups that keep it: share_memory() gives it another time. Tasks have touched it already.
-  void give_again() {
-    fresh_ = false;
-    label_ = 0;
-  }
+  void give_again() { fresh_ = false; }
 
   // What processes outside the group need to map it too, as long as this object lives; nothing if they
   // cannot.
@@ -59,7 +51,6 @@ class SHEAF_EXPORT SharedMemory {
  private:
   void (*const give_way_)();
   bool fresh_ = true;
-  uint64_t label_ = 0;
 };
 
 // Collective. Memory of the process that all tasks of `comm` live in.

@@ -204,9 +204,6 @@ class MpiComm final : public Comm, private NonCopyable {
     return kept;
   }
 
-  // Before the first collective call there is none.
-  std::shared_ptr<SharedMemory> kept_memory() override { return first_ ? family_->spare.memory : nullptr; }
-
  private:
   // What the group talks on.
   MPI_Comm comm() {

@@ -75,14 +75,8 @@ int64_t length_in_units(const ViewAccess& access, int64_t unit) {
 
 }  // namespace
 
-void Collective::renew_memory() { Stage::renew(comm_); }
-
-void Collective::begin(File& file, const CollectiveOptions& how, bool several_hosts) {
-  if (several_hosts) {
-    hosts_ = Hosts::find(comm_, rules_of(how, how.shared));
-  } else if (how.shared && comm_.size() > 1) {
-    stage_ = Stage::take_up(comm_, shape_on_one_host(file, how));
-  }
+void Collective::find_hosts(const CollectiveOptions& how) {
+  hosts_ = Hosts::find(comm_, rules_of(how, how.shared));
 }
 
 void Collective::drop_stage() {

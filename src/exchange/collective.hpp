@@ -44,7 +44,6 @@ struct CollectiveOptions {
   int64_t block = 4096;            // windows begin and end on multiples of it
   int64_t unit =
       0;  // > 0: hosts share no page cache; in a call a part of the file from a multiple on has one writer
-  int64_t writers = 0;  // tasks of a host that may well write at once, where nobody says how many; 0: any
   // For measuring.
   bool shared = true;   // tasks of a host share memory, else each counts as a host
   bool overlap = true;  // rounds between hosts, and reading ahead, go on while others are under way
@@ -71,11 +70,8 @@ class Collective {
   int64_t read(File& file, const ViewAccess& access, const CollectiveOptions& how,
                std::optional<Error> problem, Tally& tally);
 
-  // Spare the first transfer the making of memory that earlier tasks of the group have left behind
-  // (exchange/stage.hpp), or, on several hosts, the finding of these. One when all have come that far, local;
-  // the other when all have met since, local on one host, collective on several.
-  void renew_memory();
-  void begin(File& file, const CollectiveOptions& how, bool several_hosts);
+  // Collective, on several hosts. Spares the first transfer to find them.
+  void find_hosts(const CollectiveOptions& how);
 
  private:
   // What all tasks know of a call; sizes and pieces of several hosts are about right, and not too small.

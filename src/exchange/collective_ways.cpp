@@ -23,10 +23,9 @@ StageCall Collective::call_for(const CallSummary& summary, const CollectiveOptio
 int64_t Collective::on_one_host(File& file, const ViewAccess& access, const CollectiveOptions& how,
                                 bool writes, const CallSummary& summary, Tally& tally) {
   const int64_t tasks = how.per_host < 0 ? comm_.size() : std::clamp<int64_t>(how.per_host, 1, comm_.size());
-  int64_t pens =
+  const int64_t pens =
       std::min<int64_t>({tasks, how.aggregators > 0 ? how.aggregators : summary.threads, int64_t{most_pens}});
   tally.aggregators = std::max(tally.aggregators, pens);
-  if (writes && how.aggregators == 0 && how.writers > 0) pens = std::min(pens, how.writers);
   const StageCall call = call_for(summary, how, static_cast<int>(pens));
   const auto loan = file.traits().dear_requests ? stage_->lend() : nullptr;
   Staged part(call, access, writes && !summary.tiled, tally);

@@ -47,12 +47,6 @@ class Stage {
   // Collective over the tasks of a host. Null on all of them if they share no memory.
   static std::unique_ptr<Stage> make(Comm& host, const Shape& shape);
 
-  // The stage that an earlier group of the same tasks has left in memory that is kept for them; null on all
-  // tasks if there is none of that shape. Both local: all tasks have ended what they did with it, then task 0
-  // renews it, then all meet, then they take it up.
-  static void renew(Comm& host);
-  static std::unique_ptr<Stage> take_up(Comm& host, const Shape& shape);
-
   const Shape& shape() const { return shape_; }
   Slot& slot(uint64_t number) const { return slot_[number % static_cast<uint64_t>(shape_.slots)]; }
   std::byte* memory(uint64_t number) const;  // of the window in its slot
@@ -94,7 +88,6 @@ class Stage {
   };
 
   Stage(std::shared_ptr<SharedMemory> shared, const Shape& shape, int tasks);
-  void clear();
 
   std::shared_ptr<SharedMemory> shared_;
   const Shape shape_;

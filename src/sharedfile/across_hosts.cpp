@@ -27,7 +27,6 @@ void AcrossHosts::apply(exchange::CollectiveOptions& how, bool writes) const {
   how.fills_gaps = !at_once() && how.independent.sieving == exchange::Sieving::always;
   apply(how.independent, writes);
   if (caches()) how.unit = unit;
-  how.writers = writers;
 }
 
 std::optional<Error> AcrossHosts::meet_before_close(File& file, Comm& comm, bool writes) const {

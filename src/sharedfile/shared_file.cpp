@@ -68,12 +68,11 @@ class OpenFile final : public SharedFile {
         facts[0] = status.block_size;
         facts[1] = mode_.append ? status.size : 0;
       });
-    sequence_.transfers.renew_memory();
     agree(comm(), problem, facts);
     file_->expect_lockers(comm().size());
     block_ = std::max<int64_t>(facts[0], 1);
     is_announced_ = facts[2] != 0;
-    sequence_.transfers.begin(*file_, for_collective(true), across_.hosts > 1);
+    if (across_.hosts > 1) sequence_.transfers.find_hosts(for_collective(true));
     individual_ = facts[1];
     shared_base_ = facts[1];
     pointer_ = std::make_unique<SharedPointer>(store_, path_, opening.id, comm().size(), across_);

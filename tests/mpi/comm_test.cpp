@@ -54,31 +54,18 @@ void check_bad_pieces() {
   require(refused, "scatter: bad pieces are refused on all ranks");
 }
 
-// Memory that a group has shared stays for the next one of the same tasks, until that shares it for something
-// else.
+// Memory that a group has shared is given to the next one of the same tasks.
 void check_kept_memory() {
-  constexpr uint64_t label = 77;
-  const auto begin = [] {
-    auto comm = sheaf::mpi_comm(MPI_COMM_WORLD);
+  const auto share = [](size_t bytes) {
+    const auto comm = sheaf::mpi_comm(MPI_COMM_WORLD);
     comm->barrier();
-    return comm;
+    const auto memory = comm->share_memory(bytes);
+    require(memory != nullptr, "tasks of a node share memory");
+    return memory;
   };
-  {
-    const auto comm = begin();
-    const auto memory = comm->share_memory(10000);
-    require(memory != nullptr && memory->label() == 0, "memory that is new has no label");
-    memory->set_label(label);
-    if (comm->rank() == 0) memory->bytes()[9999] = std::byte{5};
-  }
-  {
-    const auto comm = begin();
-    const auto memory = comm->kept_memory();
-    require(memory != nullptr && memory->label() == label && memory->bytes()[9999] == std::byte{5},
-            "what was left in memory is kept");
-    require(comm->split(0, 0)->kept_memory() == nullptr, "a group that is split keeps no memory");
-  }
-  require(begin()->share_memory(10)->label() == 0, "memory that is shared anew has no label");
-  require(begin()->kept_memory()->label() == 0, "and keeps none");
+  const auto* const first = share(10000)->bytes().data();
+  const auto again = share(10);
+  require(again->bytes().data() == first && !again->is_fresh(), "memory is kept for the next group");
 }
 
 // Who splits as the last one did, or its parts, makes no communicator; parts that are in use are nobody

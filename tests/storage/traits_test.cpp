@@ -169,14 +169,6 @@ TEST(Traits, NfsSetsRoomAsideFromVersion42On) {
   EXPECT_TRUE(traits_of_kind(FileSystem::nfs, now, 4096).fallocate);
 }
 
-TEST(Traits, FileSystemsOfThisMachineLetOneWriterInAtATime) {
-  for (const auto kind : {FileSystem::ext4, FileSystem::xfs, FileSystem::btrfs, FileSystem::tmpfs})
-    EXPECT_EQ(traits_of_kind(kind, std::nullopt, 4096).writers, 1) << name_of(kind);
-  for (const auto kind :
-       {FileSystem::nfs, FileSystem::lustre, FileSystem::overlayfs, FileSystem::f2fs, FileSystem::unknown})
-    EXPECT_EQ(traits_of_kind(kind, std::nullopt, 4096).writers, 0) << name_of(kind);
-}
-
 TEST(Traits, AnOpenShowsWhatOthersHaveClosedWhereTheKernelSeesToThat) {
   for (const auto kind :
        {FileSystem::ext4, FileSystem::tmpfs, FileSystem::nfs, FileSystem::lustre, FileSystem::ceph})
@@ -296,24 +288,22 @@ TEST(Traits, ReadAsALine) {
             "gpfs: coherent, locks global, unit 16 MiB, an unknown number of stripes of 16 MiB, fallocate "
             "no, mmap yes");
   EXPECT_EQ(to_string(traits_of_kind(FileSystem::ext4, mount, 1000)),
-            "ext4: local, locks global, unit 1000 bytes, writers 1, fallocate yes, mmap yes");
+            "ext4: local, locks global, unit 1000 bytes, fallocate yes, mmap yes");
 }
 
 TEST(Words, CountMoreThanWhatWasFound) {
   FileSystemTraits traits = traits_of_kind(FileSystem::ext4, std::nullopt, 4096);
   std::string unknown;
-  apply_words(traits,
-              "close-to-open, locks=host ,unit=1M,,stripes=4,stripe=64k,writers=3,fallocate=no,mmap=no",
+  apply_words(traits, "close-to-open, locks=host ,unit=1M,,stripes=4,stripe=64k,fallocate=no,mmap=no",
               &unknown);
   EXPECT_EQ(unknown, "");
-  EXPECT_EQ(
-      to_string(traits),
-      "ext4: close-to-open, locks host, unit 1 MiB, 4 stripes of 64 KiB, writers 3, fallocate no, mmap no");
+  EXPECT_EQ(to_string(traits),
+            "ext4: close-to-open, locks host, unit 1 MiB, 4 stripes of 64 KiB, fallocate no, mmap no");
 }
 
 TEST(Words, ThatAreUnknownAreNamedAndTheOthersCount) {
   for (const char* const word : {"global", "locks=some", "unit=0", "unit=", "unit=x", "stripes=-1",
-                                 "writers=many", "fallocate=1", "mmap", "colour=red"}) {
+                                 "fallocate=1", "mmap", "colour=red"}) {
     FileSystemTraits traits;
     std::string unknown;
     apply_words(traits, "local," + std::string(word) + ",locks=none,other", &unknown);
@@ -363,7 +353,7 @@ TEST(TraitsHere, TmpfsIsLocalAndMapped) {
     GTEST_SKIP() << "/dev/shm is no tmpfs";
   ::unsetenv("SHEAF_FS");
   EXPECT_EQ(to_string(posix_store().traits("/dev/shm")),
-            "tmpfs: local, locks global, unit 4 KiB, writers 1, fallocate yes, mmap yes");
+            "tmpfs: local, locks global, unit 4 KiB, fallocate yes, mmap yes");
 }
 
 TEST(TraitsHere, MemoryIsSharedByAllTasks) {

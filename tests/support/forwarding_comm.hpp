@@ -34,7 +34,6 @@ class ForwardingComm : public Comm {
   std::unique_ptr<Comm> duplicate() override { return wrap(comm_->duplicate()); }
   std::unique_ptr<Comm> split_by_node() override { return wrap(comm_->split_by_node()); }
   std::shared_ptr<SharedMemory> share_memory(size_t bytes) override { return comm_->share_memory(bytes); }
-  std::shared_ptr<SharedMemory> kept_memory() override { return comm_->kept_memory(); }
   int node_count() override { return comm_->node_count(); }
 
  protected:

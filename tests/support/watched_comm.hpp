@@ -50,9 +50,6 @@ class WatchedComm final : public ForwardingComm {
     kept->give_again();
     return kept;
   }
-  std::shared_ptr<SharedMemory> kept_memory() override {
-    return watch_.kept.contains(name_) ? watch_.kept[name_] : nullptr;
-  }
 
  private:
   std::unique_ptr<Comm> wrap(std::unique_ptr<Comm> comm) override {

@@ -28,13 +28,12 @@ struct Row {
   Coherence coherence;
   LockScope locks;
   int64_t unit;  // 0: st_blksize
-  int64_t writers;
   bool fallocate;
   bool mmap;
   const char* local_locks = "";  // the mount option with which locks end at the host
 };
 
-// writers: a local file system lets one write(2) into a file at a time. Units of stores for objects are their
+// Units of stores for objects are their
 // chunks: MooseFS lets one host write to a chunk at a time, CephFS stores objects.
 std::span<const Row> all_rows() {
   using enum Coherence;
@@ -42,36 +41,36 @@ std::span<const Row> all_rows() {
   constexpr int64_t block = 0;  // st_blksize
   // clang-format off
   static constexpr Row rows[] = {
-      {FileSystem::unknown, "unknown", 0, "", close_to_open, host, page_of_any_host, 0, false, false},
-      {FileSystem::memory, "memory", 0, "", local, global, least_unit, 0, false, false},
-      {FileSystem::ext4, "ext4", 0xEF53, "ext4,ext3,ext2", local, global, block, 1, true, true},
-      {FileSystem::xfs, "xfs", 0x58465342, "xfs", local, global, block, 1, true, true},
-      {FileSystem::btrfs, "btrfs", 0x9123683E, "btrfs", local, global, block, 1, true, true},
-      {FileSystem::f2fs, "f2fs", 0xF2F52010, "f2fs", local, global, block, 0, true, true},
-      {FileSystem::zfs, "zfs", 0x2FC12FC1, "zfs", local, global, block, 0, false, true},
-      {FileSystem::bcachefs, "bcachefs", 0xCA451A4E, "bcachefs", local, global, block, 0, true, true},
-      {FileSystem::tmpfs, "tmpfs", 0x01021994, "tmpfs", local, global, least_unit, 1, true, true},
-      {FileSystem::ramfs, "ramfs", 0x858458F6, "ramfs,rootfs", local, global, least_unit, 0, false, true},
-      {FileSystem::overlayfs, "overlay", 0x794C7630, "overlay", local, global, block, 0, true, true},
-      {FileSystem::fuseblk, "fuseblk", 0, "fuseblk", local, global, block, 0, false, true},
-      {FileSystem::lustre, "lustre", 0x0BD00BD0, "lustre", coherent, none, MiB, 0, false, true},
-      {FileSystem::gpfs, "gpfs", 0x47504653, "gpfs", coherent, global, block, 0, false, true},
-      {FileSystem::ceph, "ceph", 0x00C36400, "ceph,fuse.ceph,fuse.ceph-fuse", coherent, global, 4 * MiB, 0, false, false},
-      {FileSystem::beegfs, "beegfs", 0x19830326, "beegfs", close_to_open, host, 512 * KiB, 0, false, false},
-      {FileSystem::gfs2, "gfs2", 0x01161970, "gfs2", coherent, global, block, 0, true, true, "localflocks"},
-      {FileSystem::ocfs2, "ocfs2", 0x7461636F, "ocfs2", coherent, host, block, 0, true, true},
-      {FileSystem::nfs, "nfs", 0x6969, "nfs,nfs4", close_to_open, host, page_of_any_host, 0, false, false},
-      {FileSystem::smb, "cifs", 0xFF534D42, "cifs,smb3,smbfs", close_to_open, host, page_of_any_host, 0, false, false},
-      {FileSystem::p9, "9p", 0x01021997, "9p", close_to_open, host, page_of_any_host, 0, false, false},
-      {FileSystem::virtiofs, "virtiofs", 0, "virtiofs", close_to_open, host, page_of_any_host, 0, false, false},
-      {FileSystem::orangefs, "orangefs", 0x20030528, "orangefs,pvfs2", close_to_open, none, page_of_any_host, 0, false, false, "local_lock"},
-      {FileSystem::glusterfs, "glusterfs", 0, "fuse.glusterfs", close_to_open, global, 128 * KiB, 0, false, false},
-      {FileSystem::moosefs, "moosefs", 0, "fuse.mfs,fuse.moosefs,moosefs,fuse.lizardfs,fuse.saunafs", close_to_open, global, 64 * MiB, 0,
+      {FileSystem::unknown, "unknown", 0, "", close_to_open, host, page_of_any_host, false, false},
+      {FileSystem::memory, "memory", 0, "", local, global, least_unit, false, false},
+      {FileSystem::ext4, "ext4", 0xEF53, "ext4,ext3,ext2", local, global, block, true, true},
+      {FileSystem::xfs, "xfs", 0x58465342, "xfs", local, global, block, true, true},
+      {FileSystem::btrfs, "btrfs", 0x9123683E, "btrfs", local, global, block, true, true},
+      {FileSystem::f2fs, "f2fs", 0xF2F52010, "f2fs", local, global, block, true, true},
+      {FileSystem::zfs, "zfs", 0x2FC12FC1, "zfs", local, global, block, false, true},
+      {FileSystem::bcachefs, "bcachefs", 0xCA451A4E, "bcachefs", local, global, block, true, true},
+      {FileSystem::tmpfs, "tmpfs", 0x01021994, "tmpfs", local, global, least_unit, true, true},
+      {FileSystem::ramfs, "ramfs", 0x858458F6, "ramfs,rootfs", local, global, least_unit, false, true},
+      {FileSystem::overlayfs, "overlay", 0x794C7630, "overlay", local, global, block, true, true},
+      {FileSystem::fuseblk, "fuseblk", 0, "fuseblk", local, global, block, false, true},
+      {FileSystem::lustre, "lustre", 0x0BD00BD0, "lustre", coherent, none, MiB, false, true},
+      {FileSystem::gpfs, "gpfs", 0x47504653, "gpfs", coherent, global, block, false, true},
+      {FileSystem::ceph, "ceph", 0x00C36400, "ceph,fuse.ceph,fuse.ceph-fuse", coherent, global, 4 * MiB, false, false},
+      {FileSystem::beegfs, "beegfs", 0x19830326, "beegfs", close_to_open, host, 512 * KiB, false, false},
+      {FileSystem::gfs2, "gfs2", 0x01161970, "gfs2", coherent, global, block, true, true, "localflocks"},
+      {FileSystem::ocfs2, "ocfs2", 0x7461636F, "ocfs2", coherent, host, block, true, true},
+      {FileSystem::nfs, "nfs", 0x6969, "nfs,nfs4", close_to_open, host, page_of_any_host, false, false},
+      {FileSystem::smb, "cifs", 0xFF534D42, "cifs,smb3,smbfs", close_to_open, host, page_of_any_host, false, false},
+      {FileSystem::p9, "9p", 0x01021997, "9p", close_to_open, host, page_of_any_host, false, false},
+      {FileSystem::virtiofs, "virtiofs", 0, "virtiofs", close_to_open, host, page_of_any_host, false, false},
+      {FileSystem::orangefs, "orangefs", 0x20030528, "orangefs,pvfs2", close_to_open, none, page_of_any_host, false, false, "local_lock"},
+      {FileSystem::glusterfs, "glusterfs", 0, "fuse.glusterfs", close_to_open, global, 128 * KiB, false, false},
+      {FileSystem::moosefs, "moosefs", 0, "fuse.mfs,fuse.moosefs,moosefs,fuse.lizardfs,fuse.saunafs", close_to_open, global, 64 * MiB,
        false, false, "mfsnoposixlocks"},
-      {FileSystem::juicefs, "juicefs", 0, "fuse.juicefs", close_to_open, global, 4 * MiB, 0, false, false},
-      {FileSystem::sshfs, "sshfs", 0, "fuse.sshfs", close_to_open, host, page_of_any_host, 0, false, false},
-      {FileSystem::daos, "daos", 0, "fuse.daos,fuse.dfuse", close_to_open, host, MiB, 0, false, false},
-      {FileSystem::fuse, "fuse", 0x65735546, "fuse", close_to_open, host, page_of_any_host, 0, false, false},
+      {FileSystem::juicefs, "juicefs", 0, "fuse.juicefs", close_to_open, global, 4 * MiB, false, false},
+      {FileSystem::sshfs, "sshfs", 0, "fuse.sshfs", close_to_open, host, page_of_any_host, false, false},
+      {FileSystem::daos, "daos", 0, "fuse.daos,fuse.dfuse", close_to_open, host, MiB, false, false},
+      {FileSystem::fuse, "fuse", 0x65735546, "fuse", close_to_open, host, page_of_any_host, false, false},
   };
   // clang-format on
   static_assert(std::size(rows) == static_cast<size_t>(FileSystem::fuse) + 1);
@@ -148,7 +147,6 @@ FileSystemTraits traits_of_kind(FileSystem kind, const std::optional<Mount>& mou
       .coherence = row.coherence,
       .locks = locks_of(row, mount),
       .unit = row.unit == 0 ? believed(preferred) : row.unit,
-      .writers = row.writers,
       .fallocate = row.fallocate || (kind == FileSystem::nfs && mount && mount->option("vers") == "4.2"),
       .mmap = row.mmap};
   if (kind == FileSystem::beegfs) traits.unit = std::max(traits.unit, believed(preferred));

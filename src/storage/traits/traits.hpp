@@ -76,7 +76,6 @@ struct FileSystemTraits {
       64 << 10;  // bytes > 0: a part of a file, from a multiple on, that two hosts should not both write to
   int64_t stripes = 1;      // servers or disks that a new file is spread over; 0: not known
   int64_t stripe_size = 0;  // bytes that go to one before the next one has its turn; 0: it is not spread
-  int64_t writers = 0;      // tasks of one host that may well write much to one file at once; 0: any number
   bool fallocate = false;   // room can be set aside
   bool mmap = false;        // shared mappings can be written to, and agree with read and write
   bool operator==(const FileSystemTraits&) const = default;
@@ -131,7 +130,7 @@ bool apply_lustre_layout(FileSystemTraits& traits, std::span<const std::byte> at
 bool apply_ceph_layout(FileSystemTraits& traits, std::string_view attribute);
 
 // Words with commas that people put above what was found: local, coherent, close-to-open;
-// locks=none|host|global, unit=SIZE, stripes=N, stripe=SIZE, writers=N, fallocate=yes|no, mmap=yes|no. The
+// locks=none|host|global, unit=SIZE, stripes=N, stripe=SIZE, fallocate=yes|no, mmap=yes|no. The
 // first one that is none of these ends up in `unknown`; the others count.
 void apply_words(FileSystemTraits& traits, std::string_view words, std::string* unknown);
 SHEAF_EXPORT std::string_view known_traits_words();

@@ -116,7 +116,6 @@ FileSystemTraits found_traits(int fd, int depth) {
   FileSystemTraits below = found_traits(directory.get(), depth + 1);
   if (below.kind == FileSystem::unknown) return traits;
   below.kind = FileSystem::overlayfs;
-  below.writers = 0;  // turns were not measured there
   return below;
 }
 

@@ -49,7 +49,6 @@ bool apply_word(FileSystemTraits& traits, std::string_view word) {
   if (key == "unit") return set_number(traits.unit, parse_bytes(value), 1);
   if (key == "stripes") return set_number(traits.stripes, parse_number(value), 0);
   if (key == "stripe") return set_number(traits.stripe_size, parse_bytes(value), 0);
-  if (key == "writers") return set_number(traits.writers, parse_number(value), 0);
   if (key == "fallocate") return set_truth(traits.fallocate, value);
   return key == "mmap" && set_truth(traits.mmap, value);
 }
@@ -105,7 +104,6 @@ std::string to_string(const FileSystemTraits& traits) {
     text += ", " +
             (traits.stripes > 0 ? std::to_string(traits.stripes) : std::string("an unknown number of")) +
             (traits.stripes == 1 ? " stripe of " : " stripes of ") + sized(traits.stripe_size);
-  if (traits.writers > 0) text += ", writers " + std::to_string(traits.writers);
   return text + ", fallocate " + (traits.fallocate ? "yes" : "no") + ", mmap " + (traits.mmap ? "yes" : "no");
 }
 
@@ -118,8 +116,7 @@ void apply_words(FileSystemTraits& traits, std::string_view words, std::string* 
 
 std::string_view known_traits_words() {
   return "local, coherent, close-to-open, locks=none|host|global, unit=SIZE, stripes=N, stripe=SIZE, "
-         "writers=N, fallocate=yes|no, "
-         "mmap=yes|no, with commas between them";
+         "fallocate=yes|no, mmap=yes|no, with commas between them";
 }
 
 // Only without any cache do the clients of BeeGFS agree at once.
