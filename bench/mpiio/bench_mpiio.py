@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """bench_mpiio.py [--quick] [--bin DIR] [--dir DIR,...] [--tasks 4,16] [--pairs 5] [--repeats 3] [--mpi openmpi,mpich] [--only
 NAME,...] [--keep-memory]: the patterns of the Blue Gene/L paper with the MPI library's own I/O and with the drop-in, the same
-binary in turn. Open MPI has two implementations (ompio, romio321): the faster one counts. sfio-PATTERN: ours on a striped file
-over 4 I/O listeners more, theirs on one plain file. A line per pattern, phase and number of tasks, and at the end a table of all.
+binary in turn. Open MPI has two implementations (ompio, romio321): the one with the smaller median counts. sfio-PATTERN: ours
+on a striped file over 4 I/O listeners more, theirs on one plain file. A line per pattern, phase and number of tasks, and at the end a table of all.
 --quick: the whole matrix in few minutes, on tmpfs and in the current directory; no striped files, FLASH with an eighth of the
 cells, and of MPICH, whose tasks poll without yielding, 4 tasks on tmpfs only.
 --keep-memory (root): meanwhile a virtual machine gives no free pages back to its host, which makes their next use slow."""
@@ -44,8 +44,8 @@ def kept_memory(wanted):
         order.write_text(before)
 
 
-def launch(args, mpi, tasks, io, directory, program, names, striped=False):
-    """The seconds of each phase of each name, of those that got so far."""
+def launch(args, mpi, tasks, io, directory, program, name, striped=False):
+    """The seconds of each phase by name; none if the program has crashed, as a peer's may."""
     environment = dict(os.environ)
     words = ["env"]
     file = directory / f"mpiio-bench.{os.getpid()}"
@@ -57,10 +57,10 @@ def launch(args, mpi, tasks, io, directory, program, names, striped=False):
     elif mpi == "openmpi":
         words.append(f"OMPI_MCA_io={io}")
     command = [here.parent.parent / "scripts/mpirun.sh", mpi, str(tasks + (LISTENERS if striped else 0)), *words,
-               args.bin / f"mpiio_{program}_{mpi}", *([",".join(names)] if program.startswith("patterns") else []), file,
+               args.bin / f"mpiio_{program}_{mpi}", *([name] if program.startswith("patterns") else []), file,
                str(args.repeats), *([args.cells] if program.startswith("flash") else [])]
     found = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=600, env=environment)
-    times, name = {}, names[0]
+    times = {}
     for line in found.stdout.splitlines():
         word = line.split()
         if line.startswith("PATTERN"):
@@ -73,25 +73,26 @@ def launch(args, mpi, tasks, io, directory, program, names, striped=False):
 
 
 def run(args, mpi, tasks, io, directory):
-    """All names: as few launches as there are programs, and one more for each pattern that a peer crashes on."""
+    """All names, each by programs of its own: a pattern finds nothing that another one has made."""
     times = {}
-    patterns = []
     for name in args.only.split(","):
         if name.startswith("flash"):
             if (args.bin / f"mpiio_{name.replace('-', '_')}_{mpi}").exists():
-                times |= launch(args, mpi, tasks, io, directory, name.replace("-", "_"), [name])
+                times |= launch(args, mpi, tasks, io, directory, name.replace("-", "_"), name)
         elif name.startswith("sfio-"):
             pattern = name.removeprefix("sfio-")
             striped = io == "sheaf"
-            found = launch(args, mpi, tasks, io, directory, "patterns_sfio" if striped else "patterns", [pattern], striped)
+            found = launch(args, mpi, tasks, io, directory, "patterns_sfio" if striped else "patterns", pattern, striped)
             times |= {f"sfio-{key}": value for key, value in found.items()}
         else:
-            patterns.append(name)
-    while patterns:
-        times |= launch(args, mpi, tasks, io, directory, "patterns", patterns)
-        reached = max((i + 1 for i, name in enumerate(patterns) if name in times), default=0)
-        patterns = patterns[reached + 1:] if reached < len(patterns) else []
+            times |= launch(args, mpi, tasks, io, directory, "patterns", name)
     return times
+
+
+def faster_peer(runs, name, phase):
+    """The number of the peer whose median is the smallest; None if all crash on the pattern, as a peer may."""
+    times = [[theirs[peer][name][phase] for theirs in runs if name in theirs[peer]] for peer in range(len(runs[0]))]
+    return min((peer for peer in range(len(times)) if times[peer]), key=lambda peer: statistics.median(times[peer]), default=None)
 
 
 def compare(args, mpi, tasks, directory, rows):
@@ -108,14 +109,11 @@ def compare(args, mpi, tasks, directory, rows):
                 missing = 1
             continue
         for phase in pairs[0][0][name]:
-            own, best = [], []
-            for ours, theirs in pairs:
-                found = [times[name][phase] for times in theirs if name in times]  # a peer may crash on a pattern
-                if found:
-                    own.append(ours[name][phase])
-                    best.append(min(found))
-            if not own:
+            faster = faster_peer([theirs for _, theirs in pairs], name, phase)
+            if faster is None:
                 continue
+            both = [(ours[name][phase], theirs[faster][name][phase]) for ours, theirs in pairs if name in theirs[faster]]
+            own, best = zip(*both)
             ratios = [a / b for a, b in zip(own, best)]
             judged = phase in WRITES or not name.startswith(("flash", "sfio"))
             target = (TARGETS | STRIPED).get(name, 0) if judged else 0
