@@ -44,10 +44,10 @@ inline constexpr int64_t most_windows = 1 << 20;
 static_assert(sparse < very_sparse);
 
 // --- The stage of one host, whose page cache puts requests together.
-inline constexpr int64_t usual_window = 256 << 10;  // bytes
+inline constexpr int64_t usual_window = 128 << 10;  // bytes; a program's first call makes all slots
 inline constexpr int64_t dear_window = 1 << 20;     // where requests are dear
 inline constexpr int64_t largest_window = 8 << 20;  // if blocks of the file are that large
-inline constexpr int stage_slots = 16;              // a power of two; 4 MiB of usual windows
+inline constexpr int stage_slots = 16;              // a power of two; 2 MiB of usual windows
 inline constexpr int most_pens = 8;                 // tasks that may be at the file at a time
 inline constexpr uint64_t windows_ahead = 3;        // that a task reads before their time
 static_assert((stage_slots & (stage_slots - 1)) == 0 && stage_slots > most_pens + windows_ahead);
