@@ -68,7 +68,6 @@ inline constexpr size_t short_code = 4 << 10;
 inline constexpr int rounds_under_way = 3;  // one is filled, one travels, one is written
 static_assert(most_lanes * memory_of_a_lane >= rounds_under_way * most_owners * least_hosts_window);
 static_assert(least_hosts_window <= short_window && short_window <= hosts_window);
-static_assert(rounds_under_way * most_owners < 4096);  // slots, in the label of a stage
 
 inline constexpr size_t stage_page = 4096;  // parts of a stage begin on pages
 
