@@ -7,12 +7,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <thread>
 
 #include "base/export.hpp"
 #include "comm/comm.hpp"
 #include "process/futex.hpp"
+#include "process/lent_memory.hpp"
 
 namespace sheaf {
 
@@ -31,6 +33,10 @@ class SHEAF_EXPORT SharedMemory {
 
   // For groups that keep it: share_memory() gives it another time. Tasks have touched it already.
   void give_again() { fresh_ = false; }
+
+  // What processes outside the group need to map it too, as long as this object lives; nothing if they
+  // cannot.
+  virtual std::optional<LentMemory> lent() const { return std::nullopt; }
 
   // Lets others work, for a moment.
   void pause() { give_way_ ? give_way_() : std::this_thread::yield(); }

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdio>
+#include <utility>
 
 #include "base/random.hpp"
 #include "comm_mpi/mpi_calls.hpp"
@@ -17,35 +18,29 @@ namespace {
 
 using Name = std::array<char, 64>;
 
+// Of that name; of so many zeros if it is to be made. Null if it cannot be had.
+std::unique_ptr<LendableMemory> map(const Name& name, size_t bytes, bool make) {
+  return LendableMemory::over(shm_open(name.data(), O_RDWR | O_CLOEXEC | (make ? O_CREAT | O_EXCL : 0), 0600),
+                              bytes, make);
+}
+
 class Mapped final : public SharedMemory {
  public:
-  explicit Mapped(std::span<std::byte> bytes) : bytes_(bytes) {}
-  ~Mapped() override { munmap(bytes_.data(), bytes_.size()); }
+  explicit Mapped(std::unique_ptr<LendableMemory> memory) : memory_(std::move(memory)) {}
 
-  std::span<std::byte> bytes() const override { return bytes_; }
+  std::span<std::byte> bytes() const override { return memory_->bytes(); }
+  std::optional<LentMemory> lent() const override { return memory_->lent(); }
 
  private:
-  const std::span<std::byte> bytes_;
+  const std::unique_ptr<LendableMemory> memory_;
 };
-
-// Of that name; of so many zeros if it is to be made. Null if it cannot be had. Allocated now: a lack of
-// memory would else show as a signal later.
-std::shared_ptr<SharedMemory> map(const Name& name, size_t bytes, bool make) {
-  const int file = shm_open(name.data(), O_RDWR | O_CLOEXEC | (make ? O_CREAT | O_EXCL : 0), 0600);
-  if (file < 0) return nullptr;
-  const bool there = !make || posix_fallocate(file, 0, static_cast<off_t>(bytes)) == 0;
-  void* const at = there ? mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0) : MAP_FAILED;
-  ::close(file);
-  if (at == MAP_FAILED) return nullptr;
-  return std::make_shared<Mapped>(std::span(static_cast<std::byte*>(at), bytes));
-}
 
 }  // namespace
 
 std::shared_ptr<SharedMemory> share_memory(MPI_Comm comm, size_t bytes) {
   const int rank = rank_in(comm);
   Name name{};
-  std::shared_ptr<SharedMemory> memory;
+  std::unique_ptr<LendableMemory> memory;
   if (rank == 0) {
     std::snprintf(name.data(), name.size(), "/sheaf.%ld.%016llx", static_cast<long>(getpid()),
                   static_cast<unsigned long long>(random_number()));
@@ -60,7 +55,7 @@ std::shared_ptr<SharedMemory> share_memory(MPI_Comm comm, size_t bytes) {
     return MPI_Iallreduce(MPI_IN_PLACE, &everywhere, 1, MPI_INT, MPI_MIN, comm, request);
   });
   if (rank == 0) shm_unlink(name.data());
-  return everywhere ? memory : nullptr;
+  return everywhere ? std::make_shared<Mapped>(std::move(memory)) : nullptr;
 }
 
 }  // namespace sheaf::mpi

@@ -27,6 +27,7 @@ int64_t Collective::on_one_host(File& file, const ViewAccess& access, const Coll
       std::min<int64_t>({tasks, how.aggregators > 0 ? how.aggregators : summary.threads, int64_t{most_pens}});
   tally.aggregators = std::max(tally.aggregators, pens);
   const StageCall call = call_for(summary, how, static_cast<int>(pens));
+  const auto loan = file.traits().dear_requests ? stage_->lend() : nullptr;
   Staged part(call, access, writes && !summary.tiled, tally);
   SharedWord& failed = stage_->sums(summary.call).failed;
   if (writes) {

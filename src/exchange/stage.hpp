@@ -14,6 +14,7 @@
 #include "comm/shared_memory.hpp"
 #include "exchange/pieces/constants.hpp"
 #include "exchange/pieces/coverage.hpp"
+#include "process/lent_memory.hpp"
 #include "storage/store.hpp"
 
 namespace sheaf::exchange {
@@ -60,6 +61,12 @@ class Stage {
   Sums& sums(int call) const { return head_->sums[call]; }
   std::span<Range> ranges(int call) const {
     return {ranges_ + static_cast<size_t>(call) * static_cast<size_t>(tasks_), static_cast<size_t>(tasks_)};
+  }
+
+  // Lets transfers of this task take the stage's memory, until the result is dropped; null if they cannot.
+  std::unique_ptr<Loan> lend() const {
+    const auto memory = shared_->lent();
+    return memory ? std::make_unique<Loan>(*memory) : nullptr;
   }
 
   void wake(SharedWord& word) { shared_->wake(word); }

@@ -88,17 +88,21 @@ void call_back(const LentMemory& memory) {
 }
 
 std::unique_ptr<LendableMemory> LendableMemory::make(size_t bytes) {
-  const int descriptor = memfd_create("sheaf", MFD_CLOEXEC);
+  return over(memfd_create("sheaf", MFD_CLOEXEC), bytes, true);
+}
+
+std::unique_ptr<LendableMemory> LendableMemory::over(int descriptor, size_t bytes, bool fresh) {
   if (descriptor < 0) return nullptr;
   // Allocated now: a lack of memory would else show as a signal later.
-  const bool there = bytes <= static_cast<size_t>(INT64_MAX / 2) &&
-                     posix_fallocate(descriptor, 0, static_cast<off_t>(size_with_secret(bytes))) == 0;
+  const bool there =
+      bytes <= static_cast<size_t>(INT64_MAX / 2) &&
+      (!fresh || posix_fallocate(descriptor, 0, static_cast<off_t>(size_with_secret(bytes))) == 0);
   std::byte* const mapping = there ? map_file(descriptor, bytes) : nullptr;
   if (!mapping) {
     ::close(descriptor);
     return nullptr;
   }
-  set_secret(mapping, bytes);
+  if (fresh) set_secret(mapping, bytes);
   return std::unique_ptr<LendableMemory>(new LendableMemory(mapping, bytes, descriptor));
 }
 

@@ -40,6 +40,10 @@ class SHEAF_EXPORT LendableMemory : private NonCopyable {
   // Zeros that no other process knows of; null if there is none left.
   static std::unique_ptr<LendableMemory> make(size_t bytes);
 
+  // The first `bytes` of the file behind a descriptor, which becomes the object's, also if that fails. fresh:
+  // the file is empty, and gets that size; else somebody has made it so. Null if the memory cannot be had.
+  static std::unique_ptr<LendableMemory> over(int descriptor, size_t bytes, bool fresh);
+
   ~LendableMemory();
 
   std::span<std::byte> bytes() const { return {mapping_, bytes_}; }
