@@ -2,8 +2,8 @@
 """bench_mpiio.py [--quick] [--bin DIR] [--dir DIR,...] [--tasks 4,16] [--pairs 5] [--repeats 3] [--mpi openmpi,mpich] [--only
 NAME,...] [--keep-memory]: the patterns of the Blue Gene/L paper with the MPI library's own I/O and with the drop-in, the same
 binary in turn. Open MPI has two implementations (ompio, romio321): the one with the smaller median counts. sfio-PATTERN: ours
-on a striped file over 4 I/O listeners more, theirs on one plain file. A line per pattern, phase and number of tasks, and at the end a table of all.
---quick: the whole matrix in few minutes, on tmpfs and in the current directory; no striped files, FLASH with an eighth of the
+on a striped file over 4 I/O listeners more, theirs on one plain file. A line per pattern, phase and number of tasks, and at the
+end a table of all. --quick: the whole matrix in few minutes, on tmpfs and in the current directory; no striped files, FLASH with an eighth of the
 cells, and of MPICH, whose tasks poll without yielding, 4 tasks on tmpfs only.
 --keep-memory (root): meanwhile a virtual machine gives no free pages back to its host, which makes their next use slow."""
 import argparse
@@ -127,7 +127,8 @@ def table(rows):
     for name, tasks, mpi, system, ratios, target in rows:
         ratio = statistics.median(ratios)
         verdict = "" if not target else "ok" if ratio <= target else "MISSED"
-        print(f"{name:32s} {tasks:5d} {mpi:8s} {system:6s} {ratio:14.3f}  {min(ratios):5.3f} .. {max(ratios):5.3f} {target or '-':>5} {verdict}")
+        spread = f"{min(ratios):5.3f} .. {max(ratios):5.3f}"
+        print(f"{name:32s} {tasks:5d} {mpi:8s} {system:6s} {ratio:14.3f}  {spread} {target or '-':>5} {verdict}")
     judged = [statistics.median(row[4]) <= row[5] for row in rows if row[5]]
     print(f"{sum(judged)} of {len(judged)} rows reach what they must")
 

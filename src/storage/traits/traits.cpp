@@ -33,8 +33,8 @@ struct Row {
   const char* local_locks = "";  // the mount option with which locks end at the host
 };
 
-// Units of stores for objects are their
-// chunks: MooseFS lets one host write to a chunk at a time, CephFS stores objects.
+// Units of stores for objects are their chunks: MooseFS lets one host write to a chunk at a time, CephFS
+// stores objects.
 std::span<const Row> all_rows() {
   using enum Coherence;
   using enum LockScope;

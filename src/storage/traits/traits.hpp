@@ -130,8 +130,8 @@ bool apply_lustre_layout(FileSystemTraits& traits, std::span<const std::byte> at
 bool apply_ceph_layout(FileSystemTraits& traits, std::string_view attribute);
 
 // Words with commas that people put above what was found: local, coherent, close-to-open;
-// locks=none|host|global, unit=SIZE, stripes=N, stripe=SIZE, fallocate=yes|no, mmap=yes|no. The
-// first one that is none of these ends up in `unknown`; the others count.
+// locks=none|host|global, unit=SIZE, stripes=N, stripe=SIZE, fallocate=yes|no, mmap=yes|no. The first
+// one that is none of these ends up in `unknown`; the others count.
 void apply_words(FileSystemTraits& traits, std::string_view words, std::string* unknown);
 SHEAF_EXPORT std::string_view known_traits_words();
 
