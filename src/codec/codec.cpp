@@ -1,80 +1,66 @@
 #include "codec/codec.hpp"
 
-#include <cstdint>
-#include <iterator>
+#include <algorithm>
 #include <string>
 
 #include "base/error.hpp"
-#include "codec/gzip.hpp"
-#include "codec/libraries.hpp"
 
 namespace sheaf::codec {
 
+extern const Method zstd_method, lz4_method, gzip_method;  // each in a file of its own
+
+std::span<const Method* const> methods() {
+  static constexpr const Method* all[] = {&zstd_method, &lz4_method, &gzip_method};
+  return all;
+}
+
+namespace {
+
+template <class Field>
+const Method* method_with(Field Method::*field, Field value) {
+  const auto found = std::ranges::find(methods(), value, field);
+  return found == methods().end() ? nullptr : *found;
+}
+
+}  // namespace
+
+const Method* find(Codec codec) { return method_with(&Method::codec, codec); }
+const Method* find(std::string_view name) { return method_with(&Method::name, name); }
+
 void require(Codec codec, std::string_view path) {
+  if (codec == Codec::none) return;
+  const Method* const method = find(codec);
+  if (!method)
+    throw file_error(Code::unsupported, path,
+                     "its codec (" + std::to_string(static_cast<int>(codec)) +
+                         ") is not known; use a newer version of the library");
   std::string problem;
-  if (codec == Codec::zstd) zstd(&problem);
-  if (codec == Codec::lz4) lz4(&problem);
-  if (codec == Codec::gzip) zlib(&problem);
+  if (method->load)
+    method->load(problem);
+  else
+    problem = "this build of Sheaf was made without it";
   if (!problem.empty())
     throw file_error(
         Code::unsupported, path,
-        "is compressed with " + std::string(name_of(codec)) + ", which cannot be used: " + problem);
+        "is compressed with " + std::string(method->name) + ", which cannot be used: " + problem);
 }
 
 std::string_view name_of(Codec codec) {
-  static constexpr std::string_view names[] = {"none", "zstd", "lz4", "gzip"};
-  static_assert(std::size(names) == static_cast<size_t>(format::last_codec) + 1);
-  return codec <= format::last_codec ? names[static_cast<size_t>(codec)] : names[0];
+  if (codec == Codec::none) return "none";
+  const Method* const method = find(codec);
+  return method ? method->name : "unknown";
 }
 
-size_t Compressor::compress([[maybe_unused]] std::span<const std::byte> data,
-                            [[maybe_unused]] std::span<std::byte> out) {
-#ifdef SHEAF_HAS_ZSTD
-  if (codec_ == Codec::zstd) {
-    if (!context_)
-      context_ = std::shared_ptr<ZSTD_CCtx>(zstd()->create_compressor(), zstd()->free_compressor);
-    if (!context_) return 0;
-    const size_t n = zstd()->compress(static_cast<ZSTD_CCtx*>(context_.get()), out.data(), out.size(),
-                                      data.data(), data.size(), level_);
-    return zstd()->is_error(n) ? 0 : n;
-  }
-#endif
-#ifdef SHEAF_HAS_LZ4
-  if (codec_ == Codec::lz4) {
-    if (data.size() > LZ4_MAX_INPUT_SIZE || out.size() > INT32_MAX) return 0;
-    const int n =
-        lz4()->compress(reinterpret_cast<const char*>(data.data()), reinterpret_cast<char*>(out.data()),
-                        static_cast<int>(data.size()), static_cast<int>(out.size()));
-    return n > 0 ? static_cast<size_t>(n) : 0;
-  }
-#endif
-#ifdef SHEAF_HAS_ZLIB
-  if (codec_ == Codec::gzip) return compress_gzip(context_, level_, data, out);
-#endif
-  return 0;
+size_t Compressor::compress(std::span<const std::byte> data, std::span<std::byte> out) {
+  return method_ && method_->compress ? method_->compress(state_, level_, data, out) : 0;
 }
 
-bool Decompressor::decompress([[maybe_unused]] Codec codec, [[maybe_unused]] std::span<const std::byte> data,
-                              [[maybe_unused]] std::span<std::byte> out) {
-#ifdef SHEAF_HAS_ZSTD
-  if (codec == Codec::zstd) {
-    if (!zstd_) zstd_ = std::shared_ptr<ZSTD_DCtx>(zstd()->create_decompressor(), zstd()->free_decompressor);
-    return zstd_ && zstd()->decompress(static_cast<ZSTD_DCtx*>(zstd_.get()), out.data(), out.size(),
-                                       data.data(), data.size()) == out.size();
+bool Decompressor::decompress(Codec codec, std::span<const std::byte> data, std::span<std::byte> out) {
+  if (!method_ || method_->codec != codec) {
+    method_ = find(codec);
+    state_.reset();
   }
-#endif
-#ifdef SHEAF_HAS_LZ4
-  if (codec == Codec::lz4) {
-    if (data.size() > INT32_MAX || out.size() > INT32_MAX) return false;
-    return lz4()->decompress(reinterpret_cast<const char*>(data.data()), reinterpret_cast<char*>(out.data()),
-                             static_cast<int>(data.size()),
-                             static_cast<int>(out.size())) == static_cast<int>(out.size());
-  }
-#endif
-#ifdef SHEAF_HAS_ZLIB
-  if (codec == Codec::gzip) return decompress_gzip(gzip_, data, out);
-#endif
-  return false;
+  return method_ && method_->decompress && method_->decompress(state_, data, out);
 }
 
 }  // namespace sheaf::codec

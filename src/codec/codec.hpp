@@ -1,4 +1,4 @@
-// codec: one buffer of bytes compressed or restored, by zstd, lz4 or zlib (gzip).
+// codec: one buffer of bytes compressed or restored, by one of the methods there are (codec/method).
 //
 // The libraries are loaded when they are first needed: programs that link Sheaf statically, with link lines
 // that know nothing of codecs, need none for files that are not compressed, and are told what is missing
@@ -12,24 +12,22 @@
 
 #include "base/export.hpp"
 #include "base/non_copyable.hpp"
-#include "format/extension.hpp"
+#include "codec/method.hpp"
 
 namespace sheaf::codec {
 
-using format::Codec;
+// All there are, in the order of their numbers.
+std::span<const Method* const> methods();
+// Null: there is none; Codec::none is no method.
+const Method* find(Codec codec);
+const Method* find(std::string_view name);
 
-// Throws unsupported, naming `path`, if the library of the codec was not there when Sheaf was built, or is
-// not here now.
+// Throws unsupported, naming `path`, if nobody here knows the codec, or if its library was not there when
+// Sheaf was built, or is not here now.
 void require(Codec codec, std::string_view path);
 
-SHEAF_EXPORT std::string_view name_of(Codec codec);  // "none", "zstd", "lz4", "gzip"
-inline bool has_levels(Codec codec) { return codec == Codec::zstd || codec == Codec::gzip; }
-// 0 for one that has none.
-inline bool level_fits(Codec codec, int level) {
-  if (codec == Codec::zstd) return level >= -100 && level <= 22;
-  if (codec == Codec::gzip) return level >= 1 && level <= 9;
-  return level == 0;
-}
+// "none", that of the method, or "unknown".
+SHEAF_EXPORT std::string_view name_of(Codec codec);
 inline constexpr int default_level = 1;  // of one that has some
 
 // Most bytes that compressing `bytes` bytes can give: more than any of the libraries promises.
@@ -40,15 +38,15 @@ constexpr size_t bound(Codec codec, size_t bytes) {
 // Not for several threads at once. The codec must be there (require()).
 class Compressor : private NonCopyable {
  public:
-  Compressor(Codec codec, int level) : codec_(codec), level_(level) {}
+  Compressor(Codec codec, int level) : method_(find(codec)), level_(level) {}
 
   // Returns the bytes written to `out`, which holds bound(data.size()); 0: it could not be done.
   size_t compress(std::span<const std::byte> data, std::span<std::byte> out);
 
  private:
-  Codec codec_;
+  const Method* method_;
   int level_;
-  std::shared_ptr<void> context_;  // of the library, which frees it
+  std::shared_ptr<void> state_;  // of the library, which frees it
 };
 
 // Not for several threads at once.
@@ -59,7 +57,8 @@ class Decompressor : private NonCopyable {
   bool decompress(Codec codec, std::span<const std::byte> data, std::span<std::byte> out);
 
  private:
-  std::shared_ptr<void> zstd_, gzip_;  // as above
+  const Method* method_ = nullptr;
+  std::shared_ptr<void> state_;  // as above, of that method
 };
 
 }  // namespace sheaf::codec

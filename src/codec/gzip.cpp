@@ -1,13 +1,44 @@
-#include "codec/gzip.hpp"
-
-#ifdef SHEAF_HAS_ZLIB
-
+// gzip: a buffer as one gzip member (RFC 1952), made and read by zlib.
 #include <climits>
-#include <memory>
+
+#include "codec/library.hpp"
+#include "codec/method.hpp"
+
+#if !defined SHEAF_NO_COMPRESSION && __has_include(<zlib.h>)
+#define ZLIB_CONST
+#include <zlib.h>
+#define SHEAF_HAS_ZLIB
+#endif
 
 namespace sheaf::codec {
 
+#ifdef SHEAF_HAS_ZLIB
+
 namespace {
+
+struct Zlib {
+  decltype(&deflateInit2_) begin_deflate;
+  decltype(&deflateReset) deflate_anew;
+  decltype(&::deflate) deflate_on;
+  decltype(&deflateEnd) end_deflate;
+  decltype(&inflateInit2_) begin_inflate;
+  decltype(&inflateReset) inflate_anew;
+  decltype(&::inflate) inflate_on;
+  decltype(&inflateEnd) end_inflate;
+};
+
+const Zlib* zlib(std::string* problem = nullptr) {
+  return load<Zlib>("libz.so.1", problem, [](Library& library) {
+    return Zlib{.begin_deflate = library["deflateInit2_"],
+                .deflate_anew = library["deflateReset"],
+                .deflate_on = library["deflate"],
+                .end_deflate = library["deflateEnd"],
+                .begin_inflate = library["inflateInit2_"],
+                .inflate_anew = library["inflateReset"],
+                .inflate_on = library["inflate"],
+                .end_inflate = library["inflateEnd"]};
+  });
+}
 
 constexpr int member_window = MAX_WBITS + 16;  // 32 KiB, and zlib's mark for gzip members
 constexpr int memory_level = 8;                // zlib's own choice: 256 KiB to compress
@@ -40,8 +71,6 @@ bool point(z_stream& stream, std::span<const std::byte> data, std::span<std::byt
   return true;
 }
 
-}  // namespace
-
 size_t compress_gzip(std::shared_ptr<void>& state, int level, std::span<const std::byte> data,
                      std::span<std::byte> out) {
   const auto begin = [level](z_stream* stream) {
@@ -54,6 +83,7 @@ size_t compress_gzip(std::shared_ptr<void>& state, int level, std::span<const st
   return done ? out.size() - stream->avail_out : 0;
 }
 
+// Whole: zlib has checked the member's own checksum and length.
 bool decompress_gzip(std::shared_ptr<void>& state, std::span<const std::byte> data,
                      std::span<std::byte> out) {
   const auto begin = [](z_stream* stream) {
@@ -64,6 +94,20 @@ bool decompress_gzip(std::shared_ptr<void>& state, std::span<const std::byte> da
          stream->avail_in == 0 && stream->avail_out == 0;
 }
 
-}  // namespace sheaf::codec
+}  // namespace
 
 #endif
+
+extern constinit const Method gzip_method = {
+    .codec = Codec{3},
+    .name = "gzip",
+    .least_level = 1,
+    .most_level = 9,
+#ifdef SHEAF_HAS_ZLIB
+    .load = [](std::string& problem) { zlib(&problem); },
+    .compress = compress_gzip,
+    .decompress = decompress_gzip,
+#endif
+};
+
+}  // namespace sheaf::codec

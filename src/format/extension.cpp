@@ -81,8 +81,6 @@ std::optional<Extension> decode_extension(std::span<const std::byte> header, std
       e.checksums() ? e.piece > 0 && e.piece % 4096 == 0 && e.piece <= largest_piece : e.piece == 0;
   if (!piece_fits)
     throw_damaged(path, "checksums of " + std::to_string(e.piece) + " bytes each in the extension header");
-  if (e.codec > last_codec)
-    throw file_error(Code::unsupported, path, "its codec is not known; use a newer version of the library");
   return e;
 }
 
@@ -143,7 +141,6 @@ Trailer decode_trailer(std::span<const std::byte> bytes, int64_t file_size, std:
     if (s.offset < t.plain_end || t.plain_end < 0 || s.length < 0 || !aligned(s.offset) ||
         s.length > t.table || s.offset > t.table - s.length)
       throw_damaged(path, "section " + std::to_string(i) + " of the trailer lies outside of it");
-    if (s.kind < SectionKind::groups || s.kind > SectionKind::taken) continue;
     if (t.find(s.kind)) throw_damaged(path, "section " + std::to_string(i) + " of the trailer occurs twice");
     t.sections.push_back(s);
   }

@@ -40,8 +40,8 @@ enum Flag : uint16_t {
   first_flag_not_to_ignore = 256,
 };
 
-enum class Codec : uint8_t { none = 0, zstd = 1, lz4 = 2, gzip = 3 };
-inline constexpr Codec last_codec = Codec::gzip;
+// Which others there are is known to src/codec/ alone.
+enum class Codec : uint8_t { none = 0 };
 
 struct Extension {
   uint16_t flags = 0;  // of Flag
@@ -72,7 +72,8 @@ std::optional<Extension> decode_extension(std::span<const std::byte> header, std
 // be damaged. For readers who have it checked later.
 bool says_compressed(std::span<const std::byte> header);
 
-enum class SectionKind : uint32_t { groups = 1, sums = 2, mapping = 3, frames = 4, names = 5, taken = 6 };
+// Who has other sections made and read names their kinds.
+enum class SectionKind : uint32_t { groups = 1, sums = 2, mapping = 3 };
 
 struct Section {
   SectionKind kind{};

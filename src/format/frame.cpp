@@ -54,7 +54,6 @@ std::optional<FrameHead> decode_frame(std::span<const std::byte, frame_head_size
     if (h.stored != h.plain * uint64_t{index_entry_size} + uint64_t{index_end_size}) return std::nullopt;
     return FrameHead{.kind = FrameHead::Kind::index, .stored = h.stored, .plain = h.plain, .sum = h.sum};
   }
-  if (code > static_cast<std::byte>(last_codec)) return std::nullopt;
   h.codec = static_cast<Codec>(code);
   if (h.plain > largest_frame || h.stored > h.plain || (h.codec == Codec::none && h.stored != h.plain))
     return std::nullopt;

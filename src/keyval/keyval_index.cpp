@@ -80,7 +80,7 @@ inline void KeyvalIndex::keep_rest_of_value() {
   if (left == 0 || left > largest_kept_value || !found_in_) return;
   KeyEntry& entry = *found_in_;
   const int64_t from = entry.total - left;
-  if (entry.kept.size() == 0 || entry.joined() >= entry.kept_end()) {
+  if (entry.kept.empty() || entry.joined() >= entry.kept_end()) {
     entry.kept.clear();
     entry.kept_from = from;
   }
@@ -141,7 +141,7 @@ size_t KeyvalIndex::read(uint64_t key, std::byte* to, size_t size, size_t items)
   const std::span<std::byte> out(to, whole * size);
   fetch(*entry, out);
   entry->offset += static_cast<int64_t>(out.size());
-  if (entry->kept.size() > 0 && entry->joined() >= entry->kept_end() && knows_all()) {
+  if (!entry->kept.empty() && entry->joined() >= entry->kept_end() && knows_all()) {
     kept_bytes_ -= static_cast<int64_t>(entry->kept.capacity());
     entry->kept = std::vector<std::byte>();  // gives the memory back
   }

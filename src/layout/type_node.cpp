@@ -92,7 +92,7 @@ uint64_t mixed(uint64_t hash, uint64_t value) {
 
 NodeRef make_block(int64_t size) { return sealed({.size = size, .high = size}); }
 
-NodeRef make_loop(int64_t count, int64_t stride, NodeRef child) {
+NodeRef make_loop(int64_t count, int64_t stride, const NodeRef& child) {
   if (count == 1) return child;
   if (is_block(child) && stride == child->size) return make_block(fitting_product(count, stride));
   if (child->kind == Node::Kind::loop && stride == fitting_product(child->count, child->stride))
@@ -109,7 +109,7 @@ NodeRef make_loop(int64_t count, int64_t stride, NodeRef child) {
                  .pieces = checked_mul(count, child->pieces).value_or(INT64_MAX),
                  .count = count,
                  .stride = stride,
-                 .child = std::move(child)});
+                 .child = child});
 }
 
 Placed make_sequence(std::vector<Placed> parts) {

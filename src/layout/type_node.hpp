@@ -51,7 +51,7 @@ struct Placed {
 
 // All normalize: neighbours become one block, equal steps a loop.
 NodeRef make_block(int64_t size);
-NodeRef make_loop(int64_t count, int64_t stride, NodeRef child);
+NodeRef make_loop(int64_t count, int64_t stride, const NodeRef& child);
 Placed make_sequence(std::vector<Placed> parts);
 
 // Both throw if that is more than a datatype may have.

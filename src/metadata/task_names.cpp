@@ -27,9 +27,9 @@ TaskNames read_task_names(const Multifile& multifile) {
       FileChecks::open(*file.file, file.file->status().size, file.header, file.pointer, file.extension);
   if (!checks) return {};
   TaskNames found;
-  if (const auto names = read_section(*file.file, *checks, format::SectionKind::names); !names.empty())
+  if (const auto names = read_section(*file.file, *checks, names_section); !names.empty())
     found.names = format::decode_names(names, file.header.ntasks, file.path());
-  const auto taken = read_section(*file.file, *checks, format::SectionKind::taken);
+  const auto taken = read_section(*file.file, *checks, taken_section);
   if (taken.size() % sizeof(format::Identity) != 0)
     throw file_error(Code::damaged, file.path(), "its list of containers is cut off");
   for (auto at = taken.begin(); at != taken.end(); at += sizeof(format::Identity))
@@ -39,7 +39,7 @@ TaskNames read_task_names(const Multifile& multifile) {
 
 std::vector<MoreSection> read_name_sections(File& file, const FileChecks& checks) {
   std::vector<MoreSection> sections;
-  for (const format::SectionKind kind : {format::SectionKind::names, format::SectionKind::taken})
+  for (const format::SectionKind kind : {names_section, taken_section})
     if (auto bytes = read_section(file, checks, kind); !bytes.empty())
       sections.push_back({kind, std::move(bytes)});
   return sections;
@@ -47,11 +47,11 @@ std::vector<MoreSection> read_name_sections(File& file, const FileChecks& checks
 
 std::vector<MoreSection> sections_of(const TaskNames& names) {
   std::vector<MoreSection> sections;
-  if (!names.names.empty()) sections.push_back({format::SectionKind::names, format::encode(names.names)});
+  if (!names.names.empty()) sections.push_back({names_section, format::encode(names.names)});
   if (names.taken.empty()) return sections;
   std::vector<std::byte> taken;
   for (const format::Identity& one : names.taken) taken.insert(taken.end(), one.begin(), one.end());
-  sections.push_back({format::SectionKind::taken, std::move(taken)});
+  sections.push_back({taken_section, std::move(taken)});
   return sections;
 }
 

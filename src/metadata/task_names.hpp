@@ -10,6 +10,9 @@
 
 namespace sheaf {
 
+// Sections of the trailer.
+inline constexpr format::SectionKind names_section{5}, taken_section{6};
+
 struct TaskNames {
   std::vector<format::TaskName> names;       // of all tasks, in their order; empty: they have none
   std::vector<format::Identity> taken = {};  // containers that were taken in

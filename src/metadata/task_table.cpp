@@ -105,7 +105,7 @@ int64_t TaskTable::start_of(int64_t task) const {
 }
 
 std::shared_ptr<const RowSlice> TaskTable::read_slice(int64_t first, int64_t start, int64_t sum,
-                                                      int64_t most_tasks, int64_t most_sizes) const {
+                                                      int64_t most_tasks, int64_t sizes_at_once) const {
   const auto result = std::make_shared<RowSlice>();
   RowSlice& slice = *result;
   slice.first = first;
@@ -113,8 +113,8 @@ std::shared_ptr<const RowSlice> TaskTable::read_slice(int64_t first, int64_t sta
   tables_->locked()->read_block_counts(tables_->pointer, first, slice.counts);
   int64_t sizes = 0;
   for (const int64_t count : slice.counts) {
-    const bool many = count > most_sizes / 8;
-    if (!many && sizes > 0 && sizes + count > most_sizes) break;
+    const bool many = count > sizes_at_once / 8;
+    if (!many && sizes > 0 && sizes + count > sizes_at_once) break;
     slice.sizes_at.push_back(many ? -1 : sizes);
     sizes += many ? 0 : count;
   }

@@ -58,26 +58,17 @@ void set_keyval(OpenMode& m, std::string_view word, std::string_view value) {
   }
 }
 
-constexpr auto first_codec = static_cast<uint8_t>(format::Codec::none);
-constexpr auto last_codec = static_cast<uint8_t>(format::last_codec);
-
 // What there is, for messages.
 std::string possible_compressions() {
   std::string with_levels;
   std::string without;
-  for (int number = first_codec + 1; number <= last_codec; ++number) {
-    const auto codec = static_cast<format::Codec>(number);
-    const std::string word = "compress=" + std::string(codec::name_of(codec));
-    if (!codec::has_levels(codec)) {
+  for (const codec::Method* const method : codec::methods()) {
+    const std::string word = "compress=" + std::string(method->name);
+    if (method->has_levels())
+      with_levels += word + ", " + word + ":LEVEL with LEVEL from " + std::to_string(method->least_level) +
+                     " to " + std::to_string(method->most_level) + ", ";
+    else
       without += (without.empty() ? "" : ", ") + word;
-      continue;
-    }
-    int least = INT8_MIN;
-    int most = INT8_MAX;
-    while (!codec::level_fits(codec, least)) ++least;
-    while (!codec::level_fits(codec, most)) --most;
-    with_levels += word + ", " + word + ":LEVEL with LEVEL from " + std::to_string(least) + " to " +
-                   std::to_string(most) + ", ";
   }
   return with_levels + without + " or compress=none";
 }
@@ -86,16 +77,17 @@ void set_compression(codec::Compression& c, std::string_view word, std::string_v
   const size_t colon = value.find(':');
   const std::string_view name = value.substr(0, colon);
   c.codec = format::Codec::none;
-  for (int number = first_codec; number <= last_codec; ++number)
-    if (const auto codec = static_cast<format::Codec>(number); name == codec::name_of(codec)) c.codec = codec;
-  int level = codec::has_levels(c.codec) ? codec::default_level : 0;
-  bool sound = c.on() || name == "none";
+  c.level = 0;
+  if (value == "none") return;
+  const codec::Method* const method = codec::find(name);
+  if (!method) bad_value(word, possible_compressions());
+  int64_t level = method->has_levels() ? codec::default_level : 0;
   if (colon != std::string_view::npos) {
     const auto given = parse_number(value.substr(colon + 1));
-    sound &= given && *given >= INT_MIN && *given <= INT_MAX && codec::has_levels(c.codec);
-    if (sound) level = static_cast<int>(*given);
+    level = given && method->has_levels() ? *given : INT64_MIN;
   }
-  if (!sound || !codec::level_fits(c.codec, level)) bad_value(word, possible_compressions());
+  if (!method->level_fits(level)) bad_value(word, possible_compressions());
+  c.codec = method->codec;
   c.level = static_cast<int8_t>(level);
 }
 

@@ -122,10 +122,10 @@ void Hints::apply_environment() {
     if (one != std::end(optimisations)) {
       this->*one->used = false;
     } else if (!word.empty()) {
-      std::string known;
+      std::string words_known;
       for (const Optimisation& other : optimisations)
-        known.append(known.empty() ? "" : ", ").append(other.word);
-      tell_not_understood("SHEAF_MPIIO_OFF", word, "words of " + known);
+        words_known.append(words_known.empty() ? "" : ", ").append(other.word);
+      tell_not_understood("SHEAF_MPIIO_OFF", word, "words of " + words_known);
     }
   }
 }

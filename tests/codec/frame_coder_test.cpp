@@ -7,9 +7,12 @@
 
 #include "base/error.hpp"
 #include "codec/shuffle.hpp"
+#include "support/programs.hpp"
 
 namespace sheaf::codec::frame_coder_test {
 namespace {
+
+using test::code_of;
 
 using format::frame_head_size;
 using format::FrameHead;
@@ -41,9 +44,10 @@ Bytes decoded(std::span<const std::byte> frame) {
   return out;
 }
 
-const Compression ways[] = {{Codec::zstd, 1, 0},  {Codec::zstd, -5, 4}, {Codec::zstd, 19, 3},
-                            {Codec::lz4, 0, 0},   {Codec::lz4, 0, 8},   {Codec::none, 0, 0},
-                            {Codec::lz4, 0, 255}, {Codec::gzip, 1, 0},  {Codec::gzip, 9, 4}};
+const Codec zstd = find("zstd")->codec, lz4 = find("lz4")->codec, gzip = find("gzip")->codec;
+
+const Compression ways[] = {{zstd, 1, 0},        {zstd, -5, 4}, {zstd, 19, 3}, {lz4, 0, 0}, {lz4, 0, 8},
+                            {Codec::none, 0, 0}, {lz4, 0, 255}, {gzip, 1, 0},  {gzip, 9, 4}};
 
 TEST(FrameCoder, BytesComeBackWhateverTheirNumber) {
   for (const Compression& how : ways) {
@@ -72,11 +76,11 @@ TEST(FrameCoder, BytesThatDoNotBecomeFewerAreStoredAsTheyAre) {
 }
 
 TEST(FrameCoder, LargestFrame) {
-  for (const Codec codec : {Codec::zstd, Codec::lz4, Codec::gzip}) {
+  for (const Codec codec : {zstd, lz4, gzip}) {
     Scratch memory;
     const Bytes plain = ramp(format::largest_frame);
     const auto frame =
-        FrameEncoder({codec, static_cast<int8_t>(has_levels(codec)), 0}).encode({}, plain, memory);
+        FrameEncoder({codec, static_cast<int8_t>(find(codec)->has_levels()), 0}).encode({}, plain, memory);
     EXPECT_LT(frame.size(), plain.size() / 10);
     EXPECT_EQ(decoded(frame), plain);
   }
@@ -119,9 +123,9 @@ TEST(FrameCoder, CodecsMayChangeFromFrameToFrame) {
 }
 
 TEST(FrameCoder, AGzipFrameIsOneWholeMember) {
-  Compressor compressor(Codec::gzip, 6);
+  Compressor compressor(gzip, 6);
   const Bytes plain = ramp(3000);
-  Bytes member(bound(Codec::gzip, plain.size()));
+  Bytes member(bound(gzip, plain.size()));
   member.resize(compressor.compress(plain, member));
   ASSERT_GT(member.size(), 18);
   EXPECT_EQ(member[0], std::byte{0x1f});
@@ -129,7 +133,7 @@ TEST(FrameCoder, AGzipFrameIsOneWholeMember) {
   Decompressor decompressor;
   const auto fits = [&](const Bytes& stored, size_t bytes) {
     Bytes out(bytes);
-    return decompressor.decompress(Codec::gzip, stored, out);
+    return decompressor.decompress(gzip, stored, out);
   };
   EXPECT_TRUE(fits(member, plain.size()));
   EXPECT_FALSE(fits(member, plain.size() - 1));
@@ -148,8 +152,25 @@ TEST(FrameCoder, AGzipFrameIsOneWholeMember) {
 }
 
 TEST(Codec, LevelsThatThereAre) {
-  EXPECT_TRUE(level_fits(Codec::gzip, 1) && level_fits(Codec::gzip, 9) && level_fits(Codec::zstd, -100));
-  EXPECT_FALSE(level_fits(Codec::gzip, 0) || level_fits(Codec::gzip, 10) || level_fits(Codec::lz4, 1));
+  const auto fits = [](const char* name, int level) { return find(name)->level_fits(level); };
+  EXPECT_TRUE(fits("gzip", 1) && fits("gzip", 9) && fits("zstd", -100) && fits("lz4", 0));
+  EXPECT_FALSE(fits("gzip", 0) || fits("gzip", 10) || fits("lz4", 1));
+}
+
+TEST(Codec, HasTheNumberThatStandsOnDisk) {
+  EXPECT_EQ(zstd, Codec{1});
+  EXPECT_EQ(lz4, Codec{2});
+  EXPECT_EQ(gzip, Codec{3});
+  EXPECT_EQ(name_of(gzip), "gzip");
+  EXPECT_EQ(name_of(Codec::none), "none");
+}
+
+TEST(Codec, OfANewerVersionIsRefused) {
+  EXPECT_EQ(name_of(Codec{7}), "unknown");
+  EXPECT_EQ(code_of([] { require(Codec{7}, "x.sion"); }), Code::unsupported);
+  FrameHead head{.codec = Codec{7}, .stored = 4, .plain = 8};
+  Bytes out(8);
+  EXPECT_EQ(code_of([&] { FrameDecoder().decode(head, Bytes(4), out, "a frame"); }), Code::unsupported);
 }
 
 TEST(Shuffle, BringsBytesOfEqualWeightTogether) {

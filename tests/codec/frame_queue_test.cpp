@@ -19,7 +19,7 @@ Bytes piece(int number, size_t bytes) {
 class FrameQueueOf : public testing::TestWithParam<int> {};
 
 TEST_P(FrameQueueOf, ThreadsKeepsTheOrder) {
-  Compression how{format::Codec::zstd, 1, 0, 10000, GetParam()};
+  Compression how{find("zstd")->codec, 1, 0, 10000, GetParam()};
   FrameQueue queue(how);
   int out = 0;
   const auto take = [&](bool wait) {
@@ -44,7 +44,7 @@ TEST_P(FrameQueueOf, ThreadsKeepsTheOrder) {
 }
 
 TEST_P(FrameQueueOf, ThreadsEndsWithPiecesInIt) {
-  Compression how{format::Codec::lz4, 0, 0, 10000, GetParam()};
+  Compression how{find("lz4")->codec, 0, 0, 10000, GetParam()};
   for (int i = 0; i < 20; ++i) {
     FrameQueue queue(how);
     for (int in = 0; !queue.full(); ++in) queue.push({in, 0}, piece(in, 10000));
@@ -65,7 +65,7 @@ bool drain(FrameQueue& queue, int out) {
 }
 
 TEST_P(FrameQueueOf, ThreadsGoesOnInAForkedChild) {
-  Compression how{format::Codec::zstd, 3, 0, 10000, GetParam()};
+  Compression how{find("zstd")->codec, 3, 0, 10000, GetParam()};
   FrameQueue queue(how);
   int in = 0;
   for (int round = 0; round < 60; ++round) {
@@ -90,7 +90,7 @@ TEST_P(FrameQueueOf, ThreadsGoesOnInAForkedChild) {
 }
 
 TEST_P(FrameQueueOf, ThreadsEndsInAForkedChild) {
-  Compression how{format::Codec::zstd, 3, 0, 10000, GetParam()};
+  Compression how{find("zstd")->codec, 3, 0, 10000, GetParam()};
   for (int round = 0; round < 30; ++round) {
     auto queue = std::make_unique<FrameQueue>(how);
     for (int in = 0; !queue->full(); ++in) queue->push({in, 0}, piece(in, 10000));

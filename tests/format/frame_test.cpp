@@ -10,7 +10,7 @@ namespace {
 
 FrameHead head_at(int32_t block, int64_t offset, uint32_t plain, uint32_t stored) {
   FrameHead h;
-  h.codec = Codec::zstd;
+  h.codec = Codec{1};
   h.shuffle = 8;
   h.stored = stored;
   h.plain = plain;

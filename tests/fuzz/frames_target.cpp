@@ -147,9 +147,9 @@ void decode_stored(Recipe recipe, bool sound) {
 
 void encode_and_decode(Recipe recipe) {
   const auto how = recipe.byte();
-  constexpr format::Codec codecs[] = {format::Codec::lz4, format::Codec::zstd, format::Codec::gzip,
-                                      format::Codec::zstd};
-  const codec::Compression compression{codecs[how & 3], 1, static_cast<uint8_t>(how >> 4)};
+  const auto methods = codec::methods();
+  const codec::Compression compression{methods[how % methods.size()]->codec, 1,
+                                       static_cast<uint8_t>(how >> 4)};
   codec::FrameEncoder encoder(compression);
   static codec::FrameDecoder decoder;
   codec::Scratch scratch;

@@ -146,7 +146,8 @@ TypeMap type_map(MPI_Datatype type) {
   if (found) return *static_cast<TypeMap*>(kept);
   auto map = std::make_unique<TypeMap>(build(type, native_leaf, true));
   TypeMap result = *map;
-  if (PMPI_Type_set_attr(type, map_keyval(), map.get()) == MPI_SUCCESS) map.release();
+  if (PMPI_Type_set_attr(type, map_keyval(), map.get()) == MPI_SUCCESS)
+    static_cast<void>(map.release());  // the type owns it now
   return result;
 }
 
