@@ -27,22 +27,24 @@ const Method* method_with(Field Method::*field, Field value) {
 const Method* find(Codec codec) { return method_with(&Method::codec, codec); }
 const Method* find(std::string_view name) { return method_with(&Method::name, name); }
 
-void require(Codec codec, std::string_view path) {
-  if (codec == Codec::none) return;
+std::string problem_with(Codec codec) {
+  if (codec == Codec::none) return {};
   const Method* const method = find(codec);
   if (!method)
-    throw file_error(Code::unsupported, path,
-                     "its codec (" + std::to_string(static_cast<int>(codec)) +
-                         ") is not known; use a newer version of the library");
+    return "compressed by codec " + std::to_string(static_cast<int>(codec)) +
+           ", which is not known: use a newer version of the library";
   std::string problem;
   if (method->load)
     method->load(problem);
   else
     problem = "this build of Sheaf was made without it";
-  if (!problem.empty())
-    throw file_error(
-        Code::unsupported, path,
-        "is compressed with " + std::string(method->name) + ", which cannot be used: " + problem);
+  if (problem.empty()) return {};
+  return "compressed with " + std::string(method->name) + ", which cannot be used: " + problem;
+}
+
+void require(Codec codec, std::string_view path) {
+  if (const std::string problem = problem_with(codec); !problem.empty())
+    throw file_error(Code::unsupported, path, problem);
 }
 
 std::string_view name_of(Codec codec) {

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "base/export.hpp"
@@ -22,8 +23,10 @@ std::span<const Method* const> methods();
 const Method* find(Codec codec);
 const Method* find(std::string_view name);
 
-// Throws unsupported, naming `path`, if nobody here knows the codec, or if its library was not there when
-// Sheaf was built, or is not here now.
+// Why data of the codec cannot be used: nobody here knows it, or its library was not there when Sheaf was
+// built, or is not here now. Empty: they can.
+std::string problem_with(Codec codec);
+// Throws unsupported, naming `path`, if there is one.
 void require(Codec codec, std::string_view path);
 
 // "none", that of the method, or "unknown".

@@ -38,19 +38,21 @@ std::span<const std::byte> FrameEncoder::encode(const format::PlainPlace& at,
 
 void FrameDecoder::decode(const format::FrameHead& head, std::span<const std::byte> stored,
                           std::span<std::byte> out, std::string_view where) {
-  const auto damaged = [&](const char* finding) {
-    throw Error(Code::damaged, std::string(where) + ": " + finding);
+  const auto refuse = [&](Code code, const std::string& finding) {
+    throw Error(code, std::string(where) + ": " + finding);
   };
   const bool shuffled = head.shuffle > 1;
   const std::span<std::byte> target = shuffled ? shuffled_.at_least(out.size()) : out;
   if (head.codec == Codec::none) {
     std::ranges::copy(stored.first(target.size()), target.begin());
   } else {
-    require(head.codec, where);
-    if (!decompressor_.decompress(head.codec, stored, target)) damaged("cannot be decompressed");
+    if (const std::string problem = problem_with(head.codec); !problem.empty())
+      refuse(Code::unsupported, problem);
+    if (!decompressor_.decompress(head.codec, stored, target))
+      refuse(Code::damaged, "cannot be decompressed");
   }
   if (shuffled) unshuffle(target, head.shuffle, out);
-  if (crc32c(0, out) != head.sum) damaged("does not match its checksum");
+  if (crc32c(0, out) != head.sum) refuse(Code::damaged, "does not match its checksum");
 }
 
 }  // namespace sheaf::codec
