@@ -193,8 +193,8 @@ int main(int argc, char** argv) {
   MPI_Comm_size(MPI_COMM_WORLD, &job.ntasks);
   const std::string parent = options.text("--dir", ".");
   const int pairs = static_cast<int>(options.number("--pairs", 7));
-  const std::string only =
-      options.text("--only", "auto,one");  // of auto, one, default, in-turn, sweep, alignment
+  // Of auto, one, default, in-turn, sweep, alignment
+  const std::string only = options.text("--only", "auto,one");
   const auto patience = static_cast<double>(options.number("--patience", 3));
   job.bytes = options.number("--bytes", 64 << 20);
   job.piece = options.number("--piece", 1 << 20);

@@ -32,10 +32,10 @@ struct Machine {
   double server_write = 1e9;  // bytes per second of each
   double server_read = 1e9;
   double server_request = 0;  // seconds of every request
-  int64_t raid =
-      0;  // bytes of a stripe of the RAID; a block that is no multiple is read and written as one; 0: none
-  double partial =
-      2;  // a block that is not written whole costs so many whole ones (the RAID reads and writes its stripe)
+  // Bytes of a stripe of the RAID; a block that is no multiple is read and written as one; 0: none
+  int64_t raid = 0;
+  // A block that is not written whole costs so many whole ones (the RAID reads and writes its stripe)
+  double partial = 2;
   int64_t sector = 0;  // bytes in which parts of a block go to a server and come from there; 0: whole blocks
   double token = 0;    // seconds to take a block from another client
 

@@ -94,8 +94,8 @@ struct GroupRequest {
 
 struct NewGroups {
   CollectiveGroup group;
-  int64_t chunk_size =
-      0;  // of this task, final; so large that no layout takes it if it would not fit 63 bits
+  // Of this task, final; so large that no layout takes it if it would not fit 63 bits
+  int64_t chunk_size = 0;
   std::optional<PrefixedSum> placed;  // of the chunk sizes, where they follow from the requests
   int64_t fsblksize = 0;              // that the file is laid out for
   int64_t average_request = 0;        // bytes per task, over the file; rounded up

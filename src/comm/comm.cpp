@@ -86,8 +86,8 @@ int tasks_per_node(std::string_view topology) {
   while (!topology.empty()) {
     const std::string_view word = take_word(topology);
     if (!word.starts_with(key)) {
-      const bool table =
-          word.starts_with("file:") || word.starts_with("cmd:") || word.starts_with("ion=");  // comm/topology
+      // These say it themselves (comm/topology).
+      const bool table = word.starts_with("file:") || word.starts_with("cmd:") || word.starts_with("ion=");
       if (!word.empty() && !table)
         tell_not_understood("SHEAF_TOPOLOGY", word,
                             "node=K for nodes of K tasks each, ion=M for I/O nodes of M tasks each, "

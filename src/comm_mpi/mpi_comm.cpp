@@ -37,8 +37,8 @@ struct Family : private NonCopyable {
   mpi::Spares::Spare spare;  // what the first of them talks on; null before their first meeting
   const int number;          // rank in `program`
   const int largest;         // bytes per message
-  int per_node =
-      0;  // tasks per node that the environment of rank 0 asks for: 0 none, -1 something that is no number
+  // Tasks per node that the environment of rank 0 asks for: 0 none, -1 something that is no number
+  int per_node = 0;
 };
 
 class MpiComm final : public Comm, private NonCopyable {

@@ -44,8 +44,8 @@ inline constexpr int64_t longest_stream_name = 4095;         // bytes
 inline constexpr int64_t largest_stream = int64_t{1} << 60;  // bytes
 
 struct StreamStatus {
-  uint64_t number =
-      0;  // the same for one stream in all processes of a host as long as it is open; never 0. For st_ino
+  // The same for one stream in all processes of a host as long as it is open; never 0. For st_ino
+  uint64_t number = 0;
   int64_t size = 0;      // bytes
   int64_t modified = 0;  // st_mtim
   int64_t changed = 0;   // st_ctim

@@ -18,8 +18,8 @@ struct GatherRequest {
   std::string output = {};  // the multifile; empty, or another spelling of it: NAME, and then the containers
                             // are removed when it is complete, also after a loss of power
   bool replace = false;     // an output that exists, other than NAME
-  bool force =
-      false;  // although processes of this host have the set open; what they write afterwards is lost
+  // Although processes of this host have the set open; what they write afterwards is lost
+  bool force = false;
   std::string memory_directory = ContainerHost{}.memory_directory;  // as there
   int32_t fsblksize = 1;  // bytes; 1: streams lie one behind the other
 };

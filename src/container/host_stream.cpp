@@ -15,8 +15,8 @@ namespace {
 using format::ContainerRecord;
 using format::RecordKind;
 
-constexpr int64_t most_ahead =
-    4 << 20;  // bytes: a stream that others get between gets so much more room at once
+// Bytes: a stream that others get between gets so much more room at once
+constexpr int64_t most_ahead = 4 << 20;
 constexpr int64_t zeros_at_once = 1 << 20;
 
 int64_t now() {

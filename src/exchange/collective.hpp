@@ -42,8 +42,8 @@ struct CollectiveOptions {
   int64_t stripes = 0;             // that the file has, 0: not known; as many aggregators on several hosts
   int64_t buffer = 0;              // bytes of a window at most; 0: automatic
   int64_t block = 4096;            // windows begin and end on multiples of it
-  int64_t unit =
-      0;  // > 0: hosts share no page cache; in a call a part of the file from a multiple on has one writer
+  // Above 0: hosts share no page cache; in a call a part of the file from a multiple on has one writer
+  int64_t unit = 0;
   // For measuring.
   bool shared = true;   // tasks of a host share memory, else each counts as a host
   bool overlap = true;  // rounds between hosts, and reading ahead, go on while others are under way

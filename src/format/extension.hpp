@@ -86,8 +86,8 @@ struct Trailer {
   Pointer pointer;  // as in META1
   Identity identity{};
   int64_t plain_end = 0;  // offset behind META2 and mapping
-  int64_t table =
-      0;  // offset of the table of sections; what follows the table and the footer is the end of the file
+  // Offset of the table of sections; what follows the table and the footer is the end of the file
+  int64_t table = 0;
   std::vector<Section> sections;
 
   const Section* find(SectionKind kind) const {

@@ -32,8 +32,8 @@ struct JournalKey {
   int32_t filenumber = 0;
   int32_t fsblksize = 0;  // bytes
   Hosts hosts = {};
-  bool own_caches =
-      false;  // hosts of the program have page caches of their own: what outlives one is at the server
+  // Hosts of the program have page caches of their own: what outlives one is at the server
+  bool own_caches = false;
   bool first = true;  // of the tasks of the file. The mark in META1 is its: where there are other hosts their
                       // tasks leave it alone
   ChunkWatch* watch = nullptr;  // told before a chunk is begun, and before the first record; null: nobody

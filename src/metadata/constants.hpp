@@ -32,8 +32,8 @@ static_assert(most_neighbours <= neighbour_sizes_at_once);
 
 // --- Others.
 inline constexpr size_t written_at_once = 128 << 10;  // sizes of blocks: 1 MiB
-inline constexpr int64_t recovered_at_once =
-    64 << 10;  // tasks: chunk sizes, and what else a file tells that was never closed
+// Tasks: chunk sizes, and what else a file tells that was never closed
+inline constexpr int64_t recovered_at_once = 64 << 10;
 inline constexpr int32_t files_counted_at_once = 4096;      // in one reduction: 32 KiB
 inline constexpr int64_t edge_rows_at_once = 4096;          // tasks
 inline constexpr int64_t edges_copied_at_once = 256 << 10;  // bytes

@@ -28,8 +28,8 @@ class Edges {
   struct Row {
     int64_t task = 0;  // in the physical file
     format::EdgesRow where;
-    int64_t before =
-        0;  // bytes from where.begin on, in round where.from, that an earlier program has written
+    // Bytes from where.begin on, in round where.from, that an earlier program has written
+    int64_t before = 0;
   };
   // Before anything is written: the runs in which this process writes. unit 0, the same on all tasks: nobody
   // has edges.

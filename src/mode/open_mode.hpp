@@ -57,8 +57,8 @@ struct OpenMode {
   int32_t files = 0;     // for FilePolicy::fixed
   std::string table{};   // for FilePolicy::table: its path
   int32_t io_tasks = 0;  // tasks of a node that transfer at once; 0: all
-  int64_t buffer_bytes =
-      default_buffer;  // write-behind and read-ahead buffer of a task; 0: none; or one_block
+  // Write-behind and read-ahead buffer of a task; 0: none; or one_block
+  int64_t buffer_bytes = default_buffer;
   CollectiveMode collective{};
   codec::Compression compression{};    // of new files
   std::vector<std::string> unknown{};  // words without a meaning

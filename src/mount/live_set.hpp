@@ -22,8 +22,8 @@ namespace sheaf::mount {
 
 class LiveSet {
  public:
-  static constexpr uint64_t first_number =
-      uint64_t{1} << 62;  // of files and folders here; the top folder has that of the tree
+  // Of files and folders here; the top folder has that of the tree
+  static constexpr uint64_t first_number = uint64_t{1} << 62;
 
   struct Found {
     uint64_t number = 0;

@@ -5,14 +5,13 @@
 // romio_ds_write, romio_ds_read (enable, disable, automatic), ind_rd_buffer_size, ind_wr_buffer_size,
 // striping_unit, striping_factor, cb_config_list, romio_no_indep_rw. Environment, read on task 0, which wins
 // over the program:
-//   SHEAF_BLOCK_SIZE=bytes        file domains begin and end at multiples of it (Blue Gene/L paper,
-//   section 3.4) SHEAF_CB_NODES, SHEAF_CB_BUFFER_SIZE, SHEAF_CB_WRITE, SHEAF_CB_READ, SHEAF_DS_WRITE,
-//   SHEAF_DS_READ   as the words above SHEAF_IOTASKS=K               at most K tasks of a node read or write
-//   the file at once; the same as hint sheaf_iotasks
-//   SHEAF_MPIIO_OFF=word,...      switches off, for measuring: shared (no shared memory: every task counts as
-//   a
-//                                 host), overlap (one round after the other, no reading ahead), reuse (a new
-//                                 plan for every call)
+//
+// - SHEAF_CB_NODES, SHEAF_CB_BUFFER_SIZE, SHEAF_CB_WRITE, SHEAF_CB_READ, SHEAF_DS_WRITE,
+//   SHEAF_DS_READ: as the words above
+// - SHEAF_BLOCK_SIZE=BYTES: file domains begin and end at multiples of it (Blue Gene/L paper, section 3.4)
+// - SHEAF_IOTASKS=K: at most K tasks of a node read or write the file at once; as the hint sheaf_iotasks
+// - SHEAF_MPIIO_OFF=WORD,...: switches off, for measuring: shared (no shared memory: every task counts as a
+//   host), overlap (one round after the other, no reading ahead), reuse (a new plan for every call)
 #pragma once
 
 #include <cstdint>
@@ -33,15 +32,15 @@ struct HintValues {
   int64_t buffer_size = 0;  // cb_buffer_size, bytes of an aggregator's buffer; 0: automatic
   Choice collective_write = Choice::automatic;  // romio_cb_write: exchange between tasks
   Choice collective_read = Choice::automatic;
-  Choice sieve_write =
-      Choice::automatic;  // romio_ds_write: read, change and write back where pieces are small
+  // romio_ds_write: read, change and write back where pieces are small
+  Choice sieve_write = Choice::automatic;
   Choice sieve_read = Choice::automatic;
   int64_t sieve_write_size = 512 << 10;  // ind_wr_buffer_size, bytes
   int64_t sieve_read_size = 4 << 20;     // ind_rd_buffer_size, bytes
   int64_t striping_unit = 0;             // bytes; 0: not given
   int64_t striping_factor = 0;           // 0: not given
-  int64_t block_size =
-      0;  // alignment of file domains in bytes; 0: striping unit, or the block of the file system
+  // Alignment of file domains in bytes; 0: striping unit, or the block of the file system
+  int64_t block_size = 0;
   int64_t io_tasks = 0;         // sheaf_iotasks: tasks of a node that transfer at once; 0: all
   bool no_independent = false;  // romio_no_indep_rw, kept for queries only
 

@@ -25,6 +25,8 @@ class PastCache {
   // What was written here, past the cache or through it, is at the server, where other hosts find it; maybe
   // not on a disk yet, which is File::sync()'s. Throws as File::sync().
   virtual void publish() = 0;
+  // File::renew() of a file that was opened a moment ago, and asks for nothing that the open has told.
+  virtual void renew_opened() = 0;
   // One task has found for all what the file system is. Until then nothing is taken for granted.
   virtual void know(FileSystem kind) = 0;
 

@@ -19,7 +19,8 @@ bool is_gone(const Error& e) { return e.errno_value() == ESTALE || e.code() == C
 // Null: it is gone, or not known to be there, at the server.
 std::shared_ptr<File> at_server(std::shared_ptr<File> file, bool last) {
   try {
-    file->renew();
+    PastCache* const past = file->traits().past_cache;
+    past ? past->renew_opened() : file->renew();
     return last || file->status().links > 0 ? file : nullptr;
   } catch (const Error& e) {
     if (last || !is_gone(e)) throw;

@@ -55,9 +55,9 @@ struct FileStatus {
   bool exists = false;
   bool is_directory = false;
   int64_t size = 0;  // bytes
-  int64_t block_size =
-      0;  // st_blksize in bytes: the unit in which the file system likes to be accessed, on some the page of
-          // the host: tasks of several agree on the largest, or on that of one
+  // st_blksize in bytes: the unit in which the file system likes to be accessed, on some the page of the
+  // host: tasks of several agree on the largest, or on that of one
+  int64_t block_size = 0;
   int64_t allocated = 0;    // bytes it takes on disk; 0 where the store does not know
   bool is_special = false;  // a device, pipe or socket: not to be replaced by a file
   int64_t links = 1;   // names it has; 0: it was removed while it is open. 1 where the store does not count

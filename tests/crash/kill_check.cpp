@@ -65,8 +65,8 @@ int main(int argc, char** argv) {
       continue;
     }
     for (int t = 0; t < tasks; ++t) {
-      const bool holds =
-          sion_seek(sid, t, SION_CURRENT_BLK, SION_CURRENT_POS) == SION_SUCCESS;  // not if it is empty
+      // Not if it is empty
+      const bool holds = sion_seek(sid, t, SION_CURRENT_BLK, SION_CURRENT_POS) == SION_SUCCESS;
       compare(file, t, books[static_cast<size_t>(t)]->read(number),
               holds ? read_all(sid) : std::vector<char>());
       int rank = t;

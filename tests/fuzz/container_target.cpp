@@ -61,8 +61,8 @@ Bytes sealed(Input input) {
     record.which = static_cast<uint32_t>(what >> 27 & 3);
     record.size = input.size();
     record.offset = record.size;
-    record.place =
-        static_cast<int64_t>(static_cast<uint64_t>(input.size()) + container_page);  // also below 0
+    // Also below 0
+    record.place = static_cast<int64_t>(static_cast<uint64_t>(input.size()) + container_page);
     record.length = input.size() & longest_piece;
     encode(record, container_identity, area_at + std::ssize(records), records);
   }

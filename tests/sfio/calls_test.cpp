@@ -155,8 +155,8 @@ void one_message_per_listener() {
 // All of them are on this machine. `early`: memory from before the session.
 void lent_memory(char* early) {
   constexpr int64_t bytes = 1 << 20;
-  const int64_t lent =
-      std::getenv("SHEAF_SFIO_BUFFER") ? 0 : bytes;  // small ones make small pieces, which travel
+  // Small ones make small pieces, which travel
+  const int64_t lent = std::getenv("SHEAF_SFIO_BUFFER") ? 0 : bytes;
   const std::string name = name_of("/lent", sfio_listeners());
   MFILE* f = mopen(name.c_str(), 64 << 10);
   REQUIRE(f != nullptr);

@@ -95,6 +95,7 @@ class HostedFile final : public File, public PastCache {
     require_open();
     bring();
   }
+  void renew_opened() override { renew(); }
   void know(FileSystem) override {}
 
   FileTraits traits() override { return {.past_cache = world_->has_caches() ? this : nullptr}; }

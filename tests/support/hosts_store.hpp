@@ -26,22 +26,22 @@ struct HostsOptions {
   std::vector<int64_t> pages = {};    // the same of host 0, 1, ... in turn; empty: `page` for all
   int64_t unit = 64 << 10;            // bytes; what traits() says, and what is counted
   uint64_t seed = 0;                  // of the moments below
-  int pressure =
-      0;  // one in so many transfers of a host writes a page back, or forgets one, at random; 0: none
-  int timeout =
-      0;  // one in so many looks at the attributes of a file, at random, as after their time; 0: none
-  int64_t direct =
-      1;  // bytes: multiples of so many are written past the cache; 0: none, and nothing is read so
+  // One in so many transfers of a host writes a page back, or forgets one, at random; 0: none
+  int pressure = 0;
+  // One in so many looks at the attributes of a file, at random, as after their time; 0: none
+  int timeout = 0;
+  // Bytes: multiples of so many are written past the cache; 0: none, and nothing is read so
+  int64_t direct = 1;
   bool behind = false;  // what is written past the cache waits on the host until it is published (GlusterFS)
   bool writes_whole_pages = true;  // pages that are up to date, unless the host holds a lock of the file
-  bool answers_tell_change_before =
-      true;  // else a host that writes does not see that others have (NFS 4): not even the next open does
-  bool locks_revalidate =
-      true;  // where locks are global: taking one flushes and forgets, giving it back flushes
-  bool names_get_stale =
-      true;  // the first call with a name that the host knew before another host removed it: ESTALE
-  bool absence_is_kept =
-      false;  // the first open or status of a name that the host has missed before: ENOENT again
+  // Else a host that writes does not see that others have (NFS 4): not even the next open does
+  bool answers_tell_change_before = true;
+  // Where locks are global: taking one flushes and forgets, giving it back flushes
+  bool locks_revalidate = true;
+  // The first call with a name that the host knew before another host removed it: ESTALE
+  bool names_get_stale = true;
+  // The first open or status of a name that the host has missed before: ENOENT again
+  bool absence_is_kept = false;
 
   int64_t page_of(int host) const {
     return pages.empty() ? page : pages[static_cast<size_t>(host) % pages.size()];

@@ -145,8 +145,8 @@ int lock_bytes(int fd, int command, short type, const Bytes& bytes, short* found
 class WholeLockBytes {
  public:
   WholeLockBytes(const OpenFile& file, uint32_t slot) : slot_(slot) {
-    uint64_t number =
-        number_of_set(file) ^ (file.slot.load()->stream * 0x9e3779b97f4a7c15);  // 2^64 / golden ratio
+    // 2^64 / golden ratio
+    uint64_t number = number_of_set(file) ^ (file.slot.load()->stream * 0x9e3779b97f4a7c15);
     number = (number ^ number >> 32) & ((uint64_t{1} << number_bits) - 1);
     first_ = off64_t(state::first_for_locks + (number << stream_bits));
   }

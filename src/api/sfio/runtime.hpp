@@ -53,8 +53,8 @@ class Runtime : private NonCopyable {
   std::unique_ptr<MpiMessages> messages_;
   std::shared_ptr<Link> link_;
   SessionOptions options_;
-  const std::shared_ptr<Store> files_ =
-      posix_store_here();  // of the listener: wherever the program goes meanwhile
+  // Of the listener: wherever the program goes meanwhile
+  const std::shared_ptr<Store> files_ = posix_store_here();
   std::unique_ptr<Service> service_;
   std::thread thread_;
   std::atomic<bool> given_up_{false};  // the session ends without the goodbye that ends the thread

@@ -53,8 +53,8 @@ struct ParallelOpen {
   bool shares = false;            // tasks of this process share a descriptor per physical file
   NameOf name_of = {};            // names of physical files, if not those of the format
   Reader::MeansOf means_of = {};  // reading: what collective calls use
-  std::function<void(Comm&, OpenMode&)> adjust =
-      {};  // changes the mode that was agreed on, alike on all tasks; collective
+  // Changes the mode that was agreed on, alike on all tasks; collective
+  std::function<void(Comm&, OpenMode&)> adjust = {};
   // Writing: decides on the physical files; null: the request and the mode do. Collective; throws on all
   // tasks alike.
   std::function<void(Comm&, ParallelWriteRequest&, const OpenMode&)> place = {};

@@ -11,13 +11,13 @@ namespace sheaf::cli {
 
 namespace {
 
-constexpr blksize_t preferred_request =
-    1 << 20;  // what cat and cp read at once, and as much as a request can have
+// What cat and cp read at once, and as much as a request can have
+constexpr blksize_t preferred_request = 1 << 20;
 constexpr unsigned most_in_background = 64;  // requests of the kernel's read-ahead under way
 
 void begin(void*, fuse_conn_info* connection) {
-  connection->want &=
-      ~static_cast<unsigned>(FUSE_CAP_AUTO_INVAL_DATA);  // times that change would drop what is kept
+  // Times that change would drop what is kept
+  connection->want &= ~static_cast<unsigned>(FUSE_CAP_AUTO_INVAL_DATA);
   connection->max_background = most_in_background;
   // The kernel goes by the least of this and of what the mount has been given (read_ahead_far in main.cpp).
   connection->max_readahead = preferred_request;

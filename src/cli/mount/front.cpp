@@ -24,8 +24,8 @@ namespace sheaf::cli {
 
 namespace {
 
-constexpr int64_t large_stream =
-    128 << 10;  // bytes, the mean: of what is less, folios are hardly larger than pages
+// Bytes, the mean: of what is less, folios are hardly larger than pages
+constexpr int64_t large_stream = 128 << 10;
 
 // Calls of Linux 5.2 that C libraries have had for a shorter time; the same numbers and bits everywhere.
 constexpr long sys_open_tree = 428, sys_move_mount = 429, sys_fsopen = 430, sys_fsconfig = 431,

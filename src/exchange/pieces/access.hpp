@@ -21,11 +21,11 @@ struct ViewAccess {
   const layout::TypeMap* filetype = nullptr;
   int64_t from = 0;  // positions in the stream of the file type
   int64_t to = 0;
-  std::byte* address =
-      nullptr;  // where displacement 0 of the memory type is; only read when writing to the file
+  // Where displacement 0 of the memory type is; only read when writing to the file
+  std::byte* address = nullptr;
   const layout::TypeMap* memory = nullptr;  // whose byte 0 is that at position `from`
-  std::shared_ptr<const void> types =
-      nullptr;  // what the two above point to, where they were made for this access; else null
+  // What the two above point to, where they were made for this access; else null
+  std::shared_ptr<const void> types = nullptr;
 
   int64_t bytes() const { return to - from; }
   int64_t offset_of(int64_t position) const { return displacement + filetype->offset_of(position); }

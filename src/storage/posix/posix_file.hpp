@@ -54,13 +54,14 @@ class PosixFile final : public File, public PastCache, public RestingFile {
   // Syncs the directory too, the first time, if this open may have created the file: its bytes survive a loss
   // of power only together with its name.
   void sync() override;
-  void renew() override;
+  void renew() override { bring_up_to_date(true); }
 
   // By O_DIRECT, where the file system knows it, through a descriptor of its own; FUSE writes as ever, by its
   // own descriptor where that may be.
   bool write_past_cache(std::span<const std::byte> data, int64_t offset) override;
   size_t read_past_cache(std::span<std::byte> data, int64_t offset) override;
   void publish() override;
+  void renew_opened() override { bring_up_to_date(false); }
   void know(FileSystem kind) override;
 
   int64_t next(Space space, int64_t offset) override;
@@ -92,6 +93,7 @@ class PosixFile final : public File, public PastCache, public RestingFile {
   std::shared_ptr<DirectFile> direct();
   std::shared_ptr<Descriptor> written();
   void sync_written();
+  void bring_up_to_date(bool opens);
 
   std::atomic<int> file_system_ = -1;  // -1: not asked yet
   RangeLocks locks_;

@@ -89,12 +89,12 @@ void PosixFile::publish() {
 // GlusterFS brings its attributes up to date with the answer to fsync, MooseFS when a file is opened, and
 // what the kernel keeps goes with the pages and with a new look at the attributes. The descriptor with the
 // locks stays.
-void PosixFile::renew() {
+void PosixFile::bring_up_to_date(bool opens) {
   sync_written();
   if (uninterrupted([&] { return ::fsync(fd_.get()); }) != 0 && errno != EINVAL && errno != EROFS)
     throw os_error("cannot sync", path_, errno);
   ::posix_fadvise(fd_.get(), 0, 0, POSIX_FADV_DONTNEED);
-  {
+  if (opens) {
     const std::lock_guard lock(direct_mutex_);
     if (auto again = open_direct()) direct_ = std::move(again);
   }

@@ -21,8 +21,8 @@ inline constexpr size_t most_bytes_per_call = 0x7ffff000;
 
 struct Moved {
   size_t bytes = 0;
-  int error =
-      0;  // errno of the call that ended the transfer, 0 if it was complete or reached the end of the file
+  // errno of the call that ended the transfer, 0 if it was complete or reached the end of the file
+  int error = 0;
 };
 
 // Calls `move(done, count)`, which shall transfer up to `count` bytes behind the first `done` and return what

@@ -72,8 +72,8 @@ struct FileSystemTraits {
   FileSystem kind = FileSystem::unknown;  // for messages, and for storage itself
   Coherence coherence = Coherence::close_to_open;
   LockScope locks = LockScope::host;
-  int64_t unit =
-      64 << 10;  // bytes > 0: a part of a file, from a multiple on, that two hosts should not both write to
+  // Bytes > 0: a part of a file, from a multiple on, that two hosts should not both write to
+  int64_t unit = 64 << 10;
   int64_t stripes = 1;      // servers or disks that a new file is spread over; 0: not known
   int64_t stripe_size = 0;  // bytes that go to one before the next one has its turn; 0: it is not spread
   bool fallocate = false;   // room can be set aside

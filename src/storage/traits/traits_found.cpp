@@ -85,8 +85,8 @@ std::string beegfs_config(const Mount& mount) {
 }
 
 void apply_layout(FileSystemTraits& traits, int fd, const std::optional<Mount>& mount) {
-  const std::string attributed =
-      "/proc/self/fd/" + std::to_string(fd);  // O_PATH descriptors have no attributes
+  // O_PATH descriptors have no attributes
+  const std::string attributed = "/proc/self/fd/" + std::to_string(fd);
   if (traits.kind == FileSystem::lustre) {
     const std::string layout = attribute_of(attributed, "lustre.lov").value_or("");
     apply_lustre_layout(traits, std::as_bytes(std::span(layout)));

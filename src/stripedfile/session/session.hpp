@@ -26,9 +26,9 @@ enum class Role : int64_t {
 
 struct SessionOptions {
   int64_t room = default_room;  // listeners: bytes of data they take in one message
-  double patience =
-      usual_patience;  // compute tasks: seconds after which a listener that gives no sign of life is gone
-  std::string name;    // listeners: host name that striped files know them by; empty: that of the machine
+  // Compute tasks: seconds after which a listener that gives no sign of life is gone
+  double patience = usual_patience;
+  std::string name;  // listeners: host name that striped files know them by; empty: that of the machine
   std::string
       root;  // listeners: directory that stands for the root of their file system; their name is appended
 };

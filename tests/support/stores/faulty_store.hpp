@@ -32,8 +32,8 @@ struct FaultPlan {
   bool from_then_on = false;          // every later matching operation fails too
   int errno_value = EIO;              // what the failing operation reports
   bool half_first = false;            // a failing read or write moves the first half of its bytes
-  bool ends_early =
-      false;  // only reads match, and a failing one returns the first half, as at the end of a file
+  // Only reads match, and a failing one returns the first half, as at the end of a file
+  bool ends_early = false;
   std::optional<Operation> kind;  // operations of other kinds do not match
   std::string path_contains;      // operations on other paths do not match
 };
