@@ -49,9 +49,13 @@ struct CollectiveOptions {
   bool overlap = true;  // rounds between hosts, and reading ahead, go on while others are under way
   bool reuse = true;    // a plan is kept as long as it holds
 
-  // Bytes of a window, at most `size`: a short range is shared by all owners.
+  // Bytes of a window, at most `size`: a short range is shared by all owners, but for units of several
+  // windows, which have one owner each.
   int64_t window_of_range(int64_t range, int64_t size, int64_t owners) const {
-    const int64_t least = std::max({short_window, block, unit}), grain = std::max<int64_t>({block, unit, 1});
+    const bool parts = unit > size;
+    const int64_t grain = std::max<int64_t>({block, parts ? 0 : unit, 1}),
+                  least = std::max(short_window, grain);
+    if (parts) owners = std::clamp<int64_t>(range / unit, 1, owners);
     while (size / 2 >= least && size / 2 % grain == 0 && range / size < windows_of_an_owner * owners)
       size /= 2;
     return size;
