@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """bench_hosts.py [--fs gluster-strict] [--runs 3] [--tasks 6] [--placement round] [--only NAME,...] [--json FILE]: the patterns of
 the Blue Gene/L paper on three hosts (tests/cluster), with Open MPI's own I/O (ompio, romio321) and with the drop-in, the same
-binary in turn, one shot per run on a fresh file. A line per pattern and phase: medians, spread, and the ratio to the faster peer;
-a peer that ends with an error or wrong bytes does not count. Root only; scripts/install-deps.sh cluster."""
+binary in turn, one shot per run on a fresh file; whole: with opening and closing it. A line per pattern and phase: medians,
+spread, and the ratio to the faster peer; a peer that ends with an error or wrong bytes does not count. Root only;
+scripts/install-deps.sh cluster."""
 import argparse
 import json
 import pathlib
@@ -41,7 +42,7 @@ def compare(context, args, name):
             for phase, seconds in run(context, args, name, settings).items():
                 found[who].setdefault(phase, []).append(seconds)
     rows = []
-    for phase in ("write", "read"):
+    for phase in ("write", "read", "whole"):
         times = {who: phases[phase] for who, phases in found.items() if phase in phases}
         row = {"fs": context.fs.name, "pattern": name, "phase": phase, "tasks": args.tasks,
                "placement": args.placement, "seconds": times}

@@ -6,9 +6,9 @@
 // Threads sleep where they wait. The code is that of the MPI interface below the arguments.
 //
 // Two comparisons:
-//   64-3-64  ours: 64 tasks write, 3 read mapped and write mapped, 64 read. Peer: 64 tasks write, read,
-//   write, read. 3        3 tasks write (read) 64 streams mapped. Peer: 3 tasks write (read) 3 streams of the
-//   same bytes.
+// - 64-3-64: ours: 64 tasks write, 3 read mapped and write mapped, 64 read. Peer: 64 tasks write, read,
+//   write, read.
+// - 3: 3 tasks write (read) 64 streams mapped. Peer: 3 tasks write (read) 3 streams of the same bytes.
 // The second is the harder one: it gives the peer the fewer tasks and the simpler files as well.
 //
 // Why this is fair: the same bytes in pieces of the same size from (to) the same memory; opening and closing

@@ -4,9 +4,13 @@
 // compute task writes, then reads, a range of its own over all listeners. The ratio is bandwidth per listener
 // with K nodes / with one: 1 is linear. The file has the same stripes both times. Beyond the cores:
 // bench_sfio_fibers.
-//   mpirun -np 2*K mpi_bench_sfio_nodes_openmpi --dir DIR    the second half of the tasks are listeners, one
-//   on every core mpirun -np K mpi_bench_sfio_nodes_openmpi --threads      an I/O thread in every task
-//     [--pairs N] [--bytes B per compute task] [--unit U] [--subfiles S]
+//
+// - mpirun -np 2*K mpi_bench_sfio_nodes_openmpi --dir DIR: the second half of the tasks are listeners, one on
+//   every core
+// - mpirun -np K mpi_bench_sfio_nodes_openmpi --threads: an I/O thread in every task
+//
+// Options: [--pairs N] [--bytes B per compute task] [--unit U] [--subfiles S].
+//
 // Rows without a target: the same from memory of sfio_malloc() ("lent"), faster with any number of nodes,
 // with one most of all; and what the machine allows: `plain`, where every core writes with pwrite to a file
 // of its own; `limit`, where it goes to the listeners in contiguous messages.

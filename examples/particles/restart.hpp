@@ -1,9 +1,10 @@
 // Restart files: what every way of writing them has in common.
 //
 // Three ways store the same state:
-//   single     one designated task collects the particles of all others and writes one file (what MP2C did
-//   first) tasklocal  every task writes a file of its own multifile  every task writes its own logical file,
-//   all of them in few physical files (Sheaf)
+// - single: one designated task collects the particles of all others and writes one file (what MP2C did
+//   first)
+// - tasklocal: every task writes a file of its own
+// - multifile: every task writes its own logical file, all of them in few physical files (Sheaf)
 //
 // A checkpoint of step n is named DIR/restart.<n, six digits>.<suffix of the way>. Whether it is complete is
 // decided by reading it: counts and digest in its headers must agree with the particles that follow.

@@ -8,6 +8,7 @@
 #include <random>
 
 #include "base/error.hpp"
+#include "exchange/collective.hpp"
 #include "exchange/pieces/windows.hpp"
 #include "exchange/run_code.hpp"
 
@@ -88,6 +89,24 @@ TEST(Windows, GiveEveryUnitToOneOwner) {
             ASSERT_EQ(bytes, length);
             ASSERT_EQ(windows.rounds() * all, windows.count());
           }
+}
+
+// So that a call makes no more memory than it needs, also where units are as long as chunks of MooseFS.
+TEST(Windows, OfAShortRangeAreShort) {
+  constexpr int64_t KiB = 1 << 10, MiB = 1 << 20;
+  CollectiveOptions how;
+  how.block = 64 * KiB;
+  for (const int64_t unit : {64 * KiB, 128 * KiB, 4 * MiB, 64 * MiB}) {
+    how.unit = unit;
+    const auto window = [&](int64_t range) { return how.window_of_range(range, 4 * MiB, 3); };
+    EXPECT_EQ(window(384 * KiB), unit == 4 * MiB ? unit : 256 * KiB) << unit;
+    EXPECT_EQ(window(1024 * MiB), 4 * MiB) << unit;
+    for (int64_t range = 1; range < 512 * MiB; range = 3 * range + 1) {
+      const int64_t size = window(range);
+      EXPECT_TRUE(size % unit == 0 || unit % size == 0) << unit << " " << range;
+      EXPECT_EQ(size % how.block, 0) << unit << " " << range;
+    }
+  }
 }
 
 TEST(RunCode, GivesBackTheRuns) {

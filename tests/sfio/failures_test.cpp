@@ -1,8 +1,10 @@
 // What goes wrong under a real MPI: failures_test lost|full|slow. Prints "works" from every compute task.
 // Listeners n0 and n1.
-//   lost PID_FILE SIGNAL   the process that the file names gets the signal; its subfile is an error, the
-//   other's is not full                   the disk of n1 has less room than is written slow DIRECTORY the
-//   listeners sync for longer than one that is silent may take
+//
+// - lost PID_FILE SIGNAL: the process that the file names gets the signal; its subfile is an error, the
+//   other's is not
+// - full: the disk of n1 has less room than is written
+// - slow DIRECTORY: the listeners sync for longer than one that is silent may take
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>

@@ -2,16 +2,16 @@
 // modelled Swiss-T1, in virtual time: the real client and listener code over a modelled network
 // (support/fibers/fiber_messages.hpp). Prints one JSON object.
 //
-//   network          half of the nodes send to the other half, all to all
-//   write, read      every node computes and serves; each compute task moves a range of its own over all
+// - network: half of the nodes send to the other half, all to all
+// - write, read: every node computes and serves; each compute task moves a range of its own over all
 //   listeners
-//   --nodes N        [8]
-//   --bytes B        of every sending or computing task [1 MiB]
-//   --unit U         stripe unit [200]
-//   --runs R         placements of the tasks on the nodes, by chance; 1: one after the other [1]
-//   --schedule turns|none|flow   every task begins with another listener, as the local calls do, or all with
+// - --nodes N: [8]
+// - --bytes B: of every sending or computing task [1 MiB]
+// - --unit U: stripe unit [200]
+// - --runs R: placements of the tasks on the nodes, by chance; 1: one after the other [1]
+// - --schedule turns|none|flow: every task begins with another listener, as the local calls do, or all with
 //   the first; flow: collective calls
-//   --calls optimised|single   mwritec and mreadc, or a message for every piece (mwrite, mread)
+// - --calls optimised|single: mwritec and mreadc, or a message for every piece (mwrite, mread)
 //
 // TNET has eight crossbars with four nodes each. The paper's picture does not say which of them are
 // connected: here each is with the next ones and those three further, and messages to others pass one in
