@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "collective/constants.hpp"
 #include "metadata/row_slices.hpp"
 
 namespace sheaf {
@@ -130,12 +131,9 @@ bool is_first_of_host(Comm& file, int64_t host) {
 
 namespace {
 
-// Whether one task may as well collect for all groups of the layout: with few tasks and small requests a
-// round ends sooner than several writers to one file can take turns (bench/mpi_bench_collective, 4 tasks).
+// Whether one task may as well collect for all groups of the layout.
 bool is_little(int tasks, int64_t total) {
-  constexpr int few = 15;
-  constexpr int64_t small = int64_t{64} << 10;
-  return tasks <= few && total <= tasks * small;
+  return tasks <= collective_constants::few_tasks && total <= tasks * collective_constants::little_per_task;
 }
 
 }  // namespace

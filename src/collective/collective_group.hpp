@@ -14,6 +14,7 @@
 #include <span>
 #include <vector>
 
+#include "collective/constants.hpp"
 #include "collective/mover.hpp"
 #include "comm/comm.hpp"
 #include "comm/topology.hpp"
@@ -69,9 +70,8 @@ class CollectiveGroup {
 // What a task of a group of so many brings to a round, or wants of it, at most: bytes, >= 1. A collector has
 // memory for all.
 inline int64_t step_bytes(int group_size) {
-  constexpr int64_t most_per_collector = 16 << 20;
-  constexpr int64_t most_per_task = 256 << 10;
-  return std::clamp<int64_t>(most_per_collector / group_size, 1, most_per_task);
+  return std::clamp<int64_t>(collective_constants::most_per_collector / group_size, 1,
+                             collective_constants::most_per_task);
 }
 
 // What the program brings for collective calls.

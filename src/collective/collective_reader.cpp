@@ -2,16 +2,12 @@
 
 #include <algorithm>
 
+#include "collective/constants.hpp"
 #include "comm/agree.hpp"
 
 namespace sheaf {
 
-namespace {
-
-constexpr size_t most_extents = 256;             // of a wish
-constexpr int64_t direct_read_bytes = 64 << 10;  // automatic: larger requests are read by the task itself
-
-}  // namespace
+using namespace collective_constants;
 
 // What a task wants to have read for it.
 struct CollectiveReader::Wish {
@@ -67,7 +63,7 @@ void CollectiveReader::read(std::span<std::byte> out, const std::optional<Error>
 // What this task could not do; what fails in a round is thrown on all.
 std::optional<Error> CollectiveReader::read_in_rounds(std::span<std::byte> out,
                                                       std::optional<Error> problem) {
-  if ((!takes_part_ || (automatic_ && std::ssize(out) >= direct_read_bytes)) && !problem) {
+  if ((!takes_part_ || (automatic_ && std::ssize(out) >= direct_read)) && !problem) {
     problem = attempt([&] { stream_.read(out); });
     out = {};
   }

@@ -4,15 +4,12 @@
 #include <array>
 #include <cstring>
 
+#include "collective/constants.hpp"
 #include "comm/agree.hpp"
 
 namespace sheaf {
 
-namespace {
-
-constexpr int64_t most_chunks = 64 << 10;  // recorded by a collector per round
-
-}  // namespace
+using namespace collective_constants;
 
 CollectiveWriter::CollectiveWriter(Comm& file, NewGroups groups, const CollectivePlan& plan,
                                    WriteStream& stream, std::shared_ptr<CollectedFile> collected,
@@ -21,7 +18,7 @@ CollectiveWriter::CollectiveWriter(Comm& file, NewGroups groups, const Collectiv
       group_(std::move(groups.group)),
       stream_(stream),
       collected_(std::move(collected)),
-      capacity_(std::max<int64_t>(256, step_bytes(group_.size()))),
+      capacity_(std::max<int64_t>(least_per_task, step_bytes(group_.size()))),
       merge_(plan.merge),
       automatic_(plan.is_automatic()),
       takes_part_(means.takes_part),

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "collective/constants.hpp"
 #include "collective/group_transfer.hpp"
 #include "comm/agree.hpp"
 #include "storage/decorators/forwarding_file.hpp"
@@ -9,9 +10,9 @@
 
 namespace sheaf {
 
-namespace {
+using collective_constants::brought_at_once;
 
-constexpr int64_t brought_at_once = 16 << 20;  // of the file
+namespace {
 
 // A range of units, and the task that writes them.
 struct FileDomain {

@@ -4,14 +4,12 @@
 #include <cstring>
 #include <utility>
 
+#include "collective/constants.hpp"
 #include "metadata/edges_reader.hpp"
 
 namespace sheaf {
 
-namespace {
-constexpr size_t small_read = 8 << 10;
-constexpr size_t read_ahead = 64 << 10;
-}  // namespace
+using namespace collective_constants;
 
 void FetchedFile::take(std::vector<Extent> extents, std::vector<std::byte> bytes) {
   const std::lock_guard lock(mutex_);

@@ -5,16 +5,16 @@
 
 #include "base/bytes.hpp"
 #include "base/error.hpp"
+#include "container/constants.hpp"
 #include "format/fields.hpp"
 
 namespace sheaf {
 
+using namespace container_constants;
+
 namespace {
 
 using namespace format;
-
-constexpr int64_t first_at_once = 4 << 10;  // bytes: an area that is known may have little more
-constexpr int64_t most_at_once = 64 << 10;
 
 // Bytes of an area from what is known of it on, read as far as there are records in them.
 class AreaReader {
@@ -214,9 +214,6 @@ Come read_more(Store& store, const std::string& path, ContainerContents& content
 // --- damage
 
 namespace {
-
-constexpr int64_t looked_at_once = 1 << 20;   // bytes
-constexpr int64_t longest_but_pieces = 5000;  // bytes: more than a record with a name has
 
 std::string at_byte(int64_t place) { return " at byte " + std::to_string(place); }
 

@@ -7,16 +7,18 @@
 
 #include "base/error.hpp"
 #include "comm/host_name.hpp"
+#include "container/constants.hpp"
 #include "format/extension.hpp"
 #include "process/process_identity.hpp"
 
 namespace sheaf {
 
+using namespace container_constants;
+
 namespace {
 
 constexpr std::string_view mark = ".container.";
 constexpr std::string_view mark_aside = ".torn.";
-constexpr size_t most_of_name = 48;  // bytes
 
 std::string directory_of(const std::string& path) {
   const size_t slash = path.rfind('/');

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "container/constants.hpp"
 #include "container/container_names.hpp"
 #include "container/foreign_stream.hpp"
 #include "container/host_stream.hpp"
@@ -14,17 +15,13 @@
 
 namespace sheaf {
 
+using namespace container_constants;
+
 namespace {
 
 using format::ContainerRecord;
 using format::RecordKind;
 using Clock = std::chrono::steady_clock;
-
-// Where nobody waits for what another host has closed: so long, and so many times as long as a look takes,
-// which grows with the hosts.
-constexpr auto rest_between_looks = std::chrono::seconds(1);
-constexpr int rest_per_look = 50;
-constexpr auto rest_between_questions = std::chrono::milliseconds(100);
 
 class HostSet final : public ContainerSet, public std::enable_shared_from_this<HostSet> {
  public:

@@ -9,22 +9,16 @@
 
 #include "base/checked.hpp"
 #include "base/error.hpp"
+#include "container/constants.hpp"
 #include "format/fields.hpp"
 
 namespace sheaf {
 
+using namespace container_constants;
+
 namespace {
 
 using namespace format;
-
-constexpr int64_t first_area = 4096;              // bytes: a process that writes one stream needs no more
-constexpr int64_t spare_at = 2 * container_page;  // place: behind the first table
-constexpr int64_t largest_area = 1 << 20;
-constexpr int64_t first_stretch = 64 << 10;  // bytes
-constexpr int64_t largest_stretch = 8 << 20;
-constexpr int64_t most_inside = 8 << 10;  // bytes: readers of records read them as well
-constexpr size_t most_mapped = 64;        // areas; of older ones few pieces still grow
-constexpr int64_t aligned_from = 4096;    // bytes: requests of so many do not share pages, as those of files
 
 int64_t whole_pages(int64_t bytes) { return must_fit(align_up(bytes, container_page), "a container"); }
 

@@ -12,6 +12,7 @@
 #include "base/checked.hpp"
 #include "base/crc32c.hpp"
 #include "base/error.hpp"
+#include "container/constants.hpp"
 #include "container/container_names.hpp"
 #include "container/open_set.hpp"
 #include "container/replay.hpp"
@@ -23,15 +24,9 @@
 
 namespace sheaf {
 
-namespace {
+using namespace container_constants;
 
-constexpr int64_t copied_at_once = 1 << 20;  // bytes: many small streams in one request
-constexpr int64_t most_holes = int64_t{1}
-                               << 40;  // bytes: their checksums take memory and time as those of data do
-constexpr int64_t summed_at_once = format::default_piece;
-constexpr std::chrono::seconds patience_with_locks{5};
-constexpr std::chrono::milliseconds rest_between_tries{50};
-static_assert(copied_at_once % summed_at_once == 0);
+namespace {
 
 // Containers that nobody else may take up as long as this lives.
 class HeldContainers {

@@ -7,17 +7,16 @@
 
 #include "base/checked.hpp"
 #include "base/error.hpp"
+#include "container/constants.hpp"
 
 namespace sheaf {
+
+using namespace container_constants;
 
 namespace {
 
 using format::ContainerRecord;
 using format::RecordKind;
-
-// Bytes: a stream that others get between gets so much more room at once
-constexpr int64_t most_ahead = 4 << 20;
-constexpr int64_t zeros_at_once = 1 << 20;
 
 int64_t now() {
   using namespace std::chrono;

@@ -11,15 +11,16 @@
 #include "base/checked.hpp"
 #include "base/error.hpp"
 #include "base/forks.hpp"
+#include "container/constants.hpp"
 #include "container/container_names.hpp"
 #include "mode/open_mode.hpp"
 #include "process/process_identity.hpp"
 
 namespace sheaf {
 
-namespace {
+using namespace container_constants;
 
-constexpr int64_t worth_discarding = 64 << 10;  // bytes: less is not worth a system call
+namespace {
 
 // Shared memory of a file: the same for whoever has it open, by whatever name.
 std::string memory_key(const FileStatus& status, const std::string& container) {

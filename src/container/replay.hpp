@@ -11,9 +11,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "container/base_streams.hpp"
 #include "container/container_contents.hpp"
 #include "layout/piece_map.hpp"
+#include "set/base_streams.hpp"
 
 namespace sheaf {
 

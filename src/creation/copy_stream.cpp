@@ -8,19 +8,17 @@
 #include "base/bytes.hpp"
 #include "base/crc32c.hpp"
 #include "base/error.hpp"
+#include "creation/constants.hpp"
 
 namespace sheaf {
 
+using namespace creation_constants;
+
 namespace {
-
-// Looking for holes costs two system calls: not worth it for less.
-constexpr int64_t smallest_hole = 16 << 10;
-
-constexpr int64_t copy_buffer_bytes = 512 << 10;
 
 // Made once: tools take many small streams one after the other.
 std::span<std::byte> buffer_of_thread() {
-  thread_local LineBytes buffer(copy_buffer_bytes);
+  thread_local LineBytes buffer(copy_buffer);
   return buffer;
 }
 
@@ -96,9 +94,9 @@ void RangeCopier::copy_data(int64_t from, int64_t to, int64_t length) {
     sheaf::copy_range(*source_, target_, from, to, length);
     return;
   }
-  if (to != buffer_to_ + buffered_ || buffered_ + length > copy_buffer_bytes) write_buffer();
+  if (to != buffer_to_ + buffered_ || buffered_ + length > copy_buffer) write_buffer();
   if (buffered_ == 0) buffer_to_ = to;
-  if (buffer_.empty()) buffer_.resize(copy_buffer_bytes);
+  if (buffer_.empty()) buffer_.resize(copy_buffer);
   const auto place = std::span(buffer_).subspan(static_cast<size_t>(buffered_), static_cast<size_t>(length));
   if (source_->read_at(place, from) < place.size())
     throw file_error(Code::damaged, source_->path(),

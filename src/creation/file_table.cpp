@@ -5,13 +5,13 @@
 #include <utility>
 
 #include "comm/agree.hpp"
+#include "creation/constants.hpp"
 
 namespace sheaf {
 
-namespace {
+using namespace creation_constants;
 
-constexpr int64_t most_comments = 1 << 20;  // bytes
-constexpr int64_t most_comments_per_task = 32;
+namespace {
 
 [[noreturn]] void bad_table(const std::string& path, const std::string& finding) {
   throw Error(Code::invalid_argument, "table of physical files '" + path + "': " + finding);

@@ -3,6 +3,7 @@
 #include <cerrno>
 
 #include "comm/agree.hpp"
+#include "creation/constants.hpp"
 #include "journal/lease.hpp"
 
 namespace sheaf {
@@ -16,8 +17,6 @@ void refuse_written(const std::string& name, const LeaseView& view) {
     throw file_error(Code::foreign, name,
                      "is being written: " + view.job() + " lives. It is not replaced before that has ended");
 }
-
-constexpr int most_suffixes = 100;
 
 std::string temporary_name(const std::string& name, int suffix) {
   return name + ".part" + (suffix > 0 ? std::to_string(suffix) : "");
@@ -62,7 +61,7 @@ std::shared_ptr<File> OutputSet::add(const std::string& name, const std::string&
         store_.take_after(temporary(names_.size() - 1), names_.back().like, Making::begun);
       return file;
     } catch (const Error& error) {
-      if (error.errno_value() != EEXIST || added.suffix == most_suffixes) throw;
+      if (error.errno_value() != EEXIST || added.suffix == creation_constants::most_suffixes) throw;
     }
   }
 }

@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 #include "base/random.hpp"
+#include "creation/constants.hpp"
 #include "creation/copy_stream.hpp"
 #include "creation/output_set.hpp"
 #include "format/header.hpp"
@@ -13,7 +14,7 @@ namespace sheaf {
 
 namespace {
 constexpr std::string_view marker = ".sheaf-tmp.";
-constexpr size_t digits = 16;
+constexpr size_t digits = creation_constants::random_digits;  // as the format below has them
 }  // namespace
 
 std::string temporary_name(std::string_view path) {

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "creation/constants.hpp"
 #include "creation/work_progress.hpp"
 
 namespace sheaf {
@@ -33,7 +34,6 @@ class SharedProgress : public WorkProgress {
 // begun.
 template <class Begin, class Work>
 void on_threads(int64_t count, WorkProgress& progress, Begin begin, Work work) {
-  constexpr int64_t most_threads = 4;
   std::mutex mutex;  // guards all but the works
   int64_t next = 0;
   std::exception_ptr failure;
@@ -55,7 +55,8 @@ void on_threads(int64_t count, WorkProgress& progress, Begin begin, Work work) {
   };
   {
     std::vector<std::jthread> threads;
-    const int64_t wanted = std::min<int64_t>({most_threads, std::thread::hardware_concurrency(), count});
+    const int64_t wanted =
+        std::min<int64_t>({creation_constants::most_threads, std::thread::hardware_concurrency(), count});
     try {
       for (int64_t i = 1; i < wanted; ++i) threads.emplace_back(run);
     } catch (const std::system_error&) {

@@ -1,5 +1,6 @@
 #include "journal/journal_reader.hpp"
 
+#include "journal/constants.hpp"
 #include "journal/journal_file.hpp"
 #include "layout/slices.hpp"
 
@@ -9,9 +10,9 @@
 
 namespace sheaf {
 
-namespace {
+using namespace journal_constants;
 
-constexpr int64_t slots_at_once = 16 << 10;  // 1 MiB
+namespace {
 
 // Null if there is no file of this name.
 std::shared_ptr<File> open_if_there(Store& store, const std::string& name) {
@@ -114,9 +115,8 @@ void JournalReader::read_counts(int64_t first, int64_t most, std::span<int64_t> 
 }
 
 int64_t JournalReader::most_blocks() {
-  constexpr int64_t tasks_at_once = 64 << 10;
   int64_t most = 1;
-  layout::for_each_slice(0, ntasks_, tasks_at_once, [&](int64_t first, std::span<int64_t> counts) {
+  layout::for_each_slice(0, ntasks_, counts_at_once, [&](int64_t first, std::span<int64_t> counts) {
     read_counts(first, INT32_MAX, counts);
     most = std::max(most, std::ranges::max(counts));
   });

@@ -7,6 +7,7 @@
 
 #include "base/warnings.hpp"
 #include "comm/agree.hpp"
+#include "journal/constants.hpp"
 #include "storage/patience.hpp"
 
 namespace sheaf {
@@ -164,7 +165,7 @@ void JournalWriter::write(const Report& r) {
 
 void JournalWriter::report_all(File& data, int64_t first, std::span<const int64_t> counts,
                                const std::function<int64_t(size_t t, int64_t block)>& size_of) {
-  constexpr size_t tasks_at_once = 16 << 10;
+  using journal_constants::tasks_at_once;
   marked_ = true;  // a complete file keeps its pointer
   if (!open(data)) return;
   std::vector<std::byte> slots;

@@ -16,6 +16,7 @@
 #include "comm/agree.hpp"
 #include "comm/host_name.hpp"
 #include "format/header.hpp"
+#include "journal/constants.hpp"
 #include "process/process_identity.hpp"
 #include "storage/beside.hpp"
 
@@ -169,7 +170,7 @@ LeaseView look_at_lease(Store& store, const std::string& path) {
 
 LeaseView watch_lease(Store& store, const std::string& path, const LeaseTimes& times,
                       const std::function<void(const LeaseView&)>& waits) {
-  constexpr std::chrono::milliseconds between_looks{100};
+  using journal_constants::between_looks;
   LeaseView first = look_at_lease(store, path);
   // That of a dead job stays until the next one has made its own.
   if (!first.lease || first.holder == Holder::none) {

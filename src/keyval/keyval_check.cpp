@@ -1,19 +1,16 @@
 #include "keyval/keyval_check.hpp"
 
+#include "keyval/constants.hpp"
 #include "metadata/task_rows.hpp"
 
 namespace sheaf {
-
-namespace {
-constexpr int64_t check_buffer_bytes = 256 << 10;
-}
 
 void for_each_record(const Multifile& m, int64_t task, const TaskRow& row,
                      const std::function<void(const KeyvalRecord&)>& visit) {
   if (!has_records(m)) return;
   const PhysicalFile& file = m.file_of(row);
   ReadStream stream;
-  stream.set_max_buffer(check_buffer_bytes);
+  stream.set_max_buffer(keyval_constants::check_buffer);
   load_stream(stream, m, task, row);
   KeyvalScanner records(stream, file.header.metadata_order, file.path(), task);
   while (const auto record = records.next()) visit(*record);

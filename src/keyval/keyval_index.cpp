@@ -5,15 +5,11 @@
 #include <cstring>
 
 #include "base/error.hpp"
+#include "keyval/constants.hpp"
 
 namespace sheaf {
 
-namespace {
-
-// Two values this close to each other are worth reading what lies between them.
-constexpr int64_t near_bytes = 2 << 10;
-
-}  // namespace
+using namespace keyval_constants;
 
 KeyvalIndex::KeyvalIndex(ReadStream& stream, ByteOrder metadata_order, int64_t task, int64_t& kept_bytes)
     : stream_(stream),

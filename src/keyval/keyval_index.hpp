@@ -2,8 +2,9 @@
 //
 // Headers are scanned in write order, and only as far as a question needs; what was seen is remembered
 // (keyval_table.hpp). A small value that is passed over in scanning is kept, because it has been read ahead
-// anyway and fetching it later costs a request of its own; a handle keeps at most `most_kept_bytes`. Beyond
-// the kept values, memory is 20 bytes per record and about 120 per distinct key that was scanned.
+// anyway and fetching it later costs a request of its own; a handle keeps at most `most_kept_bytes`
+// (keyval/constants). Beyond the kept values, memory is 20 bytes per record and about 120 per distinct key
+// that was scanned.
 //
 // The stream is the one of the handle: sion_feof and the like see where the reading of keys has led, and a
 // program may move it between two calls. Local; one thread at a time. Sizes and offsets in bytes.
@@ -31,9 +32,6 @@ struct KeyStatistics {
 // an error every position is where it was.
 class KeyvalIndex {
  public:
-  static constexpr int64_t most_kept_bytes = 64 << 20;  // in one handle
-  static constexpr int64_t largest_kept_value = 1 << 10;
-
   // `stream` and `kept_bytes` (shared by the tasks of a handle) outlive the index.
   KeyvalIndex(ReadStream& stream, ByteOrder metadata_order, int64_t task, int64_t& kept_bytes);
 

@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "base/byte_order.hpp"
+#include "keyval/constants.hpp"
 #include "stream/read_stream.hpp"
 
 namespace sheaf {
@@ -76,7 +77,7 @@ class KeyvalScanner {
   void skip(int64_t bytes);
 
  private:
-  static constexpr size_t header_bytes = 16;  // key and length
+  static constexpr size_t header_bytes = keyval_constants::record_header_bytes;
 
   std::optional<KeyvalRecord> next_across_reads();
   size_t read_across_reads(std::span<std::byte> out);

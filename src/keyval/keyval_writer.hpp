@@ -8,11 +8,12 @@
 #include <span>
 
 #include "base/byte_order.hpp"
+#include "keyval/constants.hpp"
 #include "stream/write_stream.hpp"
 
 namespace sheaf {
 
-inline constexpr size_t record_header_bytes = 16;  // key and length
+using keyval_constants::record_header_bytes;
 
 // Appends one record; the value may be empty, or larger than a chunk. Throws what WriteStream::write throws,
 // with nothing written.

@@ -4,8 +4,11 @@
 #include <utility>
 
 #include "comm/agree.hpp"
+#include "recovery/constants.hpp"
 
 namespace sheaf {
+
+using namespace recovery_constants;
 
 namespace {
 
@@ -20,10 +23,6 @@ void for_each_size(MetadataReader& reader, const format::Pointer& p, Visit visit
     for (size_t t = 0; t < sizes.size(); ++t) visit(round, t, counts[t], sizes[t]);
   }
 }
-
-// A table may be larger than the data it tells of: all tasks have a number for each round.
-constexpr int64_t table_bytes_of_any_file = 256 << 20;
-constexpr int64_t table_bytes_per_byte = 16;
 
 void require_likely(MetadataReader& reader, const FileStatus& status, int64_t rounds) {
   const int64_t stored = status.allocated > 0 ? status.allocated : status.size;
@@ -116,9 +115,9 @@ static int64_t without_zeros(File& file, int64_t chunk, int64_t used, std::span<
 }
 
 void leave_out_zeros(MetadataReader& reader, const Chunks& chunks, HoleTable& table) {
-  constexpr int64_t at_once = 256 << 10;
   const auto& [sizes, layout] = chunks;
-  std::vector<std::byte> buffer(static_cast<size_t>(std::min(at_once, std::max<int64_t>(1, layout.skip))));
+  std::vector<std::byte> buffer(
+      static_cast<size_t>(std::min(looked_at_once, std::max<int64_t>(1, layout.skip))));
   for (size_t t = 0; t < sizes.size(); ++t) {
     bool goes_on = true;
     int64_t next = 0;

@@ -8,6 +8,7 @@
 #include "creation/copy_stream.hpp"
 #include "layout/slices.hpp"
 #include "metadata/edges_reader.hpp"
+#include "recovery/constants.hpp"
 #include "stream/file_checks.hpp"
 #include "stream/plain_file.hpp"
 
@@ -15,10 +16,9 @@ namespace sheaf {
 
 using format::Pointer;
 using format::TableSource;
+using namespace recovery_constants;
 
 namespace {
-
-constexpr int64_t repaired_at_once = 1 << 20;
 
 // Anything but zeros from `at` on. Blocks of the file system that were never written need not be holes.
 bool holds_data(File& file, int64_t at) {
@@ -304,7 +304,6 @@ int64_t UnclosedFile::write_mapping(MetadataWriter& writer) {
 
 // The checksums of the data as they are: what was damaged since it was written cannot be told any more.
 void UnclosedFile::write_trailer(File& target, int64_t mapping, WorkProgress& progress) {
-  constexpr int64_t pieces_at_once = 64;  // summed up before somebody may end the work
   const auto& extension = reader_.extension();
   if (!extension || !extension->checksums()) return;
   const format::Header& h = header();

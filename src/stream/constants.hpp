@@ -34,6 +34,9 @@ inline constexpr int64_t most_begins = 16 << 10;
 // --- Moving what a program wrote behind its chunk, and comparing it with its checksums.
 inline constexpr int64_t compared_at_once = 512 << 10;
 
+// --- Checksums of metadata: hashes of a mapping's entries that are made at once, 1 MiB of it.
+inline constexpr int64_t entries_at_once = 128 * format::group_tasks;
+
 // --- Compression.
 inline constexpr int64_t plain_buffer = 64 << 10;    // small records meet here before they go into a frame
 inline constexpr int64_t most_parked = 64 << 20;     // that no frame holds, of all parked tasks

@@ -6,6 +6,7 @@
 
 #include "layout/chunk_layout.hpp"
 #include "layout/slices.hpp"
+#include "stream/constants.hpp"
 #include "stream/group_hashes.hpp"
 
 namespace sheaf {
@@ -130,10 +131,9 @@ void FileChecks::check_mapping(int64_t first, int64_t count, int64_t size) {
   if (first >= end) return;
   if (!section || section->length != 8 * format::groups_of(size))
     damaged("the checksums of its mapping are missing, or the number of its entries is wrong");
-  constexpr int64_t entries_at_once = 128 * group_tasks;  // 1 MiB
-  for (int64_t begin = first; begin < end; begin += entries_at_once) {
-    const auto found =
-        hashes_of_mapping(*file_, header_, trailer_.pointer, begin, std::min(entries_at_once, end - begin));
+  for (int64_t begin = first; begin < end; begin += stream_constants::entries_at_once) {
+    const auto found = hashes_of_mapping(*file_, header_, trailer_.pointer, begin,
+                                         std::min(stream_constants::entries_at_once, end - begin));
     std::vector<std::byte> expected(8 * found.size());
     read_whole(*file_, expected, section->offset + 8 * (begin / group_tasks), "trailer");
     for (size_t i = 0; i < found.size(); ++i)

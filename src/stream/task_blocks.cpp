@@ -6,6 +6,7 @@
 
 #include "base/crc32c.hpp"
 #include "format/extension.hpp"
+#include "stream/constants.hpp"
 
 namespace sheaf {
 
@@ -120,8 +121,7 @@ std::optional<int64_t> TaskBlocks::find_sums(const Pieces& pieces, int64_t chunk
 }
 
 void sum_pieces(File& file, int64_t offset, int64_t bytes, uint32_t piece, std::span<uint32_t> sums) {
-  constexpr int64_t most_at_once = 512 << 10;
-  const int64_t at_once = std::max<int64_t>(1, most_at_once / piece) * piece;
+  const int64_t at_once = std::max<int64_t>(1, stream_constants::compared_at_once / piece) * piece;
   std::vector<std::byte> buffer(static_cast<size_t>(std::min(at_once, bytes)));
   for (size_t next = 0; next < sums.size();) {
     auto data = std::span(buffer).first(static_cast<size_t>(std::min(at_once, bytes)));

@@ -86,12 +86,13 @@ TEST(Heartbeat, DoesNotKeepAProcessFromEnding) {
   const pid_t child = ::fork();
   if (child == 0) {
     static std::atomic<bool> begun = false;
-    static auto beat = Heartbeat::start(milliseconds(1), milliseconds(1), [] {
+    const auto work = [] {
       begun = true;
       std::this_thread::sleep_for(std::chrono::hours(1));
-    });
-    static_cast<void>(beat.release());
-    if (!comes([] { return begun.load(); })) ::_exit(1);
+    };
+    static Heartbeat* volatile never_ended =
+        Heartbeat::start(milliseconds(1), milliseconds(1), work).release();
+    if (!never_ended || !comes([] { return begun.load(); })) ::_exit(1);
     std::exit(0);
   }
   int status = -1;

@@ -2,6 +2,7 @@
 // its reason.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 
@@ -68,6 +69,11 @@ inline constexpr size_t short_code = 4 << 10;
 inline constexpr int rounds_under_way = 3;  // one is filled, one travels, one is written
 static_assert(most_lanes * memory_of_a_lane >= rounds_under_way * most_owners * least_hosts_window);
 static_assert(least_hosts_window <= short_window && short_window <= hosts_window);
+
+// --- Other handles of a file (transfer/other_handles): so many of their marks taken at once are rather one
+// who fills gaps than chance, and who does so is waited for.
+inline constexpr int tries_at_once = 4;
+inline constexpr std::chrono::seconds patience_with_fillers{60};
 
 inline constexpr size_t stage_page = 4096;  // parts of a stage begin on pages
 

@@ -3,6 +3,7 @@
 #include <cerrno>
 
 #include "base/random.hpp"
+#include "exchange/pieces/constants.hpp"
 
 namespace sheaf::exchange {
 
@@ -12,9 +13,6 @@ namespace {
 // same.
 constexpr int64_t first_mark = int64_t{1} << 62;
 constexpr int64_t marks = 1 << 20;
-
-constexpr int tries_at_once = 4;  // all taken: rather by one who fills gaps than by chance
-constexpr std::chrono::seconds patience_with_fillers{60};
 
 RangeLock try_lock(File& file, int64_t begin, int64_t end) {
   return file.lock(first_mark + begin, end - begin, true, Barred::refuse);

@@ -1,4 +1,4 @@
-// container/base_streams: the tasks of a multifile that have names (docs/format.md, section 14.5), as
+// set/base_streams: the tasks of a multifile that have names (docs/format.md, section 14.5), as
 // streams.
 #pragma once
 

@@ -1,4 +1,4 @@
-#include "container/base_streams.hpp"
+#include "set/base_streams.hpp"
 
 #include <mutex>
 #include <optional>
