@@ -68,11 +68,6 @@ inline constexpr size_t fewest_descriptors = 8;
 inline constexpr size_t most_descriptors = 64 << 10;
 static_assert(fewest_descriptors < most_descriptors);
 
-// --- File systems. Reading the mounts takes 0.1 ms, and several where thousands of containers are mounted:
-// once for the files of a burst. Numbers of devices are used again, so it is not kept for long.
-inline constexpr std::chrono::seconds mounts_kept_for{5};
-inline constexpr int most_overlays = 3;  // one upon the other
-
 // --- Trying a file system out (probes).
 inline constexpr int visibility_rounds = 6;
 inline constexpr int race_rounds = 50;

@@ -25,7 +25,7 @@ class CaptureCase(ToolCase):
 
     def sheaf(self, *words: object, check: bool = True) -> subprocess.CompletedProcess[str]:
         done = subprocess.run([str(word) for word in (BIN / "sheaf", *words)], cwd=self.work, capture_output=True, text=True,
-                              timeout=max(SECONDS, 60))
+                              timeout=SECONDS)
         if check:
             self.assertEqual(done.returncode, 0, done.stderr)
         return done

@@ -15,16 +15,19 @@
 
 #include "base/error.hpp"
 #include "base/setting.hpp"
-#include "storage/constants.hpp"
 #include "storage/system/posix_attribute.hpp"
 #include "storage/system/posix_descriptor.hpp"
 #include "storage/traits/traits.hpp"
 
 namespace sheaf {
 
-using namespace storage_constants;
-
 namespace {
+
+constexpr int most_overlays = 3;  // one upon the other
+
+// Reading the mounts takes 0.1 ms, and several where thousands of containers are mounted: once for the files
+// of a burst. Numbers of devices are used again, so it is not kept for long.
+constexpr std::chrono::seconds kept_for{5};
 
 // Whether the type of file system alone says all.
 bool needs_mount(FileSystem kind) {
@@ -58,11 +61,11 @@ std::optional<Mount> kept_mount_of(int fd, dev_t device, int64_t magic) {
   {
     const std::scoped_lock lock(mutex);
     const auto found = all->find(key);
-    if (found != all->end() && now - found->second.read < mounts_kept_for) return found->second.mount;
+    if (found != all->end() && now - found->second.read < kept_for) return found->second.mount;
   }
   auto mount = mount_of_descriptor(fd);
   const std::scoped_lock lock(mutex);
-  std::erase_if(*all, [&](const auto& kept) { return now - kept.second.read >= mounts_kept_for; });
+  std::erase_if(*all, [&](const auto& kept) { return now - kept.second.read >= kept_for; });
   (*all)[key] = {now, mount};
   return mount;
 }
