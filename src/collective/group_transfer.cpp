@@ -33,8 +33,10 @@ void transfer_pieces(File& file, std::vector<Piece<Byte>> pieces) {
 
 }  // namespace
 
+// Two steps are under way at a time, of a byte each at the least.
 void GroupTransfer::reserve(int64_t each) {
-  if (group_.is_collector() && !mover_) memory_ = line_memory(static_cast<size_t>(group_.size() * each));
+  const int64_t bytes = group_.size() * std::max<int64_t>(each, 2);
+  if (group_.is_collector() && !mover_) memory_ = line_memory(static_cast<size_t>(bytes));
 }
 
 // Where the bytes of a step lie, `bytes` of them.
