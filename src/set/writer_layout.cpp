@@ -24,7 +24,7 @@ void place_segment(Segment& segment, const FileSums& sums, std::span<const Reque
   int64_t start = begin + sums.before;
   for (const RequestedRow& row : rows) {
     places.push_back({{start, segment.skip, row.chunk_size}, segment.fsblksize});
-    start += row.chunk_size;
+    start = saturated_add(start, row.chunk_size);  // refused above, or elsewhere, if they do not fit
   }
 }
 
