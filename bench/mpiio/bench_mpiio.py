@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""bench_mpiio.py [--quick] [--bin DIR] [--dir DIR,...] [--tasks 4,16] [--pairs 5] [--repeats 3] [--mpi openmpi,mpich] [--only
+"""bench_mpiio.py [--quick] [--bin DIR] [--dir DIR,...] [--tasks 4,16] [--pairs 5] [--repeats 1] [--mpi openmpi,mpich] [--only
 NAME,...] [--keep-memory]: the patterns of the Blue Gene/L paper with the MPI library's own I/O and with the drop-in, the same
 binary in turn. Open MPI has two implementations (ompio, romio321): the one with the smaller median counts. sfio-PATTERN: ours
 on a striped file over 4 I/O listeners more, theirs on one plain file. whole: with opening and closing. A line per
@@ -140,7 +140,7 @@ def main():
     parser.add_argument("--dir", default="")
     parser.add_argument("--tasks", default="4,16")
     parser.add_argument("--pairs", type=int, default=0)
-    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--repeats", type=int, default=1)
     parser.add_argument("--mpi", default="")
     parser.add_argument("--only", default="")
     parser.add_argument("--quick", action="store_true")

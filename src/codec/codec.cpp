@@ -42,6 +42,10 @@ std::string problem_with(Codec codec) {
   return "compressed with " + std::string(method->name) + ", which cannot be used: " + problem;
 }
 
+void require_known(Codec codec, std::string_view path) {
+  if (codec != Codec::none && !find(codec)) require(codec, path);
+}
+
 void require(Codec codec, std::string_view path) {
   if (const std::string problem = problem_with(codec); !problem.empty())
     throw file_error(Code::unsupported, path, problem);

@@ -26,7 +26,9 @@ const Method* find(std::string_view name);
 // Why data of the codec cannot be used: nobody here knows it, or its library was not there when Sheaf was
 // built, or is not here now. Empty: they can.
 std::string problem_with(Codec codec);
-// Throws unsupported, naming `path`, if there is one.
+// Throws unsupported, naming `path`, if nobody here knows the codec; the library may be missing.
+void require_known(Codec codec, std::string_view path);
+// Throws unsupported, naming `path`, if data of the codec cannot be used.
 void require(Codec codec, std::string_view path);
 
 // "none", that of the method, or "unknown".

@@ -43,8 +43,8 @@ static_assert(first_at_once < most_at_once && longest_but_pieces < most_at_once)
 inline constexpr int64_t copied_at_once = 1 << 20;
 inline constexpr int64_t summed_at_once = format::default_piece;
 static_assert(copied_at_once % summed_at_once == 0);
-inline constexpr int64_t most_holes = int64_t{1}
-                                      << 40;  // their checksums take memory and time as those of data do
+// Checksums of holes take memory and time as those of data do.
+inline constexpr int64_t most_holes = int64_t{1} << 40;
 inline constexpr std::chrono::seconds patience_with_locks{5};
 inline constexpr std::chrono::milliseconds rest_between_tries{50};
 static_assert(rest_between_tries < patience_with_locks);

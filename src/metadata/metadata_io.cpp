@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "codec/codec.hpp"
 #include "metadata/constants.hpp"
 
 namespace sheaf {
@@ -91,7 +92,9 @@ const std::optional<format::Extension>& MetadataReader::extension() {
   const auto bytes = std::span(head).first(file_.read_at(head, 0));
   try {
     if (header_.version >= 5 && bytes.size() < head.size()) damaged("has become shorter than its header");
-    extension_ = format::decode_extension(bytes, file_.path());
+    auto found = format::decode_extension(bytes, file_.path());
+    if (found) codec::require_known(found->codec, file_.path());
+    extension_ = std::move(found);
   } catch (const Error& e) {
     if (checking_ == Checking::on || e.code() != Code::damaged) throw;
     extension_ = std::optional<format::Extension>();

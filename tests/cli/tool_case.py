@@ -1,7 +1,7 @@
 """What the tests of the tools share: programs to run, multifiles to run them on, expectations.
 
 Environment: SHEAF_BIN, the directory of the programs; SHEAF_VECTORS, the golden files (default ../shared/vectors
-beside the repository; without them only files made here are used); SHEAF_TOOL_SECONDS, how long a tool may take, in seconds (60).
+beside the repository; without them only files made here are used); SHEAF_TOOL_SECONDS, how long a tool may take (10).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from sheaf_format.keyval import encode as encode_records  # noqa: E402
 
 BIN = Path(os.environ.get("SHEAF_BIN", ROOT / "build" / "bin")).resolve()
 VECTORS = Path(os.environ.get("SHEAF_VECTORS", ROOT.parent / "shared" / "vectors")).resolve()
-SECONDS = float(os.environ.get("SHEAF_TOOL_SECONDS", 60))  # only what hangs takes so long
+SECONDS = float(os.environ.get("SHEAF_TOOL_SECONDS", 10))
 
 
 def run(tool: str, *arguments: object, cwd: object = None) -> subprocess.CompletedProcess[bytes]:

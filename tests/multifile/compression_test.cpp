@@ -238,6 +238,18 @@ TEST(Compression, ToolsGiveTheMagicOfWhatTheyWrite) {
   }
 }
 
+TEST(Compression, OfACodecThatNobodyKnowsIsToldAtTheOpen) {
+  MemoryStore store;
+  write_one(store, "w,compress=zstd,frame=1k", content(0, 0, 5000));
+  auto bytes = store.contents("a.sion");
+  const auto head = std::span(bytes).first<static_cast<size_t>(format::fixed_size)>();
+  auto extension = *format::decode_extension(head, "a.sion");
+  extension.codec = format::Codec{7};
+  format::put_extension(extension, head);
+  store.set_contents("a.sion", bytes);
+  EXPECT_EQ(code_of([&] { load_multifile(store, "a.sion"); }), Code::unsupported);
+}
+
 // Whatever is done to it in place: its header stays as it is.
 TEST(Compression, FilesFromBeforeTheMagicKeepTheirs) {
   MemoryStore store;
