@@ -1,6 +1,10 @@
 #include "exchange/stage.hpp"
 
+#include <algorithm>
 #include <cstring>
+#include <utility>
+
+#include "process/map_at_once.hpp"
 
 namespace sheaf::exchange {
 
@@ -34,6 +38,7 @@ Stage::Stage(std::shared_ptr<SharedMemory> shared, const Shape& shape, int tasks
   slot_ = reinterpret_cast<Slot*>(base + at.slots);
   maps_ = reinterpret_cast<std::atomic<uint64_t>*>(base + at.maps);
   memory_ = base + at.memory;
+  mapped_.resize(static_cast<size_t>(shape.slots));
 }
 
 std::unique_ptr<Stage> Stage::make(Comm& host, const Shape& shape) {
@@ -47,9 +52,13 @@ std::unique_ptr<Stage> Stage::make(Comm& host, const Shape& shape) {
   return stage;
 }
 
-std::byte* Stage::memory(uint64_t number) const {
-  return memory_ +
-         number % static_cast<uint64_t>(shape_.slots) * in_pages(static_cast<size_t>(shape_.window));
+std::byte* Stage::memory(uint64_t number, int64_t length) {
+  const size_t at = number % static_cast<uint64_t>(shape_.slots);
+  std::byte* const memory = memory_ + at * in_pages(static_cast<size_t>(shape_.window));
+  const size_t mapped =
+      std::exchange(mapped_[at], std::max(mapped_[at], in_pages(static_cast<size_t>(length))));
+  if (mapped < mapped_[at]) map_at_once({memory + mapped, mapped_[at] - mapped});
+  return memory;
 }
 
 }  // namespace sheaf::exchange

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "base/glance.hpp"
 #include "comm/shared_memory.hpp"
@@ -49,7 +50,7 @@ class Stage {
 
   const Shape& shape() const { return shape_; }
   Slot& slot(uint64_t number) const { return slot_[number % static_cast<uint64_t>(shape_.slots)]; }
-  std::byte* memory(uint64_t number) const;  // of the window in its slot
+  std::byte* memory(uint64_t number, int64_t length);  // of the window, which has that length, in its slot
   // Its coverage map.
   std::span<std::atomic<uint64_t>> map(uint64_t number) const {
     const size_t words = CoverageMap::words_for(shape_.window);
@@ -97,6 +98,7 @@ class Stage {
   Slot* slot_;
   std::atomic<uint64_t>* maps_;
   std::byte* memory_;
+  std::vector<size_t> mapped_;  // bytes of each slot that this task has touched
 };
 
 }  // namespace sheaf::exchange

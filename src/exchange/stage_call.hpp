@@ -34,7 +34,7 @@ class StageCall {
   int64_t low(uint64_t number) const { return windows_.begin(place(number)); }
   int64_t high(uint64_t number) const { return windows_.end(place(number)); }
   int64_t length(uint64_t number) const { return high(number) - low(number); }
-  std::byte* memory(uint64_t number) const { return stage_.memory(number); }
+  std::byte* memory(uint64_t number) const { return stage_.memory(number, length(number)); }
   std::span<std::byte> bytes(uint64_t number) const {
     return {memory(number), static_cast<size_t>(length(number))};
   }
