@@ -26,22 +26,48 @@ NodeRef sealed(Node node) {
 
 bool is_block(const NodeRef& node) { return node->kind == Node::Kind::block; }
 
-// Neighbouring blocks become one.
+// The steps of a loop, or of a node as a loop of one, whose stride may be any.
+struct Steps {
+  const NodeRef& child;
+  int64_t count;
+  int64_t stride;
+};
+
+Steps steps_of(const NodeRef& node, int64_t stride) {
+  if (node->kind == Node::Kind::loop && node->stride == stride) return {node->child, node->count, stride};
+  return {node, 1, stride};
+}
+
+// `next` goes on as `part` does, one of them being a loop: both as one; else null. HDF5 writes the rows of a
+// block as a loop of all but the last, and the last.
+NodeRef longer_loop(const Placed& part, const Placed& next) {
+  for (const NodeRef& loop : {part.node, next.node}) {
+    if (loop->kind != Node::Kind::loop) continue;
+    const Steps first = steps_of(part.node, loop->stride), second = steps_of(next.node, loop->stride);
+    const auto end = checked_mul_add(first.count, first.stride, part.at);
+    if (first.child->print == second.child->print && end == next.at)
+      return make_loop(first.count + second.count, loop->stride, first.child);
+  }
+  return nullptr;
+}
+
+// Neighbouring blocks become one, and what continues a loop a part of it.
 std::vector<Placed> joined(std::vector<Placed> parts) {
   std::vector<Placed> result;
   result.reserve(parts.size());
   for (size_t i = 0; i < parts.size();) {
-    Placed part = std::move(parts[i]);
-    if (!is_block(part.node)) {
-      result.push_back(std::move(part));
-      ++i;
-      continue;
+    Placed part = std::move(parts[i++]);
+    if (is_block(part.node)) {
+      int64_t size = part.node->size;
+      for (; i < parts.size() && is_block(parts[i].node) && parts[i].at == part.at + size; ++i)
+        size += parts[i].node->size;
+      if (size != part.node->size) part.node = make_block(size);
     }
-    int64_t size = part.node->size;
-    for (++i; i < parts.size() && is_block(parts[i].node) && parts[i].at == part.at + size; ++i)
-      size += parts[i].node->size;
-    if (size != part.node->size) part.node = make_block(size);
-    result.push_back(std::move(part));
+    NodeRef longer = result.empty() ? nullptr : longer_loop(result.back(), part);
+    if (longer)
+      result.back().node = std::move(longer);
+    else
+      result.push_back(std::move(part));
   }
   return result;
 }

@@ -56,7 +56,7 @@ class Types {
   Both any(int depth, bool forward) {
     if (depth == 0) return elementary();
     const Both child = any(depth - 1, forward);
-    switch (number(0, 5)) {
+    switch (number(0, 6)) {
       case 0:
         return vector(number(0, 3), number(0, 3), child, forward);
       case 1:
@@ -67,6 +67,8 @@ class Types {
         return subarray(child);
       case 4:
         return resized(child, forward);
+      case 5:
+        return continued(child, forward);
       default:
         return vector(1, number(1, 4), child, forward);
     }
@@ -89,10 +91,7 @@ class Types {
 
   Both vector(int64_t count, int64_t length, const Both& child, bool forward) {
     const int64_t stride = number(0, 1) ? length * child.model.extent() : step(child, length, forward);
-    Both result{TypeMap::vector(count, length, stride, child.map), {}};
-    bool first = true;
-    for (int64_t i = 0; i < count; ++i) place(result.model, child.model, length, i * stride, first);
-    return result;
+    return groups(count, length, stride, child);
   }
 
   Both indexed(const Both& child, bool forward) {
@@ -128,6 +127,26 @@ class Types {
       at = forward ? at + step(*parts[i], lengths[i], true) : number(-40, 40);
     }
     result.map = TypeMap::structure(lengths, places, types);
+    return result;
+  }
+
+  // Two loops, of which the second often goes on where the first has ended.
+  Both continued(const Both& child, bool forward) {
+    const int64_t stride = step(child, 1, forward);
+    const int64_t count = number(1, 3);
+    const Both parts[] = {groups(count, 1, stride, child), groups(number(1, 3), 1, stride, child)};
+    const std::vector<int64_t> lengths{1, 1};
+    const std::vector<int64_t> places{0, count * stride + (number(0, 1) ? 0 : number(1, 3))};
+    Both result{TypeMap::structure(lengths, places, std::vector{parts[0].map, parts[1].map}), {}};
+    bool first = true;
+    for (size_t i = 0; i < 2; ++i) place(result.model, parts[i].model, 1, places[i], first);
+    return result;
+  }
+
+  Both groups(int64_t count, int64_t length, int64_t stride, const Both& child) {
+    Both result{TypeMap::vector(count, length, stride, child.map), {}};
+    bool first = true;
+    for (int64_t i = 0; i < count; ++i) place(result.model, child.model, length, i * stride, first);
     return result;
   }
 
@@ -254,6 +273,19 @@ TEST(TypeMap, NeighboursBecomeOnePiece) {
   const TypeMap map = TypeMap::indexed(lengths, places, TypeMap::bytes(8));
   EXPECT_TRUE(map.is_contiguous());
   EXPECT_EQ(map.pieces(), 1);
+}
+
+// As HDF5 writes what is selected of an array: the last row, and the last element of a row, by themselves.
+TEST(TypeMap, WhatContinuesALoopIsAPartOfIt) {
+  const auto but_for_the_last = [](int64_t count, int64_t stride, const TypeMap& type) {
+    const std::vector<int64_t> lengths{1, 1}, places{0, (count - 1) * stride};
+    return TypeMap::structure(lengths, places,
+                              std::vector{TypeMap::vector(count - 1, 1, stride, type), type});
+  };
+  const TypeMap map = but_for_the_last(5, 1000, but_for_the_last(16, 50, TypeMap::bytes(8)));
+  const TypeMap same = TypeMap::vector(5, 1, 1000, TypeMap::vector(16, 1, 50, TypeMap::bytes(8)));
+  EXPECT_EQ(map.fingerprint(), same.fingerprint());
+  EXPECT_EQ(map.pieces(), 80);
 }
 
 TEST(TypeMap, EqualTypesHaveEqualFingerprints) {
