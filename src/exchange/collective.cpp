@@ -5,6 +5,7 @@
 #include <limits>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "base/checked.hpp"
 #include "comm/agree.hpp"
@@ -207,14 +208,35 @@ Collective::Going Collective::way_of(File& file, const ViewAccess& access, const
   return large ? Going::ahead : Going::together;
 }
 
-// Whether requests are worth being put together.
+// Bytes of the whole blocks that ranges of the host's tasks touch.
+int64_t Collective::touched(const CallSummary& summary, int64_t block) const {
+  std::vector<std::pair<int64_t, int64_t>> parts;
+  for (const Stage::Range& range : stage_->ranges(summary.call)) {
+    const int64_t low = range.low.load(), high = range.high.load();
+    if (low < high)
+      parts.emplace_back(low - low % block, saturated_add(high, (block - high % block) % block));
+  }
+  std::ranges::sort(parts);
+  int64_t bytes = 0, end = 0;
+  for (const auto& [low, high] : parts) {
+    bytes += std::max<int64_t>(high - std::max(low, end), 0);
+    end = std::max(end, high);
+  }
+  return bytes;
+}
+
+// Whether requests are worth being put together. Of several hosts nobody knows what their ranges have in
+// common: they are taken to interleave if there are gaps in them.
 bool Collective::shares_requests(const CallSummary& summary, const CollectiveOptions& how,
                                  bool writes) const {
-  const int64_t range = summary.high - summary.low;
-  if (writes && how.unit > 0) return range / stage_->shape().window < most_windows;
+  if (writes && how.unit > 0) return (summary.high - summary.low) / stage_->shape().window < most_windows;
+  const int64_t range =
+      hosts_ ? std::min(summary.high - summary.low, summary.lengths) : touched(summary, how.block);
   if (how.exchange == CollectiveOptions::Way::always)
     return range / very_sparse <= std::max(summary.bytes, stage_->shape().window);
-  if (summary.lengths <= range + range / 2) return false;
+  const int64_t apart =
+      hosts_ ? std::min(range, summary.bytes) : range;  // as long as ranges that share nothing
+  if (summary.lengths <= apart + apart / 2) return false;
   const int64_t gaps = std::max<int64_t>(range - summary.bytes, 0);
   return range / sparse <= summary.bytes || gaps / summary.pieces < gap_worth_a_request;
 }

@@ -113,6 +113,7 @@ class Collective {
   // have published what they wrote alone.
   enum class Going : uint8_t { together, ahead, when_published };
   Going way_of(File& file, const ViewAccess& access, const CollectiveOptions& how, bool writes) const;
+  int64_t touched(const CallSummary& summary, int64_t block) const;
   bool shares_requests(const CallSummary& summary, const CollectiveOptions& how, bool writes) const;
   CallSummary meet(File& file, const ViewAccess& access, const CollectiveOptions& how, bool writes,
                    const std::optional<Error>& problem, bool waits);

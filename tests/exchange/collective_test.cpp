@@ -84,6 +84,39 @@ TEST(Collective, AFailedCallLeavesNothingToTheNextOne) {
     EXPECT_EQ(bytes[i], i / 10 == 1 ? std::byte{2} : std::byte{3}) << "at " << i;
 }
 
+// A matrix in blocks: tasks whose ranges interleave two by two, the pairs far apart. They share requests;
+// tasks whose ranges have gaps that nobody fills do not.
+TEST(Collective, RangesThatInterleaveInPairsShareRequests) {
+  constexpr int tasks = 4;
+  constexpr int64_t piece = 8 << 10, rows = 32, far = 16 << 20;
+  for (const bool in_pairs : {true, false}) {
+    MemoryStore store;
+    store.open("a", sheaf::Access::fresh);
+    int64_t requests = 0, exchanged = 0, wrong = 0;
+    run_fibers({.ranks = tasks, .stack_bytes = 256 << 10, .ranks_per_node = tasks}, [&](Comm& comm) {
+      const auto file = store.open("a", sheaf::Access::write);
+      Collective transfers(comm);
+      Tally tally;
+      const TypeMap type = TypeMap::bytes(piece).resized(0, 2 * piece);
+      std::vector<std::byte> data(static_cast<size_t>(piece * rows), static_cast<std::byte>(comm.rank() + 1));
+      const int64_t at = in_pairs ? comm.rank() / 2 * far + comm.rank() % 2 * piece : comm.rank() * far;
+      ViewAccess own{at, &type, 0, piece * rows, data.data(), &contiguous_bytes()};
+      transfers.write(*file, own, {}, std::nullopt, tally);
+      std::vector<std::byte> back(data.size());
+      own.address = back.data();
+      comm.barrier();
+      wrong += transfers.read(*file, own, {}, std::nullopt, tally) != own.bytes() || back != data;
+      requests += tally.requests;
+      exchanged += tally.exchange_calls;
+    });
+    EXPECT_EQ(wrong, 0);
+    EXPECT_EQ(exchanged, in_pairs ? 2 * tasks : 0);
+    if (in_pairs) {
+      EXPECT_LE(requests, 2 * 2 * (2 * piece * rows / usual_window + 1)) << "whole windows";
+    }
+  }
+}
+
 // As many as meet in shared memory. Each has a record of every row.
 TEST(Collective, AThousandTasksOnAHost) {
   constexpr int tasks = 1024;
