@@ -16,7 +16,8 @@ from context import BIN, LIB, Context  # noqa: E402
 from filesystems import ALL  # noqa: E402
 from rack import TimedOut  # noqa: E402
 
-PATTERNS = ("coll_perf", "contiguous", "contiguous-independent", "strided-4096", "strided-40000", "irregular-1024")
+PATTERNS = ("coll_perf", "contiguous", "contiguous-65536", "contiguous-independent", "strided-4096", "strided-40000",
+            "irregular-1024", "view", "e3sm")
 PEERS = {"ompio": ["OMPI_MCA_io=ompio"], "romio": ["OMPI_MCA_io=romio321"]}
 OURS = {"sheaf": [f"LD_PRELOAD={LIB}/libsheaf_mpiio.so"]}
 

@@ -5,7 +5,11 @@
 // preloaded (bench_mpiio.py). Built WITH_LISTENERS, the tasks that SHEAF_SFIO asks for are I/O listeners and
 // FILE is a striped file.
 //
-// - contiguous[-independent]: IOR, every task one block of 16 MiB in calls of 1 MiB
+// - contiguous[-independent]: IOR, every task one block of 16 MiB in calls of 1 MiB; contiguous-BYTES: in
+//   collective calls of BYTES
+// - view: a matrix of 2048 x 2048 doubles in blocks, the view of each task one block, in 16 calls
+// - e3sm: lists as a climate model has them: 72 levels of 32 Ki cells of 8 bytes, cells in runs of 1 to 32
+//   dealt out by chance, the same in all levels
 // - strided-BYTES: IOR, records of BYTES, dealt out in turn
 // - coll_perf: a 3-D array of ints in blocks, 16 Mi ints per 4 tasks
 // - bt-A, bt-B: BT-IO, diagonal multipartitioning of 64^3 or 102^3 cells of 5 doubles (square number of
@@ -51,11 +55,11 @@ MPI_Datatype committed(MPI_Datatype type) {
   return type;
 }
 
-Pattern contiguous(bool collective) {
+Pattern contiguous(bool collective, int64_t call = 1 << 20) {
   Pattern p;
   p.bytes = 16 << 20;
   p.displacement = rank * p.bytes;
-  p.call = 1 << 20;
+  p.call = call;
   p.collective = collective;
   return p;
 }
@@ -88,6 +92,51 @@ Pattern coll_perf() {
   }
   MPI_Type_create_subarray(3, sizes, parts, starts, MPI_ORDER_C, MPI_INT, &p.type);
   MPI_Type_commit(&p.type);
+  return p;
+}
+
+Pattern view() {
+  int grid[2] = {0, 0};
+  MPI_Dims_create(tasks, 2, grid);
+  const int sizes[2] = {2048, 2048};
+  int parts[2];
+  int starts[2];
+  const int coordinates[2] = {rank / grid[1], rank % grid[1]};
+  for (int d = 0; d < 2; ++d) {
+    starts[d] = sizes[d] * coordinates[d] / grid[d];
+    parts[d] = sizes[d] * (coordinates[d] + 1) / grid[d] - starts[d];
+  }
+  Pattern p;
+  p.bytes = int64_t{8} * parts[0] * parts[1];
+  p.call = (p.bytes + 15) / 16;
+  MPI_Type_create_subarray(2, sizes, parts, starts, MPI_ORDER_C, MPI_DOUBLE, &p.type);
+  MPI_Type_commit(&p.type);
+  return p;
+}
+
+Pattern e3sm() {
+  constexpr int levels = 72, cells = 32 << 10, most = 32;
+  std::mt19937 random(11);
+  std::vector<int> lengths;  // of this task's runs of a level
+  std::vector<MPI_Aint> places;
+  for (int at = 0; at < cells;) {
+    const int run = std::min(cells - at, 1 + static_cast<int>(random() % most));
+    if (static_cast<int>(random() % static_cast<unsigned>(tasks)) == rank) {
+      places.push_back(MPI_Aint{8} * at);
+      lengths.push_back(8 * run);
+    }
+    at += run;
+  }
+  MPI_Datatype runs;
+  MPI_Datatype level;
+  MPI_Type_create_hindexed(static_cast<int>(places.size()), lengths.data(), places.data(), MPI_BYTE, &runs);
+  MPI_Type_create_resized(runs, 0, MPI_Aint{8} * cells, &level);
+  Pattern p;
+  MPI_Type_contiguous(levels, level, &p.type);
+  MPI_Type_commit(&p.type);
+  MPI_Type_free(&level);
+  MPI_Type_free(&runs);
+  p.bytes = levels * std::accumulate(lengths.begin(), lengths.end(), int64_t{0});
   return p;
 }
 
@@ -146,6 +195,9 @@ int number_behind(const std::string& name) { return std::atoi(name.c_str() + nam
 Pattern pattern_of(const std::string& name) {
   if (name == "contiguous") return contiguous(true);
   if (name == "contiguous-independent") return contiguous(false);
+  if (name.starts_with("contiguous-")) return contiguous(true, number_behind(name));
+  if (name == "view") return view();
+  if (name == "e3sm") return e3sm();
   if (name == "coll_perf") return coll_perf();
   if (name == "bt-A") return bt(64);
   if (name == "bt-B") return bt(102);

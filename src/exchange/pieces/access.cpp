@@ -57,7 +57,9 @@ class PieceMover final : public layout::PieceVisitor {
   }
 
  private:
-  void move(int64_t offset, size_t length) {
+  // A length that is a constant by its type stays one.
+  template <class Length>
+  void move(int64_t offset, Length length) {
     if constexpr (scatters) {
       std::memcpy(at_ + offset, stream_, length);
     } else {
