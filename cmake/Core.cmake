@@ -19,7 +19,7 @@ sheaf_unity(sheaf_sharedfile)
 
 # What moves bytes is compiled for speed; the rest for size.
 set(swift_sources ${core_sources})
-list(FILTER swift_sources INCLUDE REGEX "/base/(crc|hash|byte)|/codec/(shuffle|frame_queue)|/layout/(chunk_layout|type_map_visit)\\.cpp$|/exchange/(pieces|transfer)/|/stream/(write|read)_stream|/api/sion/(transfer|handles/handle)\\.cpp$")
+list(FILTER swift_sources INCLUDE REGEX "/base/(crc|hash|byte)|/codec/(shuffle|frame_queue)|/layout/(chunk_layout|type_map_visit)\\.cpp$|/exchange/(pieces|transfer)/|/keyval|/stream/(write|read)_stream|/api/sion/(transfer|handles/handle)\\.cpp$")
 list(REMOVE_ITEM core_sources ${swift_sources})
 add_library(sheaf_swift_objects OBJECT ${swift_sources})
 add_library(sheaf_objects OBJECT ${core_sources})
