@@ -130,8 +130,9 @@ void Collective::bring(const ViewAccess& access, const CollectiveOptions& how) {
   if (coverage_) sums.coverage.fetch_add(*coverage_);
 }
 
-Collective::CallSummary Collective::meet(File& file, const ViewAccess& access, const CollectiveOptions& how,
-                                         bool writes, const std::optional<Error>& problem, bool waits) {
+Collective::CallSummary Collective::meet(File& file, const ViewAccess& all, const ViewAccess& access,
+                                         const CollectiveOptions& how, bool writes,
+                                         const std::optional<Error>& problem, bool waits) {
   const bool works = access.bytes() > 0 && !problem;
   const ViewAccess brought = works ? access : ViewAccess{};
   const Wish mine{works ? access.filetype->fingerprint() : 0,
@@ -148,7 +149,7 @@ Collective::CallSummary Collective::meet(File& file, const ViewAccess& access, c
   if (stage_) bring(brought, how);
   const bool other_hosts = hosts_ && !(hosts_->rules() == rules_of(how, hosts_->rules().shared));
   const Published* const apart = file.traits().apart;
-  std::array<int64_t, 12> values{problem.has_value(),
+  std::array<int64_t, 14> values{problem.has_value(),
                                  works ? -access.low() : none,
                                  works ? access.high() : none,
                                  !same,
@@ -159,7 +160,9 @@ Collective::CallSummary Collective::meet(File& file, const ViewAccess& access, c
                                  other_hosts,
                                  apart && apart->changed(),
                                  waits,
-                                 hosts_ && !stage_};
+                                 hosts_ && !stage_,
+                                 works && (access.high() - access.low()) / 3 > access.bytes() / 2,
+                                 writes && in_order_ && !follows_in_units(all, how.unit)};
   comm_.all_max(values);
   const int call = call_;
   if (stage_) call_ = (call_ + 1) % 3;  // also if the call fails: its sums are not those of the next one
@@ -174,6 +177,8 @@ Collective::CallSummary Collective::meet(File& file, const ViewAccess& access, c
                       .waits = values[10] != 0,
                       .alone = values[11] != 0,
                       .other_hosts = values[8] != 0,
+                      .gaps = values[12] != 0,
+                      .in_order = writes && in_order_ && values[13] == 0,
                       .threads = std::max<int64_t>(values[4], 1),
                       .bytes = saturated_product(values[5], comm_.size()),
                       .pieces = std::max<int64_t>(saturated_product(values[6], comm_.size()), 1),
@@ -225,18 +230,41 @@ int64_t Collective::touched(const CallSummary& summary, int64_t block) const {
   return bytes;
 }
 
-// Whether requests are worth being put together. Of several hosts nobody knows what their ranges have in
-// common: they are taken to interleave if there are gaps in them.
-bool Collective::shares_requests(const CallSummary& summary, const CollectiveOptions& how,
-                                 bool writes) const {
-  if (writes && how.unit > 0) return (summary.high - summary.low) / stage_->shape().window < most_windows;
-  const int64_t range =
-      hosts_ ? std::min(summary.high - summary.low, summary.lengths) : touched(summary, how.block);
-  if (how.exchange == CollectiveOptions::Way::always)
-    return range / very_sparse <= std::max(summary.bytes, stage_->shape().window);
-  const int64_t apart =
-      hosts_ ? std::min(range, summary.bytes) : range;  // as long as ranges that share nothing
-  if (summary.lengths <= apart + apart / 2) return false;
+// Collective. Whether this task has units, all behind those of the task before; if all but the first can say
+// so, no two write one.
+bool Collective::follows_in_units(const ViewAccess& access, int64_t unit) {
+  const bool works = access.bytes() > 0;
+  int64_t last = works ? (access.high() - 1) / unit : std::numeric_limits<int64_t>::max(), before = -1;
+  std::vector<Outgoing> outgoing;
+  std::vector<Incoming> incoming;
+  if (comm_.rank() + 1 < comm_.size())
+    outgoing.push_back({comm_.rank() + 1, std::as_bytes(std::span(&last, 1))});
+  if (comm_.rank() > 0) incoming.push_back({comm_.rank() - 1, std::as_writable_bytes(std::span(&before, 1))});
+  comm_.exchange(std::move(outgoing), std::move(incoming))->finish();
+  return works && access.low() / unit > before;
+}
+
+// Whether requests are worth being put together.
+bool Collective::shares_requests(const ViewAccess& access, const CallSummary& summary,
+                                 const CollectiveOptions& how, bool writes) {
+  const int64_t whole = summary.high - summary.low;
+  const int64_t range = hosts_ ? std::min(whole, summary.lengths) : touched(summary, how.block);
+  const bool always = how.exchange == CollectiveOptions::Way::always;
+  // Of several hosts nobody knows what their ranges have in common.
+  const bool separate = summary.lengths <= (hosts_ ? whole + whole / 2 : range + range / 2);
+  if (writes && how.unit > 0) {
+    if (whole / stage_->shape().window >= most_windows) return false;
+    if (always || !separate) {
+      in_order_ = false;
+    } else if (!std::exchange(in_order_, summary.in_order)) {  // not asked for in the reduction
+      int64_t wrong = !follows_in_units(access, how.unit);
+      comm_.all_max(std::span(&wrong, 1));
+      in_order_ = wrong == 0;
+    }
+    return !in_order_;
+  }
+  if (always) return range / very_sparse <= std::max(summary.bytes, stage_->shape().window);
+  if (separate && !(hosts_ && summary.gaps)) return false;
   const int64_t gaps = std::max<int64_t>(range - summary.bytes, 0);
   return range / sparse <= summary.bytes || gaps / summary.pieces < gap_worth_a_request;
 }
@@ -255,7 +283,7 @@ int64_t Collective::transfer(File& file, const ViewAccess& access, const Collect
   const Going going = problem ? Going::together : way_of(file, access, how, writes);
   if (going == Going::ahead) problem = attempt(by_itself);
   const ViewAccess rest = going == Going::together ? access : ViewAccess{};
-  CallSummary summary = meet(file, rest, how, writes, problem, going == Going::when_published);
+  CallSummary summary = meet(file, access, rest, how, writes, problem, going == Going::when_published);
   if (!writes && summary.changed && (summary.waits || summary.low < summary.high)) publish(file);
   if (summary.waits)
     agree(comm_, attempt([&] {
@@ -263,7 +291,7 @@ int64_t Collective::transfer(File& file, const ViewAccess& access, const Collect
           }));
   if (summary.low == summary.high) return done;
   // Programs whose tasks always go alone never need the memory. Ranges of tasks are in it: they meet again.
-  const auto again = [&] { summary = meet(file, rest, how, writes, problem, false); };
+  const auto again = [&] { summary = meet(file, access, rest, how, writes, problem, false); };
   if (find_stage(file, how, summary)) {
     again();
     if (summary.alone) {
@@ -273,7 +301,7 @@ int64_t Collective::transfer(File& file, const ViewAccess& access, const Collect
       again();
     }
   }
-  if (!shares_requests(summary, how, writes)) {
+  if (!shares_requests(access, summary, how, writes)) {
     agree(comm_, attempt([&] {
             if (rest.bytes() > 0) by_itself();
           }));

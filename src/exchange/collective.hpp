@@ -87,6 +87,8 @@ class Collective {
     bool waits = false;        // somebody goes alone when that is published
     bool alone = false;        // a host of several has no memory for its tasks
     bool other_hosts = false;  // the rules for aggregators are others now
+    bool gaps = false;         // a third or more of some task's range is not its own
+    bool in_order = false;     // no two tasks write one unit; looked at if that was so in the last call
     int64_t threads = 1;       // that can run at once
     int64_t bytes = 0;         // of all tasks
     int64_t pieces = 1;
@@ -114,9 +116,12 @@ class Collective {
   enum class Going : uint8_t { together, ahead, when_published };
   Going way_of(File& file, const ViewAccess& access, const CollectiveOptions& how, bool writes) const;
   int64_t touched(const CallSummary& summary, int64_t block) const;
-  bool shares_requests(const CallSummary& summary, const CollectiveOptions& how, bool writes) const;
-  CallSummary meet(File& file, const ViewAccess& access, const CollectiveOptions& how, bool writes,
-                   const std::optional<Error>& problem, bool waits);
+  bool follows_in_units(const ViewAccess& access, int64_t unit);
+  bool shares_requests(const ViewAccess& access, const CallSummary& summary, const CollectiveOptions& how,
+                       bool writes);
+  // `access`: what is left of all that the task wants.
+  CallSummary meet(File& file, const ViewAccess& all, const ViewAccess& access, const CollectiveOptions& how,
+                   bool writes, const std::optional<Error>& problem, bool waits);
   void bring(const ViewAccess& access, const CollectiveOptions& how);
   // Collective; whether it is another one now.
   bool find_stage(File& file, const CollectiveOptions& how, const CallSummary& summary);
@@ -125,7 +130,7 @@ class Collective {
   StageCall call_for(const CallSummary& summary, const CollectiveOptions& how, int pens);
   int64_t on_one_host(File& file, const ViewAccess& access, const CollectiveOptions& how, bool writes,
                       const CallSummary& summary, Tally& tally);
-  bool leave_gaps();  // collective
+  bool leave_gaps(const CollectiveOptions& how);  // collective
   std::optional<Sieving> sieving_of_gaps(const CollectiveOptions& how, RangeLock& kept_out);
   int64_t between_hosts(File& file, const ViewAccess& access, const CollectiveOptions& how, bool writes,
                         const CallSummary& summary, Tally& tally);
@@ -138,6 +143,7 @@ class Collective {
   std::optional<uint64_t> coverage_;    // of that wish; on one host, of a write
   bool planned_ = false;                // the aggregators' plan is that of the last call
   std::optional<bool> gaps_;            // whether pieces leave gaps in windows of that plan
+  bool in_order_ = false;               // no two tasks wrote one unit in the last write that met
   int call_ = 0;                        // whose sums and ranges are next
   uint64_t next_ = 0;                   // window
 };

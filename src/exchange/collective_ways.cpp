@@ -1,5 +1,6 @@
 // The three ways of a collective transfer (exchange/collective).
 #include <algorithm>
+#include <limits>
 #include <mutex>
 #include <shared_mutex>
 #include <utility>
@@ -55,9 +56,10 @@ int64_t Collective::on_one_host(File& file, const ViewAccess& access, const Coll
 }
 
 // Asked for by writes only, once for a plan.
-bool Collective::leave_gaps() {
+bool Collective::leave_gaps(const CollectiveOptions& how) {
   if (gaps_) return *gaps_;
-  int64_t somewhere = lane_ && lane_->leaves_gaps();
+  int64_t somewhere = lane_ && (how.fills_gaps ? lane_->leaves_gaps(1, std::numeric_limits<int64_t>::max())
+                                               : lane_->leaves_gaps(gaps_worth_filling, gap_worth_a_message));
   comm_.all_max(std::span(&somewhere, 1));
   gaps_ = somewhere != 0;
   return *gaps_;
@@ -66,7 +68,7 @@ bool Collective::leave_gaps() {
 // Collective: how gaps that the plan leaves are filled; nothing: there are none, or they stay. `kept_out` is
 // to be held until all have done so.
 std::optional<Sieving> Collective::sieving_of_gaps(const CollectiveOptions& how, RangeLock& kept_out) {
-  if ((!how.fills_gaps && how.others == nullptr) || !leave_gaps()) return std::nullopt;
+  if ((!how.fills_gaps && how.others == nullptr) || !leave_gaps(how)) return std::nullopt;
   if (how.fills_gaps) return Sieving::always;
   if (comm_.rank() == 0) kept_out = how.others->keep_out();
   uint8_t alone = static_cast<bool>(kept_out);

@@ -71,19 +71,24 @@ void HostExchange::collect_runs(const StageCall& call, int64_t round) {
   }
 }
 
-bool HostExchange::leaves_gaps() const {
+bool HostExchange::leaves_gaps(int64_t least, int64_t longest) const {
+  std::vector<std::pair<int64_t, int64_t>> parts;
   for (size_t i = 0; i < windows_.size(); ++i) {
     if (!is_mine(i % owners())) continue;
-    int64_t begin = std::numeric_limits<int64_t>::max(), end = 0, bytes = 0;
+    parts.clear();
     const auto add = [&](const Runs& runs) {
-      if (runs.bytes == 0) return;
-      begin = std::min(begin, runs.begin);
-      end = std::max(end, runs.end);
-      bytes += runs.bytes;
+      for_each_run(runs.code,
+                   [&](int64_t begin, int64_t length) { parts.emplace_back(begin, begin + length); });
     };
     add(windows_[i].ours);
     for (const auto& their : windows_[i].theirs) add(their.runs);
-    if (bytes > 0 && bytes < end - begin) return true;
+    std::ranges::sort(parts);
+    int64_t gaps = 0, reached = 0;
+    for (const auto& [begin, end] : parts) {
+      gaps += reached > 0 && begin > reached && begin - reached <= longest;
+      reached = std::max(reached, end);
+    }
+    if (gaps >= least) return true;
   }
   return false;
 }

@@ -34,9 +34,9 @@ class HostExchange {
   template <class Mark>
   std::optional<Error> plan(const StageCall& call, PutPass& marks, Mark mark);
 
-  // Whether windows of this aggregator's have gaps between what is in the plan; not always where pieces
-  // overlap.
-  bool leaves_gaps() const;
+  // Whether a window of this aggregator's has `least` gaps, no longer than `longest` bytes, between what is
+  // in the plan.
+  bool leaves_gaps(int64_t least, int64_t longest) const;
 
   // Collective over the aggregators, by the plan. `own`: this task's pass, which copies by `copy`. Nothing is
   // thrown; returns what went wrong here. `overlap`: the file works while messages travel.

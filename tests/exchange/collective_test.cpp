@@ -117,6 +117,58 @@ TEST(Collective, RangesThatInterleaveInPairsShareRequests) {
   }
 }
 
+// Of several hosts, calls that write parts of units: tasks write alone if no two of them have one unit, as
+// far as their order tells, and only then.
+TEST(Collective, HostsWriteAloneWhereNoTwoTasksHaveAUnit) {
+  constexpr int tasks = 6;
+  constexpr int64_t unit = 128 << 10, piece = 64 << 10, far = 1 << 20;
+  struct Case {
+    const char* name;
+    int64_t (*at)(int64_t rank, int64_t call);
+    bool alone;
+  };
+  const Case cases[] = {
+      {"own blocks", [](int64_t rank, int64_t call) { return rank * far + call * piece; }, true},
+      {"in another order", [](int64_t rank, int64_t call) { return (5 - rank) * far + call * piece; }, false},
+      {"two in a unit",
+       [](int64_t rank, int64_t call) {
+         return (rank == 1 ? 2 * far - unit / 2 : rank * far) + call % 2 * 100;
+       },
+       false},
+      {"later two in a unit",
+       [](int64_t rank, int64_t call) { return rank == 3 && call > 1 ? 2 * far + piece : rank * far; },
+       false},
+  };
+  for (const Case& one : cases) {
+    MemoryStore store;
+    store.open("a", sheaf::Access::fresh);
+    int64_t exchanged = 0;
+    run_fibers({.ranks = tasks, .stack_bytes = 256 << 10, .ranks_per_node = 2}, [&](Comm& comm) {
+      const auto file = store.open("a", sheaf::Access::write);
+      Collective transfers(comm);
+      CollectiveOptions how;
+      how.unit = unit;
+      transfers.find_hosts(how);
+      Tally tally;
+      std::vector<std::byte> data(static_cast<size_t>(piece), static_cast<std::byte>(comm.rank() + 1));
+      for (int64_t call = 0; call < 4; ++call)
+        transfers.write(
+            *file,
+            {one.at(comm.rank(), call), &contiguous_bytes(), 0, piece, data.data(), &contiguous_bytes()}, how,
+            std::nullopt, tally);
+      if (comm.rank() == 0) exchanged = tally.exchange_calls;
+    });
+    EXPECT_EQ(exchanged == 0, one.alone) << one.name << ": " << exchanged;
+    if (one.name == std::string("later two in a unit")) {
+      EXPECT_EQ(exchanged, 2) << one.name;
+    }
+    const auto bytes = store.contents("a");
+    for (int64_t rank = 0; rank < tasks; ++rank)
+      EXPECT_EQ(bytes[static_cast<size_t>(one.at(rank, 3) + piece - 1)], static_cast<std::byte>(rank + 1))
+          << one.name;
+  }
+}
+
 // As many as meet in shared memory. Each has a record of every row.
 TEST(Collective, AThousandTasksOnAHost) {
   constexpr int tasks = 1024;

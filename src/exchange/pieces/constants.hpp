@@ -14,7 +14,10 @@ inline constexpr int64_t bytes_per_write = 2 << 10;      // in writing: what is 
 inline constexpr int64_t bytes_per_read = 4 << 10;       // gaps are read over
 inline constexpr int64_t gap_worth_a_request = 4 << 10;  // in writing gaps are left out, not read and written
 inline constexpr int64_t gap_worth_a_message = 64 << 10;  // the same where a request goes to a server
-inline constexpr int64_t gap_worth_reading = 16 << 10;    // in pieces that lie in memory of their own
+// So many gaps of a window, each a request more, cost as much as it takes to fill them: keeping others out, a
+// flush and a new look at the file on all hosts, and the read.
+inline constexpr int64_t gaps_worth_filling = 16;
+inline constexpr int64_t gap_worth_reading = 16 << 10;  // in pieces that lie in memory of their own
 static_assert(bytes_per_write * 2 == gap_worth_a_request && gap_worth_a_request <= gap_worth_reading);
 static_assert(gap_worth_reading <= gap_worth_a_message);
 
