@@ -103,7 +103,10 @@ bool Collective::find_stage(File& file, const CollectiveOptions& how, const Call
 
 // Where the tasks of a host do not share memory every task counts as a host.
 void Collective::make_stages(const CollectiveOptions& how, int64_t range, bool shared) {
-  if (!hosts_) hosts_ = Hosts::find(comm_, rules_of(how, shared));
+  if (!hosts_) {
+    hosts_ = Hosts::find(comm_, rules_of(how, shared));
+    written_ = {};
+  }
   stage_ = Stage::make(hosts_->host(), shape_between_hosts(how, *hosts_, range));
   if (hosts_->my_lane() >= 0) lane_ = std::make_unique<HostExchange>(*hosts_);
 }

@@ -44,6 +44,7 @@ struct CollectiveOptions {
   int64_t block = 4096;            // windows begin and end on multiples of it
   // Above 0: hosts share no page cache; in a call a part of the file from a multiple on has one writer
   int64_t unit = 0;
+  bool others_write = false;  // other sequences of transfers may be under way in the file
   // For measuring.
   bool shared = true;   // tasks of a host share memory, else each counts as a host
   bool overlap = true;  // rounds between hosts, and reading ahead, go on while others are under way
@@ -143,6 +144,7 @@ class Collective {
   std::optional<uint64_t> coverage_;    // of that wish; on one host, of a write
   bool planned_ = false;                // the aggregators' plan is that of the last call
   std::optional<bool> gaps_;            // whether pieces leave gaps in windows of that plan
+  Windows written_;                     // of the last write between hosts
   bool in_order_ = false;               // no two tasks wrote one unit in the last write that met
   int call_ = 0;                        // whose sums and ranges are next
   uint64_t next_ = 0;                   // window

@@ -101,7 +101,11 @@ int64_t Collective::between_hosts(File& file, const ViewAccess& access, const Co
     publish(file);
     sieving = *filled;
   }
-  if (apart) apart->forget(summary.low, summary.high);
+  if (apart) {
+    apart->forget(summary.low, summary.high);
+    const bool same_owners = call.windows().has_owners_of(std::exchange(written_, call.windows()));
+    if (!same_owners || how.others_write) apart->forget_windows();
+  }
   File& windows = file.traits().apart ? file.traits().apart->windows() : file;
   if (writes) {
     PutPass pass(call, access);

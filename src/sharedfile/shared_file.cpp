@@ -323,11 +323,11 @@ class OpenFile final : public SharedFile {
   }
   exchange::CollectiveOptions for_collective(bool writes) const {
     exchange::CollectiveOptions how = collective_options(hints_, writes);
-    const bool may_fill = !several_sequences_;
-    if (writes && is_announced_ && may_fill && how.independent.sieving != exchange::Sieving::never)
+    how.others_write = several_sequences_;
+    if (writes && is_announced_ && !how.others_write && how.independent.sieving != exchange::Sieving::never)
       how.others = &others_;
     across_.apply(how, writes);
-    how.fills_gaps = how.fills_gaps && may_fill;
+    how.fills_gaps = how.fills_gaps && !how.others_write;
     how.independent.locked = atomic_;
     how.per_host = per_host_;
     how.block = block();

@@ -61,8 +61,10 @@ class Published {
   virtual bool at_once() const = 0;
   // All tasks have published. Whatever this host keeps may be others' by now, and nothing has changed since.
   virtual void published() = 0;
-  // Tasks of other hosts write [begin, end) and have published that; reads ask the server again.
+  // Aggregators, of other hosts too, write [begin, end) and have published that; reads ask the server again.
   virtual void forget(int64_t begin, int64_t end) = 0;
+  // From now on others may write in windows that were this task's.
+  virtual void forget_windows() = 0;
   // This task has written all of [begin, end) alone, and nobody has published other bytes there since.
   virtual bool keeps(int64_t begin, int64_t end) const = 0;
   // Who writes alone shares it meanwhile; who has it alone knows that this task writes nowhere.

@@ -107,6 +107,44 @@ TEST(SharedHosts, ReadWhatTheyWroteByTheSamePlan) {
   });
 }
 
+// A call over a longer range has longer windows, and so other owners of the same bytes. What the owners
+// before have kept is old then.
+TEST(SharedHosts, ReadWhatAnotherAggregatorHasWrittenSince) {
+  constexpr int64_t record = 1024, records = 300, far = 24 << 20;
+  const auto view_of = [&](int task, bool reaches_far) {
+    std::vector<int64_t> lengths(records, record), places;
+    for (int64_t i = 0; i < records; ++i) places.push_back(i * tasks * record);
+    if (reaches_far) {
+      lengths.push_back(record);
+      places.push_back(far);
+    }
+    View view;
+    view.displacement = task * record;
+    view.filetype = layout::TypeMap::indexed(lengths, places, layout::TypeMap::bytes(1));
+    return view;
+  };
+  test::SimulatedHosts hosts;
+  on_hosts(hosts, [&](Comm& comm, Store& store) {
+    Hints hints;
+    hints.collective_write = hints.collective_read = Choice::enable;
+    const auto file = SharedFile::open(comm.duplicate(), store, "file", both, hints);
+    for (int round = 0; round < 4; ++round) {
+      const bool reaches_far = round % 2 != 0;
+      const auto mine = bytes_of(comm.rank(), round, record * (records + reaches_far));
+      file->write_at_all(file->sequence(), view_of(comm.rank(), reaches_far), 0, from(mine));
+      for (const bool reads_far : {false, true}) {
+        std::vector<std::byte> found(record * records);
+        const Destination to{found.data(), layout::TypeMap::bytes(1), std::ssize(found)};
+        EXPECT_EQ(file->read_at_all(file->sequence(), view_of(comm.rank(), reads_far), 0, to),
+                  std::ssize(found));
+        EXPECT_TRUE(std::ranges::equal(found, std::span(mine).first(found.size())))
+            << "at task " << comm.rank() << ", round " << round << ", far " << reads_far;
+      }
+    }
+    file->close();
+  });
+}
+
 // A collective write of records with gaps, of which task `tasks` would have the bytes.
 struct Gapped {
   static constexpr int64_t record = 100, records = 50, size = (tasks + 1) * record * records;

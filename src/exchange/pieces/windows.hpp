@@ -40,6 +40,10 @@ struct Windows {
   int64_t end(int64_t place) const { return std::clamp(first + (place + 1) * size, low, high); }
   int64_t at(int64_t offset) const { return (offset - first) / size; }  // place
   int64_t rounds() const { return count() / owners; }
+  // Each byte has the same owner here as there.
+  bool has_owners_of(const Windows& other) const {
+    return size * per_unit == other.size * other.per_unit && owners == other.owners;
+  }
 
  private:
   int64_t row_bytes() const { return row() * size; }

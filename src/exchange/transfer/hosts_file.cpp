@@ -82,7 +82,7 @@ FileStatus HostsFile::status() {
 
 void HostsFile::resize(int64_t size) {
   written_ = Written::here;
-  forget(0, KeptRanges::everywhere);
+  forget_all();
   inner().resize(size);
 }
 
@@ -126,13 +126,6 @@ void HostsFile::publish() {
   PastCache* const past = inner().traits().past_cache;
   if (!past) return sync();
   bring(Written::published, [&] { past->publish(); });
-}
-
-void HostsFile::forget(int64_t begin, int64_t end) {
-  stale_ = true;
-  if (begin >= end) return;
-  alone_.remove(begin, end);
-  windows_.forget(begin, end);
 }
 
 RangeLock HostsFile::lock_range(const LockRequest& wanted) {

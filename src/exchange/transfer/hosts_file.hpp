@@ -40,7 +40,7 @@ class HostsFile final : public ForwardingFile, private Published {
   FileStatus status() override;
   void resize(int64_t size) override;
   void renew() override {
-    forget(0, KeptRanges::everywhere);
+    forget_all();
     look_anew();
   }
   // Syncs before; the file is closed also if that fails.
@@ -62,9 +62,13 @@ class HostsFile final : public ForwardingFile, private Published {
   bool changed() const override { return changed_; }
   void published() override {
     changed_ = false;
-    forget(0, KeptRanges::everywhere);
+    forget_all();
   }
-  void forget(int64_t begin, int64_t end) override;
+  void forget(int64_t begin, int64_t end) override {
+    stale_ = true;
+    alone_.remove(begin, end);
+  }
+  void forget_windows() override { windows_.forget(); }
   bool keeps(int64_t begin, int64_t end) const override {
     return held_ == 0 && !at_once_ && alone_.have(begin, end);
   }
@@ -87,13 +91,17 @@ class HostsFile final : public ForwardingFile, private Published {
       return file_.read(data, offset, !file_.at_once_ && kept_.have(offset, offset + std::ssize(data)));
     }
     FileTraits traits() override { return file_.traits(); }
-    void forget(int64_t begin, int64_t end) { kept_.remove(begin, end); }
+    void forget() { kept_.remove(0, KeptRanges::everywhere); }
 
    private:
     HostsFile& file_;
     KeptRanges kept_;
   };
 
+  void forget_all() {
+    forget(0, KeptRanges::everywhere);
+    forget_windows();
+  }
   void write(std::span<const std::byte> data, int64_t offset, KeptRanges& kept);
   void write_pieces_by(File& file, std::span<const Piece<const std::byte>> pieces);
   size_t read(std::span<std::byte> data, int64_t offset, bool kept);
