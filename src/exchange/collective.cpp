@@ -254,7 +254,8 @@ bool Collective::shares_requests(const ViewAccess& access, const CallSummary& su
   const int64_t range = hosts_ ? std::min(whole, summary.lengths) : touched(summary, how.block);
   const bool always = how.exchange == CollectiveOptions::Way::always;
   // Of several hosts nobody knows what their ranges have in common.
-  const bool separate = summary.lengths <= (hosts_ ? whole + whole / 2 : range + range / 2);
+  const bool separate =
+      hosts_ ? !summary.gaps && summary.lengths <= whole + whole / 2 : summary.lengths <= range + range / 2;
   if (writes && how.unit > 0) {
     if (whole / stage_->shape().window >= most_windows) return false;
     if (always || !separate) {
@@ -267,7 +268,7 @@ bool Collective::shares_requests(const ViewAccess& access, const CallSummary& su
     return !in_order_;
   }
   if (always) return range / very_sparse <= std::max(summary.bytes, stage_->shape().window);
-  if (separate && !(hosts_ && summary.gaps)) return false;
+  if (separate) return false;
   const int64_t gaps = std::max<int64_t>(range - summary.bytes, 0);
   return range / sparse <= summary.bytes || gaps / summary.pieces < gap_worth_a_request;
 }
