@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "collective/constants.hpp"
+#include "comm/helpers.hpp"
 #include "metadata/row_slices.hpp"
 
 namespace sheaf {
@@ -118,16 +119,7 @@ layout::GroupPlace place_in_groups(Comm& file, int64_t bytes, int64_t average, G
                                                     [&](const auto&) { return places; })[0];
 }
 
-bool is_first_of_host(Comm& file, int64_t host) {
-  int64_t before = -1;
-  std::vector<Outgoing> outgoing;
-  std::vector<Incoming> incoming;
-  if (file.rank() + 1 < file.size())
-    outgoing.push_back({file.rank() + 1, std::as_bytes(std::span(&host, 1))});
-  if (file.rank() > 0) incoming.push_back({file.rank() - 1, std::as_writable_bytes(std::span(&before, 1))});
-  file.exchange(std::move(outgoing), std::move(incoming))->finish();
-  return before != host;
-}
+bool is_first_of_host(Comm& file, int64_t host) { return number_of_task_before(file, host) != host; }
 
 namespace {
 

@@ -110,6 +110,17 @@ class ThroughTask0 final : public Exchange {
 
 }  // namespace
 
+int64_t number_of_task_before(Comm& comm, int64_t mine) {
+  int64_t before = -1;
+  std::vector<Outgoing> outgoing;
+  std::vector<Incoming> incoming;
+  if (comm.rank() + 1 < comm.size())
+    outgoing.push_back({comm.rank() + 1, std::as_bytes(std::span(&mine, 1))});
+  if (comm.rank() > 0) incoming.push_back({comm.rank() - 1, std::as_writable_bytes(std::span(&before, 1))});
+  comm.exchange(std::move(outgoing), std::move(incoming))->finish();
+  return before;
+}
+
 std::vector<std::byte> answered_by_task_0(Comm& comm, std::span<const std::byte> mine,
                                           const std::function<Gathered(const Gathered&)>& answer) {
   const Gathered calls = comm.gather(mine, 0);

@@ -9,6 +9,7 @@
 
 #include "base/checked.hpp"
 #include "comm/agree.hpp"
+#include "comm/helpers.hpp"
 #include "exchange/pieces/constants.hpp"
 #include "exchange/pieces/coverage.hpp"
 #include "layout/each_piece.hpp"
@@ -152,6 +153,7 @@ Collective::CallSummary Collective::meet(File& file, const ViewAccess& all, cons
   if (stage_) bring(brought, how);
   const bool other_hosts = hosts_ && !(hosts_->rules() == rules_of(how, hosts_->rules().shared));
   const Published* const apart = file.traits().apart;
+  const bool out_of_order = writes && in_order_ && !follows_in_units(all, how.unit);
   std::array<int64_t, 14> values{problem.has_value(),
                                  works ? -access.low() : none,
                                  works ? access.high() : none,
@@ -165,7 +167,7 @@ Collective::CallSummary Collective::meet(File& file, const ViewAccess& all, cons
                                  waits,
                                  hosts_ && !stage_,
                                  works && (access.high() - access.low()) / 3 > access.bytes() / 2,
-                                 writes && in_order_ && !follows_in_units(all, how.unit)};
+                                 out_of_order};
   comm_.all_max(values);
   const int call = call_;
   if (stage_) call_ = (call_ + 1) % 3;  // also if the call fails: its sums are not those of the next one
@@ -237,17 +239,12 @@ int64_t Collective::touched(const CallSummary& summary, int64_t block) const {
 // so, no two write one.
 bool Collective::follows_in_units(const ViewAccess& access, int64_t unit) {
   const bool works = access.bytes() > 0;
-  int64_t last = works ? (access.high() - 1) / unit : std::numeric_limits<int64_t>::max(), before = -1;
-  std::vector<Outgoing> outgoing;
-  std::vector<Incoming> incoming;
-  if (comm_.rank() + 1 < comm_.size())
-    outgoing.push_back({comm_.rank() + 1, std::as_bytes(std::span(&last, 1))});
-  if (comm_.rank() > 0) incoming.push_back({comm_.rank() - 1, std::as_writable_bytes(std::span(&before, 1))});
-  comm_.exchange(std::move(outgoing), std::move(incoming))->finish();
+  const int64_t last = works ? (access.high() - 1) / unit : std::numeric_limits<int64_t>::max();
+  const int64_t before = number_of_task_before(comm_, last);
   return works && access.low() / unit > before;
 }
 
-// Whether requests are worth being put together.
+// Collective. Whether requests are worth being put together.
 bool Collective::shares_requests(const ViewAccess& access, const CallSummary& summary,
                                  const CollectiveOptions& how, bool writes) {
   const int64_t whole = summary.high - summary.low;

@@ -41,7 +41,7 @@ Steps steps_of(const NodeRef& node, int64_t stride) {
 // `next` goes on as `part` does, one of them being a loop: both as one; else null. HDF5 writes the rows of a
 // block as a loop of all but the last, and the last.
 NodeRef longer_loop(const Placed& part, const Placed& next) {
-  for (const NodeRef& loop : {part.node, next.node}) {
+  for (const Node* const loop : {part.node.get(), next.node.get()}) {
     if (loop->kind != Node::Kind::loop) continue;
     const Steps first = steps_of(part.node, loop->stride), second = steps_of(next.node, loop->stride);
     const auto end = checked_mul_add(first.count, first.stride, part.at);
