@@ -119,7 +119,9 @@ layout::GroupPlace place_in_groups(Comm& file, int64_t bytes, int64_t average, G
                                                     [&](const auto&) { return places; })[0];
 }
 
-bool is_first_of_host(Comm& file, int64_t host) { return number_of_task_before(file, host) != host; }
+bool is_first_of_host(Comm& file, int64_t host) {
+  return number_of_neighbour(file, host, Neighbour::before, -1) != host;
+}
 
 namespace {
 

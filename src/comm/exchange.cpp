@@ -110,15 +110,15 @@ class ThroughTask0 final : public Exchange {
 
 }  // namespace
 
-int64_t number_of_task_before(Comm& comm, int64_t mine) {
-  int64_t before = -1;
+int64_t number_of_neighbour(Comm& comm, int64_t mine, Neighbour of, int64_t nobodys) {
+  const int from = comm.rank() + (of == Neighbour::before ? -1 : 1), to = 2 * comm.rank() - from;
+  const auto exists = [&](int rank) { return rank >= 0 && rank < comm.size(); };
   std::vector<Outgoing> outgoing;
   std::vector<Incoming> incoming;
-  if (comm.rank() + 1 < comm.size())
-    outgoing.push_back({comm.rank() + 1, std::as_bytes(std::span(&mine, 1))});
-  if (comm.rank() > 0) incoming.push_back({comm.rank() - 1, std::as_writable_bytes(std::span(&before, 1))});
+  if (exists(to)) outgoing.push_back({to, std::as_bytes(std::span(&mine, 1))});
+  if (exists(from)) incoming.push_back({from, std::as_writable_bytes(std::span(&nobodys, 1))});
   comm.exchange(std::move(outgoing), std::move(incoming))->finish();
-  return before;
+  return nobodys;
 }
 
 std::vector<std::byte> answered_by_task_0(Comm& comm, std::span<const std::byte> mine,

@@ -47,8 +47,9 @@ SHEAF_EXPORT void check_exchange(std::span<const Outgoing> outgoing, std::span<c
 SHEAF_EXPORT std::vector<std::byte> answered_by_task_0(
     Comm& comm, std::span<const std::byte> mine, const std::function<Gathered(const Gathered&)>& answer);
 
-// Collective. The number that the task before gives; -1 at task 0.
-SHEAF_EXPORT int64_t number_of_task_before(Comm& comm, int64_t mine);
+// Collective. The number that the task before, or behind, this one gives; `nobodys` where there is none.
+enum class Neighbour : uint8_t { before, behind };
+SHEAF_EXPORT int64_t number_of_neighbour(Comm& comm, int64_t mine, Neighbour of, int64_t nobodys);
 
 // Copies every message between lists in the same memory, one list per task. Throws Error mismatch if they do
 // not match.

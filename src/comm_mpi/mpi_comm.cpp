@@ -92,7 +92,10 @@ class MpiComm final : public Comm, private NonCopyable {
     if (how == Reduction::max && comm_ == MPI_COMM_NULL && values.size() <= mpi::most_on_first_meeting)
       return meet_first(values);
     if (mpi::Meeting* tasks = meeting(); tasks && tasks->reduce(how, values)) return;
-    reduce_by_messages(comm(), how, values);
+    if (mpi::HostsMeeting* hosts = first_ ? family_->spare.hosts.get() : nullptr;
+        hosts && hosts->reduce(how, values))
+      return;
+    mpi::reduce_by_messages(comm(), how, values, largest());
   }
 
   void prefix_sum_and_total(std::span<int64_t> values, std::span<int64_t> totals) override {
@@ -256,7 +259,7 @@ class MpiComm final : public Comm, private NonCopyable {
     const auto used = std::span(all).first(own + values.size());
     mpi::Meeting* const tasks = family_->spares->meeting.get();
     if (!tasks || !tasks->reduce(Reduction::max, used))
-      reduce_by_messages(family_->program, Reduction::max, used);
+      mpi::reduce_by_messages(family_->program, Reduction::max, used, largest());
     std::ranges::copy_n(all.begin() + own, std::ssize(values), values.begin());
     family_->per_node = static_cast<int>(all[offered + 1]);
     if (all[offered] == 0) {
@@ -278,19 +281,6 @@ class MpiComm final : public Comm, private NonCopyable {
     int64_t first = node->rank() == 0;
     all_sum(std::span(&first, 1));
     return static_cast<int>(first);
-  }
-
-  void reduce_by_messages(MPI_Comm tasks, Reduction how, std::span<int64_t> values) {
-    const bool before = how == Reduction::sum_before;
-    const size_t most = std::max<size_t>(1, largest() / sizeof(int64_t));
-    mpi::in_parts(values, most, [&](std::span<int64_t> part) {
-      patiently(before ? "MPI_Iexscan" : "MPI_Iallreduce", [&](MPI_Request* request) {
-        return (before ? MPI_Iexscan : MPI_Iallreduce)(
-            MPI_IN_PLACE, part.data(), static_cast<int>(part.size()), MPI_INT64_T,
-            how == Reduction::max ? MPI_MAX : MPI_SUM, tasks, request);
-      });
-    });
-    if (before && rank_ == 0) std::ranges::fill(values, 0);  // MPI leaves it undefined there
   }
 
   // The parts made from this group that are kept; null if none can be.

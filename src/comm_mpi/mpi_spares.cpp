@@ -42,6 +42,7 @@ Holder* holder_of(MPI_Comm comm) {
 
 void free_spare(const Spares::Spare& spare) {
   if (spare.parts) spare.parts->free();
+  if (spare.hosts) spare.hosts->free();
   free_own(spare.comm);
 }
 
@@ -100,6 +101,7 @@ Spares::Spare Spares::take(MPI_Comm comm, std::span<const int64_t, most_spares> 
   } else if (meeting) {
     made.meeting = Meeting::several(made.comm, 1).front();
   }
+  if (!meeting) made.hosts = HostsMeeting::make(made.comm);
   const std::lock_guard lock(mutex_);
   return duplicates_.emplace_back(made);
 }

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "comm_mpi/constants.hpp"
+#include "comm_mpi/mpi_hosts.hpp"
 #include "comm_mpi/mpi_meeting.hpp"
 #include "comm_mpi/mpi_parts.hpp"
 
@@ -41,6 +42,7 @@ class Spares {
     MPI_Comm comm = MPI_COMM_NULL;
     int number = -1;                                 // -1: one too many to be kept
     std::shared_ptr<Meeting> meeting = nullptr;      // of its tasks; may be null
+    std::shared_ptr<HostsMeeting> hosts = nullptr;   // the same of several hosts
     std::shared_ptr<SharedMemory> memory = nullptr;  // that they have shared before
     std::shared_ptr<Parts> parts = nullptr;          // made from it; null if it is not kept
   };

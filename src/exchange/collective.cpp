@@ -70,6 +70,9 @@ Hosts::Rules rules_of(const CollectiveOptions& how, bool shared) {
   return {how.aggregators > 0 ? how.aggregators : how.stripes, how.per_host, shared};
 }
 
+// A third or more of its range is not its own.
+bool has_gaps(const ViewAccess& access) { return (access.high() - access.low()) / 3 > access.bytes() / 2; }
+
 // Bytes of the units that the range of an access touches.
 int64_t length_in_units(const ViewAccess& access, int64_t unit) {
   return access.high() - access.low() + access.low() % unit + (unit - access.high() % unit) % unit;
@@ -153,7 +156,6 @@ Collective::CallSummary Collective::meet(File& file, const ViewAccess& all, cons
   if (stage_) bring(brought, how);
   const bool other_hosts = hosts_ && !(hosts_->rules() == rules_of(how, hosts_->rules().shared));
   const Published* const apart = file.traits().apart;
-  const bool out_of_order = writes && in_order_ && !follows_in_units(all, how.unit);
   std::array<int64_t, 14> values{problem.has_value(),
                                  works ? -access.low() : none,
                                  works ? access.high() : none,
@@ -166,9 +168,10 @@ Collective::CallSummary Collective::meet(File& file, const ViewAccess& all, cons
                                  apart && apart->changed(),
                                  waits,
                                  hosts_ && !stage_,
-                                 works && (access.high() - access.low()) / 3 > access.bytes() / 2,
-                                 out_of_order};
+                                 works && has_gaps(access),
+                                 writes && all.bytes() > 0 && !keeps_to_claim(all)};
   comm_.all_max(values);
+  if (values[13] != 0) claim_ = {};
   const int call = call_;
   if (stage_) call_ = (call_ + 1) % 3;  // also if the call fails: its sums are not those of the next one
   if (values[0] != 0) {
@@ -183,7 +186,6 @@ Collective::CallSummary Collective::meet(File& file, const ViewAccess& all, cons
                       .alone = values[11] != 0,
                       .other_hosts = values[8] != 0,
                       .gaps = values[12] != 0,
-                      .in_order = writes && in_order_ && values[13] == 0,
                       .threads = std::max<int64_t>(values[4], 1),
                       .bytes = saturated_product(values[5], comm_.size()),
                       .pieces = std::max<int64_t>(saturated_product(values[6], comm_.size()), 1),
@@ -213,7 +215,7 @@ Collective::Going Collective::way_of(File& file, const ViewAccess& access, const
     return others ? Going::when_published : Going::ahead;
   if (how.exchange == CollectiveOptions::Way::always) return Going::together;
   const bool large =
-      how.unit > 0 ? writes && has_whole_units(access, how.unit)
+      how.unit > 0 ? writes && (keeps_to_claim(access) || has_whole_units(access, how.unit))
                    : access.bytes() / access.pieces() >= (writes ? piece_worth_a_write : piece_worth_a_read);
   return large ? Going::ahead : Going::together;
 }
@@ -235,13 +237,21 @@ int64_t Collective::touched(const CallSummary& summary, int64_t block) const {
   return bytes;
 }
 
-// Collective. Whether this task has units, all behind those of the task before; if all but the first can say
-// so, no two write one.
-bool Collective::follows_in_units(const ViewAccess& access, int64_t unit) {
+// Each task claims what begins with its first unit and ends before that of the task behind; false, and nobody
+// has a claim, if a unit would have two writers.
+bool Collective::claim(const ViewAccess& access, int64_t unit) {
   const bool works = access.bytes() > 0;
-  const int64_t last = works ? (access.high() - 1) / unit : std::numeric_limits<int64_t>::max();
-  const int64_t before = number_of_task_before(comm_, last);
-  return works && access.low() / unit > before;
+  claim_ = {works ? access.low() - access.low() % unit : 0, 0};
+  claim_.end =
+      number_of_neighbour(comm_, claim_.begin, Neighbour::behind, std::numeric_limits<int64_t>::max());
+  int64_t shared = !works || !claim_.has(access);
+  comm_.all_max(std::span(&shared, 1));
+  if (shared != 0) claim_ = {};
+  return shared == 0;
+}
+
+bool Collective::keeps_to_claim(const ViewAccess& access) const {
+  return claim_.has(access) && !has_gaps(access);
 }
 
 // Collective. Whether requests are worth being put together.
@@ -255,14 +265,7 @@ bool Collective::shares_requests(const ViewAccess& access, const CallSummary& su
       hosts_ ? !summary.gaps && summary.lengths <= whole + whole / 2 : summary.lengths <= range + range / 2;
   if (writes && how.unit > 0) {
     if (whole / stage_->shape().window >= most_windows) return false;
-    if (always || !separate) {
-      in_order_ = false;
-    } else if (!std::exchange(in_order_, summary.in_order)) {  // not asked for in the reduction
-      int64_t wrong = !follows_in_units(access, how.unit);
-      comm_.all_max(std::span(&wrong, 1));
-      in_order_ = wrong == 0;
-    }
-    return !in_order_;
+    return always || !separate || !claim(access, how.unit);
   }
   if (always) return range / very_sparse <= std::max(summary.bytes, stage_->shape().window);
   if (separate) return false;

@@ -89,13 +89,18 @@ class Collective {
     bool alone = false;        // a host of several has no memory for its tasks
     bool other_hosts = false;  // the rules for aggregators are others now
     bool gaps = false;         // a third or more of some task's range is not its own
-    bool in_order = false;     // no two tasks write one unit; looked at if that was so in the last call
     int64_t threads = 1;       // that can run at once
     int64_t bytes = 0;         // of all tasks
     int64_t pieces = 1;
     int64_t lengths = 0;  // of their ranges, in whole blocks
     bool tiled = false;   // one host: pieces fill the range
     int call = 0;         // whose sums and ranges these are
+  };
+  // Bytes that no other task writes in collective calls as long as each keeps to its own; whole units.
+  struct Claim {
+    int64_t begin = 0;
+    int64_t end = 0;
+    bool has(const ViewAccess& access) const { return access.low() >= begin && access.high() <= end; }
   };
   // What this task wants in a call. Whoever reads what was written wants the same.
   struct Wish {
@@ -117,7 +122,8 @@ class Collective {
   enum class Going : uint8_t { together, ahead, when_published };
   Going way_of(File& file, const ViewAccess& access, const CollectiveOptions& how, bool writes) const;
   int64_t touched(const CallSummary& summary, int64_t block) const;
-  bool follows_in_units(const ViewAccess& access, int64_t unit);
+  bool claim(const ViewAccess& access, int64_t unit);  // collective
+  bool keeps_to_claim(const ViewAccess& access) const;
   bool shares_requests(const ViewAccess& access, const CallSummary& summary, const CollectiveOptions& how,
                        bool writes);
   // `access`: what is left of all that the task wants.
@@ -145,7 +151,7 @@ class Collective {
   bool planned_ = false;                // the aggregators' plan is that of the last call
   std::optional<bool> gaps_;            // whether pieces leave gaps in windows of that plan
   Windows written_;                     // of the last write between hosts
-  bool in_order_ = false;               // no two tasks wrote one unit in the last write that met
+  Claim claim_;                         // empty: a task has written elsewhere, or none has claimed anything
   int call_ = 0;                        // whose sums and ranges are next
   uint64_t next_ = 0;                   // window
 };

@@ -6,6 +6,7 @@
 
 #include "exchange/collective.hpp"
 #include "support/fibers/fiber_comm.hpp"
+#include "support/forwarding_comm.hpp"
 #include "support/stores/memory_store.hpp"
 
 namespace sheaf::exchange::collective_test {
@@ -167,6 +168,47 @@ TEST(Collective, HostsWriteAloneWhereNoTwoTasksHaveAUnit) {
       EXPECT_EQ(bytes[static_cast<size_t>(one.at(rank, 3) + piece - 1)], static_cast<std::byte>(rank + 1))
           << one.name;
   }
+}
+
+// Counts how often this task meets all others.
+class CountedMeetings final : public test::ForwardingComm {
+ public:
+  using ForwardingComm::ForwardingComm;
+  void reduce(Reduction how, std::span<int64_t> values) override {
+    ++meetings;
+    ForwardingComm::reduce(how, values);
+  }
+  int64_t meetings = 0;
+};
+
+// Tasks that have found out that nobody else writes what is between their ranges meet once in a call, which
+// tells that all went well, until one writes elsewhere: whole units, too.
+TEST(Collective, HostsWhoseTasksKeepToTheirClaimsMeetOnceInACall) {
+  constexpr int64_t unit = 128 << 10, piece = 64 << 10, far = 1 << 20, calls = 5;
+  MemoryStore store;
+  store.open("a", sheaf::Access::fresh);
+  run_fibers({.ranks = 6, .stack_bytes = 256 << 10, .ranks_per_node = 2}, [&](Comm& comm) {
+    const auto file = store.open("a", sheaf::Access::write);
+    CountedMeetings counted(comm.duplicate());
+    Collective transfers(counted);
+    CollectiveOptions how;
+    how.unit = unit;
+    transfers.find_hosts(how);
+    Tally tally;
+    std::vector<std::byte> data(unit, static_cast<std::byte>(comm.rank() + 1));
+    const auto meetings_of = [&](int64_t place, int64_t bytes) {
+      const int64_t before = counted.meetings;
+      transfers.write(*file, {place, &contiguous_bytes(), 0, bytes, data.data(), &contiguous_bytes()}, how,
+                      std::nullopt, tally);
+      return counted.meetings - before;
+    };
+    const int64_t own = comm.rank() * far;
+    EXPECT_GT(meetings_of(own, piece), 1) << "the first call finds out";
+    for (int64_t call = 1; call < calls; ++call) EXPECT_EQ(meetings_of(own + call * piece, piece), 1);
+    EXPECT_EQ(meetings_of(comm.rank() == 3 ? 2 * far : own, unit), 1) << "whole units need no claim";
+    EXPECT_GT(meetings_of(own + piece, piece), 1) << "task 3 has written elsewhere";
+    EXPECT_EQ(tally.exchange_calls, 0);
+  });
 }
 
 // As many as meet in shared memory. Each has a record of every row.

@@ -5,12 +5,14 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <vector>
 
 #include "base/error.hpp"
 #include "comm/comm_contract.hpp"
 #include "comm/shared_memory.hpp"
 #include "comm_mpi/mpi_calls.hpp"
 #include "comm_mpi/mpi_comm.hpp"
+#include "comm_mpi/mpi_hosts.hpp"
 #include "mpi/made_communicators.hpp"
 
 namespace {
@@ -102,6 +104,32 @@ void check_kept_parts() {
   }
 }
 
+// Tasks of several hosts, which stand for those that share no memory here: of one task, of equal and of
+// different numbers, side by side and in turn.
+void check_hosts() {
+  const auto comm = sheaf::mpi_comm(MPI_COMM_WORLD);
+  const int64_t me = comm->rank(), size = comm->size();
+  for (const int64_t host : {me / 2, me % 2, me == 0 ? 0 : int64_t{1}, me, int64_t{0}}) {
+    const auto hosts = sheaf::mpi::HostsMeeting::make(MPI_COMM_WORLD, static_cast<int>(host));
+    int64_t most = host;
+    comm->all_max({&most, 1});
+    require((hosts == nullptr) == (most == size - 1), "tasks of hosts meet if a host has two of them");
+    if (!hosts) continue;
+    for (int64_t round = 0; round < 50; ++round) {
+      std::array<int64_t, 3> largest{me * round, -me, 7}, sums = largest;
+      require(hosts->reduce(sheaf::Reduction::max, largest) && hosts->reduce(sheaf::Reduction::sum, sums),
+              "a few numbers are reduced");
+      require(largest == std::array<int64_t, 3>{(size - 1) * round, 0, 7},
+              "the maxima of tasks of all hosts");
+      require(sums == std::array<int64_t, 3>{size * (size - 1) / 2 * round, -size * (size - 1) / 2, 7 * size},
+              "the sums of tasks of all hosts");
+    }
+    std::vector<int64_t> many(sheaf::SharedMeeting::most_bytes / sizeof(int64_t), me);
+    require(!hosts->reduce(sheaf::Reduction::max, many) && many.back() == me, "too many numbers are left");
+    hosts->free();
+  }
+}
+
 void check_failure() {
   bool failed = false;
   try {
@@ -126,6 +154,7 @@ void check_all() {
   check_bad_pieces();
   check_kept_memory();
   check_kept_parts();
+  check_hosts();
   check_failure();
 }
 
