@@ -25,6 +25,10 @@ inline constexpr std::chrono::microseconds shortest_sleep{30};
 inline constexpr std::chrono::microseconds longest_sleep{200};
 static_assert(shortest_sleep <= longest_sleep && longest_sleep <= yielding);
 
+// Tasks of several hosts find who shares their memory when they have reduced numbers so often: that costs as
+// much as some ten reductions by messages, and saves more than half of each.
+inline constexpr int reductions_worth_hosts = 16;
+
 // Duplicates of a communicator that are kept for the next open.
 inline constexpr size_t most_spares = 8;
 

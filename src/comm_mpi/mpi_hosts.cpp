@@ -5,35 +5,33 @@
 #include <optional>
 
 #include "comm/agree.hpp"
+#include "comm_mpi/constants.hpp"
 #include "comm_mpi/mpi_calls.hpp"
 #include "comm_mpi/mpi_parts.hpp"
 #include "comm_mpi/mpi_patience.hpp"
 
 namespace sheaf::mpi {
 
-std::shared_ptr<HostsMeeting> HostsMeeting::make(MPI_Comm comm, int host) {
-  const int rank = rank_in(comm);
-  const auto how = host < 0 ? Parts::How::by_memory : Parts::How::split;
-  const MPI_Comm tasks = Parts::make(comm, {how, std::max(host, 0), rank});
-  const MPI_Comm firsts = Parts::make(comm, {Parts::How::split, rank_in(tasks) == 0 ? 0 : -1, rank});
-  std::shared_ptr<HostsMeeting> made(new HostsMeeting(tasks, firsts));
-  made->meeting_ = Meeting::several(tasks, 1).front();
-  const bool alone = size_of(tasks) == 1;
-  std::array<int64_t, 2> found{!alone, !alone && !made->meeting_};
-  reduce_by_messages(comm, Reduction::max, found);
-  if (found[0] != 0 && found[1] == 0) return made;
-  made->free();
-  return nullptr;
-}
+void HostsMeeting::free() { free_own(firsts_); }
 
-void HostsMeeting::free() {
-  free_own(firsts_);
-  free_own(host_);
+void HostsMeeting::find_hosts() {
+  const int rank = rank_in(comm_);
+  const auto how = host_ < 0 ? Parts::How::by_memory : Parts::How::split;
+  const MPI_Comm host = Parts::make(comm_, {how, std::max(host_, 0), rank});
+  firsts_ = Parts::make(comm_, {Parts::How::split, rank_in(host) == 0 ? 0 : -1, rank});
+  meeting_ = Meeting::several(host, 1, comm_).front();
+  const bool alone = size_of(host) == 1;
+  std::array<int64_t, 2> found{!alone, !alone && !meeting_};
+  reduce_by_messages(comm_, Reduction::max, found);
+  meets_ = found[0] != 0 && found[1] == 0;
+  free_own(host);
 }
 
 bool HostsMeeting::reduce(Reduction how, std::span<int64_t> values) {
   std::array<int64_t, SharedMeeting::most_bytes / sizeof(int64_t)> told;  // values, and whether that failed
   if (values.size() >= told.size() || how == Reduction::sum_before) return false;
+  if (calls_ < reductions_worth_hosts && ++calls_ == reductions_worth_hosts) find_hosts();
+  if (!meets_) return false;
   if (meeting_) meeting_->reduce(how, values);
   std::optional<Error> problem;
   if (firsts_ != MPI_COMM_NULL) problem = attempt([&] { reduce_by_messages(firsts_, how, values); });

@@ -16,21 +16,26 @@ namespace sheaf::mpi {
 
 class HostsMeeting : private NonCopyable {
  public:
-  // Collective over `comm`. Null on every task if each host has one, or those of a host cannot meet.
-  // `host`: the number of this task's; negative: MPI finds who share memory.
-  static std::shared_ptr<HostsMeeting> make(MPI_Comm comm, int host = -1);
+  // For the tasks of `comm`, which outlives it. `host`: the number of this task's; negative: MPI finds who
+  // share memory. Local.
+  explicit HostsMeeting(MPI_Comm comm, int host = -1) : comm_(comm), host_(host) {}
   // Collective in MPI's eyes; nothing is to be called behind.
   void free();
 
-  // That of Comm; false, and nothing has moved on any task, for Reduction::sum_before, or if there are too
-  // many values for a meeting. Throws on all tasks of a host what its first one met.
+  // That of Comm, after the first calls, in which tasks that reduce little spare finding their hosts. False,
+  // and nothing has moved on any task, in these, for Reduction::sum_before, for too many values for a
+  // meeting, and if each host has one task, or those of a host cannot meet. Throws on all tasks of a host
+  // what its first one met.
   bool reduce(Reduction how, std::span<int64_t> values);
 
  private:
-  HostsMeeting(MPI_Comm host, MPI_Comm firsts) : host_(host), firsts_(firsts) {}
+  void find_hosts();
 
-  const MPI_Comm host_;
-  const MPI_Comm firsts_;             // of all hosts; null on the others
+  const MPI_Comm comm_;
+  const int host_;
+  int calls_ = 0;
+  bool meets_ = false;                // the same on all tasks
+  MPI_Comm firsts_ = MPI_COMM_NULL;   // of all hosts; null on the others
   std::shared_ptr<Meeting> meeting_;  // of the tasks of this host; null if there is one
 };
 

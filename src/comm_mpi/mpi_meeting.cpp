@@ -9,7 +9,7 @@
 
 namespace sheaf::mpi {
 
-std::vector<std::shared_ptr<Meeting>> Meeting::several(MPI_Comm comm, int count) {
+std::vector<std::shared_ptr<Meeting>> Meeting::several(MPI_Comm comm, int count, MPI_Comm all) {
   const int rank = rank_in(comm);
   const int size = size_of(comm);
   std::vector<std::shared_ptr<Meeting>> meetings(static_cast<size_t>(count));
@@ -17,7 +17,7 @@ std::vector<std::shared_ptr<Meeting>> Meeting::several(MPI_Comm comm, int count)
   const size_t each = SharedMeeting::memory_size(size);
   const std::shared_ptr<SharedMemory> memory = share_memory(comm, each * meetings.size());
   for (size_t i = 0; memory && i < meetings.size(); ++i)
-    meetings[i] = std::make_shared<Meeting>(comm, memory, memory->bytes().data() + i * each, rank, size);
+    meetings[i] = std::make_shared<Meeting>(all, memory, memory->bytes().data() + i * each, rank, size);
   return meetings;
 }
 

@@ -19,8 +19,9 @@ namespace sheaf::mpi {
 class Meeting : private NonCopyable {
  public:
   // Collective over `comm`: `count` of them, each null on every task if the tasks do not all share memory,
-  // are too many (or one only), or if the memory cannot be had. `comm` must be there whenever tasks meet.
-  static std::vector<std::shared_ptr<Meeting>> several(MPI_Comm comm, int count);
+  // are too many (or one only), or if the memory cannot be had. `all`, which has these tasks, must be there
+  // whenever they meet.
+  static std::vector<std::shared_ptr<Meeting>> several(MPI_Comm comm, int count, MPI_Comm all);
 
   // `place`: of SharedMeeting::memory_size(size) bytes in `memory`.
   Meeting(MPI_Comm comm, std::shared_ptr<SharedMemory> memory, void* place, int rank, int size)

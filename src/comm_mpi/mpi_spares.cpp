@@ -95,13 +95,13 @@ Spares::Spare Spares::take(MPI_Comm comm, std::span<const int64_t, most_spares> 
   made.number = static_cast<int>(number);
   made.parts = std::make_shared<Parts>();
   if (number == 0) {
-    const auto meetings = Meeting::several(made.comm, 2);
+    const auto meetings = Meeting::several(made.comm, 2, made.comm);
     meeting = meetings.front();
     made.meeting = meetings.back();
   } else if (meeting) {
-    made.meeting = Meeting::several(made.comm, 1).front();
+    made.meeting = Meeting::several(made.comm, 1, made.comm).front();
   }
-  if (!meeting) made.hosts = HostsMeeting::make(made.comm);
+  if (!meeting && size_of(made.comm) > 1) made.hosts = std::make_shared<HostsMeeting>(made.comm);
   const std::lock_guard lock(mutex_);
   return duplicates_.emplace_back(made);
 }
