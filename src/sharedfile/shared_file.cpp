@@ -62,7 +62,7 @@ class OpenFile final : public SharedFile {
     limit_transfers(comm(), store_, hints_, file_, problem);
     file_ = across_.wrap(std::move(file_));
     std::array<int64_t, 3> facts{0, 0, others_.is_announced()};
-    if (!problem && file_)
+    if (!problem && rank() == 0)
       problem = attempt([&] {
         const FileStatus status = file_->status();
         facts[0] = status.block_size;
@@ -244,7 +244,7 @@ class OpenFile final : public SharedFile {
     return problem && problem->errno_value() == EAGAIN ? problem : std::nullopt;
   }
   // What a close does for the bytes that this task has written.
-  void bring_home() { across_.caches() ? file_->sync() : publish(*file_); }
+  void bring_home() { across_.caches() ? exchange::to_server(*file_) : publish(*file_); }
 
   std::optional<Error> take_refused() {
     const std::lock_guard lock(mutex_);

@@ -26,7 +26,8 @@ class PastCache {
   // not on a disk yet, which is File::sync()'s. Throws as File::sync().
   virtual void publish() = 0;
   // File::renew() of a file that was opened a moment ago, and asks for nothing that the open has told.
-  virtual void renew_opened() = 0;
+  // Returns how many names it has (FileStatus::links).
+  virtual int64_t renew_opened() = 0;
   // One task has found for all what the file system is. Until then nothing is taken for granted.
   virtual void know(FileSystem kind) = 0;
 

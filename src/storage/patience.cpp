@@ -20,8 +20,9 @@ bool is_gone(const Error& e) { return e.errno_value() == ESTALE || e.code() == C
 std::shared_ptr<File> at_server(std::shared_ptr<File> file, bool last) {
   try {
     PastCache* const past = file->traits().past_cache;
-    past ? past->renew_opened() : file->renew();
-    return last || file->status().links > 0 ? file : nullptr;
+    if (!past) file->renew();
+    const int64_t links = past ? past->renew_opened() : file->status().links;
+    return last || links > 0 ? file : nullptr;
   } catch (const Error& e) {
     if (last || !is_gone(e)) throw;
     return nullptr;

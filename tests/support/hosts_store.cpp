@@ -95,7 +95,10 @@ class HostedFile final : public File, public PastCache {
     require_open();
     bring();
   }
-  void renew_opened() override { renew(); }
+  int64_t renew_opened() override {
+    renew();
+    return status().links;
+  }
   void know(FileSystem) override {}
 
   FileTraits traits() override { return {.past_cache = world_->has_caches() ? this : nullptr}; }

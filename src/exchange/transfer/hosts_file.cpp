@@ -99,9 +99,9 @@ void HostsFile::look_anew() {
 }
 
 void HostsFile::close() {
-  const auto syncing = attempt([&] { sync(); });
+  const auto publishing = attempt([&] { publish(); });
   inner().close();
-  if (syncing) throw *syncing;
+  if (publishing) throw *publishing;
 }
 
 // Who comes while another thread brings bytes to the server waits until they are there.

@@ -43,7 +43,7 @@ class HostsFile final : public ForwardingFile, private Published {
     forget_all();
     look_anew();
   }
-  // Syncs before; the file is closed also if that fails.
+  // Publishes before; the file is closed also if that fails.
   void close() override;
   // Only if something was written through this File.
   void sync() override;

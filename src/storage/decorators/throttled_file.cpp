@@ -38,7 +38,7 @@ class ThrottledFile final : public ForwardingFile, public PastCache {
     return inner().traits().past_cache->read_past_cache(data, offset);
   }
   void publish() override { inner().traits().past_cache->publish(); }
-  void renew_opened() override { inner().traits().past_cache->renew_opened(); }
+  int64_t renew_opened() override { return inner().traits().past_cache->renew_opened(); }
   void know(FileSystem kind) override { inner().traits().past_cache->know(kind); }
   FileTraits traits() override {
     FileTraits traits = inner().traits();

@@ -61,7 +61,7 @@ class PosixFile final : public File, public PastCache, public RestingFile {
   bool write_past_cache(std::span<const std::byte> data, int64_t offset) override;
   size_t read_past_cache(std::span<std::byte> data, int64_t offset) override;
   void publish() override;
-  void renew_opened() override { bring_up_to_date(false); }
+  int64_t renew_opened() override { return bring_up_to_date(false); }
   void know(FileSystem kind) override;
 
   int64_t next(Space space, int64_t offset) override;
@@ -93,7 +93,7 @@ class PosixFile final : public File, public PastCache, public RestingFile {
   std::shared_ptr<DirectFile> direct();
   std::shared_ptr<Descriptor> written();
   void sync_written();
-  void bring_up_to_date(bool opens);
+  int64_t bring_up_to_date(bool opens);  // returns its names
 
   std::atomic<int> file_system_ = -1;  // -1: not asked yet
   RangeLocks locks_;

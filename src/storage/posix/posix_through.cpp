@@ -89,7 +89,7 @@ void PosixFile::publish() {
 // GlusterFS brings its attributes up to date with the answer to fsync, MooseFS when a file is opened, and
 // what the kernel keeps goes with the pages and with a new look at the attributes. The descriptor with the
 // locks stays.
-void PosixFile::bring_up_to_date(bool opens) {
+int64_t PosixFile::bring_up_to_date(bool opens) {
   sync_written();
   if (uninterrupted([&] { return ::fsync(fd_.get()); }) != 0 && errno != EINVAL && errno != EROFS)
     throw os_error("cannot sync", path_, errno);
@@ -100,6 +100,7 @@ void PosixFile::bring_up_to_date(bool opens) {
   }
   struct stat found;
   if (!status_of_server(fd_.get(), found)) throw os_error("cannot get the status of", path_, errno);
+  return static_cast<int64_t>(found.st_nlink);
 }
 
 // FUSE hands on just the bytes of a write, unless it was mounted with a write-back cache. Its direct writes
