@@ -167,7 +167,6 @@ template <class Copy>
 std::optional<Error> HostExchange::read(const StageCall& call, TakePass& own, Copy copy, File& file,
                                         bool overlap, Tally& tally) {
   problem_.reset();
-  attempt(problem_, [&] { look_if_needed(file); });
   const int64_t rounds = call.windows().rounds();
   read_in(call, 0, file, tally);
   for (int64_t round = 0; round < rounds; ++round) {

@@ -1,6 +1,9 @@
 #include "sharedfile/across_hosts.hpp"
 
+#include <algorithm>
+
 #include "comm/agree.hpp"
+#include "exchange/pieces/constants.hpp"
 #include "exchange/transfer/hosts_file.hpp"
 #include "sharedfile/shared_file.hpp"
 #include "storage/patience.hpp"
@@ -26,7 +29,8 @@ void AcrossHosts::apply(exchange::CollectiveOptions& how, bool writes) const {
   // The program may say that nobody writes by another handle (romio_ds_write); else OtherHandles tells.
   how.fills_gaps = !at_once() && how.independent.sieving == exchange::Sieving::always;
   apply(how.independent, writes);
-  if (caches()) how.unit = unit;
+  // Where aggregators keep nothing any of them may read a part of a unit.
+  if (caches()) how.unit = writes || !at_once() ? unit : std::min(unit, exchange::most_host_page);
 }
 
 std::optional<Error> AcrossHosts::meet_before_close(File& file, Comm& comm, bool writes) const {

@@ -110,12 +110,11 @@ void HostsFile::bring(Written to, Part part) {
   const std::lock_guard lock(bringing_);
   if (written_ <= to) return;
   written_ = to;
-  try {
-    part();
-  } catch (...) {
-    written_ = Written::here;
-    throw;
-  }
+  const auto problem = attempt(part);
+  if (at_once_) stale_ = true;  // what it has written itself this task, too, finds only when it looks
+  if (!problem) return;
+  written_ = Written::here;
+  throw *problem;
 }
 
 void HostsFile::sync() {

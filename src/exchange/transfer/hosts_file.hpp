@@ -118,7 +118,8 @@ class HostsFile final : public ForwardingFile, private Published {
   std::atomic<Written> written_ = Written::synced;  // where all that was written is at the least
   std::atomic<bool> changed_ = false;               // the same, alone, and the others have not been told
   std::atomic<int> held_ = 0;                       // ranges that this task has locked
-  std::atomic<bool> stale_ = false;                 // others have published since the file was renewed
+  std::atomic<bool> stale_ =
+      false;  // others have published since the file was renewed; `at_once_`: or this task
   std::shared_mutex writers_;
   std::mutex renewing_;
   std::mutex bringing_;  // to the server
@@ -133,10 +134,6 @@ inline void to_server(File& file) {
 }
 inline void from_server(File& file) {
   if (file.traits().apart) file.renew();
-}
-// Before a transfer reads.
-inline void look_if_needed(File& file) {
-  if (const Published* const apart = file.traits().apart; apart && apart->at_once()) file.renew();
 }
 
 }  // namespace sheaf::exchange

@@ -237,7 +237,6 @@ void write_alone(File& file, const ViewAccess& access, const IndependentOptions&
 }
 
 int64_t read_alone(File& file, const ViewAccess& access, const IndependentOptions& how, Tally& tally) {
-  if (!how.locked) look_if_needed(file);
   if (file.traits().dear_requests && access.filetype->is_ordered())
     return read_scattered(file, access, tally);
   if (sieves(access, how, bytes_per_read)) return read_sieved(file, access, how, tally);
