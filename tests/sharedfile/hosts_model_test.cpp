@@ -42,6 +42,7 @@ test::HostsOptions any_options(Random& random) {
   for (bool* flag : {&options.behind, &options.writes_whole_pages, &options.answers_tell_change_before,
                      &options.locks_revalidate, &options.names_get_stale, &options.absence_is_kept})
     *flag = random.once_in(2);
+  options.knows_old_lengths = options.kind == FileSystem::unknown && random.once_in(2);
   return options;
 }
 

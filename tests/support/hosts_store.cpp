@@ -25,6 +25,7 @@ class HostedFile final : public File, public PastCache {
         writable_(writable) {
     if (world_->has_caches()) cache().revalidate();
     since_ = file_->tally.opened();
+    length_ = file_->bytes.status().size;
   }
   HostedFile(const HostedFile&) = delete;
   HostedFile& operator=(const HostedFile&) = delete;
@@ -88,6 +89,7 @@ class HostedFile final : public File, public PastCache {
     cache().forget();
     server().check();
     since_ = ++world_->clock;
+    length_ = file_->bytes.status().size;
   }
 
   void publish() override {
@@ -127,6 +129,8 @@ class HostedFile final : public File, public PastCache {
     const std::lock_guard lock(world_->mutex);
     require_open();
     cache().flush();
+    if (world_->options.knows_old_lengths)
+      data = data.first(static_cast<size_t>(std::clamp<int64_t>(length_ - offset, 0, std::ssize(data))));
     const size_t got = server().read(data, offset);
     file_->tally.read(path_, who_, ++world_->clock, offset, static_cast<int64_t>(got));
     return got;
@@ -228,7 +232,8 @@ class HostedFile final : public File, public PastCache {
   const std::shared_ptr<ServedFile> file_;
   const HostedTask who_;
   const bool writable_;
-  int64_t since_ = 0;  // what was published before may be read
+  int64_t since_ = 0;   // what was published before may be read
+  int64_t length_ = 0;  // of the file, when this one was opened or renewed
   bool is_open_ = true;
 };
 

@@ -33,6 +33,8 @@ struct HostsOptions {
   // Bytes: multiples of so many are written past the cache; 0: none, and nothing is read so
   int64_t direct = 1;
   bool behind = false;  // what is written past the cache waits on the host until it is published (GlusterFS)
+  // What is read past the cache ends where the file ended when it was opened or renewed last (MooseFS)
+  bool knows_old_lengths = false;
   bool writes_whole_pages = true;  // pages that are up to date, unless the host holds a lock of the file
   // Else a host that writes does not see that others have (NFS 4): not even the next open does
   bool answers_tell_change_before = true;

@@ -118,8 +118,8 @@ class HostsFile final : public ForwardingFile, private Published {
   std::atomic<Written> written_ = Written::synced;  // where all that was written is at the least
   std::atomic<bool> changed_ = false;               // the same, alone, and the others have not been told
   std::atomic<int> held_ = 0;                       // ranges that this task has locked
-  std::atomic<bool> stale_ =
-      false;  // others have published since the file was renewed; `at_once_`: or this task
+  // Others have published since the file was renewed; `at_once_`: or this task.
+  std::atomic<bool> stale_ = false;
   std::shared_mutex writers_;
   std::mutex renewing_;
   std::mutex bringing_;  // to the server
