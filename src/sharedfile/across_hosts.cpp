@@ -27,7 +27,7 @@ void AcrossHosts::apply(exchange::IndependentOptions& how, bool writes) const {
 
 void AcrossHosts::apply(exchange::CollectiveOptions& how, bool writes) const {
   // The program may say that nobody writes by another handle (romio_ds_write); else OtherHandles tells.
-  how.fills_gaps = !at_once() && how.independent.sieving == exchange::Sieving::always;
+  how.fills_gaps = how.independent.sieving == exchange::Sieving::always;
   apply(how.independent, writes);
   // Where aggregators keep nothing any of them may read a part of a unit.
   if (caches()) how.unit = writes || !at_once() ? unit : std::min(unit, exchange::most_host_page);

@@ -24,7 +24,7 @@ struct AcrossHosts : FileSystemTraits {
   // Each transfer is published by itself.
   bool at_once() const { return !finds_own_writes(kind); }
   // Handles that write know of each other (exchange/transfer/other_handles).
-  bool marks_handles() const { return apart() && !at_once() && locks == LockScope::global; }
+  bool marks_handles() const { return apart() && locks == LockScope::global; }
   // A lock keeps out every task of the file.
   bool excludes() const {
     return coherence == Coherence::local || locks == LockScope::global ||

@@ -185,11 +185,19 @@ Hints hints_of(Choice sieve) {
   return hints;
 }
 
+// A task finds its own writes at once, or when it looks again (MooseFS).
+class GappedOnHosts : public testing::TestWithParam<bool> {
+ protected:
+  const test::HostsOptions of_kind{.kind = GetParam() ? FileSystem::moosefs : FileSystem::nfs,
+                                   .knows_old_lengths = GetParam()};
+};
+INSTANTIATE_TEST_SUITE_P(Kinds, GappedOnHosts, testing::Bool());
+
 // Where no lock tells whether another handle writes to the gaps, they are filled only if the program says so.
-TEST(SharedHosts, FillGapsIfNobodyElseCanWriteThere) {
+TEST_P(GappedOnHosts, FillGapsIfNobodyElseCanWriteThere) {
   for (const LockScope locks : {LockScope::none, LockScope::host, LockScope::global})
     for (const Choice choice : {Choice::automatic, Choice::disable, Choice::enable}) {
-      test::HostsOptions options;
+      test::HostsOptions options = of_kind;
       options.locks = locks;
       test::SimulatedHosts hosts(options);
       int64_t read = 0;
@@ -207,8 +215,8 @@ TEST(SharedHosts, FillGapsIfNobodyElseCanWriteThere) {
 }
 
 // The gaps are another handle's, which writes at the same time.
-TEST(SharedHosts, FillNoGapsWhileAnotherHandleWrites) {
-  test::HostsOptions options;
+TEST_P(GappedOnHosts, FillNoGapsWhileAnotherHandleWrites) {
+  test::HostsOptions options = of_kind;
   options.locks = LockScope::global;
   test::SimulatedHosts hosts(options);
   std::array<int64_t, 3> read{};  // alone, beside another one, alone again
