@@ -5,10 +5,8 @@
 #include <array>
 #include <atomic>
 #include <chrono>
-#include <thread>
 
 #include "comm/agree.hpp"
-#include "exchange/transfer/other_handles.hpp"
 #include "sharedfile/shared_file.hpp"
 #include "support/fibers/fiber_comm.hpp"
 #include "support/hosts_store.hpp"
@@ -239,31 +237,6 @@ TEST_P(GappedOnHosts, FillNoGapsWhileAnotherHandleWrites) {
   EXPECT_EQ(read[1], 0);
   EXPECT_GT(read[2], 0);
   Gapped::check(hosts, true);
-}
-
-TEST(SharedHosts, OtherHandlesWaitForWhoFillsGaps) {
-  test::HostsOptions options;
-  options.locks = LockScope::global;
-  test::SimulatedHosts hosts(options);
-  test::HostsStore store(hosts, 0, 0), elsewhere(hosts, 1, 1);
-  exchange::OtherHandles first, second, third;
-  first.announce(store.open("file", Access::create));
-  auto kept_out = first.keep_out();
-  ASSERT_TRUE(kept_out);
-  std::atomic<bool> announced = false;
-  std::thread opening([&] {
-    second.announce(elsewhere.open("file", Access::write));
-    announced = true;
-  });
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  EXPECT_FALSE(announced);
-  kept_out = {};
-  opening.join();
-  EXPECT_FALSE(first.keep_out());
-  EXPECT_FALSE(second.keep_out());
-  EXPECT_FALSE(third.keep_out()) << "was never announced";
-  second.retire();
-  EXPECT_TRUE(first.keep_out());
 }
 
 TEST(SharedHosts, HaveOneSize) {
