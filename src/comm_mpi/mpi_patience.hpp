@@ -1,8 +1,8 @@
 // comm_mpi/mpi_patience: waiting for other tasks without taking the processor away from them.
 //
 // MPI's blocking calls poll. With more tasks than cores a task that polls keeps one that has work from
-// running; MPICH does not even yield. Here a task that waits yields for about a millisecond, long enough for
-// tasks that come together, and then sleeps in short steps.
+// running; MPICH does not even yield. Here a task that waits yields for a while (constants.hpp), long enough
+// for tasks that come together, and then sleeps in short steps.
 #pragma once
 
 #include <mpi.h>
