@@ -12,6 +12,18 @@
 
 namespace sheaf::mpi {
 
+void reduce_by_messages(MPI_Comm comm, Reduction how, std::span<int64_t> values, size_t largest) {
+  const bool before = how == Reduction::sum_before;
+  in_parts(values, std::max<size_t>(1, largest / sizeof(int64_t)), [&](std::span<int64_t> part) {
+    patiently(before ? "MPI_Iexscan" : "MPI_Iallreduce", [&](MPI_Request* request) {
+      return (before ? MPI_Iexscan : MPI_Iallreduce)(MPI_IN_PLACE, part.data(), static_cast<int>(part.size()),
+                                                     MPI_INT64_T, how == Reduction::max ? MPI_MAX : MPI_SUM,
+                                                     comm, request);
+    });
+  });
+  if (before && rank_in(comm) == 0) std::ranges::fill(values, 0);  // MPI leaves it undefined there
+}
+
 void HostsMeeting::free() { free_own(firsts_); }
 
 void HostsMeeting::find_hosts() {
@@ -41,7 +53,7 @@ bool HostsMeeting::reduce(Reduction how, std::span<int64_t> values) {
     all.back() = problem.has_value();
     meeting_->broadcast(std::as_writable_bytes(all), 0);
     if (all.back() != 0 && !problem)
-      problem = Error(Code::io, "the first task of this host could not reduce");
+      problem = Error(Code::io, "a reduction failed; the first task of this host tells why");
     std::ranges::copy(all.first(values.size()), values.begin());
   }
   if (problem) throw *problem;

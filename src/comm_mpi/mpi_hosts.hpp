@@ -1,9 +1,12 @@
-// comm_mpi/mpi_hosts: how tasks of several hosts reduce numbers. Those of a host meet in its memory, and its
-// first task tells the result to those of the others: only these send messages, and only these poll.
+// comm_mpi/mpi_hosts: how tasks reduce numbers by messages. On several hosts those of a host meet in its
+// memory before, and its first task tells the result to those of the others: only these send messages, and
+// only these poll.
 #pragma once
 
 #include <mpi.h>
 
+#include <climits>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -13,6 +16,9 @@
 #include "comm_mpi/mpi_meeting.hpp"
 
 namespace sheaf::mpi {
+
+// Collective over `comm`. Comm::reduce() in messages of `largest` bytes at most.
+void reduce_by_messages(MPI_Comm comm, Reduction how, std::span<int64_t> values, size_t largest = INT_MAX);
 
 class HostsMeeting : private NonCopyable {
  public:

@@ -27,16 +27,4 @@ void wait(MPI_Request& request, const char* call, MPI_Status* status) {
   }
 }
 
-void reduce_by_messages(MPI_Comm comm, Reduction how, std::span<int64_t> values, size_t largest) {
-  const bool before = how == Reduction::sum_before;
-  in_parts(values, std::max<size_t>(1, largest / sizeof(int64_t)), [&](std::span<int64_t> part) {
-    patiently(before ? "MPI_Iexscan" : "MPI_Iallreduce", [&](MPI_Request* request) {
-      return (before ? MPI_Iexscan : MPI_Iallreduce)(MPI_IN_PLACE, part.data(), static_cast<int>(part.size()),
-                                                     MPI_INT64_T, how == Reduction::max ? MPI_MAX : MPI_SUM,
-                                                     comm, request);
-    });
-  });
-  if (before && rank_in(comm) == 0) std::ranges::fill(values, 0);  // MPI leaves it undefined there
-}
-
 }  // namespace sheaf::mpi

@@ -7,12 +7,6 @@
 
 #include <mpi.h>
 
-#include <climits>
-#include <cstddef>
-#include <cstdint>
-#include <span>
-
-#include "comm/comm.hpp"
 #include "comm_mpi/mpi_calls.hpp"
 
 namespace sheaf::mpi {
@@ -27,8 +21,5 @@ void patiently(const char* call, Start start) {
   check(start(&request), call);
   wait(request, call);
 }
-
-// Collective over `comm`. Comm::reduce() in messages of `largest` bytes at most.
-void reduce_by_messages(MPI_Comm comm, Reduction how, std::span<int64_t> values, size_t largest = INT_MAX);
 
 }  // namespace sheaf::mpi

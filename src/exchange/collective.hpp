@@ -1,11 +1,11 @@
 // exchange/collective: transfers that all tasks of a group carry out together (docs/architecture.md,
 // "Exchange").
 //
-// One reduction tells every task what all want to do. A task transfers alone what covers whole units, or
-// everything if the tasks' ranges do not interleave; all else passes through the stage of its host
-// (exchange/stage) and, between several hosts, from aggregator to aggregator (exchange/host_exchange):
-// two-phase I/O (Blue Gene/L paper, section 3). A failure on one task is thrown on all; no task waits for one
-// that has failed.
+// One reduction tells every task what all want to do. A task transfers alone what covers whole units or lies
+// in its claim, or everything if the tasks' ranges do not interleave; all else passes through the stage of
+// its host (exchange/stage) and, between several hosts, from aggregator to aggregator
+// (exchange/host_exchange): two-phase I/O (Blue Gene/L paper, section 3). A failure on one task is thrown on
+// all; no task waits for one that has failed.
 #pragma once
 
 #include <algorithm>

@@ -1,0 +1,37 @@
+// What a file of several hosts asks of the one below it.
+#include "exchange/transfer/hosts_file.hpp"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "comm/agree.hpp"
+#include "support/stores/faulty_store.hpp"
+#include "support/stores/memory_store.hpp"
+
+namespace sheaf::exchange::hosts_file_test {
+namespace {
+
+// A file that knows of no caches publishes by a sync.
+TEST(HostsFile, PublishesWhatItWroteWhenItIsClosedAndTellsIfThatFails) {
+  MemoryStore memory;
+  memory.open("file", Access::fresh);
+  FaultyStore store(memory);
+  const std::vector<std::byte> bytes(100);
+  for (const bool writes : {false, true})
+    for (const bool fails : {false, true}) {
+      FaultPlan plan;
+      plan.fail_at = fails ? 0 : -1;
+      plan.kind = Operation::sync;
+      store.set_plan(plan);
+      const int64_t synced = store.operations(Operation::sync), closed = store.operations(Operation::close);
+      HostsFile file(store.open("file", Access::write), LockScope::global, false);
+      if (writes) file.write_at(bytes, 0);
+      EXPECT_EQ(attempt([&] { file.close(); }).has_value(), writes && fails);
+      EXPECT_EQ(store.operations(Operation::sync) - synced, writes);
+      EXPECT_EQ(store.operations(Operation::close) - closed, 1);
+    }
+}
+
+}  // namespace
+}  // namespace sheaf::exchange::hosts_file_test
