@@ -6,6 +6,7 @@
 
 #include "collective/constants.hpp"
 #include "comm/agree.hpp"
+#include "metadata/row_slices.hpp"
 
 namespace sheaf {
 

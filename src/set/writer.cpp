@@ -12,15 +12,6 @@
 
 namespace sheaf {
 
-namespace {
-
-struct MappingRow {
-  int64_t row;  // task number
-  layout::Placement place;
-};
-
-}  // namespace
-
 Writer::Writer(Store& store, std::unique_ptr<Comm> comm, std::string path, NameOf name_of,
                const OpenMode& mode)
     : store_(&store),

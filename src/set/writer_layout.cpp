@@ -10,6 +10,11 @@ namespace sheaf {
 
 namespace {
 
+struct MappingRow {
+  int64_t row;  // task number
+  layout::Placement place;
+};
+
 struct BlockSizeOfFile {
   int64_t row;  // of local rank 0
   int64_t fsblksize;
