@@ -6,6 +6,7 @@
 
 #include <memory>
 
+#include "base/export.hpp"
 #include "comm/messages.hpp"
 
 namespace sheaf {

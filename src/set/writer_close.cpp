@@ -10,33 +10,6 @@
 
 namespace sheaf {
 
-// What the first leader of file 0 tells all processes; and what any of them knows.
-struct Writer::Lead {
-  // Of file 0.
-  int64_t varheader = 0, maxblocks = 0, of_file = 0, fsblksize = 0, sums = 0, piece = 0;
-  int64_t process = -1;     // that leads it
-  int64_t sums_follow = 0;  // in rounds
-  int64_t overran = 0;      // a program wrote behind a chunk itself
-  int64_t incomplete = 0;   // files other than 0 are so
-
-  // All of these, which are nothing else.
-  std::span<int64_t> values() {
-    constexpr size_t count = 10;
-    static_assert(sizeof(Lead) == count * sizeof(int64_t));
-    return {reinterpret_cast<int64_t*>(this), count};
-  }
-  // Of no rows.
-  EndedSegment file() const {
-    return {{.fsblksize = static_cast<int32_t>(fsblksize), .file_tasks = of_file},
-            0,
-            {},
-            static_cast<uint32_t>(piece),
-            {static_cast<int32_t>(maxblocks), varheader},
-            0,
-            sums};
-  }
-};
-
 void Writer::close() {
   Closing closing;
   try {
