@@ -8,28 +8,20 @@ import concurrent.futures
 import json
 import pathlib
 import re
-import shlex
 import subprocess
 import sys
 
+from compile_commands import sources, words_for_clang
+
 TOP = pathlib.Path(__file__).resolve().parent.parent
 SRC = TOP / "src"
-
-
-def sources(entry):
-    """The files of src/ that a translation unit consists of: of a unity build those that it includes."""
-    path = pathlib.Path(entry["directory"], entry["file"])
-    if "/Unity/" not in str(path):
-        return frozenset([path]) if path.is_relative_to(SRC) and path.suffix in {".c", ".cpp"} else frozenset()
-    names = re.findall(r'#include "([^"]+)"', path.read_text())
-    return frozenset(pathlib.Path(name) for name in names if pathlib.Path(name).is_relative_to(SRC))
 
 
 def units(commands):
     """A translation unit for each set of sources; others hold the same for another library or MPI."""
     found = {}
     for entry in commands:
-        files = sources(entry)
+        files = frozenset(path for path in sources(entry) if path.is_relative_to(SRC) and path.suffix in {".c", ".cpp"})
         if files:
             found.setdefault(files, entry)
     return found
@@ -46,9 +38,7 @@ def wanted_folders(options):
 
 
 def tidy(unit):
-    # Words of GCC's own: clang knows neither this option nor headers that GCC has compiled before.
-    command = re.sub(r" -include \S*/cmake_pch\.hxx", "", unit["command"])
-    words = [word for word in shlex.split(command)[1:] if word != "-fno-gnu-unique"]
+    words = words_for_clang(unit["command"])[1:]
     words.append("-fconstexpr-steps=16777216")  # as cmake/Posix.cmake: one table of the preload is large
     run = subprocess.run(["clang-tidy-16", "--quiet", unit["file"], "--", *words], cwd=unit["directory"],
                          capture_output=True, text=True)
