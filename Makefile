@@ -5,7 +5,8 @@
 #             many of shared files on simulated hosts,
 #             random datasets of HDF5 and PnetCDF, mpi4py's own tests of files, the close of 256 TiB, programs with failing calls that go on, then MPI programs killed at random moments
 # make mpi-test [MPI_TEST_OPTIONS=...]   builds and tests under every MPI at hand, also those of the Python package index, and with clang
-# make sanitize   the suite with ASan and UBSan, then with TSan; make leaks: tools and programs with valgrind
+# make sanitize   the suite with ASan and UBSan, then with TSan; make asan, make tsan: one of them; make leaks: tools and programs with valgrind
+# make docs-test   the examples and commands of the documents, as printed, against an installation
 # make cluster-test [CLUSTER="--fs gluster --case 'modes/*'"]   on three hosts made of namespaces, over several file systems; root only
 # make deb       Debian packages, built in a clean root, in dist/deb; make deb-test: installs and tries them in others; root only
 # make tarball   an archive in dist/ that works wherever it is unpacked, and a test of that
@@ -56,14 +57,19 @@ bench: build
 	@bench/run.sh $(BUILD)
 
 sanitize:
-	@$(MAKE) --no-print-directory BUILD=build-asan SANITIZE=address,undefined sanitized
-	@$(MAKE) --no-print-directory BUILD=build-tsan SANITIZE=thread sanitized
+	@$(MAKE) --no-print-directory asan
+	@$(MAKE) --no-print-directory tsan
 
-.PHONY: sanitized
-sanitized: deps
-	@cmake -S . -B $(BUILD) -G Ninja -DSHEAF_TESTS=ON "-DSHEAF_MPIS=$(MPIS)" -DSHEAF_SANITIZE=$(SANITIZE) >/dev/null
-	@cmake --build $(BUILD) -j $(JOBS)
-	@JOBS=$(JOBS) scripts/sanitize.sh $(BUILD)
+.PHONY: asan tsan
+asan tsan: deps
+	@cmake --preset $@ "-DSHEAF_MPIS=$(MPIS)" >/dev/null
+	@cmake --build --preset $@ -j $(JOBS)
+	@JOBS=$(JOBS) scripts/sanitize.sh build-$@
+
+# The examples and commands of the documents, as printed, against an installation.
+.PHONY: docs-test
+docs-test: build
+	@cd $(BUILD) && PATH=$$PWD/mpi:$$PATH ctest --output-on-failure -R '^test_(docs|readme)$$'
 
 leaks: build
 	@scripts/leaks.sh $(BUILD)
@@ -169,4 +175,4 @@ format:
 	@git ls-files '*.cpp' '*.hpp' '*.h' '*.c' ':!*frozen*' ':!tests/packaging/snippets' | xargs clang-format-16 -i
 
 clean:
-	@rm -rf build build-asan build-tsan build-fuzz build-mpis build-deb build-tarball build-foreign build-recipes build-wheel build-python build-torch dist
+	@rm -rf build build-dev build-openmpi build-mpich build-asan build-tsan build-release build-fuzz build-mpis build-deb build-tarball build-foreign build-recipes build-wheel build-python build-torch dist compile_commands.json
