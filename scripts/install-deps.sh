@@ -1,24 +1,25 @@
 #!/bin/sh
-# install-deps.sh [demo|cluster|capture|deb|recipes|slurm|foreign-arm64|foreign-s390x]: installs the Debian packages that are missing: for the
-# libraries, the tools and the demo, or for all that `make test` builds and runs, with `cluster` also for `make cluster-test`, with
-# `capture`, `recipes` and `slurm` for these tests, with the foreign ones for scripts/foreign.sh; with `deb` for `make deb` and `make deb-test`
-# alone. Quiet if none is.
+# install-deps.sh [demo|dev|cluster|capture|deb|recipes|slurm|foreign-arm64|foreign-s390x]: installs the Debian packages that are missing:
+# for the libraries, the tools and the demo, or for all that `make test` builds and runs, with `dev` also for editors, debuggers and hooks of
+# git, with `cluster` also for `make cluster-test`, with `capture`, `recipes` and `slurm` for these tests, with the foreign ones for
+# scripts/foreign.sh; with `deb` for `make deb` and `make deb-test` alone. Quiet if none is.
 set -eu
 packages="build-essential cmake ninja-build libopenmpi-dev openmpi-bin libcli11-dev libfmt-dev nlohmann-json3-dev libxxhash-dev"
 [ "${1:-all}" = demo ] || packages="$packages pkg-config python3 libmpich-dev mpich gfortran
  libgtest-dev librapidcheck-dev libboost-context-dev strace
  clang-16 clang-format-16 clang-tidy-16 libclang-rt-16-dev libomp-16-dev libhdf5-openmpi-dev libhdf5-mpich-dev hdf5-tools libpnetcdf-dev python3-mpi4py python3-numpy
- python3-pytest
+ python3-pytest python3-venv ccache
  iproute2 valgrind fuse3 libfuse3-dev
  python3-matplotlib libzstd-dev liblz4-dev zlib1g-dev zstd abigail-tools
  xfsprogs btrfs-progs"
 [ "${1:-all}" != cluster ] || packages="$packages util-linux e2fsprogs
  glusterfs-server glusterfs-client moosefs-master moosefs-chunkserver moosefs-client"
+[ "${1:-all}" != dev ] || packages="$packages ca-certificates clangd-16 gdb gdbserver git pipx sudo"
 [ "${1:-all}" != capture ] || packages="$packages lammps openfoam quantum-espresso gromacs strace"
 case ${1:-all} in
 deb) packages="mmdebstrap lintian autopkgtest iproute2" ;;
 foreign-arm64) packages="$packages gcc-aarch64-linux-gnu g++-aarch64-linux-gnu qemu-user" ;;
-recipes) packages="$packages lmod python3-venv patchelf" ;;
+recipes) packages="$packages lmod patchelf" ;;
 slurm) packages="$packages slurmctld slurmd slurm-client munge" ;;
 foreign-s390x) packages="$packages gcc-s390x-linux-gnu g++-s390x-linux-gnu qemu-user" ;;
 esac
