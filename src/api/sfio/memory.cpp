@@ -31,6 +31,7 @@ std::map<void*, Allocated>& memories() {
 
 }  // namespace sheaf::sfio
 
+using namespace sheaf;
 using namespace sheaf::sfio;
 
 void* sfio_malloc(size_t bytes) {
