@@ -20,14 +20,20 @@ void FetchedFile::take(std::vector<Extent> extents, std::vector<std::byte> bytes
 File& FetchedFile::real() {
   if (!file_) {
     file_ = store_.open(path_, Access::read);
-    if (unclosed_) file_ = with_edges(store_, std::move(file_));
+    prepare();
   }
   return *file_;
 }
 
-void FetchedFile::rejoin() {
-  unclosed_ = true;
-  if (file_) file_ = with_edges(store_, std::move(file_));
+void FetchedFile::know(bool unclosed, const Generation& generation) {
+  unclosed_ = unclosed;
+  generation_ = generation;
+  if (file_) prepare();
+}
+
+void FetchedFile::prepare() {
+  if (unclosed_) file_ = with_edges(store_, std::move(file_));
+  file_ = watched(std::move(file_), generation_);
 }
 
 size_t FetchedFile::read_at(std::span<std::byte> data, int64_t offset) {

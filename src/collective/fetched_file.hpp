@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "collective/late_file.hpp"
+#include "metadata/metadata_io.hpp"
 #include "stream/held_bytes.hpp"
 
 namespace sheaf {
@@ -22,9 +23,9 @@ class FetchedFile final : public LateFile {
   void take(std::vector<Extent> extents, std::vector<std::byte> bytes);
 
   File& real() override;
-  // The file was never closed: hosts may keep parts of it beside it (metadata/edges_reader). Before anything
-  // is read.
-  void rejoin();
+  // Before anything is read. unclosed: hosts may keep parts of the file beside it (metadata/edges_reader).
+  // generation: that was opened.
+  void know(bool unclosed, const Generation& generation);
 
   size_t read_at(std::span<std::byte> data, int64_t offset) override;
   void write_at(std::span<const std::byte> data, int64_t offset) override { real().write_at(data, offset); }
@@ -32,10 +33,12 @@ class FetchedFile final : public LateFile {
   void sync() override { real().sync(); }
 
  private:
+  void prepare();
   size_t read_alone(std::span<std::byte> data, int64_t offset);
 
   std::mutex mutex_;
   bool unclosed_ = false;
+  Generation generation_;
   std::vector<Extent> extents_;
   std::vector<std::byte> bytes_;
   // Read ahead by the task itself, for small reads.

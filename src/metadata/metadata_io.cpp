@@ -4,6 +4,7 @@
 
 #include "codec/codec.hpp"
 #include "metadata/constants.hpp"
+#include "storage/decorators/watched_file.hpp"
 
 namespace sheaf {
 
@@ -256,6 +257,30 @@ std::vector<int64_t> read_blocks_of_task(MetadataReader& reader, const format::P
     reader.check_block(p, g, local_rank, round, size);
   }
   return sizes;
+}
+
+Generation Generation::of(const format::Header& header, const format::Pointer& pointer,
+                          const std::optional<format::Extension>& extension) {
+  Generation g;
+  if (extension) g.identity = extension->identity;
+  if (!pointer.complete()) return g;
+  g.pointer_offset = header.pointer_offset();
+  g.pointer = format::encode(pointer, header.metadata_order);
+  return g;
+}
+
+std::shared_ptr<File> watched(std::shared_ptr<File> file, const Generation& generation) {
+  constexpr int64_t in_extension = 16;  // docs/format.md, section 14.1
+  WatchedBytes identity, pointer;
+  if (generation.identity != format::Identity{})
+    identity = {format::extension_offset + in_extension, generation.identity.size(), generation.identity};
+  if (generation.pointer_offset > 0) {
+    pointer = {generation.pointer_offset, generation.pointer.size(), {}};
+    std::ranges::copy(generation.pointer, pointer.expected.begin());
+  }
+  if (identity.count > 0) return std::make_shared<WatchedFile>(std::move(file), identity, pointer);
+  if (pointer.count > 0) return std::make_shared<WatchedFile>(std::move(file), pointer, WatchedBytes{});
+  return file;
 }
 
 }  // namespace sheaf

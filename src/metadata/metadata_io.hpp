@@ -177,6 +177,19 @@ inline bool is_of_another_open(const std::optional<format::Extension>& a,
 // Throws damaged, of the member, if that is so. `lead`: of file 0.
 void require_same_open(const std::optional<format::Extension>& lead, MetadataReader& member);
 
+// What tells a physical file that is read from another one that takes its place in the same file.
+struct Generation {
+  format::Identity identity{};  // zeros: it has none
+  int64_t pointer_offset = 0;   // 0: the pointer is not known, or says that the file was not closed
+  std::array<std::byte, format::pointer_size> pointer{};
+
+  static Generation of(const format::Header& header, const format::Pointer& pointer,
+                       const std::optional<format::Extension>& extension);
+};
+// `file`, to read, which throws `foreign` once it is of another generation (storage/decorators/watched_file):
+// after every read by the identity, or, without one, by the pointer. `file` itself if neither is known.
+std::shared_ptr<File> watched(std::shared_ptr<File> file, const Generation& generation);
+
 // Writes one physical file. Collective order is the caller's business.
 class MetadataWriter {
  public:

@@ -19,6 +19,7 @@ PhysicalFile load_physical_file(Store& store, const std::string& path, Checking 
   f.extension = reader->extension();
   f.table = std::make_shared<const TaskTable>(std::move(reader), f.pointer, most_held);
   if (!f.pointer.complete()) f.file = with_edges(store, std::move(f.file));
+  f.file = watched(std::move(f.file), Generation::of(f.header, f.pointer, f.extension));
   return f;
 }
 
@@ -105,6 +106,11 @@ void check_set(const Multifile& m) {
 }
 
 }  // namespace
+
+void require_unchanged(const Multifile& m) {
+  for (const PhysicalFile& f : m.files)
+    if (Watch* const watch = f.file->traits().watch) watch->require_unchanged();
+}
 
 void load_stream(ReadStream& stream, const Multifile& m, int64_t task, const TaskRow& row) {
   const PhysicalFile& f = m.file_of(row);

@@ -89,6 +89,10 @@ void for_each_place(const Multifile& multifile, Visit&& visit) {
 SHEAF_EXPORT void load_stream(ReadStream& stream, const Multifile& multifile, int64_t task,
                               const TaskRow& row);
 
+// Throws `foreign` if a program has written a physical file anew since it was loaded. For callers that let
+// the kernel copy.
+void require_unchanged(const Multifile& multifile);
+
 // The same multifile as if it were not compressed (stream/plain_file). Chunk and block sizes, block counts
 // and maxblocks are those of the plain data; header and place of the block table stay. Holds about 200 bytes
 // per task, and the frames of all tasks. Throws damaged.

@@ -132,6 +132,7 @@ void OpenTasks::read_rows(Comm& comm, const SetLead& lead, LedRows& tables, bool
           for (OwnFile& f : own.files) {
             f.file = tables_->open(f.number);
             if (facts_.unclosed) f.file = with_edges(tables_->store(), std::move(f.file));
+            f.file = watched(std::move(f.file), lead.generation_of(f.number));
           }
           if (own.files.empty()) no_task = tables_->open(0);
           stored_.resize(own.tasks.size());

@@ -199,6 +199,7 @@ Reader::Reader(Store& store, const std::string& path, int64_t task, const OpenMo
         group, std::min(format::group_tasks, h.ntasks - group))[static_cast<size_t>(local_rank - group)];
   }
   if (facts.unclosed) stored.file = with_edges(store, std::move(stored.file));
+  stored.file = watched(std::move(stored.file), Generation::of(h, p, reader.extension()));
   tasks_ = std::make_shared<OpenTasks>(facts, all, task, h.ntasks, std::move(stored));
   load(tasks_->readable(0), task);
 }

@@ -76,8 +76,10 @@ Reader::Reader(Store& given, std::unique_ptr<Comm> comm, const std::string& path
     tables.reset();
   }
   const auto unloaded = attempt([&] {
-    if (unclosed && plan) static_cast<FetchedFile&>(*file).rejoin();
+    const Generation generation = lead.generation_of(place.file);
+    if (plan) static_cast<FetchedFile&>(*file).know(unclosed, generation);
     if (unclosed && !plan) file = with_edges(store, std::move(file));
+    if (!plan) file = watched(std::move(file), generation);
     if (!plan) file = throttled(std::move(file), slots);  // else the collectors are as many as collsize says
     stored.filenumber = place.file;
     stored.file = file;

@@ -108,8 +108,9 @@ SetLead SetTables::read_lead(Comm& comm, std::shared_ptr<File>& file) const {
     MetadataReader reader = reader_of(*file);
     const format::Pointer pointer = reader.read_pointer();
     const format::Header& h = reader.header();
-    lead = {h, pointer, h.leads_set() ? reader.read_mapping_size(pointer) : h.ntasks, {}, true};
+    lead = {h, pointer, h.leads_set() ? reader.read_mapping_size(pointer) : h.ntasks, {}, {}, true};
     if (checking_ == Checking::on) lead.extension = reader.extension();
+    attempt([&] { lead.generation = Generation::of(h, pointer, reader.extension()); });
   });
   comm.broadcast(std::as_writable_bytes(std::span(&lead, 1)), 0);
   if (!lead.is_read) agree(comm, unread);

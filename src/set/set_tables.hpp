@@ -25,9 +25,13 @@ struct SetLead {
   format::Pointer pointer;
   int64_t ntasks = 0;                          // of the whole multifile
   std::optional<format::Extension> extension;  // where it is checked
+  Generation generation;                       // of file 0; the identity is that of all files
   bool is_read = false;                        // else process 0 has failed
 
   FileFacts facts() const;
+  Generation generation_of(int32_t number) const {
+    return number == 0 ? generation : Generation{.identity = generation.identity};
+  }
 };
 
 // What a stream can load: a task, where it is read.

@@ -77,6 +77,16 @@ class Published {
   ~Published() = default;
 };
 
+// A file that is read, and may have been written anew since it was opened.
+class Watch {
+ public:
+  // For callers that have found something wrong in it. Throws `foreign` if it is not what was opened.
+  virtual void require_unchanged() = 0;
+
+ protected:
+  ~Watch() = default;
+};
+
 struct FileTraits {
   // A request costs a message, whatever is in it: who has many pieces gives them together
   // (File::write_pieces), and nothing is read in order to be written back. So with files on I/O listeners.
@@ -86,6 +96,7 @@ struct FileTraits {
   Published* apart = nullptr;
   PastCache* past_cache = nullptr;  // lives as long as the File; null: nothing is between it and its bytes
   RestingFile* resting = nullptr;   // the same; null: it has no descriptor that could go
+  Watch* watch = nullptr;           // the same; null: nothing tells whether it is still what was opened
   // Bytes of a regular file when it was opened to be read: so many it has, unless somebody has cut it since,
   // and no message is needed to know. -1: not known.
   int64_t opened_size = -1;

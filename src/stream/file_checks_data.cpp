@@ -8,6 +8,7 @@
 namespace sheaf {
 
 static void unlike_sum(File& file, int64_t bytes, const DataPlace& place) {
+  if (Watch* const watch = file.traits().watch) watch->require_unchanged();
   throw file_error(Code::damaged, file.path(),
                    "the " + std::to_string(bytes) + " bytes from offset " + std::to_string(place.offset) +
                        " on of block " + std::to_string(place.block) + " of task " +

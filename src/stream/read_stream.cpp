@@ -241,6 +241,7 @@ ReadPosition ReadStream::read_apart(ReadPosition from, std::span<std::byte> out)
 }
 
 void ReadStream::ends_early(ReadPosition at) const {
+  if (Watch* const watch = file_->traits().watch) watch->require_unchanged();
   throw file_error(Code::damaged, file_->path(),
                    "the physical file ends at offset " +
                        std::to_string(geometry_.offset(at.block) + at.offset) + ", inside block " +

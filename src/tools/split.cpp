@@ -123,6 +123,7 @@ void split(Store& store, const Multifile& given, const SplitRequest& request, Wo
   } else {
     split_plain(m, tasks, request, outputs, progress);
   }
+  require_unchanged(given);
   outputs.commit();
 }
 

@@ -1,0 +1,47 @@
+// storage/decorators/watched_file: a file that is read, and some of whose bytes tell whether it is still what
+// was opened. A program that writes the file anew, in place, changes them before it writes anything else.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "storage/decorators/forwarding_file.hpp"
+
+namespace sheaf {
+
+struct WatchedBytes {
+  int64_t offset = 0;
+  size_t count = 0;  // 0: none
+  std::array<std::byte, 16> expected{};
+};
+
+class WatchedFile final : public ForwardingFile, public Watch {
+ public:
+  // always: compared after every read, one short read from the same place each time. on_damage: compared if
+  // what was read turns out to be wrong (Watch).
+  WatchedFile(std::shared_ptr<File> inner, const WatchedBytes& always, const WatchedBytes& on_damage)
+      : ForwardingFile(std::move(inner)), always_(always), on_damage_(on_damage) {}
+
+  // As File; also throws `foreign` if the file is not what was opened.
+  size_t read_at(std::span<std::byte> data, int64_t offset) override;
+  void read_pieces(std::span<const Piece<std::byte>> pieces) override;
+  void write_pieces(std::span<const Piece<const std::byte>> pieces) override { inner().write_pieces(pieces); }
+  FileTraits traits() override {
+    FileTraits traits = inner().traits();
+    traits.watch = this;
+    return traits;
+  }
+  FileDescriptor descriptor(Whose whose) override { return inner().descriptor(whose); }
+
+  void require_unchanged() override;
+
+ private:
+  void require(const WatchedBytes& bytes);
+
+  const WatchedBytes always_;
+  const WatchedBytes on_damage_;
+};
+
+}  // namespace sheaf
