@@ -117,7 +117,7 @@ void add_dummies(Table& table, const Table& own, int level, std::span<const int6
 // Null, with a warning, if what has the name is none of our files.
 std::shared_ptr<File> create_copy(Store& store, const std::string& name) {
   try {
-    return create_file(store, name, name, Naming::placed).file;
+    return create_file(store, name, name, Naming::placed, OldFile::kept).file;
   } catch (const Error& e) {
     if (e.code() != Code::foreign) throw;
     add_warning(std::string("a buddy copy is not made: ") + e.what());

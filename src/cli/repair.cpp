@@ -11,7 +11,7 @@
 #include "cli/json.hpp"
 #include "cli/named.hpp"
 #include "cli/terminal.hpp"
-#include "journal/lease.hpp"
+#include "journal/ownership.hpp"
 #include "stripedfile/striped_store.hpp"
 
 namespace sheaf::cli {
@@ -72,10 +72,13 @@ int repair(const RepairOptions& options) {
     catch_signals();  // in place nothing is left half done: it can be started again
   TerminalProgress progress("repair");
   auto complete = in_place ? report_if_complete(any_store(), options.path, request) : std::nullopt;
-  if (in_place && !complete) request.may_live = overrides_job(options);
+  std::shared_ptr<Ownership> ownership;
+  if (in_place && !complete) {
+    request.may_live = overrides_job(options);
+    ownership = Ownership::take(any_store(), options.path, {.steals = true});
+  }
   const RepairReport report =
       complete ? std::move(*complete) : sheaf::repair(any_store(), options.path, request, progress);
-  if (in_place && !complete && !request.may_live) remove_lease(any_store(), options.path);
   if (options.json) {
     fmt::print("{}\n", text_of(json_of(report, options), 1));
     return 0;

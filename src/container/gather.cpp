@@ -263,6 +263,7 @@ GatherReport gather(Store& store, const GatherRequest& request, WorkProgress& pr
     progress.begin(done.bytes);
     OutputSet outputs(
         store, in_place || request.replace ? OutputSet::Existing::replace : OutputSet::Existing::refuse);
+    outputs.own(output);
     const auto file = outputs.add(output);
     progress.begin_output(0, output);
     write(*file, set, streams, packed, progress);

@@ -25,29 +25,53 @@ std::shared_ptr<File> make(Store& store, const std::string& path) {
 
 NewFile open_given(Store& store, const std::string& path) {
   try {
-    return {store.open(path, Access::write), true};
+    return {store.open(path, Access::write), true, {}, {}};
   } catch (const Error& e) {
     if (e.code() != Code::not_found) throw;
   }
-  return {open_patiently(store, path, Access::create), false};  // what a link leads to that leads nowhere
+  return {
+      open_patiently(store, path, Access::create), false, {}, {}};  // what a link leads to that leads nowhere
 }
 
 NewFile open_placed(Store& store, const std::string& path) {
   auto file = store.open(path, Access::beside);
   std::array<std::byte, 16> head;
   const auto found = std::span(head).first(file->read_at(head, 0));
-  if (found.empty() || format::begins_as_multifile(found)) return {std::move(file), true};
+  if (found.empty() || format::begins_as_multifile(found)) return {std::move(file), true, {}, {}};
   file->close();
   throw file_error(Code::foreign, path,
                    "is no multifile and is not overwritten; move it away, or write under another name");
 }
 
+// Of a file that exists.
+NewFile set_aside(Store& store, const std::string& path, NewFile found) {
+  const std::string target = store.target_of(path);
+  const std::string aside = temporary_name(target);
+  try {
+    store.rename(target, aside);
+  } catch (const Error&) {
+    return found;  // in a directory in which only owners may
+  }
+  try {
+    found.file->close();
+    found = {store.open(target, Access::fresh), true, target, aside};
+    store.take_after(target, aside, Making::done);
+    if (path != target) found.file = store.open(path, Access::write);
+    return found;
+  } catch (const Error&) {
+    store.rename(aside, target);
+    throw;
+  }
+}
+
 }  // namespace
 
-NewFile create_file(Store& store, const std::string& path, const std::string& later, Naming naming) {
+NewFile create_file(Store& store, const std::string& path, const std::string& later, Naming naming,
+                    OldFile old) {
   const bool placed = naming == Naming::placed || final_name(path);
-  NewFile made{make(store, path)};
+  NewFile made{make(store, path), false, {}, {}};
   if (!made.file) made = placed ? open_placed(store, path) : open_given(store, path);
+  if (made.existed && old == OldFile::set_aside) made = set_aside(store, path, std::move(made));
   if (later != path) store.take_after(path, later, Making::begun);
   return made;
 }

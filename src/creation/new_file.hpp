@@ -13,6 +13,17 @@ namespace sheaf {
 struct NewFile {
   std::shared_ptr<File> file;
   bool existed = false;  // and holds what it did: nothing is truncated
+  // Of a file that was set aside: the name that it had (where links lead), and the one that it has until the
+  // open has succeeded or failed.
+  std::string replaced;
+  std::string aside;
+};
+
+// What becomes of a file that exists already.
+enum class OldFile : uint8_t {
+  kept,       // it is opened
+  set_aside,  // it gets a temporary name, and a new file its own with its attributes: another program may
+              // still have it open to write. Kept where that is impossible
 };
 
 enum class Naming : uint8_t {
@@ -25,7 +36,8 @@ enum class Naming : uint8_t {
 // empty or a physical file of a multifile, a regular file of one name that no link leads to. `later`: the
 // name it will get when it is complete; a file that it replaces then may be private, so nobody else may read
 // the new one until then.
-NewFile create_file(Store& store, const std::string& path, const std::string& later, Naming naming);
+NewFile create_file(Store& store, const std::string& path, const std::string& later, Naming naming,
+                    OldFile old);
 
 inline constexpr int64_t largest_block_size = 32 << 20;
 inline constexpr int32_t fallback_block_size = 2 << 20;

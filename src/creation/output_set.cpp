@@ -10,14 +10,6 @@ namespace sheaf {
 
 namespace {
 
-// What the job writes after that would be lost with the file, and nobody would tell it.
-void refuse_written(const std::string& name, const LeaseView& view) {
-  if (view.problem) throw *view.problem;
-  if (view.holder == Holder::living)
-    throw file_error(Code::foreign, name,
-                     "is being written: " + view.job() + " lives. It is not replaced before that has ended");
-}
-
 std::string temporary_name(const std::string& name, int suffix) {
   return name + ".part" + (suffix > 0 ? std::to_string(suffix) : "");
 }
@@ -40,6 +32,21 @@ OutputSet::~OutputSet() {
 
 std::string OutputSet::temporary(size_t number) const {
   return temporary_name(names_[number].target, names_[number].suffix);
+}
+
+// What the job writes after that would be lost with the file.
+void OutputSet::refuse_written(const std::string& name, const LeaseView& view) const {
+  if (view.problem) throw *view.problem;
+  const bool is_own = lease_ && view.lease && view.lease->id == *lease_;
+  if (view.holder == Holder::living && !is_own)
+    throw file_error(Code::foreign, name,
+                     "is being written: " + view.job() + " lives. It is not replaced before that has ended");
+}
+
+void OutputSet::own(const std::string& name) {
+  ownership_ = Ownership::take(
+      store_, name, {.reopens = false, .advice = "it is not replaced before that has closed it or ended"});
+  if (ownership_) lease_ = ownership_->id();
 }
 
 FileStatus OutputSet::check(const std::string& name) const {
@@ -67,6 +74,7 @@ std::shared_ptr<File> OutputSet::add(const std::string& name, const std::string&
 }
 
 void OutputSet::commit() {
+  if (ownership_) ownership_->require_owned(Ownership::Look::at_name);
   for (; committed_ < names_.size(); ++committed_) {
     const Name& name = names_[committed_];
     if (check(name.final).exists) {

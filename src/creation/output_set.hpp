@@ -6,11 +6,14 @@
 // owner and the like to the new one, and symbolic links in its place stay (Store::take_after, target_of).
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/export.hpp"
+#include "journal/ownership.hpp"
 #include "storage/store.hpp"
 
 namespace sheaf {
@@ -27,6 +30,12 @@ class SHEAF_EXPORT OutputSet {
   ~OutputSet();
   OutputSet(const OutputSet&) = delete;
   OutputSet& operator=(const OutputSet&) = delete;
+
+  // Owns the multifile `name`, to be called before it is added: no job writes it until this object is gone
+  // (journal/ownership). Throws foreign if another one does.
+  void own(const std::string& name);
+  // The caller has the lease with this id: what it owns is replaced.
+  void act_for(uint64_t lease) { lease_ = lease; }
 
   // What there is under `name`. Throws invalid_argument if that may not be written: it exists and may not be
   // replaced, or is no regular file; foreign if a job is known to write it.
@@ -52,11 +61,14 @@ class SHEAF_EXPORT OutputSet {
     int suffix = 0;
   };
   std::string temporary(size_t number) const;
+  void refuse_written(const std::string& name, const LeaseView& view) const;
 
   Store& store_;
   Existing existing_;
   std::vector<Name> names_;
   size_t committed_ = 0;
+  std::shared_ptr<Ownership> ownership_;
+  std::optional<uint64_t> lease_;  // id of that, or of the caller's
 };
 
 }  // namespace sheaf

@@ -1,6 +1,7 @@
 #include "creation/temporary_name.hpp"
 
 #include <cerrno>
+#include <charconv>
 #include <cstdio>
 
 #include "base/error.hpp"
@@ -17,10 +18,20 @@ constexpr std::string_view marker = ".sheaf-tmp.";
 constexpr size_t digits = creation_constants::random_digits;  // as the format below has them
 }  // namespace
 
-std::string temporary_name(std::string_view path) {
-  char number[digits + 1];
-  std::snprintf(number, sizeof number, "%016llx", static_cast<unsigned long long>(random_number()));
-  return format::physical_name(std::string(path).append(marker).append(number), 0);
+std::string temporary_name(std::string_view path, uint64_t number) {
+  char text[digits + 1];
+  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(number));
+  return format::physical_name(std::string(path).append(marker).append(text), 0);
+}
+
+std::string temporary_name(std::string_view path) { return temporary_name(path, random_number()); }
+
+std::optional<uint64_t> number_of_temporary(std::string_view temporary) {
+  if (!final_name(temporary)) return std::nullopt;
+  const std::string_view text = temporary.substr(temporary.size() - digits);
+  uint64_t number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number, 16);
+  return number;
 }
 
 std::optional<std::string> final_name(std::string_view temporary) {
@@ -36,7 +47,8 @@ std::optional<std::string> final_name(std::string_view temporary) {
 namespace {
 
 // A link may lead to another file system, into which a file cannot be renamed.
-void move(Store& store, const std::string& from, const std::string& to, const std::string& target) {
+void move(Store& store, const std::string& from, const std::string& to, const std::string& target,
+          std::optional<uint64_t> lease) {
   try {
     return store.rename(from, target);
   } catch (const Error& error) {
@@ -44,6 +56,7 @@ void move(Store& store, const std::string& from, const std::string& to, const st
   }
   WorkProgress nobody;
   OutputSet outputs(store, OutputSet::Existing::replace);
+  if (lease) outputs.act_for(*lease);
   const auto source = store.open(from, Access::read);
   const auto copy = outputs.add(target, from);
   const int64_t size = source->status().size;
@@ -70,7 +83,7 @@ void rename_set(Store& store, const std::string& temporary, const std::string& p
     // One that is not there was renamed by a call before.
     if (k > 0 && !store.status(from).exists) continue;
     if (k > 0) store.take_after(from, to, Making::done);
-    move(store, from, to, k > 0 ? store.target_of(to) : target);
+    move(store, from, to, k > 0 ? store.target_of(to) : target, number_of_temporary(temporary));
   }
   if (!durable) return;
   store.sync_name(path);

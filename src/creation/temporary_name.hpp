@@ -15,8 +15,13 @@
 
 namespace sheaf {
 
-// A temporary name for `path`, different at each call. Throws invalid_argument if it would be too long.
+// The temporary name for `path` with this number; by default a random one. Throws invalid_argument if it
+// would be too long.
+std::string temporary_name(std::string_view path, uint64_t number);
 std::string temporary_name(std::string_view path);
+
+// The number in a temporary name of physical file 0; nullopt: it is none.
+std::optional<uint64_t> number_of_temporary(std::string_view temporary);
 
 // The name that a temporary one of physical file 0 stands for; nullopt: it is none.
 std::optional<std::string> final_name(std::string_view temporary);

@@ -46,6 +46,7 @@ std::array<std::byte, lease_size> encode(const Lease& lease) {
   text += "id " + std::string(id.data()) + "\nhost " + word(lease.host) + "\nboot " + word(lease.boot) +
           "\npid " + std::to_string(lease.pid) + "\nstarted " + std::to_string(lease.started) + "\ncounter " +
           std::to_string(lease.counter) + "\n";
+  if (lease.since > 0) text += "since " + std::to_string(lease.since) + "\n";
   text.resize(lease_size, '\n');
   std::array<std::byte, lease_size> bytes;
   std::memcpy(bytes.data(), text.data(), bytes.size());
@@ -62,6 +63,7 @@ std::optional<Lease> decode_lease(std::span<const std::byte> bytes) {
   if (!host || !boot || !read(text, "id", lease.id, 16) || !read(text, "pid", lease.pid) ||
       !read(text, "started", lease.started) || !read(text, "counter", lease.counter))
     return std::nullopt;
+  if (!read(text, "since", lease.since)) lease.since = 0;
   lease.host = *host;
   lease.boot = *boot;
   return lease;

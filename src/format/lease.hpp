@@ -22,6 +22,7 @@ struct Lease {
   int64_t pid = 0;
   uint64_t started = 0;
   uint64_t counter = 0;  // raised as long as the task lives
+  int64_t since = 0;     // when it was made, in seconds since 1970; 0: not known
 
   bool operator==(const Lease&) const = default;
 };

@@ -10,7 +10,7 @@ namespace sheaf {
 
 OpenMode agree_on_call(Comm& comm, const std::string& path, const std::string& mode,
                        std::span<const int64_t> same_everywhere, const std::optional<Error>& mine,
-                       bool* any) {
+                       AnyTask* any) {
   std::string flags = comm.rank() == 0 ? words_of_environment() : "";
   OpenMode parsed;
   std::optional<Error> problem = mine;
@@ -22,14 +22,19 @@ OpenMode agree_on_call(Comm& comm, const std::string& path, const std::string& m
                                                 "': it must contain a word to read (rb) or to write (wb)");
     });
   // A number is the same everywhere if its maximum is its minimum; ~x turns one into the other.
-  std::array<int64_t, 15> pairs{static_cast<int64_t>(flags.size()), any && *any, INT64_MIN, INT64_MIN};
+  std::array<int64_t, 16> pairs{static_cast<int64_t>(flags.size()),
+                                any && any->has_extras,
+                                any && any->took_over,
+                                any && any->is_local,
+                                INT64_MIN,
+                                INT64_MIN};
   static_assert(sizeof(format::Identity) == 2 * sizeof(int64_t));
   format::Identity identity;
   if (comm.rank() == 0) {
     identity = new_identity();
-    std::memcpy(&pairs[2], identity.data(), sizeof identity);
+    std::memcpy(&pairs[4], identity.data(), sizeof identity);
   }
-  constexpr size_t first_pair = 4;
+  constexpr size_t first_pair = 6;
   size_t used = first_pair;
   const auto add = [&](int64_t value) {
     pairs[used++] = value;
@@ -47,14 +52,16 @@ OpenMode agree_on_call(Comm& comm, const std::string& path, const std::string& m
     throw Error(Code::mismatch, "'" + path + "': the tasks of the collective open gave a different " + what +
                                     "; it must be the same on every task");
   }
-  if (any) *any = pairs[1] != 0;
-  std::memcpy(identity.data(), &pairs[2], sizeof identity);
+  if (any) *any = {pairs[1] != 0, pairs[2] != 0, pairs[3] != 0};
+  std::memcpy(identity.data(), &pairs[4], sizeof identity);
   if (pairs[0] > 0) {
     flags.resize(static_cast<size_t>(pairs[0]));
     comm.broadcast(std::as_writable_bytes(std::span(flags)), 0);
     parsed = parse_open_mode(mode, flags);
   }
   parsed.identity = identity;
+  parsed.is_local = pairs[3] != 0;
+  parsed.replaces = pairs[2] != 0 && parsed.creates() && !parsed.atomic;
   return parsed;
 }
 

@@ -17,11 +17,17 @@ namespace sheaf {
 
 // Collective. Parses the mode with the additions of the environment (read on rank 0 only) and checks that
 // every task called with the same path and mode, and the same `same_everywhere` numbers (at most 3). `mine`:
-// what this task has found wrong so far. `any` (may be null): in: a wish of this task, out: whether any task
-// has it. One reduction, and a broadcast if there are additions. Throws on every task alike.
+// what this task has found wrong so far. `any` (may be null): in: what is
+// so at this task, out: at any task. One reduction,
+// and a broadcast if there are additions. Throws on every task alike.
+struct AnyTask {
+  bool has_extras = false;  // local steps are left that can fail
+  bool took_over = false;   // Ownership::took_over()
+  bool is_local = false;    // Ownership::is_local()
+};
 OpenMode agree_on_call(Comm& comm, const std::string& path, const std::string& mode,
                        std::span<const int64_t> same_everywhere, const std::optional<Error>& mine,
-                       bool* any = nullptr);
+                       AnyTask* any = nullptr);
 
 // Tasks per leader in a physical file of `ntasks` tasks: every task whose local rank is a multiple is a
 // leader. At most 64 leaders, each but the last with a multiple of 1024 tasks, so that whole groups with

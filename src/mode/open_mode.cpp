@@ -127,6 +127,7 @@ constexpr Switch switches[] = {{"ansi", &OpenMode::posix, false},
                                {"term=default", &OpenMode::term_flush, false},
                                {"durable", &OpenMode::durable, true},
                                {"atomic", &OpenMode::atomic, true},
+                               {"steal", &OpenMode::steal, true},
                                {"journal=on", &OpenMode::journal, true},
                                {"journal=off", &OpenMode::journal, false},
                                {"checksums=on", &OpenMode::checksums, true},
@@ -263,7 +264,8 @@ format::Identity new_identity() {
 }
 
 std::string_view known_words() {
-  return "r, w, append, ansi, posix, fileptr=file|stream, buffered, durable, atomic, term=default|flush, "
+  return "r, w, append, ansi, posix, fileptr=file|stream, buffered, durable, atomic, steal, "
+         "term=default|flush, "
          "journal=on|off, checksums=on|off, strict, endianness=big|little, keyval[=inline|none|unknown], "
          "files=auto|node|ion|@TABLE|N, iotasks=K, buffer=BYTES|block, collective[=auto|off|N], collsize=N, "
          "collectors=N, cmerge, "

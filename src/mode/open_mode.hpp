@@ -48,6 +48,7 @@ struct OpenMode {
   bool stream = false;    // the FILE* goes through the library instead of being one of the physical file
   bool durable = false;   // close returns when the data would survive a loss of power
   bool atomic = false;    // the file gets its name when its close has succeeded
+  bool steal = false;     // writing: takes the name over from a program that is writing it
   bool journal = true;    // keep a journal from which an unclosed file can be read
   bool checksums = true;  // writing: keep checksums of data and metadata; reading: check those that are there
   bool strict = false;
@@ -63,6 +64,8 @@ struct OpenMode {
   codec::Compression compression{};    // of new files
   std::vector<std::string> unknown{};  // words without a meaning
   format::Identity identity{};         // of the files to be made; zeros: none was chosen yet
+  bool is_local = false;               // no word: the files are on a file system of one host
+  bool replaces = false;               // no word: files that exist make way for new ones (OldFile::set_aside)
 
   int64_t read_buffer() const { return buffer_in_bytes(buffer_bytes, default_buffer); }
   // What the extension header of a new file says (docs/format.md, section 14.1); nothing if it needs none. A

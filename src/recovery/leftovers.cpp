@@ -1,11 +1,9 @@
 #include "recovery/leftovers.hpp"
 
-#include <thread>
-
 #include "comm/agree.hpp"
 #include "creation/temporary_name.hpp"
 #include "journal/journal_file.hpp"
-#include "journal/lease.hpp"
+#include "journal/ownership.hpp"
 #include "metadata/metadata_io.hpp"
 
 namespace sheaf {
@@ -30,6 +28,16 @@ void look_into(Store& store, Leftover& leftover) {
                                                        : LeftoverState::damaged;
 }
 
+// The lease of the name says under which number its owner writes; earlier versions had one beside the
+// temporary name.
+std::string writer_of(Store& store, const Leftover& leftover) {
+  const LeaseView own = look_at_lease(store, leftover.path);
+  if (own.holder == Holder::living && own.lease && own.lease->id == number_of_temporary(leftover.temporary))
+    return own.job();
+  const LeaseView earlier = look_at_lease(store, leftover.temporary);
+  return earlier.holder == Holder::living ? earlier.job() : std::string();
+}
+
 }  // namespace
 
 const char* name_of(LeftoverState state) {
@@ -50,18 +58,33 @@ std::vector<Leftover> find_leftovers(Store& store, const std::string& directory,
     look_into(store, leftover);
     found.push_back(std::move(leftover));
   }
-  if (found.empty()) return found;
-  std::this_thread::sleep_for(lease_times().made());  // jobs that have just begun have one by then
-  for (Leftover& leftover : found)
-    if (const LeaseView view = look_at_lease(store, leftover.temporary); view.holder == Holder::living)
-      leftover.writer = view.job();
+  for (Leftover& leftover : found) leftover.writer = writer_of(store, leftover);
   return found;
 }
 
+namespace {
+
+// Takes over the leases of the dead job, which go with the result. Only earlier versions have made one beside
+// the temporary name.
+struct OwnershipOfLeftover {
+  OwnershipOfLeftover(Store& store, const Leftover& leftover, bool writes) {
+    const LeaseView found = look_at_lease(store, leftover.path);
+    const bool is_of_leftover = found.lease && found.lease->id == number_of_temporary(leftover.temporary);
+    const OwnershipRequest request{.reopens = false, .advice = "wait until that has ended"};
+    if (writes || is_of_leftover) of_name = Ownership::take(store, leftover.path, request);
+    if (look_at_lease(store, leftover.temporary).lease)
+      of_temporary = Ownership::take(store, leftover.temporary, {.steals = true, .reopens = false});
+  }
+  std::shared_ptr<Ownership> of_name, of_temporary;
+};
+
+}  // namespace
+
 void remove_leftover(Store& store, const Leftover& leftover) {
+  const OwnershipOfLeftover ownership(store, leftover, false);
   // Physical file 0, by which it is found, last.
   for (const std::string& file : leftover.files)
-    if (file != leftover.temporary) store.remove(file);
+    if (file != leftover.temporary && file != format::lease_name(leftover.temporary)) store.remove(file);
   store.remove(leftover.temporary);
 }
 
@@ -71,10 +94,10 @@ void finish_leftover(Store& store, const Leftover& leftover) {
         leftover.state == LeftoverState::unclosed ? Code::unclosed : Code::damaged, leftover.temporary,
         leftover.state == LeftoverState::unclosed ? "was never closed: `sheaf repair` it first"
                                                   : "is not a whole multifile: it can only be removed");
+  const OwnershipOfLeftover ownership(store, leftover, true);
   // No reader asks for its journals any more, and its job is not there.
   for (int32_t k = 0; k < leftover.nfiles; ++k)
     remove_leftovers(store, format::physical_name(leftover.temporary, k));
-  remove_lease(store, leftover.temporary);
   rename_set(store, leftover.temporary, leftover.path, leftover.nfiles, true);
 }
 

@@ -33,6 +33,10 @@ RepairReport repair(Store& store, const std::string& path, const RepairRequest& 
     of_lead = reader.extension();
   }
   OutputSet outputs(store, request.replace ? OutputSet::Existing::replace : OutputSet::Existing::refuse);
+  if (copies && !request.dry_run) {
+    outputs.check(request.copy_to);
+    outputs.own(request.copy_to);
+  }
   // File 0, which everybody reads first, is the last to be completed.
   for (int32_t k = nfiles - 1; k >= 0; --k) {
     UnclosedFile file(store, format::physical_name(path, k), request);

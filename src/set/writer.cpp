@@ -23,6 +23,8 @@ Writer::Writer(Store& store, std::unique_ptr<Comm> comm, std::string path, NameO
   facts_.keyval = mode.keyval == format::KeyvalMode::inline_;
   facts_.durable = mode.durable;
   facts_.compressed = mode.compression.on();
+  replaces_ = mode.replaces;
+  stream_.watch_length(mode.is_local);
   stream_.keep_journal(store, mode.journal, mode.durable);
 }
 
@@ -82,6 +84,7 @@ void Writer::open_placed(const MappedWriteRequest& request, const OpenMode& mode
     agree(*comm_, attempt([&] {
       for (const size_t f : begun) {
         File& file = *mine_.files[f].file;
+        drop_set_aside();
         empty(file);
         if (hosts_.count > 1 || std::ranges::find(created_, file.path()) == created_.end())
           remove_leftovers(*store_, file.path());
@@ -175,9 +178,17 @@ NewFile Writer::create(int32_t number, std::string_view stored_name) {
   const std::string name = name_of(number);
   const bool renamed = !name_of_ && !stored_name.empty();
   NewFile made = create_file(*store_, name, renamed ? format::physical_name(stored_name, number) : name,
-                             number == 0 || name_of_ ? Naming::given : Naming::placed);
+                             number == 0 || name_of_ ? Naming::given : Naming::placed,
+                             replaces_ ? OldFile::set_aside : OldFile::kept);
   if (!made.existed) created_.push_back(name);
+  if (!made.aside.empty()) aside_.emplace_back(made.replaced, made.aside);
   return made;
+}
+
+// Local: the open has come so far that files would be truncated.
+void Writer::drop_set_aside() {
+  for (const auto& [name, aside] : aside_) attempt([&] { store_->remove(aside); });
+  aside_.clear();
 }
 
 // The process that has local rank 0 of a file creates it. The files of mine_ that this one has created.
@@ -214,6 +225,8 @@ void Writer::discard() {
     if (unit_ > 0) remove_leftovers(*store_, name, {}, hosts_.count);
     attempt([&] { store_->remove(name); });
   }
+  for (const auto& [name, aside] : aside_) attempt([&] { store_->rename(aside, name); });
+  aside_.clear();
 }
 
 // Ends the frames that tasks have begun.
@@ -254,6 +267,7 @@ void Writer::leave(size_t task) {
 }
 
 void Writer::commit() {
+  require_ownership(Ownership::Look::at_handle);
   if (mine_.tasks.empty()) return;
   if (compressed_) commit_frames();
   if (collective()) {

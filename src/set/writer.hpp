@@ -17,6 +17,7 @@
 #include "collective/collective_writer.hpp"
 #include "comm/comm.hpp"
 #include "creation/new_file.hpp"
+#include "journal/ownership.hpp"
 #include "layout/regions.hpp"
 #include "metadata/edges.hpp"
 #include "metadata/facts.hpp"
@@ -128,6 +129,9 @@ class Writer {
   // Collective over the tasks of the physical file, where collective() is there: CollectiveWriter::write().
   void write_collectively(std::span<const std::byte> data, const std::optional<Error>& mine);
 
+  // At the first task: the right to write the multifile, without which flush and close fail.
+  void own(std::shared_ptr<Ownership> ownership) { ownership_ = std::move(ownership); }
+
   // Local: what the tasks of this process have written is in the files, and found there whatever becomes of
   // the program (WriteStream::commit).
   void commit();
@@ -152,6 +156,7 @@ class Writer {
   NewFile create(int32_t number, std::string_view stored_name);
   std::vector<size_t> create_files(const MappedWriteRequest& request);
   void append_to(OwnFile& file);
+  void drop_set_aside();
   void open_own_files();
   // The unit that no two hosts may write, or 0, and whether they have caches of their own.
   struct Apart {
@@ -179,6 +184,12 @@ class Writer {
   void write_metadata(std::span<const Segment> segments, const std::vector<RequestedRow>& rows,
                       std::string_view stored_name, const std::optional<format::Extension>& extension);
   format::Header header_of(int32_t file, int64_t file_tasks, int32_t fsblksize) const;
+
+  // Local: throws `foreign`, from then on always, if the files of this process are not to be written any
+  // more.
+  void require_ownership(Ownership::Look look);
+  void require_files_in_place();
+  void require_same_file(File& file, const format::Identity& identity) const;
 
   // Closing.
   struct Closing {
@@ -354,14 +365,19 @@ class Writer {
   bool keeps_chunks_ = false;  // as in ParallelWriteRequest
   bool blockwise_ = false;     // grouped: consecutive tasks in each file
   bool own_caches_ = false;    // as in JournalKey
+  bool replaces_ = false;      // as in OpenMode
   int64_t unit_ = 0;           // bytes; > 0: no two hosts may write one unit of a file before its close
   int64_t ntasks_ = 0;
   OwnTasks mine_;
   std::vector<TaskBlocks> blocks_;    // parked, by index; the entry of the current task is stale
   std::vector<std::string> created_;  // files that this open made
-  std::vector<bool> unreported_;      // tasks parked since the last commit; empty: none
+  // Files that were set aside for new ones: their own name, and the one they have now.
+  std::vector<std::pair<std::string, std::string>> aside_;
+  std::vector<bool> unreported_;  // tasks parked since the last commit; empty: none
   OwnOverruns overruns_;
-  std::unique_ptr<Placed> placed_;  // null: grouped_
+  std::unique_ptr<Placed> placed_;        // null: grouped_
+  std::shared_ptr<Ownership> ownership_;  // null: of another task, or none could be taken
+  std::optional<Error> lost_;             // why the files are not to be written any more
   size_t current_ = 0;
   int64_t buffer_ = 0;  // as in the open mode
   WriteStream stream_;

@@ -29,6 +29,8 @@ void Writer::finish(Closing& closing) {
   RowSlices& slices = by_rank ? *by_rank : *placed_->rows;
   const std::vector<Segment> own = grouped_ ? own_segment(slices) : std::vector<Segment>();
 
+  // Of a multifile that is appended to, what is written now may be another program's by now.
+  if (old()) agree(*comm_, attempt([&] { require_ownership(Ownership::Look::at_name); }));
   auto problem = finish_streams(closing, most_sums_in_row(slices.largest()));
   const BlockTable table(slices.collect_pieces([&, begin = size_t{0}](int leader) mutable {
     const auto rows = std::span(closing.rows).subspan(begin);
@@ -112,6 +114,7 @@ Writer::Lead Writer::lead_of(std::span<const EndedSegment> segments) const {
 // task has written is known; returns what went wrong.
 std::optional<Error> Writer::finish_streams(Closing& closing, int64_t most_sums) {
   auto problem = attempt([&] {
+    require_ownership(Ownership::Look::at_name);
     for (size_t i = 0; compressed_ && i < mine_.tasks.size(); ++i) {
       select(mine_.tasks[i].task);
       compressed_->finish();
@@ -210,6 +213,7 @@ void Writer::take_pointers_away(std::span<const EndedSegment> segments) {
 // Local, by the first leader of a file when all the rest is there.
 void Writer::complete_file(EndedSegment& segment) {
   change_file(segment, [&](File& file, const format::Header& h) {
+    if (segment.file == 0 && ownership_) ownership_->require_owned(Ownership::Look::at_handle);
     MetadataWriter(file, h).write_pointer(segment.pointer);
   });
   if (keeps_open(segment.file)) mine_.files[0].file->close();
@@ -236,8 +240,10 @@ void Writer::look_for_losses(const Closing& closing) {
 // After a close that has failed on some task: whoever opens the file finds all that this task has brought
 // into it.
 void Writer::report_rows(std::span<const std::byte> row) noexcept {
+  if (lost_) return;
   attempt([&] {
     const auto data = store_->open(path(), Access::write);
+    if (!own_caches_ || stream_.journal_key().first) require_same_file(*data, stream_.journal_key().identity);
     if (stream_.journal_key().may_mark()) require_unfinished(*data, stream_.journal_key().pointer_offset());
     const bool syncs = facts_.durable || own_caches_;
     if (syncs) data->sync();

@@ -36,6 +36,7 @@ Writer::Writer(Store& store, std::unique_ptr<Comm> comm, ParallelWriteRequest re
   auto slots = share_slots(*comm_, store, mode.io_tasks);
   try {
     if (auto plan = plan_of(mode.collective, true, local(), request.means)) {
+      stream_.watch_length(false);  // bytes are with collectors
       plan->may_collect &= request.means.may_collect;
       collecting_ =
           std::make_unique<Collecting>(Collecting{*plan, mode.collective.buddies, 0, request.fsblksize <= 0,
@@ -268,6 +269,7 @@ void Writer::lay_out_group(int64_t chunk_size, std::string_view base, bool is_ne
       // Slices may be written only behind the truncation.
       if (local().rank() == 0)
         problem = attempt([&] {
+          drop_set_aside();
           empty(file());
           remove_leftovers(*store_, path(), {}, hosts_.count);
         });

@@ -191,6 +191,7 @@ std::span<const std::byte> WriteStream::put_directly(std::span<const std::byte> 
 // Both from the position on, which stays. Bytes that are summed go to the file in parts, and are summed
 // behind it: then the kernel's copy has brought them to the cache, faster than a sum could.
 void WriteStream::write_summed(std::span<const std::byte> head, std::span<const std::byte> body) {
+  if (watches_length_) require_length();
   const int64_t begin = file_offset();
   int64_t done = 0;
   do {
@@ -212,6 +213,7 @@ void WriteStream::write_summed(std::span<const std::byte> head, std::span<const 
 
 void WriteStream::transfer(std::span<const std::byte> bytes) {
   const int64_t at = file_offset();
+  if (watches_length_) require_length();
   take_back_records();
   if (handle() && handle()->second_stream()) {
     if (handle()->write(bytes) < bytes.size())
@@ -296,6 +298,18 @@ void WriteStream::make_room(int64_t wanted) {
   const bool ends_at_border = capacity_ == max_buffer_ && to_border > buffered();
   const int64_t usable = ends_at_border ? to_border : capacity_;
   window_.end = buffer_.get() + std::min(usable, geometry_.size - blocks_.position);
+}
+
+void WriteStream::require_length() const {
+  if (handle()) return;
+  int64_t end = blocks_.position > 0 ? file_offset() : 0;
+  if (end == 0 && chunk() > 0)
+    end = geometry_.offset(chunk() - 1) + std::min(blocks_.size_of(chunk() - 1), geometry_.size);
+  const int64_t size = end > 0 ? file_->status().size : 0;
+  if (size >= end) return;
+  throw file_error(Code::foreign, file_->path(),
+                   "was cut to " + std::to_string(size) +
+                       " bytes while this program is writing it: what it has written is not there any more");
 }
 
 }  // namespace sheaf

@@ -163,6 +163,10 @@ class WriteStream {
   int64_t chunk() const { return blocks_.count() - 1; }
   int64_t position() const { return blocks_.position + buffered(); }  // in the current chunk
   int64_t file_position() const { return geometry_.offset(chunk()) + position(); }
+  // From now on every transfer looks first whether the file has been cut, which costs a status.
+  void watch_length(bool on) { watches_length_ = on; }
+  // Throws `foreign` if the file is shorter than what was written there, unless the program writes as well.
+  void require_length() const;
   int64_t bytes_written() const { return blocks_.total() + std::max<int64_t>(0, position() - blocks_.high); }
   int64_t buffer_capacity() const { return capacity_; }
   // True once after the program wrote beyond its chunk through the handle, and these bytes were moved to
@@ -242,6 +246,7 @@ class WriteStream {
   uint32_t overrun_ : 1 = 0;
   uint32_t journal_on_ : 1 = 0;
   uint32_t durable_ : 1 = 0;
+  uint32_t watches_length_ : 1 = 0;
 };
 
 }  // namespace sheaf

@@ -104,6 +104,7 @@ void defrag(Store& store, const Multifile& given, const DefragRequest& request, 
   const format::Header header = header_of_result(m, request);
   OutputSet outputs(store, request.replace ? OutputSet::Existing::replace : OutputSet::Existing::refuse);
   outputs.check(request.output);
+  outputs.own(request.output);
   progress.begin(m.data_bytes());
   check_keyval_records(m, progress);
   const auto file = outputs.add(request.output, m.files.front().path());
@@ -118,6 +119,7 @@ void defrag(Store& store, const Multifile& given, const DefragRequest& request, 
     copy_streams(m, *file, packed, progress);
   if (packed.piece() > 0) packed.more = sections_of({.names = std::move(names)});
   complete_packed_file(*file, packed);
+  require_unchanged(given);
   if (request.replace) file->sync();  // what it replaces may be the only copy, and the input
   file->close();
   outputs.commit();

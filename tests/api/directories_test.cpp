@@ -142,7 +142,8 @@ TEST_F(Directories, NamesAreToldAsTheyWereGiven) {
   std::filesystem::remove_all(places().here / "a");
   EXPECT_EQ(sion_get_fp(sid), nullptr);
   EXPECT_TRUE(last_error_has("'a'")) << sheaf_last_error();
-  EXPECT_EQ(sion_close(sid), 1);
+  EXPECT_EQ(sion_close(sid), SION_NOT_SUCCESS) << "what was written is nowhere";
+  EXPECT_TRUE(last_error_has("'a': was removed or replaced")) << sheaf_last_error();
 }
 
 // The name is stored in 1,024 bytes, whatever the directory is called.

@@ -2,32 +2,14 @@
 #include "journal/lease.hpp"
 
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <atomic>
 #include <cstdlib>
-#include <thread>
 
-#include "creation/temporary_name.hpp"
 #include "process/process_identity.hpp"
-#include "recovery/leftovers.hpp"
-#include "storage/decorators/forwarding_store.hpp"
-#include "support/stores/faulty_store.hpp"
 #include "support/stores/memory_store.hpp"
-#include "support/stores/recording_store.hpp"
 
 namespace sheaf::test::lease_test {
 namespace {
-
-using std::chrono::milliseconds;
-
-std::string text_of(MemoryStore& store, const std::string& path = "a.lease") {
-  const auto bytes = store.contents(path);
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
-format::Lease lease_in(MemoryStore& store) { return format::decode_lease(store.contents("a.lease")).value(); }
 
 void put(Store& store, const format::Lease& lease, const std::string& path = "a.lease") {
   store.open(path, Access::create)->write_at(format::encode(lease), 0);
@@ -47,6 +29,7 @@ format::Lease foreign_lease() {
 TEST(LeaseFormat, IsReadAsItWasWritten) {
   format::Lease lease = foreign_lease();
   lease.counter = UINT64_MAX;
+  lease.since = 1'800'000'000;
   lease.id = UINT64_MAX - 1;
   EXPECT_EQ(format::decode_lease(format::encode(lease)), lease);
   lease.boot.clear();
@@ -71,21 +54,6 @@ TEST(LeaseFormat, WhatIsNoneIsNotTakenForOne) {
   EXPECT_FALSE(format::decode_lease(bytes));
 }
 
-std::shared_ptr<Store> shared(Store& store) {
-  return {&store, [](Store*) {}};
-}
-
-// A lease that is there, or would be.
-std::unique_ptr<Lease> begun(Store& store, const std::string& path = "a") {
-  auto lease = Lease::take(shared(store), path);
-  const auto has_begun = [&] {
-    const LeaseView view = look_at_lease(store, path);
-    return view.lease && view.lease->pid == ::getpid() && view.lease->started == this_process().started;
-  };
-  for (int tries = 0; tries < 2000 && !has_begun(); ++tries) std::this_thread::sleep_for(milliseconds(1));
-  return lease;
-}
-
 // Of a process of this host that has ended; this one has its number now.
 format::Lease dead_lease() {
   format::Lease dead = foreign_lease();
@@ -107,92 +75,20 @@ class Leases : public ::testing::Test {
   int looks = 0;
 };
 
-TEST_F(Leases, AreThereAndMoveAsLongAsTheyAreHeld) {
-  auto lease = begun(store);
-  ASSERT_TRUE(lease);
-  EXPECT_EQ(look_at_lease(store, "a").holder, Holder::living);
-  EXPECT_EQ(look_at_lease(store, "a.000003").holder, Holder::living) << "of the set that the file belongs to";
-  EXPECT_NE(text_of(store).find("pid " + std::to_string(::getpid()) + "\n"), std::string::npos)
-      << text_of(store);
-  const uint64_t before = lease_in(store).counter;
-  for (int tries = 0; tries < 1000 && lease_in(store).counter < before + 2; ++tries)
-    std::this_thread::sleep_for(milliseconds(10));
-  EXPECT_GE(lease_in(store).counter, before + 2);
-  EXPECT_EQ(watched(), Holder::living);
-  EXPECT_EQ(looks, 0) << "nobody need wait for that";
-  lease.reset();
-  EXPECT_TRUE(store.paths().empty());
-  EXPECT_EQ(look_at_lease(store, "a").holder, Holder::none);
-}
-
-TEST_F(Leases, OfASetThatIsClosedAtOnceAreNeverMade) {
-  ::setenv("SHEAF_LEASE_TIMES", "60000,400", 1);
-  RecordingStore recording(store);
-  Lease::take(shared(recording), "a").reset();
-  EXPECT_EQ(recording.length(), 0u);
-}
-
-// A file system that takes longer than anybody waits for a thread.
-class SlowStore : public ForwardingStore {
- public:
-  using ForwardingStore::ForwardingStore;
-  std::shared_ptr<File> open(const std::string& path, Access access) override {
-    begun = true;
-    while (!goes_on) std::this_thread::sleep_for(milliseconds(1));
-    auto file = inner().open(path, access);
-    made = true;
-    return file;
-  }
-  std::atomic<bool> begun = false, goes_on = false, made = false;
-};
-
-TEST_F(Leases, ThatAreStillBeingMadeWhenTheSetIsClosedGoAway) {
-  SlowStore slow(store);
-  auto lease = Lease::take(shared(slow), "a");
-  while (!slow.begun) std::this_thread::sleep_for(milliseconds(1));
-  lease.reset();
-  slow.goes_on = true;
-  for (int tries = 0; tries < 2000 && !(slow.made && store.paths().empty()); ++tries)
-    std::this_thread::sleep_for(milliseconds(1));
-  EXPECT_TRUE(store.paths().empty());
-}
-
-TEST_F(Leases, WhereTheyCannotBeMadeTheyAreMissing) {
-  const std::string foreign = "of somebody else";
-  store.set_contents("a.lease", std::as_bytes(std::span(foreign)));
-  const auto held = [](Store& where) {
-    const auto lease = Lease::take(shared(where), "a");
-    std::this_thread::sleep_for(milliseconds(60));  // three beats
-  };
-  held(store);
-  EXPECT_EQ(text_of(store), foreign);
-  remove_lease(store, "a");
-  EXPECT_EQ(text_of(store), foreign);
-  EXPECT_EQ(look_at_lease(store, "a").holder, Holder::none);
-  store.remove("a.lease");
-  store.add_directory("a.lease");
-  held(store);
-  EXPECT_TRUE(store.status("a.lease").is_directory);
-  for (FaultPlan plan; plan.fail_at < 10; ++plan.fail_at) {
-    MemoryStore memory;
-    FaultyStore faulty(memory, plan);
-    EXPECT_NO_THROW(held(faulty));
-  }
-}
-
-TEST_F(Leases, OfADeadJobAreNoObstacleAndAreTakenOver) {
+TEST_F(Leases, OfADeadJobAreNoObstacle) {
   put(store, dead_lease());
+  EXPECT_EQ(look_at_lease(store, "a.000003").lease, dead_lease()) << "of the set that the file belongs to";
   EXPECT_EQ(watched(), Holder::none);
   EXPECT_EQ(looks, 0);
-  const auto lease = begun(store);
-  EXPECT_TRUE(lease);
-  EXPECT_EQ(look_at_lease(store, "a").holder, Holder::living);
 }
 
-TEST_F(Leases, OfADeadJobDoNotHideOneThatHasJustBegun) {
-  put(store, dead_lease());
-  const auto lease = Lease::take(shared(store), "a");  // made by a thread in a while
-  EXPECT_EQ(watched(), Holder::living);
+TEST_F(Leases, ThatAreBeingMadeAreWatched) {
+  store.set_contents("a.lease", {});
+  EXPECT_EQ(look_at_lease(store, "a").holder, Holder::unknown);
+  EXPECT_EQ(watched(), Holder::none) << "nothing comes";
+  const auto made =
+      watch_lease(store, "a", lease_times(), [&](const LeaseView&) { put(store, foreign_lease()); });
+  EXPECT_EQ(made.holder, Holder::living);
 }
 
 TEST_F(Leases, OfAnotherMachineAreWatched) {
@@ -227,48 +123,6 @@ TEST_F(Leases, ThatAreLockedAreHeldAtOnce) {
   lock = {};
   EXPECT_EQ(look_at_lease(store, "a").holder, Holder::unknown);
   EXPECT_TRUE(holder->lock(0, 1, true, Barred::refuse)) << "nobody who looks keeps a lock";
-}
-
-TEST_F(Leases, ThatAnotherJobHasTakenOverAreItsOwn) {
-  auto first = begun(store);
-  const uint64_t of_first = lease_in(store).id;
-  auto second = Lease::take(shared(store), "a");
-  for (int tries = 0; tries < 2000 && lease_in(store).id == of_first; ++tries)
-    std::this_thread::sleep_for(milliseconds(1));
-  const uint64_t id = lease_in(store).id;
-  std::this_thread::sleep_for(milliseconds(100));
-  EXPECT_EQ(lease_in(store).id, id) << "the first one raises it no more";
-  first.reset();
-  EXPECT_TRUE(store.status("a.lease").exists);
-  second.reset();
-  EXPECT_FALSE(store.status("a.lease").exists);
-}
-
-TEST_F(Leases, AreNotTouchedByAForkedChild) {
-  auto& disk = posix_store();
-  const std::string path = "/tmp/sheaf_lease." + std::to_string(::getpid());
-  auto lease = begun(disk, path);
-  ASSERT_TRUE(lease);
-  const pid_t child = ::fork();
-  if (child == 0) {
-    lease.reset();
-    ::_exit(0);
-  }
-  int status = -1;
-  ASSERT_EQ(::waitpid(child, &status, 0), child);
-  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-  EXPECT_EQ(look_at_lease(disk, path).holder, Holder::living);
-  lease.reset();
-  EXPECT_FALSE(disk.status(path + ".lease").exists);
-}
-
-TEST_F(Leases, NameTheJobOfALeftover) {
-  const std::string name = temporary_name("a");
-  store.set_contents(name, {});
-  const auto entries = [&] { return find_leftovers(store, "", store.paths()); };
-  EXPECT_EQ(entries().at(0).writer, "");
-  auto lease = begun(store, name);
-  EXPECT_NE(entries().at(0).writer.find(std::to_string(::getpid())), std::string::npos);
 }
 
 }  // namespace

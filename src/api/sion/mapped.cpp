@@ -38,13 +38,14 @@ std::optional<Error> check_arguments(const MappedOpen& call, OpenMode& own) {
 }
 
 std::unique_ptr<Handle> open_mapped_to_write(std::unique_ptr<Comm> comm, const MappedOpen& call,
-                                             const std::shared_ptr<Store>& store, const OpenMode& mode) {
+                                             const std::shared_ptr<Store>& store, const OpenMode& mode,
+                                             const Ownership* ownership) {
   std::vector<MappedWriteTask> tasks;
   const auto n = static_cast<size_t>(*call.nlocaltasks);
   for (size_t i = 0; i < n; ++i)
     tasks.push_back(
         {(*call.globalranks)[i], (*call.chunksizes)[i], {(*call.filenumbers)[i], (*call.local_ranks)[i]}});
-  auto atomic = begin_atomic(*comm, mode, call.fname, *store, call.name_of != nullptr);
+  auto atomic = begin_atomic(*comm, mode, call.fname, *store, call.name_of != nullptr, ownership);
   const MappedWriteRequest request{atomic ? atomic->temporary : call.fname,
                                    *call.numfiles,
                                    *call.fsblksize,
@@ -59,7 +60,8 @@ std::unique_ptr<Handle> open_mapped_to_write(std::unique_ptr<Comm> comm, const M
 
 // To read or to append.
 std::unique_ptr<Handle> open_mapped_again(std::unique_ptr<Comm> comm, const MappedOpen& call,
-                                          const std::shared_ptr<Store>& store, const OpenMode& mode) {
+                                          const std::shared_ptr<Store>& store, const OpenMode& mode,
+                                          const Ownership*) {
   MappedReadRequest request{call.fname, *call.nlocaltasks < 0, {}, call.name_of};
   std::vector<int64_t> tasks;
   for (int i = 0; i < *call.nlocaltasks; ++i) tasks.push_back((*call.globalranks)[i]);
@@ -107,21 +109,30 @@ int open_mapped(std::unique_ptr<Comm> owned, const MappedOpen& call) {
   const int process = owned->rank();
   return guarded(call.function, process, -1, [&] {
     OpenMode own;
-    const std::optional<Error> problem = check_arguments(call, own);
+    std::optional<Error> problem = check_arguments(call, own);
+    std::shared_ptr<Store> store;
+    std::shared_ptr<Ownership> ownership;
+    if (!problem)
+      problem = attempt([&] {
+        store = store_for(call.fname, call.name_of != nullptr, call.shares);
+        if (process == 0)
+          ownership = take_ownership(store, call.fname, mode_with_environment(call.file_mode));
+      });
+    AnyTask any{.took_over = ownership && ownership->took_over(),
+                .is_local = ownership && ownership->is_local()};
     int64_t same[2] = {};
     if (!problem && own.creates()) {
       same[0] = *call.numfiles;
       same[1] = *call.fsblksize;
     }
     const OpenMode mode = agree_on_call(*owned, call.fname ? call.fname : "",
-                                        call.file_mode ? call.file_mode : "", same, problem);
+                                        call.file_mode ? call.file_mode : "", same, problem, &any);
     if (process == 0) report_unknown_words(call.function, mode, process);
     Comm& comm = *owned;
     const auto open = mode.creates() ? open_mapped_to_write : open_mapped_again;
-    auto handle =
-        open(std::move(owned), call, store_for(call.fname, call.name_of != nullptr, call.shares), mode);
+    auto handle = open(std::move(owned), call, store, mode, ownership.get());
     handle->opened_by = OpenedBy::mapped;
-    if (process == 0 && mode.writes()) keep_lease(*handle, call.fname);
+    keep_ownership(*handle, std::move(ownership));
     if (process == 0 && !mode.writes())
       report_found(call.function, mode, *handle->reads, call.fname, process);
     std::unique_ptr<Results> results;

@@ -9,6 +9,7 @@
 #include "base/parse.hpp"
 #include "base/printable.hpp"
 #include "comm/host_name.hpp"
+#include "mode/environment.hpp"
 #include "storage/decorators/shared_handles.hpp"
 #include "stripedfile/striped_store.hpp"
 
@@ -47,8 +48,22 @@ void report_found(const char* function, const OpenMode& mode, const Reader& read
          task);
 }
 
-void keep_lease(Handle& handle, const std::string& path) {
-  handle.lease = Lease::take(handle.store, handle.atomic ? handle.atomic->temporary : path);
+OpenMode mode_with_environment(const char* file_mode) {
+  return parse_open_mode(file_mode ? file_mode : "", words_of_environment());
+}
+
+std::shared_ptr<Ownership> take_ownership(const std::shared_ptr<Store>& store, const std::string& path,
+                                          const OpenMode& mode) {
+  if (!mode.writes()) return nullptr;
+  OwnershipRequest request;
+  request.steals = mode.steal;
+  return Ownership::take(store, path, request);
+}
+
+void keep_ownership(Handle& handle, std::shared_ptr<Ownership> ownership) {
+  if (!handle.writes) return;
+  handle.writes->own(ownership);
+  handle.ownership = std::move(ownership);
 }
 
 void give_stream(Handle& handle, FILE** fileptr) {
@@ -87,8 +102,9 @@ std::optional<Error> check_arguments(const ParallelOpen& call, int task, OpenMod
 }
 
 std::unique_ptr<Handle> open_parallel_to_write(std::unique_ptr<Comm> comm, const ParallelOpen& call,
-                                               const std::shared_ptr<Store>& store, const OpenMode& mode) {
-  auto atomic = begin_atomic(*comm, mode, call.fname, *store, call.name_of != nullptr);
+                                               const std::shared_ptr<Store>& store, const OpenMode& mode,
+                                               const Ownership* ownership) {
+  auto atomic = begin_atomic(*comm, mode, call.fname, *store, call.name_of != nullptr, ownership);
   ParallelWriteRequest request{.path = atomic ? std::string_view(atomic->temporary) : call.fname,
                                .stored_name = call.fname,
                                .nfiles = *call.numfiles,
@@ -108,14 +124,16 @@ std::unique_ptr<Handle> open_parallel_to_write(std::unique_ptr<Comm> comm, const
 }
 
 std::unique_ptr<Handle> open_parallel_to_read(std::unique_ptr<Comm> comm, const ParallelOpen& call,
-                                              const std::shared_ptr<Store>& store, const OpenMode& mode) {
+                                              const std::shared_ptr<Store>& store, const OpenMode& mode,
+                                              const Ownership*) {
   return std::make_unique<Handle>(
       store, std::make_unique<Reader>(*store, std::move(comm), call.fname, mode, call.name_of, call.means_of),
       mode);
 }
 
 std::unique_ptr<Handle> open_parallel_to_append(std::unique_ptr<Comm> comm, const ParallelOpen& call,
-                                                const std::shared_ptr<Store>& store, const OpenMode& mode) {
+                                                const std::shared_ptr<Store>& store, const OpenMode& mode,
+                                                const Ownership*) {
   const int64_t task = comm->rank();
   const MappedAppendRequest request{{call.fname, false, std::span(&task, 1), call.name_of}, comm->size()};
   return std::make_unique<Handle>(store, std::make_unique<Writer>(*store, std::move(comm), request, mode),
@@ -178,7 +196,14 @@ int open_parallel(std::unique_ptr<Comm> owned, const ParallelOpen& call) {
   bool reads = false;
   const int result = guarded(call.function, task, -1, [&] {
     OpenMode own;
-    const std::optional<Error> problem = check_arguments(call, task, own);
+    std::optional<Error> problem = check_arguments(call, task, own);
+    std::shared_ptr<Store> store;
+    std::shared_ptr<Ownership> ownership;
+    if (!problem)
+      problem = attempt([&] {
+        store = store_for(call.fname, call.name_of != nullptr, call.shares);
+        if (task == 0) ownership = take_ownership(store, call.fname, mode_with_environment(call.file_mode));
+      });
     // Reading and appending take the first two as results; whatever they hold before does not matter.
     int64_t same[3] = {};
     if (own.creates()) {
@@ -188,11 +213,13 @@ int open_parallel(std::unique_ptr<Comm> owned, const ParallelOpen& call) {
     }
     // A stream or a name for the program, a thread that waits for the end of the process: the only local
     // steps left that can fail on one task.
-    bool extras = call.fileptr || call.newfname;
+    AnyTask any{.has_extras = call.fileptr || call.newfname,
+                .took_over = ownership && ownership->took_over(),
+                .is_local = ownership && ownership->is_local()};
     reads = !problem && own.direction == Direction::read;
     OpenMode mode = agree_on_call(*owned, call.fname ? call.fname : "", call.file_mode ? call.file_mode : "",
-                                  same, problem, &extras);
-    extras |= mode.term_flush;
+                                  same, problem, &any);
+    const bool extras = any.has_extras || mode.term_flush;
     if (call.adjust) call.adjust(*owned, mode);
     mode.collective.may_collect = call.may_collect && mode.collective.hosts.matches(host_name());
     if (task == 0) report_unknown_words(call.function, mode, task);
@@ -200,12 +227,11 @@ int open_parallel(std::unique_ptr<Comm> owned, const ParallelOpen& call) {
     const auto open = mode.append     ? open_parallel_to_append
                       : mode.writes() ? open_parallel_to_write
                                       : open_parallel_to_read;
-    auto handle =
-        open(std::move(owned), call, store_for(call.fname, call.name_of != nullptr, call.shares), mode);
+    auto handle = open(std::move(owned), call, store, mode, ownership.get());
+    keep_ownership(*handle, std::move(ownership));
     *call.numfiles = handle->facts().nfiles;
     *call.fsblksize = handle->facts().fsblksize;
     if (!mode.creates()) *call.chunksize = handle->geometry().size;
-    if (task == 0 && mode.writes()) keep_lease(*handle, call.fname);
     if (task == 0 && !mode.writes()) report_found(call.function, mode, *handle->reads, call.fname, task);
     if (!mode.append) handle->buddies = mode.collective.buddies;
     report_collectors(*handle, mode.collective.debug);
@@ -252,7 +278,8 @@ void close_handle(const char* function, int sid, Handle& opened) {
   if (handle->reads) return handle->reads->close();
   const int32_t nfiles = handle->facts().nfiles;
   handle->writes->close();
-  if (handle->atomic) finish_atomic(*handle->comm(), *handle->store, *handle->atomic, nfiles);
+  if (handle->atomic)
+    finish_atomic(*handle->comm(), *handle->store, *handle->atomic, nfiles, handle->ownership.get());
 }
 
 int close_parallel(const char* function, int sid, OpenedBy by) {

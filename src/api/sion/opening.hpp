@@ -27,8 +27,15 @@ void report_found(const char* function, const OpenMode& mode, const Reader& read
 // Sets *fileptr (if wanted) to the program's stream, NULL in posix mode.
 void give_stream(Handle& handle, FILE** fileptr);
 
-// At the first task: says that this job writes the multifile until the handle is gone (journal/lease).
-void keep_lease(Handle& handle, const std::string& path);
+// The open mode as it is with the words of the environment, which only the first task reads.
+OpenMode mode_with_environment(const char* file_mode);
+
+// Local, at the first task, before an open to write touches anything: takes the multifile `path`
+// (journal/ownership). Null if `mode` does not write, or where that is impossible. Throws `foreign`.
+std::shared_ptr<Ownership> take_ownership(const std::shared_ptr<Store>& store, const std::string& path,
+                                          const OpenMode& mode);
+// The handle keeps it until it is closed. Null on other tasks.
+void keep_ownership(Handle& handle, std::shared_ptr<Ownership> ownership);
 
 // Warns, once per time, if the program wrote beyond the current task's chunk through its own stream, as far
 // as the library has noticed (WriteStream::take_overrun).

@@ -7,7 +7,6 @@
 #include "api/sion/handles/on_handle.hpp"
 #include "api/sion/opening.hpp"
 #include "metadata/task_rows.hpp"
-#include "mode/environment.hpp"
 #include "stripedfile/striped_store.hpp"
 
 using namespace sheaf;
@@ -16,14 +15,14 @@ using namespace sheaf::api;
 namespace {
 
 OpenMode serial_mode(const char* function, const char* file_mode) {
-  OpenMode mode = parse_open_mode(file_mode ? file_mode : "", words_of_environment());
+  OpenMode mode = mode_with_environment(file_mode);
   if (mode.direction == Direction::none) mode.direction = Direction::read;
   report_unknown_words(function, mode, -1);
   return mode;
 }
 
-std::unique_ptr<Handle> open_to_write(const char* fname, const OpenMode& mode, const int* ntasks,
-                                      const int* nfiles, sion_int64* const* chunksizes, sion_int32* fsblksize,
+std::unique_ptr<Handle> open_to_write(const char* fname, OpenMode mode, const int* ntasks, const int* nfiles,
+                                      sion_int64* const* chunksizes, sion_int32* fsblksize,
                                       int* const* globalranks) {
   require(ntasks, "ntasks");
   require(fsblksize, "fsblksize");
@@ -38,7 +37,10 @@ std::unique_ptr<Handle> open_to_write(const char* fname, const OpenMode& mode, c
   const std::vector<int64_t> ranks(*globalranks, *globalranks + n);
   const auto alone = self_comm();
   const auto store = any_store_for(fname);
-  auto atomic = begin_atomic(*alone, mode, fname, *store, false);
+  auto ownership = take_ownership(store, fname, mode);
+  mode.replaces = ownership && ownership->took_over() && !mode.atomic;
+  mode.is_local = ownership && ownership->is_local();
+  auto atomic = begin_atomic(*alone, mode, fname, *store, false, ownership.get());
   const SerialWriteRequest request{.path = atomic ? atomic->temporary : fname,
                                    .chunk_sizes = sizes,
                                    .globalranks = ranks,
@@ -48,6 +50,7 @@ std::unique_ptr<Handle> open_to_write(const char* fname, const OpenMode& mode, c
   *fsblksize = writer->facts().fsblksize;
   auto handle = std::make_unique<Handle>(store, std::move(writer), mode);
   handle->atomic = std::move(atomic);
+  keep_ownership(*handle, std::move(ownership));
   return handle;
 }
 
@@ -74,13 +77,18 @@ std::unique_ptr<Handle> open_to_read(const char* fname, const OpenMode& mode, in
   return std::make_unique<Handle>(store, std::move(reader), mode);
 }
 
-std::unique_ptr<Handle> open_to_append(const char* fname, const OpenMode& mode, int* ntasks, int* nfiles,
+std::unique_ptr<Handle> open_to_append(const char* fname, OpenMode mode, int* ntasks, int* nfiles,
                                        sion_int64** chunksizes, sion_int32* fsblksize, int** globalranks) {
+  const auto store = any_store_for(fname);
+  auto ownership = take_ownership(store, fname, mode);
+  mode.is_local = ownership && ownership->is_local();
   // What the caller learns is what a reader finds.
   open_to_read(fname, mode, ntasks, nfiles, chunksizes, fsblksize, globalranks);
-  const auto store = any_store_for(fname);
   const MappedAppendRequest request{{fname, true, {}}, 0};
-  return std::make_unique<Handle>(store, std::make_unique<Writer>(*store, self_comm(), request, mode), mode);
+  auto handle =
+      std::make_unique<Handle>(store, std::make_unique<Writer>(*store, self_comm(), request, mode), mode);
+  keep_ownership(*handle, std::move(ownership));
+  return handle;
 }
 
 }  // namespace
@@ -96,7 +104,6 @@ int sion_open(char* fname, const char* file_mode, int* ntasks, int* nfiles, sion
                         : open_to_read(fname, mode, ntasks, nfiles, chunksizes, fsblksize, globalranks);
     handle->opened_by = OpenedBy::serial;
     give_stream(*handle, fileptr);
-    if (mode.writes()) keep_lease(*handle, fname);
     return add_handle(handle);
   });
 }

@@ -6,7 +6,7 @@
 
 #include "api/sion/handles/exported.hpp"
 #include "api/sion/handles/report.hpp"
-#include "journal/lease.hpp"
+#include "journal/ownership.hpp"
 #include "metadata/task_rows.hpp"
 #include "mode/environment.hpp"
 #include "mode/open_mode.hpp"
@@ -192,10 +192,13 @@ int sheaf_repair(const char* path, const char* copy_to, int flags, sheaf_progres
                           .accept_loss = (flags & SHEAF_FORCE) != 0};
     const bool in_place = !copy_to && !request.dry_run;
     auto complete = in_place ? report_if_complete(any_store(), path, request) : std::nullopt;
-    if (in_place && !complete) request.may_live = overrides_job(path, flags);
+    std::shared_ptr<Ownership> ownership;
+    if (in_place && !complete) {
+      request.may_live = overrides_job(path, flags);
+      ownership = Ownership::take(any_store(), path, {.steals = true});
+    }
     CallbackProgress told(progress, user);
     const RepairReport report = complete ? std::move(*complete) : repair(any_store(), path, request, told);
-    if (in_place && !complete && !request.may_live) remove_lease(any_store(), path);
     for (const RepairedFile& f : report.files) {
       if (!finding) break;
       finding(user, f.path.c_str(), name_of(f.source), nullptr);

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "comm/comm.hpp"
+#include "journal/ownership.hpp"
 #include "mode/open_mode.hpp"
 #include "storage/store.hpp"
 
@@ -18,11 +19,12 @@ struct AtomicName {
 };
 
 // Collective. Null without the word. Throws on all tasks alike. named: physical files have names of the
-// caller's, which cannot be combined.
+// caller's, which cannot be combined. ownership: of `path`, at the first task; null: there is none.
 std::unique_ptr<AtomicName> begin_atomic(Comm& comm, const OpenMode& mode, const std::string& path,
-                                         Store& store, bool named);
+                                         Store& store, bool named, const Ownership* ownership);
 
-// Collective, after the close has succeeded. Throws on all tasks alike.
-void finish_atomic(Comm& comm, Store& store, const AtomicName& name, int32_t nfiles);
+// Collective, after the close has succeeded. Throws on all tasks alike, also if the name is another owner's
+// by now: the new multifile keeps its temporary name then.
+void finish_atomic(Comm& comm, Store& store, const AtomicName& name, int32_t nfiles, Ownership* ownership);
 
 }  // namespace sheaf::api

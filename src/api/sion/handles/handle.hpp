@@ -15,7 +15,7 @@
 #include "api/sion/handles/plain_stream.hpp"
 #include "base/export.hpp"
 #include "base/non_copyable.hpp"
-#include "journal/lease.hpp"
+#include "journal/ownership.hpp"
 #include "keyval/keyval_index.hpp"
 #include "set/reader.hpp"
 #include "set/writer.hpp"
@@ -62,9 +62,10 @@ class Handle : private NonCopyable {
   bool through_library;  // so goes the FILE* of the program, if it asks for one
   std::shared_ptr<Gate>
       gate;  // of those that SIGTERM flushes: calls go through it (begin_call), and there are no windows
-  bool hints = false;                   // the environment asked for file-system hints (SION_HINTS)
-  std::unique_ptr<AtomicName> atomic;   // null: the file has its name already
-  std::unique_ptr<Lease> lease;         // at the first task of a multifile that is written; null: none
+  bool hints = false;                  // the environment asked for file-system hints (SION_HINTS)
+  std::unique_ptr<AtomicName> atomic;  // null: the file has its name already
+  // At the first task of a multifile that is written; null: it could not be taken.
+  std::shared_ptr<Ownership> ownership;
   int buddies = 0;                      // copies that the open mode speaks of
   std::optional<uint64_t> only_key;     // a duplicate made for one key: all others read as absent
   std::unique_ptr<KeyvalReader> keys;   // once keys have been read

@@ -1,0 +1,46 @@
+// Whether what a writer has open is still its own: another program may have taken the multifile over, and
+// files may have been removed, replaced or cut.
+#include "comm/agree.hpp"
+#include "set/writer.hpp"
+
+namespace sheaf {
+
+void Writer::require_ownership(Ownership::Look look) {
+  if (!lost_) {
+    auto problem = attempt([&] {
+      if (ownership_) ownership_->require_owned(look);
+      require_files_in_place();
+    });
+    if (problem && problem->code() != Code::foreign) throw *problem;
+    lost_ = std::move(problem);
+  }
+  if (lost_) throw *lost_;
+}
+
+// Without a message: where hosts have caches of their own only the first task asks. Where tasks write
+// collectively the file is their collector's, and so are the bytes that hosts keep beside it.
+void Writer::require_files_in_place() {
+  if (collecting_) return;
+  for (size_t f = 0; f < mine_.files.size(); ++f) {
+    const OwnFile& own = mine_.files[f];
+    if (!ownership_ && (own_caches_ || own.file->traits().dear_requests)) continue;
+    const FileStatus found = own.file->status();
+    if (found.links == 0)
+      throw file_error(
+          Code::foreign, own.file->path(),
+          "was removed or replaced while this program is writing it: what it writes is not found "
+          "under that name");
+    if (!own.edges && !mine_.tasks.empty() && mine_.tasks[current_].file == f) stream_.require_length();
+  }
+}
+
+// `file` was opened by its name. Zeros: it has no identity.
+void Writer::require_same_file(File& file, const format::Identity& identity) const {
+  if (identity == format::Identity{}) return;
+  const auto extension = MetadataReader(file).extension();
+  if (extension && extension->identity == identity) return;
+  throw file_error(Code::foreign, file.path(),
+                   "was replaced while this program is writing it: it belongs to another open");
+}
+
+}  // namespace sheaf
