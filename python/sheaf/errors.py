@@ -28,6 +28,7 @@ __all__ = [
     "DamagedError",
     "UnclosedError",
     "OutOfRangeError",
+    "NoStreamError",
     "MismatchError",
     "ForeignError",
     "UnclosedWarning",
@@ -136,6 +137,12 @@ class UnclosedError(Error):
 
 class OutOfRangeError(Error, IndexError):
     """A task, block or position that the multifile does not have."""
+
+    kind = "out_of_range"
+
+
+class NoStreamError(Error, KeyError):
+    """A name that no stream of the multifile has."""
 
     kind = "out_of_range"
 
