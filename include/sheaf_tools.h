@@ -62,6 +62,12 @@ typedef struct sheaf_chunk {
 long long sheaf_metadata_chunks(const sheaf_metadata* metadata, long long task, long long first,
                                 long long count, sheaf_chunk* chunks);
 
+/* Calls visit(user, task, name, modified) for each task in order, if the tasks have names (docs/format.md,
+ * section 14.5), until it returns something other than 0. name: valid during the call; modified: nanoseconds
+ * since 1970. Returns the number of calls, 0 if the tasks have no names; -1 on error. */
+typedef int (*sheaf_name_visit)(void* user, long long task, const char* name, long long modified);
+long long sheaf_metadata_names(const sheaf_metadata* metadata, sheaf_name_visit visit, void* user);
+
 /* --- work on whole multifiles -------------------------------------------------------------------------- */
 
 /* Called at the begin and after at most 16 MiB each, by the calling thread: bytes done and of all. Not 0: the

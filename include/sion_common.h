@@ -186,8 +186,6 @@ typedef struct _sion_io_stat_struct {
 } sion_io_stat_t;
 sion_io_stat_t* sion_get_io_info(int sid); /* the same for COLLECTOR | WRITER | NOWRITER */
 sion_io_stat_t* sion_get_io_info_by_spec(int sid, int roles, int flag);
-char* _sion_buddy_role_to_str(
-    int role); /* name of one SION_ROLE_*, "unknown" for other numbers; static string */
 int sion_free_io_info(sion_io_stat_t* info); /* 1 */
 
 int _sion_file_stat_file(const char* fname); /* 1 if the file exists, else 0 */

@@ -59,9 +59,11 @@ void OpenTasks::choose_tasks(Comm& comm, const MappedReadRequest& request) {
   };
   agree(comm, attempt([&] {
           if (request.automatic) {
+            // The first processes have one task more where the tasks cannot be divided evenly.
             const int64_t each = ntasks_ / comm.size();
-            const int64_t first = each * comm.rank();
-            const int64_t end = comm.rank() + 1 == comm.size() ? ntasks_ : first + each;
+            const int64_t more = ntasks_ % comm.size();
+            const int64_t first = each * comm.rank() + std::min<int64_t>(more, comm.rank());
+            const int64_t end = first + each + (comm.rank() < more ? 1 : 0);
             for (int64_t task = first; task < end; ++task) add(task);
           }
           for (const int64_t task : request.tasks) {

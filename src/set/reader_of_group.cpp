@@ -26,7 +26,8 @@ Reader::Reader(Store& given, std::unique_ptr<Comm> comm, const std::string& path
   if (lead.ntasks != comm_->size())
     throw Error(Code::out_of_range, "'" + path + "' holds " + std::to_string(lead.ntasks) + " tasks, but " +
                                         std::to_string(comm_->size()) +
-                                        " tasks opened it; use as many, or open it serially");
+                                        " tasks opened it; " + advice_on_other_numbers_of_tasks +
+                                        "; or open it serially");
   layout::Placement place{0, rank};
   const TaskRequest own_task{rank};
   if (lead.header.leads_set()) {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import gc
 import os
@@ -13,6 +14,9 @@ import warnings
 import numpy as np
 import pytest
 import sheaf
+from sheaf.archive import Archive
+
+LIBRARY = sheaf.library_path()  # also of tests that switch it off
 
 
 def fill(path, tasks=3, **options):
@@ -41,6 +45,45 @@ def test_a_multifile_is_a_sequence(path):
         assert caught.value.task == 3 and caught.value.path == path
     with pytest.raises(ValueError, match="closed"):
         f[0]
+
+
+def gather_named_streams(path, streams):
+    """A multifile of named streams, as captured programs make it (docs/api-streams.md)."""
+    calls = ctypes.CDLL(LIBRARY)
+    calls.sheaf_set_open.restype = calls.sheaf_stream_open.restype = ctypes.c_void_p
+    for call in (calls.sheaf_stream_write, calls.sheaf_set_gather):
+        call.restype = ctypes.c_longlong
+    made = ctypes.c_void_p(calls.sheaf_set_open(path.encode()))
+    for name, data in streams.items():
+        stream = ctypes.c_void_p(calls.sheaf_stream_open(made, name.encode(), b"w"))
+        size, offset = ctypes.c_ulonglong(len(data)), ctypes.c_longlong(0)
+        assert calls.sheaf_stream_write(stream, data, size, offset) == len(data)
+        assert calls.sheaf_stream_close(stream) == 0
+    assert calls.sheaf_set_close(made) == 0
+    assert calls.sheaf_set_gather(path.encode()) == len(streams)
+
+
+def test_streams_open_by_name(path, backend):
+    gather_named_streams(path, {"out/b.txt": b"bye", "out/a.txt": b"hello", "7": b"seven"})
+    with sheaf.open(path) as f:
+        assert f.names == ["7", "out/a.txt", "out/b.txt"]
+        assert f["out/a.txt"].read() == b"hello" and f["7"].read() == b"seven"
+        assert f["out/b.txt"] is f[2] and f.stream("out/b.txt").read() == b"bye"
+        assert "out/a.txt" in f and "out" not in f and f[0] in f
+        with pytest.raises(KeyError, match="has no stream 'out/c.txt'") as told:
+            f["out/c.txt"]
+        assert isinstance(told.value, sheaf.Error)
+    archive = Archive(path)
+    assert archive.read("out/a.txt") == b"hello" and archive.children("out") == ["out/a.txt", "out/b.txt"]
+    assert archive.entries()["out/a.txt"].modified > 1e9
+
+
+def test_streams_without_names(path, backend):
+    fill(path)
+    with sheaf.open(path) as f:
+        assert f.names == [] and "0" not in f
+        with pytest.raises(sheaf.NoStreamError):
+            f["0"]
 
 
 def test_arguments_of_the_open(path):

@@ -7,6 +7,7 @@
 #include "api/sion/handles/exported.hpp"
 #include "api/sion/handles/report.hpp"
 #include "journal/lease.hpp"
+#include "metadata/task_names.hpp"
 #include "metadata/task_rows.hpp"
 #include "mode/environment.hpp"
 #include "mode/open_mode.hpp"
@@ -162,6 +163,16 @@ long long sheaf_metadata_chunks(const sheaf_metadata* metadata, long long task, 
     for (long long b = first; b < end; ++b)
       chunks[b - first] = {row.geometry.offset(b), row.geometry.size, row.sizes[b]};
     return end - first;
+  });
+}
+
+long long sheaf_metadata_names(const sheaf_metadata* metadata, sheaf_name_visit visit, void* user) {
+  return guarded("sheaf_metadata_names", -1, -1LL, [&] {
+    require(reinterpret_cast<const void*>(visit), "visit");
+    long long calls = 0;
+    for (const format::TaskName& name : read_task_names(of(metadata)).names)
+      if (visit(user, calls++, name.name.c_str(), name.modified) != 0) break;
+    return calls;
   });
 }
 

@@ -18,18 +18,23 @@ namespace {
 thread_local std::string last_error;
 std::atomic<bool> printing{true};
 
-// Whether the environment names another number than this one; -1 and what is not set are no restriction.
-bool unwanted(const char* variable, int number) {
-  const int64_t wanted = quiet_number_setting(variable).value_or(-1);
-  return wanted >= 0 && number >= 0 && number != wanted;
-}
+enum class Audience { everybody, readers_of_this_rank };
 
-void print(const char* level, std::string_view text, int task, int rc) {
+// The number that a variable selects; -1: none.
+int64_t selected(const char* variable) { return quiet_number_setting(variable).value_or(-1); }
+
+// Whether the environment selects another number than this one. Messages without a number are not selected.
+bool is_unwanted(int64_t wanted, int number) { return wanted >= 0 && number >= 0 && number != wanted; }
+
+// readers_of_this_rank: prints only if SION_ERROR_MSG_RANK selects this rank.
+void print(const char* level, std::string_view text, int task, int rc, Audience audience) {
   const std::string message = printable(text);
   debug_line(Subject::errors, message, task);
   if (!printing.load(std::memory_order_relaxed)) return;
   const int thread = thread_number();
-  if (unwanted("SION_ERROR_MSG_RANK", task) || unwanted("SION_ERROR_MSG_THREAD", thread)) return;
+  const int64_t rank = selected("SION_ERROR_MSG_RANK");
+  if (audience == Audience::readers_of_this_rank && rank < 0) return;
+  if (is_unwanted(rank, task) || is_unwanted(selected("SION_ERROR_MSG_THREAD"), thread)) return;
   const std::string where = thread < 0 ? "" : ", thread " + std::to_string(thread);
   std::fprintf(stderr, "%s on rank %d%s, rc=%d: %s\n", level, task, where.c_str(), rc, message.c_str());
 }
@@ -41,11 +46,13 @@ constinit thread_local ErrorFacts last_facts;
 void report(std::string_view function, const Error& error, int task, int return_code) {
   last_facts = {error.code(), error.errno_value(), error.task() >= 0 ? error.task() : task};
   last_error.assign(function).append(": ").append(error.what());
-  print("SION_ERROR_RETURN", last_error, task, return_code);
+  const auto audience =
+      error.is_reported_elsewhere() ? Audience::readers_of_this_rank : Audience::everybody;
+  print("SION_ERROR_RETURN", last_error, task, return_code, audience);
 }
 
 void warn(std::string_view function, std::string_view message, int task) {
-  print("SION_ERROR_WARN", std::string(function).append(": ").append(message), task, 0);
+  print("SION_ERROR_WARN", std::string(function).append(": ").append(message), task, 0, Audience::everybody);
 }
 
 bool warnings_wait() { return any_warnings(); }

@@ -16,7 +16,8 @@ namespace sheaf::api {
 
 // Remembers and prints "SION_ERROR_RETURN on rank R, rc=N: <function>: <message>", with ", thread T" after
 // the rank where threads have numbers. task: -1 if unknown. Honours SION_ERROR_MSG_RANK and
-// SION_ERROR_MSG_THREAD.
+// SION_ERROR_MSG_THREAD. An error that another task reports is remembered; it is printed only if
+// SION_ERROR_MSG_RANK selects this task.
 SHEAF_EXPORT void report(std::string_view function, const Error& error, int task, int return_code);
 
 // Of the last error that was reported in this thread, for sheaf_last_error_kind.
