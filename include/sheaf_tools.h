@@ -79,8 +79,9 @@ typedef int (*sheaf_progress)(void* user, long long done, long long total);
  * "table", "holes"), with message NULL, and "unknown" for what could not be told. */
 typedef void (*sheaf_finding)(void* user, const char* path, const char* state, const char* message);
 
-/* Compares everything with everything (docs/tools/sheaf-verify.md); data 0: metadata only. 1: sound, 0:
- * something is wrong, which has been told; -1 on error. Callbacks may be NULL here and below. */
+/* Compares everything with everything (docs/tools/sheaf-verify.md); data 0: metadata only. `path` may also be
+ * a set of containers, or one of them: they are one report, of `path`. 1: sound, 0: something is wrong, which
+ * has been told; -1 on error. Callbacks may be NULL here and below. */
 int sheaf_verify(const char* path, int data, sheaf_progress progress, sheaf_finding finding, void* user);
 
 /* Makes an unclosed multifile complete (docs/tools/sheaf-repair.md): in place, or as a copy `copy_to` (NULL:

@@ -11,6 +11,7 @@
 #include "cli/named.hpp"
 #include "cli/rows.hpp"
 #include "cli/terminal.hpp"
+#include "container/container_names.hpp"
 #include "keyval/keyval_check.hpp"
 #include "metadata/task_rows.hpp"
 #include "mode/open_mode.hpp"
@@ -189,7 +190,7 @@ int info(const InfoOptions& options) {
     return 0;
   }
   raise_descriptor_limit();
-  if (is_container_set(options.path)) return info_of_containers(options);
+  if (is_container_set(posix_store(), options.path)) return info_of_containers(options);
   print_info(load(options.path, options.ignore_checksums), options.json);
   return 0;
 }

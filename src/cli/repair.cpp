@@ -11,6 +11,7 @@
 #include "cli/json.hpp"
 #include "cli/named.hpp"
 #include "cli/terminal.hpp"
+#include "container/container_names.hpp"
 #include "journal/lease.hpp"
 #include "stripedfile/striped_store.hpp"
 
@@ -62,7 +63,7 @@ bool overrides_job(const RepairOptions& options) {
 }  // namespace
 
 int repair(const RepairOptions& options) {
-  if (is_containers_alone(options.path)) return repair_containers(options);
+  if (is_containers_alone(posix_store(), options.path)) return repair_containers(options);
   raise_descriptor_limit();
   const bool in_place = options.request.copy_to.empty() && !options.request.dry_run;
   RepairRequest request = options.request;

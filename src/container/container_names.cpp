@@ -106,4 +106,16 @@ bool has_containers(Store& store, const std::string& path) {
   return (set_of_container(path) && store.status(path).exists) || !containers_of(store, path).empty();
 }
 
+bool is_container_set(Store& store, const std::string& path) {
+  try {
+    return has_containers(store, path);
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+bool is_containers_alone(Store& store, const std::string& path) {
+  return is_container_set(store, path) && (set_of_container(path) || !store.status(path).exists);
+}
+
 }  // namespace sheaf

@@ -67,17 +67,30 @@ std::shared_ptr<File> OutputSet::add(const std::string& name, const std::string&
 }
 
 void OutputSet::commit() {
-  for (; committed_ < names_.size(); ++committed_) {
-    const Name& name = names_[committed_];
-    if (check(name.final).exists) {
-      LeaseView view = look_at_lease(store_, name.final);
-      if (view.holder == Holder::unknown)
-        view = watch_lease(store_, name.final, lease_times(), [](const LeaseView&) {});
-      refuse_written(name.final, view);
-    }
-    if (!name.like.empty()) store_.take_after(temporary(committed_), name.like, Making::done);
-    store_.rename(temporary(committed_), name.target);
+  try {
+    for (; committed_ < names_.size(); ++committed_) commit_next();
+  } catch (...) {
+    remove_new();
+    throw;
   }
+}
+
+void OutputSet::commit_next() {
+  Name& name = names_[committed_];
+  name.replaces = check(name.final).exists;
+  if (name.replaces) {
+    LeaseView view = look_at_lease(store_, name.final);
+    if (view.holder == Holder::unknown)
+      view = watch_lease(store_, name.final, lease_times(), [](const LeaseView&) {});
+    refuse_written(name.final, view);
+  }
+  if (!name.like.empty()) store_.take_after(temporary(committed_), name.like, Making::done);
+  store_.rename(temporary(committed_), name.target);
+}
+
+void OutputSet::remove_new() {
+  for (size_t i = 0; i < committed_; ++i)
+    if (!names_[i].replaces) attempt([&] { store_.remove(names_[i].target); });
 }
 
 }  // namespace sheaf

@@ -1,4 +1,5 @@
-// creation/output_set: new files that appear under their final names all together, or not at all.
+// creation/output_set: new files that appear under their final names all together, or not at all. Files that
+// are replaced are so one after the other.
 //
 // Each file is written under a temporary name in the directory of its final one ("NAME.part", or
 // "NAME.part1", ... if that exists). commit() renames them; an OutputSet that is destroyed before removes
@@ -40,8 +41,9 @@ class SHEAF_EXPORT OutputSet {
   std::shared_ptr<File> reopen(size_t number) { return store_.open(temporary(number), Access::beside); }
   size_t size() const { return names_.size(); }
 
-  // Brings all files under their final names. Where it is not known whether a job of another host writes a
-  // file, it is watched. If a rename fails, the files before it are there, the others are not.
+  // Renames all files to their final names. Watches a file if it is not known whether a job of another host
+  // writes it. If a rename fails, removes the files that were renamed before, except those that have replaced
+  // a file, and throws.
   void commit();
 
  private:
@@ -50,8 +52,11 @@ class SHEAF_EXPORT OutputSet {
     std::string target;  // where symbolic links lead
     std::string like;    // the file to take after; empty: none
     int suffix = 0;
+    bool replaces = false;  // a file of the final name was there at the rename
   };
   std::string temporary(size_t number) const;
+  void commit_next();
+  void remove_new();  // the committed files that have replaced none
 
   Store& store_;
   Existing existing_;

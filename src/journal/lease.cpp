@@ -104,15 +104,23 @@ struct Lease::Held {
     const std::string physical_file = place_beside(*store, path);
     name = format::lease_name(physical_file);
     std::shared_ptr<File> made;
+    bool is_new = true;
     try {
       made = store->open(name, Access::fresh);
     } catch (const Error& e) {
       if (e.errno_value() != EEXIST) throw;
+      is_new = false;
       made = open_beside(*store, name, physical_file);
       if (made->status().size > 0 && !read_lease(*made)) return;  // another file
     }
     file = std::move(made);
-    write();
+    try {
+      write();
+    } catch (const Error&) {  // a full disk: an empty lease would stay, since is_own() is false of it
+      file.reset();
+      if (is_new) attempt([&] { store->remove(name); });
+      throw;
+    }
   }
   void raise() {
     if (!is_own()) return;  // another job writes under this name now

@@ -74,7 +74,9 @@ void Writer::finish(Closing& closing) {
     rounds.finish();
     agree(*comm_, problem);
   }
-  if (mapping_entries() >= 0 && !(grouped_ && blockwise_)) {
+  // An append to a file without tasks has no segments; the file stays as it is, complete.
+  const bool has_tasks = lead.process >= 0;
+  if (has_tasks && mapping_entries() >= 0 && !(grouped_ && blockwise_)) {
     step([&] { write_known_mapping(lead); });
     agree(*comm_, problem);
   }
@@ -85,7 +87,7 @@ void Writer::finish(Closing& closing) {
   complete(false);
   if (lead.incomplete) agree(*comm_, problem);
   complete(true);
-  agree_with(*comm_, problem, static_cast<int>(lead.process));
+  if (has_tasks) agree_with(*comm_, problem, static_cast<int>(lead.process));
   for (const OwnFile& f : mine_.files)
     if (f.edges) f.edges->remove();
   if (collecting_ && collecting_->buddies > 0) {

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <cstdlib>
 #include <mutex>
 #include <utility>
 
@@ -46,16 +45,14 @@ class OpenFile final : public SharedFile {
       problem = attempt([&] { file_ = open_first(store_, path_, mode_, striping, opening.traits); });
       opening.opened = !problem;
       opening.id = random_number();
-      const char* const wish = std::getenv("SHEAF_STATS");
-      wish_ = wish ? wish : "";
-      opening.wish = std::ssize(wish_);
+      targets_ = statistics_targets();
+      opening.reports = std::ssize(targets_);
       keep(hints, opening);
     }
     comm().broadcast(std::as_writable_bytes(std::span(&opening, 1)), 0);
     take_hints(opening);
     across_ = across_hosts(opening.traits, comm());
-    wish_.resize(static_cast<size_t>(opening.wish));
-    if (!wish_.empty()) comm().broadcast(std::as_writable_bytes(std::span(wish_)), 0);
+    is_reported_ = opening.reports > 0;
     if (rank() != 0 && opening.opened != 0)
       problem = attempt([&] { file_ = open_next(store_, path_, mode_, across_.apart()); });
     if (rank() == 0 && mode_.write && across_.marks_handles() && !problem) problem = announce();
@@ -84,7 +81,7 @@ class OpenFile final : public SharedFile {
     // Who has announced the handle takes that back when all tasks have closed.
     const bool closes_last = others_.is_announced();
     attempt(problem, [&] { closes_last ? bring_home() : file_->close(); });
-    attempt(problem, [&] { report(comm(), store_, statistics(), path_, wish_); });
+    if (is_reported_) attempt(problem, [&] { report(comm(), store_, statistics(), path_, targets_); });
     // The files may go when all tasks have closed them.
     int64_t used = pointer_->used();
     std::optional<Error> outcome = attempt([&] { agree(comm(), problem, std::span(&used, 1)); });
@@ -356,7 +353,8 @@ class OpenFile final : public SharedFile {
   const std::string path_;
   const SharedMode mode_;
   Hints hints_;
-  std::string wish_;
+  std::vector<std::string> targets_;  // of statistics; task 0 alone
+  bool is_reported_ = false;          // task 0 has targets
   std::shared_ptr<File> file_;
   mutable exchange::OtherHandles others_;  // at task 0
   bool is_announced_ = false;

@@ -180,6 +180,20 @@ TEST_F(Leases, WhereTheyCannotBeMadeTheyAreMissing) {
   }
 }
 
+TEST_F(Leases, ThatTheDiskHasNoRoomForLeaveNothing) {
+  FaultyStore full(store, {.fail_at = 0,
+                           .from_then_on = true,
+                           .errno_value = ENOSPC,
+                           .kind = Operation::write,
+                           .path_contains = "lease"});
+  auto lease = Lease::take(shared(full), "a");
+  for (int tries = 0; tries < 2000 && full.failed() == 0; ++tries)
+    std::this_thread::sleep_for(milliseconds(1));
+  lease.reset();
+  EXPECT_GT(full.failed(), 0);
+  EXPECT_TRUE(store.paths().empty());
+}
+
 TEST_F(Leases, OfADeadJobAreNoObstacleAndAreTakenOver) {
   put(store, dead_lease());
   EXPECT_EQ(watched(), Holder::none);

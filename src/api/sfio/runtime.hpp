@@ -61,17 +61,15 @@ class Runtime : private NonCopyable {
 };
 
 // Reports an error of a call and sets errno. The task's number is that among the compute tasks.
-void report_error(const char* call, const Error& error);
+void report_error(const char* call, const std::exception& error);
 
 // Runs a call; `failure` is what it returns after an error.
 template <class Result, class Body>
 Result guarded(const char* call, Result failure, Body&& body) {
   try {
     return body();
-  } catch (const Error& error) {
-    report_error(call, error);
   } catch (const std::exception& error) {
-    report_error(call, Error(Code::io, error.what()));
+    report_error(call, error);
   }
   return failure;
 }

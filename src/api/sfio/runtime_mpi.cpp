@@ -62,9 +62,10 @@ const char* words_of(const char* how) {
 
 }  // namespace
 
-void report_error(const char* call, const Error& error) {
+void report_error(const char* call, const std::exception& error) {
   api::report(call, error, running ? running->comm().rank() : -1, -1);
-  errno = error.errno_value() ? error.errno_value() : error.code() == Code::invalid_argument ? EINVAL : EIO;
+  const api::ErrorFacts& facts = api::last_error_facts();
+  errno = facts.errno_value ? facts.errno_value : facts.code == Code::invalid_argument ? EINVAL : EIO;
 }
 
 Runtime* Runtime::current() { return running; }
@@ -126,7 +127,7 @@ void Runtime::serve_in_thread() {
     try {
       serve(*own, *service_, options_.room, *place_of_listener(), [this] { return given_up_.load(); });
     } catch (const std::exception& error) {
-      report_error("I/O listener", Error(Code::io, error.what()));  // its clients will find it gone
+      report_error("I/O listener", error);  // its clients will find it gone
     }
   });
 }

@@ -120,7 +120,7 @@ int sion_parclose_ompi(int sid) {
     report(function, e, -1, result);
     return result;
   } catch (const std::exception& e) {
-    report(function, Error(Code::io, e.what()), -1, 0);
+    report(function, e, -1, 0);
     return 0;
   }
   return close_parallel(function, sid);

@@ -1,5 +1,6 @@
 #include "api/sion/handles/handle.hpp"
 
+#include <array>
 #include <cstdlib>
 #include <mutex>
 #include <string>
@@ -136,9 +137,13 @@ std::unique_ptr<Handle> remove_handle(int sid) {
   return handle;
 }
 
+// By sid, since a thread may close the handle that another one is about to use.
+static std::array<std::atomic<const void*>, most_handles> handle_users;
+
 Handle& get_handle(int sid) {
   Handle* handle = find_handle(sid);
   if (!handle) throw Error(Code::invalid_argument, "invalid file identifier " + std::to_string(sid));
+  CallScope::occupy(handle_users[sid]);
   begin_call(*handle);
   if (handle->plain) handle->plain->settle();
   return *handle;

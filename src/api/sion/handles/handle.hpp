@@ -128,7 +128,8 @@ inline void begin_call(Handle& handle) {
     CallScope::enter(handle.gate);
 }
 
-// The handle, where its program's stream is; or an error "invalid file identifier". Begins the call.
+// The handle, where its program's stream is; or an error "invalid file identifier". Begins the call. Throws
+// wrong_mode while another thread is in a call on the handle.
 Handle& get_handle(int sid);
 WriteStream& get_writer(Handle& handle);  // throws wrong_mode
 ReadStream& get_reader(Handle& handle);
