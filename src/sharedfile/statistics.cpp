@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/printable.hpp"
+#include "storage/store.hpp"
 
 namespace sheaf {
 
