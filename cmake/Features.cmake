@@ -47,7 +47,7 @@ if(NOT SHEAF_COMPRESSION)
 endif()
 
 # sheaf_describe_build(TARGET...): after all libraries. SHEAF_FEATURES lists the optional parts of this build, for `sionconfig
-# --features`; `sheaf --version -v` has them from cli/build.cpp, which is a source of these targets.
+# --features`; `sheaf --version -v` has them from cli/about/build.cpp, which is a source of these targets.
 function(sheaf_describe_build)
   list(TRANSFORM SHEAF_MPIS PREPEND mpi- OUTPUT_VARIABLE features)
   foreach(part sheaf_omp:openmp sheaf_fortran:fortran sheaf_mpiio:mpiio sheaf_posix:capture sheaf_mount:mount)
@@ -60,6 +60,6 @@ function(sheaf_describe_build)
   set(SHEAF_FEATURES ${features} PARENT_SCOPE)
   list(JOIN features " " features)
   list(JOIN SHEAF_MPIS " " mpis)
-  set_source_files_properties(${SHEAF_SOURCE_DIR}/cli/build.cpp TARGET_DIRECTORY ${ARGN} PROPERTIES COMPILE_DEFINITIONS
+  set_source_files_properties(${SHEAF_SOURCE_DIR}/cli/about/build.cpp TARGET_DIRECTORY ${ARGN} PROPERTIES COMPILE_DEFINITIONS
     "SHEAF_BUILD=\"${CMAKE_BUILD_TYPE}, ${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}, ${CMAKE_SYSTEM_PROCESSOR}\";SHEAF_MPIS=\"${mpis}\";SHEAF_FEATURES=\"${features}\"")
 endfunction()

@@ -5,7 +5,7 @@
 #include <cstdlib>
 
 #include "base/printable.hpp"
-#include "cli/build.hpp"
+#include "cli/about/build.hpp"
 #include "cli/commands.hpp"
 #include "cli/compression.hpp"
 #include "cli/json.hpp"

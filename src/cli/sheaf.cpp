@@ -3,7 +3,7 @@
 #include <cstdio>
 
 #include "base/printable.hpp"
-#include "cli/build.hpp"
+#include "cli/about/build.hpp"
 #include "cli/command_line.hpp"
 #include "cli/commands.hpp"
 #include "cli/compression.hpp"

@@ -1,4 +1,4 @@
-// cli/build: what this build of Sheaf consists of.
+// cli/about/build: what this build of Sheaf consists of.
 #pragma once
 
 #include <string_view>

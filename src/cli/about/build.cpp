@@ -1,5 +1,5 @@
 // SHEAF_BUILD, SHEAF_MPIS and SHEAF_FEATURES: cmake/Features.cmake.
-#include "cli/build.hpp"
+#include "cli/about/build.hpp"
 
 #include "codec/codec.hpp"
 
