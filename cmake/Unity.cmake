@@ -2,6 +2,9 @@
 # them is more than half of a build from empty. OFF is for work on a few files, of which less is compiled again after a change,
 # and finds files that do not include what they use.
 option(SHEAF_UNITY "Compile several files of a room at once" ON)
+if(NOT SHEAF_UNITY)
+  set(CMAKE_LINK_DEPENDS_NO_SHARED ON)  # programs are not linked again after a change of a shared library
+endif()
 
 # sheaf_part(NAME FILE...): these files, paths under src/ without .cpp as regular expressions, are compiled together, apart from the
 # rest of their rooms.
