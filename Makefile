@@ -33,27 +33,29 @@ FIGURES ?= all
 
 .PHONY: mpi-test soak deps configure build test demo bench sanitize leaks fuzz fuzz-corpus install format clean
 
-# Builds what the demo needs, with the first MPI that is found; a build that has the tests already stays as it is.
+# Builds what the demo calls, with the first MPI that is found; a build directory that has the tests stays as it is. Both commands use
+# one directory, in any order: what the other has built is not built again.
 demo:
 	@scripts/install-deps.sh demo
-	@[ -f $(BUILD)/build.ninja ] || scripts/configure.sh $(BUILD) -DCMAKE_INSTALL_PREFIX=$(PREFIX)
-	@cmake --build $(BUILD) -j $(JOBS) --target sheaf_cli particles
+	@scripts/configure.sh $(BUILD) $(if $(wildcard $(BUILD)/CMakeCache.txt),,-DCMAKE_INSTALL_PREFIX=$(PREFIX))
+	@cmake --build $(BUILD) -j $(JOBS) --target demo
 	@examples/particles/demo.sh $(BUILD)
 
 test: build
-	@cd $(BUILD) && PATH=$$PWD/mpi:$$PATH ctest --output-on-failure -j $(JOBS)
+	@cd $(BUILD) && PATH=$$PWD/mpi:$$PATH ctest --output-on-failure -j $(shell expr $(JOBS) + 1)
 
 deps:
 	@scripts/install-deps.sh
 
+# Also of a directory that was configured before: what has been installed since is found.
 configure: deps
-	@grep -qs "SHEAF_TESTS:BOOL=ON" $(BUILD)/CMakeCache.txt || \
-	  scripts/configure.sh $(BUILD) -DCMAKE_INSTALL_PREFIX=$(PREFIX) -DSHEAF_TESTS=ON "-DSHEAF_MPIS=$(MPIS)"
+	@scripts/configure.sh $(BUILD) -DSHEAF_TESTS=ON $(if $(shell grep -s SHEAF_TESTS:BOOL=ON $(BUILD)/CMakeCache.txt),,-DCMAKE_INSTALL_PREFIX=$(PREFIX) "-DSHEAF_MPIS=$(MPIS)")
 
 build: configure
 	@cmake --build $(BUILD) -j $(JOBS)
 
 bench: build
+	@cmake --build $(BUILD) -j $(JOBS) --target benches
 	@bench/run.sh $(BUILD)
 
 sanitize:

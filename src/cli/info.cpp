@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "base/printable.hpp"
+#include "cli/about/build.hpp"
 #include "cli/commands.hpp"
 #include "cli/compression.hpp"
 #include "cli/json.hpp"
@@ -33,10 +34,12 @@ Json about_sheaf() {
   for (const Default& d : defaults())
     table.push_back({{"name", d.name}, {"value", d.value}, {"change", d.change}});
   const char* flags = std::getenv("SHEAF_FLAGS");
+  const Build build = this_build();
   return {
       {"version", SHEAF_VERSION},
-      {"build", SHEAF_BUILD},
-      {"mpi", SHEAF_MPIS},
+      {"build", build.compiler},
+      {"mpi", build.mpis},
+      {"features", build.features},
       {"format_versions", fmt::format("writes {}, reads {} to {}", format::newest_version,
                                       format::oldest_version, format::newest_version)},
       {"byte_order", name_of(native_order)},
@@ -49,12 +52,9 @@ Json about_sheaf() {
 void print_about() {
   const Json about = about_sheaf();
   const auto text = [&](const char* key) { return about[key].get<std::string>(); };
-  const std::string mpis = text("mpi");
-  print_rows(summary_width, {{"sheaf", text("version")},
-                             {"build", text("build")},
-                             {"MPI", mpis.empty() ? "none" : mpis},
-                             {"file format", text("format_versions")},
-                             {"byte order", text("byte_order")}});
+  print_rows(summary_width, {{"sheaf", text("version")}});
+  print_rows(summary_width, rows_of_build());
+  print_rows(summary_width, {{"file format", text("format_versions")}, {"byte order", text("byte_order")}});
   fmt::print("\ndefaults\n");
   for (const Default& d : defaults())
     fmt::print("  {:<32}{}{}\n", d.name, d.value, d.change.empty() ? "" : "  [" + d.change + "]");

@@ -11,6 +11,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/json.hpp"
+#include "storage/store.hpp"
 
 namespace sheaf::cli {
 

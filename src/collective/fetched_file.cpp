@@ -6,6 +6,7 @@
 
 #include "collective/constants.hpp"
 #include "metadata/edges_reader.hpp"
+#include "storage/store.hpp"
 
 namespace sheaf {
 
@@ -24,6 +25,8 @@ File& FetchedFile::real() {
   }
   return *file_;
 }
+
+FileStatus FetchedFile::status() { return file_ ? file_->status() : store_.status(path_); }
 
 void FetchedFile::rejoin() {
   unclosed_ = true;

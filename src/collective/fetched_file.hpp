@@ -28,7 +28,7 @@ class FetchedFile final : public LateFile {
 
   size_t read_at(std::span<std::byte> data, int64_t offset) override;
   void write_at(std::span<const std::byte> data, int64_t offset) override { real().write_at(data, offset); }
-  FileStatus status() override { return file_ ? file_->status() : store_.status(path_); }
+  FileStatus status() override;
   void sync() override { real().sync(); }
 
  private:

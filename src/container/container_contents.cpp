@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "container/constants.hpp"
 #include "format/fields.hpp"
+#include "storage/store.hpp"
 
 namespace sheaf {
 

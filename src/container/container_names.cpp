@@ -10,6 +10,7 @@
 #include "container/constants.hpp"
 #include "format/extension.hpp"
 #include "process/process_identity.hpp"
+#include "storage/store.hpp"
 
 namespace sheaf {
 

@@ -36,7 +36,7 @@
 
 #include "base/export.hpp"
 #include "storage/allocation.hpp"
-#include "storage/store.hpp"
+#include "storage/file.hpp"
 
 namespace sheaf {
 

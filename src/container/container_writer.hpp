@@ -20,7 +20,7 @@
 
 #include "container/container_contents.hpp"
 #include "container/shared_streams.hpp"
-#include "storage/store.hpp"
+#include "storage/file.hpp"
 
 namespace sheaf {
 

@@ -15,6 +15,7 @@
 #include "container/container_names.hpp"
 #include "mode/open_mode.hpp"
 #include "process/process_identity.hpp"
+#include "storage/store.hpp"
 
 namespace sheaf {
 

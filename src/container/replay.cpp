@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "container/container_names.hpp"
+#include "storage/store.hpp"
 
 namespace sheaf {
 

@@ -8,6 +8,7 @@
 #include "creation/temporary_name.hpp"
 #include "format/header.hpp"
 #include "storage/patience.hpp"
+#include "storage/store.hpp"
 
 namespace sheaf {
 

@@ -12,6 +12,7 @@
 #include "layout/chunk_layout.hpp"
 #include "storage/beside.hpp"
 #include "storage/patience.hpp"
+#include "storage/store.hpp"
 
 namespace sheaf {
 

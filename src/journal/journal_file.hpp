@@ -13,7 +13,7 @@
 #include "format/header.hpp"
 #include "format/journal.hpp"
 #include "journal/chunk_watch.hpp"
-#include "storage/store.hpp"
+#include "storage/file.hpp"
 
 namespace sheaf {
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "storage/decorators/few_descriptors.hpp"
+#include "storage/store.hpp"
 
 namespace sheaf {
 

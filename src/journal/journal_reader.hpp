@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "format/journal.hpp"
-#include "storage/store.hpp"
+#include "storage/file.hpp"
 
 namespace sheaf {
 

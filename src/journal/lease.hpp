@@ -18,7 +18,7 @@
 #include "base/non_copyable.hpp"
 #include "format/lease.hpp"
 #include "process/heartbeat.hpp"
-#include "storage/store.hpp"
+#include "storage/file.hpp"
 
 namespace sheaf {
 

@@ -22,7 +22,7 @@
 #include "layout/slices.hpp"
 #include "metadata/facts.hpp"
 #include "mode/checking.hpp"
-#include "storage/store.hpp"
+#include "storage/file.hpp"
 #include "stream/file_checks.hpp"
 #include "stream/group_hashes.hpp"
 

@@ -5,6 +5,7 @@
 #include "metadata/constants.hpp"
 #include "metadata/metadata_io.hpp"
 #include "storage/beside.hpp"
+#include "storage/store.hpp"
 
 namespace sheaf {
 

@@ -7,6 +7,7 @@
 #include "journal/journal_file.hpp"
 #include "journal/lease.hpp"
 #include "metadata/metadata_io.hpp"
+#include "storage/store.hpp"
 
 namespace sheaf {
 

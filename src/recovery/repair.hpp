@@ -14,7 +14,7 @@
 
 #include "base/export.hpp"
 #include "creation/work_progress.hpp"
-#include "storage/store.hpp"
+#include "storage/file.hpp"
 
 namespace sheaf {
 

@@ -9,6 +9,7 @@
 #include "layout/slices.hpp"
 #include "metadata/edges_reader.hpp"
 #include "recovery/constants.hpp"
+#include "storage/store.hpp"
 #include "stream/file_checks.hpp"
 #include "stream/plain_file.hpp"
 

@@ -4,6 +4,7 @@
 
 #include "comm/agree.hpp"
 #include "metadata/edges_reader.hpp"
+#include "storage/store.hpp"
 #include "stream/file_checks.hpp"
 
 namespace sheaf {

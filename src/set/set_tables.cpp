@@ -6,6 +6,7 @@
 #include "base/checked.hpp"
 #include "comm/agree.hpp"
 #include "storage/patience.hpp"
+#include "storage/store.hpp"
 #include "stream/file_checks.hpp"
 
 namespace sheaf {

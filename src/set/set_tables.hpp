@@ -14,7 +14,7 @@
 #include "metadata/metadata_io.hpp"
 #include "metadata/row_slices.hpp"
 #include "set/table_slice.hpp"
-#include "storage/store.hpp"
+#include "storage/file.hpp"
 #include "stream/read_stream.hpp"
 
 namespace sheaf {

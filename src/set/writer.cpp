@@ -9,6 +9,7 @@
 #include "creation/new_file.hpp"
 #include "exchange/transfer/throttle.hpp"
 #include "storage/patience.hpp"
+#include "storage/store.hpp"
 
 namespace sheaf {
 

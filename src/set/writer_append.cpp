@@ -10,6 +10,7 @@
 #include "set/appended_file.hpp"
 #include "set/writer.hpp"
 #include "storage/patience.hpp"
+#include "storage/store.hpp"
 #include "stream/file_checks.hpp"
 #include "stream/plain_file.hpp"
 

@@ -9,6 +9,7 @@
 #include "exchange/transfer/throttle.hpp"
 #include "layout/placement.hpp"
 #include "storage/patience.hpp"
+#include "storage/store.hpp"
 
 namespace sheaf {
 

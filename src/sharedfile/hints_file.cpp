@@ -11,6 +11,7 @@
 #include "base/parse.hpp"
 #include "base/setting.hpp"
 #include "comm/agree.hpp"
+#include "storage/store.hpp"
 
 namespace sheaf {
 

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "sharedfile/hints.hpp"
-#include "storage/store.hpp"
+#include "storage/file.hpp"
 
 namespace sheaf {
 

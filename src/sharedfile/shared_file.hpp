@@ -29,7 +29,7 @@
 #include "sharedfile/hints.hpp"
 #include "sharedfile/statistics.hpp"
 #include "sharedfile/view.hpp"
-#include "storage/store.hpp"
+#include "storage/file.hpp"
 
 namespace sheaf {
 

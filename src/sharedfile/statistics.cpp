@@ -9,6 +9,7 @@
 
 #include "base/printable.hpp"
 #include "comm/agree.hpp"
+#include "storage/store.hpp"
 
 namespace sheaf {
 

@@ -7,7 +7,7 @@
 
 #include "comm/comm.hpp"
 #include "exchange/transfer/tally.hpp"
-#include "storage/store.hpp"
+#include "storage/file.hpp"
 
 namespace sheaf {
 

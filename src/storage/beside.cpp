@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "storage/constants.hpp"
+#include "storage/store.hpp"
 
 namespace sheaf {
 

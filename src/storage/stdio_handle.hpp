@@ -14,7 +14,7 @@
 
 #include "base/export.hpp"
 #include "base/non_copyable.hpp"
-#include "storage/store.hpp"
+#include "storage/file.hpp"
 #include "storage/system/posix_descriptor.hpp"
 
 namespace sheaf {

@@ -43,7 +43,7 @@ class Runtime : private NonCopyable {
   SharedSession shared() const;
 
  private:
-  Runtime() = default;
+  Runtime();
   void begin(MPI_Comm all, const char* how);
   void serve_in_thread();
 
@@ -54,7 +54,7 @@ class Runtime : private NonCopyable {
   std::shared_ptr<Link> link_;
   SessionOptions options_;
   // Of the listener: wherever the program goes meanwhile
-  const std::shared_ptr<Store> files_ = posix_store_here();
+  const std::shared_ptr<Store> files_;
   std::unique_ptr<Service> service_;
   std::thread thread_;
   std::atomic<bool> given_up_{false};  // the session ends without the goodbye that ends the thread

@@ -9,6 +9,7 @@
 #include "comm/agree.hpp"
 #include "comm_mpi/mpi_comm.hpp"
 #include "comm_mpi/mpi_messages.hpp"
+#include "storage/store.hpp"
 #include "stripedfile/session/listener.hpp"
 #include "stripedfile/session/message_link.hpp"
 #include "stripedfile/striped_store.hpp"
@@ -147,6 +148,8 @@ void Runtime::stop() {
   if (session->comm_->rank() == 0) say_goodbye(*session->link_);
   if (session->thread_.joinable()) session->thread_.join();
 }
+
+Runtime::Runtime() : files_(posix_store_here()) {}
 
 Runtime::~Runtime() {
   given_up_.store(true);

@@ -10,6 +10,7 @@
 #include "api/sion/handles/report.hpp"
 #include "container/container_set.hpp"
 #include "container/gather.hpp"
+#include "storage/store.hpp"
 
 using namespace sheaf;
 using namespace sheaf::api;

@@ -7,7 +7,7 @@
 
 #include "comm/comm.hpp"
 #include "mode/open_mode.hpp"
-#include "storage/store.hpp"
+#include "storage/file.hpp"
 
 namespace sheaf::api {
 
