@@ -44,6 +44,7 @@ MetadataReader::MetadataReader(Store& store, File& file, Checking checking, Name
     : MetadataReader(file) {
   store_ = &store;
   checking_ = checking;
+  if (checking == Checking::off) accept_lost_records();
   name_of_ = std::move(name_of);
 }
 
