@@ -25,6 +25,7 @@ Header read_header(File& file) {
     const size_t got = file.read_at(bytes, 0);
     Header h = format::decode_header(std::span(bytes).first(got), file.path());
     h.compressed = h.version >= 5 && format::says_compressed(std::span(bytes).first(got));
+    h.guessed = h.version >= 5 && format::says_guessed(std::span(bytes).first(got));
     return h;
   } catch (const Error&) {
     regular_size(file);  // is what there is to say about a device

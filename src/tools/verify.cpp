@@ -106,6 +106,11 @@ void check_file(Store& store, const PhysicalFile& f, FileReport& report) {
         "compressed, with the magic of plain files, as once usual: programs that know only those take its "
         "frames for data "
         "(`sheaf defrag` writes a file that they refuse)");
+  if (f.header.guessed)
+    report.notes.push_back("was repaired without knowing all of it: where " +
+                           std::to_string(f.extension ? f.extension->guessed_ends : 0) +
+                           " chunk(s) end was guessed, so streams may hold zeros that no task wrote, or lack "
+                           "data");
   if (f.header.ntasks == 0) report.notes.emplace_back("the multifile has no tasks");
   look_for_overruns(f, report);
 }
