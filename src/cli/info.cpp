@@ -109,6 +109,8 @@ Json about_file(const Multifile& m) {
       {"blocks", m.maxblocks()},
       {"keyval", has_records(m)},
       {"encoded", h.encoded},
+      {"guessed", h.guessed},
+      {"guessed_chunk_ends", m.guessed_ends()},
       {"checksums",
        std::ranges::any_of(m.files,
                            [](const PhysicalFile& f) { return f.extension && f.extension->checksums(); })},
@@ -146,6 +148,9 @@ void print_summary(const Json& j) {
                                                     : std::to_string(number("physical_files"))},
                            {"data", sized(number("data_bytes"))}};
   const auto add = [&](std::initializer_list<Row> more) { rows.insert(rows.end(), more); };
+  if (j["guessed"].get<bool>())
+    add({{"guessed", fmt::format("yes: a repair could not tell where {} chunk(s) end",
+                                 j["guessed_chunk_ends"].get<uint64_t>())}});
   if (j.contains("compression")) {
     const Json& c = j["compression"];
     add({{"compressed",

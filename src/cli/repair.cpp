@@ -34,6 +34,8 @@ Json json_of(const RepairReport& report, const RepairOptions& options) {
                      {"ntasks", f.ntasks},
                      {"blocks", f.blocks},
                      {"data_bytes", f.data_bytes},
+                     {"guessed", f.guessed},
+                     {"guessed_chunk_ends", f.guessed_ends},
                      {"unknown", f.unknown}});
   return {{"path", report.path},
           {"was_complete", report.was_complete()},

@@ -91,11 +91,13 @@ std::shared_ptr<File> open_journal(Store& store, const std::string& physical_fil
   const std::string name =
       header.hosts > 1 ? format::journal_name(place, header.host) : format::journal_name(place);
   auto file = make_or_open_beside(store, name, physical_file, changed);
-  const auto wanted = format::encode(header);
-  const auto found = read_head(*file);
-  if (std::ranges::equal(found, wanted)) return file;
-  require_journal(found, name);
-  file->write_at(wanted, 0);
+  const auto bytes = read_head(*file);
+  const auto found = require_journal(bytes, name);
+  format::JournalHeader wanted = header;
+  wanted.taken_over = found ? found->taken_over : std::ssize(bytes) == format::journal_header_size;
+  if (found == wanted) return file;
+  wanted.taken_over |= found.has_value();
+  file->write_at(format::encode(wanted), 0);
   changed = true;
   return file;
 }

@@ -25,6 +25,7 @@ Header read_header(File& file) {
     const size_t got = file.read_at(bytes, 0);
     Header h = format::decode_header(std::span(bytes).first(got), file.path());
     h.compressed = h.version >= 5 && format::says_compressed(std::span(bytes).first(got));
+    h.guessed = h.version >= 5 && format::says_guessed(std::span(bytes).first(got));
     return h;
   } catch (const Error&) {
     regular_size(file);  // is what there is to say about a device
@@ -44,6 +45,7 @@ MetadataReader::MetadataReader(Store& store, File& file, Checking checking, Name
     : MetadataReader(file) {
   store_ = &store;
   checking_ = checking;
+  if (checking == Checking::off) accept_lost_records();
   name_of_ = std::move(name_of);
 }
 
@@ -54,6 +56,9 @@ int64_t MetadataReader::file_size() {
 
 bool MetadataReader::reaches(int64_t end) {
   if (end <= std::max(opened_size_, file_size_)) return true;
+  file_size_ = regular_size(file_);
+  if (end <= file_size_) return true;
+  file_.renew();  // this host may know an old size of the file
   file_size_ = regular_size(file_);
   return end <= file_size_;
 }

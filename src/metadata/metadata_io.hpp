@@ -68,6 +68,10 @@ class MetadataReader {
   format::Pointer read_pointer();
   // Whether that was because the journal is lost which the file had.
   bool journal_lost() const { return journal_lost_; }
+  // What read_pointer() has found damaged in the journal.
+  JournalDamage journal_damage() const { return journal_ ? journal_->damage() : JournalDamage{}; }
+  // To be called before read_pointer(): of a task with damaged records what the journal still tells counts.
+  void accept_lost_records() { lost_records_ = LostRecords::accepted; }
 
   // Whether a task has gone on without the journal: then that tells how each stream begins, but maybe not all
   // of it.
@@ -130,6 +134,7 @@ class MetadataReader {
   bool open_journal();
   format::Pointer read_marks();
   [[noreturn]] void lost_journal();
+  void warn_of_damage() const;
   std::string what_to_do() const;
   // Of a file that was not closed.
   format::Pointer recover_pointer();
@@ -150,6 +155,7 @@ class MetadataReader {
   std::unique_ptr<JournalReader> journal_;
   bool journal_lost_ = false;
   Checking checking_ = Checking::on;
+  LostRecords lost_records_ = LostRecords::refused;
   std::optional<std::optional<format::Extension>> extension_;  // none: not looked for yet
   std::unique_ptr<FileChecks> checks_;
   std::optional<format::Pointer> closed_;  // the file was completed behind the reader's back

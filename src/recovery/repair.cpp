@@ -6,6 +6,7 @@
 #include "comm/agree.hpp"
 #include "creation/output_set.hpp"
 #include "journal/journal_file.hpp"
+#include "mode/open_mode.hpp"
 #include "recovery/unclosed_file.hpp"
 #include "storage/beside.hpp"
 
@@ -20,8 +21,22 @@ bool RepairReport::was_complete() const {
   return std::ranges::all_of(files, [](const RepairedFile& f) { return f.source == RepairSource::complete; });
 }
 
-RepairReport repair(Store& store, const std::string& path, const RepairRequest& request,
+namespace {
+
+// The identity of the files of a set, from the first that has one; else a new one.
+format::Identity identity_of(Store& store, const std::string& path, int32_t nfiles) {
+  for (int32_t k = 0; k < nfiles; ++k) {
+    const auto file = store.open(format::physical_name(path, k), Access::read);
+    if (const auto& extension = MetadataReader(*file).extension()) return extension->identity;
+  }
+  return new_identity();
+}
+
+}  // namespace
+
+RepairReport repair(Store& store, const std::string& path, const RepairRequest& asked,
                     WorkProgress& progress) {
+  RepairRequest request = asked;
   const bool copies = !request.copy_to.empty();
   RepairReport report{path, {}};
   int32_t nfiles = 1;
@@ -32,6 +47,8 @@ RepairReport repair(Store& store, const std::string& path, const RepairRequest& 
     if (reader.header().leads_set()) nfiles = reader.header().nfiles;
     of_lead = reader.extension();
   }
+  request.identity = of_lead ? of_lead->identity : identity_of(store, path, nfiles);
+  bool guessed = false;
   OutputSet outputs(store, request.replace ? OutputSet::Existing::replace : OutputSet::Existing::refuse);
   // File 0, which everybody reads first, is the last to be completed.
   for (int32_t k = nfiles - 1; k >= 0; --k) {
@@ -42,6 +59,8 @@ RepairReport repair(Store& store, const std::string& path, const RepairRequest& 
                        "was written by another open than '" + path +
                            "': their identities differ, and files of two programs are not made into one "
                            "multifile. It can be repaired and read alone, by its own name");
+    guessed |= file.report().guessed;
+    if (guessed && k == 0) file.guess_set();
     if (copies && !request.dry_run) {
       const std::string copy = format::physical_name(request.copy_to, k);
       const auto target = outputs.add(copy, name);
@@ -49,7 +68,7 @@ RepairReport repair(Store& store, const std::string& path, const RepairRequest& 
       file.complete(*target, true, progress);
       target->close();
     } else if (!request.dry_run) {
-      if (!file.is_complete()) {
+      if (!file.is_complete() || file.report().guessed) {
         const auto target = store.open(name, Access::write);
         file.complete(*target, false, progress);
         target->close();

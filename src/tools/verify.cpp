@@ -76,11 +76,25 @@ void look_for_overruns(const PhysicalFile& f, FileReport& report) {
     report.notes.push_back(text);
 }
 
+// What readers can still make good. Damage that hides a part of a stream is an error of the loading.
+void look_for_journal_damage(Store& store, const PhysicalFile& f, FileReport& report) {
+  const auto journal = JournalReader::open(store, report.path, f.header, *f.extension);
+  if (!journal) return;
+  journal->most_blocks();
+  const JournalDamage& found = journal->damage();
+  for (const std::string& name : found.headers)
+    add_finding(report, "the header of '" + name + "' is damaged");
+  if (found.corrected > 0)
+    add_finding(report, std::to_string(found.corrected) +
+                            " record(s) of its journal had a wrong bit; they can be read all the same");
+}
+
 void check_file(Store& store, const PhysicalFile& f, FileReport& report) {
   if (!f.pointer.complete())
     add_finding(report, FileState::unclosed,
                 "'" + report.path + "': was never closed; its journal tells what is there (" +
                     advice_on_unclosed(store, report.path) + ")");
+  if (!f.pointer.complete() && f.extension) look_for_journal_damage(store, f, report);
   report.ntasks = f.header.ntasks;
   report.checksums = f.table->has_sums();
   report.data_bytes = f.table->data_bytes();
@@ -92,6 +106,11 @@ void check_file(Store& store, const PhysicalFile& f, FileReport& report) {
         "compressed, with the magic of plain files, as once usual: programs that know only those take its "
         "frames for data "
         "(`sheaf defrag` writes a file that they refuse)");
+  if (f.header.guessed)
+    report.notes.push_back("was repaired without knowing all of it: where " +
+                           std::to_string(f.extension ? f.extension->guessed_ends : 0) +
+                           " chunk(s) end was guessed, so streams may hold zeros that no task wrote, or lack "
+                           "data");
   if (f.header.ntasks == 0) report.notes.emplace_back("the multifile has no tasks");
   look_for_overruns(f, report);
 }

@@ -39,6 +39,12 @@ void report_found(const char* function, const OpenMode& mode, const Reader& read
     warn(function, "the open mode says keyval, but the multifile holds no key-value records", task);
   if (knows && mode.keyval == format::KeyvalMode::none && facts.keyval)
     warn(function, "the open mode says keyval=none, but the multifile holds key-value records", task);
+  if (facts.guessed)
+    warn(function,
+         "'" + path +
+             "' was not closed by its program and has been repaired; where its streams end, and chunks in "
+             "them, was guessed (`sheaf info` says of how many)",
+         task);
   if (facts.unclosed)
     warn(function,
          "'" + path +
