@@ -184,12 +184,18 @@ std::optional<ContainerContents> read_container(Store& store, const std::string&
   return contents;
 }
 
-void require_in_the_making(const FileStatus& status, const std::string& path) {
+void require_in_the_making(File& file) {
+  const FileStatus status = file.status();
   if (status.size > 2 * container_page)
-    throw file_error(Code::damaged, path,
+    throw file_error(Code::damaged, file.path(),
                      "its header, the first " + std::to_string(container_page) +
                          " bytes, is not sound, so that nothing of its " + std::to_string(status.size) +
                          " bytes can be read: to go on without it, give it another name");
+  std::vector<std::byte> bytes(static_cast<size_t>(2 * container_page));
+  bytes.resize(file.read_at(bytes, 0));
+  const auto is_zero = [](std::byte b) { return b == std::byte{0}; };
+  if (!begins_as_container(bytes) && !std::ranges::all_of(bytes, is_zero))
+    throw file_error(Code::not_a_multifile, file.path(), "is not a container of Sheaf");
 }
 
 // What comes while this reads changes the word in the header later than it was read.

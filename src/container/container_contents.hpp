@@ -47,8 +47,9 @@ struct ContainerContents {
 // not_a_multifile for another file, unsupported, and damaged for tables that claim more than there is.
 std::optional<ContainerContents> read_container(Store& store, const std::string& path);
 
-// Throws damaged if the file `path` without a whole header is more than one that is being made.
-void require_in_the_making(const FileStatus& status, const std::string& path);
+// Throws damaged if the file, which has no whole header, is longer than a container that is being made, and
+// not_a_multifile if it has bytes that no such container has.
+void require_in_the_making(File& file);
 
 // What has come since, as the file is for who opens it now; records are added behind those that are known,
 // and nothing of them is read again. unsaid: also what its writers have not said yet, by the word that says

@@ -210,7 +210,7 @@ SetContents read_set(Store& store, const std::vector<std::string>& containers, c
     try {
       auto found = read_if_there(store, path);
       if (!found) {
-        require_in_the_making(store.status(path), path);
+        require_in_the_making(*store.open(path, Access::read));
         continue;
       }
       if (SetSource* const made = turns.add(set, path, held.emplace_back(std::move(*found)));

@@ -105,7 +105,7 @@ struct Lease::Held {
     name = format::lease_name(physical_file);
     std::shared_ptr<File> made;
     try {
-      made = store->open(name, Access::fresh);
+      made = make_beside(*store, name);
     } catch (const Error& e) {
       if (e.errno_value() != EEXIST) throw;
       made = open_beside(*store, name, physical_file);

@@ -43,7 +43,7 @@ void name_lock_file(const OpenFile& file, LockFileName& name) {
 int open_lock_file(const OpenFile& file) {
   LockFileName name;
   name_lock_file(file, name);
-  return own_descriptor(real::open(name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
+  return state::open_shared(name);
 }
 
 bool is_of(const ProcessLock& lock, const OpenFile& file) {
