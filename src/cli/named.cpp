@@ -95,6 +95,17 @@ std::string output_name(const std::string& prefix, const std::string& name) {
   return prefix + name;
 }
 
+// Another user may have planted a link in the place of a directory that names of streams lead through.
+void refuse_linked_directories(const std::string& prefix, const std::string& name) {
+  for (size_t end = name.find('/', prefix.size()); end != std::string::npos; end = name.find('/', end + 1)) {
+    const std::string directory = name.substr(0, end);
+    std::error_code none;
+    if (std::filesystem::is_symlink(directory, none))
+      throw file_error(Code::foreign, directory,
+                       "is a symbolic link, which is not followed to write '" + name + "': remove it");
+  }
+}
+
 void make_alike(const std::string& path, const NamedStream& stream) {
   namespace fs = std::filesystem;
   std::error_code ignored;
@@ -178,9 +189,11 @@ int split_by_names(const SplitOptions& options) {
     names.push_back(output_name(options.request.prefix, stream.name));
   refuse_same_files(streams->streams(), names);
   OutputSet outputs(posix_store(),
-                    options.request.replace ? OutputSet::Existing::replace : OutputSet::Existing::refuse);
+                    options.request.replace ? OutputSet::Existing::replace : OutputSet::Existing::refuse,
+                    OutputSet::Naming::derived);
   catch_signals();
   for (const std::string& name : names) {
+    refuse_linked_directories(options.request.prefix, name);
     const auto directory = std::filesystem::path(name).parent_path();
     std::error_code failed;
     if (!directory.empty()) std::filesystem::create_directories(directory, failed);

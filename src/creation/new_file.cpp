@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "creation/temporary_name.hpp"
 #include "format/header.hpp"
+#include "storage/beside.hpp"
 #include "storage/patience.hpp"
 #include "storage/store.hpp"
 
@@ -17,7 +18,7 @@ namespace {
 // Null: there is something of that name. One call, where asking first would be another message to a server.
 std::shared_ptr<File> make(Store& store, const std::string& path) {
   try {
-    return store.open(path, Access::fresh);
+    return make_beside(store, path);
   } catch (const Error& e) {
     if (e.errno_value() != EEXIST) throw;
   }
@@ -33,8 +34,8 @@ NewFile open_given(Store& store, const std::string& path) {
   return {open_patiently(store, path, Access::create), false};  // what a link leads to that leads nowhere
 }
 
-NewFile open_placed(Store& store, const std::string& path) {
-  auto file = store.open(path, Access::beside);
+NewFile open_placed(Store& store, const std::string& path, const std::string& neighbour) {
+  auto file = open_beside(store, path, neighbour);
   std::array<std::byte, 16> head;
   const auto found = std::span(head).first(file->read_at(head, 0));
   if (found.empty() || format::begins_as_multifile(found)) return {std::move(file), true};
@@ -45,10 +46,11 @@ NewFile open_placed(Store& store, const std::string& path) {
 
 }  // namespace
 
-NewFile create_file(Store& store, const std::string& path, const std::string& later, Naming naming) {
-  const bool placed = naming == Naming::placed || final_name(path);
+NewFile create_file(Store& store, const std::string& path, const std::string& later,
+                    const std::string& neighbour) {
+  const std::string& beside = neighbour.empty() && final_name(path) ? later : neighbour;
   NewFile made{make(store, path)};
-  if (!made.file) made = placed ? open_placed(store, path) : open_given(store, path);
+  if (!made.file) made = beside.empty() ? open_given(store, path) : open_placed(store, path, beside);
   if (later != path) store.take_after(path, later, Making::begun);
   return made;
 }

@@ -15,17 +15,14 @@ struct NewFile {
   bool existed = false;  // and holds what it did: nothing is truncated
 };
 
-enum class Naming : uint8_t {
-  given,   // by a user: the file is wherever links lead
-  placed,  // by the library, beside a given name: a further file of a set, a copy
-};
-
-// Opens `path`, made if missing, with what it holds. Throws what the store throws; and `foreign` for a file
-// that the library has placed, as it has those with a temporary name (creation/temporary_name), unless it is
-// empty or a physical file of a multifile, a regular file of one name that no link leads to. `later`: the
-// name it will get when it is complete; a file that it replaces then may be private, so nobody else may read
-// the new one until then.
-NewFile create_file(Store& store, const std::string& path, const std::string& later, Naming naming);
+// Opens `path`, created if missing, with its contents. `neighbour`: the file that a user has named, if the
+// library has derived `path` from it (a further file of a set, a copy); empty: the user has named `path`, and
+// symbolic links in its place are followed. Throws what the store throws; and `foreign` for an existing file
+// with a derived or temporary name (creation/temporary_name) unless it passes open_beside() and is empty or a
+// physical file of a multifile. `later`: the name it gets when it is complete; it may replace a private file
+// then, so until then it is readable only by its owner.
+NewFile create_file(Store& store, const std::string& path, const std::string& later,
+                    const std::string& neighbour);
 
 inline constexpr int64_t largest_block_size = 32 << 20;
 inline constexpr int32_t fallback_block_size = 2 << 20;

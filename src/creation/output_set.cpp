@@ -18,6 +18,10 @@ void refuse_written(const std::string& name, const LeaseView& view) {
                      "is being written: " + view.job() + " lives. It is not replaced before that has ended");
 }
 
+[[noreturn]] void refuse_existing(const std::string& name) {
+  throw file_error(Code::invalid_argument, name, "exists already; use --force to replace it");
+}
+
 std::string temporary_name(const std::string& name, int suffix) {
   return name + ".part" + (suffix > 0 ? std::to_string(suffix) : "");
 }
@@ -42,20 +46,28 @@ std::string OutputSet::temporary(size_t number) const {
   return temporary_name(names_[number].target, names_[number].suffix);
 }
 
+// A link of any kind, also one in a circle, is something that exists.
 FileStatus OutputSet::check(const std::string& name) const {
+  if (naming_ == Naming::derived && place_beside(store_, name) != name)
+    if (existing_ == Existing::refuse) refuse_existing(name);
   const FileStatus status = require_replaceable(store_, name);
-  if (status.exists && existing_ == Existing::refuse)
-    throw file_error(Code::invalid_argument, name, "exists already; use --force to replace it");
+  if (status.exists && existing_ == Existing::refuse) refuse_existing(name);
   if (status.exists) refuse_written(name, look_at_lease(store_, name));
   return status;
 }
 
+OutputSet::Name OutputSet::described(const std::string& name, const std::string& original) const {
+  const FileStatus found = check(name);
+  if (naming_ == Naming::given) return {name, store_.target_of(name), found.exists ? name : original};
+  const bool is_like = found.exists && found.is_own && place_beside(store_, name) == name;
+  return {name, name, is_like ? name : original};
+}
+
 std::shared_ptr<File> OutputSet::add(const std::string& name, const std::string& original) {
-  const bool replaces = check(name).exists;
-  Name added{name, store_.target_of(name), replaces ? name : original};
+  Name added = described(name, original);
   for (;; ++added.suffix) {
     try {
-      auto file = store_.open(temporary_name(added.target, added.suffix), Access::fresh);
+      auto file = make_beside(store_, temporary_name(added.target, added.suffix));
       names_.push_back(std::move(added));
       if (!names_.back().like.empty())
         store_.take_after(temporary(names_.size() - 1), names_.back().like, Making::begun);

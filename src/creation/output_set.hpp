@@ -4,14 +4,17 @@
 // Each file is written under a temporary name in the directory of its final one ("NAME.part", or
 // "NAME.part1", ... if that exists). commit() renames them; an OutputSet that is destroyed before removes
 // them. A file that a job is writing is not replaced (journal/lease). One that is replaced leaves its mode,
-// owner and the like to the new one, and symbolic links in its place stay (Store::take_after, target_of).
+// owner and the like to the new one (Store::take_after), unless the name is derived and it is a link or the
+// file of another user.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "base/export.hpp"
+#include "storage/beside.hpp"
 #include "storage/store.hpp"
 
 namespace sheaf {
@@ -23,8 +26,14 @@ FileStatus require_replaceable(Store& store, const std::string& name);
 class SHEAF_EXPORT OutputSet {
  public:
   enum class Existing { refuse, replace };
+  // How the outputs got their names.
+  enum class Naming : uint8_t {
+    given,    // by the user: symbolic links in their places stay, and lead to the new files
+    derived,  // from a prefix or from contents: another user may have planted a link, which is replaced
+  };
 
-  OutputSet(Store& store, Existing existing) : store_(store), existing_(existing) {}
+  OutputSet(Store& store, Existing existing, Naming naming = Naming::given)
+      : store_(store), existing_(existing), naming_(naming) {}
   ~OutputSet();
   OutputSet(const OutputSet&) = delete;
   OutputSet& operator=(const OutputSet&) = delete;
@@ -38,7 +47,7 @@ class SHEAF_EXPORT OutputSet {
   // replaces none; empty: nothing.
   std::shared_ptr<File> add(const std::string& name, const std::string& original = {});
   // Opens file `number` again, for writing.
-  std::shared_ptr<File> reopen(size_t number) { return store_.open(temporary(number), Access::beside); }
+  std::shared_ptr<File> reopen(size_t number) { return open_beside(store_, temporary(number), {}); }
   size_t size() const { return names_.size(); }
 
   // Renames all files to their final names. Watches a file if it is not known whether a job of another host
@@ -49,7 +58,7 @@ class SHEAF_EXPORT OutputSet {
  private:
   struct Name {
     std::string final;
-    std::string target;  // where symbolic links lead
+    std::string target;  // the name that the file gets by rename
     std::string like;    // the file to take after; empty: none
     int suffix = 0;
     bool replaces = false;  // a file of the final name was there at the rename
@@ -57,9 +66,11 @@ class SHEAF_EXPORT OutputSet {
   std::string temporary(size_t number) const;
   void commit_next();
   void remove_new();  // the committed files that have replaced none
+  Name described(const std::string& name, const std::string& original) const;
 
   Store& store_;
-  Existing existing_;
+  const Existing existing_;
+  const Naming naming_;
   std::vector<Name> names_;
   size_t committed_ = 0;
 };

@@ -103,9 +103,7 @@ std::shared_ptr<File> open_journal(Store& store, const std::string& physical_fil
 }
 
 void note_journal_gap(Store& store, const std::string& physical_file) {
-  attempt([&] {
-    store.open(format::journal_gap_name(place_beside(store, physical_file)), Access::fresh)->close();
-  });
+  attempt([&] { make_beside(store, format::journal_gap_name(place_beside(store, physical_file)))->close(); });
 }
 
 void remove_journal_gap(Store& store, const std::string& physical_file) {

@@ -107,7 +107,7 @@ struct Lease::Held {
     std::shared_ptr<File> made;
     bool is_new = true;
     try {
-      made = store->open(name, Access::fresh);
+      made = make_beside(*store, name);
     } catch (const Error& e) {
       if (e.errno_value() != EEXIST) throw;
       is_new = false;

@@ -176,7 +176,7 @@ NewFile Writer::create(int32_t number, std::string_view stored_name) {
   const std::string name = name_of(number);
   const bool renamed = !name_of_ && !stored_name.empty();
   NewFile made = create_file(*store_, name, renamed ? format::physical_name(stored_name, number) : name,
-                             number == 0 || name_of_ ? Naming::given : Naming::placed);
+                             number == 0 || name_of_ ? std::string() : name_of(0));
   if (!made.existed) created_.push_back(name);
   return made;
 }

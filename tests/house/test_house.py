@@ -69,6 +69,17 @@ class Rooms(unittest.TestCase):
         found = {path.parent.relative_to(SRC).as_posix() for path in SRC.rglob("*.cpp")}
         self.assertEqual(set(), found - listed - beside)
 
+    def test_files_beside_users_files_are_created_in_one_place(self):
+        # The rest creates what a user has named, or a scratch file of `sheaf doctor`.
+        creates = {"storage/beside.cpp", "storage/probes.cpp", "sharedfile/across_hosts.cpp", "stripedfile/service/service_files.cpp"}
+        inside = ("storage/posix/", "storage/decorators/", "storage/patience", "storage/store.hpp")
+        found = set()
+        for path in sorted(SRC.rglob("*.cpp")):
+            name = path.relative_to(SRC).as_posix()
+            if not name.startswith(inside) and re.search(r"Access::fresh\b", path.read_text()):
+                found.add(name)
+        self.assertEqual(creates, found)
+
     def test_the_system_and_mpi_are_called_where_they_may_be(self):
         wrong = []
         for path in sorted(SRC.rglob("*")):
