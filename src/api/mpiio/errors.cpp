@@ -62,8 +62,7 @@ int class_of_current(const char* function) {
   } catch (const std::exception& e) {
     message = e.what();
   }
-  message = std::string(function) + ": " + message;
-  message_class = result;
+  remember_message(std::string(function) + ": " + message, result);
   const char* const wish = std::getenv("SHEAF_MPIIO_ERRORS");
   if (wish && *wish && *wish != '0') std::fprintf(stderr, "sheaf: %s\n", message.c_str());
   return result;
@@ -75,6 +74,11 @@ void print_warnings(const char* function) {
 }
 
 const char* last_message() { return message.c_str(); }
+
+void remember_message(const std::string& text, int mpi_class) {
+  message = text;
+  message_class = mpi_class;
+}
 
 }  // namespace sheaf::mpiio
 
