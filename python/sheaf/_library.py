@@ -7,6 +7,7 @@ itself (wheels), the build directory of a source tree, and where the system look
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import os
 import sys
@@ -188,6 +189,8 @@ class Library:
             call.argtypes = arguments
             setattr(self, name, call)
         calls.sheaf_print_errors(0)
+        # At the end nobody catches exceptions: what the program has not closed is said on stderr.
+        atexit.register(calls.sheaf_print_errors, 1)
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(name)

@@ -14,7 +14,7 @@ from ctypes import POINTER, c_int, c_longlong
 from types import TracebackType
 from typing import Iterator, List, Optional, Type, Union, cast, overload
 
-from ._library import available, library
+from ._library import Library, available, library
 from .errors import Error, InvalidArgumentError, NoStreamError, require_bits
 from .info import Info, Metadata, TaskInfo, TaskList, task_number
 from .streams import CURRENT_BLOCK, CURRENT_POSITION, InputStream, OutputStream
@@ -209,6 +209,7 @@ class MultifileWriter(Sequence[OutputStream]):
     crash, and an ``atomic`` multifile is removed."""
 
     mode = "w"
+    _when_forgotten = "what was written is in the file, which counts as unclosed"
 
     def __init__(
         self,
@@ -244,7 +245,7 @@ class MultifileWriter(Sequence[OutputStream]):
         if sid < 0:
             raise self._library.error(path)
         self._sid = sid
-        self._finalizer = weakref.finalize(self, self._library.sheaf_abandon, sid)
+        self._finalizer = weakref.finalize(self, _forget, self._library, sid)
         self._finalizer.atexit = False
         self.block_size = block.value
         self._streams = [None] * count.value
@@ -306,7 +307,8 @@ class MultifileWriter(Sequence[OutputStream]):
         with self._lock:
             sid, self._sid = self._sid, None
             if sid is not None:
-                self._finalizer()
+                self._finalizer.detach()
+                self._library.sheaf_abandon(sid)
 
     def __enter__(self) -> "MultifileWriter":
         return self
@@ -325,15 +327,23 @@ class MultifileWriter(Sequence[OutputStream]):
     def __del__(self) -> None:
         if getattr(self, "_sid", None) is not None:
             warnings.warn(
-                f"'{self.path}' was not closed: what was not flushed is lost", ResourceWarning, source=self
+                f"'{self.path}' was not closed: {self._when_forgotten}", ResourceWarning, source=self
             )
 
     def __repr__(self) -> str:
         return f"<sheaf.MultifileWriter '{self.path}', {'closed' if self.closed else f'{len(self)} tasks'}>"
 
 
+def _forget(library: Library, sid: int) -> None:
+    """Of a writer that is collected as garbage: keeps what was written, and closes nothing."""
+    library.sion_flush(sid)
+    library.sheaf_abandon(sid)
+
+
 class PureWriter(MultifileWriter):
     """The same where there is no C library: everything is held in memory until the close."""
+
+    _when_forgotten = "what was written is lost"
 
     def __init__(
         self,

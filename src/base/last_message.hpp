@@ -30,6 +30,15 @@ class LastMessage {
                     what);
     }
   }
+  // Remembers a message that was made before.
+  void set(const std::string& message) noexcept {
+    try {
+      text_ = message;
+    } catch (const std::exception&) {
+      text_.clear();
+      std::snprintf(fixed_.data(), fixed_.size(), "%s", message.c_str());
+    }
+  }
   const char* text() const noexcept { return text_.empty() ? fixed_.data() : text_.c_str(); }
 
  private:

@@ -89,10 +89,22 @@ void look_for_journal_damage(Store& store, const PhysicalFile& f, FileReport& re
                             " record(s) of its journal had a wrong bit; they can be read all the same");
 }
 
+// What is known of the streams of an unclosed file.
+const char* knowledge_of(format::TableSource source) {
+  switch (source) {
+    case format::TableSource::journal:
+      return "its journal tells what is there";
+    case format::TableSource::nothing:
+      return "there is no journal, since no task had flushed anything or completed a chunk";
+    default:
+      return "its tables are complete, but nothing points to them";
+  }
+}
+
 void check_file(Store& store, const PhysicalFile& f, FileReport& report) {
   if (!f.pointer.complete())
     add_finding(report, FileState::unclosed,
-                "'" + report.path + "': was never closed; its journal tells what is there (" +
+                "'" + report.path + "': was never closed; " + knowledge_of(f.pointer.source) + " (" +
                     advice_on_unclosed(store, report.path) + ")");
   if (!f.pointer.complete() && f.extension) look_for_journal_damage(store, f, report);
   report.ntasks = f.header.ntasks;

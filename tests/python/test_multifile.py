@@ -153,6 +153,18 @@ def test_a_writer_that_is_forgotten_says_so(path):
         del f
         gc.collect()
     assert [w.category for w in caught] == [ResourceWarning] and "was not closed" in str(caught[0].message)
+    with sheaf.open(path) as f:
+        assert f[0].read() == b"x"
+
+
+@pytest.mark.parametrize("last_line", ["", "import sys; sys.exit(3)"])
+def test_what_a_program_has_not_closed_at_its_end_is_kept(path, last_line):
+    code = f"import sheaf\nf = sheaf.open({str(path)!r}, 'w', tasks=2)\nf[0].write(b'a'); f[1].write(b'b')\n{last_line}"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == (3 if last_line else 0)
+    assert done.stderr.count("has not closed") == 1 and str(path) in done.stderr
+    with sheaf.open(path) as f:
+        assert [f[0].read(), f[1].read()] == [b"a", b"b"]
 
 
 def test_errors_say_what_where_and_why(path):

@@ -74,6 +74,11 @@ void print_warnings(const char* function) {
 
 const char* last_message() { return message.text(); }
 
+void remember_message(const std::string& text, int mpi_class) {
+  message.set(text);
+  message_class = mpi_class;
+}
+
 }  // namespace sheaf::mpiio
 
 using namespace sheaf::mpiio;

@@ -5,6 +5,7 @@
 
 #include "api/sfio/exported.hpp"
 #include "api/sfio/runtime.hpp"
+#include "api/sion/forgotten.hpp"
 #include "base/quiet_thread.hpp"
 #include "comm/agree.hpp"
 #include "comm_mpi/mpi_comm.hpp"
@@ -24,6 +25,7 @@ Runtime* running = nullptr;
 // section 8.7.1).
 int end_with_mpi(MPI_Comm, int, void*, void*) {
   try {
+    api::end_with_mpi();  // striped multifiles need the session
     Runtime::stop();
   } catch (const std::exception&) {
   }

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "api/sion/forgotten.hpp"
 #include "api/sion/handles/exported.hpp"
 #include "api/sion/handles/on_handle.hpp"
 #include "base/parse.hpp"
@@ -176,6 +177,7 @@ int enter_opened(Comm& comm, bool agrees, std::unique_ptr<Handle> handle, FILE**
     throw;
   }
   if (stream) *stream = made;
+  if (opened.writes) watch_exit();
   return sid;
 }
 

@@ -32,7 +32,8 @@ Handle::Handle(std::shared_ptr<Store> files, std::unique_ptr<Writer> to_write,
       writer(writes ? &writes->stream() : nullptr),
       reader(reads ? &reads->stream() : nullptr),
       posix(mode.posix),
-      through_library(mode.stream) {
+      through_library(mode.stream),
+      keeps_journal(mode.journal) {
   hints = quiet_number_setting("SION_HINTS") == 1;
   // Calls of a session of I/O listeners are messages, which the thread that flushes must not send.
   if (mode.term_flush && writer && !is_stripe_path(path())) gate = std::make_shared<Gate>(*this);

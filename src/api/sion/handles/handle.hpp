@@ -14,6 +14,7 @@
 #include "api/sion/handles/call_scope.hpp"
 #include "api/sion/handles/plain_stream.hpp"
 #include "base/export.hpp"
+#include "base/forks.hpp"
 #include "base/non_copyable.hpp"
 #include "journal/lease.hpp"
 #include "keyval/keyval_index.hpp"
@@ -65,6 +66,9 @@ class Handle : private NonCopyable {
   bool hints = false;                   // the environment asked for file-system hints (SION_HINTS)
   std::unique_ptr<AtomicName> atomic;   // null: the file has its name already
   std::unique_ptr<Lease> lease;         // at the first task of a multifile that is written; null: none
+  const int64_t process = forks();      // that has opened it
+  const bool keeps_journal;             // what is flushed is recorded
+  bool told_forgotten = false;          // the program was told that it has not closed it
   int buddies = 0;                      // copies that the open mode speaks of
   std::optional<uint64_t> only_key;     // a duplicate made for one key: all others read as absent
   std::unique_ptr<KeyvalReader> keys;   // once keys have been read
