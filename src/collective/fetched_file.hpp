@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "collective/held_bytes.hpp"
 #include "collective/late_file.hpp"
-#include "stream/held_bytes.hpp"
 
 namespace sheaf {
 

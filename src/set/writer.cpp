@@ -256,6 +256,24 @@ void Writer::leave(size_t task) {
 
 void Writer::commit() {
   if (mine_.tasks.empty()) return;
+  const auto problem = attempt([&] { record_progress(); });
+  failed_.require_none();
+  if (problem) throw *problem;
+}
+
+void Writer::refuse(const FailedWrites::Request& request, const Error& why) {
+  if (stream().geometry().size == 0) throw why;  // a task without a chunk: no retry can succeed
+  // A merged stream belongs to the collector, and this task has no place in it.
+  const bool has_place = !collecting_ || !collecting_->plan.merge;
+  const std::string place =
+      has_place ? ", at byte " + std::to_string(stream().bytes_written()) + " of its stream," : "";
+  failed_.fail(request, why,
+               "'" + path() + "': a write of " + std::to_string(request.bytes()) + " bytes by task " +
+                   std::to_string(request.task) + place + " has failed and was not repeated");
+  throw why;
+}
+
+void Writer::record_progress() {
   if (compressed_) commit_frames();
   if (collective()) {
     stream_.flush();
@@ -310,6 +328,7 @@ void Writer::select(int64_t task_number) {
   const size_t next = mine_.find(task_number, path_);
   come_back();
   change_to(next);
+  stray_.reset();
 }
 
 void Writer::change_to(size_t next) {

@@ -12,6 +12,8 @@ namespace sheaf {
 
 void Writer::close() {
   Closing closing;
+  // Readers of a file that stays unclosed find all that was accepted.
+  if (failed_.any()) attempt([&] { commit(); });
   try {
     finish(closing);
   } catch (...) {
@@ -113,7 +115,8 @@ Writer::Lead Writer::lead_of(std::span<const EndedSegment> segments) const {
 // Collective where tasks write collectively. All bytes are in the files then, or beside them, and what every
 // task has written is known; returns what went wrong.
 std::optional<Error> Writer::finish_streams(Closing& closing, int64_t most_sums) {
-  auto problem = attempt([&] {
+  auto problem = attempt([&] { failed_.require_none(); });
+  attempt(problem, [&] {
     for (size_t i = 0; compressed_ && i < mine_.tasks.size(); ++i) {
       select(mine_.tasks[i].task);
       compressed_->finish();

@@ -37,7 +37,8 @@ class SHEAF_EXPORT StdioHandle : private NonCopyable {
   // given back, so the descriptor is there too.
   int64_t position();
 
-  // Moves stream and descriptor to `position`, and clears the stream's end-of-file and error marks.
+  // Moves stream and descriptor to `position`, and clears the stream's end-of-file and error marks. The error
+  // mark of an own stream to write stays: it tells the program that bytes are lost.
   void move_to(int64_t position);
 
   // Transfers at the position, through the stream in use, or the descriptor if there is none; moves the

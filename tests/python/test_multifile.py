@@ -7,6 +7,7 @@ import errno
 import gc
 import os
 import pickle
+import resource
 import subprocess
 import sys
 import warnings
@@ -112,6 +113,33 @@ def test_arguments_of_the_open(path):
         sheaf.open(path, "rw")
     with pytest.raises(ValueError, match="those it has"):
         sheaf.open(path, "a", tasks=3)
+
+
+def test_a_failed_write_fails_flush_and_close_until_it_is_repeated(path):
+    data = os.urandom(300_000)
+    for repeats in (False, True):
+        fill(path, atomic=True)
+        f = sheaf.open(path, "w", tasks=2, chunk_size=1000, atomic=True)
+        before = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, before[1]))
+        try:
+            with pytest.raises(sheaf.Error) as caught:
+                f[1].write(data)
+            assert caught.value.errno == errno.EFBIG
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        with pytest.raises(sheaf.Error, match="has failed and was not repeated"):
+            f[0].flush()
+        if repeats:
+            f[1].write(data[:1000])
+            f[1].write(data[1000:])
+            f.flush()
+            f.close()
+        else:
+            with pytest.raises(sheaf.Error, match="task 1.*has failed and was not repeated"):
+                f.close()
+        with sheaf.open(path) as found:
+            assert found[1].read() == (data if repeats else b"task 1")
 
 
 def test_append(path):

@@ -1,4 +1,5 @@
 // The calls that move bytes and positions of the current task.
+#include <algorithm>
 #include <cstring>
 
 #include "api/sion/handles/exported.hpp"
@@ -17,12 +18,11 @@ std::string rank_in_brackets(int rank) {
 }
 
 [[gnu::noinline]] size_t write_slowly(const void* data, size_t size, size_t nitems, int sid) {
-  return on_handle("sion_fwrite", sid, size_t{0}, [&](Handle& handle) -> size_t {
-    WriteStream& stream = get_writer(handle);
+  return on_handle_to_write("sion_fwrite", sid, size_t{0}, [&](Handle& handle) -> size_t {
     const size_t bytes = bytes_of(size, nitems);
     if (bytes == 0) return 0;
     if (!data) throw Error(Code::invalid_argument, "the data pointer is NULL");
-    stream.write({static_cast<const std::byte*>(data), bytes});
+    handle.write({static_cast<const std::byte*>(data), bytes});
     report_overrun("sion_fwrite", handle);
     return nitems;
   });
@@ -147,11 +147,19 @@ sion_int64 sion_get_bytes_read(int sid) {
 namespace {
 
 void seek_in_writing(const char* function, Handle& handle, int rank, int block, sion_int64 position) {
-  handle.writer->flush();
-  report_overrun(function, handle);
-  const bool stays = (block == SION_CURRENT_BLK) && (position == SION_CURRENT_POS);
   const int64_t before = handle.task();
-  handle.select(rank == SION_CURRENT_RANK ? before : rank);
+  const int64_t wanted = rank == SION_CURRENT_RANK ? before : rank;
+  try {
+    handle.writer->flush();
+    report_overrun(function, handle);
+    handle.select(wanted);
+  } catch (const Error& e) {
+    const bool is_own =
+        std::ranges::find(handle.writes->tasks(), wanted, &OwnTask::task) != handle.writes->tasks().end();
+    if (wanted != before && is_own) handle.stray(wanted, e);
+    throw;
+  }
+  const bool stays = (block == SION_CURRENT_BLK) && (position == SION_CURRENT_POS);
   if (stays) return;
   // A place other than the end of the stream cannot be written; naming that place is harmless.
   handle.writer->flush();

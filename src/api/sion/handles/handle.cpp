@@ -48,7 +48,7 @@ Handle::~Handle() {
 
 void Handle::open_windows() {
   out = in = out_records = &no_window;
-  if (plain || gate) return;
+  if (plain || gate || (writes && writes->awaits_retry())) return;
   if (reader) in = &reader->window();
   if (!writer) return;
   out = &writer->window();
@@ -97,7 +97,10 @@ StdioHandle& Handle::share() {
 
 void Handle::select(int64_t task) {
   current_keys = nullptr;
-  writes ? writes->select(task) : reads->select(task);
+  if (reads) return reads->select(task);
+  const bool awaited = writes->awaits_retry();
+  writes->select(task);
+  if (writes->awaits_retry() != awaited) open_windows();
 }
 
 // Into the table; returns the sid.

@@ -16,6 +16,7 @@
 #include "base/export.hpp"
 #include "base/forks.hpp"
 #include "base/non_copyable.hpp"
+#include "comm/agree.hpp"
 #include "journal/lease.hpp"
 #include "keyval/keyval_index.hpp"
 #include "set/reader.hpp"
@@ -103,6 +104,29 @@ class Handle : private NonCopyable {
   // Null if the program has none.
   StdioHandle* shared() { return writer ? writer->handle() : reader->handle(); }
   void select(int64_t task);  // throws out_of_range
+  void stray(int64_t task, const Error& why) {
+    writes->stray(task, why);
+    open_windows();
+  }
+
+  // Of a handle that writes: Writer::append(). There are no windows while the writer awaits a retry.
+  template <class Act>
+  void append(std::span<const std::byte> head, std::span<const std::byte> body, Act&& act) {
+    const bool awaited = writes->awaits_retry();
+    const auto problem = attempt([&] { writes->append(head, body, act); });
+    if (writes->awaits_retry() != awaited) open_windows();
+    if (problem) throw *problem;
+  }
+  // The same for bytes that follow those in the program's stream, which are stored first.
+  void write(std::span<const std::byte> data) {
+    append({}, data, [&] {
+      settle();
+      writer->write(data);
+    });
+  }
+  void settle() {
+    if (plain) plain->settle();
+  }
 
  private:
   Handle(std::shared_ptr<Store> files, std::unique_ptr<Writer> writer, std::unique_ptr<Reader> reader,
