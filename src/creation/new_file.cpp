@@ -5,7 +5,9 @@
 #include <span>
 
 #include "base/error.hpp"
-#include "creation/temporary_name.hpp"
+#include "comm/agree.hpp"
+#include "creation/commit.hpp"
+#include "format/commit_record.hpp"
 #include "format/header.hpp"
 #include "storage/patience.hpp"
 
@@ -44,8 +46,17 @@ NewFile open_placed(Store& store, const std::string& path) {
 
 }  // namespace
 
+void empty(Store& store, File& file) {
+  const int64_t size = file.status().size;
+  if (size == 0) return;
+  std::optional<format::CommitRecord> record;
+  if (size == format::commit_record_size) attempt([&] { record = read_commit_record(file); });
+  file.resize(0);
+  if (record) discard_generation(store, file.path(), *record);
+}
+
 NewFile create_file(Store& store, const std::string& path, const std::string& later, Naming naming) {
-  const bool placed = naming == Naming::placed || final_name(path);
+  const bool placed = naming == Naming::placed || format::parse_temporary_name(path);
   NewFile made{make(store, path)};
   if (!made.file) made = placed ? open_placed(store, path) : open_given(store, path);
   if (later != path) store.take_after(path, later, Making::begun);

@@ -21,7 +21,7 @@ enum class Naming : uint8_t {
 };
 
 // Opens `path`, made if missing, with what it holds. Throws what the store throws; and `foreign` for a file
-// that the library has placed, as it has those with a temporary name (creation/temporary_name), unless it is
+// that the library has placed, as it has those with a temporary name (format/commit_record), unless it is
 // empty or a physical file of a multifile, a regular file of one name that no link leads to. `later`: the
 // name it will get when it is complete; a file that it replaces then may be private, so nobody else may read
 // the new one until then.
@@ -38,10 +38,9 @@ inline int32_t choose_block_size(File& file, int32_t requested) {
   return found >= 1 && found <= largest_block_size ? static_cast<int32_t>(found) : fallback_block_size;
 }
 
-// Drops what the file held before. A file that is empty anyway is left alone: ext4 takes a truncation to 0
-// for the replacement of a file and writes the new contents to the disk when it is closed (docs/tuning.md).
-inline void empty(File& file) {
-  if (file.status().size > 0) file.resize(0);
-}
+// Drops what the file held before; of a commit record also the temporary files of its generation. A file that
+// is empty anyway is left alone: ext4 takes a truncation to 0 for the replacement of a file and writes the
+// new contents to the disk when it is closed (docs/tuning.md).
+void empty(Store& store, File& file);
 
 }  // namespace sheaf

@@ -5,6 +5,7 @@
 
 #include "base/checked.hpp"
 #include "comm/agree.hpp"
+#include "generation/generation.hpp"
 #include "storage/patience.hpp"
 #include "stream/file_checks.hpp"
 
@@ -108,7 +109,8 @@ SetLead SetTables::read_lead(Comm& comm, std::shared_ptr<File>& file) const {
     MetadataReader reader = reader_of(*file);
     const format::Pointer pointer = reader.read_pointer();
     const format::Header& h = reader.header();
-    lead = {h, pointer, h.leads_set() ? reader.read_mapping_size(pointer) : h.ntasks, {}, true};
+    lead = {h, pointer, h.leads_set() ? reader.read_mapping_size(pointer) : h.ntasks, {}, {}, true};
+    lead.identity = read_identity(*file);
     if (checking_ == Checking::on) lead.extension = reader.extension();
   });
   comm.broadcast(std::as_writable_bytes(std::span(&lead, 1)), 0);
