@@ -144,11 +144,13 @@ TEST(Commit, OfALaterGenerationFinishesTheOneItFinds) {
     for (const int files : {1, 2, 3}) {
       Commit commit(sizes);
       at_every_point(commit, text_of(sizes), [&](MemoryStore& state) {
+        const bool begun = find_commit_record(state, "a").has_value();
         const std::string temporary = new_temporary_name(state, "a");
         write_generation(state, temporary, later_generation, files);
         commit_set(state, temporary, "a", files, false);
         require(generation_of(state, "a") == later_generation, "not the later generation");
         require(plain_reader_opens(state, "a"), "not under plain names");
+        require(!begun || !state.status(commit.temporary()).exists, "the generation before was not finished");
       });
     }
 }
