@@ -4,9 +4,11 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <thread>
 #include <vector>
 
 #include "generation/committed_file.hpp"
+#include "storage/patience.hpp"
 
 namespace sheaf {
 
@@ -90,11 +92,11 @@ std::shared_ptr<File> GenerationStore::open_committed(const std::string& path, c
     if (e.code() != Code::not_found) throw;
     file = inner().open(path, Access::read);
   }
-  if (read_identity(*file) != record_->identity)
-    throw file_error(Code::damaged, path,
-                     "is not of the generation that the commit record of '" + path_ + "' names, and '" +
-                         temporary + "' is missing");
-  return file;
+  if (read_identity(*file) == record_->identity) return file;
+  mismatch_ = true;
+  throw file_error(Code::damaged, path,
+                   "is not of the generation that the commit record of '" + path_ + "' names, and '" +
+                       temporary + "' is missing");
 }
 
 FileStatus GenerationStore::status(const std::string& path) {
@@ -105,11 +107,24 @@ FileStatus GenerationStore::status(const std::string& path) {
   return inner().status(path);
 }
 
+// Whether the name is another file's than the one that is open: a store that shares open files opens the one
+// that had it.
+bool GenerationStore::is_replaced(File& lead) {
+  const FileStatus was = lead.status();
+  const FileStatus now = inner().status(path_);
+  return was.number != 0 && now.number != 0 && (was.number != now.number || was.device != now.device);
+}
+
 // Leaves it to those who read the metadata what to say of a file that no commit explains.
-void GenerationStore::require_expected(File& file, const std::string& path) const {
+void GenerationStore::require_expected(File& file, const std::string& path) {
   if (read_identity(file) == *expected_) return;
-  const auto lead = inner().open(path_, Access::read);
-  if (!format::begins_as_commit_record(head_of(*lead)) && read_identity(*lead) == *expected_) return;
+  mismatch_ = true;
+  if (!is_open_) {
+    const auto lead = inner().open(path_, Access::read);
+    if (!format::begins_as_commit_record(head_of(*lead)) && read_identity(*lead) == *expected_ &&
+        !is_replaced(*lead))
+      return;
+  }
   throw file_error(Code::damaged, path,
                    "is of another generation than '" + path_ + "' was when it was opened");
 }
@@ -131,18 +146,38 @@ void GenerationStore::use(const std::optional<format::CommitRecord>& record) {
   lead_.reset();
 }
 
-bool GenerationStore::look_again() {
+bool GenerationStore::look_again() { return is_changed() || may_know_old_names(); }
+
+bool GenerationStore::is_changed() {
+  const std::vector<std::byte> before = lead_ ? head_of(*lead_) : std::vector<std::byte>();
+  lead_.reset();  // a store that shares open files would find it again
   const std::vector<std::byte> now = head_of(inner(), path_);
   const auto record = format::decode_commit_record(now, path_);
-  if (record_ || record ? record == record_ : lead_ ? head_of(*lead_) == now : now.empty()) return false;
+  if (record_ || record ? record == record_ : before == now) return false;
   use(record);
   return true;
 }
 
+// A host that keeps what it knows of names may find those of two generations until it has asked the server.
+bool GenerationStore::may_know_old_names() {
+  using std::chrono::steady_clock;
+  if (!mismatch_ || inner().traits(path_).coherence == Coherence::local) return false;
+  mismatch_ = false;
+  if (!mismatched_) mismatched_ = steady_clock::now();
+  if (steady_clock::now() - *mismatched_ > patience_with_names) return false;
+  std::this_thread::sleep_for(patience_with_members);
+  return true;
+}
+
 bool GenerationStore::look_again_together(Comm& comm, const Error& problem, bool may_repeat) {
-  int64_t fails = !may_repeat || !may_pass(problem);
-  comm.all_max(std::span(&fails, 1));
-  return !fails && look_for_all(comm);
+  if (comm.rank() != 0) lead_.reset();  // only process 0 compares
+  struct {
+    int64_t fails, mismatch;
+  } any{!may_repeat || !may_pass(problem), mismatch_};
+  static_assert(sizeof any == 2 * sizeof(int64_t));
+  comm.all_max(std::span(&any.fails, 2));
+  mismatch_ = any.mismatch != 0;
+  return !any.fails && look_for_all(comm);
 }
 
 void GenerationStore::find_record(Comm& comm) { look_for_all(comm); }

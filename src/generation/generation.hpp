@@ -10,6 +10,8 @@
 // An attempt that succeeds has asked the store for nothing more than it would ask the inner one.
 #pragma once
 
+#include <atomic>
+#include <chrono>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -83,8 +85,11 @@ class SHEAF_EXPORT GenerationStore final : public ForwardingStore {
 
   // Whether a commit explains the failure.
   static bool may_pass(const Error& problem);
-  // Whether the generation is another one than at the begin of the attempt; the next attempt opens that.
+  // Whether to repeat the attempt: the generation is another one than at its begin, or this host does not
+  // know all names right yet. The next attempt opens what is found here.
   bool look_again();
+  bool is_changed();
+  bool may_know_old_names();
   bool look_again_together(Comm& comm, const Error& problem, bool may_repeat);
   bool look_for_all(Comm& comm);
   void succeed();
@@ -93,15 +98,19 @@ class SHEAF_EXPORT GenerationStore final : public ForwardingStore {
   // The number of the physical file called so; nullopt: it is none of this multifile.
   std::optional<int32_t> number_of(const std::string& path) const;
   std::shared_ptr<File> open_committed(const std::string& path, const std::string& temporary);
-  void require_expected(File& file, const std::string& path) const;
+  bool is_replaced(File& lead);
+  void require_expected(File& file, const std::string& path);
 
   const std::string path_;
   std::optional<format::CommitRecord> record_;
   std::string temporary_;                                    // physical file 0 of its generation
   std::optional<std::optional<format::Identity>> expected_;  // none: any
-  std::mutex mutex_;                                         // guards what follows
-  bool is_open_ = false;                                     // an attempt has succeeded
-  std::shared_ptr<File> lead_;                               // what this attempt has opened first under path_
+  std::atomic<bool> mismatch_ = false;  // an attempt has opened a file of another generation
+  // When an attempt first failed because of that.
+  std::optional<std::chrono::steady_clock::time_point> mismatched_;
+  std::mutex mutex_;            // guards what follows
+  bool is_open_ = false;        // an attempt has succeeded
+  std::shared_ptr<File> lead_;  // what this attempt has opened first under path_
 };
 
 }  // namespace sheaf

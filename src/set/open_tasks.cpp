@@ -14,7 +14,7 @@ OpenTasks::OpenTasks(Store& store, Comm& comm, const MappedReadRequest& request,
                      LedRows* appends, Slicing slicing) {
   const auto generation = std::make_shared<GenerationStore>(store, request.path);
   tables_ = std::make_unique<SetTables>(generation, request.path, request.name_of, mode.checking());
-  generation->open_multifile(comm, [&] {
+  const auto open = [&] {
     if (appends && generation->record()) {
       agree_with(comm, comm.rank() == 0 ? attempt([&] { finish_commit(store, request.path); }) : std::nullopt,
                  0);
@@ -35,6 +35,15 @@ OpenTasks::OpenTasks(Store& store, Comm& comm, const MappedReadRequest& request,
     tables.segments.clear();
     find_rows(comm, share, slicing, tables);
     read_rows(comm, lead, tables, appends != nullptr);
+  };
+  generation->open_multifile(comm, [&] {
+    try {
+      open();
+    } catch (...) {
+      own = {};  // a store that shares open files would find them again
+      no_task.reset();
+      throw;
+    }
   });
 }
 
