@@ -59,7 +59,8 @@ bool save(char* path, int files, long step, int rank, int size) {
 }  // namespace
 
 // Takes the place of the C library's for the library that this program uses.
-extern "C" int renameat(int from, const char* old, int to, const char* now) noexcept {
+extern "C" __attribute__((visibility("default"))) int renameat(int from, const char* old, int to,
+                                                               const char* now) noexcept {
   using Rename = int (*)(int, const char*, int, const char*);
   static const auto real = reinterpret_cast<Rename>(::dlsym(RTLD_NEXT, "renameat"));
   die_at_rename();
