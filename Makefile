@@ -1,7 +1,7 @@
 # make demo    install what is missing, build, run the particle simulation and show what happened
 # make test    the whole test suite, with both MPIs
 # make fuzz [FUZZ_SECONDS=60] [FUZZ_TARGETS=...]   every fuzzer for so long, JOBS at a time; fuzz-corpus: keep what they learned
-# make soak [SOAK_CASES=100000] [DATASETS=5000] [FAULT_RUNS=10000] [KILL_ROUNDS=1000]   random MPI-IO cases against their model, as
+# make soak [SOAK_CASES=100000] [DATASETS=5000] [FAULT_RUNS=10000] [KILL_ROUNDS=1000] [COMMIT_KILLS=300]   random MPI-IO cases against their model, as
 #             many of shared files on simulated hosts,
 #             random datasets of HDF5 and PnetCDF, mpi4py's own tests of files, the close of 256 TiB, programs with failing calls that go on, then MPI programs killed at random moments
 # make mpi-test [MPI_TEST_OPTIONS=...]   builds and tests under every MPI at hand, also those of the Python package index, and with clang
@@ -29,6 +29,7 @@ SOAK_CASES ?= 100000
 DATASETS ?= 5000
 FAULT_RUNS ?= 10000
 KILL_ROUNDS ?= 1000
+COMMIT_KILLS ?= 300
 FIGURES ?= all
 
 .PHONY: mpi-test soak deps configure build test demo bench sanitize leaks fuzz fuzz-corpus install format clean
@@ -94,6 +95,7 @@ soak: build
 	@SHEAF_ACCEPTED_RUNS=$(FAULT_RUNS) $(BUILD)/bin/test_multifile --gtest_brief=1 --gtest_filter='Accepted.*'
 	@SHEAF_BIN=$(CURDIR)/$(BUILD)/bin SHEAF_FAULT_RUNS=$(FAULT_RUNS) python3 -B tests/crash/test_fault_runs.py
 	@SHEAF_BIN=$(CURDIR)/$(BUILD)/bin KILL_ROUNDS=$(KILL_ROUNDS) python3 -B tests/crash/test_kill_loop.py
+	@SHEAF_BIN=$(CURDIR)/$(BUILD)/bin COMMIT_KILLS=$(COMMIT_KILLS) python3 -B tests/crash/test_commit_kills.py
 
 mpi-test: deps
 	@python3 -B tests/mpis/run.py --jobs $(JOBS) $(MPI_TEST_OPTIONS)

@@ -137,7 +137,7 @@ void copy(Store& store, Comm& roots, File& file, Table& own, std::span<const int
   std::shared_ptr<File> target;  // null: this copy is not made
   agree(roots, attempt([&] {
           target = create_copy(store, format::physical_name(buddy_name(base, level), from), file.path());
-          if (target) empty(*target);
+          if (target) empty(store, *target);
         }));
   const format::Header& own_header = own.facts.header;
   const format::Header& header = table.facts.header;

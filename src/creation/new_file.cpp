@@ -5,7 +5,9 @@
 #include <span>
 
 #include "base/error.hpp"
-#include "creation/temporary_name.hpp"
+#include "comm/agree.hpp"
+#include "creation/commit.hpp"
+#include "format/commit_record.hpp"
 #include "format/header.hpp"
 #include "storage/beside.hpp"
 #include "storage/patience.hpp"
@@ -46,9 +48,19 @@ NewFile open_placed(Store& store, const std::string& path, const std::string& ne
 
 }  // namespace
 
+void empty(Store& store, File& file) {
+  const int64_t size = file.status().size;
+  if (size == 0) return;
+  std::optional<format::CommitRecord> record;
+  if (size == format::commit_record_size) attempt([&] { record = read_commit_record(file); });
+  file.resize(0);
+  if (record) discard_generation(store, file.path(), *record);
+}
+
 NewFile create_file(Store& store, const std::string& path, const std::string& later,
                     const std::string& neighbour) {
-  const std::string& beside = neighbour.empty() && final_name(path) ? later : neighbour;
+  const bool is_temporary = format::parse_temporary_name(path).has_value();
+  const std::string& beside = neighbour.empty() && is_temporary ? later : neighbour;
   NewFile made{make(store, path)};
   if (!made.file) made = beside.empty() ? open_given(store, path) : open_placed(store, path, beside);
   if (later != path) store.take_after(path, later, Making::begun);

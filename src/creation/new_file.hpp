@@ -18,7 +18,7 @@ struct NewFile {
 // Opens `path`, created if missing, with its contents. `neighbour`: the file that a user has named, if the
 // library has derived `path` from it (a further file of a set, a copy); empty: the user has named `path`, and
 // symbolic links in its place are followed. Throws what the store throws; and `foreign` for an existing file
-// with a derived or temporary name (creation/temporary_name) unless it passes open_beside() and is empty or a
+// with a derived or temporary name (format/commit_record) unless it passes open_beside() and is empty or a
 // physical file of a multifile. `later`: the name it gets when it is complete; it may replace a private file
 // then, so until then it is readable only by its owner.
 NewFile create_file(Store& store, const std::string& path, const std::string& later,
@@ -35,10 +35,9 @@ inline int32_t choose_block_size(File& file, int32_t requested) {
   return found >= 1 && found <= largest_block_size ? static_cast<int32_t>(found) : fallback_block_size;
 }
 
-// Drops what the file held before. A file that is empty anyway is left alone: ext4 takes a truncation to 0
-// for the replacement of a file and writes the new contents to the disk when it is closed (docs/tuning.md).
-inline void empty(File& file) {
-  if (file.status().size > 0) file.resize(0);
-}
+// Drops what the file held before; of a commit record also the temporary files of its generation. A file that
+// is empty anyway is left alone: ext4 takes a truncation to 0 for the replacement of a file and writes the
+// new contents to the disk when it is closed (docs/tuning.md).
+void empty(Store& store, File& file);
 
 }  // namespace sheaf

@@ -3,7 +3,7 @@
 #include <thread>
 
 #include "comm/agree.hpp"
-#include "creation/temporary_name.hpp"
+#include "creation/commit.hpp"
 #include "journal/journal_file.hpp"
 #include "journal/lease.hpp"
 #include "metadata/metadata_io.hpp"
@@ -43,12 +43,18 @@ std::vector<Leftover> find_leftovers(Store& store, const std::string& directory,
   const std::string front = directory.empty() || directory.ends_with('/') ? directory : directory + "/";
   std::vector<Leftover> found;
   for (const std::string& name : names) {
-    const auto path = final_name(name);
-    if (!path) continue;
-    Leftover leftover{front + name, front + *path, LeftoverState::damaged, 1, {}, {}};
+    const auto parsed = format::parse_temporary_name(name);
+    if (!parsed) continue;
+    Leftover leftover;
+    leftover.temporary = front + name;
+    leftover.path = front + parsed->target;
     for (const std::string& other : names)
       if (other == name || other.starts_with(name + ".")) leftover.files.push_back(front + other);
     look_into(store, leftover);
+    attempt([&] {
+      const auto record = find_commit_record(store, leftover.path);
+      leftover.committed = record && record->number == parsed->number;
+    });
     found.push_back(std::move(leftover));
   }
   if (found.empty()) return found;
@@ -60,6 +66,10 @@ std::vector<Leftover> find_leftovers(Store& store, const std::string& directory,
 }
 
 void remove_leftover(Store& store, const Leftover& leftover) {
+  if (leftover.committed)
+    throw file_error(
+        Code::invalid_argument, leftover.temporary,
+        "is the generation under '" + leftover.path + "': its commit has begun, and can be finished");
   // Physical file 0, by which it is found, last.
   for (const std::string& file : leftover.files)
     if (file != leftover.temporary) store.remove(file);
@@ -76,7 +86,7 @@ void finish_leftover(Store& store, const Leftover& leftover) {
   for (int32_t k = 0; k < leftover.nfiles; ++k)
     remove_leftovers(store, format::physical_name(leftover.temporary, k));
   remove_lease(store, leftover.temporary);
-  rename_set(store, leftover.temporary, leftover.path, leftover.nfiles, true);
+  commit_set(store, leftover.temporary, leftover.path, leftover.nfiles, true);
 }
 
 }  // namespace sheaf

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "comm/agree.hpp"
+#include "creation/commit.hpp"
 #include "creation/output_set.hpp"
 #include "journal/journal_file.hpp"
 #include "mode/open_mode.hpp"
@@ -41,18 +42,20 @@ RepairReport repair(Store& store, const std::string& path, const RepairRequest& 
   RepairReport report{path, {}};
   int32_t nfiles = 1;
   std::optional<format::Extension> of_lead;
-  {
-    const auto lead = store.open(path, Access::read);
+  if (!copies && !request.dry_run) finish_commit(store, path);
+  GenerationStore generation(store, path);
+  generation.open_multifile([&] {
+    const auto lead = generation.open(path, Access::read);
     MetadataReader reader(*lead);
-    if (reader.header().leads_set()) nfiles = reader.header().nfiles;
+    nfiles = reader.header().leads_set() ? reader.header().nfiles : 1;
     of_lead = reader.extension();
-  }
-  request.identity = of_lead ? of_lead->identity : identity_of(store, path, nfiles);
+  });
+  request.identity = of_lead ? of_lead->identity : identity_of(generation, path, nfiles);
   bool guessed = false;
   OutputSet outputs(store, request.replace ? OutputSet::Existing::replace : OutputSet::Existing::refuse);
   // File 0, which everybody reads first, is the last to be completed.
   for (int32_t k = nfiles - 1; k >= 0; --k) {
-    UnclosedFile file(store, format::physical_name(path, k), request);
+    UnclosedFile file(generation, format::physical_name(path, k), request);
     const std::string& name = file.report().path;
     if (is_of_another_open(of_lead, file.extension()))
       throw file_error(Code::damaged, name,

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "comm/agree.hpp"
+#include "creation/commit.hpp"
 #include "metadata/edges_reader.hpp"
 #include "metadata/parallel_open.hpp"
 #include "stream/file_checks.hpp"
@@ -10,20 +11,40 @@
 namespace sheaf {
 
 OpenTasks::OpenTasks(Store& store, Comm& comm, const MappedReadRequest& request, const OpenMode& mode,
-                     LedRows* appends, Slicing slicing)
-    : tables_(new SetTables(store, request.path, request.name_of, mode.checking())) {
-  std::shared_ptr<File> first;
-  const SetLead lead = tables_->read_lead(comm, first);
-  facts_ = lead.facts();
-  ntasks_ = lead.ntasks;
-  choose_tasks(comm, request);
-  find_places(comm, lead, first);
-  first.reset();
-  const std::vector<FileShare> share = count_files(comm, lead);
-  LedRows own_tables;
-  LedRows& tables = appends ? *appends : own_tables;
-  find_rows(comm, share, slicing, tables);
-  read_rows(comm, lead, tables, appends != nullptr);
+                     LedRows* appends, Slicing slicing) {
+  const auto generation = std::make_shared<GenerationStore>(store, request.path);
+  tables_ = std::make_unique<SetTables>(generation, request.path, request.name_of, mode.checking());
+  const auto open = [&] {
+    if (appends && generation->record()) {
+      agree_with(comm, comm.rank() == 0 ? attempt([&] { finish_commit(store, request.path); }) : std::nullopt,
+                 0);
+      generation->forget_record();
+    }
+    std::shared_ptr<File> first;
+    const SetLead lead = tables_->read_lead(comm, first);
+    generation->expect(lead.identity);
+    facts_ = lead.facts();
+    ntasks_ = lead.ntasks;
+    own = {};
+    choose_tasks(comm, request);
+    find_places(comm, lead, first);
+    first.reset();
+    const std::vector<FileShare> share = count_files(comm, lead);
+    LedRows own_tables;
+    LedRows& tables = appends ? *appends : own_tables;
+    tables.segments.clear();
+    find_rows(comm, share, slicing, tables);
+    read_rows(comm, lead, tables, appends != nullptr);
+  };
+  generation->open_multifile(comm, [&] {
+    try {
+      open();
+    } catch (...) {
+      own = {};  // a store that shares open files would find them again
+      no_task.reset();
+      throw;
+    }
+  });
 }
 
 OpenTasks::OpenTasks(const FileFacts& facts, int64_t ntasks, int64_t task, int64_t file_tasks,

@@ -25,6 +25,7 @@ struct SetLead {
   format::Pointer pointer;
   int64_t ntasks = 0;                          // of the whole multifile
   std::optional<format::Extension> extension;  // where it is checked
+  std::optional<format::Identity> identity;    // as it is in the file
   bool is_read = false;                        // else process 0 has failed
 
   FileFacts facts() const;
@@ -49,9 +50,8 @@ struct TaskRequest {
 
 class SetTables {
  public:
-  // `store` outlives the object.
-  SetTables(Store& store, std::string path, NameOf name_of, Checking checking)
-      : store_(&store), path_(std::move(path)), name_of_(std::move(name_of)), checking_(checking) {}
+  SetTables(std::shared_ptr<Store> store, std::string path, NameOf name_of, Checking checking)
+      : store_(std::move(store)), path_(std::move(path)), name_of_(std::move(name_of)), checking_(checking) {}
 
   Store& store() const { return *store_; }
   const std::string& path() const { return path_; }
@@ -92,7 +92,7 @@ class SetTables {
   void place_segment(Segment& segment, const FileSums& sums, size_t number, File& file,
                      TableSlice& table) const;
 
-  Store* store_;
+  std::shared_ptr<Store> store_;
   std::string path_;
   NameOf name_of_;
   Checking checking_;

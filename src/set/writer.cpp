@@ -6,6 +6,7 @@
 
 #include "base/checked.hpp"
 #include "comm/agree.hpp"
+#include "creation/commit.hpp"
 #include "creation/new_file.hpp"
 #include "exchange/transfer/throttle.hpp"
 #include "storage/patience.hpp"
@@ -62,6 +63,8 @@ void Writer::open_placed(const MappedWriteRequest& request, const OpenMode& mode
   ntasks_ = sums[0];
   agree(*comm_, attempt([&] {
     check(request);
+    if (mode.atomic)
+      require_committable(request.stored_name.empty() ? path_ : request.stored_name, request.nfiles);
     codec::require(mode.compression.codec, path_);
   }));
 
@@ -83,7 +86,7 @@ void Writer::open_placed(const MappedWriteRequest& request, const OpenMode& mode
     agree(*comm_, attempt([&] {
       for (const size_t f : begun) {
         File& file = *mine_.files[f].file;
-        empty(file);
+        empty(*store_, file);
         if (hosts_.count > 1 || std::ranges::find(created_, file.path()) == created_.end())
           remove_leftovers(*store_, file.path());
       }

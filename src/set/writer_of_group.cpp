@@ -4,6 +4,7 @@
 #include <cstring>
 #include <thread>
 
+#include "creation/commit.hpp"
 #include "creation/file_table.hpp"
 #include "creation/new_file.hpp"
 #include "exchange/transfer/throttle.hpp"
@@ -31,6 +32,8 @@ Writer::Writer(Store& store, std::unique_ptr<Comm> comm, ParallelWriteRequest re
     stream_.keep_sums(format::default_piece);
   Apart in_directory;
   choose_files(request, mode, in_directory);
+  if (mode.atomic)
+    require_committable(request.stored_name.empty() ? request.path : request.stored_name, facts_.nfiles);
   mine_.tasks.push_back(
       {comm_->rank(), {facts_.filenumber, local().rank()}, local().rank(), local().size(), 0, {}});
   mine_.index();
@@ -269,7 +272,7 @@ void Writer::lay_out_group(int64_t chunk_size, std::string_view base, bool is_ne
       // Slices may be written only behind the truncation.
       if (local().rank() == 0)
         problem = attempt([&] {
-          empty(file());
+          empty(*store_, file());
           remove_leftovers(*store_, path(), {}, hosts_.count);
         });
       int64_t ready = !problem;

@@ -4,6 +4,8 @@
 #include <optional>
 #include <utility>
 
+#include "comm/agree.hpp"
+#include "generation/generation.hpp"
 #include "journal/lease.hpp"
 #include "keyval/keyval_check.hpp"
 #include "metadata/task_rows.hpp"
@@ -212,16 +214,41 @@ bool VerifyReport::ok() const {
   return std::ranges::all_of(files, &std::vector<Finding>::empty, &FileReport::findings);
 }
 
-VerifyReport verify(Store& store, const std::string& path, bool read_data, WorkProgress& progress) {
-  VerifyReport report{path, {}};
+namespace {
+
+// The files that could be loaded, and what is to say of all.
+struct Loaded {
+  VerifyReport report;
   Multifile multifile;
-  multifile.path = path;
-  int64_t most_held = held_by_tools;
   std::vector<std::optional<PhysicalFile>> files;
-  files.push_back(load(store, path, report, most_held));
-  if (files.front()) multifile.files.push_back(*files.front());
-  if (files.front() && files.front()->header.leads_set())
-    check_set(store, path, files, report, multifile, most_held);
+};
+
+Loaded load_set(GenerationStore& store, const std::string& path) {
+  Loaded loaded{{path, {}}, {}, {}};
+  loaded.multifile.path = path;
+  int64_t most_held = held_by_tools;
+  loaded.files.push_back(load(store, path, loaded.report, most_held));
+  const std::optional<PhysicalFile>& lead = loaded.files.front();
+  if (!lead) return loaded;
+  loaded.multifile.files.push_back(*lead);
+  if (!lead->header.leads_set()) return loaded;
+  store.expect(read_identity(*lead->file));
+  check_set(store, path, loaded.files, loaded.report, loaded.multifile, most_held);
+  return loaded;
+}
+
+}  // namespace
+
+VerifyReport verify(Store& store, const std::string& path, bool read_data, WorkProgress& progress) {
+  GenerationStore generation(store, path);
+  Loaded loaded;
+  attempt([&] {
+    generation.open_multifile([&] {
+      loaded = load_set(generation, path);
+      if (!loaded.report.ok()) throw file_error(Code::damaged, path, "has findings");  // maybe of a commit
+    });
+  });
+  auto& [report, multifile, files] = loaded;
 
   int64_t total = 0;
   for (const FileReport& file : report.files) total = saturated_add(total, file.data_bytes);

@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <thread>
 
-#include "creation/temporary_name.hpp"
+#include "creation/commit.hpp"
 #include "process/process_identity.hpp"
 #include "recovery/leftovers.hpp"
 #include "storage/decorators/forwarding_store.hpp"
@@ -277,7 +277,7 @@ TEST_F(Leases, AreNotTouchedByAForkedChild) {
 }
 
 TEST_F(Leases, NameTheJobOfALeftover) {
-  const std::string name = temporary_name("a");
+  const std::string name = new_temporary_name(store, "a");
   store.set_contents(name, {});
   const auto entries = [&] { return find_leftovers(store, "", store.paths()); };
   EXPECT_EQ(entries().at(0).writer, "");

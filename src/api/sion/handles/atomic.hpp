@@ -1,4 +1,4 @@
-// api/sion/handles/atomic: the open mode word `atomic` (creation/temporary_name), for all calls that open a
+// api/sion/handles/atomic: the open mode word `atomic` (creation/commit), for all calls that open a
 // multifile to write it anew.
 #pragma once
 
