@@ -72,8 +72,9 @@ class CommitKills(unittest.TestCase):
         environment = dict(os.environ)
         if at_rename:
             environment["KILL_AT_RENAME"] = str(at_rename)
-        return subprocess.Popen([MPIRUN, mpi, "2", BIN / f"commit_writer_{mpi}", self.path, str(self.last + 1), *files], text=True,
-                                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True, env=environment)
+        writer = [BIN / f"commit_writer_{mpi}", self.path, str(self.last + 1), *files]
+        return subprocess.Popen([MPIRUN, mpi, "2", *writer], text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                                start_new_session=True, env=environment)
 
     def end(self, job: "subprocess.Popen[str]") -> None:
         """Kills what is left of a job, and learns what it has told."""
