@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::array<uint8_t, 8> magic{0x89, 'S', 'h', 'f', 'C', 'm', 't', '\n'};
 constexpr uint32_t newest_record = 1;
-constexpr size_t hash_at = commit_record_size - 8;
+constexpr size_t record_hash_at = commit_record_size - 8;
 constexpr std::string_view marker = ".sheaf-tmp.";
 constexpr size_t digits = 16;
 
@@ -28,7 +28,7 @@ std::array<std::byte, commit_record_size> encode(const CommitRecord& record) {
   std::array<std::byte, commit_record_size> bytes{};
   std::memcpy(bytes.data(), magic.data(), magic.size());
   put_fields(bytes.data() + magic.size(), record_fields(record, newest_record));
-  put_little(bytes.data() + hash_at, hash_of(std::span(bytes).first(hash_at)));
+  put_little(bytes.data() + record_hash_at, hash_of(std::span(bytes).first(record_hash_at)));
   return bytes;
 }
 
@@ -44,7 +44,7 @@ std::optional<CommitRecord> decode_commit_record(std::span<const std::byte> byte
     throw file_error(Code::unsupported, path,
                      "the commit record has version " + std::to_string(version) + ", not " +
                          std::to_string(newest_record));
-  if (get_little<uint64_t>(bytes.data() + hash_at) != hash_of(bytes.first(hash_at)))
+  if (get_little<uint64_t>(bytes.data() + record_hash_at) != hash_of(bytes.first(record_hash_at)))
     throw_damaged(path, "the commit record does not match its checksum");
   if (record.nfiles < 2 || record.replaced_files < 0)
     throw_damaged(path, "impossible number of files in the commit record");
