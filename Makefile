@@ -1,7 +1,7 @@
 # make demo    install what is missing, build, run the particle simulation and show what happened
 # make test    the whole test suite, with both MPIs
 # make fuzz [FUZZ_SECONDS=60] [FUZZ_TARGETS=...]   every fuzzer for so long, JOBS at a time; fuzz-corpus: keep what they learned
-# make soak [SOAK_CASES=100000] [DATASETS=5000] [FAULT_RUNS=10000] [KILL_ROUNDS=1000]   random MPI-IO cases against their model, as
+# make soak [SOAK_CASES=100000] [DATASETS=5000] [FAULT_RUNS=10000] [KILL_ROUNDS=1000] [COMMIT_KILLS=300]   random MPI-IO cases against their model, as
 #             many of shared files on simulated hosts,
 #             random datasets of HDF5 and PnetCDF, mpi4py's own tests of files, the close of 256 TiB, programs with failing calls that go on, then MPI programs killed at random moments
 # make mpi-test [MPI_TEST_OPTIONS=...]   builds and tests under every MPI at hand, also those of the Python package index, and with clang
@@ -29,31 +29,34 @@ SOAK_CASES ?= 100000
 DATASETS ?= 5000
 FAULT_RUNS ?= 10000
 KILL_ROUNDS ?= 1000
+COMMIT_KILLS ?= 300
 FIGURES ?= all
 
 .PHONY: mpi-test soak deps configure build test demo bench sanitize leaks fuzz fuzz-corpus install format clean
 
-# Builds what the demo needs, with the first MPI that is found; a build that has the tests already stays as it is.
+# Builds what the demo calls, with the first MPI that is found; a build directory that has the tests stays as it is. Both commands use
+# one directory, in any order: what the other has built is not built again.
 demo:
 	@scripts/install-deps.sh demo
-	@[ -f $(BUILD)/build.ninja ] || scripts/configure.sh $(BUILD) -DCMAKE_INSTALL_PREFIX=$(PREFIX)
-	@cmake --build $(BUILD) -j $(JOBS) --target sheaf_cli particles
+	@scripts/configure.sh $(BUILD) $(if $(wildcard $(BUILD)/CMakeCache.txt),,-DCMAKE_INSTALL_PREFIX=$(PREFIX))
+	@cmake --build $(BUILD) -j $(JOBS) --target demo
 	@examples/particles/demo.sh $(BUILD)
 
 test: build
-	@cd $(BUILD) && PATH=$$PWD/mpi:$$PATH ctest --output-on-failure -j $(JOBS)
+	@cd $(BUILD) && PATH=$$PWD/mpi:$$PATH ctest --output-on-failure -j $(shell expr $(JOBS) + 1)
 
 deps:
 	@scripts/install-deps.sh
 
+# Also of a directory that was configured before: what has been installed since is found.
 configure: deps
-	@grep -qs "SHEAF_TESTS:BOOL=ON" $(BUILD)/CMakeCache.txt || \
-	  scripts/configure.sh $(BUILD) -DCMAKE_INSTALL_PREFIX=$(PREFIX) -DSHEAF_TESTS=ON "-DSHEAF_MPIS=$(MPIS)"
+	@scripts/configure.sh $(BUILD) -DSHEAF_TESTS=ON $(if $(shell grep -s SHEAF_TESTS:BOOL=ON $(BUILD)/CMakeCache.txt),,-DCMAKE_INSTALL_PREFIX=$(PREFIX) "-DSHEAF_MPIS=$(MPIS)")
 
 build: configure
 	@cmake --build $(BUILD) -j $(JOBS)
 
 bench: build
+	@cmake --build $(BUILD) -j $(JOBS) --target benches
 	@bench/run.sh $(BUILD)
 
 sanitize:
@@ -92,6 +95,7 @@ soak: build
 	@SHEAF_ACCEPTED_RUNS=$(FAULT_RUNS) $(BUILD)/bin/test_multifile --gtest_brief=1 --gtest_filter='Accepted.*'
 	@SHEAF_BIN=$(CURDIR)/$(BUILD)/bin SHEAF_FAULT_RUNS=$(FAULT_RUNS) python3 -B tests/crash/test_fault_runs.py
 	@SHEAF_BIN=$(CURDIR)/$(BUILD)/bin KILL_ROUNDS=$(KILL_ROUNDS) python3 -B tests/crash/test_kill_loop.py
+	@SHEAF_BIN=$(CURDIR)/$(BUILD)/bin COMMIT_KILLS=$(COMMIT_KILLS) python3 -B tests/crash/test_commit_kills.py
 
 mpi-test: deps
 	@python3 -B tests/mpis/run.py --jobs $(JOBS) $(MPI_TEST_OPTIONS)

@@ -25,6 +25,7 @@
 #include "metadata/parallel_open.hpp"
 #include "set/reader.hpp"
 #include "set/writer.hpp"
+#include "storage/store.hpp"
 
 namespace {
 

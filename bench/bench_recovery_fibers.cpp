@@ -13,6 +13,7 @@
 #include "recovery/repair.hpp"
 #include "set/reader.hpp"
 #include "set/writer.hpp"
+#include "storage/store.hpp"
 
 namespace {
 

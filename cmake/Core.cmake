@@ -1,5 +1,4 @@
 # The core: all of Sheaf that needs no MPI. One folder under src/ is one room (cmake/Rooms.cmake).
-include(cmake/Rooms.cmake)
 sheaf_rooms(core_sources ${SHEAF_CORE_ROOMS} ${SHEAF_SION_ROOMS})
 list(FILTER core_sources EXCLUDE REGEX "_mpi\\.cpp$|/omp\\.cpp$")  # of the families of the C interface
 
@@ -9,6 +8,7 @@ sheaf_part(calls keyval/.* api/sion/dup api/sion/families/generic.* api/sion/inf
 sheaf_part(teams comm_teams/.* comm/shared_meeting)
 sheaf_part(listeners stripedfile/session/.* stripedfile/flow)
 sheaf_part(names container/.* capture/.* process/host_memory api/sion/sets)
+sheaf_part(usage tools/usage tools/defaults)
 sheaf_part(tools tools/.* recovery/.* stripedfile/check storage/probes api/sion/tools api/sion/abandon)
 
 # The shared-file object of MPI-IO, with the engine that it alone uses, for cmake/MpiIo.cmake.
@@ -22,15 +22,29 @@ set(swift_sources ${core_sources})
 list(FILTER swift_sources INCLUDE REGEX "/base/(crc|hash|byte)|/codec/(shuffle|frame_queue)|/layout/(chunk_layout|type_map_visit)\\.cpp$|/exchange/(pieces|transfer)/|/keyval|/stream/(write|read)_stream|/api/sion/(transfer|handles/handle)\\.cpp$")
 list(REMOVE_ITEM core_sources ${swift_sources})
 add_library(sheaf_swift_objects OBJECT ${swift_sources})
+# The tools are apart, because the demo does without them.
+set(tool_sources "")
+foreach(source ${core_sources})
+  sheaf_group_of(${source} part)
+  if(part STREQUAL "tools")
+    list(APPEND tool_sources ${source})
+  endif()
+endforeach()
+list(REMOVE_ITEM core_sources ${tool_sources})
 add_library(sheaf_objects OBJECT ${core_sources})
+add_library(sheaf_tool_objects OBJECT ${tool_sources})
 sheaf_for_size(sheaf_objects)
-foreach(target sheaf_swift_objects sheaf_objects)
+sheaf_for_size(sheaf_tool_objects)
+set(core_targets sheaf_swift_objects sheaf_objects sheaf_tool_objects)
+foreach(target ${core_targets})
   target_include_directories(${target} PUBLIC src include)
   target_link_libraries(${target} PRIVATE sheaf_warnings)
   sheaf_unity(${target})
 endforeach()
+sheaf_precompiled(sheaf_objects)
+sheaf_precompiled(sheaf_tool_objects LIKE sheaf_objects)
 
-set(core_objects $<TARGET_OBJECTS:sheaf_swift_objects> $<TARGET_OBJECTS:sheaf_objects>)
+list(TRANSFORM core_targets REPLACE "(.+)" "$<TARGET_OBJECTS:\\1>" OUTPUT_VARIABLE core_objects)
 add_library(sheaf SHARED ${core_objects})
 add_library(sheaf_static STATIC ${core_objects})
 foreach(target sheaf sheaf_static)
@@ -41,6 +55,10 @@ endforeach()
 if(SHEAF_PYTHON)
   return()
 endif()
+
+# The core without its tools, for the demo.
+add_library(sheaf_plain_static STATIC EXCLUDE_FROM_ALL $<TARGET_OBJECTS:sheaf_swift_objects> $<TARGET_OBJECTS:sheaf_objects>)
+target_include_directories(sheaf_plain_static PUBLIC src include)
 
 # OpenMP programs have one runtime, theirs: the core stays free of it.
 add_library(sheaf_omp_objects OBJECT src/api/sion/families/omp.cpp)
@@ -54,5 +72,5 @@ target_link_libraries(sheaf_omp PUBLIC sheaf PRIVATE OpenMP::OpenMP_CXX)
 set_target_properties(sheaf_omp sheaf_omp_static PROPERTIES OUTPUT_NAME sheaf_omp)
 set_target_properties(sheaf_omp PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION 1)
 
-sheaf_install_archive(libsheaf.a ${SHEAF_LIB} sheaf_swift_objects sheaf_objects)
+sheaf_install_archive(libsheaf.a ${SHEAF_LIB} ${core_targets})
 sheaf_install_archive(libsheaf_omp.a ${SHEAF_LIB} sheaf_omp_objects)

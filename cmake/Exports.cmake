@@ -36,7 +36,7 @@ endforeach()
 if(TARGET sheaf_omp)
   sheaf_exports(sheaf_omp OWN sheaf_omp_objects USERS ${with_openmp})
 endif()
-sheaf_exports(sheaf OWN sheaf_swift_objects sheaf_objects USERS ${companions})
+sheaf_exports(sheaf OWN ${core_targets} USERS ${companions})
 
 # In Fortran; these use C names alone of the others. The modules for MPI are the same for all MPIs.
 if(SHEAF_FORTRAN)

@@ -8,7 +8,6 @@
 set(SHEAF_MPIS "" CACHE STRING "MPIs to build for: directories or compiler wrappers; none; empty: the one that is found")
 set(sheaf_mpis_wanted ${SHEAF_MPIS})
 set(SHEAF_MPIS "")
-set(SHEAF_NOT_BUILT "")  # what is left out and why, for the summary
 option(SHEAF_MPIS_OPTIONAL "An MPI of SHEAF_MPIS that cannot be used is left out" OFF)
 
 # An MPI that was asked for cannot be used.

@@ -8,7 +8,7 @@ if(NOT SHEAF_MPIS)
   return()
 endif()
 set(front ${PROJECT_SOURCE_DIR}/src/api/mpiio/front)
-add_library(sheaf_mpiio SHARED ${front}/front.c ${front}/json.c ${front}/loaded_mpi.c ${front}/stand_in.c)
+add_library(sheaf_mpiio SHARED ${front}/front.c ${front}/fortran.c ${front}/json.c ${front}/loaded_mpi.c ${front}/stand_in.c)
 target_link_options(sheaf_mpiio PRIVATE -Wl,--version-script=${front}/exports.map -Wl,-z,nodelete
   -Wl,--as-needed)  # the C compiler may be a wrapper that names an MPI library
 target_compile_options(sheaf_mpiio PRIVATE -Wall -Wextra -Wshadow)

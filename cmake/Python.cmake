@@ -1,7 +1,6 @@
 # A wheel of Python (pyproject.toml): the core as one file libsheaf.so.1 and the command `sheaf`, without MPI, OpenMP and Fortran.
 # SHEAF_HEADERS: a directory with the headers of CLI11, fmt, nlohmann-json, xxHash and the codecs alone, for compilers that have a C library of
 # their own and must not see /usr/include (scripts/wheel.sh).
-set(SHEAF_HEADERS "" CACHE PATH "Headers of the libraries that the wheel is built with; empty: where the compiler looks")
 if(SHEAF_HEADERS)
   include_directories(SYSTEM ${SHEAF_HEADERS})
 endif()
@@ -11,6 +10,7 @@ add_link_options(-Wl,--gc-sections)
 find_package(Threads REQUIRED)
 include(cmake/Core.cmake)
 add_subdirectory(src/cli)
+sheaf_describe_build(sheaf_cli_views)
 include(cmake/Exports.cmake)
 target_link_libraries(sheaf PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
 set_target_properties(sheaf PROPERTIES VERSION 1 SOVERSION 1)

@@ -2,7 +2,7 @@
 # else; a file belongs to what its folder belongs to.
 set(SHEAF_CORE_ROOMS base format codec layout process
   storage/system storage/traits storage storage/decorators storage/posix
-  comm comm_teams journal mode exchange/pieces exchange/transfer
+  comm comm_teams generation journal mode exchange/pieces exchange/transfer
   stream metadata creation buddy collective set keyval recovery tools container capture
   stripedfile/service stripedfile stripedfile/session)
 set(SHEAF_MPI_ROOMS comm_mpi)
@@ -13,7 +13,7 @@ set(SHEAF_VIEW_ROOMS mount)
 set(SHEAF_POSIX_ROOMS api/posix api/posix/names api/posix/stdio api/posix/entries)
 set(SHEAF_MPIIO_ROOMS api/mpiio api/mpiio/types api/mpiio/requests)
 set(SHEAF_MOUNT_ROOMS cli/mount)
-set(SHEAF_CLI_ROOMS cli cli/classic cli/programs cli/stripe)
+set(SHEAF_CLI_ROOMS cli cli/about cli/classic cli/programs cli/stripe)
 
 # sheaf_rooms(VARIABLE ROOM...): the C++ files of these rooms.
 function(sheaf_rooms variable)

@@ -11,7 +11,7 @@ add_custom_command(OUTPUT ${archive} ${header}
   COMMAND ${SHEAF_BINUTILS} ${script} ${archive} ${header} ${PROJECT_SOURCE_DIR}/include ${core_objects}
   DEPENDS ${script} ${PROJECT_SOURCE_DIR}/packaging/archive.ld ${core_objects} COMMAND_EXPAND_LISTS VERBATIM)
 add_custom_target(sheaf_tools_flavour ALL DEPENDS ${archive} ${header})
-add_dependencies(sheaf_tools_flavour sheaf_swift_objects sheaf_objects)
+add_dependencies(sheaf_tools_flavour ${core_targets})
 
 install(FILES ${archive} DESTINATION ${SHEAF_LIB})
 install(FILES LICENSE CHANGELOG.md CITATION.cff DESTINATION share/doc/sheaf)
@@ -21,6 +21,7 @@ install(DIRECTORY include/ DESTINATION include PATTERN "sion_libversion_rep.h" E
   PATTERN "*mpi*" EXCLUDE PATTERN "*omp.*" EXCLUDE PATTERN "sfio.h" EXCLUDE PATTERN "mio.h" EXCLUDE PATTERN "sion_f77.h" EXCLUDE
   PATTERN "include/sheaf" EXCLUDE)
 install(FILES ${header} DESTINATION include)
+sheaf_describe_build(sheaf_cli_views)
 set(classic_source ${PROJECT_SOURCE_DIR}/packaging)
 set(classic_build ${CMAKE_BINARY_DIR}/classic)
 configure_file(packaging/install_classic.cmake.in ${classic_build}/install_classic.cmake @ONLY)

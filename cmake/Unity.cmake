@@ -2,6 +2,9 @@
 # them is more than half of a build from empty. OFF is for work on a few files, of which less is compiled again after a change,
 # and finds files that do not include what they use.
 option(SHEAF_UNITY "Compile several files of a room at once" ON)
+if(NOT SHEAF_UNITY)
+  set(CMAKE_LINK_DEPENDS_NO_SHARED ON)  # programs are not linked again after a change of a shared library
+endif()
 
 # sheaf_part(NAME FILE...): these files, paths under src/ without .cpp as regular expressions, are compiled together, apart from the
 # rest of their rooms.
@@ -28,7 +31,11 @@ endfunction()
 
 # SHEAF_ABI_TYPES: the files that hold the C interface are compiled with debug information, in which test_abi finds the types of its
 # functions. Installed libraries and archives do not have it.
-option(SHEAF_ABI_TYPES "Debug information for the C interface, for test_abi" ${SHEAF_TESTS})
+set(default OFF)
+if(SHEAF_TESTS OR SHEAF_DEVELOPER)  # `make demo` and `make test` use the same objects
+  set(default ON)
+endif()
+option(SHEAF_ABI_TYPES "Debug information for the C interface, for test_abi" ${default})
 # sheaf_abi_types(SOURCE FILE): FILE is the one that the compiler sees of this source, unless it has options of its own.
 function(sheaf_abi_types source file)
   string(REGEX REPLACE "^src/" "${PROJECT_SOURCE_DIR}/src/" source ${source})
@@ -43,6 +50,7 @@ function(sheaf_abi_types source file)
   endif()
   if(NOT "-g" IN_LIST options)
     set_property(SOURCE ${file} APPEND PROPERTY COMPILE_OPTIONS -g)
+    set_property(SOURCE ${file} PROPERTY SKIP_PRECOMPILE_HEADERS ON)  # made without it
   endif()
 endfunction()
 
@@ -84,13 +92,21 @@ function(sheaf_unity target)
   endforeach()
 endfunction()
 
-# Rooms whose files cannot be compiled together, since each has names of its own that others have too, share what the compiler
-# makes of the headers of C++, which is most of its work on them.
+# sheaf_precompiled(TARGET HEADER...): with unity builds, the C++ files of `target` share what the compiler makes of the headers of C++
+# and of these further ones: 0.6 s for each of them. Files with options of their own are left out.
+# sheaf_precompiled(TARGET LIKE OTHER): those of OTHER, which has the same options.
 function(sheaf_precompiled target)
-  if(SHEAF_UNITY)
-    target_precompile_headers(${target} PRIVATE <algorithm> <array> <atomic> <functional> <map> <memory> <mutex> <optional> <span>
-      <string> <string_view> <vector>)
+  if(NOT SHEAF_UNITY OR SHEAF_PYTHON)  # whose compiler may be zig
+    return()
   endif()
+  if(ARGC EQUAL 3 AND ARGV1 STREQUAL "LIKE")
+    target_precompile_headers(${target} REUSE_FROM ${ARGV2})
+  else()
+    target_precompile_headers(${target} PRIVATE <algorithm> <array> <atomic> <chrono> <cstring> <functional> <map> <memory> <mutex>
+      <numeric> <optional> <set> <span> <string> <string_view> <unordered_map> <utility> <vector> ${ARGN})
+  endif()
+  # What ccache needs to keep objects that were compiled so, with sloppiness = pch_defines,time_macros.
+  target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fpch-preprocess>)
 endfunction()
 
 # Compiled for size, not for speed.
@@ -119,7 +135,7 @@ function(sheaf_install_archive name directory)
   set(script ${PROJECT_SOURCE_DIR}/packaging/archive.sh)
   set(archive ${CMAKE_BINARY_DIR}/archive/${directory}/${name})
   add_custom_command(OUTPUT ${archive}
-    COMMAND ${SHEAF_BINUTILS} ${script} ${archive} ${archive}.parts "calls|teams|listeners names tools" "$<$<CONFIG:Release>:--discard-all --strip-debug>" ${objects}
+    COMMAND ${SHEAF_BINUTILS} ${script} ${archive} ${archive}.parts "calls|teams|listeners names tools|usage" "$<$<CONFIG:Release>:--discard-all --strip-debug>" ${objects}
     DEPENDS ${script} ${PROJECT_SOURCE_DIR}/packaging/archive.ld ${objects} COMMAND_EXPAND_LISTS VERBATIM)
   string(MAKE_C_IDENTIFIER "archive_${directory}_${name}" target)
   add_custom_target(${target} ALL DEPENDS ${archive})

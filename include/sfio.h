@@ -59,7 +59,8 @@ const char* sfio_listener_name(int number);
  * missing or short, or name or stripe unit are not those of the file. */
 MFILE* sfio_mopen(const char* name, int stripe_unit);
 
-/* Collective. Closes; f is gone in any case. */
+/* Collective. Closes; f is gone in any case. Fails on all tasks if a write of one has failed, unless that
+ * task has written the same bytes since or the file was cut in front of them. */
 int sfio_mclose(MFILE* f);
 
 /* Collective. Cuts or extends (with zeros) the logical file to `size` bytes. */

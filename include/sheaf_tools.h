@@ -62,6 +62,12 @@ typedef struct sheaf_chunk {
 long long sheaf_metadata_chunks(const sheaf_metadata* metadata, long long task, long long first,
                                 long long count, sheaf_chunk* chunks);
 
+/* Calls visit(user, task, name, modified) for each task in order, if the tasks have names (docs/format.md,
+ * section 14.5), until it returns something other than 0. name: valid during the call; modified: nanoseconds
+ * since 1970. Returns the number of calls, 0 if the tasks have no names; -1 on error. */
+typedef int (*sheaf_name_visit)(void* user, long long task, const char* name, long long modified);
+long long sheaf_metadata_names(const sheaf_metadata* metadata, sheaf_name_visit visit, void* user);
+
 /* --- work on whole multifiles -------------------------------------------------------------------------- */
 
 /* Called at the begin and after at most 16 MiB each, by the calling thread: bytes done and of all. Not 0: the
@@ -73,8 +79,9 @@ typedef int (*sheaf_progress)(void* user, long long done, long long total);
  * "table", "holes"), with message NULL, and "unknown" for what could not be told. */
 typedef void (*sheaf_finding)(void* user, const char* path, const char* state, const char* message);
 
-/* Compares everything with everything (docs/tools/sheaf-verify.md); data 0: metadata only. 1: sound, 0:
- * something is wrong, which has been told; -1 on error. Callbacks may be NULL here and below. */
+/* Compares everything with everything (docs/tools/sheaf-verify.md); data 0: metadata only. `path` may also be
+ * a set of containers, or one of them: they are one report, of `path`. 1: sound, 0: something is wrong, which
+ * has been told; -1 on error. Callbacks may be NULL here and below. */
 int sheaf_verify(const char* path, int data, sheaf_progress progress, sheaf_finding finding, void* user);
 
 /* Makes an unclosed multifile complete (docs/tools/sheaf-repair.md): in place, or as a copy `copy_to` (NULL:

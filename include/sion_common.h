@@ -37,7 +37,9 @@ extern "C" {
  * ------------------------------------------------------------------------------------ */
 
 /* Appends size*nitems bytes to the stream of the current task. A request that fits a chunk is kept in one; a
- * larger one is continued in further chunks. Returns nitems, 0 on error or for size 0. */
+ * larger one is continued in further chunks. Returns nitems, 0 on error or for size 0. A call that fails has
+ * written nothing; until it is repeated with the same bytes, flush and close fail (docs/api-sion.md, "What
+ * write, flush and close promise"). */
 size_t sion_fwrite(const void* data, size_t size, size_t nitems, int sid);
 
 /* Reads up to size*nitems bytes from the stream of the current task, over chunk borders. Returns the complete
@@ -51,7 +53,8 @@ size_t sion_fread(void* data, size_t size, size_t nitems, int sid);
 int sion_fprintf(int sid, const char* format, ...) SION_PRINTS(2, 3);
 int sion_vfprintf(int sid, const char* format, va_list arguments) SION_PRINTS(2, 0);
 
-/* Hands everything written so far to the operating system (posix mode: also to the disk). 1 or 0. */
+/* Hands everything written so far to the operating system (posix mode: also to the disk). Local. 1; 0 on
+ * error, or if a write to any task of the handle has failed and was not repeated. */
 int sion_flush(int sid);
 
 /* --- chunk border, end of file, positions
@@ -186,8 +189,6 @@ typedef struct _sion_io_stat_struct {
 } sion_io_stat_t;
 sion_io_stat_t* sion_get_io_info(int sid); /* the same for COLLECTOR | WRITER | NOWRITER */
 sion_io_stat_t* sion_get_io_info_by_spec(int sid, int roles, int flag);
-char* _sion_buddy_role_to_str(
-    int role); /* name of one SION_ROLE_*, "unknown" for other numbers; static string */
 int sion_free_io_info(sion_io_stat_t* info); /* 1 */
 
 int _sion_file_stat_file(const char* fname); /* 1 if the file exists, else 0 */

@@ -88,7 +88,8 @@ int sion_generic_paropen(int aid, const char* fname, const char* file_mode, sion
 size_t sion_coll_fwrite(const void* data, size_t size, size_t nitems, int sid);
 size_t sion_coll_fread(void* data, size_t size, size_t nitems, int sid);
 
-/* Closes; in write mode this completes the files. Collective. 1, -1 invalid handle, 0 otherwise. */
+/* Closes; in write mode this completes the files. Collective. 1, -1 invalid handle, 0 otherwise, also on all
+ * tasks if a write of any has failed and was not repeated: the files are not complete then. */
 int sion_generic_parclose(int sid);
 
 /* Write mode, before anything was written: another chunk size in bytes for this task. Collective. 1, 0 or -1.

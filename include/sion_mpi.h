@@ -25,7 +25,8 @@ int sion_paropen_mpi(const char* fname, const char* file_mode, int* numFiles, MP
                      const MPI_Comm* lComm, sion_int64* chunksize, sion_int32* fsblksize, int* globalrank,
                      FILE** fileptr, char** newfname);
 
-/* Closes; in write mode this completes the files. 1, -1 invalid handle, 0 otherwise. */
+/* Closes; in write mode this completes the files. 1, -1 invalid handle, 0 otherwise, also on all tasks if a
+ * write of any has failed and was not repeated: the files are not complete then. */
 int sion_parclose_mpi(int sid);
 
 /* Write mode, before anything was written: gives this task another chunk size in bytes. 1, 0 or -1 as above.

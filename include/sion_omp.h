@@ -22,7 +22,8 @@ extern "C" {
 int sion_paropen_omp(const char* fname, const char* file_mode, sion_int64* chunksize, sion_int32* fsblksize,
                      int* globalrank, FILE** fileptr, char** newfname);
 
-/* Closes; in write mode this completes the file. 1; 0 on error. If a thread brings an invalid handle, or the
+/* Closes; in write mode this completes the file. 1; 0 on error, also on all threads if a write of any has
+ * failed and was not repeated: the file is not complete then. If a thread brings an invalid handle, or the
  * team is not as large as that which opened, all threads get 0 at once and nothing is closed. */
 int sion_parclose_omp(int sid);
 

@@ -28,7 +28,8 @@ int sion_open(char* fname, const char* file_mode, int* ntasks, int* nfiles, sion
 int sion_open_rank(char* fname, const char* file_mode, sion_int64* chunksize, sion_int32* fsblksize,
                    int* rank, FILE** fileptr);
 
-/* Closes a handle of the two calls above; in write mode this completes the file. 1, or 0 on error. */
+/* Closes a handle of the two calls above; in write mode this completes the file. 1, or 0 on error, also if a
+ * write has failed and was not repeated: the file is not complete then. */
 int sion_close(int sid);
 
 #ifdef __cplusplus

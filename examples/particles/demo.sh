@@ -49,7 +49,7 @@ expected=$(state "$work/whole.json")
 
 say "2. What is in the multifile of step $steps  (sheaf dump)"
 multifile=$work/whole/$(printf 'restart.%06d.sion' $steps)
-"$bin/sheaf" dump "$multifile" >"$work/dump" 2>&1 || fail "sheaf dump failed: $(cat "$work/dump")"
+"$bin/../demo/sheaf" dump "$multifile" >"$work/dump" 2>&1 || fail "sheaf dump failed: $(cat "$work/dump")"
 head -n 24 "$work/dump" | sed "s|$work/||g" | indent
 [ "$(wc -l <"$work/dump")" -le 24 ] || echo "    ..."
 

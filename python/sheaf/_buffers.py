@@ -1,4 +1,4 @@
-"""Addresses of Python objects that hold bytes, for calls of the library: nothing is copied."""
+"""Addresses of Python objects that hold bytes, for calls of the library."""
 
 from __future__ import annotations
 
@@ -34,32 +34,48 @@ _release.restype = None
 _new = ctypes.pythonapi.PyBytes_FromStringAndSize
 _new.argtypes = [ctypes.c_void_p, ctypes.c_ssize_t]
 _new.restype = ctypes.py_object
-_ANY_CONTIGUOUS, _WRITABLE = 0x98, 0x01
+_C_CONTIGUOUS, _WRITABLE = 0x38, 0x01
 
 
 class Pinned:
-    """The bytes of a contiguous buffer, C or Fortran order, as they lie in memory; they stay there while this
-    is entered."""
+    """The bytes of a buffer in C order, at one address while this is entered. A buffer whose elements lie in
+    another order, such as a Fortran-ordered array, is copied to be written and refused to be read into."""
 
     __slots__ = ("_buffer", "address", "size")
 
     def __init__(self, data: Any, writable: bool = False) -> None:
         self._buffer = _PyBuffer()
         try:
-            _get(data, ctypes.byref(self._buffer), _ANY_CONTIGUOUS | (_WRITABLE if writable else 0))
+            self._get(data, writable)
         except (BufferError, ValueError) as error:
-            raise InvalidArgumentError(
-                f"{type(data).__name__} cannot be {'read into' if writable else 'written'}: {error}"
-                " (numpy.ascontiguousarray makes a contiguous copy)"
-            ) from None
+            if writable:
+                raise InvalidArgumentError(
+                    f"{type(data).__name__} cannot be read into: {error} (a numpy array made with "
+                    "order='C' can)"
+                ) from None
+            self._get(_in_c_order(data), writable)
         self.address: int = self._buffer.buf or 0
         self.size: int = self._buffer.len
+
+    def _get(self, data: Any, writable: bool) -> None:
+        _get(data, ctypes.byref(self._buffer), _C_CONTIGUOUS | (_WRITABLE if writable else 0))
 
     def __enter__(self) -> "Pinned":
         return self
 
     def __exit__(self, *_: object) -> None:
         _release(ctypes.byref(self._buffer))
+
+
+def _in_c_order(data: Any) -> bytes:
+    """A copy of the elements of a buffer in C order."""
+    try:
+        return memoryview(data).tobytes()
+    except (BufferError, NotImplementedError, ValueError) as error:
+        raise InvalidArgumentError(
+            f"{type(data).__name__} cannot be written: {error} (numpy.array(data, order='C') makes a copy "
+            "that can)"
+        ) from None
 
 
 def new_bytes(size: int) -> bytes:

@@ -7,6 +7,7 @@ itself (wheels), the build directory of a source tree, and where the system look
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import os
 import sys
@@ -21,6 +22,7 @@ PARTS = Path(__file__).resolve().parent
 
 PROGRESS = CFUNCTYPE(c_int, c_void_p, c_longlong, c_longlong)
 FINDING = CFUNCTYPE(None, c_void_p, c_char_p, c_char_p, c_char_p)
+NAME_VISIT = CFUNCTYPE(c_int, c_void_p, c_longlong, c_char_p, c_longlong)
 
 
 class MultifileInfoStruct(ctypes.Structure):
@@ -153,6 +155,7 @@ _CALLS: Dict[str, Tuple[Any, List[Any]]] = {
         c_longlong,
         [c_void_p, c_longlong, c_longlong, c_longlong, POINTER(ChunkStruct)],
     ),
+    "sheaf_metadata_names": (c_longlong, [c_void_p, NAME_VISIT, c_void_p]),
     "sheaf_verify": (c_int, [c_char_p, c_int, PROGRESS, FINDING, c_void_p]),
     "sheaf_repair": (c_int, [c_char_p, c_char_p, c_int, PROGRESS, FINDING, c_void_p]),
     "sheaf_split": (c_int, [c_char_p, c_char_p, c_int, _LONG_P, c_longlong, c_int, PROGRESS, c_void_p]),
@@ -186,6 +189,8 @@ class Library:
             call.argtypes = arguments
             setattr(self, name, call)
         calls.sheaf_print_errors(0)
+        # At the end nobody catches exceptions: what the program has not closed is said on stderr.
+        atexit.register(calls.sheaf_print_errors, 1)
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(name)

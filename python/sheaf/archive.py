@@ -5,8 +5,8 @@ tell, as JSON, which names came and went, each at the end of what it tells about
 multifiles do works with archives too, an object is one range of one physical file, and a writer that dies
 leaves what was complete before. What is replaced or deleted stays in the file until :meth:`Archive.compact`.
 
-Any other multifile is an archive that can be read: its names are the numbers of its tasks, or ``TASK/KEY``
-with key-value records.
+Any other multifile is an archive that can be read: its names are those of its streams, as captured programs
+give them, else the numbers of its tasks, or ``TASK/KEY`` with key-value records.
 
 >>> import tempfile
 >>> archive = Archive(tempfile.mkdtemp() + "/a.sion", create=True)
@@ -128,8 +128,10 @@ class Archive:
                 for key, value in _joined(stream.records.places()).items():
                     self._entries[f"{stream.task}/{key}"] = Entry(stream.task, value[0], value[1], 0)
         else:
+            named = {found.task: (name, found.modified) for name, found in reader.metadata.names().items()}
             for task in reader.tasks:
-                self._entries[str(task.task)] = Entry(task.task, 0, task.bytes, 0)
+                name, modified = named.get(task.task, (str(task.task), 0.0))
+                self._entries[name] = Entry(task.task, 0, task.bytes, modified)
         for name in self._entries:
             self._note_parents(name)
 

@@ -28,6 +28,7 @@ __all__ = [
     "DamagedError",
     "UnclosedError",
     "OutOfRangeError",
+    "NoStreamError",
     "MismatchError",
     "ForeignError",
     "UnclosedWarning",
@@ -140,6 +141,12 @@ class OutOfRangeError(Error, IndexError):
     kind = "out_of_range"
 
 
+class NoStreamError(Error, KeyError):
+    """A name that no stream of the multifile has."""
+
+    kind = "out_of_range"
+
+
 class MismatchError(Error):
     """The tasks of one collective call disagree about its arguments."""
 
@@ -177,6 +184,16 @@ _KINDS: Dict[str, Type[Error]] = {
 }
 
 
+# What messages of the library advise, and what a Python program does.
+_ADVICE = (
+    ("; use --force to replace it", "; use replace=True to replace it"),
+    ("; use --decompress,", "; use decompress=True,"),
+    (": use --decompress,", ": use decompress=True,"),
+    ("'sheaf defrag --decompress'", "sheaf.defrag(..., decompress=True)"),
+    ("`sheaf repair`", "`sheaf.repair`"),
+)
+
+
 def error_of(
     kind: str,
     message: str,
@@ -186,5 +203,8 @@ def error_of(
     offset: Optional[int] = None,
     errno: Optional[int] = None,
 ) -> Error:
-    """The exception for a kind as the library names them."""
+    """The exception for a kind as the library names them; its message names arguments of Python in the place
+    of options of the command line."""
+    for option, argument in _ADVICE:
+        message = message.replace(option, argument)
     return _KINDS.get(kind, Error)(message, path=path, task=task, offset=offset, errno=errno)

@@ -3,8 +3,9 @@
 
 ``sheaf:///data/run.sion`` is a directory with the tasks of the multifile as files,
 ``sheaf:///data/run.sion/3`` the stream of task 3, ``sheaf:///data/run.sion/3/7`` its key 7 in a key-value
-multifile. A name below what is no multifile yet makes an archive (:mod:`sheaf.archive`), which can be written
-to: files appear when they are closed.
+multifile, ``sheaf:///data/run.sion/out/a.txt`` the stream of that name where streams have names. A name
+below what is no multifile yet makes an archive (:mod:`sheaf.archive`), which can be written to: files appear
+when they are closed.
 
 The first component of a path that is a file is the multifile; where none is, it is the first one that does
 not exist.

@@ -9,12 +9,12 @@ import warnings
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Iterator, List, Optional, Union, overload
+from typing import Any, Dict, Iterator, List, Optional, Union, overload
 
-from ._library import ChunkStruct, MultifileInfoStruct, TaskInfoStruct, library
+from ._library import NAME_VISIT, ChunkStruct, MultifileInfoStruct, TaskInfoStruct, library
 from .errors import OutOfRangeError, UnclosedWarning
 
-__all__ = ["Info", "TaskInfo", "Chunk", "Metadata"]
+__all__ = ["Info", "TaskInfo", "Chunk", "StreamName", "Metadata"]
 
 
 @dataclass(frozen=True)
@@ -65,6 +65,15 @@ class Chunk:
     bytes: int
 
 
+@dataclass(frozen=True)
+class StreamName:
+    """What the name of a stream stands for: the task, and when the stream was last written (seconds since
+    1970)."""
+
+    task: int
+    modified: float
+
+
 class Metadata:
     """The metadata of a multifile as they were when it was opened. From any thread."""
 
@@ -77,6 +86,7 @@ class Metadata:
         self._handle: Optional[int] = handle
         self._finalizer = weakref.finalize(self, self._library.sheaf_metadata_close, handle)
         self._paths: List[str] = []
+        self._names: Optional[Dict[str, StreamName]] = None
         self._lock = threading.Lock()
         self.info = self._read_info()
         if not self.info.closed:
@@ -152,6 +162,21 @@ class Metadata:
         if found < 0:
             raise self._library.error(self.path, task)
         return [Chunk(row.file, path, c.offset, c.size, c.bytes) for c in raw[:found]]
+
+    def names(self) -> Dict[str, StreamName]:
+        """The tasks by the names of their streams, in the order of the tasks; empty if they have none."""
+        with self._lock:
+            if self._names is None:
+                found: Dict[str, StreamName] = {}
+
+                def visit(_: Any, task: int, name: bytes, modified: int) -> int:
+                    found[os.fsdecode(name)] = StreamName(task, modified / 1e9)
+                    return 0
+
+                if self._library.sheaf_metadata_names(self._open(), NAME_VISIT(visit), None) < 0:
+                    raise self._library.error(self.path)
+                self._names = found
+            return self._names
 
     def _open(self) -> int:
         if self._handle is None:

@@ -89,7 +89,7 @@ class InputRecords(Mapping[int, bytes]):
         """All values of a key, joined, or their begin, into a buffer. Returns the bytes."""
         size = self.size(key)
         sid, calls = self._sid(), self._library
-        with Pinned(buffer) as into:
+        with Pinned(buffer, writable=True) as into:
             size = min(size, into.size)
             if size == 0:
                 return 0

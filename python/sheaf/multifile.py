@@ -14,8 +14,8 @@ from ctypes import POINTER, c_int, c_longlong
 from types import TracebackType
 from typing import Iterator, List, Optional, Type, Union, cast, overload
 
-from ._library import available, library
-from .errors import Error, InvalidArgumentError, require_bits
+from ._library import Library, available, library
+from .errors import Error, InvalidArgumentError, NoStreamError, require_bits
 from .info import Info, Metadata, TaskInfo, TaskList, task_number
 from .streams import CURRENT_BLOCK, CURRENT_POSITION, InputStream, OutputStream
 from .words import as_mode
@@ -26,7 +26,9 @@ KEPT = 256  # streams, each of which holds a file open
 
 
 class MultifileReader(Sequence[InputStream]):
-    """All tasks of a multifile: ``f[rank]`` is the stream of a task, ``len(f)`` their number.
+    """All tasks of a multifile: ``f[rank]`` is the stream of a task, ``len(f)`` their number. Where streams have
+    names, as those of captured programs, ``f["out/a.txt"]`` is the stream of that name, ``"out/a.txt" in f``
+    tells whether there is one, and ``f.names`` are all of them in the order of the tasks.
 
     Each stream has a handle of its own, so different threads may read different streams at once. The reader
     itself may be used from any thread. ``f[rank]`` is the same stream, at the position where it was left,
@@ -98,13 +100,30 @@ class MultifileReader(Sequence[InputStream]):
             return self._tasks
         return self.info.tasks
 
+    @property
+    def names(self) -> List[str]:
+        """The names of the streams in the order of the tasks; empty if they have none."""
+        return list(self._facts().names())
+
+    def __contains__(self, value: object) -> bool:
+        """Whether a stream has this name, or is this one."""
+        return value in self._facts().names() if isinstance(value, str) else super().__contains__(value)
+
+    def _task_named(self, name: str) -> int:
+        found = self._facts().names().get(name)
+        if found is None:
+            raise NoStreamError(f"'{self.path}' has no stream '{name}'", path=self.path)
+        return found.task
+
     @overload
-    def __getitem__(self, index: int) -> InputStream: ...
+    def __getitem__(self, index: Union[int, str]) -> InputStream: ...
     @overload
     def __getitem__(self, index: slice) -> List[InputStream]: ...
-    def __getitem__(self, index: Union[int, slice]) -> Union[InputStream, List[InputStream]]:
+    def __getitem__(self, index: Union[int, str, slice]) -> Union[InputStream, List[InputStream]]:
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
+        if isinstance(index, str):
+            index = self._task_named(index)
         task = task_number(index, len(self), self.path)
         with self._lock:
             found = self._streams.get(task)
@@ -117,8 +136,9 @@ class MultifileReader(Sequence[InputStream]):
                 self._recent.popitem(last=False)
             return found
 
-    def stream(self, task: int) -> InputStream:
-        """Another stream of a task, with a position of its own."""
+    def stream(self, task: Union[int, str]) -> InputStream:
+        """Another stream of a task, by its number or name, with a position of its own."""
+        task = self._task_named(task) if isinstance(task, str) else task
         number = task_number(task, len(self), self.path)
         with self._lock:
             return self._made(number)
@@ -189,6 +209,7 @@ class MultifileWriter(Sequence[OutputStream]):
     crash, and an ``atomic`` multifile is removed."""
 
     mode = "w"
+    _when_forgotten = "what was written is in the file, which counts as unclosed"
 
     def __init__(
         self,
@@ -224,7 +245,7 @@ class MultifileWriter(Sequence[OutputStream]):
         if sid < 0:
             raise self._library.error(path)
         self._sid = sid
-        self._finalizer = weakref.finalize(self, self._library.sheaf_abandon, sid)
+        self._finalizer = weakref.finalize(self, _forget, self._library, sid)
         self._finalizer.atexit = False
         self.block_size = block.value
         self._streams = [None] * count.value
@@ -286,7 +307,8 @@ class MultifileWriter(Sequence[OutputStream]):
         with self._lock:
             sid, self._sid = self._sid, None
             if sid is not None:
-                self._finalizer()
+                self._finalizer.detach()
+                self._library.sheaf_abandon(sid)
 
     def __enter__(self) -> "MultifileWriter":
         return self
@@ -305,15 +327,23 @@ class MultifileWriter(Sequence[OutputStream]):
     def __del__(self) -> None:
         if getattr(self, "_sid", None) is not None:
             warnings.warn(
-                f"'{self.path}' was not closed: what was not flushed is lost", ResourceWarning, source=self
+                f"'{self.path}' was not closed: {self._when_forgotten}", ResourceWarning, source=self
             )
 
     def __repr__(self) -> str:
         return f"<sheaf.MultifileWriter '{self.path}', {'closed' if self.closed else f'{len(self)} tasks'}>"
 
 
+def _forget(library: Library, sid: int) -> None:
+    """Of a writer that is collected as garbage: keeps what was written, and closes nothing."""
+    library.sion_flush(sid)
+    library.sheaf_abandon(sid)
+
+
 class PureWriter(MultifileWriter):
     """The same where there is no C library: everything is held in memory until the close."""
+
+    _when_forgotten = "what was written is lost"
 
     def __init__(
         self,

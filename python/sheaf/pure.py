@@ -20,11 +20,12 @@ from typing import Any, Callable, Dict, Iterator, List, NoReturn, Optional, Sequ
 
 import sheaf_format
 from sheaf_format import ChunkFiller, FormatError, Kind, MultifileSpec, TaskSpec
+from sheaf_format.containers import task_names
 from sheaf_format.keyval import encode as encode_records
 
 from ._buffers import Pinned
 from .errors import Error, error_of, require_bits
-from .info import Chunk, Info, TaskInfo
+from .info import Chunk, Info, StreamName, TaskInfo
 from .streams import InputStream, OutputStream
 
 _ENCODED_WORDS = ("compress=", "atomic", "durable", "append")
@@ -78,6 +79,14 @@ class PureMetadata:
 
     def file_path(self, file: int) -> str:
         return self.multifile.files[file].path
+
+    def names(self) -> Dict[str, StreamName]:
+        """The tasks by the names of their streams, in the order of the tasks; empty if they have none."""
+        found = task_names(self.multifile.files[0]) if len(self.multifile.files) == 1 else None
+        return {
+            os.fsdecode(name): StreamName(task, modified / 1e9)
+            for task, (name, _, modified) in enumerate(found or [])
+        }
 
     def blocks(self, task: int) -> List[bytes]:
         """The decompressed blocks of a task of a compressed multifile."""

@@ -123,7 +123,7 @@ class InputStream(_Stream):
         return self._move(ABSOLUTE, min(offset, self.size))
 
     def readinto(self, buffer: Any) -> int:
-        """Fills the buffer, over chunks; less only at the end of the stream. Any contiguous buffer, numpy
+        """Fills the buffer, over chunks; less only at the end of the stream. Any C-contiguous buffer, numpy
         arrays included."""
         self._check_open()
         with Pinned(buffer, writable=True) as into:
@@ -331,7 +331,8 @@ class OutputStream(_Stream):
             return int(self._library.sion_get_bytes_written(self._sid))
 
     def write(self, data: Any) -> int:
-        """Appends all bytes of a contiguous buffer; returns how many."""
+        """Appends all bytes of a buffer in C order, as :meth:`InputStream.array` reads them; returns how many.
+        A Fortran-ordered or strided array is copied for that."""
         with Pinned(data) as source, self._lock:
             self._selected()
             self._append(source)

@@ -11,6 +11,7 @@ if not __package__:  # started as a directory: make the package importable by it
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 from sheaf_format import FormatError, Multifile, describe, verify
+from sheaf_format.extensions import read_extension
 
 
 def _check(paths: list[str]) -> int:
@@ -23,7 +24,9 @@ def _check(paths: list[str]) -> int:
                     verify(physical)
                 multifile.check_records()
                 multifile.check_frames()
-            print(f"{path}: ok")
+                extensions = [read_extension(physical) for physical in multifile.files]
+            guessed = [e.guessed_ends for e in extensions if e and e.guessed_ends is not None]
+            print(f"{path}: ok" + (f", but a repair has guessed where {sum(guessed)} chunk(s) end" if guessed else ""))
         except (FormatError, OSError) as error:
             print(error if isinstance(error, FormatError) else f"{path}: {error.strerror}")
             status = 1

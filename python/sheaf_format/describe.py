@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Iterable
 from typing import Any
 
+from .extensions import read_extension
 from .header import KEYVAL_NONE, KEYVAL_UNSET, endianness_word
 from .layout import base_name
 from .multifile import Multifile, Task
@@ -45,7 +46,9 @@ def describe(multifile: Multifile) -> dict[str, Any]:
         "physical": [_physical(physical) for physical in multifile.files],
         "tasks": [_task(multifile, task) for task in multifile.tasks],
     }
-    return description | ({"encoded": True} if first.encoded else {})
+    guessed = [extension.guessed_ends for physical in multifile.files
+               if (extension := read_extension(physical)) and extension.guessed_ends is not None]
+    return description | ({"encoded": True} if first.encoded else {}) | ({"guessed": sum(guessed)} if guessed else {})
 
 
 def _file(physical: PhysicalFile) -> dict[str, Any]:

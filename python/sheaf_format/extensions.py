@@ -14,18 +14,20 @@ from .physical import PhysicalFile
 _AT, _SIZE, _FIXED = 1012, 64, 1076
 _MAGIC, _END = b"\x89Sheaf\r\n", b"SheafEnd"
 _GROUP = 1024
-CHECKSUMS, JOURNAL, COMPRESSED = 1, 2, 256
-_KNOWN = CHECKSUMS | JOURNAL | COMPRESSED
+CHECKSUMS, JOURNAL, GUESSED, COMPRESSED = 1, 2, 4, 256
+_KNOWN = CHECKSUMS | JOURNAL | GUESSED | COMPRESSED
 GROUPS, SUMS, MAPPING = 1, 2, 3
 
 
 @dataclass(frozen=True)
 class Extension:
-    """What the extension header says; `piece` in bytes of data per checksum."""
+    """What the extension header says; `piece` in bytes of data per checksum. guessed_ends: chunks whose end a repair has guessed,
+    None if the file is not marked."""
 
     flags: int
     identity: bytes
     piece: int
+    guessed_ends: int | None
 
 
 def read_extension(file: PhysicalFile) -> Extension | None:
@@ -42,7 +44,8 @@ def read_extension(file: PhysicalFile) -> Extension | None:
         raise FormatError(file.path, f"extensions of version {version} with flags {flags}")
     if file.header.encoded and not flags & COMPRESSED:
         raise FormatError(file.path, "encoded, but its extension header does not say how")
-    return Extension(flags, fixed[_AT + 16:_AT + 32], struct.unpack_from("<I", fixed, _AT + 32)[0])
+    guessed = struct.unpack_from("<Q", fixed, _AT + 40)[0] if flags & GUESSED else None
+    return Extension(flags, fixed[_AT + 16:_AT + 32], struct.unpack_from("<I", fixed, _AT + 32)[0], guessed)
 
 
 def verify(file: PhysicalFile) -> bool:

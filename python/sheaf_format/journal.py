@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from array import array
+from typing import NamedTuple
 
 from .edges import Edges
 from .hashing import xxh3
@@ -13,13 +14,65 @@ from .physical import PhysicalFile
 _EXTENSION = 1012
 _EXTENSION_MAGIC = b"\x89Sheaf\r\n"
 _JOURNAL = 2
+_BEFORE = 4  # flag of a record
 _MASK = (1 << 64) - 1
+
+
+class _Record(NamedTuple):
+    size: int
+    sequence: int
+    flags: int
+    before: int
+
+
+def _decode(half: bytes, seed: int) -> _Record | None:
+    if xxh3(half[:24], seed) != struct.unpack_from("<Q", half, 24)[0]:
+        return None
+    record = _Record(*struct.unpack_from("<qIIQ", half))
+    return None if record.size < -1 or record.sequence == 0 else record
+
+
+def _corrected(half: bytes, seed: int) -> _Record | None:
+    """The record that `half` was before one bit of it changed."""
+    for bit in range(256):
+        tried = bytearray(half)
+        tried[bit // 8] ^= 1 << bit % 8
+        if record := _decode(bytes(tried), seed):
+            return record
+    return None
+
+
+def _is_damaged(half: bytes, other: _Record | None, other_raw: bytes, seed: int) -> bool:
+    """Of a half that is no record: whether it may have been one that is newer than that in the other half."""
+    if other is None and any(other_raw):
+        return True
+    known = other is None or bool(other.flags & _BEFORE)
+    before = other.before if other and known else 0
+    if not any(half):
+        return False
+    return not known or (struct.unpack_from("<Q", half, 24)[0] != before and not (before and xxh3(half[:24], seed) == before))
+
+
+def _has_whole_header(journal: bytes) -> bool:
+    if len(journal) < 64 or journal[:8] != b"SheafJnl" or xxh3(journal[:56]) != struct.unpack_from("<Q", journal, 56)[0]:
+        return False
+    several = struct.unpack_from("<I", journal, 8)[0] == 2
+    return not several or (len(journal) >= 80 and xxh3(journal[:72]) == struct.unpack_from("<Q", journal, 72)[0])
+
+
+def _is_examined(journal: bytes, identity: bytes) -> bool:
+    """Whether what is no record in this journal is damage, and not what another multifile has left."""
+    if not _has_whole_header(journal):
+        return len(journal) >= 512 and any(journal[:512])
+    return journal[16:32] == identity and not any(journal[80:84])
 
 
 class RecoveredFile(PhysicalFile):
     """A physical file that was never closed, with what its journal tells in place of META2. `mapping` is None: the global
-    ranks of all files of a set tell which task is where. Raises FormatError if the file is closed, keeps no journal or has lost
-    it."""
+    ranks of all files of a set tell which task is where. `corrected` counts records with one wrong bit. Raises FormatError if the
+    file is closed, keeps no journal, has lost it, or has lost a record that may have been the newest of its chunk."""
+
+    corrected = 0
 
     def _read_closing(self) -> None:
         closing = self.header.closing_offset
@@ -39,13 +92,16 @@ class RecoveredFile(PhysicalFile):
         hosts = 0 if journal is None else self._checked(journal, identity)
         if hosts > 1:
             found = [self._contents(f".{host}") for host in range(hosts)]
-            self._slots = [own[512:] for own in found if own is not None and self._checked(own, identity)]
+            self._journals = [own for own in found if own is not None and self._checked(own, identity)]
         else:
-            self._slots = [] if journal is None else [journal[512:]]
+            self._journals = [] if journal is None else [journal]
+        self._examined = [_is_examined(own, identity) for own in self._journals]
         self._edges = Edges(self.path, hosts if hosts > 1 else 0, identity, n)
         self.size = max(self.size, self._edges.end)
-        if marked and not any(self._record(lrank) for lrank in range(n)):
+        damaged = journal is not None and len(journal) >= 512 and any(journal[:512]) and not _has_whole_header(journal)
+        if (marked or damaged) and not any(self._record(lrank) for lrank in range(n)):
             raise self._fail("its journal is lost: it has no valid record")
+        self.corrected = 0
         self._blocks = [self._blocks_of(lrank) for lrank in range(n)]
         self.maxblocks = max(map(len, self._blocks), default=0)
 
@@ -76,7 +132,7 @@ class RecoveredFile(PhysicalFile):
     def _checked(self, journal: bytes, identity: bytes) -> int:
         """The number of hosts that have a journal each; 1 for one of a single host, or without a whole header."""
         head = journal[:80]
-        if len(head) < 64 or head[:8] != b"SheafJnl" or xxh3(head[:56]) != struct.unpack_from("<Q", head, 56)[0]:
+        if not _has_whole_header(journal):
             return 1
         version, record_size = struct.unpack_from("<II", head, 8)
         if version not in (1, 2) or record_size != 32:
@@ -90,21 +146,28 @@ class RecoveredFile(PhysicalFile):
 
     def _record(self, slot: int) -> tuple[int, int] | None:
         """(bytes, flags) of the record that tells most: a task that appends may have its beginning recorded by another host."""
-        found = [record for slots in self._slots if (record := self._newer(slots, slot))]
+        found = [record for journal, examined in zip(self._journals, self._examined)
+                 if (record := self._newer(journal[512 + 64 * slot:576 + 64 * slot].ljust(64, b"\0"), slot, examined))]
         return max(found, key=lambda record: (record[0], record[1] & 1), default=None)
 
-    def _newer(self, slots: bytes, slot: int) -> tuple[int, int] | None:
-        newest: tuple[int, int, int] | None = None
-        for half in range(2):
-            record = slots[64 * slot + 32 * half:64 * slot + 32 * half + 32]
-            if len(record) < 32 or xxh3(record[:24], (self._seed + slot) & _MASK) != struct.unpack_from("<Q", record, 24)[0]:
-                continue
-            size, sequence, flags = struct.unpack_from("<qII", record)
-            if size < -1 or sequence == 0:
-                continue
-            if newest is None or 0 < (sequence - newest[0]) & 0xFFFFFFFF < 1 << 31:
-                newest = (sequence, size, flags)
-        return newest and newest[1:]
+    def _newer(self, slot: bytes, number: int, examined: bool) -> tuple[int, int] | None:
+        seed = (self._seed + number) & _MASK
+        raw = [slot[:32], slot[32:]]
+        halves = [_decode(half, seed) for half in raw]
+        for i, half in enumerate(raw):
+            if examined and halves[i] is None and any(half):
+                halves[i] = _corrected(half, seed)
+                if bin(int.from_bytes(half, "little")).count("1") == 1:
+                    raw[i] = bytes(32)
+                self.corrected += halves[i] is not None or not any(raw[i])
+        for i, half in enumerate(raw):
+            if examined and halves[i] is None and _is_damaged(half, halves[1 - i], raw[1 - i], seed):
+                raise self._fail(f"its journal is damaged: of slot {number} a record is lost")
+        newest = None
+        for record in halves:
+            if record and (newest is None or 0 < (record.sequence - newest.sequence) & 0xFFFFFFFF < 1 << 31):
+                newest = record
+        return newest and (newest.size, newest.flags)
 
     def _blocks_of(self, lrank: int) -> list[int]:
         sizes: list[int] = []

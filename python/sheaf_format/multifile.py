@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from .errors import FormatError
 from .frames import is_compressed, plain_blocks
+from .generation import Generation, open_generation
 from .keyval import Record, scan
 from .layout import physical_name
 from .physical import PhysicalFile
@@ -31,12 +32,18 @@ class Multifile:
 
     def __init__(self, path: str) -> None:
         self.path = path
+        open_generation(path, self._open)
+
+    def _open(self, generation: Generation) -> None:
         with ExitStack() as stack:
-            first = stack.enter_context(PhysicalFile(path))
+            first = stack.enter_context(generation.open(0, PhysicalFile))
+            generation.require_own(self.path, first.read_bytes(0, 1076) if first.size >= 1076 else b"")
             self.files = [first]
             if first.mapping is not None:
                 for number in range(1, first.header.nfiles):
-                    self.files.append(stack.enter_context(self._member(number)))
+                    self.files.append(stack.enter_context(self._member(generation, number)))
+                if not generation.is_current():  # files without identity may be of two generations
+                    raise FormatError(self.path, "was replaced while it was opened")
                 self._check_mapping(first.mapping)
                 places = first.mapping
             else:
@@ -53,12 +60,17 @@ class Multifile:
     def close(self) -> None:
         self._stack.close()
 
-    def _member(self, number: int) -> PhysicalFile:
+    def _member(self, generation: Generation, number: int) -> PhysicalFile:
         path, nfiles = physical_name(self.path, number), self.files[0].header.nfiles
         try:
-            member = PhysicalFile(path)
+            member = generation.open(number, PhysicalFile)
         except FileNotFoundError:
             raise FormatError(path, f"physical file {number} of a set of {nfiles} is missing") from None
+        try:
+            generation.require_own(path, member.read_bytes(0, 1076))
+        except FormatError:
+            member.close()
+            raise
         if (member.header.nfiles, member.header.filenumber) != (nfiles, number):
             member.close()
             raise FormatError(path, f"is file {member.header.filenumber} of {member.header.nfiles}, "

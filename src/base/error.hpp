@@ -46,8 +46,13 @@ class SHEAF_EXPORT Error : public std::exception {
   int errno_value() const { return errno_; }
   int task() const { return task_; }
 
+  // Whether another task of the same collective call prints this error, so that it appears once per job.
+  bool is_reported_elsewhere() const { return reported_elsewhere_; }
+  void set_reported_elsewhere(bool elsewhere) { reported_elsewhere_ = elsewhere; }
+
  private:
   Code code_;
+  bool reported_elsewhere_ = false;
   int errno_;
   int task_;
   std::string message_;

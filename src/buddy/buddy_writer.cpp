@@ -115,9 +115,9 @@ void add_dummies(Table& table, const Table& own, int level, std::span<const int6
 }
 
 // Null, with a warning, if what has the name is none of our files.
-std::shared_ptr<File> create_copy(Store& store, const std::string& name) {
+std::shared_ptr<File> create_copy(Store& store, const std::string& name, const std::string& original) {
   try {
-    return create_file(store, name, name, Naming::placed, OldFile::kept).file;
+    return create_file(store, name, name, original).file;
   } catch (const Error& e) {
     if (e.code() != Code::foreign) throw;
     add_warning(std::string("a buddy copy is not made: ") + e.what());
@@ -136,8 +136,8 @@ void copy(Store& store, Comm& roots, File& file, Table& own, std::span<const int
   Table table = swap_tables(roots, own, to, from);
   std::shared_ptr<File> target;  // null: this copy is not made
   agree(roots, attempt([&] {
-          target = create_copy(store, format::physical_name(buddy_name(base, level), from));
-          if (target) empty(*target);
+          target = create_copy(store, format::physical_name(buddy_name(base, level), from), file.path());
+          if (target) empty(store, *target);
         }));
   const format::Header& own_header = own.facts.header;
   const format::Header& header = table.facts.header;

@@ -136,7 +136,7 @@ int cat(const CatOptions& options) {
     OpenMode mode;
     mode.checksums = !options.ignore_checksums;
     Reader reader(any_store(), options.path, *options.task, mode);
-    if (reader.facts().unclosed) tell_unclosed(options.path);
+    tell_what_is_unsure(options.path, reader.facts().unclosed, reader.facts().guessed);
     ReadStream& stream = reader.stream();
     if (options.block) check_block(options.path, *options.block, stream.sizes().count);
     append_task(sink, stream, options, *options.task);

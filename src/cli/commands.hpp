@@ -13,11 +13,12 @@
 
 namespace sheaf::cli {
 
-// All metadata of a multifile. Says on stderr if it was never closed, and shows what its journal tells.
+// All metadata of a multifile; of one that was never closed, what its journal tells. Says so on stderr.
 // ignore_checksums: they are not looked at, so that what is left of a damaged file can be saved.
 Multifile load(const std::string& path, bool ignore_checksums = false);
-// Says on stderr that a multifile was never closed.
-void tell_unclosed(const std::string& path);
+// Says on stderr that a multifile was never closed, and how its journal is damaged; or that it was repaired
+// by guessing.
+void tell_what_is_unsure(const std::string& path, bool unclosed, bool guessed);
 
 struct DumpOptions {
   std::string path{};

@@ -2,6 +2,7 @@
 #include "cli/commands.hpp"
 #include "cli/named.hpp"
 #include "cli/terminal.hpp"
+#include "container/container_names.hpp"
 #include "stripedfile/striped_store.hpp"
 
 namespace sheaf::cli {
@@ -18,7 +19,7 @@ int split(const SplitOptions& options) {
 
 int defrag(const DefragOptions& options) {
   raise_descriptor_limit();
-  if (is_container_set(options.path)) return gather(options);
+  if (is_container_set(posix_store(), options.path)) return gather(options);
   const Multifile m = load(options.path, options.ignore_checksums);
   catch_signals();
   TerminalProgress progress("defrag");

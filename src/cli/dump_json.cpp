@@ -45,6 +45,7 @@ Json whole(const Multifile& m) {
       {"prefix", h.prefix.data()},
   };
   if (!m.closed()) json["unclosed"] = true;
+  if (h.guessed) json["guessed"] = m.guessed_ends();
   if (m.files.front().extension && m.files.front().extension->checksums()) json["checksums"] = true;
   if (h.encoded) json["encoded"] = true;
   add_compression(json, m);

@@ -5,12 +5,14 @@
 #include <cstdlib>
 
 #include "base/printable.hpp"
+#include "cli/about/build.hpp"
 #include "cli/commands.hpp"
 #include "cli/compression.hpp"
 #include "cli/json.hpp"
 #include "cli/named.hpp"
 #include "cli/rows.hpp"
 #include "cli/terminal.hpp"
+#include "container/container_names.hpp"
 #include "keyval/keyval_check.hpp"
 #include "metadata/task_rows.hpp"
 #include "mode/open_mode.hpp"
@@ -32,10 +34,12 @@ Json about_sheaf() {
   for (const Default& d : defaults())
     table.push_back({{"name", d.name}, {"value", d.value}, {"change", d.change}});
   const char* flags = std::getenv("SHEAF_FLAGS");
+  const Build build = this_build();
   return {
       {"version", SHEAF_VERSION},
-      {"build", SHEAF_BUILD},
-      {"mpi", SHEAF_MPIS},
+      {"build", build.compiler},
+      {"mpi", build.mpis},
+      {"features", build.features},
       {"format_versions", fmt::format("writes {}, reads {} to {}", format::newest_version,
                                       format::oldest_version, format::newest_version)},
       {"byte_order", name_of(native_order)},
@@ -48,12 +52,9 @@ Json about_sheaf() {
 void print_about() {
   const Json about = about_sheaf();
   const auto text = [&](const char* key) { return about[key].get<std::string>(); };
-  const std::string mpis = text("mpi");
-  print_rows(summary_width, {{"sheaf", text("version")},
-                             {"build", text("build")},
-                             {"MPI", mpis.empty() ? "none" : mpis},
-                             {"file format", text("format_versions")},
-                             {"byte order", text("byte_order")}});
+  print_rows(summary_width, {{"sheaf", text("version")}});
+  print_rows(summary_width, rows_of_build());
+  print_rows(summary_width, {{"file format", text("format_versions")}, {"byte order", text("byte_order")}});
   fmt::print("\ndefaults\n");
   for (const Default& d : defaults())
     fmt::print("  {:<32}{}{}\n", d.name, d.value, d.change.empty() ? "" : "  [" + d.change + "]");
@@ -108,6 +109,8 @@ Json about_file(const Multifile& m) {
       {"blocks", m.maxblocks()},
       {"keyval", has_records(m)},
       {"encoded", h.encoded},
+      {"guessed", h.guessed},
+      {"guessed_chunk_ends", m.guessed_ends()},
       {"checksums",
        std::ranges::any_of(m.files,
                            [](const PhysicalFile& f) { return f.extension && f.extension->checksums(); })},
@@ -145,6 +148,9 @@ void print_summary(const Json& j) {
                                                     : std::to_string(number("physical_files"))},
                            {"data", sized(number("data_bytes"))}};
   const auto add = [&](std::initializer_list<Row> more) { rows.insert(rows.end(), more); };
+  if (j["guessed"].get<bool>())
+    add({{"guessed", fmt::format("yes: a repair could not tell where {} chunk(s) end",
+                                 j["guessed_chunk_ends"].get<uint64_t>())}});
   if (j.contains("compression")) {
     const Json& c = j["compression"];
     add({{"compressed",
@@ -189,7 +195,7 @@ int info(const InfoOptions& options) {
     return 0;
   }
   raise_descriptor_limit();
-  if (is_container_set(options.path)) return info_of_containers(options);
+  if (is_container_set(posix_store(), options.path)) return info_of_containers(options);
   print_info(load(options.path, options.ignore_checksums), options.json);
   return 0;
 }

@@ -11,6 +11,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/json.hpp"
+#include "storage/store.hpp"
 
 namespace sheaf::cli {
 
@@ -29,6 +30,7 @@ bool could_be_finished(const Leftover& l) { return l.writer.empty() && l.state =
 
 // Why a complete one is not to be finished; empty: it is.
 std::string obstacle(const Leftover& l, const std::vector<Leftover>& found, bool force) {
+  if (l.committed) return {};
   const auto age = [](const Leftover& one) { return std::pair(time_of(one.temporary), one.temporary); };
   for (const Leftover& other : found)
     if (other.path == l.path && could_be_finished(other) && age(other) > age(l))
@@ -53,7 +55,10 @@ int leftovers(const LeftoversOptions& options) {
     const Leftover& l = found[i];
     std::string done;
     const bool written = !l.writer.empty();
-    if (options.remove && !written) {
+    if (options.remove && l.committed) {
+      done =
+          "not removed: it is the generation under '" + printable(l.path) + "'; --finish gives it its name";
+    } else if (options.remove && !written) {
       remove_leftover(posix_store(), l);
       done = "removed";
     } else if (!obstacles[i].empty()) {
@@ -68,13 +73,14 @@ int leftovers(const LeftoversOptions& options) {
                      {"state", name_of(l.state)},
                      {"physical_files", l.nfiles},
                      {"files", l.files},
+                     {"committed", l.committed},
                      {"writer", l.writer},
                      {"done", obstacles[i].empty() ? done : ""},
                      {"obstacle", obstacles[i]}});
     else
-      fmt::print("{}: {}{}{}{}\n", printable(l.temporary), name_of(l.state),
-                 written ? ", " + printable(l.writer) + " is writing it" : "", done.empty() ? "" : ", ",
-                 done);
+      fmt::print(
+          "{}: {}{}{}{}{}\n", printable(l.temporary), name_of(l.state), l.committed ? ", committed" : "",
+          written ? ", " + printable(l.writer) + " is writing it" : "", done.empty() ? "" : ", ", done);
   }
   if (options.json)
     fmt::print("{}\n", text_of(all, 1));

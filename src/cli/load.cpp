@@ -2,6 +2,7 @@
 #include <cstdio>
 
 #include "base/printable.hpp"
+#include "base/warnings.hpp"
 #include "cli/commands.hpp"
 #include "cli/named.hpp"
 #include "cli/terminal.hpp"
@@ -10,18 +11,25 @@
 
 namespace sheaf::cli {
 
-void tell_unclosed(const std::string& path) {
-  std::fprintf(
-      stderr,
-      "'%s' was not closed: only what its tasks had flushed, and chunks they had completed, is here (%s)\n",
-      printable(path).c_str(), advice_on_unclosed(any_store(), path).c_str());
+void tell_what_is_unsure(const std::string& path, bool unclosed, bool guessed) {
+  if (unclosed)
+    std::fprintf(
+        stderr,
+        "'%s' was not closed: only what its tasks had flushed, and chunks they had completed, is here (%s)\n",
+        printable(path).c_str(), advice_on_unclosed(any_store(), path).c_str());
+  if (guessed)
+    std::fprintf(stderr,
+                 "'%s' was not closed by its program and has been repaired: where chunks end in it was "
+                 "guessed\n",
+                 printable(path).c_str());
+  for (const std::string& text : take_warnings()) std::fprintf(stderr, "%s\n", printable(text).c_str());
 }
 
 Multifile load(const std::string& path, bool ignore_checksums) {
   raise_descriptor_limit();
   refuse_containers(path);
   Multifile m = load_multifile(any_store(), path, ignore_checksums ? Checking::off : Checking::on);
-  if (!m.closed()) tell_unclosed(path);
+  tell_what_is_unsure(path, !m.closed(), m.files.front().header.guessed);
   return m;
 }
 

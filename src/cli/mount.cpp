@@ -53,6 +53,7 @@ std::string resolved(const std::string& directory) {
 
 // The directory behind a mount whose program was killed cannot be looked at, but its parent can.
 std::string mounted_directory(const std::string& directory) {
+  if (directory.empty()) throw Error(Code::invalid_argument, "the name of the directory to unmount is empty");
   fs::path path = fs::absolute(directory);
   if (path.filename().empty()) path = path.parent_path();
   if (path.filename() == "." || path.filename() == "..") return resolved(path);
@@ -77,20 +78,46 @@ void await_end(int process) {
   while (poll(&end, 1, -1) < 0 && errno == EINTR) continue;
 }
 
-// As a user: by the helper that may.
-void detach_with_helper(const std::string& directory, bool lazy) {
+struct Ended {
+  int status;        // as of waitpid
+  std::string said;  // on standard error, without the line's end
+};
+
+Ended run_helper(const char* option, const std::string& directory) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) throw os_error("cannot make a pipe to", "fusermount3", errno);
   const pid_t child = fork();
-  if (child < 0) throw os_error("cannot run", "fusermount3", errno);
   if (child == 0) {
-    execlp("fusermount3", "fusermount3", lazy ? "-uz" : "-u", "--", directory.c_str(), nullptr);
+    dup2(ends[1], STDERR_FILENO);
+    execlp("fusermount3", "fusermount3", option, "--", directory.c_str(), nullptr);
     _exit(127);
   }
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
+  const int failed = errno;
+  close(ends[1]);
+  Ended ended{};
+  char bytes[256];
+  while (child > 0) {
+    const ssize_t got = read(ends[0], bytes, sizeof bytes);
+    if (got == 0 || (got < 0 && errno != EINTR)) break;
+    if (got > 0) ended.said.append(bytes, static_cast<size_t>(got));
+  }
+  close(ends[0]);
+  if (child < 0) throw os_error("cannot run", "fusermount3", failed);
+  while (waitpid(child, &ended.status, 0) < 0 && errno == EINTR) continue;
+  while (ended.said.ends_with('\n')) ended.said.pop_back();
+  return ended;
+}
+
+// As a user: by the helper that may.
+void detach_with_helper(const std::string& directory, bool lazy) {
+  const auto [status, said] = run_helper(lazy ? "-uz" : "-u", directory);
   if (status == 0) return;
   if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
     throw os_error("cannot unmount without fusermount3 (package fuse3)", directory, EPERM);
-  throw Error(Code::io, "cannot unmount '" + directory + "'; fusermount3 has said why above");
+  const std::string how = WIFEXITED(status) ? "exit code " + std::to_string(WEXITSTATUS(status))
+                                            : "signal " + std::to_string(WTERMSIG(status));
+  throw Error(Code::io, "cannot unmount '" + directory + "': fusermount3 has ended with " + how +
+                            (said.empty() ? " and said nothing" : ": " + said));
 }
 
 void detach(const std::string& directory, bool lazy) {

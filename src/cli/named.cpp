@@ -56,7 +56,8 @@ std::vector<NamedStream> numbered(const std::string& path) {
 }
 
 bool has_names(const std::string& path) {
-  return is_container_set(path) || !read_task_names(load_multifile(posix_store(), path)).names.empty();
+  return is_container_set(posix_store(), path) ||
+         !read_task_names(load_multifile(posix_store(), path)).names.empty();
 }
 
 enum class Holes { read, leave_out };
@@ -94,6 +95,17 @@ std::string output_name(const std::string& prefix, const std::string& name) {
   return prefix + name;
 }
 
+// Another user may have planted a link in the place of a directory that names of streams lead through.
+void refuse_linked_directories(const std::string& prefix, const std::string& name) {
+  for (size_t end = name.find('/', prefix.size()); end != std::string::npos; end = name.find('/', end + 1)) {
+    const std::string directory = name.substr(0, end);
+    std::error_code none;
+    if (std::filesystem::is_symlink(directory, none))
+      throw file_error(Code::foreign, directory,
+                       "is a symbolic link, which is not followed to write '" + name + "': remove it");
+  }
+}
+
 void make_alike(const std::string& path, const NamedStream& stream) {
   namespace fs = std::filesystem;
   std::error_code ignored;
@@ -105,21 +117,8 @@ void make_alike(const std::string& path, const NamedStream& stream) {
 
 }  // namespace
 
-// Who may not read the directory cannot know of containers, and finds out about the rest by opening it.
-bool is_container_set(const std::string& path) {
-  try {
-    return has_containers(posix_store(), path);
-  } catch (const Error&) {
-    return false;
-  }
-}
-
-bool is_containers_alone(const std::string& path) {
-  return is_container_set(path) && (set_of_container(path) || !posix_store().status(path).exists);
-}
-
 void refuse_containers(const std::string& path) {
-  if (is_containers_alone(path))
+  if (is_containers_alone(posix_store(), path))
     throw file_error(Code::unsupported, path,
                      "is a set of containers, which are read as they are: `sheaf ls` shows its streams, "
                      "`sheaf defrag` makes a multifile of them");
@@ -190,9 +189,11 @@ int split_by_names(const SplitOptions& options) {
     names.push_back(output_name(options.request.prefix, stream.name));
   refuse_same_files(streams->streams(), names);
   OutputSet outputs(posix_store(),
-                    options.request.replace ? OutputSet::Existing::replace : OutputSet::Existing::refuse);
+                    options.request.replace ? OutputSet::Existing::replace : OutputSet::Existing::refuse,
+                    OutputSet::Naming::derived);
   catch_signals();
   for (const std::string& name : names) {
+    refuse_linked_directories(options.request.prefix, name);
     const auto directory = std::filesystem::path(name).parent_path();
     std::error_code failed;
     if (!directory.empty()) std::filesystem::create_directories(directory, failed);
@@ -286,34 +287,6 @@ int repair_containers(const RepairOptions& options) {
       "nothing was changed: containers need no repair; `sheaf defrag` makes a multifile of what can be "
       "read\n");
   return whole ? 0 : 1;
-}
-
-FileReport verify_containers(const std::string& path, bool with_data) {
-  FileReport report;
-  report.path = path;
-  const auto add = [&](const std::string& finding) {
-    report.findings.push_back({FileState::damaged, finding});
-  };
-  std::shared_ptr<const NamedStreams> streams;
-  try {
-    streams = NamedStreams::open(posix_store(), path, true);
-  } catch (const Error& e) {
-    add(std::string("its streams cannot be read: ") + e.what());
-    return report;
-  }
-  report.ntasks = std::ssize(streams->streams());
-  for (const auto& origin : streams->origins()) {
-    if (!origin.damage.empty()) add(origin.path + ": " + origin.damage);
-    if (!origin.torn.empty()) report.notes.push_back(origin.path + ": " + origin.torn);
-  }
-  for (size_t number = 0; with_data && number < streams->streams().size(); ++number) {
-    try {
-      read_stream(*streams, number, Holes::leave_out, [](std::span<const std::byte>, int64_t) {});
-    } catch (const Error& e) {
-      add(streams->streams()[number].name + ": " + e.what());
-    }
-  }
-  return report;
 }
 
 }  // namespace sheaf::cli

@@ -11,6 +11,7 @@
 #include "cli/json.hpp"
 #include "cli/named.hpp"
 #include "cli/terminal.hpp"
+#include "container/container_names.hpp"
 #include "journal/ownership.hpp"
 #include "stripedfile/striped_store.hpp"
 
@@ -33,6 +34,8 @@ Json json_of(const RepairReport& report, const RepairOptions& options) {
                      {"ntasks", f.ntasks},
                      {"blocks", f.blocks},
                      {"data_bytes", f.data_bytes},
+                     {"guessed", f.guessed},
+                     {"guessed_chunk_ends", f.guessed_ends},
                      {"unknown", f.unknown}});
   return {{"path", report.path},
           {"was_complete", report.was_complete()},
@@ -62,7 +65,7 @@ bool overrides_job(const RepairOptions& options) {
 }  // namespace
 
 int repair(const RepairOptions& options) {
-  if (is_containers_alone(options.path)) return repair_containers(options);
+  if (is_containers_alone(posix_store(), options.path)) return repair_containers(options);
   raise_descriptor_limit();
   const bool in_place = options.request.copy_to.empty() && !options.request.dry_run;
   RepairRequest request = options.request;

@@ -18,8 +18,12 @@ std::string classic_size(int64_t bytes) {
   return fmt::format("{} bytes ({:6.2f} MB)", bytes, static_cast<double>(bytes) / (1 << 20));
 }
 
-void print_rows(size_t width, const std::vector<Row>& rows) {
-  for (const Row& row : rows) fmt::print("{:<{}}{}\n", row.label, width, printable(row.value));
+std::string text_of(size_t width, const std::vector<Row>& rows) {
+  std::string text;
+  for (const Row& row : rows) text += fmt::format("{:<{}}{}\n", row.label, width, printable(row.value));
+  return text;
 }
+
+void print_rows(size_t width, const std::vector<Row>& rows) { fmt::print("{}", text_of(width, rows)); }
 
 }  // namespace sheaf::cli

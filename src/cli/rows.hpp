@@ -20,7 +20,9 @@ inline constexpr size_t summary_width = 22;  // columns of the labels of a summa
 std::string classic_name(std::string_view name);
 std::string classic_size(int64_t bytes);
 
-// Prints the values behind `width` columns.
+// A line for each row, the values after `width` columns.
+std::string text_of(size_t width, const std::vector<Row>& rows);
+// Prints these lines.
 void print_rows(size_t width, const std::vector<Row>& rows);
 
 }  // namespace sheaf::cli

@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "base/printable.hpp"
+#include "cli/about/build.hpp"
 #include "cli/command_line.hpp"
 #include "cli/commands.hpp"
 #include "cli/compression.hpp"
@@ -247,12 +248,20 @@ void add_run(CLI::App& app, int& status) {
   sub->positionals_at_end();
 }
 
+std::string version(bool details) {
+  std::string text = "sheaf " SHEAF_VERSION;
+  if (details) text += "\n" + text_of(summary_width, rows_of_build());
+  return text.substr(0, text.find_last_not_of('\n') + 1);
+}
+
 }  // namespace
 
 int run_sheaf(int argc, char** argv) {
   CLI::App app("Sheaf: many task-local files in one. Looks into multifiles and takes them apart.", "sheaf");
   int status = 0;
-  app.set_version_flag("--version", "sheaf " SHEAF_VERSION);
+  bool details = false;
+  app.add_flag("-v", details, "with --version: also what is built in")
+      ->needs(app.set_version_flag("--version", [&details] { return version(details); }));
   app.require_subcommand(1);
   app.footer(std::string("`sheaf COMMAND --help` explains a command; `man sheaf-COMMAND` says more.\n") +
              exit_codes);

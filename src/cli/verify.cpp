@@ -1,38 +1,16 @@
 // cli/verify: one line per physical file, the findings below it, and a summary.
 #include <fmt/format.h>
 
-#include <optional>
-
 #include "base/printable.hpp"
 #include "cli/commands.hpp"
 #include "cli/json.hpp"
-#include "cli/named.hpp"
 #include "cli/terminal.hpp"
 #include "stripedfile/striped_store.hpp"
-#include "tools/verify.hpp"
+#include "tools/verify_set.hpp"
 
 namespace sheaf::cli {
 
 namespace {
-
-// Of one path: a multifile, containers, or both.
-struct Checked {
-  std::optional<VerifyReport> multifile;
-  std::optional<FileReport> containers;
-
-  bool ok() const { return (!multifile || multifile->ok()) && (!containers || containers->findings.empty()); }
-};
-
-Checked check(const std::string& path, bool with_data) {
-  Checked checked;
-  const bool has_containers = is_container_set(path);
-  if (!has_containers || !is_containers_alone(path)) {
-    TerminalProgress progress("verify");
-    checked.multifile = sheaf::verify(any_store(), path, with_data, progress);
-  }
-  if (has_containers) checked.containers = verify_containers(path, with_data);
-  return checked;
-}
 
 void print(const FileReport& f, const std::string& state) {
   fmt::print("{}: {}\n", printable(f.path), state);
@@ -40,7 +18,7 @@ void print(const FileReport& f, const std::string& state) {
   for (const std::string& note : f.notes) fmt::print("  note: {}\n", printable(note));
 }
 
-void print(const Checked& checked) {
+void print(const SetReport& checked) {
   if (checked.multifile)
     for (const FileReport& f : checked.multifile->files)
       print(f, f.findings.empty() ? fmt::format("ok, {} tasks, {} bytes{}", f.ntasks, f.data_bytes,
@@ -70,7 +48,7 @@ Json json_of(const VerifyReport& report) {
   return files;
 }
 
-Json json_of(const std::string& path, const Checked& checked) {
+Json json_of(const std::string& path, const SetReport& checked) {
   Json all = {{"path", path}, {"ok", checked.ok()}};
   if (checked.multifile) all["files"] = json_of(*checked.multifile);
   if (checked.containers) {
@@ -88,7 +66,8 @@ int verify(const VerifyOptions& options) {
   Json all = Json::array();
   size_t bad = 0;
   for (const std::string& path : options.paths) {
-    const Checked checked = check(path, !options.metadata_only);
+    TerminalProgress progress("verify");
+    const SetReport checked = verify_set(any_store(), path, !options.metadata_only, progress);
     bad += !checked.ok();
     if (options.json)
       all.push_back(json_of(path, checked));

@@ -18,14 +18,14 @@
 namespace sheaf::codec {
 
 // All there are, in the order of their numbers.
-std::span<const Method* const> methods();
+SHEAF_EXPORT std::span<const Method* const> methods();
 // Null: there is none; Codec::none is no method.
 const Method* find(Codec codec);
 const Method* find(std::string_view name);
 
 // Why data of the codec cannot be used: nobody here knows it, or its library was not there when Sheaf was
 // built, or is not here now. Empty: they can.
-std::string problem_with(Codec codec);
+SHEAF_EXPORT std::string problem_with(Codec codec);
 // Throws unsupported, naming `path`, if nobody here knows the codec; the library may be missing.
 void require_known(Codec codec, std::string_view path);
 // Throws unsupported, naming `path`, if data of the codec cannot be used.

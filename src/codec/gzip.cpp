@@ -4,15 +4,14 @@
 #include "codec/library.hpp"
 #include "codec/method.hpp"
 
-#if !defined SHEAF_NO_COMPRESSION && __has_include(<zlib.h>)
+#ifdef SHEAF_HAS_CODEC
 #define ZLIB_CONST
 #include <zlib.h>
-#define SHEAF_HAS_ZLIB
 #endif
 
 namespace sheaf::codec {
 
-#ifdef SHEAF_HAS_ZLIB
+#ifdef SHEAF_HAS_CODEC
 
 namespace {
 
@@ -103,7 +102,7 @@ extern constinit const Method gzip_method = {
     .name = "gzip",
     .least_level = 1,
     .most_level = 9,
-#ifdef SHEAF_HAS_ZLIB
+#ifdef SHEAF_HAS_CODEC
     .load = [](std::string& problem) { zlib(&problem); },
     .compress = compress_gzip,
     .decompress = decompress_gzip,

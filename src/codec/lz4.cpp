@@ -3,14 +3,13 @@
 #include "codec/library.hpp"
 #include "codec/method.hpp"
 
-#if !defined SHEAF_NO_COMPRESSION && __has_include(<lz4.h>)
+#ifdef SHEAF_HAS_CODEC
 #include <lz4.h>
-#define SHEAF_HAS_LZ4
 #endif
 
 namespace sheaf::codec {
 
-#ifdef SHEAF_HAS_LZ4
+#ifdef SHEAF_HAS_CODEC
 
 namespace {
 
@@ -48,7 +47,7 @@ bool decompress_lz4(std::shared_ptr<void>&, std::span<const std::byte> data, std
 extern constinit const Method lz4_method = {
     .codec = Codec{2},
     .name = "lz4",
-#ifdef SHEAF_HAS_LZ4
+#ifdef SHEAF_HAS_CODEC
     .load = [](std::string& problem) { lz4(&problem); },
     .compress = compress_lz4,
     .decompress = decompress_lz4,

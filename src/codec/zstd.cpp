@@ -1,14 +1,13 @@
 #include "codec/library.hpp"
 #include "codec/method.hpp"
 
-#if !defined SHEAF_NO_COMPRESSION && __has_include(<zstd.h>)
+#ifdef SHEAF_HAS_CODEC
 #include <zstd.h>
-#define SHEAF_HAS_ZSTD
 #endif
 
 namespace sheaf::codec {
 
-#ifdef SHEAF_HAS_ZSTD
+#ifdef SHEAF_HAS_CODEC
 
 namespace {
 
@@ -59,7 +58,7 @@ extern constinit const Method zstd_method = {
     .name = "zstd",
     .least_level = -100,
     .most_level = 22,
-#ifdef SHEAF_HAS_ZSTD
+#ifdef SHEAF_HAS_CODEC
     .load = [](std::string& problem) { zstd(&problem); },
     .compress = compress_zstd,
     .decompress = decompress_zstd,

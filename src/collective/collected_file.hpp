@@ -8,10 +8,10 @@
 #include <memory>
 #include <string>
 
+#include "collective/held_bytes.hpp"
 #include "collective/late_file.hpp"
 #include "metadata/edges.hpp"
 #include "storage/decorators/throttled_file.hpp"
-#include "stream/held_bytes.hpp"
 
 namespace sheaf {
 

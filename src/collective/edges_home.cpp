@@ -4,9 +4,9 @@
 
 #include "collective/constants.hpp"
 #include "collective/group_transfer.hpp"
+#include "collective/held_bytes.hpp"
 #include "comm/agree.hpp"
 #include "storage/decorators/forwarding_file.hpp"
-#include "stream/held_bytes.hpp"
 
 namespace sheaf {
 

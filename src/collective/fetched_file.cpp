@@ -6,6 +6,7 @@
 
 #include "collective/constants.hpp"
 #include "metadata/edges_reader.hpp"
+#include "storage/store.hpp"
 
 namespace sheaf {
 
@@ -25,15 +26,17 @@ File& FetchedFile::real() {
   return *file_;
 }
 
-void FetchedFile::know(bool unclosed, const Generation& generation) {
+FileStatus FetchedFile::status() { return file_ ? file_->status() : store_.status(path_); }
+
+void FetchedFile::know(bool unclosed, const FileIdentity& identity) {
   unclosed_ = unclosed;
-  generation_ = generation;
+  identity_ = identity;
   if (file_) prepare();
 }
 
 void FetchedFile::prepare() {
   if (unclosed_) file_ = with_edges(store_, std::move(file_));
-  file_ = watched(std::move(file_), generation_);
+  file_ = watched(std::move(file_), identity_);
 }
 
 size_t FetchedFile::read_at(std::span<std::byte> data, int64_t offset) {

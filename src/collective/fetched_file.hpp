@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "collective/held_bytes.hpp"
 #include "collective/late_file.hpp"
 #include "metadata/metadata_io.hpp"
-#include "stream/held_bytes.hpp"
 
 namespace sheaf {
 
@@ -24,12 +24,12 @@ class FetchedFile final : public LateFile {
 
   File& real() override;
   // Before anything is read. unclosed: hosts may keep parts of the file beside it (metadata/edges_reader).
-  // generation: that was opened.
-  void know(bool unclosed, const Generation& generation);
+  // identity: of the file that was opened.
+  void know(bool unclosed, const FileIdentity& identity);
 
   size_t read_at(std::span<std::byte> data, int64_t offset) override;
   void write_at(std::span<const std::byte> data, int64_t offset) override { real().write_at(data, offset); }
-  FileStatus status() override { return file_ ? file_->status() : store_.status(path_); }
+  FileStatus status() override;
   void sync() override { real().sync(); }
 
  private:
@@ -38,7 +38,7 @@ class FetchedFile final : public LateFile {
 
   std::mutex mutex_;
   bool unclosed_ = false;
-  Generation generation_;
+  FileIdentity identity_;
   std::vector<Extent> extents_;
   std::vector<std::byte> bytes_;
   // Read ahead by the task itself, for small reads.

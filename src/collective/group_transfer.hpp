@@ -17,7 +17,7 @@
 #include "base/error.hpp"
 #include "collective/collective_group.hpp"
 #include "exchange/pieces/access_list.hpp"
-#include "storage/store.hpp"
+#include "storage/file.hpp"
 
 namespace sheaf {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "storage/store.hpp"
+#include "storage/file.hpp"
 
 namespace sheaf {
 

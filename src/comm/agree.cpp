@@ -26,11 +26,14 @@ struct Report {
     std::memcpy(report.text, mine->what(), static_cast<size_t>(report.length));
   }
   comm.broadcast(std::as_writable_bytes(std::span(&report, 1)), failing);
-  if (mine) throw *mine;
-  throw Error(
-      static_cast<Code>(report.code),
-      "task " + std::to_string(failing) + ": " + std::string(report.text, static_cast<size_t>(report.length)),
-      report.errno_value, failing);
+  const auto received = [&] {
+    const std::string text(report.text, static_cast<size_t>(report.length));
+    return Error(static_cast<Code>(report.code), "task " + std::to_string(failing) + ": " + text,
+                 report.errno_value, failing);
+  };
+  Error error = mine ? *mine : received();
+  error.set_reported_elsewhere(comm.rank() != failing);
+  throw error;
 }
 
 }  // namespace

@@ -39,8 +39,8 @@ void attempt(std::optional<Error>& problem, Part&& part) {
 
 // Collective. If no task brings an error, replaces `values` by their element-wise maximum over the tasks and
 // returns. Otherwise throws on every task: its own error where there is one, elsewhere the error of the
-// lowest failing rank with its code and "task R: " in front of the message. One reduction; one broadcast more
-// on failure.
+// lowest failing rank with its code and "task R: " in front of the message. Errors of other tasks than that
+// one are marked as reported elsewhere. One reduction; one broadcast more on failure.
 SHEAF_EXPORT void agree(Comm& comm, const std::optional<Error>& mine, std::span<int64_t> values = {});
 
 // Collective. The outcome of what task `actor` alone has done: all return, or all throw its error (the others

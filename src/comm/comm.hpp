@@ -10,6 +10,7 @@
 // Threads: one call at a time on one Comm.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -69,6 +70,9 @@ class SHEAF_EXPORT Exchange {
 // at rank 0).
 enum class Reduction : uint8_t { max, sum, sum_before };
 
+// Whether all tasks of a group are in one place. untold: this kind of group cannot tell.
+enum class Presence : uint8_t { all, missing, untold };
+
 class SHEAF_EXPORT Comm {
  public:
   virtual ~Comm() = default;
@@ -125,6 +129,13 @@ class SHEAF_EXPORT Comm {
   // if it cannot be had, as here. What it holds is undefined; asked again, a group may get what an earlier
   // call got and has dropped.
   virtual std::shared_ptr<SharedMemory> share_memory(size_t /*bytes*/) { return nullptr; }
+
+  // Not collective: whether all tasks of the group call this within `patience` of each other, and are
+  // `ready`. If one hears `all`, all do, and may use the group. After `missing` nothing may be sent in it any
+  // more, since tasks may still come. Takes three times `patience` at most. Here: untold, at once.
+  virtual Presence meet_within(bool /*ready*/, std::chrono::milliseconds /*patience*/) {
+    return Presence::untold;
+  }
 
   // Number of groups that split_by_node() makes.
   virtual int node_count();

@@ -15,6 +15,9 @@ namespace sheaf::mpi {
 inline constexpr int pieces_tag = 1;
 inline constexpr int exchange_tag = 2;
 static_assert(pieces_tag != exchange_tag);
+// And those of mpi_presence, when nothing else is under way but for tasks that are late.
+inline constexpr int presence_tag = 3;
+static_assert(presence_tag != pieces_tag && presence_tag != exchange_tag);
 // Of these pieces the root has so many under way: its memory for them does not grow with the tasks.
 inline constexpr size_t pieces_at_once = 1024;
 

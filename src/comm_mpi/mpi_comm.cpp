@@ -12,6 +12,7 @@
 #include "comm_mpi/mpi_exchange.hpp"
 #include "comm_mpi/mpi_parts.hpp"
 #include "comm_mpi/mpi_patience.hpp"
+#include "comm_mpi/mpi_presence.hpp"
 #include "comm_mpi/mpi_shared_memory.hpp"
 #include "comm_mpi/mpi_spares.hpp"
 
@@ -167,6 +168,10 @@ class MpiComm final : public Comm, private NonCopyable {
       return MPI_Iscatter(pieces.data(), length, MPI_BYTE, mine.data(), length, MPI_BYTE, root, comm(),
                           request);
     });
+  }
+
+  Presence meet_within(bool ready, std::chrono::milliseconds patience) override {
+    return comm_ == MPI_COMM_NULL ? Presence::untold : mpi::meet_within(comm_, ready, patience);
   }
 
   std::unique_ptr<Exchange> exchange(std::vector<Outgoing> outgoing,

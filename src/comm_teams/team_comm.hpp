@@ -41,6 +41,10 @@ class TeamComm final : public Comm {
   std::unique_ptr<Comm> split(int color, int key) override;
   std::unique_ptr<Comm> split_by_node() override;
   std::shared_ptr<SharedMemory> share_memory(size_t bytes) override;
+  // On thread 0 alone, for all threads of its process.
+  Presence meet_within(bool ready, std::chrono::milliseconds patience) override {
+    return processes_ ? processes_->meet_within(ready, patience) : Presence::untold;
+  }
   std::shared_ptr<ThreadTeam> thread_team() const override { return team_; }
 
  private:

@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "container/constants.hpp"
 #include "format/fields.hpp"
+#include "storage/store.hpp"
 
 namespace sheaf {
 
@@ -165,6 +166,7 @@ std::optional<ContainerHeader> read_header(ContainerContents& contents, const st
   if (!decoded) return std::nullopt;
   contents.changes = changes_in(bytes);
   contents.synced = get_little<uint64_t>(bytes.data() + container_synced_at) != 0;
+  contents.failed = get_little<uint64_t>(bytes.data() + container_failed_at) != 0;
   return decoded;
 }
 
@@ -184,12 +186,18 @@ std::optional<ContainerContents> read_container(Store& store, const std::string&
   return contents;
 }
 
-void require_in_the_making(const FileStatus& status, const std::string& path) {
+void require_in_the_making(File& file) {
+  const FileStatus status = file.status();
   if (status.size > 2 * container_page)
-    throw file_error(Code::damaged, path,
+    throw file_error(Code::damaged, file.path(),
                      "its header, the first " + std::to_string(container_page) +
                          " bytes, is not sound, so that nothing of its " + std::to_string(status.size) +
                          " bytes can be read: to go on without it, give it another name");
+  std::vector<std::byte> bytes(static_cast<size_t>(2 * container_page));
+  bytes.resize(file.read_at(bytes, 0));
+  const auto is_zero = [](std::byte b) { return b == std::byte{0}; };
+  if (!begins_as_container(bytes) && !std::ranges::all_of(bytes, is_zero))
+    throw file_error(Code::not_a_multifile, file.path(), "is not a container of Sheaf");
 }
 
 // What comes while this reads changes the word in the header later than it was read.
@@ -318,7 +326,7 @@ class Behind {
   static bool is_written_to_its_end(std::span<const std::byte> bytes) {
     const int64_t length = get_little<uint16_t>(bytes.data() + 4);
     const auto kind = static_cast<RecordKind>(bytes[6]);
-    if (kind < RecordKind::create || kind > RecordKind::remove || length < record_head_size ||
+    if (kind < RecordKind::create || kind > RecordKind::failure || length < record_head_size ||
         length % container_alignment != 0 || length > std::ssize(bytes))
       return false;
     return !is_zero(bytes.subspan(static_cast<size_t>(length - container_alignment), container_alignment));

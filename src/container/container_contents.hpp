@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "format/container.hpp"
-#include "storage/store.hpp"
+#include "storage/file.hpp"
 
 namespace sheaf {
 
@@ -33,6 +33,7 @@ struct ContainerContents {
   format::ContainerHeader header;
   uint64_t changes = 0;
   bool synced = false;
+  bool failed = false;  // a write that no record tells of
   int64_t file_bytes = 0;
   std::vector<PlacedRecord> records;         // of each area as they were written
   std::vector<std::vector<std::byte>> held;  // what their names are in
@@ -47,8 +48,9 @@ struct ContainerContents {
 // not_a_multifile for another file, unsupported, and damaged for tables that claim more than there is.
 std::optional<ContainerContents> read_container(Store& store, const std::string& path);
 
-// Throws damaged if the file `path` without a whole header is more than one that is being made.
-void require_in_the_making(const FileStatus& status, const std::string& path);
+// Throws damaged if the file, which has no whole header, is longer than a container that is being made, and
+// not_a_multifile if it has bytes that no such container has.
+void require_in_the_making(File& file);
 
 // What has come since, as the file is for who opens it now; records are added behind those that are known,
 // and nothing of them is read again. unsaid: also what its writers have not said yet, by the word that says

@@ -10,6 +10,7 @@
 #include "container/constants.hpp"
 #include "format/extension.hpp"
 #include "process/process_identity.hpp"
+#include "storage/store.hpp"
 
 namespace sheaf {
 
@@ -17,7 +18,7 @@ using namespace container_constants;
 
 namespace {
 
-constexpr std::string_view mark = ".container.";
+constexpr std::string_view container_mark = ".container.";
 constexpr std::string_view mark_aside = ".torn.";
 
 std::string directory_of(const std::string& path) {
@@ -54,11 +55,12 @@ std::string container_host_name(const std::string& memory_directory) {
 }
 
 std::string container_name(std::string_view set, std::string_view host) {
-  return std::string(set) + std::string(mark) + std::string(host);
+  return std::string(set) + std::string(container_mark) + std::string(host);
 }
 
 std::string name_aside(Store& store, const std::string& set, const std::string& container) {
-  const std::string name = set + std::string(mark_aside) + container.substr(set.size() + mark.size());
+  const std::string name =
+      set + std::string(mark_aside) + container.substr(set.size() + container_mark.size());
   for (int count = 0;; ++count) {
     const std::string tried = count == 0 ? name : name + "." + std::to_string(count);
     if (!store.status(tried).exists) return tried;
@@ -66,9 +68,9 @@ std::string name_aside(Store& store, const std::string& set, const std::string& 
 }
 
 std::optional<std::string> set_of_container(std::string_view path) {
-  const size_t at = path.rfind(mark);
+  const size_t at = path.rfind(container_mark);
   if (at == std::string_view::npos || at == 0 || path[at - 1] == '/' ||
-      path.find('/', at) != std::string_view::npos || at + mark.size() == path.size())
+      path.find('/', at) != std::string_view::npos || at + container_mark.size() == path.size())
     return std::nullopt;
   return std::string(path.substr(0, at));
 }
@@ -77,7 +79,7 @@ SetFiles files_of(Store& store, const std::string& set) {
   const size_t slash = set.rfind('/');
   const std::string folder = slash == std::string::npos ? "" : set.substr(0, slash + 1);
   const std::string last = set.substr(folder.size());
-  const std::string begin = last + std::string(mark);
+  const std::string begin = last + std::string(container_mark);
   SetFiles found;
   try {
     for (const std::string& name : store.names_in(directory_of(set))) {
@@ -104,6 +106,18 @@ bool is_same_name(Store& store, const std::string& one, const std::string& other
 
 bool has_containers(Store& store, const std::string& path) {
   return (set_of_container(path) && store.status(path).exists) || !containers_of(store, path).empty();
+}
+
+bool is_container_set(Store& store, const std::string& path) {
+  try {
+    return has_containers(store, path);
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+bool is_containers_alone(Store& store, const std::string& path) {
+  return is_container_set(store, path) && (set_of_container(path) || !store.status(path).exists);
 }
 
 }  // namespace sheaf

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/export.hpp"
-#include "storage/store.hpp"
+#include "storage/file.hpp"
 
 namespace sheaf {
 
@@ -45,5 +45,11 @@ bool is_same_name(Store& store, const std::string& one, const std::string& other
 
 // Whether `path` can be read as a set of containers: there is one of its, or it is one.
 SHEAF_EXPORT bool has_containers(Store& store, const std::string& path);
+
+// The same for tools: false if the directory cannot be read, so that opening `path` reports the reason.
+SHEAF_EXPORT bool is_container_set(Store& store, const std::string& path);
+
+// Whether there are containers, or `path` is one, but no multifile that a tool could work on.
+SHEAF_EXPORT bool is_containers_alone(Store& store, const std::string& path);
 
 }  // namespace sheaf

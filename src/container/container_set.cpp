@@ -12,6 +12,7 @@
 #include "container/foreign_stream.hpp"
 #include "container/host_stream.hpp"
 #include "container/open_set.hpp"
+#include "storage/store.hpp"
 
 namespace sheaf {
 

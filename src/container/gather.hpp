@@ -9,7 +9,7 @@
 #include "base/export.hpp"
 #include "container/container_set.hpp"
 #include "creation/work_progress.hpp"
-#include "storage/store.hpp"
+#include "storage/file.hpp"
 
 namespace sheaf {
 

@@ -5,6 +5,7 @@
 #include "base/error.hpp"
 #include "container/container_names.hpp"
 #include "container/replay.hpp"
+#include "storage/store.hpp"
 
 namespace sheaf {
 

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "base/export.hpp"
-#include "storage/store.hpp"
+#include "storage/file.hpp"
 
 namespace sheaf {
 

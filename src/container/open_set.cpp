@@ -15,6 +15,8 @@
 #include "container/container_names.hpp"
 #include "mode/open_mode.hpp"
 #include "process/process_identity.hpp"
+#include "storage/beside.hpp"
+#include "storage/store.hpp"
 
 namespace sheaf {
 
@@ -112,7 +114,8 @@ std::shared_ptr<OpenSet> OpenSet::join(Store& store, const std::string& path, co
 bool OpenSet::join_once(Store& store, const std::string& container, const std::string& host,
                         const std::string& directory, bool make) {
   try {
-    file_ = store.open(container, make ? Access::create : Access::write);
+    bool made = false;
+    file_ = make ? make_or_open_beside(store, container, {}, made) : open_beside(store, container, {});
   } catch (const Error& e) {
     if (e.code() == Code::not_found && !make) return false;
     throw;
@@ -158,7 +161,7 @@ bool OpenSet::lock_container() {
 void OpenSet::fill(Store& store, const std::string& container, const std::string& host, HostMemory& memory) {
   auto contents = read_container(store, container);
   if (!contents) {
-    require_in_the_making(file_->status(), container);
+    require_in_the_making(*file_);
     format::ContainerHeader header{.identity = new_identity(), .host = host};
     header.made = std::chrono::system_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
     ContainerWriter::begin(*file_, header, mapped_);

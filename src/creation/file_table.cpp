@@ -6,6 +6,7 @@
 
 #include "comm/agree.hpp"
 #include "creation/constants.hpp"
+#include "storage/store.hpp"
 
 namespace sheaf {
 

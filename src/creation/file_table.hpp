@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "comm/comm.hpp"
-#include "storage/store.hpp"
+#include "storage/file.hpp"
 
 namespace sheaf {
 

@@ -5,9 +5,13 @@
 #include <span>
 
 #include "base/error.hpp"
-#include "creation/temporary_name.hpp"
+#include "comm/agree.hpp"
+#include "creation/commit.hpp"
+#include "format/commit_record.hpp"
 #include "format/header.hpp"
+#include "storage/beside.hpp"
 #include "storage/patience.hpp"
+#include "storage/store.hpp"
 
 namespace sheaf {
 
@@ -16,7 +20,7 @@ namespace {
 // Null: there is something of that name. One call, where asking first would be another message to a server.
 std::shared_ptr<File> make(Store& store, const std::string& path) {
   try {
-    return store.open(path, Access::fresh);
+    return make_beside(store, path);
   } catch (const Error& e) {
     if (e.errno_value() != EEXIST) throw;
   }
@@ -33,8 +37,8 @@ NewFile open_given(Store& store, const std::string& path) {
       open_patiently(store, path, Access::create), false, {}, {}};  // what a link leads to that leads nowhere
 }
 
-NewFile open_placed(Store& store, const std::string& path) {
-  auto file = store.open(path, Access::beside);
+NewFile open_placed(Store& store, const std::string& path, const std::string& neighbour) {
+  auto file = open_beside(store, path, neighbour);
   std::array<std::byte, 16> head;
   const auto found = std::span(head).first(file->read_at(head, 0));
   if (found.empty() || format::begins_as_multifile(found)) return {std::move(file), true, {}, {}};
@@ -46,7 +50,7 @@ NewFile open_placed(Store& store, const std::string& path) {
 // Of a file that exists.
 NewFile set_aside(Store& store, const std::string& path, NewFile found) {
   const std::string target = store.target_of(path);
-  const std::string aside = temporary_name(target);
+  const std::string aside = new_temporary_name(store, path);
   try {
     store.rename(target, aside);
   } catch (const Error&) {
@@ -54,7 +58,7 @@ NewFile set_aside(Store& store, const std::string& path, NewFile found) {
   }
   try {
     found.file->close();
-    found = {store.open(target, Access::fresh), true, target, aside};
+    found = {make_beside(store, target), true, target, aside};
     store.take_after(target, aside, Making::done);
     if (path != target) found.file = store.open(path, Access::write);
     return found;
@@ -66,11 +70,28 @@ NewFile set_aside(Store& store, const std::string& path, NewFile found) {
 
 }  // namespace
 
-NewFile create_file(Store& store, const std::string& path, const std::string& later, Naming naming,
-                    OldFile old) {
-  const bool placed = naming == Naming::placed || final_name(path);
+void empty(Store& store, File& file) {
+  const int64_t size = file.status().size;
+  if (size == 0) return;
+  std::optional<format::CommitRecord> record;
+  if (size == format::commit_record_size) attempt([&] { record = read_commit_record(file); });
+  file.resize(0);
+  if (record) discard_generation(store, file.path(), *record);
+}
+
+void remove_set_aside(Store& store, const std::string& replaced, const std::string& aside) {
+  std::optional<format::CommitRecord> record;
+  attempt([&] { record = find_commit_record(store, aside); });
+  attempt([&] { store.remove(aside); });
+  if (record) discard_generation(store, replaced, *record);
+}
+
+NewFile create_file(Store& store, const std::string& path, const std::string& later,
+                    const std::string& neighbour, OldFile old) {
+  const bool is_temporary = format::parse_temporary_name(path).has_value();
+  const std::string& beside = neighbour.empty() && is_temporary ? later : neighbour;
   NewFile made{make(store, path), false, {}, {}};
-  if (!made.file) made = placed ? open_placed(store, path) : open_given(store, path);
+  if (!made.file) made = beside.empty() ? open_given(store, path) : open_placed(store, path, beside);
   if (made.existed && old == OldFile::set_aside) made = set_aside(store, path, std::move(made));
   if (later != path) store.take_after(path, later, Making::begun);
   return made;

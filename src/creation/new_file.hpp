@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "storage/store.hpp"
+#include "storage/file.hpp"
 
 namespace sheaf {
 
@@ -26,18 +26,18 @@ enum class OldFile : uint8_t {
               // still have it open to write. Kept where that is impossible
 };
 
-enum class Naming : uint8_t {
-  given,   // by a user: the file is wherever links lead
-  placed,  // by the library, beside a given name: a further file of a set, a copy
-};
+// Opens `path`, created if missing, with its contents. `neighbour`: the file that a user has named, if the
+// library has derived `path` from it (a further file of a set, a copy); empty: the user has named `path`, and
+// symbolic links in its place are followed. Throws what the store throws; and `foreign` for an existing file
+// with a derived or temporary name (format/commit_record) unless it passes open_beside() and is empty or a
+// physical file of a multifile. `later`: the name it gets when it is complete; it may replace a private file
+// then, so until then it is readable only by its owner.
+NewFile create_file(Store& store, const std::string& path, const std::string& later,
+                    const std::string& neighbour, OldFile old = OldFile::kept);
 
-// Opens `path`, made if missing, with what it holds. Throws what the store throws; and `foreign` for a file
-// that the library has placed, as it has those with a temporary name (creation/temporary_name), unless it is
-// empty or a physical file of a multifile, a regular file of one name that no link leads to. `later`: the
-// name it will get when it is complete; a file that it replaces then may be private, so nobody else may read
-// the new one until then.
-NewFile create_file(Store& store, const std::string& path, const std::string& later, Naming naming,
-                    OldFile old);
+// Removes a file that was set aside, and the temporary files of the generation that it is the commit record
+// of, if it is one. Never throws.
+void remove_set_aside(Store& store, const std::string& replaced, const std::string& aside);
 
 inline constexpr int64_t largest_block_size = 32 << 20;
 inline constexpr int32_t fallback_block_size = 2 << 20;
@@ -50,10 +50,9 @@ inline int32_t choose_block_size(File& file, int32_t requested) {
   return found >= 1 && found <= largest_block_size ? static_cast<int32_t>(found) : fallback_block_size;
 }
 
-// Drops what the file held before. A file that is empty anyway is left alone: ext4 takes a truncation to 0
-// for the replacement of a file and writes the new contents to the disk when it is closed (docs/tuning.md).
-inline void empty(File& file) {
-  if (file.status().size > 0) file.resize(0);
-}
+// Drops what the file held before; of a commit record also the temporary files of its generation. A file that
+// is empty anyway is left alone: ext4 takes a truncation to 0 for the replacement of a file and writes the
+// new contents to the disk when it is closed (docs/tuning.md).
+void empty(Store& store, File& file);
 
 }  // namespace sheaf

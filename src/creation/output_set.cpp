@@ -10,6 +10,10 @@ namespace sheaf {
 
 namespace {
 
+[[noreturn]] void refuse_existing(const std::string& name) {
+  throw file_error(Code::invalid_argument, name, "exists already; use --force to replace it");
+}
+
 std::string temporary_name(const std::string& name, int suffix) {
   return name + ".part" + (suffix > 0 ? std::to_string(suffix) : "");
 }
@@ -36,8 +40,9 @@ std::string OutputSet::temporary(size_t number) const {
 
 // What the job writes after that would be lost with the file.
 void OutputSet::refuse_written(const std::string& name, const LeaseView& view) const {
+  if (of_owner_) return;
   if (view.problem) throw *view.problem;
-  const bool is_own = lease_ && view.lease && view.lease->id == *lease_;
+  const bool is_own = ownership_ && view.lease && view.lease->id == ownership_->id();
   if (view.holder == Holder::living && !is_own)
     throw file_error(Code::foreign, name,
                      "is being written: " + view.job() + " lives. It is not replaced before that has ended");
@@ -46,23 +51,30 @@ void OutputSet::refuse_written(const std::string& name, const LeaseView& view) c
 void OutputSet::own(const std::string& name) {
   ownership_ = Ownership::take(
       store_, name, {.reopens = false, .advice = "it is not replaced before that has closed it or ended"});
-  if (ownership_) lease_ = ownership_->id();
 }
 
+// A link of any kind, also one in a circle, is something that exists.
 FileStatus OutputSet::check(const std::string& name) const {
+  if (naming_ == Naming::derived && place_beside(store_, name) != name)
+    if (existing_ == Existing::refuse) refuse_existing(name);
   const FileStatus status = require_replaceable(store_, name);
-  if (status.exists && existing_ == Existing::refuse)
-    throw file_error(Code::invalid_argument, name, "exists already; use --force to replace it");
+  if (status.exists && existing_ == Existing::refuse) refuse_existing(name);
   if (status.exists) refuse_written(name, look_at_lease(store_, name));
   return status;
 }
 
+OutputSet::Name OutputSet::described(const std::string& name, const std::string& original) const {
+  const FileStatus found = check(name);
+  if (naming_ == Naming::given) return {name, store_.target_of(name), found.exists ? name : original};
+  const bool is_like = found.exists && found.is_own && place_beside(store_, name) == name;
+  return {name, name, is_like ? name : original};
+}
+
 std::shared_ptr<File> OutputSet::add(const std::string& name, const std::string& original) {
-  const bool replaces = check(name).exists;
-  Name added{name, store_.target_of(name), replaces ? name : original};
+  Name added = described(name, original);
   for (;; ++added.suffix) {
     try {
-      auto file = store_.open(temporary_name(added.target, added.suffix), Access::fresh);
+      auto file = make_beside(store_, temporary_name(added.target, added.suffix));
       names_.push_back(std::move(added));
       if (!names_.back().like.empty())
         store_.take_after(temporary(names_.size() - 1), names_.back().like, Making::begun);
@@ -75,17 +87,30 @@ std::shared_ptr<File> OutputSet::add(const std::string& name, const std::string&
 
 void OutputSet::commit() {
   if (ownership_) ownership_->require_owned(Ownership::Look::at_name);
-  for (; committed_ < names_.size(); ++committed_) {
-    const Name& name = names_[committed_];
-    if (check(name.final).exists) {
-      LeaseView view = look_at_lease(store_, name.final);
-      if (view.holder == Holder::unknown)
-        view = watch_lease(store_, name.final, lease_times(), [](const LeaseView&) {});
-      refuse_written(name.final, view);
-    }
-    if (!name.like.empty()) store_.take_after(temporary(committed_), name.like, Making::done);
-    store_.rename(temporary(committed_), name.target);
+  try {
+    for (; committed_ < names_.size(); ++committed_) commit_next();
+  } catch (...) {
+    remove_new();
+    throw;
   }
+}
+
+void OutputSet::commit_next() {
+  Name& name = names_[committed_];
+  name.replaces = check(name.final).exists;
+  if (name.replaces) {
+    LeaseView view = look_at_lease(store_, name.final);
+    if (view.holder == Holder::unknown)
+      view = watch_lease(store_, name.final, lease_times(), [](const LeaseView&) {});
+    refuse_written(name.final, view);
+  }
+  if (!name.like.empty()) store_.take_after(temporary(committed_), name.like, Making::done);
+  store_.rename(temporary(committed_), name.target);
+}
+
+void OutputSet::remove_new() {
+  for (size_t i = 0; i < committed_; ++i)
+    if (!names_[i].replaces) attempt([&] { store_.remove(names_[i].target); });
 }
 
 }  // namespace sheaf

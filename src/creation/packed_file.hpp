@@ -9,7 +9,7 @@
 #include "format/extension.hpp"
 #include "format/header.hpp"
 #include "layout/chunk_layout.hpp"
-#include "storage/store.hpp"
+#include "storage/file.hpp"
 #include "stream/file_checks.hpp"
 
 namespace sheaf {

@@ -14,7 +14,7 @@ class WorkProgress {
 
   virtual ~WorkProgress() = default;
 
-  // Once, before the first byte.
+  // Before the first byte; again for each further part of the work, with the bytes of that part.
   virtual void begin(int64_t /*total_bytes*/) {}
   virtual void advance(int64_t /*bytes*/) {}
   // A new file for the data of `task` is about to be written.

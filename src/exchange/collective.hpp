@@ -24,7 +24,7 @@
 #include "exchange/transfer/independent.hpp"
 #include "exchange/transfer/other_handles.hpp"
 #include "exchange/transfer/tally.hpp"
-#include "storage/store.hpp"
+#include "storage/file.hpp"
 
 namespace sheaf::exchange {
 

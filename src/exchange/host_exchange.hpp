@@ -20,7 +20,7 @@
 #include "exchange/transfer/hosts_file.hpp"
 #include "exchange/transfer/independent.hpp"
 #include "exchange/transfer/tally.hpp"
-#include "storage/store.hpp"
+#include "storage/file.hpp"
 
 namespace sheaf::exchange {
 

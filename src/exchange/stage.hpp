@@ -16,7 +16,7 @@
 #include "exchange/pieces/constants.hpp"
 #include "exchange/pieces/coverage.hpp"
 #include "process/lent_memory.hpp"
-#include "storage/store.hpp"
+#include "storage/file.hpp"
 
 namespace sheaf::exchange {
 

@@ -8,7 +8,7 @@
 #include "exchange/stage_call.hpp"
 #include "exchange/transfer/independent.hpp"
 #include "exchange/transfer/tally.hpp"
-#include "storage/store.hpp"
+#include "storage/file.hpp"
 
 namespace sheaf::exchange {
 

@@ -27,7 +27,8 @@ struct FooterAt {
 // `unused`: bytes that are zero.
 template <class E, class Version, class Unused>
 auto extension_fields(E& e, Version& version, Unused& unused) {
-  return std::tie(version, e.flags, e.codec, e.level, e.shuffle, unused, e.identity, e.piece, e.frame);
+  return std::tie(version, e.flags, e.codec, e.level, e.shuffle, unused, e.identity, e.piece, e.frame,
+                  e.guessed_ends);
 }
 template <class Head, class T>
 auto footer_fields(Head& head, T& t) {
@@ -84,12 +85,22 @@ std::optional<Extension> decode_extension(std::span<const std::byte> header, std
   return e;
 }
 
-bool says_compressed(std::span<const std::byte> header) {
-  if (says_encoded(header)) return true;
+static bool has_flag(std::span<const std::byte> header, Flag flag) {
   if (std::ssize(header) < fixed_size) return false;
   const std::byte* p = header.data() + extension_offset;
   return std::memcmp(p, header_magic, sizeof header_magic) == 0 &&
-         (get_little<uint16_t>(p + ExtensionAt::flags) & flag_compressed);
+         (get_little<uint16_t>(p + ExtensionAt::flags) & flag);
+}
+
+bool says_compressed(std::span<const std::byte> header) {
+  return says_encoded(header) || has_flag(header, flag_compressed);
+}
+
+bool says_guessed(std::span<const std::byte> header) { return has_flag(header, flag_guessed); }
+
+bool has_room_for_extension(std::span<const std::byte, fixed_size> header) {
+  const auto names = header.last<prefix_size>().first<longest_extended_name + 1>();
+  return std::ranges::find(names, std::byte{}) != names.end();
 }
 
 std::vector<std::byte> encode(const Trailer& t) {

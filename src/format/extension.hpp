@@ -35,8 +35,9 @@ using Identity = std::array<std::byte, 16>;
 enum Flag : uint16_t {
   flag_checksums = 1,
   flag_journal = 2,
+  flag_guessed = 4,
   flag_compressed = 256,
-  flags_known = flag_checksums | flag_journal | flag_compressed,
+  flags_known = flag_checksums | flag_journal | flag_guessed | flag_compressed,
   first_flag_not_to_ignore = 256,
 };
 
@@ -51,9 +52,13 @@ struct Extension {
   Identity identity{};
   uint32_t piece = 0;  // bytes per data checksum; 0 without checksums
   uint32_t frame = 0;  // uncompressed bytes of a frame; 0 without codec
+  // Chunks whose end a repair has guessed; > 0 only if the file is guessed().
+  uint64_t guessed_ends = 0;
 
   bool checksums() const { return flags & flag_checksums; }
   bool compressed() const { return flags & flag_compressed; }
+  // A repair could not tell where streams end, or what is missing in them.
+  bool guessed() const { return flags & flag_guessed; }
   bool operator==(const Extension&) const = default;
 };
 
@@ -71,6 +76,11 @@ std::optional<Extension> decode_extension(std::span<const std::byte> header, std
 // Whether streams consist of frames, by the magic, or the flag `compressed` of an extension header that may
 // be damaged. For readers who have it checked later.
 bool says_compressed(std::span<const std::byte> header);
+// Whether the flag `guessed` is set in an extension header that may be damaged.
+bool says_guessed(std::span<const std::byte> header);
+
+// Whether the name stored in the fixed part of META1 leaves room for an extension header.
+bool has_room_for_extension(std::span<const std::byte, fixed_size> header);
 
 // Who has other sections made and read names their kinds.
 enum class SectionKind : uint32_t { groups = 1, sums = 2, mapping = 3 };

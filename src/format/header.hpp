@@ -50,6 +50,7 @@ struct SHEAF_EXPORT HeaderFields {
   // Not of META1: streams consist of frames, as the extension header says (format/extension). So they do if
   // encoded, and in files from before there was a magic for that.
   bool compressed = false;
+  bool guessed = false;  // by an extension header: a repair could not tell all of the file
 
   static constexpr int64_t flag_of(KeyvalMode mode) { return static_cast<int64_t>(mode) << 32; }
 
@@ -105,7 +106,7 @@ bool says_encoded(std::span<const std::byte> bytes);
 
 // `bytes` are the first bytes of the file, up to fixed_size of them. Throws not_a_multifile (too short, wrong
 // magic), unsupported (format version) or damaged (a field outside its limits), naming `path`.
-// Leaves `compressed` false.
+// Leaves `compressed` and `guessed` false.
 Header decode_header(std::span<const std::byte> bytes, std::string_view path);
 // Whether the bytes begin as a physical file does, of whatever version.
 bool begins_as_multifile(std::span<const std::byte> bytes);

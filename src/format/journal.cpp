@@ -3,6 +3,10 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include <algorithm>
+#include <bit>
+
+#include "base/bytes.hpp"
 #include "format/fields.hpp"
 
 namespace sheaf::format {
@@ -14,14 +18,25 @@ constexpr uint32_t version_of_one_host = 1;
 constexpr uint32_t version_of_hosts = 2;
 constexpr uint32_t record_size = journal_record_size;
 constexpr uint32_t finished_bit = 1;
-constexpr uint32_t checksum_bit = 2;
+constexpr uint32_t before_bit = 4;
 
 struct JournalAt {
-  enum : size_t { fields = 8, hash = 56, end = 64, hosts = 64, hash_of_hosts = 72, end_of_hosts = 80 };
+  enum : size_t {
+    fields = 8,
+    hash = 56,
+    end = 64,
+    hosts = 64,
+    hash_of_hosts = 72,
+    end_of_hosts = 80,
+    taken_over = 80,
+    end_of_all = 84
+  };
 };
 struct RecordAt {
-  enum : size_t { sequence = 8, hash = 24 };
+  enum : size_t { sequence = 8, before = 16, hash = 24 };
 };
+
+using Record = std::span<const std::byte, journal_record_size>;
 
 template <class H, class Number>
 auto journal_fields(H& h, Number& version, Number& size) {
@@ -31,26 +46,65 @@ template <class H>
 auto journal_hosts(H& h) {
   return std::tie(h.hosts, h.host);
 }
-template <class R, class Number>
-auto record_fields(R& r, Number& flags, Number& checksum) {
-  return std::tie(r.bytes, r.sequence, flags, checksum);
+template <class R, class Flags, class Hash>
+auto record_fields(R& r, Flags& flags, Hash& before) {
+  return std::tie(r.bytes, r.sequence, flags, before);
 }
 
 uint64_t hash_of_record(const std::byte* record, uint64_t seed, int64_t slot) {
   return XXH3_64bits_withSeed(record, RecordAt::hash, seed + static_cast<uint64_t>(slot));
 }
 
+uint64_t stored_hash(const std::byte* record) { return get_little<uint64_t>(record + RecordAt::hash); }
+
 std::optional<JournalRecord> decode_record(const std::byte* p, uint64_t seed, int64_t slot) {
   // Nobody has written the half of a slot without one; most are such, so they are not hashed.
   if (get_little<uint32_t>(p + RecordAt::sequence) == 0) return std::nullopt;
-  if (get_little<uint64_t>(p + RecordAt::hash) != hash_of_record(p, seed, slot)) return std::nullopt;
+  if (stored_hash(p) != hash_of_record(p, seed, slot)) return std::nullopt;
   JournalRecord record;
-  uint32_t flags, checksum;
-  get_fields(p, record_fields(record, flags, checksum));
+  uint32_t flags;
+  uint64_t before;
+  get_fields(p, record_fields(record, flags, before));
   if (record.bytes < -1) return std::nullopt;
   record.finished = flags & finished_bit;
-  if (flags & checksum_bit) record.checksum = checksum;
+  if (flags & before_bit) record.before = before;
   return record;
+}
+
+std::optional<JournalRecord> newer_of(const std::optional<JournalRecord>& first,
+                                      const std::optional<JournalRecord>& second) {
+  if (!first || !second) return first ? first : second;
+  return static_cast<int32_t>(second->sequence - first->sequence) > 0 ? second : first;
+}
+
+// The record that `bytes` were before one bit changed.
+std::optional<JournalRecord> correct(Record bytes, uint64_t seed, int64_t slot) {
+  std::array<std::byte, journal_record_size> tried;
+  std::ranges::copy(bytes, tried.begin());
+  for (size_t bit = 0; bit < 8 * tried.size(); ++bit) {
+    std::byte& changed = tried[bit / 8];
+    const std::byte mask{static_cast<unsigned char>(1U << (bit % 8))};
+    changed ^= mask;
+    if (const auto record = decode_record(tried.data(), seed, slot)) return record;
+    changed ^= mask;
+  }
+  return std::nullopt;
+}
+
+bool has_one_bit(Record bytes) {
+  int bits = 0;
+  for (const std::byte b : bytes) bits += std::popcount(std::to_integer<unsigned>(b));
+  return bits == 1;
+}
+
+// Whether `bytes`, which are no record, held none that is newer than `other`, the one in the other half. A
+// write that did not end leaves the last bytes of what was there before, above all its hash; a record that
+// was there before and whose hash alone is wrong was older.
+bool is_older_or_torn(Record bytes, const std::optional<JournalRecord>& other, uint64_t seed, int64_t slot) {
+  if (other && !other->before) return false;
+  const uint64_t before = other ? *other->before : 0;
+  return stored_hash(bytes.data()) == before ||
+         (before != 0 && hash_of_record(bytes.data(), seed, slot) == before);
 }
 
 }  // namespace
@@ -68,6 +122,7 @@ std::array<std::byte, journal_header_size> encode(const JournalHeader& h) {
   const uint32_t version = h.hosts > 1 ? version_of_hosts : version_of_one_host;
   put_fields(p + JournalAt::fields, journal_fields(h, version, record_size));
   put_little<uint64_t>(p + JournalAt::hash, XXH3_64bits(p, JournalAt::hash));
+  put_little<uint32_t>(p + JournalAt::taken_over, h.taken_over);
   if (h.hosts == 1) return bytes;
   put_fields(p + JournalAt::hosts, journal_hosts(h));
   put_little<uint64_t>(p + JournalAt::hash_of_hosts, XXH3_64bits(p, JournalAt::hash_of_hosts));
@@ -88,6 +143,8 @@ std::optional<JournalHeader> decode_journal_header(std::span<const std::byte> by
     throw file_error(Code::unsupported, path,
                      "is a journal of version " + std::to_string(version) +
                          ", which is not known: " + "use the version of the library that has written it");
+  h.taken_over =
+      bytes.size() >= JournalAt::end_of_all && get_little<uint32_t>(p + JournalAt::taken_over) != 0;
   if (version == version_of_one_host) return h;
   if (bytes.size() < JournalAt::end_of_hosts ||
       get_little<uint64_t>(p + JournalAt::hash_of_hosts) != XXH3_64bits(p, JournalAt::hash_of_hosts))
@@ -101,19 +158,54 @@ std::optional<JournalHeader> decode_journal_header(std::span<const std::byte> by
 std::array<std::byte, journal_record_size> encode(const JournalRecord& r, uint64_t seed, int64_t slot) {
   std::array<std::byte, journal_record_size> bytes{};
   std::byte* p = bytes.data();
-  const uint32_t flags = (r.finished ? finished_bit : 0) | (r.checksum ? checksum_bit : 0);
-  const uint32_t checksum = r.checksum.value_or(0);
-  put_fields(p, record_fields(r, flags, checksum));
+  const uint32_t flags = (r.finished ? finished_bit : 0) | (r.before ? before_bit : 0);
+  const uint64_t before = r.before.value_or(0);
+  put_fields(p, record_fields(r, flags, before));
   put_little<uint64_t>(p + RecordAt::hash, hash_of_record(p, seed, slot));
   return bytes;
 }
 
+JournalRecord next_record(const std::optional<JournalRecord>& last, int64_t bytes, bool finished,
+                          uint64_t seed, int64_t slot) {
+  const uint32_t next = last ? last->sequence + 1 : 1;
+  // 0 is no sequence; 2 keeps to the other half of the slot.
+  return {.bytes = bytes,
+          .sequence = next == 0 ? 2 : next,
+          .finished = finished,
+          .before = last ? stored_hash(encode(*last, seed, slot).data()) : 0};
+}
+
 std::optional<JournalRecord> decode_slot(std::span<const std::byte, journal_slot_size> bytes, uint64_t seed,
                                          int64_t slot) {
-  const auto first = decode_record(bytes.data(), seed, slot);
-  const auto second = decode_record(bytes.data() + journal_record_size, seed, slot);
-  if (!first || !second) return first ? first : second;
-  return static_cast<int32_t>(second->sequence - first->sequence) > 0 ? second : first;
+  return newer_of(decode_record(bytes.data(), seed, slot),
+                  decode_record(bytes.data() + journal_record_size, seed, slot));
+}
+
+Slot examine_slot(std::span<const std::byte, journal_slot_size> bytes, uint64_t seed, int64_t slot) {
+  struct Half {
+    Record bytes;
+    std::optional<JournalRecord> record = {};
+    bool empty = false;
+    bool unknown() const { return !record && !empty; }
+  };
+  std::array halves{Half{bytes.first<journal_record_size>()}, Half{bytes.last<journal_record_size>()}};
+  Slot found;
+  for (Half& half : halves) {
+    half.record = decode_record(half.bytes.data(), seed, slot);
+    half.empty = is_zero(half.bytes);
+    if (!half.unknown()) continue;
+    half.record = correct(half.bytes, seed, slot);
+    half.empty = has_one_bit(half.bytes);
+    if (!half.unknown()) found.state = SlotState::corrected;
+  }
+  for (size_t i = 0; i < halves.size(); ++i) {
+    const Half &half = halves[i], &other = halves[1 - i];
+    if (!half.unknown()) continue;
+    if (other.unknown() || !is_older_or_torn(half.bytes, other.record, seed, slot))
+      found.state = SlotState::damaged;
+  }
+  found.record = newer_of(halves[0].record, halves[1].record);
+  return found;
 }
 
 }  // namespace sheaf::format

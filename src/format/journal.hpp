@@ -56,6 +56,8 @@ struct JournalHeader {
   int64_t data_start = 0;  // absolute offset
   int32_t hosts = 1;
   int32_t host = no_journal_host;  // 0..hosts-1 in a journal of a host of several
+  // The file held the journal of an earlier multifile: slots that are not ours may hold its records.
+  bool taken_over = false;
 
   bool operator==(const JournalHeader&) const = default;
 };
@@ -66,7 +68,9 @@ struct JournalRecord {
   int64_t bytes = 0;  // of the chunk, from its begin; -1: the chunk is not in use after all
   uint32_t sequence = 0;
   bool finished = false;  // nothing more goes into the chunk: the stream goes on in the next one
-  std::optional<uint32_t> checksum = {};  // CRC32C of these bytes
+  // Hash of the record with the sequence before, 0 if there was none: tells a torn record from a damaged one.
+  // nullopt: of an earlier version.
+  std::optional<uint64_t> before = {};
 };
 
 constexpr int64_t slot_number(int64_t ntasks, int64_t block, int64_t task) { return block * ntasks + task; }
@@ -82,8 +86,28 @@ bool begins_as_journal(std::span<const std::byte> bytes);
 std::optional<JournalHeader> decode_journal_header(std::span<const std::byte> bytes, std::string_view path);
 
 std::array<std::byte, journal_record_size> encode(const JournalRecord& record, uint64_t seed, int64_t slot);
+// The record that follows `last` in its slot.
+JournalRecord next_record(const std::optional<JournalRecord>& last, int64_t bytes, bool finished,
+                          uint64_t seed, int64_t slot);
+// Offset in the slot of the half that a record belongs to.
+constexpr int64_t half_offset(uint32_t sequence) { return journal_record_size * (sequence % 2); }
+
 // The newer valid record of a slot; nullopt: there is none.
 std::optional<JournalRecord> decode_slot(std::span<const std::byte, journal_slot_size> bytes, uint64_t seed,
                                          int64_t slot);
+
+enum class SlotState : uint8_t {
+  sound,      // what is no record is empty, or was torn by a write that did not end
+  corrected,  // a record had one wrong bit
+  damaged,    // a record is lost, which may have been the newer one
+};
+
+// What a reader finds in a slot.
+struct Slot {
+  std::optional<JournalRecord> record;  // the newer valid one
+  SlotState state = SlotState::sound;
+};
+// Corrects single bits. Takes 10 us if the slot is not sound.
+Slot examine_slot(std::span<const std::byte, journal_slot_size> bytes, uint64_t seed, int64_t slot);
 
 }  // namespace sheaf::format

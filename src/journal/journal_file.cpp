@@ -12,6 +12,7 @@
 #include "layout/chunk_layout.hpp"
 #include "storage/beside.hpp"
 #include "storage/patience.hpp"
+#include "storage/store.hpp"
 
 namespace sheaf {
 
@@ -90,19 +91,19 @@ std::shared_ptr<File> open_journal(Store& store, const std::string& physical_fil
   const std::string name =
       header.hosts > 1 ? format::journal_name(place, header.host) : format::journal_name(place);
   auto file = make_or_open_beside(store, name, physical_file, changed);
-  const auto wanted = format::encode(header);
-  const auto found = read_head(*file);
-  if (std::ranges::equal(found, wanted)) return file;
-  require_journal(found, name);
-  file->write_at(wanted, 0);
+  const auto bytes = read_head(*file);
+  const auto found = require_journal(bytes, name);
+  format::JournalHeader wanted = header;
+  wanted.taken_over = found ? found->taken_over : std::ssize(bytes) == format::journal_header_size;
+  if (found == wanted) return file;
+  wanted.taken_over |= found.has_value();
+  file->write_at(format::encode(wanted), 0);
   changed = true;
   return file;
 }
 
 void note_journal_gap(Store& store, const std::string& physical_file) {
-  attempt([&] {
-    store.open(format::journal_gap_name(place_beside(store, physical_file)), Access::fresh)->close();
-  });
+  attempt([&] { make_beside(store, format::journal_gap_name(place_beside(store, physical_file)))->close(); });
 }
 
 void remove_journal_gap(Store& store, const std::string& physical_file) {

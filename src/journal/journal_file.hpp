@@ -13,7 +13,7 @@
 #include "format/header.hpp"
 #include "format/journal.hpp"
 #include "journal/chunk_watch.hpp"
-#include "storage/store.hpp"
+#include "storage/file.hpp"
 
 namespace sheaf {
 
@@ -36,6 +36,7 @@ struct JournalKey {
   bool own_caches = false;
   bool first = true;  // of the tasks of the file. The mark in META1 is its: where there are other hosts their
                       // tasks leave it alone
+  bool required = false;        // nothing is written where no journal is admitted
   ChunkWatch* watch = nullptr;  // told before a chunk is begun, and before the first record; null: nobody
 
   static JournalKey of(const format::Header& h, const std::optional<format::Extension>& extension) {

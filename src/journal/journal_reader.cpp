@@ -1,5 +1,6 @@
 #include "journal/journal_reader.hpp"
 
+#include "base/bytes.hpp"
 #include "journal/constants.hpp"
 #include "journal/journal_file.hpp"
 #include "layout/slices.hpp"
@@ -7,6 +8,7 @@
 #include <algorithm>
 
 #include "storage/decorators/few_descriptors.hpp"
+#include "storage/store.hpp"
 
 namespace sheaf {
 
@@ -26,35 +28,40 @@ std::shared_ptr<File> open_if_there(Store& store, const std::string& name) {
   }
 }
 
-std::optional<format::JournalHeader> read_header(File& file, const std::string& name) {
-  std::array<std::byte, format::journal_header_size> head;
-  return format::decode_journal_header(std::span(head).first(file.read_at(head, 0)), name);
-}
-
 }  // namespace
+
+// Returns its header, if that is whole.
+std::optional<format::JournalHeader> JournalReader::add(std::shared_ptr<File> file, const std::string& name,
+                                                        const format::Identity& identity) {
+  file->renew();  // this host may know an old state of it
+  std::vector<std::byte> head(format::journal_header_size);
+  head.resize(file->read_at(head, 0));
+  auto header = format::decode_journal_header(head, name);
+  // One that is short or zero was never written: its maker died before any record.
+  const bool written = std::ssize(head) == format::journal_header_size && !is_zero(head);
+  const bool examined = header ? header->identity == identity && !header->taken_over : written;
+  if (!header && written) damage_.headers.push_back(name);
+  journals_.push_back({std::move(file), examined});
+  return header;
+}
 
 std::unique_ptr<JournalReader> JournalReader::open(Store& store, const std::string& path,
                                                    const format::Header& h,
-                                                   const format::Extension& extension) {
+                                                   const format::Extension& extension, LostRecords lost) {
   const std::string place = place_of_journals(store, path);
   const std::string name = format::journal_name(place);
   auto file = open_if_there(store, name);
   if (!file) return nullptr;
-  const auto found = read_header(*file, name);
-  std::vector<std::shared_ptr<File>> files{std::move(file)};
-  if (found && found->hosts > 1 && found->identity == extension.identity) {
-    files.clear();
-    for (int32_t host = 0; host < found->hosts; ++host) {
-      const std::string own = format::journal_name(place, host);
-      auto of_host = open_if_there(store, own);
-      if (!of_host) continue;
-      read_header(*of_host, own);
-      files.push_back(std::move(of_host));
-    }
-  }
   const format::JournalHeader own{extension.identity, h.ntasks, h.nfiles, h.filenumber};
-  return std::unique_ptr<JournalReader>(
-      new JournalReader(std::move(files), h.ntasks, format::journal_seed(own)));
+  std::unique_ptr<JournalReader> reader(new JournalReader(h.ntasks, format::journal_seed(own), lost));
+  const auto found = reader->add(std::move(file), name, extension.identity);
+  if (!found || found->hosts == 1 || found->identity != extension.identity) return reader;
+  reader->journals_.clear();
+  for (int32_t host = 0; host < found->hosts; ++host) {
+    const std::string of_host = format::journal_name(place, host);
+    if (auto its = open_if_there(store, of_host)) reader->add(std::move(its), of_host, extension.identity);
+  }
+  return reader;
 }
 
 // The bytes of `count` slots; false: there are none.
@@ -67,67 +74,103 @@ bool JournalReader::read_slots(File& file, int64_t slot, int64_t count, std::vec
   return got > 0;
 }
 
-// visit(i, record) for task first + i; records that are not there are nullopt. A task is on one host, but one
-// that appends may find its beginning recorded by another: the record that tells more counts.
+// Of a file that is being written a slot may have been read while its record was: that looks torn or damaged,
+// but not twice.
+format::Slot JournalReader::slot_of(const Journal& journal, std::span<const std::byte> bytes,
+                                    int64_t slot) const {
+  std::array<std::byte, format::journal_slot_size> own;
+  std::ranges::copy(bytes, own.begin());
+  if (!journal.examined) return {format::decode_slot(own, seed_, slot)};
+  format::Slot found = format::examine_slot(own, seed_, slot);
+  if (found.state == format::SlotState::sound) return found;
+  own.fill(std::byte{});
+  journal.file->read_at(own, format::slot_offset(slot));
+  return format::examine_slot(own, seed_, slot);
+}
+
+// visit(i, slot) for task first + i. A task is on one host, but one that appends may find its beginning
+// recorded by another: the record that tells more counts.
 template <class Visit>
 void JournalReader::for_each_slot(int64_t round, int64_t first, int64_t count, Visit&& visit) {
   for (int64_t done = 0; done < count; done += slots_at_once) {
     const int64_t n = std::min(count - done, slots_at_once);
     const int64_t slot = format::slot_number(ntasks_, round, first + done);
-    records_.assign(static_cast<size_t>(n), std::nullopt);
-    for (const auto& file : files_) {
-      if (!read_slots(*file, slot, n, buffer_)) continue;
+    slots_.assign(static_cast<size_t>(n), {});
+    for (const Journal& journal : journals_) {
+      if (!read_slots(*journal.file, slot, n, buffer_)) continue;
       for (int64_t i = 0; i < n; ++i) {
-        const auto own = std::span(buffer_)
-                             .subspan(static_cast<size_t>(format::journal_slot_size * i))
-                             .template first<format::journal_slot_size>();
-        const auto record = format::decode_slot(own, seed_, slot + i);
-        auto& best = records_[static_cast<size_t>(i)];
+        const auto own = std::span(buffer_).subspan(static_cast<size_t>(format::journal_slot_size * i),
+                                                    format::journal_slot_size);
+        if (is_zero(own)) continue;
+        const auto [record, state] = slot_of(journal, own, slot + i);
+        auto& [best, worst] = slots_[static_cast<size_t>(i)];
+        worst = std::max(worst, state);
         if (record &&
             (!best || std::pair(record->bytes, record->finished) > std::pair(best->bytes, best->finished)))
           best = record;
       }
     }
     for (int64_t i = 0; i < n; ++i) {
-      const auto& record = records_[static_cast<size_t>(i)];
-      found_ |= record.has_value();
-      visit(done + i, record);
+      const format::Slot& found = slots_[static_cast<size_t>(i)];
+      found_ |= found.record.has_value();
+      visit(done + i, found);
     }
   }
 }
 
 // A chunk follows another one only if that is known to be finished.
-void JournalReader::read_counts(int64_t first, int64_t most, std::span<int64_t> counts) {
+template <class Lost>
+void JournalReader::count_blocks(int64_t first, int64_t most, std::span<int64_t> counts, Lost&& lost) {
   std::ranges::fill(counts, 1);
   std::vector<bool> goes_on(counts.size(), true);
   for (int64_t round = 0; round < most; ++round) {
     bool any = false;
-    for_each_slot(round, first, std::ssize(counts),
-                  [&](int64_t i, const std::optional<format::JournalRecord>& record) {
-                    const auto t = static_cast<size_t>(i);
-                    if (!goes_on[t]) return;
-                    goes_on[t] = record && record->bytes >= 0 && record->finished;
-                    if (record && record->bytes >= 0) counts[t] = round + 1;
-                    any |= goes_on[t];
-                  });
+    for_each_slot(round, first, std::ssize(counts), [&](int64_t i, const format::Slot& slot) {
+      const auto t = static_cast<size_t>(i);
+      if (!goes_on[t]) return;
+      if (slot.state != format::SlotState::sound) lost(first + i, round, slot.state);
+      const auto& record = slot.record;
+      goes_on[t] = record && record->bytes >= 0 && record->finished;
+      const bool is_lost = !record && slot.state == format::SlotState::damaged;  // a block, maybe empty
+      if (is_lost || (record && record->bytes >= 0)) counts[t] = round + 1;
+      any |= goes_on[t];
+    });
     if (!any) return;
   }
 }
 
+void JournalReader::read_counts(int64_t first, int64_t most, std::span<int64_t> counts) {
+  count_blocks(first, most, counts, [&](int64_t task, int64_t round, format::SlotState state) {
+    if (lost_ == LostRecords::accepted || state != format::SlotState::damaged) return;
+    throw file_error(
+        Code::damaged, journals_.front().file->path(),
+        "the record of how much local task " + std::to_string(task) + " has written to its chunk " +
+            std::to_string(round) +
+            " is damaged: where its stream ends is not known (open mode checksums=off reads what is known; "
+            "`sheaf repair` with --force keeps that)");
+  });
+}
+
 int64_t JournalReader::most_blocks() {
   int64_t most = 1;
-  layout::for_each_slice(0, ntasks_, counts_at_once, [&](int64_t first, std::span<int64_t> counts) {
-    read_counts(first, INT32_MAX, counts);
+  damage_.corrected = damage_.lost = 0;
+  layout::for_each_slice(0, ntasks_, counts_at_once, [&](int64_t begin, std::span<int64_t> counts) {
+    count_blocks(begin, INT32_MAX, counts, [&](int64_t task, int64_t, format::SlotState state) {
+      if (state == format::SlotState::corrected) {
+        ++damage_.corrected;
+      } else if (damage_.lost++ == 0) {
+        damage_.first_lost = task;
+      }
+    });
     most = std::max(most, std::ranges::max(counts));
   });
   return most;
 }
 
 void JournalReader::read_sizes(int64_t round, int64_t first, std::span<int64_t> sizes) {
-  for_each_slot(round, first, std::ssize(sizes),
-                [&](int64_t i, const std::optional<format::JournalRecord>& record) {
-                  sizes[static_cast<size_t>(i)] = record ? std::max<int64_t>(0, record->bytes) : 0;
-                });
+  for_each_slot(round, first, std::ssize(sizes), [&](int64_t i, const format::Slot& slot) {
+    sizes[static_cast<size_t>(i)] = slot.record ? std::max<int64_t>(0, slot.record->bytes) : 0;
+  });
 }
 
 }  // namespace sheaf

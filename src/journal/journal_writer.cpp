@@ -24,6 +24,7 @@ bool JournalWriter::open(File& data) {
   counts_names_ = file->status().links > 0;
   dirty_ = changed;
   file_ = std::move(file);
+  made_ = true;
   return true;
 }
 
@@ -32,9 +33,21 @@ namespace {
 // Then there is soon no room for data either. Room can be made, and the call repeated.
 bool is_full(const Error& error) { return error.errno_value() == ENOSPC || error.errno_value() == EDQUOT; }
 
+// Whether no later attempt to make the journal would succeed either.
+bool admits_no_journal(const Error& failed) {
+  static constexpr Code codes[] = {Code::permission, Code::foreign, Code::unsupported, Code::not_found};
+  static constexpr int errors[] = {EISDIR, EEXIST, ENAMETOOLONG, ELOOP, ENXIO};
+  return std::ranges::find(codes, failed.code()) != std::end(codes) ||
+         std::ranges::find(errors, failed.errno_value()) != std::end(errors);
+}
+
 }  // namespace
 
-// Runs `record`. What it throws is thrown, or ends the journal of this task.
+bool JournalWriter::may_go_on_without(const Error& failed) const {
+  return how_ == Journaling::wished && !key_.required && !made_ && admits_no_journal(failed);
+}
+
+// Runs `record`. What it throws is thrown, unless no journal is admitted.
 template <class Record>
 void JournalWriter::keep(File& data, Record&& record) {
   if (finished_) throw *finished_;
@@ -43,7 +56,7 @@ void JournalWriter::keep(File& data, Record&& record) {
     key_.watch->before_writing(std::numeric_limits<int64_t>::max());
   const auto failed = given_up_ ? std::nullopt : attempt(record);
   if (finished_) throw *finished_;
-  if (failed && (how_ != Journaling::wished || is_full(*failed)))
+  if (failed && !may_go_on_without(*failed))
     throw Error(failed->code(),
                 std::string(failed->what()) + " (the journal of '" + data.path() +
                     "', without which nothing can be found if the program dies; open mode journal=off writes "
@@ -95,17 +108,18 @@ void JournalWriter::require_unfinished(File& data) {
 }
 
 void JournalWriter::report(File& data, int64_t task, int64_t block, int64_t bytes, bool finished) {
-  const Report report{task, block, bytes, finished};
-  if (deferred() || kept_until_synced()) {
-    if (!held_.empty() && held_.back().task == task && held_.back().block == block) held_.pop_back();
-    held_.push_back(report);
-    if (how_ != Journaling::durable && !kept_until_synced() && holder_()) confirm(data);
-    return;
-  }
-  record_in_journal(data, [&] {
-    write(report);
-    if (how_ != Journaling::durable) mark(data, format::journal_mark);
-  });
+  hold({task, block, bytes, finished});
+  if (kept_until_synced() || (deferred() && (how_ == Journaling::durable || !holder_()))) return;
+  const auto failed = attempt([&] { confirm(data); });
+  // The record of a chunk that is left waits for the flush that needs it.
+  const bool waits = finished && how_ == Journaling::wished && !finished_;
+  if (failed && (!waits || is_full(*failed))) throw *failed;
+}
+
+void JournalWriter::hold(const Report& report) {
+  if (!held_.empty() && held_.back().task == report.task && held_.back().block == report.block)
+    held_.pop_back();
+  held_.push_back(report);
 }
 
 // Whoever misses the journal of a file that is marked knows that it is lost.
@@ -131,13 +145,8 @@ void JournalWriter::with_file_itself(File& data, Act&& act) {
 
 namespace {
 
-// What follows the record in a slot; nothing if that says it all.
-std::optional<format::JournalRecord> next_record(const std::optional<format::JournalRecord>& last,
-                                                 const JournalWriter::Report& r) {
-  if (last && last->bytes == r.bytes && last->finished == r.finished) return std::nullopt;
-  const uint32_t next = last ? last->sequence + 1 : 1;
-  // 0 is no sequence; 2 keeps to the other half of the slot.
-  return format::JournalRecord{.bytes = r.bytes, .sequence = next == 0 ? 2 : next, .finished = r.finished};
+bool says_the_same(const std::optional<format::JournalRecord>& last, const JournalWriter::Report& r) {
+  return last && last->bytes == r.bytes && last->finished == r.finished;
 }
 
 }  // namespace
@@ -153,11 +162,11 @@ void JournalWriter::write(const Report& r) {
   if (given_up_ && !last_) return;  // only what is there is taken back
   // Bytes that nobody has synced are not spoken of, neither then.
   if (withdrawn_ && kept_until_synced() && !(last_ && (last_->finished || r.bytes < 0))) return;
-  const auto record = next_record(last_, r);
-  if (!record) return;
+  if (says_the_same(last_, r)) return;
+  const auto record = format::next_record(last_, r.bytes, r.finished, seed_, slot);
   slot_ = -1;
-  file_->write_at(format::encode(*record, seed_, slot),
-                  format::slot_offset(slot) + format::journal_record_size * (record->sequence % 2));
+  file_->write_at(format::encode(record, seed_, slot),
+                  format::slot_offset(slot) + format::half_offset(record.sequence));
   slot_ = slot;
   last_ = record;
   dirty_ = true;
@@ -176,10 +185,12 @@ void JournalWriter::report_all(File& data, int64_t first, std::span<const int64_
       const int64_t slot = format::slot_number(key_.ntasks, block, first + static_cast<int64_t>(begin));
       for (size_t t = 0; t < some.size(); ++t) {
         if (block >= some[t]) continue;
-        const format::JournalRecord record{
-            .bytes = size_of(begin + t, block), .sequence = 1, .finished = block + 1 < some[t]};
-        const auto bytes = format::encode(record, seed_, slot + static_cast<int64_t>(t));
-        std::ranges::copy(bytes, slots.begin() + static_cast<ptrdiff_t>(t * format::journal_slot_size));
+        const int64_t own = slot + static_cast<int64_t>(t);
+        const auto record =
+            format::next_record({}, size_of(begin + t, block), block + 1 < some[t], seed_, own);
+        std::ranges::copy(format::encode(record, seed_, own),
+                          slots.begin() + static_cast<ptrdiff_t>(t * format::journal_slot_size) +
+                              format::half_offset(record.sequence));
       }
       file_->write_at(slots, format::slot_offset(slot));
     }
@@ -231,10 +242,15 @@ void JournalWriter::require_unfinished_file(File& data) {
 
 void JournalWriter::record(File& data, std::vector<Report> reports) {
   if (reports.empty()) return take_back_withdrawn();
-  record_in_journal(data, [&] {
-    write_side_by_side(reports);
-    mark(data, format::journal_mark);
-  });
+  try {
+    record_in_journal(data, [&] {
+      write_side_by_side(reports);
+      mark(data, format::journal_mark);
+    });
+  } catch (...) {
+    held_.insert(held_.end(), reports.begin(), reports.end());
+    throw;
+  }
 }
 
 // Slots side by side are written at once, with the halves that stay: their owners write nothing else there
@@ -255,12 +271,13 @@ void JournalWriter::write_side_by_side(std::vector<Report>& reports) {
     for (size_t i = 0; i < end - begin; ++i) {
       const auto slot = std::span(slots).subspan(i * format::journal_slot_size, format::journal_slot_size);
       const int64_t number = first + static_cast<int64_t>(i);
-      const auto record = next_record(
-          format::decode_slot(slot.first<format::journal_slot_size>(), seed_, number), reports[begin + i]);
-      if (!record) continue;
+      const Report& r = reports[begin + i];
+      const auto last = format::decode_slot(slot.first<format::journal_slot_size>(), seed_, number);
+      if (says_the_same(last, r)) continue;
+      const auto record = format::next_record(last, r.bytes, r.finished, seed_, number);
       changes = true;
-      std::ranges::copy(format::encode(*record, seed_, number),
-                        slot.begin() + format::journal_record_size * (record->sequence % 2));
+      std::ranges::copy(format::encode(record, seed_, number),
+                        slot.begin() + format::half_offset(record.sequence));
     }
     if (changes) file_->write_at(slots, format::slot_offset(first));
   }
@@ -269,11 +286,6 @@ void JournalWriter::write_side_by_side(std::vector<Report>& reports) {
 void JournalWriter::sync(File& data) {
   if (unsynced_) throw *unsynced_;
   if (!dirty_ || given_up_) return;
-  if (how_ == Journaling::wished)
-    return keep(data, [&] {
-      file_->sync();
-      dirty_ = false;
-    });
   unsynced_ = attempt([&] { file_->sync(); });
   if (unsynced_) throw *unsynced_;
   dirty_ = false;

@@ -2,8 +2,8 @@
 // section 16).
 //
 // The journal is made by the first record of any task, so programs that neither flush nor leave a chunk pay
-// nothing, and nobody meets anybody. All tasks write the same header. Where no journal can be made, or a
-// record cannot be written, the task goes on without (Journaling). Local; one thread at a time.
+// nothing, and nobody meets anybody. All tasks write the same header. Where the directory may not be written
+// to, or another file has the name of the journal, none is admitted. Local; one thread at a time.
 #pragma once
 
 #include <algorithm>
@@ -23,8 +23,9 @@ namespace sheaf {
 
 // What becomes of a call whose record cannot be made.
 enum class Journaling : uint8_t {
-  wished,  // it goes on, unless the file system is full: the first one adds a warning, the physical file is
-           // marked (format::journal_gap_mark), and nothing more is recorded. Records made before stay true.
+  wished,  // it throws, and can be repeated; but the record of a chunk that is left waits for the next call,
+           // unless the file system is full. Where no journal is admitted it goes on: the first one adds a
+           // warning, the physical file is marked (format::journal_gap_mark), and nothing is recorded.
   required,  // it throws, and can be repeated
   durable,   // the same, and records count once they are on disk, see sync()
 };
@@ -90,8 +91,7 @@ class JournalWriter {
   // report() does.
   void record(File& data, std::vector<Report> reports);
 
-  // Returns when all records would survive a loss of power. Once that has failed it always fails; `wished`:
-  // then the task goes on without a journal, as it does in report().
+  // Returns when all records would survive a loss of power. Once that has failed it always fails.
   void sync(File& data);
   // Never throws: nothing is to come.
   void close() {
@@ -102,6 +102,8 @@ class JournalWriter {
  private:
   bool open(File& data);
   bool kept_until_synced() const { return key_.own_caches && how_ == Journaling::wished; }
+  bool may_go_on_without(const Error& failed) const;
+  void hold(const Report& report);
   template <class Record>
   void keep(File& data, Record&& record);
   template <class Record>
@@ -131,7 +133,8 @@ class JournalWriter {
   std::optional<Error> unsynced_;  // what sync() has failed with
   const Journaling how_;
   bool marked_ = false;        // the file says that it has a journal, or needs not
-  bool given_up_ = false;      // nothing more is recorded
+  bool made_ = false;          // there has been a journal
+  bool given_up_ = false;      // nothing is recorded
   bool dirty_ = false;         // records since the last sync
   bool counts_names_ = false;  // the store can tell that the journal was removed
 };

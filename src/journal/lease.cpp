@@ -13,6 +13,7 @@
 #include "journal/constants.hpp"
 #include "process/process_identity.hpp"
 #include "storage/beside.hpp"
+#include "storage/store.hpp"
 
 namespace sheaf {
 

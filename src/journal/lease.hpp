@@ -13,7 +13,7 @@
 #include "base/error.hpp"
 #include "base/export.hpp"
 #include "format/lease.hpp"
-#include "storage/store.hpp"
+#include "storage/file.hpp"
 
 namespace sheaf {
 

@@ -80,7 +80,7 @@ struct Ownership::Held {
 bool Ownership::Held::create() {
   std::shared_ptr<File> made;
   try {
-    made = store->open(name, Access::fresh);
+    made = make_beside(*store, name);
   } catch (const Error& e) {
     if (e.errno_value() == EEXIST) return false;
     throw;

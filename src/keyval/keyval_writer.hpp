@@ -2,6 +2,7 @@
 // "Key-value records"): key, length and value without padding, in chunks of which all but the last are full.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -14,6 +15,10 @@
 namespace sheaf {
 
 using keyval_constants::record_header_bytes;
+
+// What a record begins with.
+using RecordHead = std::array<std::byte, record_header_bytes>;
+RecordHead record_head(ByteOrder metadata_order, uint64_t key, uint64_t value_bytes);
 
 // Appends one record; the value may be empty, or larger than a chunk. Throws what WriteStream::write throws,
 // with nothing written.

@@ -5,6 +5,7 @@
 
 #include "comm/agree.hpp"
 #include "storage/beside.hpp"
+#include "storage/store.hpp"
 
 namespace sheaf {
 

@@ -12,6 +12,7 @@
 #include "metadata/metadata_io.hpp"
 #include "storage/beside.hpp"
 #include "storage/decorators/forwarding_file.hpp"
+#include "storage/store.hpp"
 
 namespace sheaf {
 

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "layout/edge_map.hpp"
-#include "storage/store.hpp"
+#include "storage/file.hpp"
 
 namespace sheaf {
 

@@ -26,6 +26,7 @@ struct FileFacts {
   // reading: never closed; what is there was found in the journal, and it may be written to still
   bool unclosed = false;
   bool compressed = false;
+  bool guessed = false;  // a repair could not tell all of the multifile
   ByteOrder userdata_order = native_order;
   ByteOrder metadata_order = native_order;
 };
@@ -36,6 +37,7 @@ inline FileFacts facts_of(const format::HeaderFields& h) {
           .fsblksize = h.fsblksize,
           .keyval = h.keyval() == format::KeyvalMode::inline_,
           .compressed = h.compressed,
+          .guessed = h.guessed,
           .userdata_order = h.userdata_order,
           .metadata_order = h.metadata_order};
 }

@@ -26,6 +26,7 @@ Header read_header(File& file) {
     const size_t got = file.read_at(bytes, 0);
     Header h = format::decode_header(std::span(bytes).first(got), file.path());
     h.compressed = h.version >= 5 && format::says_compressed(std::span(bytes).first(got));
+    h.guessed = h.version >= 5 && format::says_guessed(std::span(bytes).first(got));
     return h;
   } catch (const Error&) {
     regular_size(file);  // is what there is to say about a device
@@ -45,6 +46,7 @@ MetadataReader::MetadataReader(Store& store, File& file, Checking checking, Name
     : MetadataReader(file) {
   store_ = &store;
   checking_ = checking;
+  if (checking == Checking::off) accept_lost_records();
   name_of_ = std::move(name_of);
 }
 
@@ -55,6 +57,9 @@ int64_t MetadataReader::file_size() {
 
 bool MetadataReader::reaches(int64_t end) {
   if (end <= std::max(opened_size_, file_size_)) return true;
+  file_size_ = regular_size(file_);
+  if (end <= file_size_) return true;
+  file_.renew();  // this host may know an old size of the file
   file_size_ = regular_size(file_);
   return end <= file_size_;
 }
@@ -259,9 +264,9 @@ std::vector<int64_t> read_blocks_of_task(MetadataReader& reader, const format::P
   return sizes;
 }
 
-Generation Generation::of(const format::Header& header, const format::Pointer& pointer,
-                          const std::optional<format::Extension>& extension) {
-  Generation g;
+FileIdentity FileIdentity::of(const format::Header& header, const format::Pointer& pointer,
+                              const std::optional<format::Extension>& extension) {
+  FileIdentity g;
   if (extension) g.identity = extension->identity;
   if (!pointer.complete()) return g;
   g.pointer_offset = header.pointer_offset();
@@ -269,14 +274,14 @@ Generation Generation::of(const format::Header& header, const format::Pointer& p
   return g;
 }
 
-std::shared_ptr<File> watched(std::shared_ptr<File> file, const Generation& generation) {
+std::shared_ptr<File> watched(std::shared_ptr<File> file, const FileIdentity& of) {
   constexpr int64_t in_extension = 16;  // docs/format.md, section 14.1
   WatchedBytes identity, pointer;
-  if (generation.identity != format::Identity{})
-    identity = {format::extension_offset + in_extension, generation.identity.size(), generation.identity};
-  if (generation.pointer_offset > 0) {
-    pointer = {generation.pointer_offset, generation.pointer.size(), {}};
-    std::ranges::copy(generation.pointer, pointer.expected.begin());
+  if (of.identity != format::Identity{})
+    identity = {format::extension_offset + in_extension, of.identity.size(), of.identity};
+  if (of.pointer_offset > 0) {
+    pointer = {of.pointer_offset, of.pointer.size(), {}};
+    std::ranges::copy(of.pointer, pointer.expected.begin());
   }
   if (identity.count > 0) return std::make_shared<WatchedFile>(std::move(file), identity, pointer);
   if (pointer.count > 0) return std::make_shared<WatchedFile>(std::move(file), pointer, WatchedBytes{});

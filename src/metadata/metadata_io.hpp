@@ -22,7 +22,7 @@
 #include "layout/slices.hpp"
 #include "metadata/facts.hpp"
 #include "mode/checking.hpp"
-#include "storage/store.hpp"
+#include "storage/file.hpp"
 #include "stream/file_checks.hpp"
 #include "stream/group_hashes.hpp"
 
@@ -68,6 +68,10 @@ class MetadataReader {
   format::Pointer read_pointer();
   // Whether that was because the journal is lost which the file had.
   bool journal_lost() const { return journal_lost_; }
+  // What read_pointer() has found damaged in the journal.
+  JournalDamage journal_damage() const { return journal_ ? journal_->damage() : JournalDamage{}; }
+  // To be called before read_pointer(): of a task with damaged records what the journal still tells counts.
+  void accept_lost_records() { lost_records_ = LostRecords::accepted; }
 
   // Whether a task has gone on without the journal: then that tells how each stream begins, but maybe not all
   // of it.
@@ -130,6 +134,7 @@ class MetadataReader {
   bool open_journal();
   format::Pointer read_marks();
   [[noreturn]] void lost_journal();
+  void warn_of_damage() const;
   std::string what_to_do() const;
   // Of a file that was not closed.
   format::Pointer recover_pointer();
@@ -150,6 +155,7 @@ class MetadataReader {
   std::unique_ptr<JournalReader> journal_;
   bool journal_lost_ = false;
   Checking checking_ = Checking::on;
+  LostRecords lost_records_ = LostRecords::refused;
   std::optional<std::optional<format::Extension>> extension_;  // none: not looked for yet
   std::unique_ptr<FileChecks> checks_;
   std::optional<format::Pointer> closed_;  // the file was completed behind the reader's back
@@ -178,17 +184,17 @@ inline bool is_of_another_open(const std::optional<format::Extension>& a,
 void require_same_open(const std::optional<format::Extension>& lead, MetadataReader& member);
 
 // What tells a physical file that is read from another one that takes its place in the same file.
-struct Generation {
+struct FileIdentity {
   format::Identity identity{};  // zeros: it has none
   int64_t pointer_offset = 0;   // 0: the pointer is not known, or says that the file was not closed
   std::array<std::byte, format::pointer_size> pointer{};
 
-  static Generation of(const format::Header& header, const format::Pointer& pointer,
-                       const std::optional<format::Extension>& extension);
+  static FileIdentity of(const format::Header& header, const format::Pointer& pointer,
+                         const std::optional<format::Extension>& extension);
 };
 // `file`, to read, which throws `foreign` once it is of another generation (storage/decorators/watched_file):
 // after every read by the identity, or, without one, by the pointer. `file` itself if neither is known.
-std::shared_ptr<File> watched(std::shared_ptr<File> file, const Generation& generation);
+std::shared_ptr<File> watched(std::shared_ptr<File> file, const FileIdentity& of);
 
 // Writes one physical file. Collective order is the caller's business.
 class MetadataWriter {

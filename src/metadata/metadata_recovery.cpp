@@ -1,10 +1,12 @@
 // What MetadataReader tells of a file that was never closed.
 #include <algorithm>
 
+#include "base/warnings.hpp"
 #include "journal/lease.hpp"
 #include "metadata/constants.hpp"
 #include "metadata/metadata_io.hpp"
 #include "storage/beside.hpp"
+#include "storage/store.hpp"
 
 namespace sheaf {
 
@@ -14,7 +16,7 @@ using format::TableSource;
 // False if the file cannot have one. One that it could have, but has not, leaves journal_ empty.
 bool MetadataReader::open_journal() {
   const auto own = store_ ? extension() : std::nullopt;
-  if (own) journal_ = JournalReader::open(*store_, file_.path(), header_, *own);
+  if (own) journal_ = JournalReader::open(*store_, file_.path(), header_, *own, lost_records_);
   return journal_ || (own && (own->flags & format::flag_journal));
 }
 
@@ -46,6 +48,19 @@ void MetadataReader::lost_journal() {
           what_to_do());
 }
 
+void MetadataReader::warn_of_damage() const {
+  const JournalDamage& found = journal_->damage();
+  if (!found) return;
+  const std::string what =
+      found.lost > 0
+          ? std::to_string(found.lost) + " record(s) are lost, the first one of local task " +
+                std::to_string(found.first_lost) + ": where the streams of these tasks end is not known"
+      : found.corrected > 0
+          ? std::to_string(found.corrected) + " record(s) had a wrong bit, which was corrected"
+          : "its header is destroyed";
+  add_warning("the journal of '" + file_.path() + "' is damaged: " + what);
+}
+
 Pointer MetadataReader::recover_pointer() {
   const bool possible = open_journal();
   if (!journal_) {
@@ -68,7 +83,10 @@ Pointer MetadataReader::recover_pointer() {
   if (!journal_)
     if (const auto found = find_unmarked_table(skip)) return *found;
   const int64_t most = header_.ntasks == 0 ? 0 : journal_ ? journal_->most_blocks() : 1;
-  if (journal_ && !journal_->found_records() && format::is_marked(read_marks())) lost_journal();
+  if (journal_ && !journal_->found_records() &&
+      (format::is_marked(read_marks()) || !journal_->damage().headers.empty()))
+    lost_journal();
+  if (journal_) warn_of_damage();
   const auto end = layout::end_of_rounds(header_.ntasks, header_.fsblksize, most, skip);
   if (!end || most > INT32_MAX)
     damaged("its journal speaks of " + std::to_string(most) + " blocks, more than a file can hold");

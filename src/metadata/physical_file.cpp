@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "generation/generation.hpp"
 #include "metadata/edges_reader.hpp"
 #include "metadata/task_rows.hpp"
 #include "storage/decorators/few_descriptors.hpp"
@@ -10,17 +11,27 @@ namespace sheaf {
 
 TaskRow PhysicalFile::row(int64_t local_rank) const { return FileRows(*this).at(local_rank); }
 
-PhysicalFile load_physical_file(Store& store, const std::string& path, Checking checking, int64_t most_held) {
+namespace {
+
+// Of a file that is open; `store` has what lies beside it.
+PhysicalFile load_opened_file(Store& store, std::shared_ptr<File> file, Checking checking,
+                              int64_t most_held) {
   PhysicalFile f;
-  f.file = open_one_of_many(store, path);
+  f.file = std::move(file);
   auto reader = std::make_unique<MetadataReader>(store, *f.file, checking);
   f.header = reader->header();
   f.pointer = reader->read_pointer();
   f.extension = reader->extension();
   f.table = std::make_shared<const TaskTable>(std::move(reader), f.pointer, most_held);
   if (!f.pointer.complete()) f.file = with_edges(store, std::move(f.file));
-  f.file = watched(std::move(f.file), Generation::of(f.header, f.pointer, f.extension));
+  f.file = watched(std::move(f.file), FileIdentity::of(f.header, f.pointer, f.extension));
   return f;
+}
+
+}  // namespace
+
+PhysicalFile load_physical_file(Store& store, const std::string& path, Checking checking, int64_t most_held) {
+  return load_opened_file(store, open_one_of_many(store, path), checking, most_held);
 }
 
 void Multifile::read_places(int64_t first, std::span<layout::Placement> places) const {
@@ -133,15 +144,20 @@ Multifile plain_view(Multifile multifile) {
   return multifile;
 }
 
-Multifile load_multifile(Store& store, const std::string& path, Checking checking, int64_t most_held) {
+namespace {
+
+// From the files of one generation, as `files` opens them.
+Multifile load_generation(Store& store, GenerationStore& files, const std::string& path, Checking checking,
+                          int64_t most_held) {
   Multifile m;
   m.path = path;
   const auto load = [&](const std::string& name) {
-    m.files.push_back(load_physical_file(store, name, checking, most_held));
+    m.files.push_back(load_opened_file(store, open_one_of_many(files, name), checking, most_held));
     most_held -= m.files.back().table->bytes_held();
   };
   load(path);
   if (!m.files.front().header.leads_set()) return m;
+  files.expect(read_identity(*m.files.front().file));
 
   const TaskTable& lead = *m.files.front().table;
   m.set_tasks = lead.read_mapping_size();
@@ -168,6 +184,15 @@ Multifile load_multifile(Store& store, const std::string& path, Checking checkin
                        "was written by another open than '" + path + "': their identities differ");
   }
   check_set(m);
+  return m;
+}
+
+}  // namespace
+
+Multifile load_multifile(Store& store, const std::string& path, Checking checking, int64_t most_held) {
+  Multifile m;
+  GenerationStore files(store, path);
+  files.open_multifile([&] { m = load_generation(store, files, path, checking, most_held); });
   return m;
 }
 

@@ -238,7 +238,7 @@ OpenMode parse_open_mode(std::string_view mode, std::string_view additions) {
 }
 
 std::optional<format::Extension> OpenMode::extension() const {
-  if (!journal && !checksums && !compression.on()) return std::nullopt;
+  if (!journal && !checksums && !compression.on() && !atomic) return std::nullopt;
   format::Extension e;
   if (journal) e.flags |= format::flag_journal;
   if (checksums) {

@@ -7,6 +7,7 @@
 #include "metadata/task_names.hpp"
 #include "mount/named_files.hpp"
 #include "mount/task_streams.hpp"
+#include "storage/store.hpp"
 
 namespace sheaf::mount {
 

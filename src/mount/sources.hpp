@@ -8,7 +8,7 @@
 
 #include "mode/checking.hpp"
 #include "mount/tree.hpp"
-#include "storage/store.hpp"
+#include "storage/file.hpp"
 
 namespace sheaf::mount {
 

@@ -147,8 +147,11 @@ Thread& thread_of_process() {
 
 std::unique_ptr<Heartbeat> Heartbeat::start(std::chrono::milliseconds first,
                                             std::chrono::milliseconds interval, std::function<void()> beat) {
-  const auto call = std::make_shared<Call>(Call{interval, std::move(beat), Clock::now() + first});
-  return thread_of_process().add(call) ? std::unique_ptr<Heartbeat>(new Heartbeat(call)) : nullptr;
+  // Before the thread has the call: without memory for the object nothing would end it.
+  std::unique_ptr<Heartbeat> started(
+      new Heartbeat(std::make_shared<Call>(Call{interval, std::move(beat), Clock::now() + first})));
+  if (!thread_of_process().add(started->call_)) return nullptr;
+  return started;
 }
 
 Heartbeat::~Heartbeat() { thread_of_process().remove(call_); }

@@ -120,8 +120,9 @@ std::unique_ptr<HostMemory> HostMemory::join(const std::string& directory, const
     if (fd < 0) throw os_error("cannot open shared memory", path, errno);
     std::unique_ptr<HostMemory> memory(new HostMemory(path, fd));
     struct stat found;
-    if (::fstat(fd, &found) != 0 || !S_ISREG(found.st_mode) || found.st_uid != ::geteuid())
-      throw file_error(Code::foreign, path, "it is not a file of this user");
+    if (::fstat(fd, &found) != 0 || !S_ISREG(found.st_mode) || found.st_uid != ::geteuid() ||
+        found.st_nlink > 1)  // 0: it was removed meanwhile
+      throw file_error(Code::foreign, path, "is not a file of this user alone, with no other name");
     if (lock(fd, F_WRLCK, F_OFD_SETLK) && !memory->fill_as_first(layout, fill)) continue;
     if (!lock(fd, F_RDLCK, F_OFD_SETLKW)) throw os_error("cannot lock shared memory", path, errno);
     const bool filled = ::fstat(fd, &found) == 0 && found.st_nlink > 0 && found.st_size > 0 &&
@@ -144,7 +145,7 @@ void HostMemory::sweep(const std::string& directory, const std::string& key) {
   const HostMemory left(path, fd);
   struct stat found;
   if (::fstat(fd, &found) == 0 && S_ISREG(found.st_mode) && found.st_uid == ::geteuid() &&
-      lock(fd, F_WRLCK, F_OFD_SETLK) && left.is_named())
+      found.st_nlink == 1 && lock(fd, F_WRLCK, F_OFD_SETLK) && left.is_named())
     ::unlink(path.c_str());
 }
 

@@ -49,6 +49,25 @@ Chunks read_chunks(MetadataReader& reader) {
   return chunks;
 }
 
+// Counts the chunks that end in a zero: the file system allocates whole blocks, so it may be data or not.
+static void find_guessed_ends(File& file, const Chunks& chunks, HoleTable& table) {
+  std::string first;
+  for (const auto& [number, round] : table.rounds)
+    for (size_t t = 0; t < round.size(); ++t) {
+      if (round[t] == 0) continue;
+      std::byte last{};
+      const int64_t end = chunks.layout.starts[t] + number * chunks.layout.skip + round[t];
+      file.read_at({&last, 1}, end - 1);
+      if (last != std::byte{}) continue;
+      if (table.guessed_ends++ == 0)
+        first = "chunk " + std::to_string(number) + " of local task " + std::to_string(t);
+    }
+  if (table.guessed_ends > 0)
+    table.unknown.push_back("where " + std::to_string(table.guessed_ends) +
+                            " chunk(s) end, the first one being " + first +
+                            ": they end in zeros, which may be data or not");
+}
+
 HoleTable read_holes(MetadataReader& reader, const Chunks& chunks) {
   const auto& [sizes, layout] = chunks;
   File& file = reader.file();
@@ -56,7 +75,7 @@ HoleTable read_holes(MetadataReader& reader, const Chunks& chunks) {
   const int64_t end = status.size;
   HoleTable table;
   table.counts.assign(sizes.size(), 1);
-  int64_t uncertain = 0, rounds = 1;
+  int64_t rounds = 1;
   for (int64_t at = layout.data_start; layout.skip > 0 && at < end;) {
     const int64_t from = file.next(Space::data, at);
     if (from >= end) break;
@@ -76,12 +95,7 @@ HoleTable read_holes(MetadataReader& reader, const Chunks& chunks) {
     }
     at = until;
   }
-  for (const auto& [number, round] : table.rounds)
-    for (size_t t = 0; t < sizes.size(); ++t) uncertain += round[t] > 0 && round[t] < sizes[t];
-  if (uncertain > 0)
-    table.unknown.push_back("where exactly " + std::to_string(uncertain) +
-                            " chunk(s) end that are not full: up to the end of a block of the file system, "
-                            "zeros may be data or not");
+  find_guessed_ends(file, chunks, table);
   if (layout.skip > 0 && end > layout.data_start && file.next(Space::hole, layout.data_start) >= end &&
       table.blocks() > 1)
     table.unknown.emplace_back(

@@ -17,6 +17,7 @@ struct HoleTable {
       rounds;                        // of those in which there is something: bytes by local task
   std::vector<int64_t> counts;       // blocks of each task, >= 1
   std::vector<std::string> unknown;  // what the holes cannot tell
+  int64_t guessed_ends = 0;          // chunks that end in a zero, which may be data or not
 
   // Number of rounds, >= 1.
   int64_t blocks() const { return counts.empty() ? 1 : std::ranges::max(counts); }

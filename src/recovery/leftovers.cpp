@@ -1,10 +1,11 @@
 #include "recovery/leftovers.hpp"
 
 #include "comm/agree.hpp"
-#include "creation/temporary_name.hpp"
+#include "creation/commit.hpp"
 #include "journal/journal_file.hpp"
 #include "journal/ownership.hpp"
 #include "metadata/metadata_io.hpp"
+#include "storage/store.hpp"
 
 namespace sheaf {
 
@@ -28,12 +29,16 @@ void look_into(Store& store, Leftover& leftover) {
                                                        : LeftoverState::damaged;
 }
 
+// The number in the temporary name of the leftover.
+uint64_t number_of(const Leftover& leftover) {
+  return format::parse_temporary_name(leftover.temporary).value().number;
+}
+
 // The lease of the name says under which number its owner writes; earlier versions had one beside the
 // temporary name.
 std::string writer_of(Store& store, const Leftover& leftover) {
   const LeaseView own = look_at_lease(store, leftover.path);
-  if (own.holder == Holder::living && own.lease && own.lease->id == number_of_temporary(leftover.temporary))
-    return own.job();
+  if (own.holder == Holder::living && own.lease && own.lease->id == number_of(leftover)) return own.job();
   const LeaseView earlier = look_at_lease(store, leftover.temporary);
   return earlier.holder == Holder::living ? earlier.job() : std::string();
 }
@@ -50,12 +55,18 @@ std::vector<Leftover> find_leftovers(Store& store, const std::string& directory,
   const std::string front = directory.empty() || directory.ends_with('/') ? directory : directory + "/";
   std::vector<Leftover> found;
   for (const std::string& name : names) {
-    const auto path = final_name(name);
-    if (!path) continue;
-    Leftover leftover{front + name, front + *path, LeftoverState::damaged, 1, {}, {}};
+    const auto parsed = format::parse_temporary_name(name);
+    if (!parsed) continue;
+    Leftover leftover;
+    leftover.temporary = front + name;
+    leftover.path = front + parsed->target;
     for (const std::string& other : names)
       if (other == name || other.starts_with(name + ".")) leftover.files.push_back(front + other);
     look_into(store, leftover);
+    attempt([&] {
+      const auto record = find_commit_record(store, leftover.path);
+      leftover.committed = record && record->number == parsed->number;
+    });
     found.push_back(std::move(leftover));
   }
   for (Leftover& leftover : found) leftover.writer = writer_of(store, leftover);
@@ -69,7 +80,7 @@ namespace {
 struct OwnershipOfLeftover {
   OwnershipOfLeftover(Store& store, const Leftover& leftover, bool writes) {
     const LeaseView found = look_at_lease(store, leftover.path);
-    const bool is_of_leftover = found.lease && found.lease->id == number_of_temporary(leftover.temporary);
+    const bool is_of_leftover = found.lease && found.lease->id == number_of(leftover);
     const OwnershipRequest request{.reopens = false, .advice = "wait until that has ended"};
     if (writes || is_of_leftover) of_name = Ownership::take(store, leftover.path, request);
     if (look_at_lease(store, leftover.temporary).lease)
@@ -81,6 +92,10 @@ struct OwnershipOfLeftover {
 }  // namespace
 
 void remove_leftover(Store& store, const Leftover& leftover) {
+  if (leftover.committed)
+    throw file_error(
+        Code::invalid_argument, leftover.temporary,
+        "is the generation under '" + leftover.path + "': its commit has begun, and can be finished");
   const OwnershipOfLeftover ownership(store, leftover, false);
   // Physical file 0, by which it is found, last.
   for (const std::string& file : leftover.files)
@@ -98,7 +113,7 @@ void finish_leftover(Store& store, const Leftover& leftover) {
   // No reader asks for its journals any more, and its job is not there.
   for (int32_t k = 0; k < leftover.nfiles; ++k)
     remove_leftovers(store, format::physical_name(leftover.temporary, k));
-  rename_set(store, leftover.temporary, leftover.path, leftover.nfiles, true);
+  commit_set(store, leftover.temporary, leftover.path, leftover.nfiles, true);
 }
 
 }  // namespace sheaf

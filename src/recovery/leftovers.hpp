@@ -1,4 +1,4 @@
-// recovery/leftovers: multifiles under temporary names (creation/temporary_name) whose program has died, or
+// recovery/leftovers: multifiles under temporary names (creation/commit) whose program has died, or
 // whose close has failed.
 #pragma once
 
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/export.hpp"
-#include "storage/store.hpp"
+#include "storage/file.hpp"
 
 namespace sheaf {
 
@@ -26,7 +26,9 @@ struct Leftover {
   LeftoverState state = LeftoverState::damaged;
   int32_t nfiles = 1;
   std::vector<std::string> files;  // all that belongs to it: physical files, journals, the lease
-  std::string writer;              // the job that is writing it, known to live (journal/lease); empty: none
+  // Its commit has begun: it is the generation under `path`, whatever files have been renamed.
+  bool committed = false;
+  std::string writer;  // the job that is writing it, known to live (journal/lease); empty: none
 };
 
 // Among `names`, entries of `directory` ("" : the working directory). One that a job on another machine is
@@ -34,7 +36,7 @@ struct Leftover {
 SHEAF_EXPORT std::vector<Leftover> find_leftovers(Store& store, const std::string& directory,
                                                   const std::vector<std::string>& names);
 
-// Removes its files.
+// Removes its files. Throws invalid_argument if its commit has begun.
 SHEAF_EXPORT void remove_leftover(Store& store, const Leftover& leftover);
 // Gives a complete one its name, and removes what lies beside it. What has the name already is replaced.
 // Throws unclosed, damaged.

@@ -4,8 +4,10 @@
 #include <utility>
 
 #include "comm/agree.hpp"
+#include "creation/commit.hpp"
 #include "creation/output_set.hpp"
 #include "journal/journal_file.hpp"
+#include "mode/open_mode.hpp"
 #include "recovery/unclosed_file.hpp"
 #include "storage/beside.hpp"
 
@@ -20,18 +22,36 @@ bool RepairReport::was_complete() const {
   return std::ranges::all_of(files, [](const RepairedFile& f) { return f.source == RepairSource::complete; });
 }
 
-RepairReport repair(Store& store, const std::string& path, const RepairRequest& request,
+namespace {
+
+// The identity of the files of a set, from the first that has one; else a new one.
+format::Identity identity_of(Store& store, const std::string& path, int32_t nfiles) {
+  for (int32_t k = 0; k < nfiles; ++k) {
+    const auto file = store.open(format::physical_name(path, k), Access::read);
+    if (const auto& extension = MetadataReader(*file).extension()) return extension->identity;
+  }
+  return new_identity();
+}
+
+}  // namespace
+
+RepairReport repair(Store& store, const std::string& path, const RepairRequest& asked,
                     WorkProgress& progress) {
+  RepairRequest request = asked;
   const bool copies = !request.copy_to.empty();
   RepairReport report{path, {}};
   int32_t nfiles = 1;
   std::optional<format::Extension> of_lead;
-  {
-    const auto lead = store.open(path, Access::read);
+  if (!copies && !request.dry_run) finish_commit(store, path);
+  GenerationStore generation(store, path);
+  generation.open_multifile([&] {
+    const auto lead = generation.open(path, Access::read);
     MetadataReader reader(*lead);
-    if (reader.header().leads_set()) nfiles = reader.header().nfiles;
+    nfiles = reader.header().leads_set() ? reader.header().nfiles : 1;
     of_lead = reader.extension();
-  }
+  });
+  request.identity = of_lead ? of_lead->identity : identity_of(generation, path, nfiles);
+  bool guessed = false;
   OutputSet outputs(store, request.replace ? OutputSet::Existing::replace : OutputSet::Existing::refuse);
   if (copies && !request.dry_run) {
     outputs.check(request.copy_to);
@@ -39,13 +59,15 @@ RepairReport repair(Store& store, const std::string& path, const RepairRequest& 
   }
   // File 0, which everybody reads first, is the last to be completed.
   for (int32_t k = nfiles - 1; k >= 0; --k) {
-    UnclosedFile file(store, format::physical_name(path, k), request);
+    UnclosedFile file(generation, format::physical_name(path, k), request);
     const std::string& name = file.report().path;
     if (is_of_another_open(of_lead, file.extension()))
       throw file_error(Code::damaged, name,
                        "was written by another open than '" + path +
                            "': their identities differ, and files of two programs are not made into one "
                            "multifile. It can be repaired and read alone, by its own name");
+    guessed |= file.report().guessed;
+    if (guessed && k == 0) file.guess_set();
     if (copies && !request.dry_run) {
       const std::string copy = format::physical_name(request.copy_to, k);
       const auto target = outputs.add(copy, name);
@@ -53,7 +75,7 @@ RepairReport repair(Store& store, const std::string& path, const RepairRequest& 
       file.complete(*target, true, progress);
       target->close();
     } else if (!request.dry_run) {
-      if (!file.is_complete()) {
+      if (!file.is_complete() || file.report().guessed) {
         const auto target = store.open(name, Access::write);
         file.complete(*target, false, progress);
         target->close();

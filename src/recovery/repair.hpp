@@ -14,16 +14,19 @@
 
 #include "base/export.hpp"
 #include "creation/work_progress.hpp"
+#include "format/extension.hpp"
+#include "storage/file.hpp"
 #include "storage/store.hpp"
 
 namespace sheaf {
 
 struct RepairRequest {
-  std::string copy_to;       // base name of a complete copy to write instead; empty: in place
-  bool replace = false;      // files of that name that exist
-  bool dry_run = false;      // only find out
-  bool holes = false;        // go by the holes although there is a journal
-  bool accept_loss = false;  // what was recorded and is not in the file is left out; else that is an error
+  std::string copy_to;          // base name of a complete copy to write instead; empty: in place
+  bool replace = false;         // files of that name that exist
+  bool dry_run = false;         // only find out
+  bool holes = false;           // go by the holes although there is a journal
+  bool accept_loss = false;     // what was recorded and is not in the file is left out; else that is an error
+  format::Identity identity{};  // for files without one that are marked as guessed
   bool may_live = false;  // somebody may be writing all the same: the block table leaves room for the chunks
                           // that tasks may be in
 };
@@ -45,6 +48,8 @@ struct RepairedFile {
   int64_t blocks = 0;                // largest number of a task
   int64_t data_bytes = 0;            // that the tasks have now
   std::vector<std::string> unknown;  // what could not be told
+  bool guessed = false;              // the file is marked: what could not be told concerns its data
+  int64_t guessed_ends = 0;          // chunks whose end is not known
 };
 
 struct SHEAF_EXPORT RepairReport {

@@ -9,6 +9,7 @@
 #include "layout/slices.hpp"
 #include "metadata/edges_reader.hpp"
 #include "recovery/constants.hpp"
+#include "storage/store.hpp"
 #include "stream/file_checks.hpp"
 #include "stream/plain_file.hpp"
 
@@ -70,7 +71,12 @@ int64_t bytes_of(const BlockSlice& slice) {
 }  // namespace
 
 UnclosedFile::UnclosedFile(Store& store, const std::string& path, const RepairRequest& request)
-    : store_(store), file_(store.open(path, Access::read)), reader_(store, *file_) {
+    : store_(store),
+      file_(store.open(path, Access::read)),
+      reader_(store, *file_),
+      identity_(request.identity) {
+  file_->renew();  // hosts that are lost have closed nothing, and this one may know an old size
+  if (request.accept_loss) reader_.accept_lost_records();
   report_.path = path;
   report_.ntasks = header().ntasks;
   find_source(path, request);
@@ -82,6 +88,15 @@ UnclosedFile::UnclosedFile(Store& store, const std::string& path, const RepairRe
     report_.unknown.emplace_back(
         "whether the data are what was written: their checksums are made from what is there now");
   for_each_found([&](BlockSlice& slice) { report_.data_bytes += bytes_of(slice); });
+  const JournalDamage damage = reader_.journal_damage();
+  if (damage.lost > 0)
+    report_.unknown.push_back("where the streams of " + std::to_string(damage.lost) +
+                              " task(s) end, the first one being local task " +
+                              std::to_string(damage.first_lost) +
+                              ": records of the journal are damaged, and those before them count");
+  if (report_.source == RepairSource::holes) report_.guessed_ends = table_->guessed_ends;
+  report_.guessed =
+      (report_.source == RepairSource::holes && report_.data_bytes > 0) || damage.lost > 0 || missing_ > 0;
   if (missing_ == 0) return;
   if (!request.accept_loss)
     reader_.damaged(
@@ -263,7 +278,29 @@ void UnclosedFile::complete(File& target, bool copies, WorkProgress& progress) {
     if (header().compressed && !header().encoded)
       MetadataWriter(target, header()).write_header(reader_.extension());
   }
-  if (!is_complete()) finish(target, progress);
+  if (is_complete())
+    mark_guessed(target);
+  else
+    finish(target, progress);
+}
+
+// In the extension header of `target`, where that can have one.
+void UnclosedFile::mark_guessed(File& target) {
+  if (!report_.guessed) return;
+  std::array<std::byte, format::fixed_size> fixed{};
+  const bool is_whole = target.read_at(fixed, 0) == fixed.size();
+  if (!is_whole || header().version < 5 || !format::has_room_for_extension(fixed)) {
+    report_.unknown.emplace_back(
+        "to later readers, that this was not known: the file can have no extension header to say so");
+    return;
+  }
+  auto extension = format::decode_extension(fixed, target.path());
+  if (!extension) extension.emplace().identity = identity_;
+  extension->flags |= format::flag_guessed;
+  extension->guessed_ends = std::max(extension->guessed_ends, static_cast<uint64_t>(report_.guessed_ends));
+  format::put_extension(*extension, fixed);
+  target.write_at(std::span(fixed).last(format::extension_size), format::extension_offset);
+  target.sync();
 }
 
 // Data and block table are in `target`, and are read back: where files are at a server, this host may believe
@@ -282,6 +319,7 @@ void UnclosedFile::finish(File& target, WorkProgress& progress) {
   if (!has_trailer_) write_trailer(target, mapping, progress);
   target.sync();
   check_result(target, mapping);
+  mark_guessed(target);
   writer.write_pointer(pointer_);
   target.sync();
 }

@@ -44,6 +44,8 @@ class UnclosedFile {
 
   // Makes `target`, an empty file or the file itself, complete: it gets a copy first, or is not complete.
   void complete(File& target, bool copies, WorkProgress& progress);
+  // Marks file 0 of a set because another file of the set is guessed.
+  void guess_set() { report_.guessed = true; }
   void close() { file_->close(); }
 
  private:
@@ -67,6 +69,7 @@ class UnclosedFile {
   void for_each_written(File& target, const VisitSlice& visit);
   void for_each_written_block(File& target, const VisitBlock& visit);
   void finish(File& target, WorkProgress& progress);
+  void mark_guessed(File& target);
   int64_t write_mapping(MetadataWriter& writer);
   void write_trailer(File& target, int64_t mapping, WorkProgress& progress);
   void check_result(File& target, int64_t mapping);
@@ -79,10 +82,11 @@ class UnclosedFile {
   format::Pointer pointer_;
   std::optional<Chunks> chunks_;
   std::optional<HoleTable> table_;
-  bool has_trailer_ = false;  // that of the closed file
-  int64_t end_ = 0;           // of what a copy needs
-  uint64_t written_ = 0;      // hash of the block table that was written
-  int64_t missing_ = 0;       // bytes that were recorded and are not in the file
+  const format::Identity identity_;  // if the file gets its extension header here
+  bool has_trailer_ = false;         // that of the closed file
+  int64_t end_ = 0;                  // of what a copy needs
+  uint64_t written_ = 0;             // hash of the block table that was written
+  int64_t missing_ = 0;              // bytes that were recorded and are not in the file
   RepairedFile report_;
 };
 

@@ -6,6 +6,7 @@
 #include "metadata/physical_file.hpp"
 #include "metadata/task_names.hpp"
 #include "metadata/task_rows.hpp"
+#include "storage/store.hpp"
 #include "stream/read_stream.hpp"
 
 namespace sheaf {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "format/container.hpp"
-#include "storage/store.hpp"
+#include "storage/file.hpp"
 
 namespace sheaf {
 

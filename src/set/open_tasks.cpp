@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "comm/agree.hpp"
+#include "creation/commit.hpp"
 #include "metadata/edges_reader.hpp"
 #include "metadata/parallel_open.hpp"
 #include "stream/file_checks.hpp"
@@ -10,20 +11,40 @@
 namespace sheaf {
 
 OpenTasks::OpenTasks(Store& store, Comm& comm, const MappedReadRequest& request, const OpenMode& mode,
-                     LedRows* appends, Slicing slicing)
-    : tables_(new SetTables(store, request.path, request.name_of, mode.checking())) {
-  std::shared_ptr<File> first;
-  const SetLead lead = tables_->read_lead(comm, first);
-  facts_ = lead.facts();
-  ntasks_ = lead.ntasks;
-  choose_tasks(comm, request);
-  find_places(comm, lead, first);
-  first.reset();
-  const std::vector<FileShare> share = count_files(comm, lead);
-  LedRows own_tables;
-  LedRows& tables = appends ? *appends : own_tables;
-  find_rows(comm, share, slicing, tables);
-  read_rows(comm, lead, tables, appends != nullptr);
+                     LedRows* appends, Slicing slicing) {
+  const auto generation = std::make_shared<GenerationStore>(store, request.path);
+  tables_ = std::make_unique<SetTables>(generation, request.path, request.name_of, mode.checking());
+  const auto open = [&] {
+    if (appends && generation->record()) {
+      agree_with(comm, comm.rank() == 0 ? attempt([&] { finish_commit(store, request.path); }) : std::nullopt,
+                 0);
+      generation->forget_record();
+    }
+    std::shared_ptr<File> first;
+    const SetLead lead = tables_->read_lead(comm, first);
+    generation->expect(lead.identity);
+    facts_ = lead.facts();
+    ntasks_ = lead.ntasks;
+    own = {};
+    choose_tasks(comm, request);
+    find_places(comm, lead, first);
+    first.reset();
+    const std::vector<FileShare> share = count_files(comm, lead);
+    LedRows own_tables;
+    LedRows& tables = appends ? *appends : own_tables;
+    tables.segments.clear();
+    find_rows(comm, share, slicing, tables);
+    read_rows(comm, lead, tables, appends != nullptr);
+  };
+  generation->open_multifile(comm, [&] {
+    try {
+      open();
+    } catch (...) {
+      own = {};  // a store that shares open files would find them again
+      no_task.reset();
+      throw;
+    }
+  });
 }
 
 OpenTasks::OpenTasks(const FileFacts& facts, int64_t ntasks, int64_t task, int64_t file_tasks,
@@ -59,9 +80,11 @@ void OpenTasks::choose_tasks(Comm& comm, const MappedReadRequest& request) {
   };
   agree(comm, attempt([&] {
           if (request.automatic) {
+            // The first processes have one task more where the tasks cannot be divided evenly.
             const int64_t each = ntasks_ / comm.size();
-            const int64_t first = each * comm.rank();
-            const int64_t end = comm.rank() + 1 == comm.size() ? ntasks_ : first + each;
+            const int64_t more = ntasks_ % comm.size();
+            const int64_t first = each * comm.rank() + std::min<int64_t>(more, comm.rank());
+            const int64_t end = first + each + (comm.rank() < more ? 1 : 0);
             for (int64_t task = first; task < end; ++task) add(task);
           }
           for (const int64_t task : request.tasks) {
@@ -132,7 +155,7 @@ void OpenTasks::read_rows(Comm& comm, const SetLead& lead, LedRows& tables, bool
           for (OwnFile& f : own.files) {
             f.file = tables_->open(f.number);
             if (facts_.unclosed) f.file = with_edges(tables_->store(), std::move(f.file));
-            f.file = watched(std::move(f.file), lead.generation_of(f.number));
+            f.file = watched(std::move(f.file), lead.identity_of(f.number));
           }
           if (own.files.empty()) no_task = tables_->open(0);
           stored_.resize(own.tasks.size());

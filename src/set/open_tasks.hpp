@@ -23,9 +23,14 @@
 
 namespace sheaf {
 
+// The end of the error for an open by another number of tasks than the multifile has.
+inline constexpr const char* advice_on_other_numbers_of_tasks =
+    "use as many, or a mapped open, which takes any number of processes: sion_paropen_mapped_mpi in C and C++, "
+    "fsion_paropen_mapped_mpi in Fortran, mapped=True in Python";
+
 struct MappedReadRequest {
   std::string path;
-  bool automatic = false;            // floor(M/P) consecutive tasks per process, the remainder to the last
+  bool automatic = false;            // consecutive tasks, as many on each process as on others or one more
   std::span<const int64_t> tasks{};  // else: those of this process
   NameOf name_of = {};
 };

@@ -10,8 +10,8 @@
 #include "layout/placement.hpp"
 #include "metadata/edges.hpp"
 #include "metadata/row_slices.hpp"
+#include "storage/file.hpp"
 #include "storage/stdio_handle.hpp"
-#include "storage/store.hpp"
 
 namespace sheaf {
 

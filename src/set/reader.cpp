@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "comm/agree.hpp"
+#include "generation/generation.hpp"
 #include "metadata/edges_reader.hpp"
+#include "storage/store.hpp"
 #include "stream/file_checks.hpp"
 
 namespace sheaf {
@@ -145,13 +147,12 @@ namespace {
 
 int64_t group_begin(int64_t task) { return task / format::group_tasks * format::group_tasks; }
 
-}  // namespace
-
-Reader::Reader(Store& store, const std::string& path, int64_t task, const OpenMode& mode) {
-  stream_.set_max_buffer(mode.read_buffer());
+// Finds a task without loading what belongs to the others.
+std::shared_ptr<OpenTasks> open_one_task(Store& store, GenerationStore& generation, const std::string& path,
+                                         int64_t task, const OpenMode& mode) {
   const auto tables = std::make_shared<SharedReader>();
   Readable stored;
-  stored.file = store.open(path, Access::read);
+  stored.file = generation.open(path, Access::read);
   tables->reader = std::make_unique<MetadataReader>(store, *stored.file, mode.checking());
   int64_t local_rank = task;
   int64_t all = tables->reader->header().ntasks;
@@ -159,6 +160,7 @@ Reader::Reader(Store& store, const std::string& path, int64_t task, const OpenMo
     const auto lead_file = stored.file;
     const auto lead = std::move(tables->reader);
     const format::Pointer p = lead->read_pointer();
+    generation.expect(read_identity(*lead_file));
     all = lead->read_mapping_size(p);
     if (task < 0 || task >= all)
       throw Error(Code::out_of_range, "'" + path + "': there is no task " + std::to_string(task) +
@@ -171,7 +173,7 @@ Reader::Reader(Store& store, const std::string& path, int64_t task, const OpenMo
     // A wrong number of blocks in file 0 would have led to another place than the mapping. Whoever stays in
     // file 0 finds out.
     if (at.file != 0 && lead->header().ntasks > 0) read_geometry(*lead, p, 0);
-    if (at.file != 0) stored.file = store.open(format::physical_name(path, at.file), Access::read);
+    if (at.file != 0) stored.file = generation.open(format::physical_name(path, at.file), Access::read);
     tables->reader = std::make_unique<MetadataReader>(store, *stored.file, mode.checking());
     MetadataReader& member = *tables->reader;
     const format::Header& h = member.header();
@@ -199,8 +201,16 @@ Reader::Reader(Store& store, const std::string& path, int64_t task, const OpenMo
         group, std::min(format::group_tasks, h.ntasks - group))[static_cast<size_t>(local_rank - group)];
   }
   if (facts.unclosed) stored.file = with_edges(store, std::move(stored.file));
-  stored.file = watched(std::move(stored.file), Generation::of(h, p, reader.extension()));
-  tasks_ = std::make_shared<OpenTasks>(facts, all, task, h.ntasks, std::move(stored));
+  stored.file = watched(std::move(stored.file), FileIdentity::of(h, p, reader.extension()));
+  return std::make_shared<OpenTasks>(facts, all, task, h.ntasks, std::move(stored));
+}
+
+}  // namespace
+
+Reader::Reader(Store& store, const std::string& path, int64_t task, const OpenMode& mode) {
+  stream_.set_max_buffer(mode.read_buffer());
+  GenerationStore generation(store, path);
+  generation.open_multifile([&] { tasks_ = open_one_task(store, generation, path, task, mode); });
   load(tasks_->readable(0), task);
 }
 

@@ -1,96 +1,121 @@
 // Opening a multifile by a process for each of its tasks.
 #include "buddy/buddy.hpp"
 #include "exchange/transfer/throttle.hpp"
+#include "generation/generation.hpp"
 #include "metadata/edges_reader.hpp"
 #include "set/reader.hpp"
 #include "storage/patience.hpp"
 
 namespace sheaf {
 
+namespace {
+
+// What a reader opens its files with. copies: null without buddy copies.
+struct Stores {
+  Stores(Store& given, const std::string& path, int levels)
+      : generation(std::make_shared<GenerationStore>(given, path)),
+        copies(levels > 0 ? std::make_unique<BuddyStore>(*generation, path, levels) : nullptr) {}
+
+  std::shared_ptr<GenerationStore> generation;
+  std::unique_ptr<BuddyStore> copies;
+};
+
+}  // namespace
+
 Reader::Reader(Store& given, std::unique_ptr<Comm> comm, const std::string& path, const OpenMode& mode,
                const NameOf& name_of, const MeansOf& means_of)
     : comm_(std::move(comm)) {
   stream_.set_max_buffer(mode.read_buffer());
-  if (mode.collective.buddies > 0)
-    copies_ = std::make_shared<BuddyStore>(given, path, mode.collective.buddies);
-  Store& store = copies_ ? *copies_ : given;
+  const auto stores = std::make_shared<Stores>(given, path, mode.collective.buddies);
+  GenerationStore& generation = *stores->generation;
+  Store& store = stores->copies ? static_cast<Store&>(*stores->copies) : generation;
+  copies_ = {stores, &store};
   const int rank = comm_->rank();
   // Copies have names that follow the format.
   const int levels = name_of ? 0 : mode.collective.buddies;
-  if (levels > 0) restore_from_buddies(given, *comm_, path, levels, 1, rank == 0 ? 0 : -1);
   const auto slots = share_slots(*comm_, store, mode.io_tasks);
-  std::optional<SetTables> tables;  // which few bytes are left for, once a task has its row
-  tables.emplace(store, path, name_of, mode.checking());
-  std::shared_ptr<File> file;
-  const SetLead lead = tables->read_lead(*comm_, file);
-  if (lead.ntasks != comm_->size())
-    throw Error(Code::out_of_range, "'" + path + "' holds " + std::to_string(lead.ntasks) + " tasks, but " +
-                                        std::to_string(comm_->size()) +
-                                        " tasks opened it; use as many, or open it serially");
-  layout::Placement place{0, rank};
-  const TaskRequest own_task{rank};
-  if (lead.header.leads_set()) {
-    // Where there are copies, only rank 0 may see file 0.
-    RowSlices numbers(*comm_, levels > 0 ? Slicing::whole : Slicing::groups);
-    std::optional<Error> problem;
-    place = tables->find_places(numbers, lead, std::span(&own_task, 1), file, problem)[0];
-    agree(*comm_, problem);
-    // With as many files as tasks each file has one: everybody is alone.
-    local_ = lead.header.nfiles == comm_->size() ? self_comm() : comm_->split(place.file, place.local_rank);
-    if (levels > 0)
-      restore_from_buddies(given, *comm_, path, levels, lead.header.nfiles,
-                           local().rank() == 0 ? place.file : -1);
-  } else if (mode.collective.renumber) {
-    place.local_rank = renumbered(mode.collective, *comm_, 1).local_rank;
-    local_ = comm_->split(0, place.local_rank);
-  }
   CollectiveMeans means;
-  if (means_of && plan_of(mode.collective, false, local().size()))
-    means = means_of(*comm_, local(), place.file, lead.header.nfiles);
-  auto plan = plan_of(mode.collective, false, local(), means);
-  if (lead.header.compressed)
-    plan.reset();  // what the tasks need of it depends on what they have decompressed
-  const auto unopened = attempt([&] {
-    if (local().rank() != 0 || place.file != 0) file.reset();
-    const std::string name = tables->name(place.file);
-    // Task 0 has opened file 0; others are only said to be there.
-    if (!file && (!plan || local().rank() == 0))
-      file = place.file == 0 ? tables->open(0) : tables->open_member(place.file);
-    if (plan) file = std::make_shared<FetchedFile>(store, name, std::move(file));
-    if (local().rank() != place.local_rank)
-      throw file_error(Code::damaged, name,
-                       "the mapping of the set leaves out or repeats a task of this file");
-  });
+  std::optional<CollectivePlan> plan;
+  std::optional<Error> unloaded;
+  if (stores->copies) generation.find_record(*comm_);
+  generation.open_multifile(*comm_, [&] {
+    if (levels > 0) restore_from_buddies(generation, *comm_, path, levels, 1, rank == 0 ? 0 : -1);
+    std::optional<SetTables> tables;  // which few bytes are left for, once a task has its row
+    tables.emplace(copies_, path, name_of, mode.checking());
+    std::shared_ptr<File> file;
+    const SetLead lead = tables->read_lead(*comm_, file);
+    generation.expect(lead.identity);
+    if (lead.ntasks != comm_->size())
+      throw Error(Code::out_of_range, "'" + path + "' holds " + std::to_string(lead.ntasks) + " tasks, but " +
+                                          std::to_string(comm_->size()) +
+                                          " tasks opened it; use as many, or open it serially");
+    layout::Placement place{0, rank};
+    const TaskRequest own_task{rank};
+    local_.reset();
+    if (lead.header.leads_set()) {
+      // Where there are copies, only rank 0 may see file 0.
+      RowSlices numbers(*comm_, levels > 0 ? Slicing::whole : Slicing::groups);
+      std::optional<Error> problem;
+      place = tables->find_places(numbers, lead, std::span(&own_task, 1), file, problem)[0];
+      agree(*comm_, problem);
+      // With as many files as tasks each file has one: everybody is alone.
+      local_ = lead.header.nfiles == comm_->size() ? self_comm() : comm_->split(place.file, place.local_rank);
+      if (levels > 0)
+        restore_from_buddies(generation, *comm_, path, levels, lead.header.nfiles,
+                             local().rank() == 0 ? place.file : -1);
+    } else if (mode.collective.renumber) {
+      place.local_rank = renumbered(mode.collective, *comm_, 1).local_rank;
+      local_ = comm_->split(0, place.local_rank);
+    }
+    means = {};
+    if (means_of && plan_of(mode.collective, false, local().size()))
+      means = means_of(*comm_, local(), place.file, lead.header.nfiles);
+    plan = plan_of(mode.collective, false, local(), means);
+    if (lead.header.compressed)
+      plan.reset();  // what the tasks need of it depends on what they have decompressed
+    const auto unopened = attempt([&] {
+      if (local().rank() != 0 || place.file != 0) file.reset();
+      const std::string name = tables->name(place.file);
+      // Task 0 has opened file 0; others are only said to be there.
+      if (!file && (!plan || local().rank() == 0))
+        file = place.file == 0 ? tables->open(0) : tables->open_member(place.file);
+      if (plan) file = std::make_shared<FetchedFile>(store, name, std::move(file));
+      if (local().rank() != place.local_rank)
+        throw file_error(Code::damaged, name,
+                         "the mapping of the set leaves out or repeats a task of this file");
+    });
 
-  bool unclosed = !lead.pointer.complete();
-  Readable stored;
-  {
-    RowSlices slices(local(), Slicing::groups);
-    std::vector<Segment> segments;
-    add_segment(segments, slices, place.file, local().size(), 0);
-    const TaskRequest own_row{local().rank()};
-    TableSlice table;
-    stored = std::move(tables->read_rows(
-        *comm_, slices, lead, segments, std::span(&own_row, 1), [&](int32_t) { return file; }, table, false,
-        unclosed, unopened)[0]);
-    tables.reset();
-  }
-  const auto unloaded = attempt([&] {
-    const Generation generation = lead.generation_of(place.file);
-    if (plan) static_cast<FetchedFile&>(*file).know(unclosed, generation);
-    if (unclosed && !plan) file = with_edges(store, std::move(file));
-    if (!plan) file = watched(std::move(file), generation);
-    if (!plan) file = throttled(std::move(file), slots);  // else the collectors are as many as collsize says
-    stored.filenumber = place.file;
-    stored.file = file;
-    FileFacts facts = lead.facts();
-    facts.unclosed = unclosed;
-    tasks_ = std::make_shared<OpenTasks>(facts, comm_->size(), rank, local().size(), std::move(stored));
-    tasks_->own.files[0].file = std::move(file);
-    load(tasks_->readable(0), rank);
+    bool unclosed = !lead.pointer.complete();
+    Readable stored;
+    {
+      RowSlices slices(local(), Slicing::groups);
+      std::vector<Segment> segments;
+      add_segment(segments, slices, place.file, local().size(), 0);
+      const TaskRequest own_row{local().rank()};
+      TableSlice table;
+      stored = std::move(tables->read_rows(
+          *comm_, slices, lead, segments, std::span(&own_row, 1), [&](int32_t) { return file; }, table, false,
+          unclosed, unopened)[0]);
+      tables.reset();
+    }
+    unloaded = attempt([&] {
+      const FileIdentity identity = lead.identity_of(place.file);
+      if (plan) static_cast<FetchedFile&>(*file).know(unclosed, identity);
+      if (unclosed && !plan) file = with_edges(store, std::move(file));
+      if (!plan) file = watched(std::move(file), identity);
+      if (!plan)
+        file = throttled(std::move(file), slots);  // else the collectors are as many as collsize says
+      stored.filenumber = place.file;
+      stored.file = file;
+      FileFacts facts = lead.facts();
+      facts.unclosed = unclosed;
+      tasks_ = std::make_shared<OpenTasks>(facts, comm_->size(), rank, local().size(), std::move(stored));
+      tasks_->own.files[0].file = std::move(file);
+      load(tasks_->readable(0), rank);
+    });
+    // Of a plain file that was closed nothing is read here: only memory can be missing.
+    if (lead.header.compressed || unclosed || plan) agree(*comm_, unloaded);
   });
-  // Of a plain file that was closed nothing is read here: only memory can be missing.
-  if (lead.header.compressed || unclosed || plan) agree(*comm_, unloaded);
   if (unloaded) throw *unloaded;
   if (plan) begin_collective(*plan, std::move(means));
 }

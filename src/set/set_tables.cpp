@@ -5,7 +5,9 @@
 
 #include "base/checked.hpp"
 #include "comm/agree.hpp"
+#include "generation/generation.hpp"
 #include "storage/patience.hpp"
+#include "storage/store.hpp"
 #include "stream/file_checks.hpp"
 
 namespace sheaf {
@@ -108,9 +110,11 @@ SetLead SetTables::read_lead(Comm& comm, std::shared_ptr<File>& file) const {
     MetadataReader reader = reader_of(*file);
     const format::Pointer pointer = reader.read_pointer();
     const format::Header& h = reader.header();
-    lead = {h, pointer, h.leads_set() ? reader.read_mapping_size(pointer) : h.ntasks, {}, {}, true};
+    const auto identity = read_identity(*file);
+    const int64_t tasks = h.leads_set() ? reader.read_mapping_size(pointer) : h.ntasks;
+    lead = {h, pointer, tasks, {}, identity, {}, true};
     if (checking_ == Checking::on) lead.extension = reader.extension();
-    attempt([&] { lead.generation = Generation::of(h, pointer, reader.extension()); });
+    attempt([&] { lead.watched = FileIdentity::of(h, pointer, reader.extension()); });
   });
   comm.broadcast(std::as_writable_bytes(std::span(&lead, 1)), 0);
   if (!lead.is_read) agree(comm, unread);

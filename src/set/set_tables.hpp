@@ -14,7 +14,7 @@
 #include "metadata/metadata_io.hpp"
 #include "metadata/row_slices.hpp"
 #include "set/table_slice.hpp"
-#include "storage/store.hpp"
+#include "storage/file.hpp"
 #include "stream/read_stream.hpp"
 
 namespace sheaf {
@@ -25,12 +25,13 @@ struct SetLead {
   format::Pointer pointer;
   int64_t ntasks = 0;                          // of the whole multifile
   std::optional<format::Extension> extension;  // where it is checked
-  Generation generation;                       // of file 0; the identity is that of all files
+  std::optional<format::Identity> identity;    // as it is in the file
+  FileIdentity watched;                        // of file 0; `identity` in it is that of all files
   bool is_read = false;                        // else process 0 has failed
 
   FileFacts facts() const;
-  Generation generation_of(int32_t number) const {
-    return number == 0 ? generation : Generation{.identity = generation.identity};
+  FileIdentity identity_of(int32_t number) const {
+    return number == 0 ? watched : FileIdentity{.identity = watched.identity};
   }
 };
 
@@ -53,9 +54,8 @@ struct TaskRequest {
 
 class SetTables {
  public:
-  // `store` outlives the object.
-  SetTables(Store& store, std::string path, NameOf name_of, Checking checking)
-      : store_(&store), path_(std::move(path)), name_of_(std::move(name_of)), checking_(checking) {}
+  SetTables(std::shared_ptr<Store> store, std::string path, NameOf name_of, Checking checking)
+      : store_(std::move(store)), path_(std::move(path)), name_of_(std::move(name_of)), checking_(checking) {}
 
   Store& store() const { return *store_; }
   const std::string& path() const { return path_; }
@@ -96,7 +96,7 @@ class SetTables {
   void place_segment(Segment& segment, const FileSums& sums, size_t number, File& file,
                      TableSlice& table) const;
 
-  Store* store_;
+  std::shared_ptr<Store> store_;
   std::string path_;
   NameOf name_of_;
   Checking checking_;

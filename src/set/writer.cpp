@@ -6,9 +6,11 @@
 
 #include "base/checked.hpp"
 #include "comm/agree.hpp"
+#include "creation/commit.hpp"
 #include "creation/new_file.hpp"
 #include "exchange/transfer/throttle.hpp"
 #include "storage/patience.hpp"
+#include "storage/store.hpp"
 
 namespace sheaf {
 
@@ -63,6 +65,8 @@ void Writer::open_placed(const MappedWriteRequest& request, const OpenMode& mode
   ntasks_ = sums[0];
   agree(*comm_, attempt([&] {
     check(request);
+    if (mode.atomic)
+      require_committable(request.stored_name.empty() ? path_ : request.stored_name, request.nfiles);
     codec::require(mode.compression.codec, path_);
   }));
 
@@ -85,7 +89,7 @@ void Writer::open_placed(const MappedWriteRequest& request, const OpenMode& mode
       for (const size_t f : begun) {
         File& file = *mine_.files[f].file;
         drop_set_aside();
-        empty(file);
+        empty(*store_, file);
         if (hosts_.count > 1 || std::ranges::find(created_, file.path()) == created_.end())
           remove_leftovers(*store_, file.path());
       }
@@ -178,7 +182,7 @@ NewFile Writer::create(int32_t number, std::string_view stored_name) {
   const std::string name = name_of(number);
   const bool renamed = !name_of_ && !stored_name.empty();
   NewFile made = create_file(*store_, name, renamed ? format::physical_name(stored_name, number) : name,
-                             number == 0 || name_of_ ? Naming::given : Naming::placed,
+                             number == 0 || name_of_ ? std::string() : name_of(0),
                              replaces_ ? OldFile::set_aside : OldFile::kept);
   if (!made.existed) created_.push_back(name);
   if (!made.aside.empty()) aside_.emplace_back(made.replaced, made.aside);
@@ -187,7 +191,7 @@ NewFile Writer::create(int32_t number, std::string_view stored_name) {
 
 // Local: the open has come so far that files would be truncated.
 void Writer::drop_set_aside() {
-  for (const auto& [name, aside] : aside_) attempt([&] { store_->remove(aside); });
+  for (const auto& [name, aside] : aside_) remove_set_aside(*store_, name, aside);
   aside_.clear();
 }
 
@@ -269,6 +273,24 @@ void Writer::leave(size_t task) {
 void Writer::commit() {
   require_ownership(Ownership::Look::at_handle);
   if (mine_.tasks.empty()) return;
+  const auto problem = attempt([&] { record_progress(); });
+  failed_.require_none();
+  if (problem) throw *problem;
+}
+
+void Writer::refuse(const FailedWrites::Request& request, const Error& why) {
+  if (stream().geometry().size == 0) throw why;  // a task without a chunk: no retry can succeed
+  // A merged stream belongs to the collector, and this task has no place in it.
+  const bool has_place = !collecting_ || !collecting_->plan.merge;
+  const std::string place =
+      has_place ? ", at byte " + std::to_string(stream().bytes_written()) + " of its stream," : "";
+  failed_.fail(request, why,
+               "'" + path() + "': a write of " + std::to_string(request.bytes()) + " bytes by task " +
+                   std::to_string(request.task) + place + " has failed and was not repeated");
+  throw why;
+}
+
+void Writer::record_progress() {
   if (compressed_) commit_frames();
   if (collective()) {
     stream_.flush();
@@ -323,6 +345,7 @@ void Writer::select(int64_t task_number) {
   const size_t next = mine_.find(task_number, path_);
   come_back();
   change_to(next);
+  stray_.reset();
 }
 
 void Writer::change_to(size_t next) {

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "collective/collective_writer.hpp"
+#include "comm/agree.hpp"
 #include "comm/comm.hpp"
 #include "creation/new_file.hpp"
 #include "journal/ownership.hpp"
@@ -25,9 +26,11 @@
 #include "metadata/parallel_open.hpp"
 #include "metadata/slice_sums.hpp"
 #include "mode/open_mode.hpp"
+#include "set/ended_segment.hpp"
 #include "set/open_tasks.hpp"
 #include "set/own_tasks.hpp"
 #include "stream/compressed_writer.hpp"
+#include "stream/failed_writes.hpp"
 #include "stream/overruns.hpp"
 #include "stream/write_stream.hpp"
 
@@ -129,18 +132,34 @@ class Writer {
   // Collective over the tasks of the physical file, where collective() is there: CollectiveWriter::write().
   void write_collectively(std::span<const std::byte> data, const std::optional<Error>& mine);
 
+  // Runs act(), which appends the bytes of one call of the program, `head` and `body`, to the current task's
+  // stream. If it throws, these bytes are remembered, and commit() and close() fail, until the task's stream
+  // continues with the same bytes (stream/failed_writes). Throws what act() throws.
+  template <class Act>
+  void append(std::span<const std::byte> head, std::span<const std::byte> body, Act&& act) {
+    const FailedWrites::Request request{stray_ ? stray_->task : task(), head, body};
+    if (const auto problem = stray_ ? stray_->why : attempt(act)) refuse(request, *problem);
+    if (failed_.any()) failed_.accept(request);
+  }
+  // The program could not select `task`, one of this process, and may ignore that: append() throws `why`
+  // until a select() succeeds, so that no task gets the bytes of another task. No collective writing.
+  void stray(int64_t task, const Error& why) { stray_ = Stray{task, why}; }
+  // append() or a select() has failed, and the program has not repeated it: all its bytes must pass append().
+  bool awaits_retry() const { return stray_ || failed_.any(); }
   // At the first task: the right to write the multifile, without which flush and close fail.
   void own(std::shared_ptr<Ownership> ownership) { ownership_ = std::move(ownership); }
 
   // Local: what the tasks of this process have written is in the files, and found there whatever becomes of
-  // the program (WriteStream::commit).
+  // the program (WriteStream::commit). Throws also, after that, if append() has failed and the program has
+  // not repeated it.
   void commit();
 
   // Collective: new chunk sizes before anything was written. Throws wrong_mode on every task if any has
   // written, or if the processes do not have one new task each.
   void resize_chunks(int64_t chunk_size);
 
-  // Collective. Throws on every process alike; the object is closed all the same.
+  // Collective. Throws on every process alike, also if commit() throws for a failed append() on any. The
+  // object is closed all the same, and the files stay unclosed then.
   void close();
   // Local, instead of close(), on every process, before anything was written: removes the files this open
   // created; those it was to append to are as they were.
@@ -212,44 +231,7 @@ class Writer {
       next += row.bytes();
     }
   }
-  // A segment, and what its leader knows of the physical file in the end.
-  struct EndedSegment : Segment {
-    size_t number = 0;  // among the segments of the slice
-    format::Identity identity{};
-    uint32_t piece = 0;  // bytes per checksum; 0: there are none
-    format::Pointer pointer{};
-    int64_t sums_before = 0;       // data checksums of the tasks before the segment
-    int64_t sums = 0;              // of all tasks of the file
-    bool sound = false;            // no task of the file has failed
-    bool may_have_journal = true;  // where several lead a file, that is not asked
-    bool complete = false;         // the file is
-  };
-  // What the first leader of file 0 tells all processes; and what any of them knows.
-  struct Lead {
-    // Of file 0.
-    int64_t varheader = 0, maxblocks = 0, of_file = 0, fsblksize = 0, sums = 0, piece = 0;
-    int64_t process = -1;     // that leads it
-    int64_t sums_follow = 0;  // in rounds
-    int64_t overran = 0;      // a program wrote behind a chunk itself
-    int64_t incomplete = 0;   // files other than 0 are so
-
-    // All of these, which are nothing else.
-    std::span<int64_t> values() {
-      constexpr size_t count = 10;
-      static_assert(sizeof(Lead) == count * sizeof(int64_t));
-      return {reinterpret_cast<int64_t*>(this), count};
-    }
-    // Of no rows.
-    EndedSegment file() const {
-      return {{.fsblksize = static_cast<int32_t>(fsblksize), .file_tasks = of_file},
-              0,
-              {},
-              static_cast<uint32_t>(piece),
-              {static_cast<int32_t>(maxblocks), varheader},
-              0,
-              sums};
-    }
-  };
+  using Lead = ClosingLead;
   void finish(Closing& closing);
   std::optional<Error> finish_streams(Closing& closing, int64_t most_sums);
   std::vector<Segment> own_segment(const RowSlices& slices) const;
@@ -294,6 +276,8 @@ class Writer {
   void enter(size_t index);
   void park();
   void change_to(size_t next);
+  void record_progress();
+  [[noreturn]] void refuse(const FailedWrites::Request& request, const Error& why);
   void commit_frames();
   void come_back();
   void leave(size_t task);
@@ -381,6 +365,12 @@ class Writer {
   size_t current_ = 0;
   int64_t buffer_ = 0;  // as in the open mode
   WriteStream stream_;
+  struct Stray {
+    int64_t task;
+    std::optional<Error> why;
+  };
+  FailedWrites failed_;
+  std::optional<Stray> stray_;
   std::unique_ptr<CompressedWriter> compressed_;          // null: what is written is what is stored
   std::vector<CompressedWriter::Task> compressed_tasks_;  // as blocks_
   std::unique_ptr<Collecting> collecting_;                // null: the tasks write on their own

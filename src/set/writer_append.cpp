@@ -3,13 +3,13 @@
 
 #include "base/checked.hpp"
 #include "base/crc32c.hpp"
-#include "base/warnings.hpp"
 #include "comm/agree.hpp"
 #include "exchange/transfer/throttle.hpp"
 #include "metadata/task_names.hpp"
 #include "set/appended_file.hpp"
 #include "set/writer.hpp"
 #include "storage/patience.hpp"
+#include "storage/store.hpp"
 #include "stream/file_checks.hpp"
 #include "stream/plain_file.hpp"
 
@@ -96,7 +96,7 @@ void Writer::check_appending(const MappedAppendRequest& request, const OpenMode&
   if (request.ntasks > 0 && request.ntasks != ntasks_)
     refuse(Code::out_of_range, "it holds " + std::to_string(ntasks_) + " tasks, but " +
                                    std::to_string(request.ntasks) +
-                                   " tasks opened it; use as many, or a mapped open");
+                                   " tasks opened it; " + advice_on_other_numbers_of_tasks);
   if (facts_.unclosed)
     refuse(Code::unclosed, "it was never closed; make it complete with `sheaf repair` first");
   if (mode.keyval == format::KeyvalMode::inline_ && !facts_.keyval)
@@ -164,8 +164,7 @@ void Writer::read_mapping() {
 }
 
 // Collective. What the files hold already, which their journals must tell as soon as their block tables are
-// overwritten. Where that cannot be written all go on without journals: what there is of them would say that
-// other tasks are empty.
+// overwritten: nothing else would. Throws if that cannot be written.
 void Writer::write_old_slots() {
   if (!stream_.keeps_journal()) return;
   const auto remove_journals = [&] {
@@ -173,7 +172,6 @@ void Writer::write_old_slots() {
       if (s.first == 0) remove_leftovers(*store_, name_of(s.file), {}, hosts_.count);
   };
   agree(*comm_, attempt(remove_journals));
-  int64_t without = 0;
   const auto problem = attempt([&] {
     for (const Segment& s : placed_->segments) {
       const std::string name = name_of(s.file);
@@ -183,26 +181,26 @@ void Writer::write_old_slots() {
       key.hosts = hosts_;
       key.first = false;  // a complete file keeps its pointer
       const auto unrecorded = attempt([&] {
+        if (!key.has_identity())
+          throw Error(Code::unsupported, "it has no extension header, as files of other libraries");
         record_blocks(*file, key, s.first, s.of(placed_->old->counts),
                       [&](size_t t, int64_t block) { return placed_->old->block(s.row + t, block); });
       });
-      // As soon as there is room, appended bytes may overwrite the table, and nothing else would tell what it
-      // held.
-      if (unrecorded && (facts_.durable || unrecorded->code() == Code::no_space)) throw *unrecorded;
-      if (unrecorded && ++without == 1)
-        add_warning("'" + name + "' is appended to without a journal (" + unrecorded->what() +
-                    "): should the program die, the multifile cannot be read");
+      if (unrecorded)
+        throw Error(unrecorded->code(),
+                    "'" + name +
+                        "' cannot be appended to, as its journal cannot be made: " + unrecorded->what() +
+                        ". Without one nothing of the multifile can be read if the program dies; open mode "
+                        "journal=off appends all the same",
+                    unrecorded->errno_value());
     }
   });
   try {
-    agree(*comm_, problem, std::span(&without, 1));
+    agree(*comm_, problem);
   } catch (...) {
     attempt(remove_journals);
     throw;
   }
-  if (!without) return;
-  attempt(remove_journals);
-  stream_.keep_journal(*store_, false, facts_.durable);
 }
 
 // Collective, by leaders, before anybody writes: as a page of META1 has one writer, nobody could say later
@@ -241,6 +239,7 @@ void Writer::append_to(OwnFile& f) {
   const format::Pointer p = reader.read_pointer();
   f.fsblksize = reader.header().fsblksize;
   know_journal(f, reader.header(), reader.extension());
+  f.key.required = true;
   if (f.edges) return f.edges->keep_earlier(f.file);
   const auto appended = std::make_shared<AppendedFile>(std::move(f.file), reader.header(), p, facts_.durable);
   f.key.watch = appended.get();

@@ -12,6 +12,8 @@ namespace sheaf {
 
 void Writer::close() {
   Closing closing;
+  // Readers of a file that stays unclosed find all that was accepted.
+  if (failed_.any()) attempt([&] { commit(); });
   try {
     finish(closing);
   } catch (...) {
@@ -76,7 +78,9 @@ void Writer::finish(Closing& closing) {
     rounds.finish();
     agree(*comm_, problem);
   }
-  if (mapping_entries() >= 0 && !(grouped_ && blockwise_)) {
+  // An append to a file without tasks has no segments; the file stays as it is, complete.
+  const bool has_tasks = lead.process >= 0;
+  if (has_tasks && mapping_entries() >= 0 && !(grouped_ && blockwise_)) {
     step([&] { write_known_mapping(lead); });
     agree(*comm_, problem);
   }
@@ -87,7 +91,7 @@ void Writer::finish(Closing& closing) {
   complete(false);
   if (lead.incomplete) agree(*comm_, problem);
   complete(true);
-  agree_with(*comm_, problem, static_cast<int>(lead.process));
+  if (has_tasks) agree_with(*comm_, problem, static_cast<int>(lead.process));
   for (const OwnFile& f : mine_.files)
     if (f.edges) f.edges->remove();
   if (collecting_ && collecting_->buddies > 0) {
@@ -113,7 +117,8 @@ Writer::Lead Writer::lead_of(std::span<const EndedSegment> segments) const {
 // Collective where tasks write collectively. All bytes are in the files then, or beside them, and what every
 // task has written is known; returns what went wrong.
 std::optional<Error> Writer::finish_streams(Closing& closing, int64_t most_sums) {
-  auto problem = attempt([&] {
+  auto problem = attempt([&] { failed_.require_none(); });
+  attempt(problem, [&] {
     require_ownership(Ownership::Look::at_name);
     for (size_t i = 0; compressed_ && i < mine_.tasks.size(); ++i) {
       select(mine_.tasks[i].task);

@@ -7,6 +7,7 @@
 #include "layout/regions.hpp"
 #include "set/writer.hpp"
 #include "storage/patience.hpp"
+#include "storage/store.hpp"
 
 namespace sheaf {
 

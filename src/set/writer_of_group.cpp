@@ -4,11 +4,13 @@
 #include <cstring>
 #include <thread>
 
+#include "creation/commit.hpp"
 #include "creation/file_table.hpp"
 #include "creation/new_file.hpp"
 #include "exchange/transfer/throttle.hpp"
 #include "layout/placement.hpp"
 #include "storage/patience.hpp"
+#include "storage/store.hpp"
 
 namespace sheaf {
 
@@ -30,6 +32,8 @@ Writer::Writer(Store& store, std::unique_ptr<Comm> comm, ParallelWriteRequest re
     stream_.keep_sums(format::default_piece);
   Apart in_directory;
   choose_files(request, mode, in_directory);
+  if (mode.atomic)
+    require_committable(request.stored_name.empty() ? request.path : request.stored_name, facts_.nfiles);
   mine_.tasks.push_back(
       {comm_->rank(), {facts_.filenumber, local().rank()}, local().rank(), local().size(), 0, {}});
   mine_.index();
@@ -270,7 +274,7 @@ void Writer::lay_out_group(int64_t chunk_size, std::string_view base, bool is_ne
       if (local().rank() == 0)
         problem = attempt([&] {
           drop_set_aside();
-          empty(file());
+          empty(*store_, file());
           remove_leftovers(*store_, path(), {}, hosts_.count);
         });
       int64_t ready = !problem;

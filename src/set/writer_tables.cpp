@@ -17,9 +17,9 @@ std::vector<Segment> Writer::own_segment(const RowSlices& slices) const {
 }
 
 // Collective. What follows for each segment from all segments of its file.
-std::vector<Writer::EndedSegment> Writer::find_ends(RowSlices& slices, std::span<const Segment> segments,
-                                                    const BlockTable& table, const SliceSums& sums,
-                                                    std::optional<Error>& problem) {
+std::vector<EndedSegment> Writer::find_ends(RowSlices& slices, std::span<const Segment> segments,
+                                            const BlockTable& table, const SliceSums& sums,
+                                            std::optional<Error>& problem) {
   std::vector<SegmentSums> own;
   for (const Segment& s : segments) {
     SegmentSums& mine = own.emplace_back();

@@ -75,11 +75,14 @@ bool Hints::set(std::string_view key, std::string_view value) {
     case Kind::choice: {
       const auto* const found = std::ranges::find(choices, value, &ChoiceWord::first);
       if (found == std::end(choices)) return false;
-      this->*hint->choice = found->second;
+      if (!no_independent ||
+          (hint->choice != &Hints::collective_write && hint->choice != &Hints::collective_read))
+        this->*hint->choice = found->second;
       return true;
     }
     case Kind::flag:
       no_independent = value == "true";
+      if (no_independent) collective_write = collective_read = Choice::enable;
       return no_independent || value == "false";
     case Kind::text:
       config_list = value;

@@ -1,5 +1,7 @@
 #include "sharedfile/hints_file.hpp"
 
+#include <functional>
+#include <set>
 #include <span>
 #include <sstream>
 #include <string>
@@ -9,6 +11,7 @@
 #include "base/parse.hpp"
 #include "base/setting.hpp"
 #include "comm/agree.hpp"
+#include "storage/store.hpp"
 
 namespace sheaf {
 
@@ -26,11 +29,17 @@ std::string read_text(Store& store, const std::string& path) {
   return text;
 }
 
-void take_line(std::string_view line, const std::string& path, Hints& hints) {
+// taken: the keys of the lines before.
+void take_line(std::string_view line, const std::string& path, Hints& hints,
+               std::set<std::string, std::less<>>& taken) {
   line = trimmed(line.substr(0, line.find('#')));
   const std::string_view key = line.substr(0, line.find_first_of(" \t"));
   const std::string_view value = trimmed(line.substr(key.size()));
-  if (value.empty() || hints.set(key, value)) return;
+  if (value.empty() || taken.contains(key)) return;
+  if (hints.set(key, value)) {
+    taken.emplace(key);
+    return;
+  }
   if (const char* const expected = Hints::expected(key))
     tell_not_understood("'" + path + "': " + std::string(key), value, expected);
 }
@@ -47,7 +56,8 @@ void take_hints_file(Store& store, Hints& hints) {
   if (problem)
     tell_not_understood(hints_variable, path, "a text file of hints (" + std::string(problem->what()) + ")");
   std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) take_line(line, path, hints);
+  std::set<std::string, std::less<>> taken;
+  for (std::string line; std::getline(lines, line);) take_line(line, path, hints, taken);
 }
 
 }  // namespace sheaf

@@ -1,12 +1,12 @@
 // sharedfile/hints_file: hints that a user or a site gives to all programs in a text file, as ROMIO's users
 // know it.
 //
-// One hint per line: a key, blanks, and its value to the end of the line. '#' begins a comment. Of a key that
-// is given twice the last line counts.
+// One hint per line: a key, blanks, and its value to the end of the line. '#' begins a comment. Of two lines
+// with one key the first valid one counts, as with ROMIO.
 #pragma once
 
 #include "sharedfile/hints.hpp"
-#include "storage/store.hpp"
+#include "storage/file.hpp"
 
 namespace sheaf {
 

@@ -10,9 +10,9 @@
 namespace sheaf {
 
 struct Opening {
-  int64_t opened;  // whether task 0 could open the file
-  uint64_t id;     // of this open
-  int64_t wish;    // length of SHEAF_STATS, which follows if it is set
+  int64_t opened;   // whether task 0 could open the file
+  uint64_t id;      // of this open
+  int64_t reports;  // number of places where task 0 reports statistics
   FileSystemTraits traits;
   HintValues hints;
   char config_list[232];  // cut off if it is too long

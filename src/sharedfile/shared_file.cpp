@@ -1,10 +1,9 @@
-// sharedfile/shared_file: opening, closing, pointers; transfers hand over to src/exchange.
+// Opening, closing, pointers; transfers hand over to src/exchange.
 #include "sharedfile/shared_file.hpp"
 
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <cstdlib>
 #include <mutex>
 #include <utility>
 
@@ -14,6 +13,7 @@
 #include "comm/host_name.hpp"
 #include "exchange/transfer/hosts_file.hpp"
 #include "exchange/transfer/other_handles.hpp"
+#include "exchange/transfer/unwritten.hpp"
 #include "sharedfile/across_hosts.hpp"
 #include "sharedfile/opening.hpp"
 #include "sharedfile/sequence.hpp"
@@ -22,7 +22,6 @@
 #include "sharedfile/view_access.hpp"
 
 namespace sheaf {
-
 namespace {
 
 using exchange::Tally;
@@ -46,16 +45,14 @@ class OpenFile final : public SharedFile {
       problem = attempt([&] { file_ = open_first(store_, path_, mode_, striping, opening.traits); });
       opening.opened = !problem;
       opening.id = random_number();
-      const char* const wish = std::getenv("SHEAF_STATS");
-      wish_ = wish ? wish : "";
-      opening.wish = std::ssize(wish_);
+      targets_ = statistics_targets();
+      opening.reports = std::ssize(targets_);
       keep(hints, opening);
     }
     comm().broadcast(std::as_writable_bytes(std::span(&opening, 1)), 0);
     take_hints(opening);
     across_ = across_hosts(opening.traits, comm());
-    wish_.resize(static_cast<size_t>(opening.wish));
-    if (!wish_.empty()) comm().broadcast(std::as_writable_bytes(std::span(wish_)), 0);
+    is_reported_ = opening.reports > 0;
     if (rank() != 0 && opening.opened != 0)
       problem = attempt([&] { file_ = open_next(store_, path_, mode_, across_.apart()); });
     if (rank() == 0 && mode_.write && across_.marks_handles() && !problem) problem = announce();
@@ -80,11 +77,12 @@ class OpenFile final : public SharedFile {
 
   void close() override {
     std::optional<Error> problem = across_.meet_before_close(*file_, comm(), mode_.write);
+    if (const auto missing = incomplete()) problem = missing;
     attempt(problem, [&] { pointer_->close(); });
     // Who has announced the handle takes that back when all tasks have closed.
     const bool closes_last = others_.is_announced();
     attempt(problem, [&] { closes_last ? bring_home() : file_->close(); });
-    attempt(problem, [&] { report(comm(), store_, statistics(), path_, wish_); });
+    if (is_reported_) attempt(problem, [&] { report(comm(), store_, statistics(), path_, targets_); });
     // The files may go when all tasks have closed them.
     int64_t used = pointer_->used();
     std::optional<Error> outcome = attempt([&] { agree(comm(), problem, std::span(&used, 1)); });
@@ -133,6 +131,7 @@ class OpenFile final : public SharedFile {
   }
   void resize(int64_t bytes) override {
     by_task_0(bytes, [&] { file_->resize(bytes); });
+    unwritten_.cut(bytes);
   }
   void preallocate(int64_t bytes) override {
     by_task_0(bytes, [&] {
@@ -141,14 +140,12 @@ class OpenFile final : public SharedFile {
     });
   }
   void sync() override {
-    agree(comm(), attempt([&] {
-            if (mode_.write) file_->sync();
-          }));
-    see_others();
+    sync_all();
+    agree(comm(), incomplete());
   }
   void set_atomic(bool atomic) override {
     if (atomic) across_.require_locks(path_);
-    sync();
+    sync_all();
     atomic_ = atomic;
   }
   bool atomic() const override { return atomic_; }
@@ -237,13 +234,22 @@ class OpenFile final : public SharedFile {
     hints_ = hints_in(told);
     per_host_ = hints_.allowed_on(host_name());
   }
-  // At task 0. A file system whose locks fail has none: then no handle knows of another one, and none fills
-  // gaps.
+  // At task 0. Where locks fail no handle knows of another one, and none fills gaps.
   std::optional<Error> announce() {
     const auto problem = attempt([&] { others_.announce(file_); });
     return problem && problem->errno_value() == EAGAIN ? problem : std::nullopt;
   }
-  // What a close does for the bytes that this task has written.
+  // Why sync() and close() must fail.
+  std::optional<Error> incomplete() const {
+    return mode_.delete_on_close ? std::nullopt : unwritten_.problem(path_, rank());
+  }
+  void sync_all() {
+    agree(comm(), attempt([&] {
+            if (mode_.write) file_->sync();
+          }));
+    see_others();
+  }
+  // What a close does for the bytes of this task.
   void bring_home() { across_.caches() ? exchange::to_server(*file_) : publish(*file_); }
 
   std::optional<Error> take_refused() {
@@ -333,7 +339,8 @@ class OpenFile final : public SharedFile {
     how.block = block();
     return how;
   }
-  // What transfer(tally) returns; what became of it, as one of `calls`, is counted also if it throws.
+  // What transfer(tally) returns; what became of it, as one of `calls`, is counted also if it throws. A write
+  // that throws may have written any part of its bytes.
   template <class Transfer>
   int64_t counted(const exchange::ViewAccess& access, bool writes, int64_t Statistics::*calls,
                   Transfer transfer) {
@@ -347,6 +354,7 @@ class OpenFile final : public SharedFile {
       const std::lock_guard lock(mutex_);
       statistics_.add(one);
     }
+    if (writes) failed ? unwritten_.add(access, *failed) : unwritten_.remove(access);
     if (failed) throw *failed;
     return done;
   }
@@ -356,7 +364,8 @@ class OpenFile final : public SharedFile {
   const std::string path_;
   const SharedMode mode_;
   Hints hints_;
-  std::string wish_;
+  std::vector<std::string> targets_;  // of statistics; task 0 alone
+  bool is_reported_ = false;          // task 0 has targets
   std::shared_ptr<File> file_;
   mutable exchange::OtherHandles others_;  // at task 0
   bool is_announced_ = false;
@@ -366,8 +375,9 @@ class OpenFile final : public SharedFile {
   AcrossHosts across_;
   int64_t per_host_ = -1;  // aggregators that cb_config_list allows on this host; negative: any number
   std::unique_ptr<SharedPointer> pointer_;
-  int64_t shared_base_ = 0;   // where the shared pointer began
-  mutable std::mutex mutex_;  // guards what follows
+  exchange::UnwrittenBytes unwritten_;  // of this task
+  int64_t shared_base_ = 0;             // where the shared pointer began
+  mutable std::mutex mutex_;            // guards what follows
   Statistics statistics_;
   std::shared_ptr<const View> view_;
   std::optional<Error> refused_;  // a view, of which the others do not know yet

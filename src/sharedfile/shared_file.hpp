@@ -18,7 +18,8 @@
 //
 // Errors: sheaf::Error. wrong_mode: writing to a file opened for reading, and the like. not_found,
 // permission, no_space, io: as the operating system says. An error leaves the file pointers where they were
-// claimed; what is in the range of a failed write is undefined.
+// claimed; what is in the range of a failed write is undefined. sync() and close() throw the error of a
+// failed write on all tasks until its task has written the same bytes, or the file was cut in front of them.
 #pragma once
 
 #include <memory>
@@ -29,7 +30,7 @@
 #include "sharedfile/hints.hpp"
 #include "sharedfile/statistics.hpp"
 #include "sharedfile/view.hpp"
-#include "storage/store.hpp"
+#include "storage/file.hpp"
 
 namespace sheaf {
 

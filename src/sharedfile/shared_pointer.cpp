@@ -26,7 +26,7 @@ class NameLock : private NonCopyable {
       : store_(store), path_(std::move(path)) {
     for (const Looks looks;; looks.rest()) {
       try {
-        store_.open(path_, Access::fresh)->close();
+        make_beside(store_, path_)->close();
         return;
       } catch (const Error& e) {
         if (e.errno_value() != EEXIST && e.errno_value() != ESTALE) throw;
@@ -65,7 +65,7 @@ std::shared_ptr<File> SharedPointer::made_or_found() {
   const std::chrono::seconds patience = across_.apart() ? patience_with_names : std::chrono::seconds(0);
   return patiently(patience, [&](bool last) -> std::shared_ptr<File> {
     try {
-      return store_.open(path_, Access::fresh);
+      return make_beside(store_, path_);
     } catch (const Error& e) {
       if (e.errno_value() != EEXIST && e.errno_value() != ESTALE) throw;
     }

@@ -16,7 +16,7 @@
 #include <string>
 
 #include "sharedfile/across_hosts.hpp"
-#include "storage/store.hpp"
+#include "storage/file.hpp"
 
 namespace sheaf {
 

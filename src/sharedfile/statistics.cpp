@@ -3,9 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <cstdlib>
+#include <optional>
 #include <string_view>
 
 #include "base/printable.hpp"
+#include "comm/agree.hpp"
+#include "storage/store.hpp"
 
 namespace sheaf {
 
@@ -89,9 +93,23 @@ std::string Statistics::json(const std::string& path, int tasks) const {
   return out + "}\n";
 }
 
+std::vector<std::string> statistics_targets() {
+  std::vector<std::string> targets;
+  for (const char* const variable : {"SHEAF_STATS", "SHEAF_MPIIO_STATS"}) {
+    const char* const target = std::getenv(variable);
+    if (target && *target && std::string_view(target) != "0") targets.emplace_back(target);
+  }
+  return targets;
+}
+
+static void append_line(Store& store, const std::string& path, const std::string& line) {
+  const auto file = store.open(path, Access::create);
+  file->write_at(std::as_bytes(std::span(line)), file->status().size);
+  file->close();
+}
+
 void report(Comm& comm, Store& store, const Statistics& statistics, const std::string& path,
-            const std::string& wish) {
-  if (wish.empty()) return;
+            const std::vector<std::string>& targets) {
   int64_t most = statistics.aggregators;
   comm.all_max(std::span(&most, 1));
   std::array<int64_t, numbers.size()> sums;
@@ -100,16 +118,16 @@ void report(Comm& comm, Store& store, const Statistics& statistics, const std::s
   Statistics all;
   for (size_t i = 0; i < sums.size(); ++i) all.*numbers[i].value = sums[i];
   all.aggregators = most;
-  if (comm.rank() != 0) return;
   constexpr std::string_view json = "json:";
-  if (!wish.starts_with(json)) {
-    if (wish != "0") std::fputs(all.text(path, comm.size()).c_str(), stderr);
-    return;
+  std::optional<Error> problem;
+  for (const std::string& target : targets) {
+    if (!target.starts_with(json)) {
+      std::fputs(all.text(path, comm.size()).c_str(), stderr);
+      continue;
+    }
+    attempt(problem, [&] { append_line(store, target.substr(json.size()), all.json(path, comm.size())); });
   }
-  const std::string line = all.json(path, comm.size());
-  const auto file = store.open(wish.substr(json.size()), Access::create);
-  file->write_at(std::as_bytes(std::span(line)), file->status().size);
-  file->close();
+  if (problem) throw *problem;
 }
 
 }  // namespace sheaf

@@ -3,10 +3,11 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "comm/comm.hpp"
 #include "exchange/transfer/tally.hpp"
-#include "storage/store.hpp"
+#include "storage/file.hpp"
 
 namespace sheaf {
 
@@ -23,10 +24,13 @@ struct Statistics : exchange::Tally {
   std::string json(const std::string& path, int tasks) const;
 };
 
-// Collective. `wish`: what SHEAF_STATS says, the same on all tasks; nothing happens if it is empty. Adds up
-// over the tasks; task 0 prints on its standard error ("1"), or appends a line of JSON to a
-// file of `store` ("json:path"), and alone throws if it cannot.
+// Where the environment of this task asks for statistics, as in SHEAF_STATS: "json:PATH", or anything else
+// for the standard error. SHEAF_MPIIO_STATS, which `sheaf mpiio --report` sets, asks in addition to it.
+std::vector<std::string> statistics_targets();
+
+// Collective. Adds up over the tasks. Task 0 prints on its standard error, or appends a line of JSON to a
+// file of `store`, for each of its `targets`, and alone throws the first error after all have been tried.
 void report(Comm& comm, Store& store, const Statistics& statistics, const std::string& path,
-            const std::string& wish);
+            const std::vector<std::string>& targets);
 
 }  // namespace sheaf

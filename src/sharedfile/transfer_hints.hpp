@@ -7,7 +7,7 @@
 #include "comm/comm.hpp"
 #include "exchange/collective.hpp"
 #include "sharedfile/hints.hpp"
-#include "storage/store.hpp"
+#include "storage/file.hpp"
 
 namespace sheaf {
 

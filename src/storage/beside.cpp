@@ -5,7 +5,9 @@
 #include <thread>
 
 #include "base/error.hpp"
+#include "base/random.hpp"
 #include "storage/constants.hpp"
+#include "storage/store.hpp"
 
 namespace sheaf {
 
@@ -17,10 +19,41 @@ std::string place_beside(Store& store, const std::string& path) {
   }
 }
 
+namespace {
+
+// Some file systems show every file as one of another user: then a new file has the same owner as `found`.
+bool shows_own_as(Store& store, const std::string& path, const FileStatus& found) {
+  const std::string probe =
+      path.substr(0, path.rfind('/') + 1) + ".sheaf-owner." + std::to_string(random_number());
+  FileStatus made;
+  try {
+    const auto file = make_beside(store, probe);
+    made = file->status();
+    file->close();
+    store.remove(probe);
+  } catch (const Error&) {
+    return false;
+  }
+  return !made.is_own && made.owner == found.owner;
+}
+
+bool has_owner_of(Store& store, const std::string& neighbour, const FileStatus& found) {
+  const FileStatus status = store.status(neighbour);
+  return status.exists && status.owner == found.owner;
+}
+
+}  // namespace
+
+std::shared_ptr<File> make_beside(Store& store, const std::string& path) {
+  return store.open(path, Access::fresh);
+}
+
 std::shared_ptr<File> open_beside(Store& store, const std::string& path, const std::string& neighbour) {
   auto file = store.open(path, Access::beside);
   const FileStatus found = file->status();
-  if (found.is_own || found.owner == store.status(neighbour).owner) return file;
+  if (found.is_own ||
+      (neighbour.empty() ? shows_own_as(store, path, found) : has_owner_of(store, neighbour, found)))
+    return file;
   file->close();
   throw file_error(Code::foreign, path, "belongs to another user");
 }
@@ -36,7 +69,7 @@ std::shared_ptr<File> make_or_open_beside(Store& store, const std::string& path,
       if (e.code() != Code::not_found) throw;
     }
     try {
-      auto file = store.open(path, Access::fresh);
+      auto file = make_beside(store, path);
       made = true;
       return file;
     } catch (const Error& e) {

@@ -3,6 +3,7 @@
 #include <cerrno>
 
 #include "base/error.hpp"
+#include "storage/store.hpp"
 
 namespace sheaf {
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <thread>
 
-#include "storage/store.hpp"
+#include "storage/file.hpp"
 
 namespace sheaf {
 

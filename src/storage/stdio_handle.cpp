@@ -55,7 +55,9 @@ void StdioHandle::move_to(int64_t position) {
     return;
   }
   flush();
-  if (own_ != nullptr) std::clearerr(own_);
+  // Of a stream to write the error mark stays: it tells the program that bytes are lost.
+  const bool stays = witness_.get() >= 0 && std::ferror(own_) != 0;
+  if (own_ != nullptr && !stays) std::clearerr(own_);
   if (::lseek(fd_, position, SEEK_SET) < 0)
     throw os_error("cannot move to offset " + std::to_string(position) + " of", path_, errno);
 }

@@ -14,7 +14,7 @@
 
 #include "base/export.hpp"
 #include "base/non_copyable.hpp"
-#include "storage/store.hpp"
+#include "storage/file.hpp"
 #include "storage/system/posix_descriptor.hpp"
 
 namespace sheaf {
@@ -37,7 +37,8 @@ class SHEAF_EXPORT StdioHandle : private NonCopyable {
   // given back, so the descriptor is there too.
   int64_t position();
 
-  // Moves stream and descriptor to `position`, and clears the stream's end-of-file and error marks.
+  // Moves stream and descriptor to `position`, and clears the stream's end-of-file and error marks. The error
+  // mark of an own stream to write stays: it tells the program that bytes are lost.
   void move_to(int64_t position);
 
   // Transfers at the position, through the stream in use, or the descriptor if there is none; moves the

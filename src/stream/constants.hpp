@@ -18,6 +18,9 @@ inline constexpr int64_t border = 64 << 10;
 inline constexpr int64_t summed_at_once = 256 << 10;
 // In complete chunks, where a record costs a sync.
 inline constexpr int64_t recorded_at_once = 16 << 20;
+// Failed requests of a program that are remembered until it has repeated them: a program that keeps a queue
+// repeats fewer, one that ignores failures must not fill the memory.
+inline constexpr int64_t most_failed_writes = 64;
 static_assert(border <= WriteStream::direct_bytes);  // what goes past the buffer reaches a border
 static_assert(summed_at_once % border == 0 && recorded_at_once % summed_at_once == 0);
 

@@ -12,7 +12,7 @@
 
 #include "format/extension.hpp"
 #include "layout/placement.hpp"
-#include "storage/store.hpp"
+#include "storage/file.hpp"
 #include "stream/read_stream.hpp"
 
 namespace sheaf {

@@ -9,7 +9,7 @@
 
 #include "format/extension.hpp"
 #include "format/header.hpp"
-#include "storage/store.hpp"
+#include "storage/file.hpp"
 
 namespace sheaf {
 

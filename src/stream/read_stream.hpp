@@ -15,8 +15,8 @@
 #include "base/bytes.hpp"
 #include "base/export.hpp"
 #include "layout/chunk_layout.hpp"
+#include "storage/file.hpp"
 #include "storage/stdio_handle.hpp"
-#include "storage/store.hpp"
 #include "stream/block_sizes.hpp"
 #include "stream/write_stream.hpp"
 

@@ -15,7 +15,7 @@
 
 #include "base/byte_order.hpp"
 #include "layout/chunk_layout.hpp"
-#include "storage/store.hpp"
+#include "storage/file.hpp"
 
 namespace sheaf {
 

@@ -63,7 +63,13 @@ void WriteStream::learn_from_handle() {
       throw;
     }
   }
-  if (handle()) learn_position(handle()->position());
+  if (!handle()) return;
+  // stdio keeps no bytes that it could not write: no later flush stores them.
+  if (handle()->failed())
+    lose(file_error(Code::io, file_->path(),
+                    "a write of the program to its own stream has failed (ferror); bytes are missing from " +
+                        std::to_string(file_position()) + " on"));
+  learn_position(handle()->position());
 }
 
 void WriteStream::learn_position(int64_t in_file) {
@@ -239,8 +245,8 @@ void WriteStream::flush() {
 }
 
 void WriteStream::commit() {
-  require_nothing_lost();
   flush();
+  require_nothing_lost();
   if (durable_ || records_wait()) sync();
   report(blocks(), local_rank_);
   if (!journal()) return;
@@ -273,9 +279,10 @@ JournalWriter* WriteStream::make_journal() {
 void WriteStream::require_nothing_lost() const {
   if (!attached_ || !attached_->lost) return;
   const Error& e = *attached_->lost;
-  throw Error(e.code(),
-              "data of '" + file_->path() + "' may be lost: an earlier flush has failed: " + e.what(),
-              e.errno_value());
+  throw Error(
+      e.code(),
+      "data of '" + file_->path() + "' may be lost: an earlier write or flush has failed: " + e.what(),
+      e.errno_value());
 }
 
 // Called with a full window: grows the buffer, or empties it once it has its full size. The window ends at

@@ -17,8 +17,8 @@
 
 #include "journal/journal_writer.hpp"
 #include "layout/chunk_layout.hpp"
+#include "storage/file.hpp"
 #include "storage/stdio_handle.hpp"
-#include "storage/store.hpp"
 #include "stream/task_blocks.hpp"
 
 namespace sheaf {

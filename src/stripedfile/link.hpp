@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "comm/messages.hpp"
-#include "storage/store.hpp"
+#include "storage/file.hpp"
 #include "stripedfile/service/constants.hpp"
 #include "stripedfile/service/protocol.hpp"
 

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "base/export.hpp"
-#include "storage/store.hpp"
+#include "storage/file.hpp"
 #include "stripedfile/link.hpp"
 
 namespace sheaf {

@@ -56,14 +56,21 @@ std::optional<format::Extension> extension_of_result(const Multifile& m, const f
     throw file_error(
         Code::unclosed, m.path,
         "was not closed, and may end in a part of a frame: use --decompress, or `sheaf repair` first");
-  if (!compressed && !how.on() && (!checked || !format::extensible(header.name()))) return std::nullopt;
+  const bool guessed = m.files.front().header.guessed;
+  if (!compressed && !how.on() && ((!checked && !guessed) || !format::extensible(header.name())))
+    return std::nullopt;
   OpenMode mode;
   mode.journal = false;
   mode.checksums = checked;
   mode.compression = how;
   if (const auto& first = m.files.front().extension; compressed && first)
     mode.compression = {first->codec, first->level, first->shuffle, first->frame};
-  return mode.extension();
+  auto made = mode.extension();
+  if (!guessed) return made;
+  if (!made) made.emplace().identity = new_identity();
+  made->flags |= format::flag_guessed;
+  made->guessed_ends = m.guessed_ends();
+  return made;
 }
 
 // In shares of neighbours, whose ranges may join. Writing into one file goes one at a time, reading goes

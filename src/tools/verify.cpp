@@ -4,6 +4,8 @@
 #include <optional>
 #include <utility>
 
+#include "comm/agree.hpp"
+#include "generation/generation.hpp"
 #include "journal/lease.hpp"
 #include "keyval/keyval_check.hpp"
 #include "metadata/task_rows.hpp"
@@ -76,11 +78,37 @@ void look_for_overruns(const PhysicalFile& f, FileReport& report) {
     report.notes.push_back(text);
 }
 
+// What readers can still make good. Damage that hides a part of a stream is an error of the loading.
+void look_for_journal_damage(Store& store, const PhysicalFile& f, FileReport& report) {
+  const auto journal = JournalReader::open(store, report.path, f.header, *f.extension);
+  if (!journal) return;
+  journal->most_blocks();
+  const JournalDamage& found = journal->damage();
+  for (const std::string& name : found.headers)
+    add_finding(report, "the header of '" + name + "' is damaged");
+  if (found.corrected > 0)
+    add_finding(report, std::to_string(found.corrected) +
+                            " record(s) of its journal had a wrong bit; they can be read all the same");
+}
+
+// What is known of the streams of an unclosed file.
+const char* knowledge_of(format::TableSource source) {
+  switch (source) {
+    case format::TableSource::journal:
+      return "its journal tells what is there";
+    case format::TableSource::nothing:
+      return "there is no journal, since no task had flushed anything or completed a chunk";
+    default:
+      return "its tables are complete, but nothing points to them";
+  }
+}
+
 void check_file(Store& store, const PhysicalFile& f, FileReport& report) {
   if (!f.pointer.complete())
     add_finding(report, FileState::unclosed,
-                "'" + report.path + "': was never closed; its journal tells what is there (" +
+                "'" + report.path + "': was never closed; " + knowledge_of(f.pointer.source) + " (" +
                     advice_on_unclosed(store, report.path) + ")");
+  if (!f.pointer.complete() && f.extension) look_for_journal_damage(store, f, report);
   report.ntasks = f.header.ntasks;
   report.checksums = f.table->has_sums();
   report.data_bytes = f.table->data_bytes();
@@ -92,6 +120,11 @@ void check_file(Store& store, const PhysicalFile& f, FileReport& report) {
         "compressed, with the magic of plain files, as once usual: programs that know only those take its "
         "frames for data "
         "(`sheaf defrag` writes a file that they refuse)");
+  if (f.header.guessed)
+    report.notes.push_back("was repaired without knowing all of it: where " +
+                           std::to_string(f.extension ? f.extension->guessed_ends : 0) +
+                           " chunk(s) end was guessed, so streams may hold zeros that no task wrote, or lack "
+                           "data");
   if (f.header.ntasks == 0) report.notes.emplace_back("the multifile has no tasks");
   look_for_overruns(f, report);
 }
@@ -181,16 +214,41 @@ bool VerifyReport::ok() const {
   return std::ranges::all_of(files, &std::vector<Finding>::empty, &FileReport::findings);
 }
 
-VerifyReport verify(Store& store, const std::string& path, bool read_data, WorkProgress& progress) {
-  VerifyReport report{path, {}};
+namespace {
+
+// The files that could be loaded, and what is to say of all.
+struct Loaded {
+  VerifyReport report;
   Multifile multifile;
-  multifile.path = path;
-  int64_t most_held = held_by_tools;
   std::vector<std::optional<PhysicalFile>> files;
-  files.push_back(load(store, path, report, most_held));
-  if (files.front()) multifile.files.push_back(*files.front());
-  if (files.front() && files.front()->header.leads_set())
-    check_set(store, path, files, report, multifile, most_held);
+};
+
+Loaded load_set(GenerationStore& store, const std::string& path) {
+  Loaded loaded{{path, {}}, {}, {}};
+  loaded.multifile.path = path;
+  int64_t most_held = held_by_tools;
+  loaded.files.push_back(load(store, path, loaded.report, most_held));
+  const std::optional<PhysicalFile>& lead = loaded.files.front();
+  if (!lead) return loaded;
+  loaded.multifile.files.push_back(*lead);
+  if (!lead->header.leads_set()) return loaded;
+  store.expect(read_identity(*lead->file));
+  check_set(store, path, loaded.files, loaded.report, loaded.multifile, most_held);
+  return loaded;
+}
+
+}  // namespace
+
+VerifyReport verify(Store& store, const std::string& path, bool read_data, WorkProgress& progress) {
+  GenerationStore generation(store, path);
+  Loaded loaded;
+  attempt([&] {
+    generation.open_multifile([&] {
+      loaded = load_set(generation, path);
+      if (!loaded.report.ok()) throw file_error(Code::damaged, path, "has findings");  // maybe of a commit
+    });
+  });
+  auto& [report, multifile, files] = loaded;
 
   int64_t total = 0;
   for (const FileReport& file : report.files) total = saturated_add(total, file.data_bytes);

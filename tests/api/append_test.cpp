@@ -46,6 +46,21 @@ TEST_F(Append, WritesOnAtTheEndsOfAllStreams) {
   EXPECT_EQ(sion_close(back), 1);
 }
 
+TEST_F(Append, ToAFileWithoutTasksChangesNothing) {
+  for (const char* const mode : {"wb", "wb,checksum=off"}) {
+    const std::string file = path("none");
+    ASSERT_EQ(sion_close(create(file, {}, 64, nullptr, mode)), 1) << sheaf_last_error();
+    const auto size = std::filesystem::file_size(file);
+    const int sid = open(file, nullptr, "append");
+    ASSERT_GE(sid, 0) << sheaf_last_error();
+    EXPECT_EQ(sion_close(sid), 1) << sheaf_last_error();
+    EXPECT_EQ(std::filesystem::file_size(file), size);
+    const int back = open(file);
+    EXPECT_GE(back, 0) << sheaf_last_error();
+    EXPECT_EQ(sion_close(back), 1);
+  }
+}
+
 TEST_F(Append, OfKeyValueRecords) {
   const std::string file = records();
   const int sid = open(file, nullptr, "a,keyval");

@@ -42,6 +42,42 @@ TEST_F(Api, SeekTableOfTheInterface) {
   }
 }
 
+TEST_F(Api, FailedSeeksOfSerialProgramsAreReportedForEveryRank) {
+  const std::string file = example();
+  const int sid = open(file);
+  ::setenv("SION_ERROR_MSG_RANK", "7", 1);
+  sheaf_print_errors(1);
+  ::testing::internal::CaptureStderr();
+  EXPECT_EQ(sion_seek(sid, SION_CURRENT_RANK, SION_END_POS, 1), 0);
+  EXPECT_EQ(sion_seek(sid, SION_CURRENT_RANK, SION_END_POS, -634), 0);
+  const std::string said = ::testing::internal::GetCapturedStderr();
+  sheaf_print_errors(0);
+  ::unsetenv("SION_ERROR_MSG_RANK");
+  const std::string head = "SION_ERROR_RETURN on rank -1, rc=0: sion_seek: ";
+  const std::string last = head + "error in searching end pos, returning  ... task 0 has no position";
+  EXPECT_EQ(said.rfind(head + "seek past end of file (1 > 0), aborting  ...\n" + last, 0), 0u) << said;
+  EXPECT_NE(said.find(head + "seek before beginning of file (posend = -634, abspos = -1), aborting  ...\n" + last),
+            std::string::npos)
+      << said;
+  EXPECT_EQ(sion_close(sid), 1);
+}
+
+TEST_F(Api, TooLittleFreeSpaceIsReportedInTheWordsOfTheOriginal) {
+  const std::string file = path("small.sion");
+  const int sid = create(file, {512, 512, 512});
+  EXPECT_EQ(sion_seek(sid, 2, SION_CURRENT_BLK, SION_CURRENT_POS), 1);
+  sheaf_print_errors(1);
+  ::testing::internal::CaptureStderr();
+  EXPECT_EQ(sion_ensure_free_space(sid, 1 << 30), 0);
+  const std::string said = ::testing::internal::GetCapturedStderr();
+  sheaf_print_errors(0);
+  EXPECT_NE(said.find(": sion_ensure_free_space[ 2]: could not write 1073741824 bytes, chunksize="),
+            std::string::npos)
+      << said;
+  EXPECT_NE(said.find(", returning ... ('" + file + "')"), std::string::npos) << said;
+  EXPECT_EQ(sion_close(sid), 1);
+}
+
 TEST_F(Api, SeekToAnotherTaskContinuesWhereItWasLeft) {
   const int sid = open(example());
   char bytes[20];

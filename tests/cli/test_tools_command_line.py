@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import unittest
 from pathlib import Path
@@ -68,6 +69,11 @@ class CommandLine(ToolCase):
             self.assertIn(b"Example: sheaf " + command.encode(), said)
             self.assertIn(b"Exit codes", said)
         self.assertRegex(self.succeed("sheaf", "--version"), rb"^sheaf \d+\.\d+\.\d+(-rc\d+)?\n$")
+        detailed = self.succeed("sheaf", "--version", "-v").decode()
+        self.assertTrue(detailed.startswith(self.succeed("sheaf", "--version").decode()))
+        self.assertRegex(detailed, r"\ncompression +(zstd lz4 gzip|none|(zstd|lz4|gzip)( \w+)?)\n")
+        self.assertEqual(re.search(r"\nfeatures +(.*)\n", detailed)[1], json.loads(self.succeed("sheaf", "info", "--json"))["features"])
+        self.fail_on("--version", "sheaf", "-v", "info", status=2)
         self.assertRegex(self.succeed("sionversion", "-x"), rb"^SIONlib Version 1.7.6 \(git_rev .*\), fileformat version 5 ")
         for tool in ("siondump", "sionsplit", "siondefrag", "sioncat"):
             said = self.fail_on("(Version 1.7p6, fileformat version 5)", tool, "-V")

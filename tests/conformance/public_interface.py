@@ -129,7 +129,7 @@ def tools(chapter: str) -> list[str]:
 
 
 def fortran(chapter: str) -> list[str]:
-    routines = [name for row in rows(chapter) for name in quoted(row[0]) if re.fullmatch(r"fsion_\w+", name)]
+    routines = [name for row in rows(chapter.split("### Routines")[1]) for name in quoted(row[0]) if re.fullmatch(r"fsion_\w+", name)]
     return list(dict.fromkeys(routines + re.findall(r"(fsion_\w+)\(sid\)`", chapter)))
 
 

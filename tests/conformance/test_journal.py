@@ -10,7 +10,7 @@ import tempfile
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "python"))
-from sheaf_format import FormatError, Multifile, RecoveredFile  # noqa: E402
+from sheaf_format import FormatError, Multifile, RecoveredFile, describe  # noqa: E402
 from sheaf_format.hashing import xxh3  # noqa: E402
 
 BIN = pathlib.Path(os.environ["SHEAF_BIN"])
@@ -21,7 +21,7 @@ def content(task: int, size: int) -> bytes:
     return bytes((17 * (task + 1) + 5 * i + i // 251) & 255 for i in range(size))
 
 
-def write_and_die(path: pathlib.Path, sizes: list[int], chunk: int) -> None:
+def write_and_die(path: pathlib.Path, sizes: list[int], chunk: int, mode: bytes = b"wb") -> None:
     """In a child that ends without closing: every task writes and flushes in pieces, then writes what nobody flushes."""
     child = os.fork()
     if child == 0:
@@ -32,7 +32,7 @@ def write_and_die(path: pathlib.Path, sizes: list[int], chunk: int) -> None:
         lib.sion_seek.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_longlong]
         chunks = (ctypes.c_longlong * n)(*[chunk] * n)
         ranks = (ctypes.c_int * n)(*range(n))
-        sid = lib.sion_open(str(path).encode(), b"wb", ctypes.byref(ctypes.c_int(n)), ctypes.byref(ctypes.c_int(1)),
+        sid = lib.sion_open(str(path).encode(), mode, ctypes.byref(ctypes.c_int(n)), ctypes.byref(ctypes.c_int(1)),
                             ctypes.byref(ctypes.cast(chunks, ctypes.POINTER(ctypes.c_longlong))),
                             ctypes.byref(ctypes.c_int(512)), ctypes.byref(ctypes.cast(ranks, ctypes.POINTER(ctypes.c_int))), None)
         for task, size in enumerate(sizes):
@@ -111,10 +111,47 @@ class Journal(unittest.TestCase):
         self.assertEqual(report["source"], "holes")
         self.assertTrue(any("journal" in what for what in report["unknown"]))
         self.assertEqual(self.run_tool("verify", self.path).returncode, 0)
+        self.expect_mark(report["guessed_chunk_ends"])
         for task, size in enumerate(self.sizes):
             self.assertEqual(self.run_tool("cat", "--task", task, self.path).stdout[:min(size, 1000)], content(task, min(size, 1000)))
 
-    def test_damaged_records_do_not_count(self) -> None:
+    def expect_mark(self, ends: int) -> None:
+        """The file says that a repair has guessed where so many chunks end."""
+        self.assertIn(b"guessed", self.run_tool("verify", self.path).stdout)
+        self.assertIn(b"guessed", self.run_tool("cat", "--task", 3, self.path).stderr)
+        self.assertEqual(json.loads(self.run_tool("info", "--json", self.path).stdout)["guessed_chunk_ends"], ends)
+        self.assertIn(f"where {ends} chunk(s) end".encode(), self.run_tool("info", self.path).stdout)
+        with Multifile(str(self.path)) as multifile:
+            self.assertEqual(describe(multifile)["guessed"], ends)
+        copy = self.path.with_name("copy")
+        self.assertEqual(self.run_tool("defrag", self.path, copy).returncode, 0)
+        self.assertEqual(json.loads(self.run_tool("info", "--json", copy).stdout)["guessed_chunk_ends"], ends)
+
+    def test_a_repaired_file_without_extensions_says_what_was_guessed(self) -> None:
+        write_and_die(self.path, self.sizes, 1000, b"wb,journal=off,checksums=off")
+        self.assertNotIn(b"\x89Sheaf", self.path.read_bytes()[:1076])
+        report = json.loads(self.run_tool("repair", "--json", self.path).stdout)["files"][0]
+        self.assertTrue(report["guessed"])
+        self.assertGreater(report["guessed_chunk_ends"], 1, "every chunk that is not full")
+        self.expect_mark(report["guessed_chunk_ends"])
+
+    def test_a_damaged_record_is_told_and_refused(self) -> None:
+        journal = self.path.with_name("a.sion.journal")
+        good = journal.read_bytes()
+        slot = 512 + 64 * 2
+        journal.write_bytes(good[:slot] + bytes(byte ^ 0x5A for byte in good[slot:slot + 64]) + good[slot + 64:])
+        with self.assertRaisesRegex(FormatError, "damaged"):
+            RecoveredFile(str(self.path)).close()
+        done = self.run_tool("cat", "--task", 2, self.path)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(b"local task 2", done.stderr)
+        self.assertEqual(self.run_tool("cat", "--task", 3, self.path).stdout[:5000], content(3, 5000))
+        self.assertIn(b"local task 2", self.run_tool("verify", self.path).stdout)
+        self.assertEqual(self.run_tool("repair", self.path).returncode, 1)
+        self.assertEqual(self.run_tool("repair", "--force", self.path).returncode, 0)
+        self.assertIn(b"guessed", self.run_tool("verify", self.path).stdout)
+
+    def test_records_with_a_wrong_bit_are_corrected(self) -> None:
         journal = self.path.with_name("a.sion.journal")
         good = journal.read_bytes()
         for at in range(512, len(good), 13):

@@ -18,6 +18,8 @@ ROOT = Path(__file__).resolve().parents[2]
 TESTS = ROOT / "tests"
 DESCRIPTION = Path(os.environ.get("SHEAF_SPEC") or ROOT.parent / "shared" / "spec") / "sion-api.md"
 FAMILIES = ("common", "serial", "generic", "mpi", "omp", "ompi", "debug", "undeclared")
+# Functions in sion*.h beyond the original's: docs/api-sion.md; what the macro DPRINTTS calls.
+ADDITIONS = {"sion_fprintf", "sion_vfprintf", "sion_print_time_stamp"}
 MPI_COMPILERS = [compiler for compiler in ("mpicc.openmpi", "mpicc.mpich") if shutil.which(compiler)]
 LISTED = read_list()
 PENDING = read_pending()
@@ -54,6 +56,17 @@ def compile_text(text: str, command: list[str], name: str) -> str:
         done = subprocess.run([*command, "-I", ROOT / "include", "-c", source, "-o", Path(place) / "x.o"],
                               capture_output=True, text=True)
         return done.stderr if done.returncode else ""
+
+
+def own_lines(preprocessed: str) -> str:
+    """The lines that come from headers of this project."""
+    own, lines = False, []
+    for line in preprocessed.splitlines():
+        if marker := re.match(r'# \d+ "(.*?)"', line):
+            own = marker.group(1).startswith(str(ROOT / "include"))
+        elif own:
+            lines.append(line)
+    return "\n".join(lines)
 
 
 def sources(*places: str) -> str:
@@ -110,6 +123,20 @@ class Headers(unittest.TestCase):
             shown = {name_of(p) for family in visible(define) for p in LISTED[family]}
             self.assertEqual(seen, shown - pending, define)
             self.assertEqual(len(shown), count, define)
+
+    def test_headers_declare_only_documented_functions(self):
+        """Programs declare undocumented functions of the original themselves, with their own types."""
+        text = '#include "sion.h"\n#include "sion_debug.h"\n#include "sion_file.h"\n#include "sion_printts.h"\n'
+        for compiler, defines in (("gcc", []), *((c, ["-DSION_OMP", "-DSION_MPI"]) for c in MPI_COMPILERS)):
+            done = subprocess.run([compiler, *defines, "-I", ROOT / "include", "-E", "-x", "c", "-"], input=text,
+                                  capture_output=True, text=True, check=True)
+            declared = set(re.findall(r"(?<!\w)(_?sion_\w+) ?\(", own_lines(done.stdout)))
+            documented = {name_of(p) for family in FAMILIES[:-1] for p in LISTED[family]}
+            self.assertEqual(declared - documented - ADDITIONS, set(), f"{compiler} {defines}")
+
+    def test_programs_that_declare_undocumented_functions_themselves_compile(self):
+        text = '#include "sion.h"\nchar *_sion_buddy_role_to_str(unsigned int flag);\n'
+        self.assertEqual(compile_text(text, ["gcc", "-std=c99", "-Werror"], "x.c"), "")
 
     def test_constants_have_the_documented_values(self):
         lines = ['#include "sion.h"']

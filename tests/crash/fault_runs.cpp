@@ -58,6 +58,7 @@ Control control() {
 struct Program {
   std::string mode;
   bool together = false, merged = false, keyval = false;
+  bool repeats = false;  // what has failed
   sion_int64 chunk = 0;
   int calls = 0;
   int64_t largest = 0;
@@ -82,6 +83,7 @@ Program program_of(uint64_t seed, int tasks) {
   if (p.merged) p.mode += ",collsize=" + std::to_string(tasks);
   p.chunk = random.chance(2) ? 4096 : 512 + random.below(40000);
   p.calls = 3 + static_cast<int>(random.below(20));
+  p.repeats = random.chance(2);
   p.largest = random.chance(3) ? 200'000 : random.chance(2) ? 9000 : 700;
   return p;
 }
@@ -157,19 +159,26 @@ void write_all(World& world, const Program& p, int sid, uint64_t seed, Accepted&
   for (int call = 0; call < p.calls; ++call) {
     const auto data = bytes_for(world.task, call, 1 + random.below(p.largest));
     const auto key = static_cast<uint64_t>(random.below(4));
-    size_t done;
-    if (p.keyval) {
-      done = sion_fwrite_key(data.data(), key, 1, data.size(), sid);
-    } else {
-      done = (p.together ? sion_coll_fwrite : sion_fwrite)(data.data(), 1, data.size(), sid);
+    const auto write = [&](size_t bytes) {
+      if (p.keyval) return sion_fwrite_key(data.data(), key, 1, bytes, sid) == bytes;
+      return (p.together ? sion_coll_fwrite : sion_fwrite)(data.data(), 1, bytes, sid) == bytes;
+    };
+    bool accepted = write(data.size());
+    for (int tries = 0; p.repeats && tries < 3; ++tries) {
+      if (p.together ? !world.any(!accepted) : accepted) break;
+      if (!accepted)
+        accepted = write(data.size());
+      else if (p.together)
+        write(0);
     }
+    if (!accepted) ledger.lack(data);
     if (p.merged) {
-      const bool failed = world.any(done != data.size());
+      const bool failed = world.any(!accepted);
       for (int other = 0; other < world.tasks; ++other) {
         const auto bytes = world.from(other, data);
         if (!failed) ledger.accept(0, bytes);
       }
-    } else if (done == data.size()) {
+    } else if (accepted) {
       note(ledger, world.task, p.keyval, key, data);
     }
     if (random.chance(5)) sion_flush(sid);
@@ -198,6 +207,7 @@ Ended run(World& world, const Control& failing, const std::string& path, const P
 // Returns whether the file has all that was accepted.
 bool check(World& world, const std::string& path, const Program& p, const Accepted& own) {
   Accepted all(world.tasks);
+  if (world.any(own.lacks_bytes())) all.lack(bytes_for(0, 0, 1));
   for (int t = 0; t < world.tasks; ++t) {
     if (!p.merged) {
       all.accept(t, world.from(t, own.of(t)));

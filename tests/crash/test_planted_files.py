@@ -23,7 +23,7 @@ PROGRAM = [sys.executable, "-B", str(HERE / "limited_program.py")]
 PIECE = 30_000
 PATIENCE = 120  # seconds after which anything counts as hanging
 OTHER = 65534   # a user who is not the one that runs the tests
-KINDS = ["link", "dangling", "hard", "pipe", "socket", "directory", "own", "other"]
+KINDS = ["link", "dangling", "hard", "pipe", "socket", "directory", "own", "other", "empty"]  # the last two of another user
 TREASURE = b"what must not change\n" * 40
 
 
@@ -56,8 +56,9 @@ class Planted(unittest.TestCase):
         elif kind == "directory":
             where.mkdir()
         else:
-            where.write_bytes(TREASURE)
-            if kind == "other":
+            where.write_bytes(b"" if kind == "empty" else TREASURE)
+            if kind in ("other", "empty"):
+                where.chmod(0o666)
                 os.chown(where, OTHER, OTHER)
         before = where.lstat()
         try:
@@ -68,7 +69,7 @@ class Planted(unittest.TestCase):
             self.assertEqual(self.treasure.read_bytes(), TREASURE, kind)
             self.assertFalse((self.scratch / "nothing").exists(), kind)
             if stat.S_ISREG(after.st_mode):
-                self.assertEqual(where.read_bytes(), TREASURE, kind)
+                self.assertEqual(where.read_bytes(), b"" if kind == "empty" else TREASURE, kind)
         finally:
             where.rmdir() if kind == "directory" else where.unlink()
 
@@ -77,7 +78,7 @@ class Planted(unittest.TestCase):
             left.unlink()
 
     def kinds(self) -> list[str]:
-        return KINDS if os.geteuid() == 0 else KINDS[:-1]
+        return KINDS if os.geteuid() == 0 else KINDS[:-2]
 
     def write(self, path: pathlib.Path, words: str, tasks: int = 1, **options: object) -> tuple[list[dict], str]:
         out = self.scratch / "told"
@@ -181,6 +182,106 @@ class BesideAMultifile(Planted):
                             result = self.sheaf(*command, f"{output}." if command[0] == "split" else output)
                         self.assertEqual(result.returncode, 0, result.stderr)
                     self.remove("out*")
+
+
+class CapturedFiles(Planted):
+    """All names in the file system of memory, where the shared memory of a job has its names."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.memory = pathlib.Path(tempfile.mkdtemp(prefix="sheaf-planted-", dir="/dev/shm"))
+        self.addCleanup(shutil.rmtree, self.memory, ignore_errors=True)
+        shutil.move(self.treasure, self.memory / "treasure")
+        self.treasure = self.memory / "treasure"
+        self.scratch = self.memory
+        self.work = self.scratch / "work"
+        self.work.mkdir()
+
+    def capture(self, script: str = "echo secret > out.1; cat out.1") -> subprocess.CompletedProcess:
+        return run(BIN / "sheaf", "run", "--keep-containers", "--capture", "out.*:set.sion", "--", "sh", "-c", script, cwd=self.work)
+
+    def expect_plain(self, where: pathlib.Path, kinds: list[str]) -> None:
+        """The program works on a plain file."""
+        for kind in kinds:
+            with self.subTest(kind=kind, name=where.name), self.planted(kind, where):
+                done = self.capture()
+                self.assertEqual((done.returncode, done.stdout), (0, "secret\n"), done.stderr)
+                self.assertEqual((self.work / "out.1").read_text(), "secret\n", done.stderr)
+                self.assertIn("sheaf", done.stderr)
+                (self.work / "out.1").unlink()
+
+    def test_the_container(self) -> None:
+        self.capture()
+        container, = self.work.glob("set.sion.container.*")
+        container.unlink()
+        self.expect_plain(container, self.kinds())
+        # A file of the same user that only begins as one in the making does.
+        container.write_bytes(b"\0 results of a year")
+        self.assertEqual(self.capture().returncode, 0)
+        self.assertEqual(container.read_bytes(), b"\0 results of a year")
+
+    def test_the_memory_of_a_container(self) -> None:
+        self.capture()
+        container, = self.work.glob("set.sion.container.*")
+        status = container.stat()
+        name = pathlib.Path(f"/dev/shm/sheaf-{os.geteuid():x}-{status.st_dev:x}-{status.st_ino:x}")
+        self.assertFalse(name.exists())
+        # A file of this user may be what killed processes have left.
+        self.expect_plain(name, [kind for kind in self.kinds() if kind != "own"])
+
+    def test_the_memory_of_a_job(self) -> None:
+        own = f"/dev/shm/sheaf-capture.{os.geteuid()}."
+        listed = self.capture(f"echo > out.1; exec 3< out.1; flock 3; ls {own}*").stdout.split()
+        self.capture("rm out.1")
+        names = [pathlib.Path(name) for name in listed if ".mark." not in name]
+        self.assertGreaterEqual(len(names), 2, listed)
+        for name in names:
+            for kind in self.kinds():
+                if kind in ("own", "directory"):
+                    continue  # the user's own file is what is used
+                with self.subTest(kind=kind, name=name.name), self.planted(kind, name):
+                    done = self.capture()
+                    self.assertEqual((done.returncode, done.stdout), (0, "secret\n"), done.stderr)
+                    self.capture("rm -f out.1")
+
+
+class OutputsOfSplit(Planted):
+    """Names that a tool makes of a prefix. With --force they are replaced, and links are not followed."""
+
+    def expect_replaced(self, name: pathlib.Path, *command: object) -> None:
+        for kind in ("link", "dangling", "hard", "other", "empty"):
+            if kind not in self.kinds():
+                continue
+            with self.subTest(kind=kind):
+                with contextlib.suppress(AssertionError, FileNotFoundError), self.planted(kind, name):
+                    self.assertEqual(self.sheaf(*command).returncode, 1, "without --force")
+                    self.assertEqual(self.treasure.read_bytes(), TREASURE)
+                    done = self.sheaf(*command, "--force")
+                    self.assertEqual(done.returncode, 0, done.stderr)
+                    made = name.lstat()
+                    self.replaced = stat.S_ISREG(made.st_mode) and made.st_uid == os.geteuid() and made.st_nlink == 1
+                    self.replaced &= stat.S_IMODE(made.st_mode) != 0o666
+                self.assertTrue(self.replaced)
+                self.assertEqual(self.treasure.read_bytes(), TREASURE)
+                self.assertFalse((self.scratch / "nothing").exists())
+
+    def test_by_number(self) -> None:
+        self.write(self.scratch / "a", "wb")
+        self.expect_replaced(self.scratch / "part.00000", "split", self.scratch / "a", self.scratch / "part.")
+
+    def test_by_name(self) -> None:
+        work = self.scratch / "work"
+        work.mkdir()
+        run(BIN / "sheaf", "run", "--capture", "out.*:set.sion", "--", "sh", "-c", "echo secret > out.1", cwd=work)
+        run(BIN / "sheaf", "run", "--capture", "d/*:deep.sion", "--", "sh", "-c", "mkdir d; echo secret > d/1", cwd=work)
+        self.expect_replaced(self.scratch / "p.out.1", "split", "--names", work / "set.sion", self.scratch / "p.")
+        elsewhere = self.scratch / "elsewhere"
+        elsewhere.mkdir()
+        (self.scratch / "p.d").symlink_to(elsewhere)
+        done = self.sheaf("split", "--names", "--force", work / "deep.sion", self.scratch / "p.")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("is a symbolic link", done.stderr)
+        self.assertEqual(os.listdir(elsewhere), [])
 
 
 class WhereAProgramMayNotWrite(Planted):

@@ -1,6 +1,6 @@
 // journal_model: records of a journal made of the bytes of a fuzzer, and what a reader must find in them, by
-// docs/format.md, section 16, without the library. 8 bytes a record: slot, sequence, flags (1 finished, 2
-// checksum, 4 the record is destroyed), and the bytes of the chunk in five bytes, little endian.
+// docs/format.md, section 16, without the library. 8 bytes a record: slot, sequence, flags (1 finished, 4 one
+// bit is wrong, which readers correct), and the bytes of the chunk in five bytes, little endian.
 #pragma once
 
 #include <algorithm>
@@ -28,7 +28,6 @@ inline Slots put_records(std::span<const std::byte> input, uint64_t seed, std::v
     format::JournalRecord r;
     r.sequence = byte(1) + 1U;
     r.finished = byte(2) & 1;
-    if (byte(2) & 2) r.checksum = byte(7);
     for (size_t i = 0; i < 5; ++i) r.bytes |= static_cast<int64_t>(byte(3 + i)) << (8 * i);
     if (r.bytes == (int64_t{1} << 40) - 1) r.bytes = -1;
     auto encoded = format::encode(r, seed, slot);
@@ -37,8 +36,7 @@ inline Slots put_records(std::span<const std::byte> input, uint64_t seed, std::v
     journal.resize(std::max(journal.size(), static_cast<size_t>(offset) + encoded.size()));
     std::ranges::copy(encoded, journal.begin() + offset);
     const std::pair half{slot, r.sequence % 2};
-    halves.erase(half);
-    if (!(byte(2) & 4)) halves[half] = r;
+    halves[half] = r;
   }
   Slots slots;
   for (const auto& [half, record] : halves) slots[half.first].push_back(record);

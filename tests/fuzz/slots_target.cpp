@@ -40,21 +40,23 @@ void decode_a_slot(Recipe recipe, bool made) {
       const int64_t bytes = recipe.number();
       const auto sequence = static_cast<uint32_t>(recipe.number());
       const uint8_t flags = recipe.byte();
-      format::JournalRecord record{bytes, sequence, (flags & 1) != 0, std::nullopt};
-      if (flags & 2) record.checksum = sequence * 3;
+      format::JournalRecord record{bytes, sequence, (flags & 1) != 0};
+      if (flags & 2) record.before = sequence * 3;
       std::ranges::copy(format::encode(record, seed, 5), half.begin());
     }
   } else {
     slot = recipe.filled<format::journal_slot_size>();
   }
   const auto record = format::decode_slot(slot, seed, 5);
+  const auto examined = format::examine_slot(slot, seed, 5);
   if (!record) return;
+  require(examined.record.has_value(), "what is whole is found however it is looked for");
   require(record->bytes >= -1 && record->sequence != 0, "limits of a record");
   std::array<std::byte, format::journal_slot_size> again{};
   std::ranges::copy(format::encode(*record, seed, 5), again.begin());
   const auto same = format::decode_slot(again, seed, 5);
   require(same && same->bytes == record->bytes && same->finished == record->finished &&
-              same->checksum == record->checksum,
+              same->before == record->before,
           "a record is encoded as it was decoded");
 }
 

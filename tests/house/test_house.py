@@ -65,9 +65,20 @@ class Rooms(unittest.TestCase):
 
     def test_every_folder_with_code_of_the_core_is_listed(self):
         listed = set(ranks())
-        beside = {"api/fortran", "api/mpiio/front"}
+        beside = {"api/fortran", "api/mpiio/front", "cli/partest", "cli/demo"}  # compiled for themselves
         found = {path.parent.relative_to(SRC).as_posix() for path in SRC.rglob("*.cpp")}
-        self.assertEqual(set(), {name for name in found - listed - beside if name != "cli/partest"})
+        self.assertEqual(set(), found - listed - beside)
+
+    def test_files_beside_users_files_are_created_in_one_place(self):
+        # The rest creates what a user has named, or a scratch file of `sheaf doctor`.
+        creates = {"storage/beside.cpp", "storage/probes.cpp", "sharedfile/across_hosts.cpp", "stripedfile/service/service_files.cpp"}
+        inside = ("storage/posix/", "storage/decorators/", "storage/patience", "storage/store.hpp")
+        found = set()
+        for path in sorted(SRC.rglob("*.cpp")):
+            name = path.relative_to(SRC).as_posix()
+            if not name.startswith(inside) and re.search(r"Access::fresh\b", path.read_text()):
+                found.add(name)
+        self.assertEqual(creates, found)
 
     def test_the_system_and_mpi_are_called_where_they_may_be(self):
         wrong = []

@@ -185,10 +185,29 @@ class Refusals(MountCase):
 
 @unittest.skipUnless(os.geteuid() == 0 and shutil.which("fusermount3"), "only root can be another user, who needs fusermount3")
 class Users(MountCase):
-    def as_nobody(self, *words: object) -> subprocess.CompletedProcess[bytes]:
+    def as_nobody(self, *words: object, **options: object) -> subprocess.CompletedProcess[bytes]:
         nobody = pwd.getpwnam("nobody")
         return subprocess.run(list(map(str, words)), user=nobody.pw_uid, group=nobody.pw_gid, extra_groups=[],
-                              capture_output=True, timeout=20)
+                              capture_output=True, timeout=20, **options)
+
+    def test_an_error_says_why_the_helper_failed(self) -> None:
+        path, _ = self.written("a.sion", [100])
+        view = self.dir / "view"
+        view.mkdir()
+        self.dir.chmod(0o755)
+        if self.as_nobody(BIN / "sheaf", "--version").returncode != 0:
+            self.skipTest("the build is in a directory that others may not enter")
+        self.succeed("sheaf", "mount", path, view)
+        helper = self.dir / "fusermount3"
+        for script, said in (("exit 3", "exit code 3 and said nothing"), ("echo is busy >&2; exit 1", "exit code 1: is busy"),
+                             ("kill -9 $$", "signal 9")):
+            helper.write_text(f"#!/bin/sh\n{script}\n")
+            helper.chmod(0o755)
+            result = self.as_nobody(BIN / "sheaf", "umount", view, env={**os.environ, "PATH": f"{self.dir}:{os.environ['PATH']}"})
+            self.assertEqual(result.returncode, 1)
+            self.assertIn(f"cannot unmount '{view}': fusermount3 has ended with {said}".encode(), result.stderr)
+        self.assertIn("is empty", self.fail_on("directory", "sheaf", "umount", ""))
+        self.succeed("sheaf", "umount", view)
 
     def test_who_is_not_root_mounts_and_unmounts(self) -> None:
         """In a namespace whose /dev/fuse is for all, as udev makes it."""

@@ -6,6 +6,7 @@
 #include "mpi/sion_mpi_case.hpp"
 #include "sharedfile/sequence.hpp"
 #include "sharedfile/shared_file.hpp"
+#include "storage/store.hpp"
 
 namespace sheaf::test {
 namespace {

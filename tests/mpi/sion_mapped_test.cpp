@@ -153,10 +153,11 @@ void read_automatically(const char* mode, bool with_stream) {
   const int sid = open();
   require(sid >= 0, "open for reading");
   const int each = tasks / size;
+  const int first = each * me + std::min(tasks % size, me);
   require(open.nfiles == files && open.block == 64, "number of files and block size");
-  require(open.count == (me + 1 == size ? tasks - each * me : each), "share of the tasks");
+  require(open.count == each + (me < tasks % size ? 1 : 0), "an even share of the tasks");
   for (int i = 0; i < open.count; ++i) {
-    const int t = each * me + i;
+    const int t = first + i;
     require(open.ranks[i] == t && open.numbers[i] == place_file(t) && open.lranks[i] == place_lrank(t) &&
                 open.chunks[i] == 128,
             "arrays");

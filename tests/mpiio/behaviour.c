@@ -327,7 +327,7 @@ static void hints(void) {
                                          {"striping_unit", "8192"},
                                          {"striping_factor", "3"},
                                          {"cb_config_list", "nowhere.example:2,*:1"},
-                                         {"romio_no_indep_rw", "true"}};
+                                         {"romio_no_indep_rw", "false"}};
   MPI_File file = MPI_FILE_NULL;
   MPI_Datatype strided;
   MPI_Info info;
@@ -337,6 +337,8 @@ static void hints(void) {
   for (int i = 0; i < n; ++i) MPI_Info_set(info, given[i][0], given[i][1]);
   CHECK(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_CREATE | MPI_MODE_RDWR, info, &file) == MPI_SUCCESS);
   for (int i = 0; i < n; ++i) CHECK(hint_is(file, given[i][0], given[i][1]));
+  MPI_Info_set(info, "romio_no_indep_rw", "true");
+  CHECK(MPI_File_set_info(file, info) == MPI_SUCCESS && hint_is(file, "romio_cb_read", "enable"));
   MPI_Info_set(info, "cb_nodes", "nonsense");
   MPI_Info_set(info, "cb_config_list", "nowhere.example");
   CHECK(MPI_File_set_info(file, info) == MPI_SUCCESS);

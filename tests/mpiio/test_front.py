@@ -109,9 +109,9 @@ class Front(Programs):
         done = subprocess.run(["env", f"LD_PRELOAD={DROP_IN}/libsheaf_mpiio.so", "sh", "-c", "echo here"], capture_output=True, text=True)
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "here\n", ""))
 
-    def report(self, *command):
+    def report(self, *command, **settings):
         done = subprocess.run([f"{BIN}/sheaf", "mpiio", *command], capture_output=True, text=True, cwd=self.where, timeout=100,
-                              env={**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+                              env={**os.environ, **settings, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
                                    "OMPI_MCA_rmaps_base_oversubscribe": "1", "PRTE_ALLOW_RUN_AS_ROOT": "1",
                                    "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
                                    "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe"})
@@ -132,6 +132,19 @@ class Front(Programs):
             self.assertRegex(err, r"\n +2 +8 +0 .* x\n")
             self.assertEqual(self.report(*command), (0, "", ""))
             self.assertEqual([name for name in os.listdir(self.where) if name.startswith(".")], [])
+
+    def test_a_report_comes_in_addition_to_the_statistics_of_the_environment(self):
+        for mpi in MPIS:
+            command = ["--", f"mpirun.{mpi}", "-n", "2", self.writer(mpi), "x"]
+            lines = os.path.join(self.where, f"stats.{mpi}")
+            code, out, err = self.report("--json", *command, SHEAF_STATS=f"json:{lines}")
+            self.assertEqual(code, 0, err)
+            with open(lines) as file:
+                self.assertEqual(list(map(json.loads, file)), json.loads(out)["files"])
+            code, _, err = self.report("--report", *command, SHEAF_STATS="1")
+            self.assertEqual(code, 0, err)
+            self.assertRegex(err, r"sheaf: x, 2 tasks\n")
+            self.assertRegex(err, r"\n +2 +8 +0 .* x\n")
 
     def test_sheaf_mpiio_hands_on_how_the_command_ended(self):
         self.assertEqual(self.report("--report", "--", "sh", "-c", "exit 5")[0], 5)

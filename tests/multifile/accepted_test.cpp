@@ -31,13 +31,14 @@ struct Run {
   int64_t buffer = 0;   // bytes
   int64_t largest = 0;  // bytes of a call
   int calls = 0;
+  Accepted::Answer answer = Accepted::Answer::ignore;
   uint64_t seed = 0;
 
   std::string describe() const {
     std::ostringstream out;
     out << "way " << static_cast<int>(way) << ", " << processes << " processes, " << ntasks << " tasks, "
         << nfiles << " files, w" << words << ", chunk " << chunk << ", buffer " << buffer
-        << ", calls of at most " << largest << ", " << calls << " calls";
+        << ", calls of at most " << largest << ", " << calls << " calls, answer " << static_cast<int>(answer);
     return out.str();
   }
 };
@@ -75,27 +76,27 @@ Run random_run(uint64_t seed) {
   }
   r.keyval = r.way != Way::merged && r.way != Way::collective && random.chance(4);
   if (r.keyval) r.words += ",keyval=inline";
+  r.answer = random.pick({Accepted::Answer::ignore, Accepted::Answer::repeat});
+  if (!r.keyval && random.chance(3)) r.answer = Accepted::Answer::repeat_in_halves;
   return r;
 }
 
-std::optional<Error> write_once(const Run& r, Accepted& ledger, int64_t task, WriteStream& stream,
-                                Random& random) {
-  const int64_t bytes = random.below(r.largest) + 1;
+template <class Writer>
+void write_once(const Run& r, Accepted& ledger, int64_t task, Writer& writer, Random& random) {
+  WriteStream& stream = writer.stream();
+  const auto data = ledger.next(task, random.below(r.largest) + 1);
   if (!r.keyval)
-    return ledger.call(task, bytes, [&](std::span<const std::byte> data) { stream.write(data); });
-  const auto value = ledger.next(task, bytes);
+    return ledger.call(task, data, r.answer, [&](std::span<const std::byte> some) {
+      writer.append({}, some, [&] { stream.write(some); });
+    });
   const uint64_t key = static_cast<uint64_t>(random.below(5));
-  const auto problem = attempt([&] {
-    if (!put_record(stream.window(), key, value.data(), value.size()))
-      write_record(stream, native_order, key, value);
+  const RecordHead head = record_head(native_order, key, data.size());
+  std::vector<std::byte> record(head.begin(), head.end());
+  record.insert(record.end(), data.begin(), data.end());
+  ledger.call(task, record, r.answer, [&](std::span<const std::byte>) {
+    if (!writer.awaits_retry() && put_record(stream.window(), key, data.data(), data.size())) return;
+    writer.append(head, data, [&] { stream.write_filling(head, data); });
   });
-  if (problem) return problem;
-  std::array<std::byte, record_header_bytes> head;
-  store<uint64_t>(head.data(), key, native_order);
-  store<uint64_t>(head.data() + 8, value.size(), native_order);
-  ledger.accept(task, head);
-  ledger.accept(task, value);
-  return std::nullopt;
 }
 
 // The calls of one process with a task of its own, or several, between open and close.
@@ -106,13 +107,29 @@ void write_alone(const Run& r, Writer& writer, std::span<const int64_t> mine, Ac
     if (mine.size() > 1)
       attempt([&] { writer.select(mine[static_cast<size_t>(random.below(std::ssize(mine)))]); });
     const int64_t task = mine.size() > 1 ? writer.task() : mine[0];
-    write_once(r, ledger, task, writer.stream(), random);
+    write_once(r, ledger, task, writer, random);
     if (random.chance(6)) attempt([&] { writer.stream().flush(); });
     if (random.chance(8)) attempt([&] { writer.stream().ensure_free_space(random.below(r.chunk)); });
     // A task that had to give up its journal was warned that its flushes are recorded no more.
     if (random.chance(5) && !attempt([&] { writer.commit(); }) && !any_warnings())
       for (const int64_t t : mine) ledger.commit(t);
     yield();
+  }
+}
+
+// One collective call, repeated as long as it fails anywhere, by the tasks whose bytes were not accepted.
+void write_collectively(const Run& r, Writer& writer, Comm& comm, Accepted& ledger,
+                        std::span<const std::byte> data) {
+  for (int tries = 1;; ++tries) {
+    const auto write = [&] { writer.write_collectively(data, std::nullopt); };
+    int64_t failed = attempt([&] { writer.append({}, data, write); }).has_value();
+    if (!failed) {
+      ledger.accept(comm.rank(), data);
+      data = {};
+    }
+    comm.all_max(std::span(&failed, 1));
+    if (!failed) return;
+    if (r.answer == Accepted::Answer::ignore || tries == Accepted::most_tries) return ledger.lack(data);
   }
 }
 
@@ -123,7 +140,13 @@ void write_together(const Run& r, Writer& writer, Comm& comm, Accepted& ledger, 
     const int64_t most = together.chance(3) ? 1 : r.largest;
     if (r.way == Way::merged) {
       const auto data = ledger.next(comm.rank(), random.below(most));
-      const bool failed = attempt([&] { writer.write_collectively(data, std::nullopt); }).has_value();
+      const auto write = [&] { writer.write_collectively(data, std::nullopt); };
+      bool failed = true;
+      for (int tries = 1; failed && tries <= Accepted::most_tries; ++tries) {
+        failed = attempt([&] { writer.append({}, data, write); }).has_value();
+        if (r.answer == Accepted::Answer::ignore) break;
+      }
+      if (failed) ledger.lack(data);
       for (int from = 0; from < comm.size(); ++from) {
         std::vector<std::byte> bytes(data);
         int64_t size = std::ssize(data);
@@ -134,9 +157,8 @@ void write_together(const Run& r, Writer& writer, Comm& comm, Accepted& ledger, 
       }
       continue;
     }
-    ledger.call(comm.rank(), random.below(most),
-                [&](std::span<const std::byte> data) { writer.write_collectively(data, std::nullopt); });
-    if (random.chance(5)) write_once(r, ledger, comm.rank(), writer.stream(), random);
+    write_collectively(r, writer, comm, ledger, ledger.next(comm.rank(), random.below(most)));
+    if (random.chance(5)) write_once(r, ledger, comm.rank(), writer, random);
     if (random.chance(6) && !attempt([&] { writer.commit(); }) && !any_warnings()) ledger.commit(comm.rank());
   }
 }

@@ -220,7 +220,7 @@ std::vector<FaultyProgram> programs() {
   appends("Append", "", "");
   appends("AppendDurable", "", ",durable");
   appends("AppendCompressed", compressed, "");
-  appends("AppendPlain", plain, "");
+  appends("AppendPlain", plain, ",journal=off");
   const auto reads = [&](const std::string& name, const std::string& words, int nfiles, const Body& body) {
     add({.name = name, .make = written(words, nfiles), .body = body, .check = check_nothing});
   };

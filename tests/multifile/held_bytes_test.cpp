@@ -1,4 +1,4 @@
-#include "stream/held_bytes.hpp"
+#include "collective/held_bytes.hpp"
 
 #include <gtest/gtest.h>
 

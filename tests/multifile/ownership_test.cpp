@@ -12,8 +12,8 @@
 
 #include "base/warnings.hpp"
 #include "comm/agree.hpp"
+#include "creation/commit.hpp"
 #include "creation/output_set.hpp"
-#include "creation/temporary_name.hpp"
 #include "process/process_identity.hpp"
 #include "recovery/leftovers.hpp"
 #include "storage/decorators/forwarding_store.hpp"
@@ -358,7 +358,7 @@ TEST_F(OwnershipOfAName, AForkedChildLeavesItAlone) {
 TEST_F(OwnershipOfAName, NamesTheJobOfALeftover) {
   const auto own = Ownership::take(store, "a");
   for (const uint64_t number : {own->id(), own->id() + 1}) {
-    const std::string name = temporary_name("a", number);
+    const std::string name = temporary_name(store, "a", number);
     store.set_contents(name, {});
     const auto found = find_leftovers(store, "", {name});
     EXPECT_EQ(found.at(0).writer.empty(), number != own->id());

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <thread>
 
-#include "creation/temporary_name.hpp"
+#include "creation/commit.hpp"
 #include "recovery/leftovers.hpp"
 #include "storage/decorators/forwarding_file.hpp"
 #include "storage/decorators/forwarding_store.hpp"
@@ -375,12 +375,9 @@ TEST(Durable, AFailedFlushIsToldAtTheClose) {
 TEST(Atomic, NamesAreFoundAndFinished) {
   MemoryStore store;
   const Program p = three_tasks(2);
-  const std::string temporary = temporary_name("x/a");
-  EXPECT_EQ(final_name(temporary), "x/a");
-  EXPECT_EQ(final_name("x/a"), std::nullopt);
-  EXPECT_EQ(final_name(temporary + ".000001"), std::nullopt);
+  const std::string temporary = new_temporary_name(store, "x/a");
   write_in_parallel(store, temporary, p);
-  const std::string unclosed = temporary_name("x/b");
+  const std::string unclosed = new_temporary_name(store, "x/b");
   write_in_parallel(store, unclosed, p, 0, "w,journal=off");
   store.open(unclosed, Access::write)->resize(1076 + 16);
   std::vector<std::string> names;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import unittest
@@ -51,6 +52,25 @@ class SionConfig(InstalledCase):
         self.assertEqual(self.config("--cflags", "--nonsense", "--path"), str(self.prefix))
         self.assertEqual(self.config("--libs", "--mpi", "--be", "-ser"), self.config("--libs"))
         self.assertEqual(self.config("--mpi"), "")
+
+    def test_features_are_those_of_the_build(self):
+        version = self.run_command(self.prefix / "bin" / "sheaf", "--version", "-v")
+        built = re.search(r"\nfeatures +(.*)\n", version)[1].split()
+        self.assertEqual(self.config("--features").split("\n"), built)
+        self.assertLessEqual({"openmp"}, set(built))
+
+    def test_fortran_is_refused_where_there_is_none(self):
+        script = self.prefix / "bin" / "sionconfig-without"
+        text = (self.prefix / "bin" / "sionconfig").read_text()
+        script.write_text(re.sub(r"^(features='.*)\bfortran\b", r"\1", text, flags=re.M))
+        script.chmod(0o755)
+        self.addCleanup(script.unlink)
+        for words in (("--f90",), ("--f77", "--libs"), ("--mpi", "--cflags", "--fortran")):
+            refused = subprocess.run([script, *words], capture_output=True, text=True)
+            self.assertEqual((refused.returncode, refused.stdout), (1, ""))
+            self.assertIn("has no Fortran interface", refused.stderr)
+        for words in (("--f90", "--path"), ("--libs",), ("--f77", "--features")):
+            self.assertTrue(self.run_command(script, *words))
 
     def test_exit_codes(self):
         script = self.prefix / "bin" / "sionconfig"

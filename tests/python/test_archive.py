@@ -17,6 +17,9 @@ def test_objects_come_and_go(path):
     archive = Archive(path, create=True)
     archive.put("a/b", b"1")
     archive.put_many({"a/c": np.arange(3), "big": b"z" * 5_000_000})
+    archive.put_many({"fortran": np.asfortranarray(np.arange(6).reshape(2, 3))})
+    assert archive.read("fortran") == np.arange(6).tobytes()
+    archive.delete(["fortran"])
     archive.put("a/b", b"22")
     assert (
         archive.read("a/b") == b"22"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import gc
 import os
 import pickle
+import resource
 import subprocess
 import sys
 import warnings
@@ -13,6 +15,9 @@ import warnings
 import numpy as np
 import pytest
 import sheaf
+from sheaf.archive import Archive
+
+LIBRARY = sheaf.library_path()  # also of tests that switch it off
 
 
 def fill(path, tasks=3, **options):
@@ -43,6 +48,45 @@ def test_a_multifile_is_a_sequence(path):
         f[0]
 
 
+def gather_named_streams(path, streams):
+    """A multifile of named streams, as captured programs make it (docs/api-streams.md)."""
+    calls = ctypes.CDLL(LIBRARY)
+    calls.sheaf_set_open.restype = calls.sheaf_stream_open.restype = ctypes.c_void_p
+    for call in (calls.sheaf_stream_write, calls.sheaf_set_gather):
+        call.restype = ctypes.c_longlong
+    made = ctypes.c_void_p(calls.sheaf_set_open(path.encode()))
+    for name, data in streams.items():
+        stream = ctypes.c_void_p(calls.sheaf_stream_open(made, name.encode(), b"w"))
+        size, offset = ctypes.c_ulonglong(len(data)), ctypes.c_longlong(0)
+        assert calls.sheaf_stream_write(stream, data, size, offset) == len(data)
+        assert calls.sheaf_stream_close(stream) == 0
+    assert calls.sheaf_set_close(made) == 0
+    assert calls.sheaf_set_gather(path.encode()) == len(streams)
+
+
+def test_streams_open_by_name(path, backend):
+    gather_named_streams(path, {"out/b.txt": b"bye", "out/a.txt": b"hello", "7": b"seven"})
+    with sheaf.open(path) as f:
+        assert f.names == ["7", "out/a.txt", "out/b.txt"]
+        assert f["out/a.txt"].read() == b"hello" and f["7"].read() == b"seven"
+        assert f["out/b.txt"] is f[2] and f.stream("out/b.txt").read() == b"bye"
+        assert "out/a.txt" in f and "out" not in f and f[0] in f
+        with pytest.raises(KeyError, match="has no stream 'out/c.txt'") as told:
+            f["out/c.txt"]
+        assert isinstance(told.value, sheaf.Error)
+    archive = Archive(path)
+    assert archive.read("out/a.txt") == b"hello" and archive.children("out") == ["out/a.txt", "out/b.txt"]
+    assert archive.entries()["out/a.txt"].modified > 1e9
+
+
+def test_streams_without_names(path, backend):
+    fill(path)
+    with sheaf.open(path) as f:
+        assert f.names == [] and "0" not in f
+        with pytest.raises(sheaf.NoStreamError):
+            f["0"]
+
+
 def test_arguments_of_the_open(path):
     fill(path, tasks=2, chunk_size=[100, 5000], global_ranks=[7, 9], block_size=512)
     with sheaf.open(path) as f:
@@ -69,6 +113,33 @@ def test_arguments_of_the_open(path):
         sheaf.open(path, "rw")
     with pytest.raises(ValueError, match="those it has"):
         sheaf.open(path, "a", tasks=3)
+
+
+def test_a_failed_write_fails_flush_and_close_until_it_is_repeated(path):
+    data = os.urandom(300_000)
+    for repeats in (False, True):
+        fill(path, atomic=True)
+        f = sheaf.open(path, "w", tasks=2, chunk_size=1000, atomic=True)
+        before = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, before[1]))
+        try:
+            with pytest.raises(sheaf.Error) as caught:
+                f[1].write(data)
+            assert caught.value.errno == errno.EFBIG
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        with pytest.raises(sheaf.Error, match="has failed and was not repeated"):
+            f[0].flush()
+        if repeats:
+            f[1].write(data[:1000])
+            f[1].write(data[1000:])
+            f.flush()
+            f.close()
+        else:
+            with pytest.raises(sheaf.Error, match="task 1.*has failed and was not repeated"):
+                f.close()
+        with sheaf.open(path) as found:
+            assert found[1].read() == (data if repeats else b"task 1")
 
 
 def test_append(path):
@@ -110,6 +181,18 @@ def test_a_writer_that_is_forgotten_says_so(path):
         del f
         gc.collect()
     assert [w.category for w in caught] == [ResourceWarning] and "was not closed" in str(caught[0].message)
+    with sheaf.open(path) as f:
+        assert f[0].read() == b"x"
+
+
+@pytest.mark.parametrize("last_line", ["", "import sys; sys.exit(3)"])
+def test_what_a_program_has_not_closed_at_its_end_is_kept(path, last_line):
+    code = f"import sheaf\nf = sheaf.open({str(path)!r}, 'w', tasks=2)\nf[0].write(b'a'); f[1].write(b'b')\n{last_line}"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == (3 if last_line else 0)
+    assert done.stderr.count("has not closed") == 1 and str(path) in done.stderr
+    with sheaf.open(path) as f:
+        assert [f[0].read(), f[1].read()] == [b"a", b"b"]
 
 
 def test_errors_say_what_where_and_why(path):

@@ -3,7 +3,7 @@
 //
 // - lost PID_FILE SIGNAL: the process that the file names gets the signal; its subfile is an error, the
 //   other's is not
-// - full: the disk of n1 has less room than is written
+// - full: the disk of n1 has less room than is written; the close fails
 // - slow DIRECTORY: the listeners sync for longer than one that is silent may take
 #include <csignal>
 #include <cstdio>
@@ -107,7 +107,15 @@ void full() {
   REQUIRE(sfio_merrora(counts) == 0);
   REQUIRE(counts[SFIO_WRITE] >= static_cast<unsigned long>(size) && counts[SFIO_READ] == 0 &&
           counts[SFIO_OPEN] == 0);
-  sfio_mclose(f);
+  REQUIRE(sfio_mclose(f) == -1);
+  REQUIRE(says(std::strerror(ENOSPC)) && says(" are missing: "));
+  REQUIRE(sfio_mdelete(name) == 0);
+  // What is behind the end of the file is not missing.
+  f = prepared();
+  REQUIRE(write_half(f, 1, 'b') == -1);
+  MPI_Barrier(sfio_comm());
+  REQUIRE(sfio_mchsize(f, 0) == 0);
+  REQUIRE(sfio_mclose(f) == 0);
   REQUIRE(sfio_mdelete(name) == 0);
 }
 

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
@@ -18,6 +19,7 @@ MPI = sys.argv[1]
 BIN = Path(sys.argv[2]).resolve()
 SUBNET = f"10.{231 if MPI == 'openmpi' else 232}.{os.getpid() % 250}"
 SECONDS = 240
+END_SECONDS = 5  # for ending, of a program that works
 
 
 class SeveralHosts(unittest.TestCase):
@@ -64,24 +66,34 @@ class SeveralHosts(unittest.TestCase):
             else:  # which deals its hosts out in turn
                 command += ["-np", len(names)]
             command += words
-        task = subprocess.Popen([str(word) for word in command], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                text=True, start_new_session=True)
         # With several hosts MPICH 4.0 hangs in MPI_Finalize now and then; so does a program of nothing but MPI_Alltoall. By then all
         # has been said and done.
         may_hang = self.hosts and MPI == "mpich"
-        try:
-            said, _ = task.communicate(timeout=20 if may_hang else SECONDS)
-        except subprocess.TimeoutExpired:
-            os.killpg(task.pid, signal.SIGKILL)
-            if self.hosts:
-                self.hosts.kill()
-            said, _ = task.communicate()
-            if may_hang and "works" in said:
-                print("MPI_Finalize of MPICH hung", file=sys.stderr)
-                return said
-            self.fail(f"{command} hangs\n{said}")
-        self.assertEqual(task.returncode, 0, f"{command}\n{said}")
+        with open(self.root / "said", "w+") as log:
+            task = subprocess.Popen([str(word) for word in command], env=environment, stdout=log, stderr=log, start_new_session=True)
+            code = self.until_it_ends(task, log.name, END_SECONDS if may_hang else SECONDS)
+        said = (self.root / "said").read_text()
+        if code is None and may_hang and "works" in said:
+            print("MPI_Finalize of MPICH hung", file=sys.stderr)
+            return said
+        self.assertEqual(code, 0, f"{command} {'hangs' if code is None else ''}\n{said}")
         return said
+
+    def until_it_ends(self, task, log, most):
+        """The exit code; none of a launch that has not ended `most` seconds after it said that it works, or SECONDS after its start."""
+        start, end = time.monotonic(), None
+        while (code := task.poll()) is None:
+            now = time.monotonic()
+            if end is None and "works" in Path(log).read_text():
+                end = now + most
+            if now > min(end or now, start + SECONDS):
+                os.killpg(task.pid, signal.SIGKILL)
+                if self.hosts:
+                    self.hosts.kill()
+                task.wait()
+                return None
+            time.sleep(0.02)
+        return code
 
     def subfile(self, host, path):
         return (self.root / host / path).read_bytes()

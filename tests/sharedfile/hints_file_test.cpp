@@ -42,9 +42,26 @@ TEST_F(HintsFile, LinesOfKeyAndValue) {
   EXPECT_EQ(h.buffer_size, 1 << 20);
   EXPECT_EQ(h.collective_read, Choice::automatic);
   EXPECT_EQ(h.collective_write, Choice::automatic);
-  EXPECT_EQ(h.sieve_write, Choice::enable);
+  EXPECT_EQ(h.sieve_write, Choice::disable);  // the first line of a key counts
   EXPECT_EQ(h.config_list, "n1:2, *:1");
   EXPECT_FALSE(any_warnings());
+}
+
+TEST_F(HintsFile, TheFirstValidLineOfAKeyCounts) {
+  put("twice", "ind_rd_buffer_size many\nind_rd_buffer_size 49\nind_rd_buffer_size 60\n");
+  const Variable named(hints_variable, "twice");
+  EXPECT_EQ(hints().sieve_read_size, 49);
+  EXPECT_EQ(take_warnings().size(), 1u);
+}
+
+TEST_F(HintsFile, NoIndependentCallsMeanCollectiveTransfersWhateverElseIsSaid) {
+  for (const char* const text : {"romio_no_indep_rw true\nromio_cb_read disable\n",
+                                 "romio_cb_read disable\nromio_no_indep_rw true\n"}) {
+    put("collective", text);
+    const Variable named(hints_variable, "collective");
+    EXPECT_EQ(hints().collective_read, Choice::enable) << text;
+    EXPECT_EQ(hints().collective_write, Choice::enable) << text;
+  }
 }
 
 TEST_F(HintsFile, TheSitesIsReadWhereTheUserNamesNone) {

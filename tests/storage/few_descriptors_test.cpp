@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "storage/stdio_handle.hpp"
+#include "storage/store.hpp"
 #include "support/current_directory.hpp"
 #include "testing.hpp"
 

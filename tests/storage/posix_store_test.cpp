@@ -16,6 +16,7 @@
 #include <thread>
 
 #include "storage/beside.hpp"
+#include "storage/store.hpp"
 #include "storage/system/posix_transfer.hpp"
 #include "testing.hpp"
 

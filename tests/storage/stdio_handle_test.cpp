@@ -6,6 +6,7 @@
 
 #include <random>
 
+#include "storage/store.hpp"
 #include "testing.hpp"
 
 namespace sheaf::testing::stdio_handle_test {

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "storage/stdio_handle.hpp"
+#include "storage/store.hpp"
 #include "testing.hpp"
 
 namespace sheaf::testing::stdio_second_stream_test {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "storage/store.hpp"
+#include "storage/file.hpp"
 
 namespace sheaf::testing {
 

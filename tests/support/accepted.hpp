@@ -1,6 +1,6 @@
 // accepted: what the calls of a program have accepted, task by task, and whether a file holds it. The
 // promise: a close that succeeds has every byte that any call accepted, in the order of the calls, and no
-// byte of a call that failed.
+// byte of a call that failed; and no call failed that was not repeated.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -23,14 +23,28 @@ class Accepted {
     auto& stream = streams_.at(static_cast<size_t>(task));
     stream.insert(stream.end(), bytes.begin(), bytes.end());
   }
-  // Writes `bytes` new bytes by `write`, and notes them unless that throws. Returns what it threw.
+  // How a program answers a call that fails.
+  enum class Answer { ignore, repeat, repeat_in_halves };
+  static constexpr int most_tries = 4;
+  // Writes `data` by `write`, once, or, as `answer` says, until that does not throw; notes what was accepted,
+  // and whether anything was not.
   template <class Write>
-  std::optional<Error> call(int64_t task, int64_t bytes, Write&& write) {
-    const auto data = next(task, bytes);
-    const auto problem = attempt([&] { write(std::span<const std::byte>(data)); });
-    if (!problem) accept(task, data);
-    return problem;
+  void call(int64_t task, std::span<const std::byte> data, Answer answer, Write&& write) {
+    if (!attempt([&] { write(data); })) return accept(task, data);
+    std::vector<std::span<const std::byte>> parts{data};
+    if (answer == Answer::ignore) return lack(data);
+    if (answer == Answer::repeat_in_halves)
+      parts = {data.first(data.size() / 2), data.subspan(data.size() / 2)};
+    for (const auto part : parts) {
+      int tries = 1;
+      while (attempt([&] { write(part); }))
+        if (++tries > most_tries) return lack(part);
+      accept(task, part);
+    }
   }
+  // The program has gone on without these bytes, of a call that failed.
+  void lack(std::span<const std::byte> bytes) { lacks_ |= !bytes.empty(); }
+  bool lacks_bytes() const { return lacks_; }
   // A flush of the task has succeeded.
   void commit(int64_t task) { committed_.at(static_cast<size_t>(task)) = std::ssize(of(task)); }
 
@@ -40,6 +54,7 @@ class Accepted {
 
   // The close has succeeded.
   void expect_all_in(Store& store, const std::string& path = "a") const {
+    EXPECT_FALSE(lacks_) << "a close succeeded after a call that had failed and was not repeated";
     std::vector<std::vector<std::byte>> found;
     ASSERT_NO_THROW(found = streams_in(store, path)) << "a file whose close succeeded cannot be read";
     ASSERT_EQ(std::ssize(found), ntasks());
@@ -97,6 +112,7 @@ class Accepted {
   std::vector<std::vector<std::byte>> streams_;
   std::vector<int64_t> committed_;
   int64_t calls_ = 0;
+  bool lacks_ = false;
 };
 
 }  // namespace sheaf::test

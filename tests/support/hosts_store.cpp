@@ -23,7 +23,7 @@ class HostedFile final : public File, public PastCache {
         file_(std::move(file)),
         who_(who),
         writable_(writable) {
-    if (world_->has_caches()) cache().revalidate();
+    if (world_->has_caches() && world_->options.opens_revalidate) cache().revalidate();
     since_ = file_->tally.opened();
     length_ = file_->bytes.status().size;
   }

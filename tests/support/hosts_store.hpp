@@ -38,6 +38,9 @@ struct HostsOptions {
   bool writes_whole_pages = true;  // pages that are up to date, unless the host holds a lock of the file
   // Else a host that writes does not see that others have (NFS 4): not even the next open does
   bool answers_tell_change_before = true;
+  // Else a host takes a file that it knows for what it was, until it renews it (GlusterFS, after a host was
+  // lost)
+  bool opens_revalidate = true;
   // Where locks are global: taking one flushes and forgets, giving it back flushes
   bool locks_revalidate = true;
   // The first call with a name that the host knew before another host removed it: ESTALE

@@ -41,8 +41,10 @@ SHEAF_ROUTINE(fsion_open, const char* fname, const char* file_mode, int* ntasks,
     std::string name = text(fname, fname_length);
     const std::string mode = text(file_mode, mode_length);
     const bool writes = asks_to_write(mode);
-    return sion_open(name.data(), mode.c_str(), ntasks, nfiles, writes ? &chunksizes : nullptr, fsblksize,
-                     writes ? &globalranks : nullptr, nullptr);
+    IntegerArgument tasks(ntasks);
+    IntegerArgument files(nfiles);
+    return sion_open(name.data(), mode.c_str(), tasks.value(), files.value(), writes ? &chunksizes : nullptr,
+                     fsblksize, writes ? &globalranks : nullptr, nullptr);
   });
 }
 
@@ -58,8 +60,9 @@ SHEAF_ROUTINE(fsion_open_rank, const char* fname, const char* file_mode, sion_in
               int* fsblksize, int* rank, int* sid, int fname_length, int mode_length) {
   open(sid, [&] {
     std::string name = text(fname, fname_length);
-    return sion_open_rank(name.data(), text(file_mode, mode_length).c_str(), chunksize, fsblksize, rank,
-                          nullptr);
+    IntegerArgument task(rank);
+    return sion_open_rank(name.data(), text(file_mode, mode_length).c_str(), chunksize, fsblksize,
+                          task.value(), nullptr);
   });
 }
 

@@ -14,6 +14,7 @@
 #include <string>
 
 #include "base/export.hpp"
+#include "process/writable_memory.hpp"
 #include "sion.h"
 
 // Declares fsion_NAME_c_ as visible; its definition follows.
@@ -71,6 +72,24 @@ struct Locations {
     return sion_get_locations(sid, &ntasks, &maxblocks, &globalskip, &start_of_varheader, &chunksizes,
                               &globalranks, &blockcount, &blocksizes);
   }
+};
+
+// A copy of an integer argument that a C call reads and sets. Programs may pass a constant, an expression or
+// an intent(in) dummy argument for it (docs/api-fortran.md, "Constants as arguments").
+class IntegerArgument {
+ public:
+  explicit IntegerArgument(int* argument) : argument_(argument), value_(*argument) {}
+  // Stores a changed value in the argument, unless that is a constant.
+  ~IntegerArgument() {
+    if (*argument_ != value_ && try_overwrite(argument_)) *argument_ = value_;
+  }
+  IntegerArgument(const IntegerArgument&) = delete;
+  IntegerArgument& operator=(const IntegerArgument&) = delete;
+  int* value() { return &value_; }
+
+ private:
+  int* argument_;
+  int value_;
 };
 
 // Runs an open call; no exception passes into Fortran.

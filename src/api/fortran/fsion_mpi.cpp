@@ -17,8 +17,11 @@ SHEAF_FORTRAN void sheaf_private_fortran_paropen_mpi(const char* fname, const ch
     MPI_Initialized(&initialized);
     const MPI_Comm global = initialized ? MPI_Comm_f2c(*fgcomm) : MPI_COMM_NULL;
     const MPI_Comm local = initialized ? MPI_Comm_f2c(*flcomm) : MPI_COMM_NULL;
-    return sion_paropen_mpi(text(fname, fname_length).c_str(), text(file_mode, mode_length).c_str(), nfiles,
-                            global, &local, chunksize, fsblksize, globalrank, nullptr, physical);
+    IntegerArgument files(nfiles);
+    IntegerArgument rank(globalrank);
+    return sion_paropen_mpi(text(fname, fname_length).c_str(), text(file_mode, mode_length).c_str(),
+                            files.value(), global, &local, chunksize, fsblksize, rank.value(), nullptr,
+                            physical);
   });
 }
 

@@ -25,9 +25,11 @@ SHEAF_FORTRAN void sheaf_private_fortran_paropen_ompi(const char* fname, const c
                                                       int mode_length, int newfname_length) {
   paropen(sid, {newfname, newfname_length}, [&](char** physical) {
     const MPI_Comm local = communicator(*flcomm);
-    return sion_paropen_ompi(text(fname, fname_length).c_str(), text(file_mode, mode_length).c_str(), nfiles,
-                             communicator(*fgcomm), &local, chunksize, fsblksize, globalrank, nullptr,
-                             physical);
+    IntegerArgument files(nfiles);
+    IntegerArgument rank(globalrank);
+    return sion_paropen_ompi(text(fname, fname_length).c_str(), text(file_mode, mode_length).c_str(),
+                             files.value(), communicator(*fgcomm), &local, chunksize, fsblksize, rank.value(),
+                             nullptr, physical);
   });
 }
 

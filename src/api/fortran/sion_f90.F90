@@ -1,6 +1,8 @@
 ! The SION interface for Fortran: serial and common calls. Arguments and results are those of docs/api-fortran.md;
 ! what a call does is said in include/sion_common.h and include/sion_serial.h.
 !
+! Arguments without an intent take a constant; a call that has a result for a variable sets it.
+!
 ! Data arguments take any type, kind and rank (type(*), dimension(..)); sections that are not contiguous are copied by
 ! the compiler. Array arguments also take the first element of an array.
 
@@ -27,8 +29,7 @@
   import :: c_int; \
   type(*), dimension(..), contiguous, intent(inout) :: target; \
   type(*), dimension(..), contiguous, intent(in) :: source; \
-  integer(c_int), intent(in) :: size, n, do_swap; \
-  integer(c_int), intent(inout) :: rc; \
+  integer(c_int), intent(in) :: size, n, do_swap, rc; \
   end subroutine
 
 #define KEYED(NAME, LABEL, INTENT) \
@@ -280,20 +281,20 @@ contains
 
   subroutine fsion_open(fname, file_mode, ntasks, nfiles, chunksizes, fsblksize, globalranks, sid)
     character(len=*), intent(in) :: fname, file_mode
-    integer, intent(inout) :: ntasks, nfiles
+    integer :: ntasks, nfiles
     integer(c_int64_t), dimension(..), contiguous, intent(inout) :: chunksizes
     integer, intent(inout) :: fsblksize
-    integer, dimension(..), contiguous, intent(inout) :: globalranks
+    integer, dimension(..), contiguous :: globalranks
     integer, intent(out) :: sid
     interface
       subroutine open_c(fname, file_mode, ntasks, nfiles, chunksizes, fsblksize, globalranks, sid, fname_length, &
                         mode_length) bind(C, name='sheaf_private_fortran_open')
         import :: c_char, c_int, c_int64_t
         character(kind=c_char), intent(in) :: fname(*), file_mode(*)
-        integer(c_int), intent(inout) :: ntasks, nfiles
+        integer(c_int) :: ntasks, nfiles
         integer(c_int64_t), dimension(..), contiguous, intent(inout) :: chunksizes
         integer(c_int), intent(inout) :: fsblksize
-        integer(c_int), dimension(..), contiguous, intent(inout) :: globalranks
+        integer(c_int), dimension(..), contiguous :: globalranks
         integer(c_int), intent(out) :: sid
         integer(c_int), value :: fname_length, mode_length
       end subroutine
@@ -304,7 +305,8 @@ contains
   subroutine fsion_open_rank(fname, file_mode, chunksize, fsblksize, rank, sid)
     character(len=*), intent(in) :: fname, file_mode
     integer(c_int64_t), intent(inout) :: chunksize
-    integer, intent(inout) :: fsblksize, rank
+    integer, intent(inout) :: fsblksize
+    integer :: rank
     integer, intent(out) :: sid
     interface
       subroutine open_rank_c(fname, file_mode, chunksize, fsblksize, rank, sid, fname_length, mode_length) &
@@ -312,7 +314,8 @@ contains
         import :: c_char, c_int, c_int64_t
         character(kind=c_char), intent(in) :: fname(*), file_mode(*)
         integer(c_int64_t), intent(inout) :: chunksize
-        integer(c_int), intent(inout) :: fsblksize, rank
+        integer(c_int), intent(inout) :: fsblksize
+        integer(c_int) :: rank
         integer(c_int), intent(out) :: sid
         integer(c_int), value :: fname_length, mode_length
       end subroutine

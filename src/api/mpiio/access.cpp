@@ -65,8 +65,8 @@ void start_alone(OpenFile& file, const Call& call, MPI_File handle, const Buffer
   const bool threads = file.later != nullptr;
   const auto transfer = prepare(file, call, buffer, threads);
   Worker* const worker = threads && transfer->bytes() >= worth_a_thread ? &independent_worker() : nullptr;
-  *request =
-      start_request(call.name, worker, [transfer, kept = find_file(handle)] { return transfer->alone(); });
+  const FilePointer kept = find_file(handle);
+  *request = start_request(call.name, kept, worker, [transfer, kept] { return transfer->alone(); });
 }
 
 }  // namespace
@@ -102,7 +102,7 @@ int start_all(const Call& call, MPI_File handle, const Buffer& buffer, MPI_Reque
     }
     try {
       const auto transfer = prepare(file, call, buffer, true);
-      *request = start_request(call.name, file.worker.get(),
+      *request = start_request(call.name, find_file(handle), file.worker.get(),
                                [&file, transfer] { return transfer->together(*file.later); });
     } catch (...) {
       file.worker->add([&file, way = call.way, problem = std::current_exception()] {

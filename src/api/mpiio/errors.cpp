@@ -8,12 +8,13 @@
 #include <span>
 
 #include "api/mpiio/entry.hpp"
+#include "base/last_message.hpp"
 #include "base/printable.hpp"
 
 namespace sheaf::mpiio {
 namespace {
 
-thread_local std::string message;
+thread_local LastMessage message;
 thread_local int message_class = MPI_SUCCESS;  // what the call of `message` returned
 
 struct Class {
@@ -54,18 +55,15 @@ int class_of_current(const char* function) {
   try {
     throw;
   } catch (const Error& e) {
-    message = e.what();
+    message.set(function, e);
     result = class_of(e);
-  } catch (const std::bad_alloc&) {
-    message = "out of memory";
-    result = MPI_ERR_NO_MEM;
   } catch (const std::exception& e) {
-    message = e.what();
+    message.set(function, e);
+    if (dynamic_cast<const std::bad_alloc*>(&e)) result = MPI_ERR_NO_MEM;
   }
-  message = std::string(function) + ": " + message;
   message_class = result;
   const char* const wish = std::getenv("SHEAF_MPIIO_ERRORS");
-  if (wish && *wish && *wish != '0') std::fprintf(stderr, "sheaf: %s\n", message.c_str());
+  if (wish && *wish && *wish != '0') std::fprintf(stderr, "sheaf: %s\n", message.text());
   return result;
 }
 
@@ -74,7 +72,12 @@ void print_warnings(const char* function) {
     std::fprintf(stderr, "sheaf: %s: %s\n", function, printable(text).c_str());
 }
 
-const char* last_message() { return message.c_str(); }
+const char* last_message() { return message.text(); }
+
+void remember_message(const std::string& text, int mpi_class) {
+  message.set(text);
+  message_class = mpi_class;
+}
 
 }  // namespace sheaf::mpiio
 
@@ -85,9 +88,9 @@ using namespace sheaf::mpiio;
 // elsewhere since.
 extern "C" int PMPI_Error_string(int code, char* text, int* length) {
   const int result = SHEAF_REAL(Error_string)(code, text, length);
-  if (result != MPI_SUCCESS || code != message_class || code == MPI_SUCCESS || message.empty()) return result;
-  const std::string whole = std::string(text) + " [" + message + "]";
-  *length = static_cast<int>(whole.copy(text, MPI_MAX_ERROR_STRING - 1));
-  text[*length] = 0;
+  if (result != MPI_SUCCESS || code != message_class || code == MPI_SUCCESS) return result;
+  const int room = MPI_MAX_ERROR_STRING - *length;
+  *length +=
+      std::min(std::snprintf(text + *length, static_cast<size_t>(room), " [%s]", message.text()), room - 1);
   return MPI_SUCCESS;
 }

@@ -28,6 +28,8 @@ int class_of_current(const char* function);
 
 // Message of the last error on this thread; "" if there was none.
 const char* last_message();
+// Makes `text` that message, of a call that returns `mpi_class`.
+void remember_message(const std::string& text, int mpi_class);
 
 // Prints what the call has left in base/warnings.
 void print_warnings(const char* function);

@@ -50,7 +50,7 @@ void names(char (&slots)[longest], char (&identity)[longest]) {
 }
 
 bool ours(const struct stat& status) {
-  return S_ISREG(status.st_mode) && status.st_uid == geteuid() && status.st_nlink > 0;
+  return S_ISREG(status.st_mode) && status.st_uid == geteuid() && status.st_nlink == 1;
 }
 
 // Room for these bytes of the file, which becomes so long: the map of it is longer, but touched nowhere else.
@@ -62,10 +62,24 @@ bool make_room(int fd, off64_t at, off64_t size) {
   return fallocate64(fd, 0, at, size) == 0;
 }
 
+}  // namespace
+
+int open_shared(const char* name) noexcept {
+  const int fd = own_descriptor(real::open(name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
+  struct stat status;
+  if (fd < 0) return -1;
+  if (fstat(fd, &status) == 0 && (ours(status) || status.st_nlink == 0)) return fd;
+  close_own_descriptor(fd);
+  errno = EPERM;
+  return -1;
+}
+
+namespace {
+
 // The file of the slots, locked against removal; -1 with errno.
 int open_slots(const char* name) {
   for (int attempt = 0; attempt < 100; ++attempt) {
-    const int fd = own_descriptor(real::open(name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
+    const int fd = open_shared(name);
     if (fd < 0) return -1;
     struct stat status;
     const bool known = flock(fd, LOCK_SH) == 0 && fstat(fd, &status) == 0;
@@ -85,7 +99,8 @@ bool open_all() {
   const int fd = open_slots(slots);
   if (fd < 0) return false;
   void* const memory = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-  const int identity = real::open(own.identity, O_RDONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+  const int identity =
+      real::open(own.identity, O_RDONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
   struct stat status;
   const bool good = memory != MAP_FAILED && identity >= 0 && fstat(identity, &status) == 0 && ours(status);
   if (identity >= 0) real::close(identity);
@@ -266,7 +281,7 @@ void leave() noexcept {
   if (!own.shared || own.handed_on.load()) return;
   std::atomic_ref(own.shared).store(nullptr, std::memory_order_release);  // still mapped, for other threads
   close_own_descriptor(std::exchange(own.fd, -1));
-  remove_capture_memory(rules_identity());
+  remove_capture_memory(rules_identity(), EndOf::process);
 }
 
 void hand_on_lock() noexcept { own.handed_on.store(true); }

@@ -48,6 +48,10 @@ bool is_shared(const Slot* slot) noexcept;
 inline bool is_locked(const Slot& slot) noexcept { return slot.locked.load() == slot.life.load(); }
 // One that is not shared, which release() frees; `slot` itself if there is no memory for it.
 Slot* copy_of(Slot& slot) noexcept;
+// Opens a file of shared memory by its guessable name, created if missing; it may have been removed
+// meanwhile. -1 with errno: EPERM for a link, and for all but a regular file of this user that has no other
+// name. To be closed by close_own_descriptor().
+int open_shared(const char* name) noexcept;
 // One more descriptor on the file that those of all captured files are open on, which may lock ranges of it
 // for writing; -1 with errno. To be closed by close_own_descriptor().
 int open_for_locks() noexcept;

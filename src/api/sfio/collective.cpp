@@ -20,7 +20,10 @@ int64_t together(const char* call, MFILE* f, Direction direction, unsigned count
       part.file = &file_of(f);
       part.blocks = blocks_of(count, offsets, buffers, sizes);
     });
-    return transfer_together(session->comm(), direction, part);
+    const auto transfer = [&] { return transfer_together(session->comm(), direction, part); };
+    const bool is_write =
+        direction == Direction::write && !part.wrong && !attempt([&] { part.file->check(part.blocks); });
+    return is_write ? write_remembered(*f, part.blocks, transfer) : transfer();
   });
 }
 

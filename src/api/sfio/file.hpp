@@ -8,16 +8,20 @@
 
 #include "api/sfio/exported.hpp"
 #include "api/sfio/runtime.hpp"
+#include "comm/agree.hpp"
+#include "exchange/transfer/unwritten.hpp"
 #include "stripedfile/striped_file.hpp"
 
 struct sfio_file {
   int64_t session;  // its number
   std::shared_ptr<sheaf::sfio::StripedFile> file;
-  std::set<sfio_request*> under_way{};  // under the link's lock
+  std::set<sfio_request*> under_way{};          // under the link's lock
+  sheaf::exchange::UnwrittenBytes unwritten{};  // of this task
 };
 
 struct sfio_request {
   int64_t session;
+  sheaf::sfio::Direction direction;
   sfio_file* of;  // null once that is closed
   std::shared_ptr<sheaf::sfio::StripedFile> file;
   std::vector<sheaf::sfio::Block> blocks;
@@ -43,6 +47,27 @@ inline StripedFile& file_of(MFILE* f) {
   if (!f) throw Error(Code::invalid_argument, "no file (MFILE is NULL)");
   session_of(f->session, "'" + f->file->name() + "'");
   return *f->file;
+}
+
+// Blocks that could not be written are missing until they have been.
+inline void remember(sfio_file& f, const std::vector<Block>& blocks, const std::optional<Error>& failed) {
+  for (const Block& block : blocks) {
+    if (failed)
+      f.unwritten.add(block.offset, block.length, *failed);
+    else
+      f.unwritten.remove(block.offset, block.length);
+  }
+}
+
+// What transfer() returns, which writes `blocks`; remembered also if it throws.
+template <class Transfer>
+int64_t write_remembered(sfio_file& f, const std::vector<Block>& blocks, Transfer transfer) {
+  f.file->check(blocks);
+  int64_t written = 0;
+  const auto failed = attempt([&] { written = transfer(); });
+  remember(f, blocks, failed);
+  if (failed) throw *failed;
+  return written;
 }
 
 // The list of blocks of a call; one with a single block has a list of one.

@@ -107,7 +107,9 @@ int sfio_mclose(MFILE* f) {
     file_of(f);
     const std::unique_ptr<sfio_file> gone(f);
     Runtime& session = *Runtime::current();
-    const auto lost = attempt([&] { agree(session.comm(), finish_transfers(*f)); });
+    std::optional<Error> problem = finish_transfers(*f);
+    if (!problem) problem = f->unwritten.problem(f->file->name(), session.comm().rank());
+    const auto lost = attempt([&] { agree(session.comm(), problem); });
     act(session, [&] { f->file->close(); });
     if (lost) throw *lost;
   });
@@ -119,6 +121,7 @@ int sfio_mchsize(MFILE* f, int64_t size) {
     Runtime& session = *Runtime::current();
     agree_on(session.comm(), file.name(), size, std::nullopt);
     act(session, [&] { file.resize(size); });
+    f->unwritten.cut(size);
   });
 }
 

@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include "api/sfio/runtime.hpp"
+#include "api/sion/forgotten.hpp"
 #include "base/export.hpp"
 
 namespace {
@@ -33,6 +34,7 @@ int init(int* argc, char*** argv, int required, int* provided) {
 
 int finalize() {
   try {
+    sheaf::api::end_with_mpi();  // striped multifiles need the session
     sheaf::sfio::Runtime::stop();
   } catch (const std::exception&) {
     // There is nobody left to tell.

@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "api/sfio/exported.hpp"
+#include "api/sfio/runtime.hpp"
 #include "process/lent_memory.hpp"
 
 namespace sheaf::sfio {

@@ -43,7 +43,7 @@ class Runtime : private NonCopyable {
   SharedSession shared() const;
 
  private:
-  Runtime() = default;
+  Runtime();
   void begin(MPI_Comm all, const char* how);
   void serve_in_thread();
 
@@ -54,24 +54,22 @@ class Runtime : private NonCopyable {
   std::shared_ptr<Link> link_;
   SessionOptions options_;
   // Of the listener: wherever the program goes meanwhile
-  const std::shared_ptr<Store> files_ = posix_store_here();
+  const std::shared_ptr<Store> files_;
   std::unique_ptr<Service> service_;
   std::thread thread_;
   std::atomic<bool> given_up_{false};  // the session ends without the goodbye that ends the thread
 };
 
 // Reports an error of a call and sets errno. The task's number is that among the compute tasks.
-void report_error(const char* call, const Error& error);
+void report_error(const char* call, const std::exception& error);
 
 // Runs a call; `failure` is what it returns after an error.
 template <class Result, class Body>
 Result guarded(const char* call, Result failure, Body&& body) {
   try {
     return body();
-  } catch (const Error& error) {
-    report_error(call, error);
   } catch (const std::exception& error) {
-    report_error(call, Error(Code::io, error.what()));
+    report_error(call, error);
   }
   return failure;
 }

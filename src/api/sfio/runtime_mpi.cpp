@@ -5,10 +5,12 @@
 
 #include "api/sfio/exported.hpp"
 #include "api/sfio/runtime.hpp"
+#include "api/sion/forgotten.hpp"
 #include "base/quiet_thread.hpp"
 #include "comm/agree.hpp"
 #include "comm_mpi/mpi_comm.hpp"
 #include "comm_mpi/mpi_messages.hpp"
+#include "storage/store.hpp"
 #include "stripedfile/session/listener.hpp"
 #include "stripedfile/session/message_link.hpp"
 #include "stripedfile/striped_store.hpp"
@@ -23,6 +25,7 @@ Runtime* running = nullptr;
 // section 8.7.1).
 int end_with_mpi(MPI_Comm, int, void*, void*) {
   try {
+    api::end_with_mpi();  // striped multifiles need the session
     Runtime::stop();
   } catch (const std::exception&) {
   }
@@ -62,9 +65,10 @@ const char* words_of(const char* how) {
 
 }  // namespace
 
-void report_error(const char* call, const Error& error) {
+void report_error(const char* call, const std::exception& error) {
   api::report(call, error, running ? running->comm().rank() : -1, -1);
-  errno = error.errno_value() ? error.errno_value() : error.code() == Code::invalid_argument ? EINVAL : EIO;
+  const api::ErrorFacts& facts = api::last_error_facts();
+  errno = facts.errno_value ? facts.errno_value : facts.code == Code::invalid_argument ? EINVAL : EIO;
 }
 
 Runtime* Runtime::current() { return running; }
@@ -126,7 +130,7 @@ void Runtime::serve_in_thread() {
     try {
       serve(*own, *service_, options_.room, *place_of_listener(), [this] { return given_up_.load(); });
     } catch (const std::exception& error) {
-      report_error("I/O listener", Error(Code::io, error.what()));  // its clients will find it gone
+      report_error("I/O listener", error);  // its clients will find it gone
     }
   });
 }
@@ -146,6 +150,8 @@ void Runtime::stop() {
   if (session->comm_->rank() == 0) say_goodbye(*session->link_);
   if (session->thread_.joinable()) session->thread_.join();
 }
+
+Runtime::Runtime() : files_(posix_store_here()) {}
 
 Runtime::~Runtime() {
   given_up_.store(true);

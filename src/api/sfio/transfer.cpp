@@ -1,4 +1,5 @@
 // Writing and reading: local calls.
+#include <type_traits>
 #include <utility>
 
 #include "api/sfio/file.hpp"
@@ -21,7 +22,10 @@ int64_t transfer(const char* call, MFILE* f, unsigned count, const int64_t* offs
                  const size_t* sizes, Move move) {
   return guarded(call, int64_t{-1}, [&] {
     const auto blocks = blocks_of(count, offsets, buffers, sizes);
-    return move(file_of(f), blocks);
+    StripedFile& file = file_of(f);
+    if constexpr (std::is_const_v<Buffer>)
+      return write_remembered(*f, blocks, [&] { return move(file, blocks); });
+    return move(file, blocks);
   });
 }
 
@@ -52,10 +56,13 @@ int start(const char* call, MFILE* f, Direction direction, unsigned count, const
     if (!request) throw Error(Code::invalid_argument, "no place for the request (NULL)");
     StripedFile& file = file_of(f);
     const std::lock_guard hold(file.link().lock());
-    auto started = std::make_unique<sfio_request>(sfio_request{f->session, f, f->file, std::move(blocks)});
+    if (direction == Direction::write) file.check(blocks);
+    auto started =
+        std::make_unique<sfio_request>(sfio_request{f->session, direction, f, f->file, std::move(blocks)});
     f->under_way.insert(started.get());
     if (const auto failed = attempt([&] { started->operation = file.start(direction, started->blocks); })) {
       f->under_way.erase(started.get());
+      if (direction == Direction::write) remember(*f, started->blocks, failed);
       throw *failed;
     }
     *request = started.release();
@@ -66,8 +73,11 @@ int start(const char* call, MFILE* f, Direction direction, unsigned count, const
 
 int64_t sfio_request::finish() {
   if (transferred) return *transferred;
-  operation->finish();
-  transferred = file->moved(*operation, blocks);
+  const auto end = [&] {
+    operation->finish();
+    return file->moved(*operation, blocks);
+  };
+  transferred = of && direction == Direction::write ? write_remembered(*of, blocks, end) : end();
   return *transferred;
 }
 

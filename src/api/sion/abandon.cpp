@@ -7,6 +7,7 @@
 #include "comm/agree.hpp"
 #include "format/header.hpp"
 #include "journal/journal_file.hpp"
+#include "storage/store.hpp"
 
 using namespace sheaf;
 using namespace sheaf::api;

@@ -11,13 +11,14 @@ namespace {
 
 constexpr auto invalid = static_cast<size_t>(-1);
 
-// A task that comes with bad arguments takes part all the same: the others wait for it.
+// A task that comes with bad arguments takes part all the same: the others wait for it. Its `bytes` are 0.
 std::optional<Error> check_request(Handle& handle, const void* data, size_t size, size_t nitems,
                                    size_t& bytes) {
   return attempt([&] {
-    if (handle.plain) handle.plain->settle();
-    bytes = bytes_of(size, nitems);
-    if (bytes > 0 && !data) throw Error(Code::invalid_argument, "the data pointer is NULL");
+    const size_t wanted = bytes_of(size, nitems);
+    if (wanted > 0 && !data) throw Error(Code::invalid_argument, "the data pointer is NULL");
+    bytes = wanted;
+    handle.settle();
   });
 }
 
@@ -31,7 +32,8 @@ size_t sion_coll_fwrite(const void* data, size_t size, size_t nitems, int sid) {
     begin_call(handle);
     size_t bytes = 0;
     const auto problem = check_request(handle, data, size, nitems, bytes);
-    writer->write_collectively({static_cast<const std::byte*>(data), problem ? 0 : bytes}, problem);
+    const std::span given(static_cast<const std::byte*>(data), bytes);
+    handle.append({}, given, [&] { writer->write_collectively(given.first(problem ? 0 : bytes), problem); });
     report_overrun("sion_coll_fwrite", handle);
     return bytes == 0 ? 0 : nitems;
   });

@@ -73,14 +73,17 @@ sion_io_stat_t* sion_get_io_info(int sid) {
                                   SION_GET_IO_INFO_FLAG_NONE);
 }
 
-char* _sion_buddy_role_to_str(int role) {
+// Returns the name of one SION_ROLE_*, "unknown" for other numbers; a static string. Exported without a
+// declaration, as in the original: programs declare it themselves.
+extern "C" __attribute__((visibility("default"))) char* _sion_buddy_role_to_str(unsigned int role);
+char* _sion_buddy_role_to_str(unsigned int role) {
   static char none[] = "SION_ROLE_NONE", other[] = "unknown";
   static char names[][32] = {"SION_ROLE_COLLECTOR",       "SION_ROLE_SENDER", "SION_ROLE_WRITER",
                              "SION_ROLE_NOWRITER",        "SION_ROLE_READER", "SION_ROLE_NOREADER",
                              "SION_ROLE_COLLECTOR_READER"};
   if (role == SION_ROLE_NONE) return none;
-  for (int bit = 0; bit < static_cast<int>(std::size(names)); ++bit)
-    if (role == 1 << bit) return names[bit];
+  for (size_t bit = 0; bit < std::size(names); ++bit)
+    if (role == 1u << bit) return names[bit];
   return other;
 }
 

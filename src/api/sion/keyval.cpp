@@ -70,7 +70,8 @@ int succeeds_on_keys(const char* function, int sid, Body&& body) {
   Handle* const h = find_handle(sid);
   const size_t failure = h && size > 0 ? static_cast<size_t>(-1) : 0;
   return guarded(function, h ? h->task() : -1, failure, [&]() -> size_t {
-    Handle& handle = get_handle(sid);
+    Handle& handle = h ? *h : get_handle(sid);
+    begin_call(handle);
     if (size == 0)
       throw Error(Code::invalid_argument,
                   "items of size 0; an empty record is written with size 1 and no items");
@@ -83,7 +84,12 @@ int succeeds_on_keys(const char* function, int sid, Body&& body) {
       throw Error(Code::invalid_argument, "a record of " + std::to_string(nitems) + " items of " +
                                               std::to_string(size) + " bytes exceeds 2^63 bytes");
     if (bytes > 0) require(data, "data");
-    write_record(stream, facts.metadata_order, key, {static_cast<const std::byte*>(data), bytes});
+    const std::span value(static_cast<const std::byte*>(data), bytes);
+    const RecordHead head = record_head(facts.metadata_order, key, value.size());
+    handle.append(head, value, [&] {
+      handle.settle();
+      stream.write_filling(head, value);
+    });
     report_overrun(function, handle);
     return nitems;
   });

@@ -7,7 +7,7 @@
 #include "base/export.hpp"
 #include "comm/comm.hpp"
 #include "metadata/facts.hpp"
-#include "storage/store.hpp"
+#include "storage/file.hpp"
 
 namespace sheaf::api {
 

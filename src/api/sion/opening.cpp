@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "api/sion/forgotten.hpp"
 #include "api/sion/handles/exported.hpp"
 #include "api/sion/handles/on_handle.hpp"
 #include "base/parse.hpp"
@@ -40,6 +41,12 @@ void report_found(const char* function, const OpenMode& mode, const Reader& read
     warn(function, "the open mode says keyval, but the multifile holds no key-value records", task);
   if (knows && mode.keyval == format::KeyvalMode::none && facts.keyval)
     warn(function, "the open mode says keyval=none, but the multifile holds key-value records", task);
+  if (facts.guessed)
+    warn(function,
+         "'" + path +
+             "' was not closed by its program and has been repaired; where its streams end, and chunks in "
+             "them, was guessed (`sheaf info` says of how many)",
+         task);
   if (facts.unclosed)
     warn(function,
          "'" + path +
@@ -188,6 +195,7 @@ int enter_opened(Comm& comm, bool agrees, std::unique_ptr<Handle> handle, FILE**
     throw;
   }
   if (stream) *stream = made;
+  if (opened.writes) watch_exit();
   return sid;
 }
 

@@ -14,12 +14,11 @@ using namespace sheaf::api;
 namespace {
 
 int print(const char* function, int sid, const char* format, va_list arguments) {
-  return on_handle(function, sid, -1, [&](Handle& handle) {
-    WriteStream& stream = get_writer(handle);
+  return on_handle_to_write(function, sid, -1, [&](Handle& handle) {
     if (!format) throw Error(Code::invalid_argument, "the format is NULL");
     const auto text = formatted(format, arguments);
     if (!text) throw Error(Code::invalid_argument, "the format cannot be printed", errno);
-    if (!text->empty()) stream.write(std::as_bytes(std::span(*text)));
+    if (!text->empty()) handle.write(std::as_bytes(std::span(*text)));
     report_overrun(function, handle);
     return static_cast<int>(text->size());
   });

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "api/sion/array_out.hpp"
+#include "api/sion/forgotten.hpp"
 #include "api/sion/handles/exported.hpp"
 #include "api/sion/handles/on_handle.hpp"
 #include "api/sion/opening.hpp"
@@ -104,6 +105,7 @@ int sion_open(char* fname, const char* file_mode, int* ntasks, int* nfiles, sion
                         : open_to_read(fname, mode, ntasks, nfiles, chunksizes, fsblksize, globalranks);
     handle->opened_by = OpenedBy::serial;
     give_stream(*handle, fileptr);
+    if (mode.writes()) watch_exit();
     return add_handle(handle);
   });
 }

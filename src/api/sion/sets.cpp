@@ -10,6 +10,7 @@
 #include "api/sion/handles/report.hpp"
 #include "container/container_set.hpp"
 #include "container/gather.hpp"
+#include "storage/store.hpp"
 
 using namespace sheaf;
 using namespace sheaf::api;
@@ -137,12 +138,9 @@ long long sheaf_stream_write(sheaf_stream* stream, const void* data, unsigned lo
     require_bytes(data, bytes);
     require_right(s.mode.opening.write, "writing");
     const std::span all(static_cast<const std::byte*>(data), static_cast<size_t>(bytes));
-    if (s.mode.appends || offset == -1) {
-      s.stream->append(all);
-    } else {
-      s.stream->write(all, offset);
-    }
-    return static_cast<long long>(bytes);
+    if (bytes == 0) return 0LL;
+    const bool appends = s.mode.appends || offset == -1;
+    return static_cast<long long>(appends ? s.stream->append(all).bytes : s.stream->write(all, offset));
   });
 }
 

@@ -7,6 +7,7 @@
 #include "api/sion/handles/exported.hpp"
 #include "api/sion/handles/report.hpp"
 #include "journal/ownership.hpp"
+#include "metadata/task_names.hpp"
 #include "metadata/task_rows.hpp"
 #include "mode/environment.hpp"
 #include "mode/open_mode.hpp"
@@ -14,7 +15,7 @@
 #include "stripedfile/striped_store.hpp"
 #include "tools/defrag.hpp"
 #include "tools/split.hpp"
-#include "tools/verify.hpp"
+#include "tools/verify_set.hpp"
 
 #pragma GCC visibility push(default)
 #include "sheaf_tools.h"
@@ -34,7 +35,7 @@ class CallbackProgress : public WorkProgress {
  public:
   CallbackProgress(sheaf_progress call, void* user) : call_(call), user_(user) {}
   void begin(int64_t total_bytes) override {
-    total_ = total_bytes;
+    total_ = done_ + total_bytes;
     advance(0);
   }
   void advance(int64_t bytes) override {
@@ -165,18 +166,31 @@ long long sheaf_metadata_chunks(const sheaf_metadata* metadata, long long task, 
   });
 }
 
+long long sheaf_metadata_names(const sheaf_metadata* metadata, sheaf_name_visit visit, void* user) {
+  return guarded("sheaf_metadata_names", -1, -1LL, [&] {
+    require(reinterpret_cast<const void*>(visit), "visit");
+    long long calls = 0;
+    for (const format::TaskName& name : read_task_names(of(metadata)).names)
+      if (visit(user, calls++, name.name.c_str(), name.modified) != 0) break;
+    return calls;
+  });
+}
+
+static void tell(const FileReport& file, sheaf_finding finding, void* user) {
+  if (file.findings.empty()) finding(user, file.path.c_str(), name_of(file.state), nullptr);
+  for (const Finding& what : file.findings)
+    finding(user, file.path.c_str(), name_of(what.state), what.message.c_str());
+  for (const std::string& note : file.notes) finding(user, file.path.c_str(), "note", note.c_str());
+}
+
 int sheaf_verify(const char* path, int data, sheaf_progress progress, sheaf_finding finding, void* user) {
   return guarded("sheaf_verify", -1, -1, [&] {
     require(path, "path");
     CallbackProgress told(progress, user);
-    const VerifyReport report = verify(any_store(), path, data != 0, told);
-    for (const FileReport& f : report.files) {
-      if (!finding) break;
-      if (f.findings.empty()) finding(user, f.path.c_str(), name_of(f.state), nullptr);
-      for (const Finding& what : f.findings)
-        finding(user, f.path.c_str(), name_of(what.state), what.message.c_str());
-      for (const std::string& note : f.notes) finding(user, f.path.c_str(), "note", note.c_str());
-    }
+    const SetReport report = verify_set(any_store(), path, data != 0, told);
+    if (finding && report.multifile)
+      for (const FileReport& file : report.multifile->files) tell(file, finding, user);
+    if (finding && report.containers) tell(*report.containers, finding, user);
     return report.ok() ? 1 : 0;
   });
 }

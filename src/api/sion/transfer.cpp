@@ -1,4 +1,5 @@
 // The calls that move bytes and positions of the current task.
+#include <algorithm>
 #include <cstring>
 
 #include "api/sion/handles/exported.hpp"
@@ -10,13 +11,18 @@ using namespace sheaf::api;
 
 namespace {
 
+// The rank as the original prints it behind the name of a function, at least two characters wide: "[ 0]".
+std::string rank_in_brackets(int rank) {
+  const std::string digits = std::to_string(rank);
+  return "[" + std::string(digits.size() < 2 ? 1 : 0, ' ') + digits + "]";
+}
+
 [[gnu::noinline]] size_t write_slowly(const void* data, size_t size, size_t nitems, int sid) {
-  return on_handle("sion_fwrite", sid, size_t{0}, [&](Handle& handle) -> size_t {
-    WriteStream& stream = get_writer(handle);
+  return on_handle_to_write("sion_fwrite", sid, size_t{0}, [&](Handle& handle) -> size_t {
     const size_t bytes = bytes_of(size, nitems);
     if (bytes == 0) return 0;
     if (!data) throw Error(Code::invalid_argument, "the data pointer is NULL");
-    stream.write({static_cast<const std::byte*>(data), bytes});
+    handle.write({static_cast<const std::byte*>(data), bytes});
     report_overrun("sion_fwrite", handle);
     return nitems;
   });
@@ -84,9 +90,21 @@ int sion_flush(int sid) {
 }
 
 int sion_ensure_free_space(int sid, sion_int64 bytes) {
-  return succeeds_on_handle("sion_ensure_free_space", sid, [&](Handle& handle) {
-    get_writer(handle).ensure_free_space(bytes);
+  return on_handle("sion_ensure_free_space", sid, SION_NOT_SUCCESS, [&](Handle& handle) {
+    WriteStream& stream = get_writer(handle);
+    const int64_t chunk_size = stream.geometry().size;
+    if (bytes < 0 || bytes > chunk_size) {
+      // The words of the original, which scripts look for.
+      report("sion_ensure_free_space" + rank_in_brackets(handle.task()),
+             Error(Code::out_of_range, "could not write " + std::to_string(bytes) +
+                                           " bytes, chunksize=" + std::to_string(chunk_size) +
+                                           ", returning ... ('" + handle.path() + "')"),
+             handle.task(), SION_NOT_SUCCESS);
+      return SION_NOT_SUCCESS;
+    }
+    stream.ensure_free_space(bytes);
     report_overrun("sion_ensure_free_space", handle);
+    return SION_SUCCESS;
   });
 }
 
@@ -129,11 +147,19 @@ sion_int64 sion_get_bytes_read(int sid) {
 namespace {
 
 void seek_in_writing(const char* function, Handle& handle, int rank, int block, sion_int64 position) {
-  handle.writer->flush();
-  report_overrun(function, handle);
-  const bool stays = (block == SION_CURRENT_BLK) && (position == SION_CURRENT_POS);
   const int64_t before = handle.task();
-  handle.select(rank == SION_CURRENT_RANK ? before : rank);
+  const int64_t wanted = rank == SION_CURRENT_RANK ? before : rank;
+  try {
+    handle.writer->flush();
+    report_overrun(function, handle);
+    handle.select(wanted);
+  } catch (const Error& e) {
+    const bool is_own =
+        std::ranges::find(handle.writes->tasks(), wanted, &OwnTask::task) != handle.writes->tasks().end();
+    if (wanted != before && is_own) handle.stray(wanted, e);
+    throw;
+  }
+  const bool stays = (block == SION_CURRENT_BLK) && (position == SION_CURRENT_POS);
   if (stays) return;
   // A place other than the end of the stream cannot be written; naming that place is harmless.
   handle.writer->flush();
@@ -147,7 +173,17 @@ void seek_in_writing(const char* function, Handle& handle, int rank, int block, 
                                     " cannot be chosen; use SION_CURRENT_BLK, SION_CURRENT_POS");
 }
 
-void seek_in_reading(const char*, Handle& handle, int rank, int block, sion_int64 position) {
+// Reports why a position relative to the end of the stream does not exist, in the words of the original.
+void report_no_end_position(const char* function, const ReadStream& stream, sion_int64 position) {
+  const std::string offset = std::to_string(position);
+  const std::string why = position > 0
+                              ? "seek past end of file (" + offset + " > 0)"
+                              : "seek before beginning of file (posend = " + offset +
+                                    ", abspos = " + std::to_string(stream.sizes().total() + position) + ")";
+  report(function, Error(Code::out_of_range, why + ", aborting  ..."), Error::no_task, SION_NOT_SUCCESS);
+}
+
+void seek_in_reading(const char* function, Handle& handle, int rank, int block, sion_int64 position) {
   const int64_t before = handle.task();
   const bool switches = rank != SION_CURRENT_RANK && rank != before;
   if (switches) handle.select(rank);
@@ -166,14 +202,20 @@ void seek_in_reading(const char*, Handle& handle, int rank, int block, sion_int6
   }
   // Keys have positions of their own: those who read them only want to change the task.
   if (found || handle.facts().keyval) return;
-  Error error(Code::out_of_range, "task " + std::to_string(handle.task()) + " has no position (" +
+  if (block == SION_END_POS) report_no_end_position(function, stream, position);
+  const std::string searched = block == SION_END_POS ? "error in searching end pos, returning  ... " : "";
+  Error error(Code::out_of_range, searched + "task " + std::to_string(handle.task()) + " has no position (" +
                                       std::to_string(block) + ", " + std::to_string(position) + ")");
   if (switches) handle.select(before);
   throw error;
 }
 
 int seek(const char* function, int sid, int rank, int block, sion_int64 position, FILE** fileptr) {
-  return on_handle(function, sid, SION_NOT_SUCCESS, [&](Handle& handle) {
+  // A serial program has no rank, so SION_ERROR_MSG_RANK does not select its messages.
+  Handle* const h = find_handle(sid);
+  const auto task = [h] { return h && !h->is_serial() ? h->task() : Error::no_task; };
+  return guarded(function, task, SION_NOT_SUCCESS, [&] {
+    Handle& handle = get_handle(sid);
     (handle.writer ? seek_in_writing : seek_in_reading)(function, handle, rank, block, position);
     if (handle.plain) handle.plain->moved();
     if (fileptr) *fileptr = handle.posix ? nullptr : handle.stream();

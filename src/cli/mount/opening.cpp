@@ -8,6 +8,7 @@
 #include "base/printable.hpp"
 #include "container/container_names.hpp"
 #include "mount/sources.hpp"
+#include "storage/store.hpp"
 #include "stripedfile/striped_store.hpp"
 
 namespace sheaf::cli {

@@ -84,8 +84,9 @@ int mpiio(const MpiIoOptions& options) {
     become_or_end(command);
   }
   const ReportFile file;
-  const auto command = with_variables(options.command, {"LD_PRELOAD", "SHEAF_STATS", "SHEAF_MPIIO_REPORT"});
-  setenv("SHEAF_STATS", ("json:" + file.path()).c_str(), 1);
+  const auto command =
+      with_variables(options.command, {"LD_PRELOAD", "SHEAF_MPIIO_STATS", "SHEAF_MPIIO_REPORT"});
+  setenv("SHEAF_MPIIO_STATS", ("json:" + file.path()).c_str(), 1);
   setenv("SHEAF_MPIIO_REPORT", file.path().c_str(), 1);
   preload(library);
   const int status = run_command(command);

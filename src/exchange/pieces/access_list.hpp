@@ -10,7 +10,7 @@
 
 #include "exchange/pieces/constants.hpp"
 #include "exchange/pieces/extent.hpp"
-#include "storage/store.hpp"
+#include "storage/file.hpp"
 
 namespace sheaf::exchange {
 

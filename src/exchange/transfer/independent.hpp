@@ -11,7 +11,7 @@
 #include "exchange/pieces/access.hpp"
 #include "exchange/transfer/shared_range.hpp"
 #include "exchange/transfer/tally.hpp"
-#include "storage/store.hpp"
+#include "storage/file.hpp"
 
 namespace sheaf::exchange {
 

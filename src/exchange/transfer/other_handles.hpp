@@ -10,7 +10,7 @@
 
 #include <memory>
 
-#include "storage/store.hpp"
+#include "storage/file.hpp"
 
 namespace sheaf::exchange {
 

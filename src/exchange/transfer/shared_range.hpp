@@ -6,7 +6,7 @@
 
 #include "base/non_copyable.hpp"
 #include "exchange/pieces/constants.hpp"
-#include "storage/store.hpp"
+#include "storage/file.hpp"
 
 namespace sheaf::exchange {
 

@@ -1,6 +1,7 @@
 #include "exchange/transfer/throttle.hpp"
 
 #include "comm/agree.hpp"
+#include "storage/store.hpp"
 
 namespace sheaf {
 

@@ -6,7 +6,7 @@
 
 #include "comm/comm.hpp"
 #include "storage/decorators/throttled_file.hpp"
-#include "storage/store.hpp"
+#include "storage/file.hpp"
 
 namespace sheaf {
 

@@ -6,7 +6,7 @@
 #include "exchange/pieces/coverage.hpp"
 #include "exchange/transfer/independent.hpp"
 #include "exchange/transfer/tally.hpp"
-#include "storage/store.hpp"
+#include "storage/file.hpp"
 
 namespace sheaf::exchange {
 

@@ -12,6 +12,7 @@
 #include "base/non_copyable.hpp"
 #include "storage/constants.hpp"
 #include "storage/decorators/forwarding_file.hpp"
+#include "storage/store.hpp"
 
 namespace sheaf {
 

@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "storage/store.hpp"
+#include "storage/file.hpp"
 
 namespace sheaf {
 

@@ -6,7 +6,7 @@
 #include <memory>
 #include <utility>
 
-#include "storage/store.hpp"
+#include "storage/file.hpp"
 
 namespace sheaf {
 

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "storage/store.hpp"
+#include "storage/file.hpp"
 #include "storage/write_slots.hpp"
 
 namespace sheaf {

@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-#include "storage/store.hpp"
+#include "storage/file.hpp"
 
 namespace sheaf {
 

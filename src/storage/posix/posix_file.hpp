@@ -10,9 +10,9 @@
 #include <mutex>
 #include <string>
 
+#include "storage/file.hpp"
 #include "storage/posix/direct_file.hpp"
 #include "storage/posix/range_locks.hpp"
-#include "storage/store.hpp"
 #include "storage/system/posix_descriptor.hpp"
 #include "storage/traits/traits.hpp"
 #include "storage/working_directory.hpp"

@@ -8,6 +8,7 @@
 #include "comm/agree.hpp"
 #include "exchange/pieces/access_list.hpp"
 #include "storage/posix/beneath.hpp"
+#include "storage/store.hpp"
 
 namespace sheaf::sfio {
 

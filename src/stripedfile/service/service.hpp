@@ -20,7 +20,7 @@
 #include "comm/messages.hpp"
 #include "format/stripe_identity.hpp"
 #include "layout/stripes.hpp"
-#include "storage/store.hpp"
+#include "storage/file.hpp"
 #include "stripedfile/service/constants.hpp"
 #include "stripedfile/service/protocol.hpp"
 

@@ -5,6 +5,7 @@
 
 #include "comm/agree.hpp"
 #include "storage/beside.hpp"
+#include "storage/store.hpp"
 #include "stripedfile/service/service.hpp"
 
 namespace sheaf::sfio {
@@ -61,7 +62,7 @@ void check_identity(const std::string& path, const Looked& found, const StripeId
 void Service::keep_identity(const std::string& path, const StripeIdentity& identity, Access access,
                             bool* opened) {
   const auto file = counted(access == Access::fresh ? Counted::creat : Counted::open, [&] {
-    return access == Access::fresh ? store_.open(identity_path(path), access)
+    return access == Access::fresh ? make_beside(store_, identity_path(path))
                                    : open_beside(store_, identity_path(path), path);
   });
   if (opened) *opened = true;

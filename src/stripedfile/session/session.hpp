@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "comm/comm.hpp"
-#include "storage/store.hpp"
+#include "storage/file.hpp"
 #include "stripedfile/link.hpp"
 #include "stripedfile/service/constants.hpp"
 #include "stripedfile/service/service.hpp"

@@ -7,7 +7,7 @@ else
   (cd objects && ar x "$BUILD/archive/lib/libsheaf.a")
   cp "$ROOT"/include/*.h "$TOOLS/include"
   "$ROOT/packaging/tools_flavour.sh" "$TOOLS/lib/liblsheaf.a" "$TOOLS/include/sion_libversion_rep.h" "$ROOT/include" objects/*.o
-  sed -e "s|@CMAKE_INSTALL_PREFIX@|$TOOLS|; s|@SHEAF_FLAVOUR@|tools|; s|@SHEAF_MPIS@||; s|@SHEAF_FORTRAN@|OFF|; s|@SHEAF_LIB@|lib|; s|@SHEAF_RELOCATABLE@||" \
+  sed -e "s|@CMAKE_INSTALL_PREFIX@|$TOOLS|; s|@SHEAF_FLAVOUR@|tools|; s|@SHEAF_MPIS@||; s|@SHEAF_FORTRAN@|OFF|; s|@SHEAF_FEATURES@||; s|@SHEAF_LIB@|lib|; s|@SHEAF_RELOCATABLE@||" \
     -e "s|@classic_source@|$ROOT/packaging|; s|@classic_build@|$PWD/classic|; s|@SHEAF_MODULES@|include/mod_64|" "$ROOT/packaging/install_classic.cmake.in" >classic.cmake
   cmake -DCMAKE_INSTALL_PREFIX="$TOOLS" -P classic.cmake >/dev/null
 fi

@@ -86,7 +86,8 @@ FileStatus MemoryStore::Inode::status() const {
           .block_size = block_size_,
           .allocated = static_cast<int64_t>(pages_.size()) * page_size_,
           .is_special = false,
-          .links = removed ? 0 : 1};
+          .links = removed ? 0 : 1,
+          .number = static_cast<uint64_t>(reinterpret_cast<uintptr_t>(this))};
 }
 
 }  // namespace sheaf

@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fortran.h"
 #include "json.h"
 #include "loaded_mpi.h"
 #include "names.h"
@@ -31,6 +32,13 @@ static const char* const texts[names] = {SHEAF_MPIIO_NAMES(TEXT, TEXT)};
 static function functions[names];
 static atomic_int ready;
 static struct loaded_mpi mpi;
+
+/* Functions that programs without files call too, and often, such as MPI_Wait.
+ * NULL until the first call, and again when the engine has been loaded. Both names of a function lead to the
+ * engine, before that to the MPI library. A profiling tool may follow this library in the order of symbols:
+ * it defines the MPI_ name and calls the PMPI_ name, so the MPI_ name leads to the tool. */
+enum names_of_a_function { profiled, unprofiled };
+static _Atomic(function) shared[names][2];
 
 /* Where the engine for `interface` is: sheaf/ beside this library, which may have been loaded under another
  * name. */
@@ -74,6 +82,7 @@ static void* load_engine(void) {
   if (engine) *(void**)&begin = dlsym(engine, "sheaf_mpiio_begin");
   if (begin) {
     begin(mpi.handle);
+    use_engine_for_fortran(engine);
     note_choice(path);
     return engine;
   }
@@ -97,7 +106,9 @@ static void begin(void) {
   }
   void* const engine = load_engine();
   for (int i = 0; i < names; ++i) *(void**)&functions[i] = dlsym(engine ? engine : mpi.handle, texts[i]);
-  atomic_store_explicit(&ready, 1, memory_order_release);
+  atomic_store(&ready, 1);
+  for (int i = 0; i < names; ++i)
+    for (int name = profiled; name <= unprofiled; ++name) atomic_store(&shared[i][name], NULL);
 }
 
 /* Says so once, and gives the file's error handler its turn. */
@@ -130,23 +141,48 @@ static function begun(int number) {
   return functions[number];
 }
 
-/* What is called also where nobody has files: the MPI library's own as long as there is no engine. */
-static function begun_or_own(int number) {
-  if (atomic_load_explicit(&ready, memory_order_acquire)) return functions[number];
-  struct loaded_mpi own;
+static function function_in(void* handle, const char* name) {
   function found = NULL;
-  if (find_loaded_mpi(&own)) *(void**)&found = dlsym(own.handle, texts[number]);
-  return found ? found : begun(number);
+  *(void**)&found = dlsym(handle, name);
+  return found;
 }
 
+static int are_of_one_library(function one, function other) {
+  Dl_info of_one, of_other;
+  return dladdr(*(void**)&one, &of_one) && dladdr(*(void**)&other, &of_other) &&
+         of_one.dli_fbase == of_other.dli_fbase;
+}
+
+static function find_shared(int number, enum names_of_a_function name) {
+  struct loaded_mpi loaded;
+  const int is_ready = atomic_load_explicit(&ready, memory_order_acquire);
+  if (!is_ready && !find_loaded_mpi(&loaded)) return begun(number);
+  const function own = function_in(is_ready ? mpi.handle : loaded.handle, texts[number]);
+  if (!own) return begun(number); /* this MPI library is too old for it */
+  const function next = name == profiled ? function_in(RTLD_NEXT, texts[number] + 1) : NULL;
+  const function found = next && !are_of_one_library(next, own) ? next : is_ready ? functions[number] : own;
+  if (!is_ready && !loaded.initialized) return found;
+  atomic_store(&shared[number][name], found);
+  if (!is_ready && atomic_load(&ready)) atomic_store(&shared[number][name], NULL);
+  return found;
+}
+
+static function shared_function(int number, enum names_of_a_function name) {
+  const function known = atomic_load_explicit(&shared[number][name], memory_order_acquire);
+  return known ? known : find_shared(number, name);
+}
+
+#define ENTRY(name, number, choice)                                                                  \
+  __attribute__((visibility("default"))) word name(word a, word b, word c, word d, word e, word f) { \
+    const function own = choice;                                                                     \
+    return own ? own(a, b, c, d, e, f) : call_other(number, (const word[]){a, b, c, d, e, f});       \
+  }
 /* MPI_ is another name of PMPI_, as in an MPI library: Fortran bindings call one or the other. */
-#define ENTRY(name, choose)                                                                                 \
-  __attribute__((visibility("default"))) word PMPI_##name(word a, word b, word c, word d, word e, word f) { \
-    const function own = choose(at_##name);                                                                 \
-    return own ? own(a, b, c, d, e, f) : call_other(at_##name, (const word[]){a, b, c, d, e, f});           \
-  }                                                                                                         \
-  __attribute__((visibility("default"), alias("PMPI_" #name)))                                              \
+#define OF_FILES(name)                                         \
+  ENTRY(PMPI_##name, at_##name, begun(at_##name))              \
+  __attribute__((visibility("default"), alias("PMPI_" #name))) \
   word MPI_##name(word, word, word, word, word, word);
-#define OF_FILES(name) ENTRY(name, begun)
-#define OF_ALL(name) ENTRY(name, begun_or_own)
+#define OF_ALL(name)                                                    \
+  ENTRY(PMPI_##name, at_##name, shared_function(at_##name, unprofiled)) \
+  ENTRY(MPI_##name, at_##name, shared_function(at_##name, profiled))
 SHEAF_MPIIO_NAMES(OF_FILES, OF_ALL)

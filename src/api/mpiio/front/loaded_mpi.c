@@ -87,6 +87,7 @@ int find_loaded_mpi(struct loaded_mpi* found) {
   /* Where it was loaded privately (Python), its names become those of the process, for the engine. */
   void* const global = dlopen(found->path, RTLD_LAZY | RTLD_NOLOAD | RTLD_GLOBAL);
   if (global) found->handle = global;
+  found->initialized = is_initialized(found->handle);
   ask_version(found);
   found->interface = interface_of(found);
   return 1;

@@ -6,6 +6,7 @@ struct loaded_mpi {
   void* handle; /* of dlopen: its names come first, and all other libraries of the process see them */
   const char* interface; /* "openmpi", "mpich" (and what shares its binary interface), "abi" (that of MPI 5),
                             or "unknown" */
+  int initialized;       /* MPI_Init has been called */
   char path[4096];       /* of its file */
   char version[256];     /* what it says of itself, one line without quotes */
 };

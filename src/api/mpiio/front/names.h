@@ -98,5 +98,17 @@
   X(Register_datarep) \
   X(Register_datarep_c) \
   Y(Errhandler_free) \
-  Y(Error_string)
+  Y(Error_string) \
+  Y(Request_get_status) \
+  Y(Request_get_status_all) \
+  Y(Request_get_status_any) \
+  Y(Request_get_status_some) \
+  Y(Test) \
+  Y(Testall) \
+  Y(Testany) \
+  Y(Testsome) \
+  Y(Wait) \
+  Y(Waitall) \
+  Y(Waitany) \
+  Y(Waitsome)
 /* clang-format on */

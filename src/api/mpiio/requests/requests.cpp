@@ -1,32 +1,26 @@
 #include "api/mpiio/requests/requests.hpp"
 
-#include <atomic>
 #include <memory>
 
 #include "api/mpiio/errors.hpp"
+#include "api/mpiio/requests/outcome.hpp"
 
 namespace sheaf::mpiio {
 namespace {
-
-struct Outcome {
-  int64_t bytes = 0;
-  int result = MPI_SUCCESS;
-  std::atomic<bool> released = false;  // the program has given the request back
-};
-using SharedOutcome = std::shared_ptr<Outcome>;  // of the job and, in memory of its own, of the request
 
 int query(void* state, MPI_Status* status) {
   const Outcome* const outcome = static_cast<SharedOutcome*>(state)->get();
   set_status(status, outcome->bytes);
   status->MPI_SOURCE = MPI_UNDEFINED;
   status->MPI_TAG = MPI_UNDEFINED;
-  return outcome->result;
+  return WithoutErrors::active() ? MPI_SUCCESS : outcome->result;
 }
 
 // Of some MPIs it is called before the job has ended, by MPI_Request_free.
 int release(void* state) {
   const std::unique_ptr<SharedOutcome> outcome(static_cast<SharedOutcome*>(state));
   (*outcome)->released = true;
+  no_longer_watch(**outcome);
   return MPI_SUCCESS;
 }
 
@@ -34,21 +28,28 @@ int cancel(void*, int) { return MPI_SUCCESS; }  // a transfer that has begun is 
 
 }  // namespace
 
-MPI_Request start_request(const char* function, Worker* worker, std::function<int64_t()> job) {
+MPI_Request start_request(const char* function, const FilePointer& file, Worker* worker,
+                          std::function<int64_t()> job) {
   const auto outcome = std::make_shared<Outcome>();
   auto owned = std::make_unique<SharedOutcome>(outcome);
-  MPI_Request request = MPI_REQUEST_NULL;
-  if (PMPI_Grequest_start(query, release, cancel, owned.get(), &request) != MPI_SUCCESS)
+  if (PMPI_Grequest_start(query, release, cancel, owned.get(), &outcome->request) != MPI_SUCCESS)
     throw MpiError(MPI_ERR_OTHER, "MPI_Grequest_start failed");
   static_cast<void>(owned.release());  // release() has it
+  outcome->file = file;
+  const MPI_Request request = outcome->request;
+  if (worker) watch(outcome);
   auto run = [=, job = std::move(job)]() mutable {
     try {
       outcome->bytes = job();
     } catch (...) {
       outcome->result = class_of_current(function);
+      outcome->message = last_message();
     }
     job = nullptr;  // who has waited may end MPI, which what it keeps would still call
-    if (!outcome->released) PMPI_Grequest_complete(request);
+    if (outcome->released) return;
+    if (worker && outcome->result == MPI_SUCCESS) no_longer_watch(*outcome);
+    if (!worker && outcome->result != MPI_SUCCESS) watch(outcome);
+    PMPI_Grequest_complete(request);
   };
   if (worker) {
     worker->add(std::move(run));

@@ -12,6 +12,7 @@
 #include "api/posix/names/places.hpp"
 #include "api/posix/names/sets.hpp"
 #include "container/container_names.hpp"
+#include "storage/store.hpp"
 
 namespace sheaf::posix {
 

@@ -12,6 +12,7 @@
 #include "api/posix/stdio/telling.hpp"
 #include "base/error.hpp"
 #include "base/printable.hpp"
+#include "storage/store.hpp"
 
 namespace sheaf::posix {
 

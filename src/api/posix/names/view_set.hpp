@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "container/container_set.hpp"
-#include "storage/store.hpp"
+#include "storage/file.hpp"
 
 namespace sheaf::posix {
 

@@ -1,6 +1,10 @@
 // The mapped calls of the MPI family.
 #include <mpi.h>
 
+#include <memory>
+#include <utility>
+
+#include "api/sion/families/at_finalize.hpp"
 #include "api/sion/handles/exported.hpp"
 #include "api/sion/handles/report.hpp"
 #include "api/sion/mapped.hpp"
@@ -16,8 +20,10 @@ int sion_paropen_mapped_mpi(char* fname, const char* file_mode, int* numFiles, M
                             FILE** fileptr) {
   static constexpr const char* function = "sion_paropen_mapped_mpi";
   return guarded(function, -1, -1, [&] {
-    return open_mapped(mpi_comm(gComm), {function, fname, file_mode, numFiles, nlocaltasks, globalranks,
-                                         chunksizes, mapping_filenrs, mapping_lranks, fsblksize, fileptr});
+    std::unique_ptr<Comm> all = mpi_comm(gComm);
+    watch_finalize();
+    return open_mapped(std::move(all), {function, fname, file_mode, numFiles, nlocaltasks, globalranks,
+                                        chunksizes, mapping_filenrs, mapping_lranks, fsblksize, fileptr});
   });
 }
 

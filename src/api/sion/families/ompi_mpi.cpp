@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "api/sion/families/at_finalize.hpp"
 #include "api/sion/families/team.hpp"
 #include "api/sion/handles/debug_log.hpp"
 #include "api/sion/handles/exported.hpp"
@@ -69,6 +70,7 @@ int sion_paropen_ompi(const char* fname, const char* file_mode, int* numFiles, M
     if (master) {
       problem = attempt([&] {
         processes = mpi_comm(gComm);
+        watch_finalize();
         given = {numFiles, numFiles ? *numFiles : 0, lComm != nullptr, lComm && *lComm != MPI_COMM_NULL};
       });
     }
@@ -120,7 +122,7 @@ int sion_parclose_ompi(int sid) {
     report(function, e, -1, result);
     return result;
   } catch (const std::exception& e) {
-    report(function, Error(Code::io, e.what()), -1, 0);
+    report(function, e, -1, 0);
     return 0;
   }
   return close_parallel(function, sid);

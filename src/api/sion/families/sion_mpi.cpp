@@ -5,7 +5,9 @@
 #include <cstdlib>
 #include <memory>
 #include <string>
+#include <utility>
 
+#include "api/sion/families/at_finalize.hpp"
 #include "api/sion/handles/exported.hpp"
 #include "api/sion/handles/report.hpp"
 #include "api/sion/opening.hpp"
@@ -28,8 +30,10 @@ int open_mpi(const char* function, const char* fname, const char* file_mode, int
       check_partition(all, gcomm, *lcomm);
       return mpi_comm(*lcomm);
     };
-    return open_parallel(mpi_comm(gcomm), {function, fname, file_mode, numfiles, lcomm != nullptr, has_group,
-                                           local, chunksize, fsblksize, globalrank, fileptr, newfname});
+    std::unique_ptr<Comm> all = mpi_comm(gcomm);
+    watch_finalize();
+    return open_parallel(std::move(all), {function, fname, file_mode, numfiles, lcomm != nullptr, has_group,
+                                          local, chunksize, fsblksize, globalrank, fileptr, newfname});
   });
 }
 

@@ -1,8 +1,8 @@
 #include "api/sion/handles/atomic.hpp"
 
 #include "comm/agree.hpp"
+#include "creation/commit.hpp"
 #include "creation/output_set.hpp"
-#include "creation/temporary_name.hpp"
 
 namespace sheaf::api {
 
@@ -13,10 +13,18 @@ std::unique_ptr<AtomicName> begin_atomic(Comm& comm, const OpenMode& mode, const
     throw Error(Code::invalid_argument,
                 "'" + path + "': 'atomic' cannot be combined with " +
                     (named ? "names of physical files of the caller's" : "buddy copies"));
-  agree_with(comm, comm.rank() == 0 ? attempt([&] { require_replaceable(store, path); }) : std::nullopt, 0);
-  // The temporary name is of the same length on every task.
-  auto name = std::make_unique<AtomicName>(AtomicName{
-      path, ownership ? temporary_name(path, ownership->id()) : temporary_name(path), mode.durable});
+  auto name = std::make_unique<AtomicName>(AtomicName{path, "", mode.durable});
+  agree_with(comm,
+             comm.rank() == 0 ? attempt([&] {
+               require_replaceable(store, path);
+               name->temporary =
+                   ownership ? temporary_name(store, path, ownership->id()) : new_temporary_name(store, path);
+             })
+                              : std::nullopt,
+             0);
+  int64_t length = std::ssize(name->temporary);
+  comm.broadcast(std::as_writable_bytes(std::span(&length, 1)), 0);
+  name->temporary.resize(static_cast<size_t>(length));
   comm.broadcast(std::as_writable_bytes(std::span(name->temporary)), 0);
   return name;
 }
@@ -24,7 +32,7 @@ std::unique_ptr<AtomicName> begin_atomic(Comm& comm, const OpenMode& mode, const
 void finish_atomic(Comm& comm, Store& store, const AtomicName& name, int32_t nfiles, Ownership* ownership) {
   const auto problem = attempt([&] {
     if (ownership) ownership->require_owned(Ownership::Look::at_handle);
-    if (comm.rank() == 0) rename_set(store, name.temporary, name.path, nfiles, name.durable);
+    if (comm.rank() == 0) commit_set(store, name.temporary, name.path, nfiles, name.durable);
   });
   agree_with(comm, problem, 0);
 }

@@ -1,4 +1,4 @@
-// api/sion/handles/atomic: the open mode word `atomic` (creation/temporary_name), for all calls that open a
+// api/sion/handles/atomic: the open mode word `atomic` (creation/commit), for all calls that open a
 // multifile to write it anew.
 #pragma once
 
@@ -8,7 +8,7 @@
 #include "comm/comm.hpp"
 #include "journal/ownership.hpp"
 #include "mode/open_mode.hpp"
-#include "storage/store.hpp"
+#include "storage/file.hpp"
 
 namespace sheaf::api {
 

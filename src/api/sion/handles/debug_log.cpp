@@ -173,9 +173,8 @@ bool debugging(Subject subject) {
 }
 
 void debug_line(Subject subject, std::string_view text, int task) {
-  if (!debugging(subject)) return;
   try {
-    debug_log().write(printable(text), "", task);
+    if (debugging(subject)) debug_log().write(printable(text), "", task);
   } catch (const std::exception&) {
   }
 }

@@ -1,5 +1,6 @@
 #include "api/sion/handles/handle.hpp"
 
+#include <array>
 #include <cstdlib>
 #include <mutex>
 #include <string>
@@ -31,7 +32,8 @@ Handle::Handle(std::shared_ptr<Store> files, std::unique_ptr<Writer> to_write,
       writer(writes ? &writes->stream() : nullptr),
       reader(reads ? &reads->stream() : nullptr),
       posix(mode.posix),
-      through_library(mode.stream) {
+      through_library(mode.stream),
+      keeps_journal(mode.journal) {
   hints = quiet_number_setting("SION_HINTS") == 1;
   // Calls of a session of I/O listeners are messages, which the thread that flushes must not send.
   if (mode.term_flush && writer && !is_stripe_path(path())) gate = std::make_shared<Gate>(*this);
@@ -46,7 +48,7 @@ Handle::~Handle() {
 
 void Handle::open_windows() {
   out = in = out_records = &no_window;
-  if (plain || gate) return;
+  if (plain || gate || (writes && writes->awaits_retry())) return;
   if (reader) in = &reader->window();
   if (!writer) return;
   out = &writer->window();
@@ -95,7 +97,10 @@ StdioHandle& Handle::share() {
 
 void Handle::select(int64_t task) {
   current_keys = nullptr;
-  writes ? writes->select(task) : reads->select(task);
+  if (reads) return reads->select(task);
+  const bool awaited = writes->awaits_retry();
+  writes->select(task);
+  if (writes->awaits_retry() != awaited) open_windows();
 }
 
 // Into the table; returns the sid.
@@ -136,9 +141,13 @@ std::unique_ptr<Handle> remove_handle(int sid) {
   return handle;
 }
 
+// By sid, since a thread may close the handle that another one is about to use.
+static std::array<std::atomic<const void*>, most_handles> handle_users;
+
 Handle& get_handle(int sid) {
   Handle* handle = find_handle(sid);
   if (!handle) throw Error(Code::invalid_argument, "invalid file identifier " + std::to_string(sid));
+  CallScope::occupy(handle_users[sid]);
   begin_call(*handle);
   if (handle->plain) handle->plain->settle();
   return *handle;

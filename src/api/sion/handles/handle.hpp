@@ -14,7 +14,9 @@
 #include "api/sion/handles/call_scope.hpp"
 #include "api/sion/handles/plain_stream.hpp"
 #include "base/export.hpp"
+#include "base/forks.hpp"
 #include "base/non_copyable.hpp"
+#include "comm/agree.hpp"
 #include "journal/ownership.hpp"
 #include "keyval/keyval_index.hpp"
 #include "set/reader.hpp"
@@ -66,6 +68,9 @@ class Handle : private NonCopyable {
   std::unique_ptr<AtomicName> atomic;  // null: the file has its name already
   // At the first task of a multifile that is written; null: it could not be taken.
   std::shared_ptr<Ownership> ownership;
+  const int64_t process = forks();      // that has opened it
+  const bool keeps_journal;             // what is flushed is recorded
+  bool told_forgotten = false;          // the program was told that it has not closed it
   int buddies = 0;                      // copies that the open mode speaks of
   std::optional<uint64_t> only_key;     // a duplicate made for one key: all others read as absent
   std::unique_ptr<KeyvalReader> keys;   // once keys have been read
@@ -100,6 +105,29 @@ class Handle : private NonCopyable {
   // Null if the program has none.
   StdioHandle* shared() { return writer ? writer->handle() : reader->handle(); }
   void select(int64_t task);  // throws out_of_range
+  void stray(int64_t task, const Error& why) {
+    writes->stray(task, why);
+    open_windows();
+  }
+
+  // Of a handle that writes: Writer::append(). There are no windows while the writer awaits a retry.
+  template <class Act>
+  void append(std::span<const std::byte> head, std::span<const std::byte> body, Act&& act) {
+    const bool awaited = writes->awaits_retry();
+    const auto problem = attempt([&] { writes->append(head, body, act); });
+    if (writes->awaits_retry() != awaited) open_windows();
+    if (problem) throw *problem;
+  }
+  // The same for bytes that follow those in the program's stream, which are stored first.
+  void write(std::span<const std::byte> data) {
+    append({}, data, [&] {
+      settle();
+      writer->write(data);
+    });
+  }
+  void settle() {
+    if (plain) plain->settle();
+  }
 
  private:
   Handle(std::shared_ptr<Store> files, std::unique_ptr<Writer> writer, std::unique_ptr<Reader> reader,
@@ -129,7 +157,8 @@ inline void begin_call(Handle& handle) {
     CallScope::enter(handle.gate);
 }
 
-// The handle, where its program's stream is; or an error "invalid file identifier". Begins the call.
+// The handle, where its program's stream is; or an error "invalid file identifier". Begins the call. Throws
+// wrong_mode while another thread is in a call on the handle.
 Handle& get_handle(int sid);
 WriteStream& get_writer(Handle& handle);  // throws wrong_mode
 ReadStream& get_reader(Handle& handle);

@@ -32,4 +32,15 @@ Result on_found_handle(const char* function, int sid, Result invalid, Result fai
   return guarded(function, h->task(), failure, [&]() -> Result { return body(*h); });
 }
 
+// The same for a call that appends: body(handle) brings the bytes to handle.append(), and the stream of the
+// program is not settled before.
+template <class Result, class Body>
+Result on_handle_to_write(const char* function, int sid, Result failure, Body&& body) {
+  return on_found_handle(function, sid, failure, failure, [&](Handle& handle) -> Result {
+    begin_call(handle);
+    get_writer(handle);
+    return body(handle);
+  });
+}
+
 }  // namespace sheaf::api

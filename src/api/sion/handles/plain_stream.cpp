@@ -67,7 +67,10 @@ PlainStream::PlainStream(Handle& handle) : link_(new Link{&handle}) {
   cookie_io_functions_t calls{};
   calls.write = [](void* link, const char* data, size_t bytes) -> ssize_t {
     Handle* const h = static_cast<Link*>(link)->handle;
-    serve(h, h && h->writer, [&] { h->writer->write({reinterpret_cast<const std::byte*>(data), bytes}); });
+    serve(h, h && h->writer, [&] {
+      const std::span given(reinterpret_cast<const std::byte*>(data), bytes);
+      h->append({}, given, [&] { h->writer->write(given); });
+    });
     return errno == 0 ? static_cast<ssize_t>(bytes) : 0;
   };
   calls.read = [](void* link, char* data, size_t bytes) -> ssize_t {
@@ -108,7 +111,7 @@ void PlainStream::settle() {
     const Error lost(Code::io, "'" + h.path() + "': bytes that the program wrote to its stream are lost",
                      errno);
     __fpurge(stream_);
-    h.writer->lose(lost);
+    if (!h.writes->awaits_retry()) h.writer->lose(lost);
     throw lost;
   }
   // What is read ahead makes the difference between where the program stands and the library does.
@@ -122,7 +125,7 @@ void PlainStream::settle() {
 void PlainStream::moved() {
   if (!link_->open) return;
   __fpurge(stream_);
-  std::clearerr(stream_);
+  if (link_->handle->reader) std::clearerr(stream_);
 }
 
 PlainStream::~PlainStream() {

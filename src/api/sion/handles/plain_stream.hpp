@@ -27,9 +27,11 @@ class PlainStream : private NonCopyable {
   bool open() const;  // the program has not closed it
 
   // Brings the library where the program stands: what stdio has buffered is written, what it has read ahead
-  // is given back. Throws if the library refuses these bytes, which are lost then: the close fails.
+  // is given back. Throws if the library refuses these bytes, which stdio no longer has then: the close fails
+  // unless the program repeats them, if that is possible (Writer::append).
   void settle();
-  // The library has moved: what the stream remembers, the end of the file too, no longer holds.
+  // The library has moved: what the stream remembers, the end of the file too, no longer holds. The error
+  // mark of a stream to write stays.
   void moved();
 
  private:

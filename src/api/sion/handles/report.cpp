@@ -1,12 +1,15 @@
 #include "api/sion/handles/report.hpp"
 
+#include <array>
 #include <atomic>
+#include <cerrno>
 #include <cstdio>
-#include <cstdlib>
+#include <new>
 #include <string>
 
 #include "api/sion/handles/debug_log.hpp"
 #include "api/sion/handles/exported.hpp"
+#include "base/last_message.hpp"
 #include "base/printable.hpp"
 #include "base/setting.hpp"
 #include "base/warnings.hpp"
@@ -15,48 +18,74 @@ namespace sheaf::api {
 
 namespace {
 
-thread_local std::string last_error;
+thread_local LastMessage last_error;
 std::atomic<bool> printing{true};
 
-// Whether the environment names another number than this one; -1 and what is not set are no restriction.
-bool unwanted(const char* variable, int number) {
-  const int64_t wanted = quiet_number_setting(variable).value_or(-1);
-  return wanted >= 0 && number >= 0 && number != wanted;
+enum class Audience { everybody, readers_of_this_rank };
+
+// The number that a variable selects; -1: none.
+int64_t selected(const char* variable) { return quiet_number_setting(variable).value_or(-1); }
+
+// Whether the environment selects another number than this one. Messages without a number are not selected.
+bool is_unwanted(int64_t wanted, int number) { return wanted >= 0 && number >= 0 && number != wanted; }
+
+bool is_wanted(int task, int thread, Audience audience) {
+  try {
+    const int64_t rank = selected("SION_ERROR_MSG_RANK");
+    if (audience == Audience::readers_of_this_rank && rank < 0) return false;
+    return !is_unwanted(rank, task) && !is_unwanted(selected("SION_ERROR_MSG_THREAD"), thread);
+  } catch (const std::exception&) {  // no memory to look the variables up
+    return audience == Audience::everybody;
+  }
 }
 
-void print(const char* level, std::string_view text, int task, int rc) {
-  const std::string message = printable(text);
+// readers_of_this_rank: prints only if SION_ERROR_MSG_RANK selects this rank.
+void print(const char* level, const char* message, int task, int rc, Audience audience) {
   debug_line(Subject::errors, message, task);
-  if (!printing.load(std::memory_order_relaxed)) return;
   const int thread = thread_number();
-  if (unwanted("SION_ERROR_MSG_RANK", task) || unwanted("SION_ERROR_MSG_THREAD", thread)) return;
-  const std::string where = thread < 0 ? "" : ", thread " + std::to_string(thread);
-  std::fprintf(stderr, "%s on rank %d%s, rc=%d: %s\n", level, task, where.c_str(), rc, message.c_str());
+  if (!printing.load(std::memory_order_relaxed) || !is_wanted(task, thread, audience)) return;
+  std::array<char, 32> where{};
+  if (thread >= 0) std::snprintf(where.data(), where.size(), ", thread %d", thread);
+  std::fprintf(stderr, "%s on rank %d%s, rc=%d: %s\n", level, task, where.data(), rc, message);
 }
 
 }  // namespace
 
 constinit thread_local ErrorFacts last_facts;
 
-void report(std::string_view function, const Error& error, int task, int return_code) {
-  last_facts = {error.code(), error.errno_value(), error.task() >= 0 ? error.task() : task};
-  last_error.assign(function).append(": ").append(error.what());
-  print("SION_ERROR_RETURN", last_error, task, return_code);
+const ErrorFacts& last_error_facts() { return last_facts; }
+
+void report(std::string_view function, const std::exception& error, int task, int return_code) {
+  const auto* const own = dynamic_cast<const Error*>(&error);
+  if (own != nullptr)
+    last_facts = {own->code(), own->errno_value(), own->task() >= 0 ? own->task() : task};
+  else
+    last_facts = {Code::io, dynamic_cast<const std::bad_alloc*>(&error) ? ENOMEM : 0, task};
+  last_error.set(function, error);
+  const auto audience = own != nullptr && own->is_reported_elsewhere() ? Audience::readers_of_this_rank
+                                                                        : Audience::everybody;
+  print("SION_ERROR_RETURN", last_error.text(), task, return_code, audience);
 }
 
 void warn(std::string_view function, std::string_view message, int task) {
-  print("SION_ERROR_WARN", std::string(function).append(": ").append(message), task, 0);
+  print("SION_ERROR_WARN", printable(std::string(function).append(": ").append(message)).c_str(), task, 0,
+        Audience::everybody);
 }
 
 bool warnings_wait() { return any_warnings(); }
 
 void say_warnings(std::string_view function, int task) {
-  for (const std::string& text : take_warnings()) warn(function, text, task);
+  for (const std::string& text : take_warnings()) {
+    try {
+      warn(function, text, task);
+    } catch (const std::exception&) {  // no memory for this one
+    }
+  }
 }
 
 }  // namespace sheaf::api
 
-const char* sheaf_last_error(void) { return sheaf::api::last_error.c_str(); }
+const char* sheaf_last_error(void) { return sheaf::api::last_error.text(); }
 
 int sheaf_print_errors(int on) { return sheaf::api::printing.exchange(on != 0); }
 

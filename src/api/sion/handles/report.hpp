@@ -16,8 +16,10 @@ namespace sheaf::api {
 
 // Remembers and prints "SION_ERROR_RETURN on rank R, rc=N: <function>: <message>", with ", thread T" after
 // the rank where threads have numbers. task: -1 if unknown. Honours SION_ERROR_MSG_RANK and
-// SION_ERROR_MSG_THREAD.
-SHEAF_EXPORT void report(std::string_view function, const Error& error, int task, int return_code);
+// SION_ERROR_MSG_THREAD. An error that another task reports is remembered; it is printed only if
+// SION_ERROR_MSG_RANK selects this task. Throws nothing if memory is exhausted: the message may be cut off
+// then.
+SHEAF_EXPORT void report(std::string_view function, const std::exception& error, int task, int return_code);
 
 // Of the last error that was reported in this thread, for sheaf_last_error_kind.
 struct ErrorFacts {
@@ -26,6 +28,7 @@ struct ErrorFacts {
   int task = -1;
 };
 extern constinit thread_local ErrorFacts last_facts;
+SHEAF_EXPORT const ErrorFacts& last_error_facts();  // for other libraries
 
 // The same as a warning: the call goes on.
 SHEAF_EXPORT void warn(std::string_view function, std::string_view message, int task);
@@ -56,10 +59,8 @@ Result guarded(const char* function, Task&& task, Result failure, Body&& body) {
   Result result = failure;
   try {
     result = body();
-  } catch (const Error& e) {
-    report(function, e, number(), code);
   } catch (const std::exception& e) {
-    report(function, Error(Code::io, e.what()), number(), code);
+    report(function, e, number(), code);
   }
   if (warnings_wait()) [[unlikely]]
     say_warnings(function, number());

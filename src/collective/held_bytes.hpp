@@ -1,4 +1,4 @@
-// stream/held_bytes: bytes that a task holds until its collector gets them, and where in the file they
+// collective/held_bytes: bytes that a task holds until its collector gets them, and where in the file they
 // belong.
 #pragma once
 

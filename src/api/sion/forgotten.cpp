@@ -1,0 +1,225 @@
+#include "api/sion/forgotten.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "api/sion/handles/handle.hpp"
+#include "api/sion/handles/report.hpp"
+#include "api/sion/opening.hpp"
+#include "base/forks.hpp"
+#include "base/quiet_thread.hpp"
+#include "base/setting.hpp"
+#include "comm/agree.hpp"
+#include "comm_teams/thread_comm.hpp"
+
+namespace sheaf::api {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+// How long a task waits in MPI_Finalize for others that have the same multifile open (SHEAF_FINALIZE_WAIT).
+// MPI_Finalize itself waits for all tasks without a limit, so only tasks that have given a multifile up make
+// this matter.
+constexpr int64_t seconds_to_wait = 30;
+// Of multifiles behind one that took all the time.
+constexpr milliseconds least_wait{500};
+// Names in a warning; more are counted.
+constexpr size_t most_names = 8;
+
+// What was left open, and what becomes of it.
+enum class End : uint8_t { closed, recorded, unrecorded, unnamed };
+
+struct Forgotten {
+  int sid;
+  Handle* handle;
+  std::string name;
+  bool is_first;  // task of its multifile, which warns
+  End end = End::recorded;
+  std::optional<Error> problem = std::nullopt;  // why what was written is not all in the files
+
+  bool failed() const { return problem.has_value(); }
+};
+
+Forgotten describe(int sid, Handle& handle) {
+  Comm* const comm = handle.comm();
+  const End end = handle.atomic ? End::unnamed : handle.keeps_journal ? End::recorded : End::unrecorded;
+  return {sid, &handle, handle.atomic ? handle.atomic->temporary : handle.writes->base_name(),
+          !comm || comm->rank() == 0, end};
+}
+
+std::vector<Forgotten> find_forgotten() {
+  std::vector<Forgotten> found;
+  for (int sid = 0; sid < most_handles; ++sid) {
+    Handle* const handle = find_handle(sid);
+    if (handle && handle->writes && handle->process == forks()) found.push_back(describe(sid, *handle));
+  }
+  return found;
+}
+
+void commit(const char* where, Forgotten& one) {
+  Handle& handle = *one.handle;
+  const CallScope scope;
+  one.problem = attempt([&] {
+    begin_call(handle);
+    if (handle.plain) handle.plain->settle();
+    handle.writes->commit();
+  });
+  if (warnings_wait()) say_warnings(where, handle.task());
+}
+
+std::string list(const std::vector<std::string>& names) {
+  std::string text;
+  for (size_t i = 0; i < std::min(names.size(), most_names); ++i)
+    text += (i > 0 ? ", '" : "'") + names[i] + "'";
+  if (names.size() > most_names) text += " and " + std::to_string(names.size() - most_names) + " more";
+  return text;
+}
+
+const char* words_for(End end) {
+  switch (end) {
+    case End::closed:
+      return "all tasks had ended, so it is closed now";
+    case End::recorded:
+      return "what was written can be read, but the file counts as not closed ('sheaf repair' closes it)";
+    case End::unrecorded:
+      return "what was written is in the file, but without a journal only 'sheaf repair' finds it";
+    case End::unnamed:
+      return "what was written can be read under this name, and what 'atomic' was to replace is unchanged";
+  }
+  return "";
+}
+
+// One warning for all.
+void tell(const char* where, const std::vector<Forgotten>& left) {
+  std::map<End, std::vector<std::string>> names;
+  for (const Forgotten& one : left) {
+    if (one.problem)
+      report(where,
+             Error(one.problem->code(),
+                   "'" + one.name +
+                       "' was left open, and not all that was written to it could be brought into "
+                       "the file: " +
+                       one.problem->what(),
+                   one.problem->errno_value()),
+             one.handle->task(), 0);
+    else if (one.is_first && std::ranges::find(names[one.end], one.name) == names[one.end].end())
+      names[one.end].push_back(one.name);
+  }
+  std::string text;
+  for (const auto& [end, files] : names)
+    if (!files.empty()) text += (text.empty() ? "" : "; ") + list(files) + ": " + words_for(end);
+  if (!text.empty()) warn(where, "the program has not closed " + text, 0);
+}
+
+void end_with_process() {
+  std::vector<Forgotten> left = find_forgotten();
+  for (Forgotten& one : left) {
+    commit("exit", one);
+    attempt([&] {
+      one.handle->writes->own(nullptr);
+      one.handle->ownership.reset();
+    });
+  }
+  std::erase_if(left, [](const Forgotten& one) { return one.handle->told_forgotten; });
+  tell("exit", left);
+}
+
+// The thread that ends the process has destroyed its thread-local memory by now, so another one does the
+// work.
+void at_exit() {
+  if (CallScope::any()) {
+    if (!find_forgotten().empty())
+      warn("exit",
+           "the program ended inside a call of this library: multifiles that are open are not flushed", -1);
+    return;
+  }
+  if (find_forgotten().empty()) return;
+  const auto work = [] { attempt(end_with_process); };
+  if (attempt([&] { quiet_thread(work).join(); })) work();
+}
+
+// The handles of one multifile in this process: one, or those of all threads of its team.
+using Group = std::vector<Forgotten>;
+
+bool is_complete(const Group& group) {
+  const auto team = group[0].handle->comm()->thread_team();
+  return !team || std::ssize(group) == thread_team_size(*team);
+}
+
+// Those over tasks that may talk until MPI ends, and serial ones not. In an order that all tasks share, so
+// that those of several multifiles wait for each other in turn.
+std::vector<Group> parallel_groups() {
+  std::vector<Group> groups;
+  for (Forgotten& one : find_forgotten()) {
+    Comm* const comm = one.handle->comm();
+    if (!comm || one.handle->is_serial() || one.handle->told_forgotten) continue;
+    const auto team = comm->thread_team();
+    const auto known = std::ranges::find_if(
+        groups, [&](const Group& group) { return team && group[0].handle->comm()->thread_team() == team; });
+    if (known == groups.end())
+      groups.push_back({std::move(one)});
+    else
+      known->push_back(std::move(one));
+  }
+  std::ranges::stable_sort(groups, {}, [](const Group& group) { return group[0].name; });
+  for (Group& group : groups)
+    std::ranges::sort(group, {}, [](const Forgotten& one) { return one.handle->comm()->rank(); });
+  return groups;
+}
+
+// Each thread of a team closes its handle. Returns whether all succeeded; failures are reported.
+bool close_group(const Group& group) {
+  std::vector<int> results(group.size(), 0);
+  const auto close = [&](size_t i) { results[i] = close_parallel("MPI_Finalize", group[i].sid); };
+  std::vector<std::thread> threads;
+  for (size_t i = 1; i < group.size(); ++i) threads.push_back(quiet_thread([&, i] { close(i); }));
+  close(0);
+  for (std::thread& thread : threads) thread.join();
+  return std::ranges::all_of(results, [](int result) { return result == SION_SUCCESS; });
+}
+
+milliseconds wait_for_others() {
+  return milliseconds(1000 * quiet_number_setting("SHEAF_FINALIZE_WAIT", 0, 86400).value_or(seconds_to_wait));
+}
+
+}  // namespace
+
+void watch_exit() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    forks();
+    std::atexit(at_exit);
+  });
+}
+
+void end_with_mpi() {
+  static constexpr const char* where = "MPI_Finalize";
+  const auto until = std::chrono::steady_clock::now() + wait_for_others();
+  std::vector<Forgotten> left;
+  for (Group& group : parallel_groups()) {
+    Handle& first = *group[0].handle;
+    for (Forgotten& one : group) commit(where, one);
+    const bool named = !first.atomic;
+    const bool ready = named && is_complete(group) && std::ranges::none_of(group, &Forgotten::failed);
+    const auto rest = std::chrono::duration_cast<milliseconds>(until - std::chrono::steady_clock::now());
+    const Presence others = first.comm()->meet_within(ready, std::max(rest, least_wait));
+    if (others == Presence::untold) continue;  // until the process ends
+    for (Forgotten& one : group) one.handle->told_forgotten = true;
+    if (others == Presence::all) {
+      for (Forgotten& one : group) one.end = End::closed;
+      if (!close_group(group)) continue;  // which has told
+    }
+    left.insert(left.end(), group.begin(), group.end());
+  }
+  tell(where, left);
+}
+
+}  // namespace sheaf::api

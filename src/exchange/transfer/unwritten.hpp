@@ -1,0 +1,58 @@
+// exchange/transfer/unwritten: the bytes of a file that a task could not write.
+//
+// Programs that write files need not look at every result (errors of MPI-IO return by default), so a file
+// remembers what is missing: sync and close fail until the same bytes have been written. Local to a task;
+// threads: any.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "base/error.hpp"
+#include "base/export.hpp"
+#include "exchange/pieces/access.hpp"
+
+namespace sheaf::exchange {
+
+class SHEAF_EXPORT UnwrittenBytes {
+ public:
+  // A write of these bytes has failed. `access`: its offsets in the file rise.
+  void add(int64_t offset, int64_t length, const Error& why);
+  void add(const ViewAccess& access, const Error& why);
+
+  // They have been written.
+  void remove(int64_t offset, int64_t length);
+  void remove(const ViewAccess& access);
+  // The file now ends at `offset`.
+  void cut(int64_t offset);
+
+  // Why the file is not complete: the first failure of which bytes are still missing, with its code, errno
+  // and `task`, which wrote them. Nothing if no byte is missing.
+  std::optional<Error> problem(const std::string& path, int task) const;
+
+ private:
+  struct Failure {
+    int64_t number;  // in the order of failures
+    Error why;
+  };
+  struct Missing {
+    int64_t end;
+    std::shared_ptr<const Failure> failure;
+  };
+  using Extents = std::map<int64_t, Missing>;  // by begin; they do not overlap
+
+  void insert(int64_t begin, int64_t end, const std::shared_ptr<const Failure>& failure);
+  void erase(int64_t begin, int64_t end);
+  std::shared_ptr<const Failure> failure_of(const Error& why);
+  bool is_empty() const;
+
+  mutable std::mutex mutex_;
+  Extents missing_;
+  int64_t failures_ = 0;
+};
+
+}  // namespace sheaf::exchange

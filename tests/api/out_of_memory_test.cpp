@@ -1,0 +1,122 @@
+// Calls whose allocations fail report that, and the program goes on.
+#include <cerrno>
+#include <cstdlib>
+#include <new>
+
+#include "api/api_fixture.hpp"
+#include "sheaf_tools.h"
+
+namespace {
+
+// Which allocations of this thread fail while a call of the library is carried out.
+struct Plan {
+  bool in_call = false;
+  int64_t first = -1;  // allocations before the first one that fails; negative: none fails
+  int64_t left = 0;    // failures
+};
+thread_local Plan plan;
+
+bool fails_now() {
+  if (!plan.in_call || plan.first < 0) return false;
+  if (plan.first > 0) {
+    --plan.first;
+    return false;
+  }
+  if (plan.left == 0) return false;
+  --plan.left;
+  return true;
+}
+
+}  // namespace
+
+void* operator new(std::size_t bytes) {
+  void* const memory = fails_now() ? nullptr : std::malloc(bytes > 0 ? bytes : 1);
+  if (!memory) throw std::bad_alloc();
+  return memory;
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+
+namespace sheaf::test::out_of_memory_test {
+namespace {
+
+template <class Call>
+auto in_call(Call&& call) {
+  plan.in_call = true;
+  const auto result = call();
+  plan.in_call = false;
+  return result;
+}
+
+class OutOfMemory : public Api {
+ protected:
+  OutOfMemory() { ::setenv("SHEAF_LEASE_TIMES", "60000,60000", 1); }  // no thread opens a lease
+  ~OutOfMemory() override { ::unsetenv("SHEAF_LEASE_TIMES"); }
+  int open_to_write() {
+    int ntasks = 1, nfiles = 1, block = 512, rank = 0, *ranks = &rank;
+    long long chunk = 1000, *chunks = &chunk;
+    return in_call(
+        [&] { return sion_open(name_.data(), "wb", &ntasks, &nfiles, &chunks, &block, &ranks, nullptr); });
+  }
+  // Whether all went well; false: a call has failed.
+  bool write_file() {
+    const int sid = open_to_write();
+    if (sid < 0) return false;
+    const bool written =
+        in_call([&] { return sion_fwrite(data_.data(), 1, data_.size(), sid); }) == data_.size();
+    return in_call([&] { return sion_close(sid); }) == 1 && written;
+  }
+  bool read_file() {
+    const int sid = in_call(
+        [&] { return sion_open(name_.data(), "rb", nullptr, nullptr, nullptr, nullptr, nullptr, nullptr); });
+    if (sid < 0) return false;
+    const bool got = in_call([&] { return sion_fread(back_.data(), 1, back_.size(), sid); }) == back_.size();
+    return in_call([&] { return sion_close(sid); }) == 1 && got;
+  }
+  // Lets 1, 3, 10 and 1000 allocations in a row fail, from each on.
+  template <class Act, class Check>
+  void sweep(Act act, Check check) {
+    for (const int64_t in_a_row : {1, 3, 10, 1000}) {
+      bool failed = true;
+      for (int64_t first = 0; failed; ++first) {
+        plan = {.in_call = false, .first = first, .left = in_a_row};
+        const bool went_well = act();
+        failed = plan.left < in_a_row;
+        plan = {};
+        EXPECT_TRUE(went_well || failed) << sheaf_last_error();
+        check(went_well);
+      }
+    }
+  }
+
+ private:
+  std::string name_ = path("a.sion");
+  const std::vector<std::byte> data_ = content(0, 0, 3000);
+  std::vector<std::byte> back_ = std::vector<std::byte>(3000);
+};
+
+TEST_F(OutOfMemory, IsReportedHoweverManyAllocationsFailInARow) {
+  ASSERT_TRUE(write_file());
+  sweep([&] { return read_file(); },
+        [&](bool went_well) {
+          EXPECT_TRUE(went_well || last_error_has("out of memory")) << sheaf_last_error();
+          EXPECT_TRUE(read_file());
+        });
+}
+
+TEST_F(OutOfMemory, WhileWritingEndsNoProgramAndLosesNothing) {
+  sweep([&] { return write_file(); }, [&](bool went_well) { EXPECT_TRUE(!went_well || read_file()); });
+}
+
+TEST_F(OutOfMemory, HasAKind) {
+  plan = {.in_call = false, .first = 0, .left = 1000};
+  EXPECT_EQ(open_to_write(), -1);
+  plan = {};
+  int number = 0;
+  EXPECT_STREQ(sheaf_last_error_kind(&number, nullptr), "io");
+  EXPECT_EQ(number, ENOMEM);
+  EXPECT_STREQ(sheaf_last_error(), "sion_open: out of memory");
+}
+
+}  // namespace
+}  // namespace sheaf::test::out_of_memory_test

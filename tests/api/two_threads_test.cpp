@@ -1,0 +1,44 @@
+// Two threads that use one handle at a time, which a program must not do.
+#include <thread>
+
+#include "api/api_fixture.hpp"
+
+namespace sheaf::test::two_threads_test {
+namespace {
+
+using TwoThreads = Api;
+
+// With a buffer too small for windows every call is seen.
+TEST_F(TwoThreads, OnOneHandleEndWithAnError) {
+  const int sid = create(path("a"), {1 << 20}, 512, nullptr, "wb,buffer=0");
+  ASSERT_GE(sid, 0);
+  const std::vector<std::byte> record = content(0, 0, 64 << 10);
+  std::atomic<int> refused = 0;
+  std::atomic<bool> told = false;
+  const auto write = [&] {
+    for (int i = 0; i < 1500 && refused == 0; ++i) {
+      if (sion_fwrite(record.data(), 1, record.size(), sid) == record.size()) continue;
+      ++refused;
+      if (last_error_has("another thread")) told = true;
+    }
+  };
+  std::thread other(write);
+  write();
+  other.join();
+  EXPECT_GT(refused, 0);
+  EXPECT_TRUE(told);
+  EXPECT_EQ(sion_close(sid), 1) << sheaf_last_error();
+}
+
+TEST_F(TwoThreads, InTurnAreFine) {
+  const int sid = create(path("a"), {1 << 20}, 512, nullptr, "wb,buffer=0");
+  ASSERT_GE(sid, 0);
+  const std::vector<std::byte> record = content(0, 0, 2000);
+  for (int i = 0; i < 100; ++i)
+    std::thread([&] { EXPECT_EQ(sion_fwrite(record.data(), 1, record.size(), sid), record.size()); }).join();
+  EXPECT_EQ(sion_get_bytes_written(sid), 200'000);
+  EXPECT_EQ(sion_close(sid), 1);
+}
+
+}  // namespace
+}  // namespace sheaf::test::two_threads_test

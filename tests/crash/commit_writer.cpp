@@ -1,0 +1,83 @@
+// commit_writer PATH FIRST FILES...: saves step FIRST, FIRST + 1, ... under one name with `atomic` until it
+// is killed, five tasks in as many physical files as FILES say, one step after the other. A task's stream is
+// the number of the step and its own, again and again. Prints each step when its close has succeeded.
+//
+// KILL_AT_RENAME=N: dies by SIGKILL in place of its N-th rename.
+#include <dlfcn.h>
+#include <mpi.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <vector>
+
+#include "sion.h"
+#include "sion_mpi.h"
+
+namespace {
+
+constexpr int tasks = 5;
+constexpr long pairs = 1500;  // of numbers in a stream
+
+void die_at_rename() {
+  static int renames = 0;
+  const char* const at = std::getenv("KILL_AT_RENAME");
+  if (at && ++renames == std::atoi(at)) ::kill(::getpid(), SIGKILL);
+}
+
+bool save(char* path, int files, long step, int rank, int size) {
+  std::vector<int> ranks, numbers, locals;
+  std::vector<sion_int64> chunks;
+  int local[tasks] = {};
+  for (int t = 0; t < tasks; ++t) {
+    const int file = t % files;
+    if (t % size == rank) {
+      ranks.push_back(t);
+      chunks.push_back(4000);
+      numbers.push_back(file);
+      locals.push_back(local[file]);
+    }
+    ++local[file];
+  }
+  int count = static_cast<int>(ranks.size());
+  int *r = ranks.data(), *n = numbers.data(), *l = locals.data();
+  sion_int64* c = chunks.data();
+  sion_int32 block = 512;
+  const int sid = sion_paropen_mapped_mpi(path, "wb,atomic", &files, MPI_COMM_WORLD, &count, &r, &c, &n, &l,
+                                          &block, nullptr);
+  if (sid < 0) return false;
+  for (const int t : ranks) {
+    sion_seek(sid, t, SION_CURRENT_BLK, SION_CURRENT_POS);
+    for (long i = 0; i < pairs; ++i) {
+      const long pair[2] = {step, t};
+      if (sion_fwrite(pair, sizeof pair, 1, sid) != 1) return false;
+    }
+  }
+  return sion_parclose_mapped_mpi(sid) == SION_SUCCESS;
+}
+
+}  // namespace
+
+// Takes the place of the C library's for the library that this program uses.
+extern "C" __attribute__((visibility("default"))) int renameat(int from, const char* old, int to,
+                                                               const char* now) noexcept {
+  using Rename = int (*)(int, const char*, int, const char*);
+  static const auto real = reinterpret_cast<Rename>(::dlsym(RTLD_NEXT, "renameat"));
+  die_at_rename();
+  return real(from, old, to, now);
+}
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  int rank = 0, size = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  if (argc < 4) return 2;
+  for (long step = std::atol(argv[2]);; ++step) {
+    if (!save(argv[1], std::atoi(argv[3 + step % (argc - 3)]), step, rank, size)) return 1;
+    if (rank == 0) {
+      std::printf("%ld\n", step);
+      std::fflush(stdout);
+    }
+  }
+}

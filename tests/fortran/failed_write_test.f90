@@ -1,0 +1,32 @@
+! A write that fails, because the file may not be so large: the flush and the close tell. To be run with a small limit (ulimit -f).
+program failed_write_test
+  use, intrinsic :: iso_c_binding
+  use sion_f90
+  use checks
+  implicit none
+  integer, parameter :: i8 = c_int64_t, elements = 200000
+  character(len=64) :: name = 'fortran_failed_write.sion'
+  integer :: ntasks, nfiles, fsblksize, sid, ierr
+  integer(i8) :: sizes(1), rc
+  integer :: ranks(1)
+  logical :: exists
+  double precision, allocatable :: values(:)
+  allocate(values(elements))
+  values = 0.5d0
+  ntasks = 1
+  nfiles = 1
+  sizes = 1000
+  ranks = 0
+  fsblksize = 512
+  call fsion_open(name, 'bw,atomic', ntasks, nfiles, sizes, fsblksize, ranks, sid)
+  call check(sid >= 0, 'opened')
+  call fsion_write(values, 8_i8, int(elements, i8), sid, rc)
+  call check(rc /= elements, 'the write fails')
+  call fsion_flush(sid, ierr)
+  call check(ierr /= sion_success, 'the flush fails')
+  call fsion_close(sid, ierr)
+  call check(ierr /= sion_success, 'the close fails')
+  inquire(file=name, exist=exists)
+  call check(.not. exists, 'there is no file')
+  call finish
+end program

@@ -1,0 +1,121 @@
+// Appending needs a journal: without one nothing of the multifile could be read after a crash.
+#include <gtest/gtest.h>
+
+#include "base/warnings.hpp"
+#include "comm/agree.hpp"
+#include "set/writer.hpp"
+#include "support/mapped.hpp"
+#include "support/programs.hpp"
+#include "support/stores/faulty_store.hpp"
+
+namespace sheaf::test::append_journal_test {
+namespace {
+
+class AppendJournal : public ::testing::Test {
+ protected:
+  AppendJournal() { take_warnings(); }
+  ~AppendJournal() override { EXPECT_EQ(take_warnings(), std::vector<std::string>{}); }
+
+  MemoryStore memory{4096, 512};
+};
+
+std::vector<std::byte> stream_of(Store& store, int64_t task) {
+  Reader reader(store, "a", mode_of("r"));
+  reader.select(task);
+  std::vector<std::byte> bytes(1 << 20);
+  bytes.resize(reader.stream().read(bytes));
+  return bytes;
+}
+
+// All operations on journals fail from the k-th on.
+FaultPlan failing_journals(int64_t k, int errno_value) {
+  FaultPlan plan;
+  plan.fail_at = k;
+  plan.from_then_on = true;
+  plan.errno_value = errno_value;
+  plan.path_contains = ".journal";
+  return plan;
+}
+
+// The file is to stay readable at all times: it cannot be without a journal.
+TEST_F(AppendJournal, NobodyAppendsWithoutOneUnlessAskedTo) {
+  write_in_parallel(memory, "a", small_program(2));
+  memory.add_directory("a.000001.journal");
+  const auto append = [&](const std::string& words) {
+    SharedHandles shared(memory);
+    run_fibers(fibers(4), [&](Comm& comm) {
+      const std::vector<int64_t> mine{comm.rank()};
+      Writer writer(shared, comm.duplicate(), MappedAppendRequest{{"a", false, mine}, 0}, mode_of(words, 0));
+      comm.barrier();
+      EXPECT_FALSE(memory.status("a.journal").exists);
+      if (comm.rank() != 1) writer.stream().write(content(9, 0, 100'000));  // task 1 has no chunk
+      EXPECT_NO_THROW(writer.commit());
+      comm.barrier();
+      writer.close();
+    });
+  };
+  const auto before = memory.contents("a.000001");
+  for (const char* const words : {"append", "append,durable"}) {
+    const auto refused = attempt([&] { append(words); });
+    ASSERT_TRUE(refused);
+    EXPECT_EQ(refused->code(), Code::foreign);
+    EXPECT_NE(std::string(refused->what()).find("journal=off"), std::string::npos) << refused->what();
+    EXPECT_EQ(memory.contents("a.000001"), before);
+    EXPECT_FALSE(memory.status("a.journal").exists);
+  }
+  const auto size = std::ssize(stream_of(memory, 3));
+  append("append,journal=off");
+  EXPECT_EQ(std::ssize(stream_of(memory, 3)), size + 100'000);
+}
+
+// No descriptor, an I/O error, nobody may write there: the file stays as it is.
+TEST_F(AppendJournal, NobodyAppendsWhereTheJournalOfWhatIsThereFails) {
+  write_in_parallel(memory, "a", small_program(2));
+  const auto before = memory.contents("a");
+  for (const int error : {EMFILE, EIO, EACCES}) {
+    bool failed = true;
+    for (int64_t k = 0; failed; ++k) {
+      FaultyStore faulty(memory, failing_journals(k, error));
+      SharedHandles shared(faulty);
+      run_fibers(fibers(4), [&](Comm& comm) {
+        const std::vector<int64_t> mine{comm.rank()};
+        std::optional<Writer> writer;
+        const auto refused = attempt([&] {
+          writer.emplace(shared, comm.duplicate(), MappedAppendRequest{{"a", false, mine}, 0},
+                         mode_of("append", 0));
+        });
+        if (comm.rank() == 0) failed = refused.has_value();
+        if (writer) writer->discard();
+      });
+      EXPECT_EQ(memory.contents("a"), before);
+      ASSERT_LT(k, 200);
+    }
+    for (const int file : {0, 1}) memory.remove(format::physical_name("a", file) + ".journal");
+  }
+}
+
+// Once there is room its table would be overwritten, and nothing would tell what it held.
+TEST_F(AppendJournal, NobodyAppendsWhereTheDiskHasNoRoomForWhatTheFileHolds) {
+  write_in_parallel(memory, "a", small_program(2));
+  const auto before = stream_of(memory, 3);
+  FaultPlan full;
+  full.fail_at = 0;
+  full.from_then_on = true;
+  full.errno_value = ENOSPC;
+  full.kind = Operation::write;
+  full.path_contains = "journal";
+  FaultyStore store(memory, full);
+  SharedHandles shared(store);
+  run_fibers(fibers(4), [&](Comm& comm) {
+    const std::vector<int64_t> mine{comm.rank()};
+    const auto append = [&] {
+      Writer(shared, comm.duplicate(), MappedAppendRequest{{"a", false, mine}, 0}, mode_of("append", 0));
+    };
+    EXPECT_EQ(code_of(append), Code::no_space);
+  });
+  EXPECT_EQ(stream_of(memory, 3), before);
+  EXPECT_FALSE(memory.status("a.journal").exists);
+}
+
+}  // namespace
+}  // namespace sheaf::test::append_journal_test

@@ -1,0 +1,265 @@
+// A write fails because the disk is full, and then there is room again. A program that repeats the write gets
+// a complete file. One that does not look gets an error of every flush, and of the close on all tasks; the
+// file stays unclosed, with all that was flushed. In every way to write a multifile.
+#include "keyval/keyval_writer.hpp"
+#include "support/accepted.hpp"
+#include "support/mapped.hpp"
+#include "support/stores/faulty_store.hpp"
+
+namespace sheaf::test::failed_write_closes_test {
+namespace {
+
+enum class Open { alone, parallel, mapped, append };
+
+struct Case {
+  const char* name;
+  Open open;
+  std::string words;
+  int nfiles = 1;
+};
+
+const std::vector<Case> cases = {
+    {"alone", Open::alone, ""},
+    {"alone_unbuffered", Open::alone, ",buffer=0"},
+    {"alone_durable", Open::alone, ",durable"},
+    {"alone_without_journal", Open::alone, ",journal=off"},
+    {"alone_keyval", Open::alone, ",keyval=inline"},
+    {"alone_compressed", Open::alone, ",compress=lz4,frame=1k,compress_threads=0"},
+    {"alone_compressed_by_threads", Open::alone, ",compress=lz4,frame=1k,compress_threads=2"},
+    {"parallel", Open::parallel, ""},
+    {"parallel_files", Open::parallel, "", 2},
+    {"parallel_durable", Open::parallel, ",durable"},
+    {"parallel_without_journal", Open::parallel, ",journal=off", 2},
+    {"parallel_keyval", Open::parallel, ",keyval=inline"},
+    {"parallel_compressed", Open::parallel, ",compress=lz4,frame=1k,compress_threads=0"},
+    {"collective", Open::parallel, ",collective"},
+    {"collective_groups", Open::parallel, ",collective,collsize=2", 2},
+    {"collective_compressed", Open::parallel, ",collective,compress=lz4,frame=1k,compress_threads=0"},
+    {"merged", Open::parallel, ",collective,collsize=3,cmerge"},
+    {"copies", Open::parallel, ",collective,collsize=2,buddy=1", 2},
+    {"mapped", Open::mapped, "", 2},
+    {"mapped_compressed", Open::mapped, ",compress=lz4,frame=1k,compress_threads=0"},
+    {"append", Open::append, ""},
+    {"append_compressed", Open::append, ",compress=lz4,frame=1k,compress_threads=0"},
+};
+
+constexpr int64_t call_bytes = 700;
+constexpr int most_calls = 5000;  // more than any buffer or group holds
+
+bool has(const Case& c, const char* word) { return c.words.find(word) != std::string::npos; }
+
+// One run of a case on several tasks, or alone.
+class Job {
+ public:
+  Job(const Case& c, Accepted::Answer answer) : case_(c), answer_(answer), ledger_(ntasks()) {}
+
+  // Every task of the job, and its processes, which are as many unless one process has all tasks.
+  int64_t ntasks() const { return 3; }
+  int processes() const { return case_.open == Open::alone ? 1 : 3; }
+
+  void run() {
+    if (case_.open == Open::append) {
+      TaskHandles sound(memory_);
+      run_fibers(fibers(processes(), 1), [&](Comm& comm) {
+        auto writer = open(sound, comm, Open::mapped, "w" + case_.words);
+        write(*writer, comm, comm.rank());
+        writer->close();
+      });
+    }
+    TaskHandles store(faulty_);
+    run_fibers(fibers(processes(), 2), [&](Comm& comm) { run_task(store, comm); });
+    EXPECT_EQ(store.open_files(), 0u);
+    check();
+  }
+
+ private:
+  std::unique_ptr<Writer> open(Store& store, Comm& comm, Open how, const std::string& words) {
+    const int64_t buffer = has(case_, "buffer=0") ? 0 : 300;
+    const std::vector<int64_t> chunks(static_cast<size_t>(ntasks()), 1000), ranks{0, 1, 2};
+    const OpenMode mode = shared_mode_of(comm, words, buffer);
+    const int me = comm.rank();
+    switch (how) {
+      case Open::alone:
+        return std::make_unique<Writer>(store, SerialWriteRequest{"a", chunks, ranks, 64}, mode);
+      case Open::mapped: {
+        const std::vector<MappedWriteTask> mine{{me, 1000, layout::place_blockwise(me, 3, case_.nfiles)}};
+        return std::make_unique<Writer>(store, comm.duplicate(),
+                                        MappedWriteRequest{"a", case_.nfiles, 64, mine}, mode);
+      }
+      case Open::append: {
+        const std::vector<int64_t> mine{me};
+        return std::make_unique<Writer>(store, comm.duplicate(), MappedAppendRequest{{"a", false, mine}, 0},
+                                        mode);
+      }
+      case Open::parallel:
+        break;
+    }
+    ParallelWriteRequest request;
+    request.path = "a";
+    request.nfiles = case_.nfiles;
+    request.fsblksize = 64;
+    request.chunk_size = 1000;
+    return std::make_unique<Writer>(store, comm.duplicate(), std::move(request), mode);
+  }
+
+  // The bytes of a call; those of a record in a key-value file.
+  std::vector<std::byte> next(int64_t task) {
+    const auto value = ledger_.next(task, call_bytes);
+    if (!has(case_, "keyval")) return value;
+    const RecordHead head = record_head(native_order, 7, value.size());
+    std::vector<std::byte> record(head.begin(), head.end());
+    record.insert(record.end(), value.begin(), value.end());
+    return record;
+  }
+
+  // One call, which all processes make together if it is collective. Returns the bytes that were not
+  // accepted.
+  std::vector<std::byte> write(Writer& writer, Comm& comm, int64_t task, std::vector<std::byte> data = {}) {
+    if (data.empty()) data = next(task);
+    const auto problem = attempt([&] {
+      writer.append({}, data, [&] {
+        writer.collective()    ? writer.write_collectively(data, std::nullopt)
+        : has(case_, "keyval") ? writer.stream().write_filling({}, data)
+                               : writer.stream().write(data);
+      });
+    });
+    if (problem) return data;
+    // A merged stream has the bytes of all tasks, in their order.
+    if (!has(case_, "cmerge")) {
+      ledger_.accept(task, data);
+    } else if (comm.rank() == 0) {
+      merged_ += processes();
+    }
+    return {};
+  }
+
+  void set_full(Comm& comm, bool full) {
+    comm.barrier();
+    FaultPlan plan;
+    if (full) {
+      plan.fail_at = 0;
+      plan.from_then_on = true;
+      plan.errno_value = ENOSPC;
+      plan.kind = Operation::write;
+    }
+    if (comm.rank() == 0) faulty_.set_plan(plan);
+    comm.barrier();
+  }
+
+  void run_task(Store& store, Comm& comm) {
+    const std::string direction = case_.open == Open::append ? "append" : "w";
+    auto writer = open(store, comm, case_.open, direction + case_.words);
+    const bool together = writer->collective() != nullptr;
+    const int64_t task = processes() == 1 ? 1 : comm.rank();
+    writer->select(task);
+    write(*writer, comm, task);
+    writer->commit();
+    ledger_.commit(task);
+    comm.barrier();
+
+    set_full(comm, true);
+    const bool writes = together || task == 1;
+    std::vector<std::byte> rejected;
+    for (int call = 0; writes && call < most_calls; ++call) {
+      rejected = write(*writer, comm, task);
+      int64_t failed = !rejected.empty();
+      if (together) comm.all_max(std::span(&failed, 1));
+      if (failed) break;
+    }
+    EXPECT_TRUE(rejected.empty() != (task == 1 || has(case_, "cmerge")) || together) << "task " << task;
+    int64_t any = !rejected.empty();
+    comm.all_max(std::span(&any, 1));
+    EXPECT_EQ(any, 1) << "nothing has failed";
+    set_full(comm, false);
+
+    repeat(*writer, comm, task, rejected);
+    const auto flushed = attempt([&] { writer->commit(); });
+    EXPECT_EQ(flushed.has_value(), !rejected.empty() && answer_ == Accepted::Answer::ignore)
+        << "task " << task << (flushed ? flushed->what() : "");
+    if (flushed) expect_place(*flushed, "task " + std::to_string(task));
+    if (!flushed) ledger_.commit(task);
+    const auto closed = attempt([&] { writer->close(); });
+    EXPECT_EQ(closed.has_value(), answer_ == Accepted::Answer::ignore)
+        << "task " << task << (closed ? closed->what() : "");
+    if (closed) expect_place(*closed, "task");
+  }
+
+  void repeat(Writer& writer, Comm& comm, int64_t task, const std::vector<std::byte>& rejected) {
+    if (answer_ == Accepted::Answer::ignore) return;
+    if (!writer.collective()) {
+      if (rejected.empty()) return;
+      if (answer_ == Accepted::Answer::repeat) {
+        EXPECT_TRUE(write(writer, comm, task, rejected).empty());
+      } else {
+        const auto half = rejected.begin() + std::ssize(rejected) / 2;
+        EXPECT_TRUE(write(writer, comm, task, {rejected.begin(), half}).empty());
+        EXPECT_TRUE(writer.awaits_retry());
+        EXPECT_TRUE(write(writer, comm, task, {half, rejected.end()}).empty());
+      }
+      return;
+    }
+    // Tasks whose bytes were accepted take part with none; what one of them alone has been told comes to the
+    // others with the next round.
+    std::vector<std::byte> left = rejected;
+    for (int tries = 1;; ++tries) {
+      const auto data = std::exchange(left, {});
+      int64_t failed = attempt([&] {
+                         writer.append({}, data, [&] { writer.write_collectively(data, std::nullopt); });
+                       }).has_value();
+      if (failed)
+        left = data;
+      else if (!has(case_, "cmerge"))
+        ledger_.accept(task, data);
+      else if (comm.rank() == 0)
+        merged_ += processes();
+      comm.all_max(std::span(&failed, 1));
+      if (!failed) return;
+      ASSERT_LT(tries, 3);
+    }
+  }
+
+  static void expect_place(const Error& e, const std::string& task) {
+    const std::string text = e.what();
+    for (const std::string& part : {std::string("'a"), task, std::string("has failed and was not repeated"),
+                                    std::string("No space left")})
+      EXPECT_NE(text.find(part), std::string::npos) << text;
+  }
+
+  void check() {
+    if (answer_ != Accepted::Answer::ignore && !has(case_, "cmerge")) return ledger_.expect_all_in(memory_);
+    if (answer_ != Accepted::Answer::ignore) {
+      EXPECT_EQ(std::ssize(stream_of(memory_, "a", 0)), merged_ * call_bytes);
+      return;
+    }
+    const auto problem = attempt([&] {
+      const FileFacts found = Reader(memory_, "a", mode_of("r")).facts();
+      EXPECT_TRUE(found.unclosed || case_.open == Open::append) << "nobody says that the file is not whole";
+    });
+    EXPECT_TRUE(!problem || problem->code() == Code::unclosed) << problem->what();
+    if (!has(case_, "cmerge"))
+      ledger_.expect_beginnings_in(memory_, !has(case_, "journal=off"), has(case_, "compress"));
+  }
+
+  const Case& case_;
+  const Accepted::Answer answer_;
+  Accepted ledger_;
+  int64_t merged_ = 0;  // calls in the merged stream
+  MemoryStore memory_;
+  FaultyStore faulty_{memory_};
+};
+
+class FailedWriteCloses : public ::testing::TestWithParam<Case> {};
+
+TEST_P(FailedWriteCloses, WithAnErrorIfTheProgramIgnoresIt) {
+  Job(GetParam(), Accepted::Answer::ignore).run();
+}
+TEST_P(FailedWriteCloses, WellIfTheProgramRepeatsIt) { Job(GetParam(), Accepted::Answer::repeat).run(); }
+TEST_P(FailedWriteCloses, WellIfTheProgramRepeatsItInHalves) {
+  Job(GetParam(), Accepted::Answer::repeat_in_halves).run();
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, FailedWriteCloses, ::testing::ValuesIn(cases),
+                         [](const auto& way) { return std::string(way.param.name); });
+
+}  // namespace
+}  // namespace sheaf::test::failed_write_closes_test

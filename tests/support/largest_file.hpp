@@ -1,0 +1,32 @@
+// largest_file: a limit on what this process may write to a file, so that writes beyond it fail (EFBIG)
+// until it is lifted. Needs no root.
+#pragma once
+
+#include <sys/resource.h>
+
+#include <csignal>
+
+namespace sheaf::test {
+
+// Lifted in the end. While it lives SIGXFSZ does nothing.
+class LargestFile {
+ public:
+  explicit LargestFile(rlim_t bytes) : action_(std::signal(SIGXFSZ, SIG_IGN)) {
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit limit{bytes, before_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  LargestFile(const LargestFile&) = delete;
+  LargestFile& operator=(const LargestFile&) = delete;
+  ~LargestFile() {
+    lift();
+    std::signal(SIGXFSZ, action_);
+  }
+  void lift() { ::setrlimit(RLIMIT_FSIZE, &before_); }
+
+ private:
+  void (*const action_)(int);
+  rlimit before_{};
+};
+
+}  // namespace sheaf::test
