@@ -60,8 +60,10 @@ int sheaf_set_close(sheaf_set* set);
 sheaf_stream* sheaf_stream_open(sheaf_set* set, const char* name, const char* mode);
 /* Bytes that were read at `offset`, fewer only at the end; holes read as zeros. */
 long long sheaf_stream_read(sheaf_stream* stream, void* data, unsigned long long bytes, long long offset);
-/* Writes all of it at `offset`; with mode "a", and with offset -1, at the end, which nobody else gets
- * between. Returns `bytes`. It is there when the call returns, whatever becomes of the process. */
+/* Writes at `offset`; with mode "a", and with offset -1, at the end, all bytes of a call together. Returns
+ * the bytes that are in the stream now, whatever becomes of the process: fewer than `bytes` if there is no
+ * room for the rest, -1 if there is for none. sync, close and sheaf_set_gather fail until missing bytes are
+ * written. */
 long long sheaf_stream_write(sheaf_stream* stream, const void* data, unsigned long long bytes,
                              long long offset);
 long long sheaf_stream_size(sheaf_stream* stream);

@@ -16,6 +16,7 @@ _PAGE = 4096
 _ENTRIES = 255
 NAMES = 5
 CREATE, PIECE, SIZE, ATTRIBUTES, RENAME, REMOVE = range(1, 7)
+FAILURE = 8
 
 
 @dataclass
@@ -26,6 +27,7 @@ class Stream:
     mode: int = 0o644
     modified: int = 0
     name: bytes | None = None  # None: it was removed
+    missing: dict[tuple[int, int], int] = field(default_factory=dict)  # offsets of failed writes, by container and time
 
 
 @dataclass(frozen=True)
@@ -103,14 +105,20 @@ def _create(record: _Record, keys: dict[tuple[int, int], Stream], names: dict[by
     if record.stream in keys:
         stream = keys[record.stream]
         if record.flags & 1 and stream.name is not None:
-            stream.data.clear()
+            _resize(stream, 0)
         return
     name = _name(record.body)
     if name not in names:
         names[name] = Stream(mode=struct.unpack_from("<I", record.body)[0], modified=record.time, name=name)
     elif record.flags & 1:
-        names[name].data.clear()
+        _resize(names[name], 0)
     keys[record.stream] = names[name]
+
+
+def _resize(stream: Stream, size: int) -> None:
+    del stream.data[size:]
+    stream.data.extend(bytes(size - len(stream.data)))
+    stream.missing = {failure: offset for failure, offset in stream.missing.items() if offset < size}
 
 
 def _apply(record: _Record, stream: Stream, names: dict[bytes, Stream]) -> None:
@@ -121,13 +129,17 @@ def _apply(record: _Record, stream: Stream, names: dict[bytes, Stream]) -> None:
             stream.data[offset:offset + len(record.data)] = record.data
         stream.modified = max(stream.modified, struct.unpack_from("<q", record.body, 24)[0] or record.time)
     elif record.kind == SIZE:
-        (size,) = struct.unpack_from("<q", record.body)
-        del stream.data[size:]
-        stream.data.extend(bytes(size - len(stream.data)))
+        _resize(stream, *struct.unpack_from("<q", record.body))
     elif record.kind == ATTRIBUTES:
         which, mode, modified = struct.unpack_from("<IIq", record.body)
         stream.mode = mode if which & 1 else stream.mode
         stream.modified = modified if which & 2 else stream.modified
+    elif record.kind == FAILURE:
+        repeated, offset, _ = struct.unpack_from("<qqq", record.body)
+        if repeated:
+            stream.missing.pop((record.origin, repeated), None)
+        else:
+            stream.missing[record.origin, record.time] = offset
     elif record.kind in (RENAME, REMOVE):
         assert stream.name is not None
         del names[stream.name]

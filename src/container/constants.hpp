@@ -30,6 +30,8 @@ static_assert(most_inside < first_stretch && first_stretch < largest_stretch);
 // --- Streams. One that others get between gets so much more room at once.
 inline constexpr int64_t most_ahead = 4 << 20;
 inline constexpr int64_t zeros_at_once = 1 << 20;
+inline constexpr size_t most_failures = 64;   // writes that failed; more are as good as these
+inline constexpr size_t most_repeating = 16;  // writes that may have begun to repeat one of them
 static_assert(most_ahead <= largest_stretch);
 
 // --- Reading. An area that is known may have little more than it had.
@@ -46,6 +48,8 @@ static_assert(copied_at_once % summed_at_once == 0);
 // Checksums of holes take memory and time as those of data do.
 inline constexpr int64_t most_holes = int64_t{1} << 40;
 inline constexpr std::chrono::seconds patience_with_locks{5};
+// With another job that makes the multifile: then there is nothing left to do.
+inline constexpr std::chrono::seconds patience_with_gathering{60};
 inline constexpr std::chrono::milliseconds rest_between_tries{50};
 static_assert(rest_between_tries < patience_with_locks);
 

@@ -165,6 +165,7 @@ std::optional<ContainerHeader> read_header(ContainerContents& contents, const st
   if (!decoded) return std::nullopt;
   contents.changes = changes_in(bytes);
   contents.synced = get_little<uint64_t>(bytes.data() + container_synced_at) != 0;
+  contents.failed = get_little<uint64_t>(bytes.data() + container_failed_at) != 0;
   return decoded;
 }
 
@@ -324,7 +325,7 @@ class Behind {
   static bool is_written_to_its_end(std::span<const std::byte> bytes) {
     const int64_t length = get_little<uint16_t>(bytes.data() + 4);
     const auto kind = static_cast<RecordKind>(bytes[6]);
-    if (kind < RecordKind::create || kind > RecordKind::remove || length < record_head_size ||
+    if (kind < RecordKind::create || kind > RecordKind::failure || length < record_head_size ||
         length % container_alignment != 0 || length > std::ssize(bytes))
       return false;
     return !is_zero(bytes.subspan(static_cast<size_t>(length - container_alignment), container_alignment));

@@ -33,6 +33,7 @@ struct ContainerContents {
   format::ContainerHeader header;
   uint64_t changes = 0;
   bool synced = false;
+  bool failed = false;  // a write that no record tells of
   int64_t file_bytes = 0;
   std::vector<PlacedRecord> records;         // of each area as they were written
   std::vector<std::vector<std::byte>> held;  // what their names are in

@@ -61,6 +61,19 @@ struct StreamTarget {
   uint64_t number = 0;  // set, which has this StreamStatus::number, and perhaps not its name yet
 };
 
+// What a write counts from, which decides how one that has failed is repeated (container/failed_writes).
+enum class WriteAt : uint8_t {
+  offset,    // given by the program
+  position,  // the position of the program, behind what it has read or written before; or the end
+};
+
+// Bytes that are at the end of a stream now.
+struct Appended {
+  int64_t offset = 0;
+  int64_t bytes = 0;
+  int64_t end() const { return offset + bytes; }
+};
+
 struct StreamAttributes {
   std::optional<uint32_t> mode;
   std::optional<int64_t> modified;
@@ -76,13 +89,23 @@ class SHEAF_EXPORT ContainerStream {
   // written reads as zero.
   virtual size_t read(std::span<std::byte> data, int64_t offset) = 0;
 
-  // Writes all of it at `offset`, or at the end of the stream, which no other writer gets between. The one
-  // for parts of memory writes them one behind the other, in one request. append() returns the offset behind
-  // what it has written.
-  void write(std::span<const std::byte> data, int64_t offset) { write({&data, 1}, offset); }
-  virtual void write(std::span<const std::span<const std::byte>> parts, int64_t offset) = 0;
-  int64_t append(std::span<const std::byte> data) { return append({&data, 1}); }
-  virtual int64_t append(std::span<const std::span<const std::byte>> parts) = 0;
+  // Writes at `offset`, or at the end of the stream, where all bytes of one call are together. Parts of
+  // memory are written concatenated, in one request. Returns the bytes that are in the stream now: fewer than
+  // given, but at least one, if the rest could not be written, and status() has these. Throws if there are
+  // none. What was not written makes flush() and sync() fail until it is (container/failed_writes).
+  int64_t write(std::span<const std::byte> data, int64_t offset) {
+    return write({&data, 1}, offset, WriteAt::offset);
+  }
+  virtual int64_t write(std::span<const std::span<const std::byte>> parts, int64_t offset, WriteAt how) = 0;
+  // Writes all of it, or throws.
+  void write_all(std::span<const std::byte> data, int64_t offset) {
+    for (int64_t done = 0; !data.empty(); offset += done) {
+      done = write(data, offset);
+      data = data.subspan(static_cast<size_t>(done));
+    }
+  }
+  Appended append(std::span<const std::byte> data) { return append({&data, 1}); }
+  virtual Appended append(std::span<const std::span<const std::byte>> parts) = 0;
 
   // Makes it so long; new bytes read as zero.
   virtual void truncate(int64_t size) = 0;
@@ -99,6 +122,9 @@ class SHEAF_EXPORT ContainerStream {
   // (ContainerSet::move_out). What was written before is there.
   virtual std::optional<StreamTarget> moved() { return std::nullopt; }
 
+  // The plain file that it has become, absolute; empty: it is a stream of a set.
+  virtual std::string plain_path() { return {}; }
+
   // First offset >= `offset` that is in a piece somebody has written, or in none; the size of the stream ends
   // its last piece. nullopt: there is none (ENXIO of lseek(2)).
   virtual std::optional<int64_t> next_data(int64_t offset) = 0;
@@ -106,7 +132,8 @@ class SHEAF_EXPORT ContainerStream {
 
   // What a close(2) does for other hosts: what has been written can be found by whoever opens it from now on.
   // Cheap where there is one cache. To be called when a descriptor that has written is closed, because the
-  // destructor cannot say that it has failed.
+  // destructor cannot say that it has failed. Throws the error of a write that has failed and was not
+  // repeated; so does sync().
   virtual void flush() = 0;
   virtual void sync() = 0;  // fsync(2)
 };

@@ -151,7 +151,8 @@ int64_t ContainerWriter::record(const ContainerRecord& record) {
   try {
     return mapped_ ? record_in_own_area(record) : record_in_log(record, {});
   } catch (const Error& e) {
-    const bool makes_room = record.kind == RecordKind::remove || record.kind == RecordKind::size;
+    const bool makes_room = record.kind == RecordKind::remove || record.kind == RecordKind::size ||
+                            record.kind == RecordKind::failure;
     const auto place =
         e.code() == Code::no_space && makes_room ? record_in_spare(record) : std::optional<int64_t>();
     if (!place) throw;

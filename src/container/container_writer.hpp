@@ -38,8 +38,8 @@ class ContainerWriter {
   // The spare area of a container that nobody writes to.
   static RecordArea spare_of(const ContainerContents& contents);
 
-  // Appends a record; returns its place. On a full disk removals and sizes are written as long as the spare
-  // area has room.
+  // Appends a record; returns its place. On a full disk removals, sizes and failures are written as long as
+  // the spare area has room.
   int64_t record(const format::ContainerRecord& record);
 
   // Whether so many bytes of a piece may be in its record.
@@ -66,6 +66,9 @@ class ContainerWriter {
 
   // The file is about to be synced.
   void note_sync() { put_word(format::container_synced_at, 1); }
+
+  // A write to a stream has failed, and no record can tell of it.
+  void note_failure() { put_word(format::container_failed_at, 1); }
 
   void before_fork() { mutex_.lock(); }
   void after_fork(bool in_child);

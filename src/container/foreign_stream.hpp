@@ -37,8 +37,8 @@ class ForeignStream final : public ContainerStream {
     if (offset < 0) throw os_error("there is no such offset in the stream", stream_.name, EINVAL);
     return read_pieces(set_->sources, stream_.pieces, stream_.size, data, offset);
   }
-  void write(std::span<const std::span<const std::byte>>, int64_t) override { refuse(); }
-  int64_t append(std::span<const std::span<const std::byte>>) override { refuse(); }
+  int64_t write(std::span<const std::span<const std::byte>>, int64_t, WriteAt) override { refuse(); }
+  Appended append(std::span<const std::span<const std::byte>>) override { refuse(); }
   void truncate(int64_t) override { refuse(); }
   void allocate(int64_t, int64_t, bool, Allocation) override { refuse(); }
   StreamStatus status() override {

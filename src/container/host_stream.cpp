@@ -4,9 +4,11 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <utility>
 
 #include "base/checked.hpp"
 #include "base/error.hpp"
+#include "comm/agree.hpp"
 #include "container/constants.hpp"
 
 namespace sheaf {
@@ -220,7 +222,12 @@ int64_t HostStream::write_behind(Parts parts, int64_t done, int64_t bytes, int64
   put(parts, done, bytes, piece.place + length);
   note_growth(before.piece.tag, length);
   const int64_t time = now();
-  set_->writer().note_length(piece.record, length + bytes, time);
+  try {
+    set_->writer().note_length(piece.record, length + bytes, time);
+  } catch (...) {  // what is not accepted shall not be found, if that can be written
+    attempt([&] { set_->writer().note_length(piece.record, length, stream_.modified.load()); });
+    throw;
+  }
   piece.length.store(length + bytes, std::memory_order_release);
   growth_ = stream_.growth.fetch_add(1) + 1;
   pieces_.grow(piece.offset, length + bytes);
@@ -264,14 +271,15 @@ void HostStream::write_new(Parts parts, int64_t done, int64_t bytes, int64_t off
   has_written(offset + bytes, piece.time);
 }
 
-void HostStream::write_locked(Parts parts, int64_t offset) {
-  const int64_t total = total_of(parts);
+void HostStream::require_range(int64_t offset, int64_t bytes) const {
   if (offset < 0) throw os_error("there is no such offset in a stream of", set_->file().path(), EINVAL);
-  if (offset > largest_stream || total > largest_stream - offset)
+  if (offset > largest_stream || bytes > largest_stream - offset)
     throw os_error("a stream cannot be so long in", set_->file().path(), EFBIG);
-  look();
-  has_written_ = true;
-  for (int64_t done = 0; done < total;) {
+}
+
+// `done` of them are in the stream, also if it throws.
+void HostStream::write_parts(Parts parts, int64_t total, int64_t offset, int64_t& done) {
+  while (done < total) {
     const layout::PieceMap::At at = pieces_.at(offset + done);
     const int64_t bytes = std::min({total - done, at.piece.length, format::longest_piece});
     if (at.found && streams_.piece(at.piece.tag).origin == 0) {
@@ -284,19 +292,39 @@ void HostStream::write_locked(Parts parts, int64_t offset) {
   }
 }
 
-void HostStream::write(Parts parts, int64_t offset) {
-  require_writable();
-  const SharedStreams::StreamLock lock(streams_, at_);
-  write_locked(parts, offset);
+int64_t HostStream::write_locked(Parts parts, int64_t offset, WriteAt how) {
+  const int64_t total = total_of(parts);
+  require_range(offset, total);
+  look();
+  has_written_ = true;
+  int64_t done = 0;
+  try {
+    write_parts(parts, total, offset, done);
+  } catch (const Error& e) {
+    failed_.add(parts, done, offset + done, how, e);
+    if (done == 0) {
+      tell_failures();
+      throw;
+    }
+  }
+  if (failed_.empty()) return done;
+  failed_.note_written(parts, done, offset);
+  tell_failures();
+  return done;
 }
 
-int64_t HostStream::append(Parts parts) {
+int64_t HostStream::write(Parts parts, int64_t offset, WriteAt how) {
+  require_writable();
+  const SharedStreams::StreamLock lock(streams_, at_);
+  return write_locked(parts, offset, how);
+}
+
+Appended HostStream::append(Parts parts) {
   require_writable();
   const SharedStreams::StreamLock lock(streams_, at_);
   require_here();
   const int64_t end = stream_.size.load();
-  write_locked(parts, end);
-  return end + total_of(parts);
+  return {end, write_locked(parts, end, WriteAt::position)};
 }
 
 void HostStream::truncate(int64_t size) {
@@ -306,7 +334,9 @@ void HostStream::truncate(int64_t size) {
   std::vector<std::pair<int64_t, int64_t>> unused;
   const SharedStreams::StreamLock lock(streams_, at_);
   require_here();
+  failed_.cut(size);
   if (size == 0 && stream_.size.load() == 0 && stream_.first.load() == 0) {
+    tell_failures();
     has_written(0, now());
     has_written_ = restamp_ = true;
     return;
@@ -321,6 +351,7 @@ void HostStream::truncate(int64_t size) {
   record.size = size;
   set_->writer().record(record);
   streams_.cut(stream_, size, record.time);
+  tell_failures();
   set_->discard(unused);
   has_written_ = true;
 }
@@ -334,6 +365,7 @@ void HostStream::allocate(int64_t offset, int64_t length, bool extend, Allocatio
     throw os_error("a stream cannot be so long in", set_->file().path(), EFBIG);
   const SharedStreams::StreamLock lock(streams_, at_);
   look();
+  has_written_ = true;
   const std::vector<std::byte> zeros(static_cast<size_t>(std::min(length, zeros_at_once)));
   const int64_t stop = extend ? *end : std::min(*end, stream_.size.load());
   while (offset < stop) {
@@ -342,36 +374,11 @@ void HostStream::allocate(int64_t offset, int64_t length, bool extend, Allocatio
     if (at.found ? what != Allocation::keep : what != Allocation::hole) {
       bytes = std::min(bytes, std::ssize(zeros));
       const std::span<const std::byte> part = std::span(zeros).first(static_cast<size_t>(bytes));
-      write_locked({&part, 1}, offset);
+      int64_t done = 0;
+      write_parts({&part, 1}, bytes, offset, done);
     }
     offset += bytes;
   }
-}
-
-// --- the rest
-
-void HostStream::flush() {
-  if (!has_written_.exchange(false) || stream_.moved.load() != 0) return;
-  {
-    const SharedStreams::StreamLock lock(streams_, at_);
-    set_->record_growth(stream_);
-    if (restamp_) {
-      ContainerRecord record{
-          .kind = RecordKind::attributes, .time = streams_.tick(), .stream = set_->recorded(stream_.key)};
-      record.which = format::sets_modified;
-      record.modified = stream_.modified.load();
-      set_->writer().record(record);
-      restamp_ = false;
-    }
-  }
-  set_->hand_over();
-}
-
-void HostStream::sync() {
-  require_here();
-  if (has_written_) flush();
-  set_->writer().note_sync();
-  set_->file().sync();
 }
 
 }  // namespace sheaf

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "container/container_set.hpp"
+#include "container/failed_writes.hpp"
 #include "container/open_set.hpp"
 #include "layout/piece_map.hpp"
 
@@ -31,8 +32,8 @@ class HostStream final : public ContainerStream {
   void note_change() { has_written_ = true; }
 
   size_t read(std::span<std::byte> data, int64_t offset) override;
-  void write(std::span<const std::span<const std::byte>> parts, int64_t offset) override;
-  int64_t append(std::span<const std::span<const std::byte>> parts) override;
+  int64_t write(std::span<const std::span<const std::byte>> parts, int64_t offset, WriteAt how) override;
+  Appended append(std::span<const std::span<const std::byte>> parts) override;
   void truncate(int64_t size) override;
   void allocate(int64_t offset, int64_t length, bool extend, Allocation what) override;
   StreamStatus status() override;
@@ -59,7 +60,12 @@ class HostStream final : public ContainerStream {
 
   // Under the lock of the stream:
   void look();
-  void write_locked(Parts parts, int64_t offset);
+  int64_t write_locked(Parts parts, int64_t offset, WriteAt how);
+  void write_parts(Parts parts, int64_t total, int64_t offset, int64_t& done);
+  void require_range(int64_t offset, int64_t bytes) const;
+  void tell_failures();
+  void record_failure(int64_t failure, const FailedWrites& failed);
+  void refuse_failed();
   int64_t write_over(Parts parts, int64_t done, int64_t bytes, const layout::StreamPiece& piece);
   int64_t write_behind(Parts parts, int64_t done, int64_t bytes, int64_t offset);
   void write_new(Parts parts, int64_t done, int64_t bytes, int64_t offset, int64_t gap);
@@ -73,6 +79,7 @@ class HostStream final : public ContainerStream {
 
   void fetch(const Segment& segment, std::span<std::byte> data);
   void require_writable() const;
+  void record_changes();
 
   const std::shared_ptr<OpenSet> set_;
   SharedStreams& streams_;
@@ -86,7 +93,11 @@ class HostStream final : public ContainerStream {
   SharedPlace seen_ = 0;
   uint64_t version_ = 0;
   uint64_t growth_ = 0;
-  bool restamp_ = false;                   // the time of the stream is not in a record
+  bool restamp_ = false;  // the time of the stream is not in a record
+  FailedWrites failed_;
+  int64_t told_ = 0;                       // time of the record that tells of the first of them; 0: none does
+  int64_t told_offset_ = 0;                // which it says
+  std::atomic<bool> has_failed_ = false;   // failed_ is not empty
   std::atomic<bool> has_written_ = false;  // since the last flush
 };
 

@@ -64,12 +64,23 @@ class Replayer {
     set_.names.erase(stream.name);
     stream.name.clear();
     stream.pieces.clear();
+    stream.failures.clear();
   }
 
   void resize(ReplayedStream& stream, int64_t size, int64_t time) {
     stream.pieces.cut(size);
+    std::erase_if(stream.failures, [&](const ReplayedStream::Failure& one) { return one.offset >= size; });
     stream.size = size;
     stream.written = std::max(stream.written, time);
+  }
+
+  static void note_failure(ReplayedStream& stream, const ContainerRecord& record, uint64_t container) {
+    if (record.failure == 0)
+      stream.failures.push_back({container, record.time, record.offset, record.length});
+    else
+      std::erase_if(stream.failures, [&](const ReplayedStream::Failure& one) {
+        return one.container == container && one.time == record.failure;
+      });
   }
 
   void change(ReplayedStream& stream, const ContainerRecord& record, uint32_t source) {
@@ -103,6 +114,9 @@ class Replayer {
         break;
       case RecordKind::remove:
         remove(stream);
+        break;
+      case RecordKind::failure:
+        note_failure(stream, record, set_.sources[source].origin);
         break;
     }
   }
@@ -162,6 +176,7 @@ class Turns {
     made.origin = format::short_identity(found.header.identity);
     made.changes = found.changes;
     made.file_bytes = found.file_bytes;
+    made.failed = found.failed;
     for (const PlacedRecord& placed : found.records)
       turns_.push_back({placed.record.time, made.origin, source, &placed.record});
     return &made;
@@ -196,6 +211,22 @@ void find_cut_off(SetContents& set) {
     }
 }
 
+// Bytes that a program could not write, and did not write again.
+void find_failures(SetContents& set) {
+  for (SetSource& source : set.sources)
+    if (source.failed && source.damage.empty())
+      source.damage = "bytes could not be written to a stream of it, and were not written since";
+  for (const auto& [name, stream] : set.names)
+    for (const ReplayedStream::Failure& failure : stream->failures) {
+      const auto source = std::ranges::find(set.sources, failure.container, &SetSource::origin);
+      if (source != set.sources.end() && source->damage.empty())
+        source->damage =
+            std::to_string(failure.bytes) + " bytes at offset " + std::to_string(failure.offset) + " of '" +
+            stream->name +
+            "' could not be written, and were not written since: write that file again, or remove it";
+    }
+}
+
 }  // namespace
 
 SetContents read_set(Store& store, const std::vector<std::string>& containers, const std::string& multifile,
@@ -226,6 +257,7 @@ SetContents read_set(Store& store, const std::vector<std::string>& containers, c
   }
   turns.carry_out(set, 0);
   find_cut_off(set);
+  find_failures(set);
   return set;
 }
 

@@ -26,6 +26,7 @@ struct SetSource {
   uint64_t origin = 0;                           // what stands for it in keys
   uint64_t changes = 0;
   int64_t file_bytes = 0;
+  bool failed = false;  // bytes that no record tells of could not be written
   std::string damage = {};
   std::string torn = {};  // as in ContainerFindings
 };
@@ -44,6 +45,14 @@ struct ReplayedStream {
   bool here = false;      // the container of `own` has records of it
   bool cut_off = false;   // bytes of it are behind the end of their container
   int64_t elsewhere = 0;  // another number when others have another record of it, or another multifile has it
+
+  struct Failure {
+    uint64_t container = 0;
+    int64_t time = 0;
+    int64_t offset = 0;
+    int64_t bytes = 0;
+  };
+  std::vector<Failure> failures = {};  // writes that were not repeated, of each program the first
 
   int64_t modified() const { return written > stamped ? written : stamp; }
 };

@@ -1,8 +1,9 @@
-// container/host_stream, container/open_set: what is said of a stream, how it leaves its set, and how it gets
-// and loses names.
+// container/host_stream, container/open_set: what is said of a stream, also of writes to it that have failed,
+// its close, how it leaves its set, and how it gets and loses names.
 #include <algorithm>
 #include <cerrno>
 #include <tuple>
+#include <utility>
 
 #include "base/error.hpp"
 #include "container/host_stream.hpp"
@@ -132,6 +133,78 @@ bool HostStream::move_out(const std::string& path, const ContainerSet::CopyOut& 
   stream_.moved.store(at);
   stream_.moving.store(0);
   return true;
+}
+
+// --- writes that have failed
+
+void HostStream::record_failure(int64_t failure, const FailedWrites& failed) {
+  ContainerRecord record{
+      .kind = RecordKind::failure, .time = streams_.tick(), .stream = set_->recorded(stream_.key)};
+  record.failure = failure;
+  record.offset = failed.empty() ? 0 : failed.offset();
+  record.length = failed.empty() ? 0 : failed.bytes();
+  set_->writer().record(record);
+  if (failure == 0) {
+    told_ = record.time;
+    told_offset_ = record.offset;
+  }
+}
+
+// The container says that bytes are missing, before the program can end, as long as they are.
+void HostStream::tell_failures() {
+  has_failed_ = !failed_.empty();
+  const bool is_told = told_ != 0 && !failed_.empty() && told_offset_ == failed_.offset();
+  if (is_told || (told_ == 0 && failed_.empty())) return;
+  const int64_t before = std::exchange(told_, 0);
+  try {
+    if (!failed_.empty()) record_failure(0, failed_);
+    if (before != 0) record_failure(before, {});
+  } catch (const Error&) {  // there is no room for records, not even that kept for those that make room
+    set_->writer().note_failure();
+  }
+}
+
+void HostStream::refuse_failed() {
+  if (!has_failed_) return;
+  std::string name;
+  {
+    const SharedStreams::NamesLock lock(streams_);
+    name = streams_.name_of(at_);
+  }
+  const SharedStreams::StreamLock lock(streams_, at_);
+  if (!failed_.empty() && !name.empty()) failed_.refuse(name);
+}
+
+// --- closing and syncing
+
+void HostStream::flush() {
+  if (stream_.moved.load() != 0) return;
+  if (has_written_.exchange(false)) record_changes();
+  refuse_failed();
+}
+
+void HostStream::record_changes() {
+  {
+    const SharedStreams::StreamLock lock(streams_, at_);
+    set_->record_growth(stream_);
+    if (restamp_) {
+      ContainerRecord record{
+          .kind = RecordKind::attributes, .time = streams_.tick(), .stream = set_->recorded(stream_.key)};
+      record.which = format::sets_modified;
+      record.modified = stream_.modified.load();
+      set_->writer().record(record);
+      restamp_ = false;
+    }
+  }
+  set_->hand_over();
+}
+
+void HostStream::sync() {
+  require_here();
+  if (has_written_.exchange(false)) record_changes();
+  set_->writer().note_sync();
+  set_->file().sync();
+  refuse_failed();
 }
 
 // --- names

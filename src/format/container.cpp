@@ -45,13 +45,17 @@ std::optional<int64_t> size_of_kind(RecordKind kind) {
       return record_head_size + 8;
     case RecordKind::attributes:
       return record_head_size + 16;
+    case RecordKind::failure:
+      return record_head_size + 24;
     case RecordKind::remove:
       break;
   }
   return record_head_size;
 }
 
-bool is_known(RecordKind kind) { return kind >= RecordKind::create && kind <= RecordKind::remove; }
+bool is_known(RecordKind kind) {
+  return kind == RecordKind::failure || (kind >= RecordKind::create && kind <= RecordKind::remove);
+}
 
 // Kinds of a later version may have any size.
 bool is_right_size(RecordKind kind, int64_t bytes) {
@@ -71,6 +75,10 @@ auto name_fields(Name& one, Length& length, int64_t& place) {
 template <class R>
 auto record_head(R& r) {
   return std::tie(r.time, r.stream.number, r.stream.origin);
+}
+template <class R>
+auto record_failure(R& r) {
+  return std::tie(r.failure, r.offset, r.length);
 }
 // `word`: the length, with a check (length_word).
 template <class R, class Word>
@@ -110,6 +118,9 @@ bool decode_body(ContainerRecord& record, std::span<const std::byte> bytes, cons
       return record.size >= 0;
     case RecordKind::attributes:
       get_fields(body, record_attributes(record));
+      return true;
+    case RecordKind::failure:
+      get_fields(body, record_failure(record));
       return true;
     case RecordKind::remove:
       return true;
@@ -201,6 +212,9 @@ void encode(const ContainerRecord& record, const Identity& identity, int64_t pla
       break;
     case RecordKind::attributes:
       put_fields(body, record_attributes(record));
+      break;
+    case RecordKind::failure:
+      put_fields(body, record_failure(record));
       break;
     case RecordKind::remove:
       break;

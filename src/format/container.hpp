@@ -22,6 +22,7 @@ inline constexpr int64_t container_page = 4096;  // bytes of the header and of a
 inline constexpr int64_t container_changes_at = 112;
 inline constexpr uint64_t changes_untold = UINT64_MAX;  // at container_changes_at: records say it, in one log
 inline constexpr int64_t container_synced_at = 120;
+inline constexpr int64_t container_failed_at = 128;
 inline constexpr int64_t container_alignment = 8;  // bytes: records, and pieces, begin at multiples of it
 inline constexpr int64_t area_entry_size = 16;
 inline constexpr int64_t areas_in_table = container_page / area_entry_size - 1;  // the last entry leads on
@@ -60,7 +61,15 @@ std::array<std::byte, area_entry_size> encode(const Area& area, const Identity& 
 std::optional<Area> decode_area(std::span<const std::byte, area_entry_size> bytes, const Identity& identity,
                                 int64_t entry_place);
 
-enum class RecordKind : uint8_t { create = 1, piece = 2, size = 3, attributes = 4, rename = 5, remove = 6 };
+enum class RecordKind : uint8_t {
+  create = 1,
+  piece = 2,
+  size = 3,
+  attributes = 4,
+  rename = 5,
+  remove = 6,
+  failure = 8,  // 7 ends an area
+};
 
 // Which stream: its number, and where it was made.
 struct StreamKey {
@@ -87,6 +96,7 @@ struct ContainerRecord {
   int64_t offset = 0;           // piece: in the stream
   int64_t place = 0;            // piece: in the container
   int64_t length = 0;           // piece
+  int64_t failure = 0;          // failure: time of the record of one that was repeated; 0: it is one itself
   int64_t inside = 0;           // piece: bytes of streams that are behind it, in the record
 };
 

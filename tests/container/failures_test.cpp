@@ -5,6 +5,7 @@
 #include <functional>
 #include <set>
 
+#include "comm/agree.hpp"
 #include "container/container_names.hpp"
 #include "container/gather.hpp"
 #include "container/set_model.hpp"
@@ -82,8 +83,9 @@ class CarefulProgram {
     const auto stream = set_->open_stream(name, {.create = true});
     auto& model = next[name];
     if (!model) model = std::make_shared<ModelStream>();
-    stream->append(bytes);
-    stream->flush();
+    const int64_t done = stream->append(bytes).bytes;
+    stream->flush();  // throws if that is not all
+    require(done == std::ssize(bytes), "a part of a write was accepted, and the close says nothing");
     model->bytes.insert(model->bytes.end(), bytes.begin(), bytes.end());
   }
 
@@ -139,6 +141,12 @@ TEST(ContainerFailures, WhatWasAcceptedIsThereWhateverFails) {
         if (unsure.contains(name)) continue;
         EXPECT_TRUE(holds(*seen, name, *stream))
             << name << " after operation " << k << " has failed, " << half;
+      }
+      // Bytes that are missing keep the containers until their streams are gone.
+      {
+        const auto set = ContainerSet::open(
+            memory, "dir/set", {"half" + std::to_string(half) + "k" + std::to_string(k), "/dev/shm"});
+        for (const std::string& name : unsure) set->remove(name);
       }
       gather_refusing_nothing(memory, k);
     }
@@ -219,6 +227,137 @@ TEST(ContainerFailures, StreamsAreRemovedAndCutOnAFullDisk) {
     WorkProgress quiet;
     EXPECT_TRUE(gather(memory, {.set = "set"}, quiet).kept.empty());
   }
+}
+
+// Writes as a program does that goes on behind what was accepted; room for more comes after the first
+// failure.
+int64_t write_again_and_again(FullStore& store, ContainerStream& stream, std::span<const std::byte> left) {
+  int64_t failures = 0;
+  while (!left.empty()) try {
+      left = left.subspan(static_cast<size_t>(stream.append(left).bytes));
+    } catch (const Error& e) {
+      EXPECT_EQ(e.errno_value(), ENOSPC);
+      store.is_full = false;
+      ++failures;
+    }
+  return failures;
+}
+
+TEST(ContainerFailures, WhatIsReturnedIsWhatWasAppended) {
+  for (const bool is_mapped : {false, true}) {
+    MemoryStore memory;
+    FullStore store(memory, is_mapped);
+    const auto set = ContainerSet::open(store, "set", {"part" + std::to_string(is_mapped), "/dev/shm"});
+    const auto one = set->open_stream("one", {.create = true});
+    const auto two = set->open_stream("two", {.create = true});
+    one->append(content(1, 1600));
+    two->append(content(2, 40000));
+    one->append(content(3, 900));
+    two->append(content(4, 500));
+    store.is_full = true;
+    const Bytes more = content(5, 200000);
+    int64_t accepted = 2500;
+    const auto write = [&](std::span<const std::byte> bytes) {
+      try {
+        accepted += one->append(bytes).bytes;
+      } catch (const Error&) {
+      }
+      EXPECT_EQ(one->status().size, accepted);
+      EXPECT_EQ(set->status("one")->size, accepted);
+    };
+    write(more);
+    EXPECT_EQ(
+        write_again_and_again(store, *one, std::span(more).subspan(static_cast<size_t>(accepted - 2500))), 1);
+    EXPECT_EQ(one->status().size, 2500 + 200000);
+    one->flush();
+    Bytes all = content(1, 1600);
+    for (const Bytes& part : {content(3, 900), more}) all.insert(all.end(), part.begin(), part.end());
+    Bytes found(all.size());
+    one->read(found, 0);
+    EXPECT_EQ(found, all);
+  }
+}
+
+// What a program does that ignores a failed write, and whether it must hear of it in the end.
+struct Ignoring {
+  const char* what;
+  std::function<void(ContainerSet&, ContainerStream&, FullStore&)> then;
+  bool is_told;
+};
+
+TEST(ContainerFailures, AnIgnoredFailureIsToldByTheCloseAndTheMultifile) {
+  const Bytes lost = content(7, 70000);
+  const auto room = [](FullStore& store) { store.is_full = false; };
+  const std::vector<Ignoring> all = {
+      {"nothing", [](ContainerSet&, ContainerStream&, FullStore&) {}, true},
+      {"goes on with other bytes",
+       [&](ContainerSet&, ContainerStream& s, FullStore& store) { room(store), s.append(content(8, 70000)); },
+       true},
+      {"writes the same bytes elsewhere in parts",
+       [&](ContainerSet&, ContainerStream& s, FullStore& store) {
+         room(store);
+         s.append(content(8, 10));
+         s.append(std::span(lost).first(30000));
+         s.append(std::span(lost).subspan(30000));
+       },
+       false},
+      {"a part of them",
+       [&](ContainerSet&, ContainerStream& s, FullStore& store) {
+         room(store), s.append(std::span(lost).first(69999));
+       },
+       true},
+      {"begins the file anew",
+       [&](ContainerSet&, ContainerStream& s, FullStore& store) {
+         room(store), s.truncate(0), s.append(lost);
+       },
+       false},
+      {"removes it", [](ContainerSet& set, ContainerStream&, FullStore&) { set.remove("lossy"); }, false}};
+  for (const Ignoring& one : all) {
+    SCOPED_TRACE(one.what);
+    MemoryStore memory;
+    FullStore store(memory, false);
+    auto set = ContainerSet::open(store, "set", {std::string("ignored") + one.what, "/dev/shm"});
+    set->open_stream("kept", {.create = true})->append(content(1, 100));
+    auto stream = set->open_stream("lossy", {.create = true});
+    stream->append(content(2, 1000));
+    store.is_full = true;
+    EXPECT_THROW(stream->append(lost), Error);
+    one.then(*set, *stream, store);
+    if (one.is_told) {
+      EXPECT_THROW(stream->sync(), Error);
+      EXPECT_THROW(stream->flush(), Error);
+      EXPECT_THROW(stream->flush(), Error);  // as long as they are missing
+    } else {
+      EXPECT_NO_THROW(stream->sync());
+      EXPECT_NO_THROW(stream->flush());
+    }
+    stream.reset();
+    set.reset();
+    WorkProgress quiet;
+    const auto gathered = attempt([&] { gather(memory, {.set = "set"}, quiet); });
+    EXPECT_EQ(gathered.has_value(), one.is_told);
+    if (!one.is_told) continue;
+    EXPECT_NE(std::string(gathered->what()).find("'lossy' could not be written"), std::string::npos)
+        << gathered->what();
+    EXPECT_EQ(gather(memory, {.set = "set", .output = "other"}, quiet).damage.size(), 1u);
+    ContainerSet::open(memory, "set", {std::string("ignored") + one.what, "/dev/shm"})->remove("lossy");
+    EXPECT_NO_THROW(gather(memory, {.set = "set"}, quiet));
+  }
+}
+
+TEST(ContainerFailures, AWriteOverTheBytesOfAFailedOneTakesItsPlace) {
+  MemoryStore memory;
+  FullStore store(memory, false);
+  const auto set = ContainerSet::open(store, "set", {"over", "/dev/shm"});
+  const auto stream = set->open_stream("a", {.create = true});
+  stream->append(content(1, 100));
+  store.is_full = true;
+  EXPECT_THROW(stream->write(content(2, 9000), 100), Error);
+  store.is_full = false;
+  stream->write(content(3, 8999), 101);
+  EXPECT_THROW(stream->flush(), Error);
+  stream->write(content(3, 9000), 100);
+  EXPECT_NO_THROW(stream->flush());
 }
 
 TEST(ContainerFailures, EveryStateOfTheFilesHoldsWhatWasDone) {

@@ -177,13 +177,14 @@ class SetProgram {
     Bytes& all = to->model->bytes;
     size_t at = all.size();
     if (below(2) == 0) {
-      require(to->stream->append(bytes) == static_cast<int64_t>(at + bytes.size()), "append ends elsewhere");
+      require(to->stream->append(bytes).end() == static_cast<int64_t>(at + bytes.size()),
+              "append ends elsewhere");
     } else {
       if (below(3) != 0) at = below(all.size() + 100 + (below(20) == 0 ? 100000 : 0));
       const size_t half = bytes.size() / 2;
       const std::span<const std::byte> parts[] = {std::span(bytes).first(half),
                                                   std::span(bytes).subspan(half)};
-      to->stream->write(parts, static_cast<int64_t>(at));
+      to->stream->write(parts, static_cast<int64_t>(at), WriteAt::position);
     }
     if (bytes.empty()) return;
     all.resize(std::max(all.size(), at + bytes.size()));

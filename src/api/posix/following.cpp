@@ -32,10 +32,10 @@ class FollowingStream final : public ContainerStream {
   size_t read(std::span<std::byte> data, int64_t offset) override {
     return on_stream([&](ContainerStream& s) { return s.read(data, offset); });
   }
-  void write(std::span<const std::span<const std::byte>> parts, int64_t offset) override {
-    on_stream([&](ContainerStream& s) { s.write(parts, offset); });
+  int64_t write(std::span<const std::span<const std::byte>> parts, int64_t offset, WriteAt how) override {
+    return on_stream([&](ContainerStream& s) { return s.write(parts, offset, how); });
   }
-  int64_t append(std::span<const std::span<const std::byte>> parts) override {
+  Appended append(std::span<const std::span<const std::byte>> parts) override {
     return on_stream([&](ContainerStream& s) { return s.append(parts); });
   }
   void truncate(int64_t size) override {
@@ -51,6 +51,7 @@ class FollowingStream final : public ContainerStream {
     on_stream([&](ContainerStream& s) { s.set(attributes); });
   }
   std::string name() override { return now_.load()->name(); }
+  std::string plain_path() override { return now_.load()->plain_path(); }
   std::optional<int64_t> next_data(int64_t offset) override {
     return on_stream([&](ContainerStream& s) { return s.next_data(offset); });
   }

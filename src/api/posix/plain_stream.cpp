@@ -36,25 +36,17 @@ class PlainStream final : public ContainerStream {
     }
     return done;
   }
-  void write(std::span<const Part> parts, int64_t offset) override {
-    for (Part part : parts)
-      while (!part.empty()) {
-        const ssize_t n = pwrite64(fd_, part.data(), part.size(), offset);
-        if (n < 0 && errno != EINTR) fail("cannot write");
-        if (n <= 0) continue;
-        offset += n;
-        part = part.subspan(size_t(n));
-      }
+  int64_t write(std::span<const Part> parts, int64_t offset, WriteAt) override {
+    return put(parts, "cannot write", [&](Part part, int64_t done) {
+      return pwrite64(fd_, part.data(), part.size(), offset + done);
+    });
   }
-  int64_t append(std::span<const Part> parts) override {
-    for (Part part : parts)
-      while (!part.empty()) {
-        const iovec one{const_cast<std::byte*>(part.data()), part.size()};
-        const ssize_t n = pwritev2(fd_, &one, 1, -1, RWF_APPEND);
-        if (n < 0 && errno != EINTR) fail("cannot append to");
-        if (n > 0) part = part.subspan(size_t(n));
-      }
-    return real::lseek(fd_, 0, SEEK_CUR);
+  Appended append(std::span<const Part> parts) override {
+    const int64_t bytes = put(parts, "cannot append to", [&](Part part, int64_t) {
+      const iovec one{const_cast<std::byte*>(part.data()), part.size()};
+      return pwritev2(fd_, &one, 1, -1, RWF_APPEND);
+    });
+    return {real::lseek(fd_, 0, SEEK_CUR) - bytes, bytes};
   }
   void truncate(int64_t size) override { require(ftruncate64(fd_, size), "cannot truncate"); }
   void allocate(int64_t offset, int64_t length, bool extend, Allocation what) override {
@@ -74,12 +66,28 @@ class PlainStream final : public ContainerStream {
     require(futimens(fd_, times), "cannot set the time of");
   }
   std::string name() override { return {}; }
+  std::string plain_path() override { return target_.path; }
   std::optional<int64_t> next_data(int64_t offset) override { return next(offset, SEEK_DATA); }
   std::optional<int64_t> next_hole(int64_t offset) override { return next(offset, SEEK_HOLE); }
   void flush() override {}
   void sync() override { require(fsync(fd_), "cannot sync"); }
 
  private:
+  // call(bytes, done) as write(2), until all is written or it fails.
+  template <class Call>
+  int64_t put(std::span<const Part> parts, const char* doing, Call&& call) const {
+    int64_t done = 0;
+    for (Part part : parts)
+      while (!part.empty()) {
+        const ssize_t n = call(part, done);
+        if (n < 0 && errno != EINTR && done > 0) return done;
+        if (n < 0 && errno != EINTR) fail(doing);
+        if (n <= 0) continue;
+        done += n;
+        part = part.subspan(size_t(n));
+      }
+    return done;
+  }
   [[noreturn]] void fail(const char* doing) const { throw os_error(doing, target_.path, errno); }
   void require(int result, const char* doing) const {
     if (result != 0) fail(doing);

@@ -78,32 +78,35 @@ void note_written(OpenFile& file, int64_t begin, int64_t end) {
   show_in_mappings(file.set.get(), file.slot.load()->stream, begin, end);
 }
 
-void give_back(Slot& slot, int64_t begin, size_t size) {
-  int64_t end = begin + int64_t(size);
-  slot.offset.compare_exchange_strong(end, begin);
+// Of `size` bytes that were claimed, those behind what was written.
+void give_back(Slot& slot, const Appended& written, size_t size) {
+  int64_t claimed = written.offset + int64_t(size);
+  slot.offset.compare_exchange_strong(claimed, written.end());
 }
 
 ssize_t write_spans(OpenFile& file, std::span<const Bytes> spans, size_t total, off64_t offset, bool append) {
   if (total == 0) return 0;
   Slot& slot = *file.slot.load();
   const bool moves = offset == at_position;
-  int64_t begin = offset;
+  Appended done{offset, 0};
+  int error = 0;
   if (append || (slot.flags.load() & O_APPEND)) {
-    int64_t end = 0;
-    if (const int error = errno_of([&] { end = file.stream->append(spans); })) return failed(error);
-    if (moves) slot.offset.store(end);
-    begin = end - int64_t(total);
+    error = errno_of([&] { done = file.stream->append(spans); });
+    if (error == 0 && moves) slot.offset.store(done.end());
   } else {
-    if (moves) begin = claim(slot, total);
-    if (const int error = errno_of([&] { file.stream->write(spans, begin); })) {
-      if (moves) give_back(slot, begin, total);
-      return failed(error);
-    }
+    if (moves) done.offset = claim(slot, total);
+    const WriteAt how = moves ? WriteAt::position : WriteAt::offset;
+    error = errno_of([&] { done.bytes = file.stream->write(spans, done.offset, how); });
+    if (moves && done.bytes < int64_t(total)) give_back(slot, done, total);
   }
-  note_written(file, begin, begin + int64_t(total));
-  if (slot.flags.load() & O_DSYNC)  // a bit of O_SYNC
-    if (const int error = errno_of([&] { file.stream->sync(); })) return failed(error);
-  return ssize_t(total);
+  if (error != 0) {
+    file.written.store(true, std::memory_order_relaxed);  // the close says that bytes are missing
+    return failed(error);
+  }
+  note_written(file, done.offset, done.end());
+  if ((slot.flags.load() & O_DSYNC) && done.bytes == int64_t(total))  // a bit of O_SYNC
+    if (const int failure = errno_of([&] { file.stream->sync(); })) return failed(failure);
+  return ssize_t(done.bytes);
 }
 
 // Apart, because of the memory it needs.
@@ -230,8 +233,7 @@ void shift(ContainerStream& stream, int64_t begin, int64_t end, int64_t by) {
     const int64_t at = by < 0 ? begin + done : end - done - n;
     const auto part = std::span(bytes).first(size_t(n));
     stream.read(part, at);
-    const Bytes moved = part;
-    stream.write({&moved, 1}, at + by);
+    stream.write_all(part, at + by);
   }
 }
 

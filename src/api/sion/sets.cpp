@@ -137,12 +137,9 @@ long long sheaf_stream_write(sheaf_stream* stream, const void* data, unsigned lo
     require_bytes(data, bytes);
     require_right(s.mode.opening.write, "writing");
     const std::span all(static_cast<const std::byte*>(data), static_cast<size_t>(bytes));
-    if (s.mode.appends || offset == -1) {
-      s.stream->append(all);
-    } else {
-      s.stream->write(all, offset);
-    }
-    return static_cast<long long>(bytes);
+    if (bytes == 0) return 0LL;
+    const bool appends = s.mode.appends || offset == -1;
+    return static_cast<long long>(appends ? s.stream->append(all).bytes : s.stream->write(all, offset));
   });
 }
 

@@ -28,11 +28,8 @@ void write_file(fuse_req_t request, fuse_ino_t, const char* data, size_t size, o
   answer(request, [&](const FileSystem&) {
     const auto bytes = std::as_bytes(std::span(data, size));
     ContainerStream& stream = *opened(info).stream;
-    if (info->flags & O_APPEND)
-      stream.append(bytes);
-    else
-      stream.write(bytes, offset);
-    fuse_reply_write(request, size);
+    const int64_t written = info->flags & O_APPEND ? stream.append(bytes).bytes : stream.write(bytes, offset);
+    fuse_reply_write(request, static_cast<size_t>(written));
   });
 }
 

@@ -54,8 +54,8 @@ class ViewStream final : public ContainerStream {
   }
   using ContainerStream::append;
   using ContainerStream::write;
-  void write(std::span<const std::span<const std::byte>>, int64_t) override { refuse(name()); }
-  int64_t append(std::span<const std::span<const std::byte>>) override { refuse(name()); }
+  int64_t write(std::span<const std::span<const std::byte>>, int64_t, WriteAt) override { refuse(name()); }
+  Appended append(std::span<const std::span<const std::byte>>) override { refuse(name()); }
   void truncate(int64_t) override { refuse(name()); }
   void allocate(int64_t, int64_t, bool, Allocation) override { refuse(name()); }
   StreamStatus status() override { return status_of(*view_, node_); }

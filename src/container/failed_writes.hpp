@@ -1,0 +1,120 @@
+// container/failed_writes: writes to a stream that have failed and were not repeated since.
+//
+// A program that ignores the result of a write must not take the stream for complete: flush() and sync() fail
+// until the missing bytes have been written. A write at an offset that the program gave is replaced by any
+// later one that covers its bytes. One at the program's position, or at the end, is repeated only by the same
+// bytes, in any number of writes, since those that follow take its place in the stream.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/crc32c.hpp"
+#include "base/error.hpp"
+#include "container/constants.hpp"
+#include "container/container_set.hpp"
+
+namespace sheaf {
+
+// Of bytes [begin, end) of all parts, behind those of `sum`.
+inline uint32_t sum_of_parts(std::span<const std::span<const std::byte>> parts, int64_t begin, int64_t end,
+                             uint32_t sum = 0) {
+  for (const auto& part : parts) {
+    const int64_t size = std::ssize(part);
+    const int64_t from = std::clamp<int64_t>(begin, 0, size), to = std::clamp<int64_t>(end, from, size);
+    sum = crc32c(sum, part.subspan(static_cast<size_t>(from), static_cast<size_t>(to - from)));
+    begin -= size;
+    end -= size;
+  }
+  return sum;
+}
+
+// Of one stream. One thread at a time.
+class FailedWrites {
+ public:
+  using Parts = std::span<const std::span<const std::byte>>;
+
+  // The bytes of `parts` from `done` on, which belong to `offset`, were not written because of `why`.
+  void add(Parts parts, int64_t done, int64_t offset, WriteAt how, const Error& why);
+  // The first `bytes` of `parts` are at `offset` now.
+  void note_written(Parts parts, int64_t bytes, int64_t offset);
+  // The stream ends at `size`: what was to be written behind that is not missing any more.
+  void cut(int64_t size);
+
+  bool empty() const { return failures_.empty(); }
+  // Of the first one; not empty().
+  int64_t offset() const { return failures_.front().offset; }
+  int64_t bytes() const { return failures_.front().bytes; }
+  // Throws the error of the first one, not empty(), with its place in the stream `name`.
+  [[noreturn]] void refuse(const std::string& name) const;
+
+ private:
+  // Bytes in the order in which they were written since, from the begin of one write on.
+  struct Repeating {
+    int64_t bytes = 0;
+    uint32_t sum = 0;
+  };
+  struct Failure {
+    int64_t offset = 0;
+    int64_t bytes = 0;
+    uint32_t sum = 0;
+    WriteAt how{};
+    Error why;
+    std::vector<Repeating> repeating = {};
+  };
+  static bool is_repeated(Failure& failure, Parts parts, int64_t bytes);
+
+  std::vector<Failure> failures_;
+};
+
+inline void FailedWrites::add(Parts parts, int64_t done, int64_t offset, WriteAt how, const Error& why) {
+  int64_t total = 0;
+  for (const auto& part : parts) total += std::ssize(part);
+  const Failure failure{offset, total - done, sum_of_parts(parts, done, total), how, why};
+  const bool known = std::ranges::any_of(failures_, [&](const Failure& one) {
+    return one.bytes == failure.bytes && one.sum == failure.sum && one.how == how;
+  });
+  if (!known && failures_.size() < container_constants::most_failures) failures_.push_back(failure);
+}
+
+inline bool FailedWrites::is_repeated(Failure& failure, Parts parts, int64_t bytes) {
+  // The first one, which most programs mean, is kept.
+  if (failure.repeating.size() == container_constants::most_repeating)
+    failure.repeating.erase(failure.repeating.begin() + 1);
+  failure.repeating.emplace_back();
+  bool found = false;
+  std::erase_if(failure.repeating, [&](Repeating& one) {
+    const int64_t taken = std::min(bytes, failure.bytes - one.bytes);
+    one.sum = sum_of_parts(parts, 0, taken, one.sum);
+    one.bytes += taken;
+    if (one.bytes < failure.bytes) return false;
+    found |= one.sum == failure.sum;
+    return true;
+  });
+  return found;
+}
+
+inline void FailedWrites::note_written(Parts parts, int64_t bytes, int64_t offset) {
+  std::erase_if(failures_, [&](Failure& one) {
+    const bool covered =
+        one.how == WriteAt::offset && offset <= one.offset && one.bytes <= bytes - (one.offset - offset);
+    return covered || is_repeated(one, parts, bytes);
+  });
+}
+
+inline void FailedWrites::cut(int64_t size) {
+  std::erase_if(failures_, [&](const Failure& one) { return one.offset >= size; });
+}
+
+inline void FailedWrites::refuse(const std::string& name) const {
+  const Failure& first = failures_.front();
+  throw Error(first.why.code(),
+              "'" + name + "': " + std::to_string(first.bytes) + " bytes at offset " +
+                  std::to_string(first.offset) +
+                  " could not be written, and were not written since: " + first.why.what(),
+              first.why.errno_value());
+}
+
+}  // namespace sheaf
