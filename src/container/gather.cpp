@@ -1,6 +1,7 @@
 #include "container/gather.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <iterator>
 #include <memory>
@@ -33,26 +34,47 @@ class HeldContainers {
  public:
   // Throws wrong_mode for one that is in use.
   HeldContainers(Store& store, const std::vector<std::string>& paths, bool force) {
-    for (const std::string& path : paths) {
-      const auto file = store.open(path, Access::write);
-      RangeLock lock = lock_of(store, path, *file);
-      if (!lock && !force)
-        throw Error(Code::wrong_mode, "processes have the set open to which '" + path +
-                                          "' belongs: wait for them to end, or force it");
-      held_.push_back({file, std::move(lock)});
-    }
+    for (const std::string& path : paths) hold(store, path, force);
   }
 
+  // None of them was taken in by another job before it was held.
+  bool all_there() const { return all_there_; }
+
  private:
+  void hold(Store& store, const std::string& path, bool force) {
+    std::shared_ptr<File> file;
+    try {
+      file = store.open(path, Access::write);
+    } catch (const Error& e) {
+      if (e.code() != Code::not_found && e.errno_value() != ESTALE) throw;
+      all_there_ = false;
+      return;
+    }
+    RangeLock lock = lock_of(store, path, *file);
+    const FileStatus mine = file->status(), now = store.status(path);
+    if (!now.exists || mine.links == 0 || now.number != mine.number || now.device != mine.device) {
+      all_there_ = false;
+    } else if (!lock && !force) {
+      throw Error(Code::wrong_mode, "processes have the set open to which '" + path +
+                                        "' belongs: wait for them to end, or force it");
+    }
+    held_.push_back({file, std::move(lock)});
+  }
+
+  // A job that makes the multifile excludes also those who would share the container.
+  static bool is_taken_in(File& file) { return !file.lock(0, 1, false, Barred::refuse); }
+
   // Servers hear late of locks of processes that have ended.
   static RangeLock lock_of(Store& store, const std::string& path, File& file) {
     const bool served = store.traits(path).coherence != Coherence::local;
-    const auto end =
-        std::chrono::steady_clock::now() + (served ? patience_with_locks : std::chrono::seconds(0));
+    const auto begin = std::chrono::steady_clock::now();
+    const auto end = begin + (served ? patience_with_locks : std::chrono::seconds(0));
     try {
       for (;;) {
         RangeLock lock = file.lock(0, 1, true, Barred::refuse);
-        if (lock || std::chrono::steady_clock::now() >= end) return lock;
+        const auto time = std::chrono::steady_clock::now();
+        if (lock || (time >= end && (time >= begin + patience_with_gathering || !is_taken_in(file))))
+          return lock;
         std::this_thread::sleep_for(rest_between_tries);
       }
     } catch (const Error&) {  // there are no locks
@@ -64,7 +86,22 @@ class HeldContainers {
     RangeLock lock;  // goes first
   };
   std::vector<Held> held_;
+  bool all_there_ = true;
 };
+
+// The containers of a set, held until `held` goes; empty: there are none.
+std::vector<std::string> hold_containers(Store& store, const GatherRequest& request,
+                                         std::optional<HeldContainers>& held) {
+  const auto end = std::chrono::steady_clock::now() + patience_with_gathering;
+  do {
+    std::vector<std::string> containers = containers_of(store, request.set);
+    held.emplace(store, containers, request.force);
+    if (held->all_there()) return containers;
+    held.reset();
+    std::this_thread::sleep_for(rest_between_tries);  // a directory may show names that have gone
+  } while (std::chrono::steady_clock::now() < end);
+  throw file_error(Code::wrong_mode, request.set, "its containers come and go: make the multifile later");
+}
 
 // Writes bytes one behind the other, many at a time; zeros are left out where there are many of them.
 class Packer {
@@ -242,11 +279,11 @@ void give_up(Store& store, const GatherRequest& request, const SetContents& set,
 GatherReport gather(Store& store, const GatherRequest& request, WorkProgress& progress) {
   const bool in_place = request.output.empty() || is_same_name(store, request.set, request.output);
   const std::string output = in_place ? request.set : request.output;
-  const std::vector<std::string> containers = containers_of(store, request.set);
+  std::optional<HeldContainers> held;
+  const std::vector<std::string> containers =
+      in_place ? hold_containers(store, request, held) : containers_of(store, request.set);
   if (containers.empty())
     throw file_error(Code::not_found, request.set, "there are no containers of this name");
-  std::optional<HeldContainers> held;
-  if (in_place) held.emplace(store, containers, request.force);
   const bool has_base = store.status(request.set).exists;
   const SetContents set = read_set(store, containers, request.set, {.checked = true});
   if (in_place && has_base && (set.sources.empty() || !set.sources.front().base))
