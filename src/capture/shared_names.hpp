@@ -13,10 +13,17 @@ namespace sheaf {
 // ends it; size 64 is enough.
 SHEAF_EXPORT void capture_prefix(uint64_t rules, char (&name)[64]) noexcept;
 
-// Removes them, unless a process has them open. For the end of a job.
-SHEAF_EXPORT void remove_capture_memory(uint64_t rules) noexcept;
+// Removes them, unless a process has them open. At the end of a process, what first_of_job() knows stays as
+// long as a `sheaf run` of this host, which has called it with "run", is to say something at its end.
+enum class EndOf : uint8_t { process, job };
+SHEAF_EXPORT void remove_capture_memory(uint64_t rules, EndOf what) noexcept;
 
-// True for the first call of a job on this host: for warnings. Needs no memory of the process.
-SHEAF_EXPORT bool first_of_job(uint64_t rules) noexcept;
+// True for the first call with `what` of a job on this host: for warnings. Needs no memory of the process.
+SHEAF_EXPORT bool first_of_job(uint64_t rules, const char* what) noexcept;
+
+// A program of this host has used a name that matches pattern `number`, counted from 0 over views, then
+// captures; and whether one has.
+SHEAF_EXPORT void note_pattern(uint64_t rules, int number) noexcept;
+SHEAF_EXPORT bool is_pattern_noted(uint64_t rules, int number) noexcept;
 
 }  // namespace sheaf

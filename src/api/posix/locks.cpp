@@ -293,6 +293,27 @@ int lock_whole(const Inside& inside, int fd, OpenFile& file, int operation) {
   return 0;
 }
 
+// Locks of processes are in the way of an open file's, also those of this process. Closing that ends them.
+std::vector<struct flock> process_locks_of(const OpenFile& file) {
+  std::vector<struct flock> found;
+  const ProcessLock* const lock = find(file);
+  char name[40];
+  snprintf(name, sizeof name, "/proc/self/fd/%d", lock ? lock->fd.load() : -1);
+  const int fd = lock ? own_descriptor(real::open(name, O_RDWR | O_CLOEXEC, 0)) : -1;
+  if (fd < 0) return found;
+  for (off64_t at = 0; at >= 0;) {
+    struct flock other = {};
+    other.l_type = F_WRLCK;
+    other.l_whence = SEEK_SET;
+    other.l_start = at;
+    if (real::fcntl(fd, F_OFD_GETLK, reinterpret_cast<long>(&other)) != 0 || other.l_type == F_UNLCK) break;
+    at = other.l_len == 0 ? -1 : other.l_start + other.l_len;
+    if (other.l_pid == getpid()) found.push_back(other);
+  }
+  close_own_descriptor(fd);
+  return found;
+}
+
 void keep_process_locks() noexcept {
   for (ProcessLock* lock = process_locks.load(); lock; lock = lock->next)
     if (const int fd = lock->fd.load(); fd >= 0) real::fcntl(fd, F_SETFD, 0);

@@ -16,6 +16,7 @@
 #include "capture/pattern.hpp"
 #include "capture/shared_names.hpp"
 #include "cli/programs/launch.hpp"
+#include "container/container_names.hpp"
 #include "container/gather.hpp"
 #include "mount/sources.hpp"
 #include "storage/store.hpp"
@@ -88,12 +89,23 @@ class ViewDirectories : private NonCopyable {
 void tell_plain_files(const CaptureRule& rule) {
   const std::vector<std::string> files = plain_files_of(rule);
   if (files.empty()) return;
-  fmt::print(
-      stderr, "sheaf run: {} plain file{} match{} '{}', by programs that no preload meets or from before:\n",
-      files.size(), files.size() == 1 ? "" : "s", files.size() == 1 ? "es" : "", printable(rule.pattern));
+  fmt::print(stderr,
+             "sheaf run: {} plain file{} match{} '{}', by programs that no preload meets, with links or "
+             "mappings, or from before:\n",
+             files.size(), files.size() == 1 ? "" : "s", files.size() == 1 ? "es" : "",
+             printable(rule.pattern));
   for (size_t i = 0; i < std::min(files.size(), files_told); ++i)
     fmt::print(stderr, "  {}\n", printable(files[i]));
   if (files.size() > files_told) fmt::print(stderr, "  and {} more\n", files.size() - files_told);
+}
+
+// A pattern may not mean what its author thinks. Programs of other hosts are known by what they have written.
+void tell_unused(const CaptureRule& rule) {
+  if (!plain_files_of(rule).empty() || !sets_with_containers(rule).empty()) return;
+  fmt::print(stderr,
+             "sheaf run: nothing was captured by '{}': no program has named a file that matches it{}\n",
+             printable(rule.pattern),
+             rule.pattern.find('{') != std::string::npos ? " (braces stand for themselves)" : "");
 }
 
 // False: it could not be done; the containers hold all there is.
@@ -104,10 +116,20 @@ bool gather_set(const std::string& set) {
       fmt::print(stderr, "sheaf run: {}\n", printable(kept));
     return true;
   } catch (const Error& error) {
+    if (error.code() == Code::not_found && containers_of(posix_store(), set).empty())
+      return true;  // another job, which has ended at the same time, has made the multifile of all of them
     fmt::print(stderr, "sheaf run: the containers of '{}' stay as they are: {}\n", printable(set),
                printable(error.what()));
     return error.code() == Code::wrong_mode;  // another job has them open, and will gather them
   }
+}
+
+// Of all patterns, in the order of `rules`, behind so many views.
+std::vector<bool> patterns_noted(uint64_t hash, const std::vector<CaptureRule>& rules, size_t views) {
+  std::vector<bool> noted;
+  for (size_t k = 0; k < rules.size(); ++k)
+    noted.push_back(is_pattern_noted(hash, static_cast<int>(views + k)));
+  return noted;
 }
 
 bool finish(const std::vector<CaptureRule>& rules, bool keep_containers) {
@@ -144,8 +166,13 @@ int run(const RunOptions& options) {
     fmt::print(stderr,
                "sheaf run: '{}' is linked statically or has rights of its own: its files are not captured\n",
                printable(options.command.front()));
+  const uint64_t hash = rules_hash(capture, view);
+  first_of_job(hash, "run");
   const int status = run_command(command);
-  remove_capture_memory(rules_hash(capture, view));
+  const std::vector<bool> noted = patterns_noted(hash, rules, options.views.size());
+  remove_capture_memory(hash, EndOf::job);
+  for (size_t k = 0; k < rules.size(); ++k)
+    if (!noted[k]) tell_unused(rules[k]);
   const bool good = finish(rules, options.keep_containers);
   return status == 0 && !good ? 1 : status;
 }

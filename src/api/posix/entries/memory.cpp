@@ -1,7 +1,7 @@
 // api/posix/entries/memory: mmap of captured files, which maps files in memory. That of a private mapping has
 // what is in the range when it is mapped; that of shared ones follows what this process writes
-// (api/posix/mappings). Shared mappings that can be written are refused as by file systems without them
-// (ENODEV).
+// (api/posix/mappings). A file that is mapped to be written and shared becomes a plain one
+// (names/becoming_plain).
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -15,6 +15,7 @@
 #include "api/posix/errors.hpp"
 #include "api/posix/fork_mutex.hpp"
 #include "api/posix/mappings.hpp"
+#include "api/posix/names/becoming_plain.hpp"
 #include "api/posix/own_descriptors.hpp"
 #include "api/posix/real.hpp"
 #include "base/non_copyable.hpp"
@@ -179,6 +180,23 @@ void* map_shared(const OpenFile& file, void* wanted, size_t size, int protection
   return mapped;
 }
 
+bool writes_and_shares(int protection, int flags) {
+  const int kind = flags & MAP_TYPE;
+  return (kind == MAP_SHARED || kind == MAP_SHARED_VALIDATE) && (protection & PROT_WRITE);
+}
+
+// Of a descriptor that may write. What else is wrong with the call, the kernel says.
+bool becomes_plain(int protection, int flags, int fd) {
+  if (!writes_and_shares(protection, flags)) return false;
+  const Inside inside;
+  {
+    const Use file(fd);
+    const int mode = file ? file->slot.load()->flags.load() : O_PATH;
+    if ((mode & O_PATH) || (mode & O_ACCMODE) != O_RDWR) return false;
+  }
+  return make_descriptors_plain(fd) == 0;
+}
+
 void* map_captured(void* wanted, size_t size, int protection, int flags, int fd, off64_t offset) {
   const Inside inside;
   const Use file(fd);
@@ -191,8 +209,7 @@ void* map_captured(void* wanted, size_t size, int protection, int flags, int fd,
   if (__builtin_add_overflow(offset, size, &end)) return refuse(EOVERFLOW);
   const int kind = flags & MAP_TYPE;
   if (kind != MAP_SHARED && kind != MAP_PRIVATE && kind != MAP_SHARED_VALIDATE) return refuse(EINVAL);
-  if (kind != MAP_PRIVATE && (protection & PROT_WRITE))
-    return refuse((mode & O_ACCMODE) == O_RDONLY ? EACCES : ENODEV);
+  if (writes_and_shares(protection, flags)) return refuse((mode & O_ACCMODE) == O_RDONLY ? EACCES : ENODEV);
   const int place = flags & (MAP_FIXED | MAP_FIXED_NOREPLACE | MAP_32BIT | MAP_NORESERVE);
   void* mapped = MAP_FAILED;
   int why = 0;
@@ -226,7 +243,7 @@ void follow_in_mappings(const ContainerSet* set, uint64_t stream, int64_t begin,
 
 SHEAF_ENTRY_AND(void*, mmap, mmap64, void* wanted, size_t size, int protection, int flags, int fd,
                 off64_t offset) {
-  return is_captured(fd) && !(flags & MAP_ANONYMOUS)
+  return is_captured(fd) && !(flags & MAP_ANONYMOUS) && !becomes_plain(protection, flags, fd)
              ? map_captured(wanted, size, protection, flags, fd, offset)
              : next::mmap(wanted, size, protection, flags, fd, offset);
 }

@@ -10,6 +10,7 @@
 #include "api/posix/errors.hpp"
 #include "api/posix/files.hpp"
 #include "api/posix/mappings.hpp"
+#include "api/posix/names/becoming_plain.hpp"
 #include "api/posix/names/directory_moves.hpp"
 #include "api/posix/names/links.hpp"
 #include "api/posix/names/listing.hpp"
@@ -128,8 +129,19 @@ int make_name(int at, const char* path, const Library& library) {
   return is_captured_name(at, path) ? failed(EEXIST) : explained(at, path, library());
 }
 
+// A captured file has one name only.
+int make_plain_for_link(int at, const char* path) {
+  Place place;
+  if (!find_place(at, path, place) || !is_there(place)) return 0;
+  if (place.slash) return ENOTDIR;
+  if (place.view()) return EPERM;
+  const Inside inside;
+  return become_plain(place, PlainFor::names);
+}
+
 int link_name(int from_at, const char* from, int to_at, const char* to, int flags) {
-  if (is_captured_name(from_at, from)) return failed(EPERM);  // as where there are no hard links
+  if (is_captured_name(to_at, to)) return failed(EEXIST);
+  if (const int error = make_plain_for_link(from_at, from)) return failed(error);
   return make_name(to_at, to,
                    [&] { return explained(from_at, from, next::linkat(from_at, from, to_at, to, flags)); });
 }

@@ -99,7 +99,7 @@ void hand_on_descriptors(bool same_process) {
 // Once for a job on this host: a program whose files nothing here can capture is started.
 void tell_if_static(const char* program, const char* name) {
   const Inside inside;
-  if (!program || !is_static_program(program) || !first_of_job(rules_identity())) return;
+  if (!program || !is_static_program(program) || !first_of_job(rules_identity(), "static")) return;
   tell("sheaf: '%s' is linked statically or has rights of its own: its files are not captured\n", name);
 }
 

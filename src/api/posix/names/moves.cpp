@@ -127,7 +127,7 @@ void fill_range(int fd, int64_t at, int64_t end, std::span<std::byte> room, Cont
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) throw os_error("cannot read", "file that is captured", errno);
     if (n == 0) return;
-    stream.write(room.first(size_t(n)), at);
+    stream.write_all(room.first(size_t(n)), at);
     at += n;
   }
 }
@@ -172,7 +172,7 @@ int move_across(ContainerSet& set, const Place& from, ContainerSet& other, const
   return fill_new(other, to, flags, [&](ContainerStream& made) {
     return set.move_out(
         from.match.name, {to.path, to.size}, [&](const auto& leaving, const StreamStatus& status) {
-          copy(leaving, [&](std::span<const std::byte> data, int64_t at) { made.write(data, at); });
+          copy(leaving, [&](std::span<const std::byte> data, int64_t at) { made.write_all(data, at); });
           if (made.status().size < status.size) made.truncate(status.size);
           made.set({status.mode, status.modified});
           made.flush();
@@ -181,14 +181,19 @@ int move_across(ContainerSet& set, const Place& from, ContainerSet& other, const
   });
 }
 
+// A plain file `target` of it.
+bool leave_set(ContainerSet& set, const Place& from, const std::string& target) {
+  return set.move_out(from.match.name, target, [&](const auto& leaving, const StreamStatus& status) {
+    return copy_out(leaving, status, target);
+  });
+}
+
 int move_away(ContainerSet& set, const Place& from, int at, const char* to) {
   bool there = false;
   const int error = errno_of([&] {
     const std::string target = canonical_name(at, to);
     if (target.empty()) throw os_error("cannot move", from.path, errno);
-    there = set.move_out(from.match.name, target, [&](const auto& leaving, const StreamStatus& status) {
-      return copy_out(leaving, status, target);
-    });
+    there = leave_set(set, from, target);
   });
   return error == 0 && !there ? ENOENT : error;
 }
@@ -227,6 +232,15 @@ int move_captured(const Place& from, const Place* to_place, int at, const char* 
   if (error != 0) return failed(error);
   if (other && plain == There::file) unlinkat(at, to, 0);
   return 0;
+}
+
+int move_to_plain(const Place& place) noexcept {
+  bool there = false;
+  const int error = errno_of([&] {
+    const auto set = place.view() ? nullptr : set_at(place.match.set, false);
+    there = set && leave_set(*set, place, {place.path, place.size});
+  });
+  return error != 0 ? error : there ? 0 : ENOENT;
 }
 
 int take_in(int from_at, const char* from, const Place& to, unsigned flags) noexcept {

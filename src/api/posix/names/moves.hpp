@@ -17,6 +17,9 @@ std::string temporary_name(std::string_view name);
 // from `at`.
 int move_captured(const Place& from, const Place* to_place, int at, const char* to, unsigned flags) noexcept;
 
+// Makes a plain file of the same name of a captured one. 0 or an errno; ENOENT: there is none.
+int move_to_plain(const Place& place) noexcept;
+
 // rename(2) of a plain file `from` to a captured name: taken in if nobody has it open for writing and it has
 // no other name; else hand_on, because bytes that are still to be written would be lost. It leaves its
 // directory before its bytes get the name: what cannot be removed there replaces nothing.

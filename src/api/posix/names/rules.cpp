@@ -13,6 +13,7 @@
 
 #include "api/posix/inside.hpp"
 #include "api/posix/real.hpp"
+#include "capture/shared_names.hpp"
 
 namespace sheaf::posix {
 
@@ -183,6 +184,19 @@ bool may_capture(const char* path) noexcept {
   });
 }
 
+namespace {
+
+// `sheaf run` says at its end which patterns nothing has matched.
+void note_use(const Rule& rule) {
+  static std::array<std::atomic<bool>, most_rules> noted;
+  std::atomic<bool>& known = noted[size_t(rule.number)];
+  if (known.load(std::memory_order_relaxed) || known.exchange(true)) return;
+  const Inside inside;
+  note_pattern(rules_identity(), rule.number);
+}
+
+}  // namespace
+
 bool match(std::string_view path, Match& found) noexcept {
   for (const Rule& rule : rules()) {
     if (!path.starts_with(rule.begin)) continue;
@@ -199,6 +213,7 @@ bool match(std::string_view path, Match& found) noexcept {
     found.set_size = expand(rule.set, groups, found.set, sizeof found.set);
     if (found.set_size == 0 || belongs_to_set({found.set, found.set_size}, path)) continue;
     found.rule = &rule;
+    note_use(rule);
     const std::string_view directory(found.set, std::string_view(found.set, found.set_size).rfind('/') + 1);
     found.name = path.starts_with(directory) ? path.substr(directory.size()) : path;
     return true;
