@@ -121,11 +121,17 @@ if(CMAKE_CROSSCOMPILING)
     READELF=${CMAKE_READELF})
 endif()
 
+# sheaf_objects_of(VARIABLE TARGET): the object files of an object library, without its precompiled headers.
+function(sheaf_objects_of variable target)
+  set(${variable} "$<FILTER:$<TARGET_OBJECTS:${target}>,EXCLUDE,\\.gch$>" PARENT_SCOPE)
+endfunction()
+
 # Installs the static library `name` in `directory`, made of the objects of the libraries that follow, joined (packaging/archive.sh).
 function(sheaf_install_archive name directory)
   set(objects "")
   foreach(library ${ARGN})
-    list(APPEND objects $<TARGET_OBJECTS:${library}>)
+    sheaf_objects_of(of_library ${library})
+    list(APPEND objects ${of_library})
     # No process-wide unique symbols, of which joined objects would have several.
     target_compile_options(${library} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fno-gnu-unique>)
   endforeach()

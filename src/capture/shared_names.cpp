@@ -18,12 +18,12 @@ void capture_prefix(uint64_t rules, char (&name)[64]) noexcept {
 
 namespace {
 
-constexpr const char* mark = "mark.";
+constexpr const char* mark_begin = "mark.";
 using MarkName = char[96];
 void name_mark(uint64_t rules, const char* what, MarkName& name) noexcept {
   char prefix[64];
   capture_prefix(rules, prefix);
-  snprintf(name, sizeof name, "%s%s%s", prefix, mark, what);
+  snprintf(name, sizeof name, "%s%s%s", prefix, mark_begin, what);
 }
 
 bool is_marked(uint64_t rules, const char* what) noexcept {
@@ -44,7 +44,7 @@ void remove_capture_memory(uint64_t rules, EndOf what) noexcept {
   DIR* const all = unused ? opendir("/dev/shm") : nullptr;
   while (const dirent* const entry = all ? readdir(all) : nullptr) {
     const std::string name = std::string("/dev/shm/") + entry->d_name;
-    const bool kept = keeps_marks && name.starts_with(std::string(prefix) + mark);
+    const bool kept = keeps_marks && name.starts_with(std::string(prefix) + mark_begin);
     if (name.starts_with(prefix) && !kept) unlink(name.c_str());
   }
   if (all) closedir(all);

@@ -29,13 +29,14 @@ bool fails_now() {
 
 }  // namespace
 
-void* operator new(std::size_t bytes) {
+// Not inlined: the compiler would take free() for the wrong function to release memory of operator new.
+[[gnu::noinline]] void* operator new(std::size_t bytes) {
   void* const memory = fails_now() ? nullptr : std::malloc(bytes > 0 ? bytes : 1);
   if (!memory) throw std::bad_alloc();
   return memory;
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 namespace sheaf::test::out_of_memory_test {
 namespace {

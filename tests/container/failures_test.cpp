@@ -231,9 +231,9 @@ TEST(ContainerFailures, StreamsAreRemovedAndCutOnAFullDisk) {
 
 // Writes as a program does that goes on behind what was accepted; room for more comes after the first
 // failure.
-int64_t write_again_and_again(FullStore& store, ContainerStream& stream, const Bytes& bytes) {
+int64_t write_again_and_again(FullStore& store, ContainerStream& stream, std::span<const std::byte> left) {
   int64_t failures = 0;
-  for (std::span<const std::byte> left = bytes; !left.empty();) try {
+  while (!left.empty()) try {
       left = left.subspan(static_cast<size_t>(stream.append(left).bytes));
     } catch (const Error& e) {
       EXPECT_EQ(e.errno_value(), ENOSPC);

@@ -15,6 +15,7 @@
 #include "base/error.hpp"
 #include "container/container_set.hpp"
 #include "container/named_streams.hpp"
+#include "storage/store.hpp"
 
 namespace sheaf::test {
 

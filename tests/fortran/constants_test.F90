@@ -9,8 +9,8 @@ program constants_test
 #endif
   use checks
   implicit none
-  integer, parameter :: one = 1
-  character(len=2) :: writing = 'bw', reading = 'br'
+  integer, parameter :: i8 = selected_int_kind(18)
+  character(len=2) :: writing = 'bw'
   integer :: ierr
 
 #ifdef WITH_MPI
@@ -26,7 +26,10 @@ program constants_test
 #endif
 contains
 
+#ifndef WITH_MPI
   subroutine serial
+    integer, parameter :: one = 1
+    character(len=2) :: reading = 'br'
     integer :: sid, blocksize, tasks, files
     integer(i8) :: chunk, rc
     chunk = 100
@@ -47,6 +50,8 @@ contains
   end subroutine
 
   subroutine on_a_handle
+    integer, parameter :: one = 1
+    character(len=2) :: reading = 'br'
     integer :: sid, blocksize, swapped
     integer(i8) :: chunk
     character(len=4) :: text
@@ -62,7 +67,7 @@ contains
     call fsion_close(sid, ierr)
   end subroutine
 
-#ifdef WITH_MPI
+#else
   integer function rank_of_task()
     call MPI_Comm_rank(MPI_COMM_WORLD, rank_of_task, ierr)
   end function

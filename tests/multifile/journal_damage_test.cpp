@@ -130,7 +130,9 @@ TEST_F(JournalDamage, IsToldByReadersAndVerify) {
 TEST_F(JournalDamage, IsRepairedByForceAlone) {
   damage(destroy_a_record);
   EXPECT_EQ(code_of([&] { repair(store_, "a", {}, quiet_); }), Code::damaged);
-  const RepairReport report = repair(store_, "a", {.accept_loss = true}, quiet_);
+  RepairRequest request;
+  request.accept_loss = true;
+  const RepairReport report = repair(store_, "a", request, quiet_);
   EXPECT_TRUE(report.files.front().guessed);
   EXPECT_TRUE(has_all(0));
   EXPECT_TRUE(has_all(2));

@@ -118,7 +118,8 @@ TEST_F(Beside, JournalsOfHosts) {
 
 TEST_F(Beside, BoundaryFilesOfHosts) {
   JournalKey key;
-  key.hosts = {.count = 2, .mine = 1};
+  key.hosts.count = 2;
+  key.hosts.mine = 1;
   const std::string name = format::edges_name(data_, 1);
   expect_refused(name, [&] {
     Edges edges(store_, data_, false);
