@@ -32,6 +32,7 @@ void pretend(WriteStream& stream, int64_t local_rank, Sums sums) {
   blocks.past = std::make_unique<TaskBlocks::Past>();
   blocks.past->sums = std::move(sums);
   stream.load(geometry, std::move(blocks), local_rank);
+  if (stream.file().status().size < stream.file_position()) stream.file().resize(stream.file_position());
 }
 
 // That the physical file is sound in itself, and holds these checksums, one for each task.
