@@ -82,26 +82,29 @@ class InputRecords(Mapping[int, bytes]):
     def __getitem__(self, key: int) -> bytes:
         data = new_bytes(self.size(key))
         if data:
-            self.readinto(key, data)
+            with Pinned(data) as into:
+                self._read_to(key, into)
         return data
 
     def readinto(self, key: int, buffer: Any) -> int:
         """All values of a key, joined, or their begin, into a buffer. Returns the bytes."""
-        size = self.size(key)
-        sid, calls = self._sid(), self._library
         with Pinned(buffer, writable=True) as into:
-            size = min(size, into.size)
-            if size == 0:
-                return 0
-            if not calls.sion_seek_key(sid, key, _ABSOLUTE, 0):
+            return self._read_to(key, into)
+
+    def _read_to(self, key: int, into: Pinned) -> int:
+        sid, calls = self._sid(), self._library
+        size = min(self.size(key), into.size)
+        if size == 0:
+            return 0
+        if not calls.sion_seek_key(sid, key, _ABSOLUTE, 0):
+            self._stream._fail()
+        done = 0
+        while done < size:
+            moved = calls.sion_fread_key(into.address + done, key, 1, size - done, sid)
+            if moved == 0:
                 self._stream._fail()
-            done = 0
-            while done < size:
-                moved = calls.sion_fread_key(into.address + done, key, 1, size - done, sid)
-                if moved == 0:
-                    self._stream._fail()
-                done += moved
-            return done
+            done += moved
+        return done
 
     def records_of(self, key: int) -> List[bytes]:
         """The values of a key, one for each record."""

@@ -25,7 +25,8 @@ namespace sheaf {
 
 // The end of the error for an open by another number of tasks than the multifile has.
 inline constexpr const char* advice_on_other_numbers_of_tasks =
-    "use as many, or a mapped open, which takes any number of processes: sion_paropen_mapped_mpi in C and C++, "
+    "use as many, or a mapped open, which takes any number of processes: sion_paropen_mapped_mpi in C and "
+    "C++, "
     "fsion_paropen_mapped_mpi in Fortran, mapped=True in Python";
 
 struct MappedReadRequest {

@@ -95,8 +95,8 @@ void Writer::check_appending(const MappedAppendRequest& request, const OpenMode&
   };
   if (request.ntasks > 0 && request.ntasks != ntasks_)
     refuse(Code::out_of_range, "it holds " + std::to_string(ntasks_) + " tasks, but " +
-                                   std::to_string(request.ntasks) +
-                                   " tasks opened it; " + advice_on_other_numbers_of_tasks);
+                                   std::to_string(request.ntasks) + " tasks opened it; " +
+                                   advice_on_other_numbers_of_tasks);
   if (facts_.unclosed)
     refuse(Code::unclosed, "it was never closed; make it complete with `sheaf repair` first");
   if (mode.keyval == format::KeyvalMode::inline_ && !facts_.keyval)

@@ -41,7 +41,7 @@ struct HintValues {
   int64_t striping_factor = 0;           // 0: not given
   // Alignment of file domains in bytes; 0: striping unit, or the block of the file system
   int64_t block_size = 0;
-  int64_t io_tasks = 0;         // sheaf_iotasks: tasks of a node that transfer at once; 0: all
+  int64_t io_tasks = 0;  // sheaf_iotasks: tasks of a node that transfer at once; 0: all
   // romio_no_indep_rw: the program makes no independent calls. Collective transfers then always exchange:
   // romio_cb_write and romio_cb_read are enabled, whatever else is said of these.
   bool no_independent = false;

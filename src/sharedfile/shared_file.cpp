@@ -354,7 +354,9 @@ class OpenFile final : public SharedFile {
       const std::lock_guard lock(mutex_);
       statistics_.add(one);
     }
-    if (writes) failed ? unwritten_.add(access, *failed) : unwritten_.remove(access);
+    // A call that was refused for its arguments, or those of another task, is no write.
+    const bool refused = failed && failed->code() == Code::invalid_argument;
+    if (writes && !refused) failed ? unwritten_.add(access, *failed) : unwritten_.remove(access);
     if (failed) throw *failed;
     return done;
   }

@@ -56,8 +56,9 @@ TEST_F(Api, FailedSeeksOfSerialProgramsAreReportedForEveryRank) {
   const std::string head = "SION_ERROR_RETURN on rank -1, rc=0: sion_seek: ";
   const std::string last = head + "error in searching end pos, returning  ... task 0 has no position";
   EXPECT_EQ(said.rfind(head + "seek past end of file (1 > 0), aborting  ...\n" + last, 0), 0u) << said;
-  EXPECT_NE(said.find(head + "seek before beginning of file (posend = -634, abspos = -1), aborting  ...\n" + last),
-            std::string::npos)
+  EXPECT_NE(
+      said.find(head + "seek before beginning of file (posend = -634, abspos = -1), aborting  ...\n" + last),
+      std::string::npos)
       << said;
   EXPECT_EQ(sion_close(sid), 1);
 }

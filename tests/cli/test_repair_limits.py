@@ -6,7 +6,7 @@ import resource
 import subprocess
 import unittest
 
-from tool_case import BIN, ToolCase
+from tool_case import BIN, ToolCase, run
 
 from sheaf_format import MultifileSpec, TaskSpec, write
 
@@ -41,7 +41,10 @@ class Holes(ToolCase):
 
 
 def run_cat(case: ToolCase) -> bytes:
-    return case.succeed("sheaf", "cat", case.dir / "a.sion").replace(b"\0", b"")
+    result = run("sheaf", "cat", case.dir / "a.sion")
+    case.assertEqual(result.returncode, 0, result.stderr)
+    case.assertIn(b"where chunks end in it was guessed", result.stderr, "readers are told of marks")
+    return result.stdout.replace(b"\0", b"")
 
 
 if __name__ == "__main__":

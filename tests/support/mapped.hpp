@@ -118,11 +118,12 @@ inline void read_mapped(Store& inner, const std::string& path, const MappedProgr
     {
       Reader reader(store, comm.duplicate(), MappedReadRequest{path, true, {}},
                     mode_of("r", p.program.buffer));
-      const int64_t each = n / comm.size();
-      const int64_t end = me + 1 == comm.size() ? n : each * (me + 1);
-      require(reader.ntasks() == n && std::ssize(reader.tasks()) == end - each * me, "share of the tasks");
-      for (int64_t t = each * me; t < end; ++t) {
-        const OwnTask& found = reader.tasks()[static_cast<size_t>(t - each * me)];
+      const int64_t more = n % comm.size();
+      const int64_t first = n / comm.size() * me + std::min<int64_t>(more, me);
+      const int64_t share = n / comm.size() + (me < more ? 1 : 0);
+      require(reader.ntasks() == n && std::ssize(reader.tasks()) == share, "share of the tasks");
+      for (int64_t t = first; t < first + share; ++t) {
+        const OwnTask& found = reader.tasks()[static_cast<size_t>(t - first)];
         const layout::Placement place = p.places[static_cast<size_t>(t)];
         require(
             found.task == t && found.place.file == place.file && found.place.local_rank == place.local_rank,

@@ -54,5 +54,6 @@ SHEAF_FORTRAN void sheaf_fortran_read(const Descriptor* data, const sion_int64* 
 SHEAF_FORTRAN void sheaf_fortran_swap(const Descriptor* target, const Descriptor* source, const int* size,
                                       const int* n, const int* do_swap, int* rc) {
   sion_swap(target->address, source->address, *size, *n, *do_swap);
-  *rc = SION_SUCCESS;
+  IntegerArgument result(rc);
+  *result.value() = SION_SUCCESS;
 }

@@ -62,8 +62,8 @@ void report(std::string_view function, const std::exception& error, int task, in
   else
     last_facts = {Code::io, dynamic_cast<const std::bad_alloc*>(&error) ? ENOMEM : 0, task};
   last_error.set(function, error);
-  const auto audience = own != nullptr && own->is_reported_elsewhere() ? Audience::readers_of_this_rank
-                                                                        : Audience::everybody;
+  const auto audience =
+      own != nullptr && own->is_reported_elsewhere() ? Audience::readers_of_this_rank : Audience::everybody;
   print("SION_ERROR_RETURN", last_error.text(), task, return_code, audience);
 }
 
