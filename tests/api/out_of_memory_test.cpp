@@ -51,7 +51,7 @@ auto in_call(Call&& call) {
 
 class OutOfMemory : public Api {
  protected:
-  OutOfMemory() { ::setenv("SHEAF_LEASE_TIMES", "60000,60000", 1); }  // no thread opens a lease
+  OutOfMemory() { ::setenv("SHEAF_LEASE_TIMES", "60000,50", 1); }  // no thread touches a lease
   ~OutOfMemory() override { ::unsetenv("SHEAF_LEASE_TIMES"); }
   int open_to_write() {
     int ntasks = 1, nfiles = 1, block = 512, rank = 0, *ranks = &rank;
