@@ -219,7 +219,10 @@ std::shared_ptr<Ownership> Ownership::take(std::shared_ptr<Store> store, const s
       }
       held->took_over = true;
       const auto left = attempt([&] { held->take_away(view.lease); });
-      if (left && view.holder != Holder::none) stuck = left;
+      // Whoever was watched in vain does not live.
+      const bool may_live =
+          view.holder == Holder::living || (view.holder == Holder::unknown && request.steals);
+      if (left && may_live) stuck = left;
       if (left) throw *left;
     }
   });
