@@ -68,7 +68,7 @@ struct Ownership::Held {
   RangeLock lock;    // ends before the file goes
 
   bool create();
-  Verdict judge(const LeaseView& view, const OwnershipRequest& request) const;
+  Verdict judge(const LeaseView& view, const OwnershipRequest& request, std::string& warning) const;
   void take_away(const std::optional<format::Lease>& judged) const;
   bool is_own(Look look);
   void raise();
@@ -99,18 +99,19 @@ bool Ownership::Held::create() {
   return true;
 }
 
-// Judges a lease that another open has made.
-Verdict Ownership::Held::judge(const LeaseView& view, const OwnershipRequest& request) const {
+// Judges a lease that another open has made. warning: for the case that it is taken over.
+Verdict Ownership::Held::judge(const LeaseView& view, const OwnershipRequest& request,
+                               std::string& warning) const {
   const std::string who = view.lease ? view.job() : "a program that is about to write it";
   const auto taken_over = [&](const std::string& why) {
-    add_warning("'" + path + "' is taken over from " + who + ", " + why +
-                ": if that goes on, its next flush or close fails");
+    warning = "'" + path + "' is taken over from " + who + ", " + why +
+              ": if that goes on, its next flush or close fails";
     return Verdict::take_over;
   };
   if (request.reopens && view.lease && is_of_same_process(*view.lease, lease)) {
-    add_warning("'" + path +
-                "' is opened for writing although this process has not closed it: the handle that was opened "
-                "before loses it, and fails at its next flush or close");
+    warning = "'" + path +
+              "' is opened for writing although this process has not closed it: the handle that was opened "
+              "before loses it, and fails at its next flush or close";
     return Verdict::take_over;
   }
   if (view.holder != Holder::none && request.steals) return taken_over("as was asked for");
@@ -213,7 +214,8 @@ std::shared_ptr<Ownership> Ownership::take(std::shared_ptr<Store> store, const s
       if (!view.exists) throw file_error(Code::foreign, held->name, "is a link that leads nowhere");
       if (!view.lease && view.holder == Holder::none)
         throw file_error(Code::foreign, held->name, "is no lease, but another file");
-      if (tries == most_takes || held->judge(view, request) == Verdict::refuse) {
+      std::string warning;
+      if (tries == most_takes || held->judge(view, request, warning) == Verdict::refuse) {
         refused = std::move(view);
         return;
       }
@@ -224,6 +226,7 @@ std::shared_ptr<Ownership> Ownership::take(std::shared_ptr<Store> store, const s
           view.holder == Holder::living || (view.holder == Holder::unknown && request.steals);
       if (left && may_live) stuck = left;
       if (left) throw *left;
+      if (!warning.empty()) add_warning(warning);
     }
   });
   if (refused) refuse(*refused);
