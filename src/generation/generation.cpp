@@ -50,7 +50,8 @@ std::optional<format::CommitRecord> find_commit_record(Store& store, const std::
 }
 
 std::optional<format::Identity> read_identity(File& file) {
-  const std::vector<std::byte> head = head_of(file);
+  Head bytes;  // every task that reads does this: no heap
+  const auto head = std::span(bytes).first(file.read_at(bytes, 0));
   if (!format::begins_as_multifile(head)) return std::nullopt;
   std::optional<format::Extension> extension;
   attempt([&] { extension = format::decode_extension(head, file.path()); });

@@ -96,7 +96,7 @@ class SHEAF_EXPORT Reader {
 
   std::unique_ptr<Comm> comm_;
   std::unique_ptr<Comm> local_;       // null: comm_
-  std::shared_ptr<Store> copies_;     // of a group: what its files are opened with
+  std::shared_ptr<Store> copies_;     // what opens files of a group later; null: nothing
   std::unique_ptr<Whole> whole_;      // all tasks
   std::shared_ptr<OpenTasks> tasks_;  // else: these
   std::optional<int64_t> only_;       // of a duplicate: the only task it gives access to

@@ -13,10 +13,11 @@ namespace {
 // What a reader opens its files with. copies: null without buddy copies.
 struct Stores {
   Stores(Store& given, const std::string& path, int levels)
-      : generation(std::make_shared<GenerationStore>(given, path)),
-        copies(levels > 0 ? std::make_unique<BuddyStore>(*generation, path, levels) : nullptr) {}
+      : generation(given, path),
+        copies(levels > 0 ? std::make_unique<BuddyStore>(generation, path, levels) : nullptr) {}
+  Store& opening() { return copies ? static_cast<Store&>(*copies) : generation; }
 
-  std::shared_ptr<GenerationStore> generation;
+  GenerationStore generation;
   std::unique_ptr<BuddyStore> copies;
 };
 
@@ -26,10 +27,16 @@ Reader::Reader(Store& given, std::unique_ptr<Comm> comm, const std::string& path
                const NameOf& name_of, const MeansOf& means_of)
     : comm_(std::move(comm)) {
   stream_.set_max_buffer(mode.read_buffer());
-  const auto stores = std::make_shared<Stores>(given, path, mode.collective.buddies);
-  GenerationStore& generation = *stores->generation;
-  Store& store = stores->copies ? static_cast<Store&>(*stores->copies) : generation;
-  copies_ = {stores, &store};
+  // With copies or collective reading files are opened later, too. Otherwise nothing of this is kept.
+  std::optional<Stores> passing;
+  std::shared_ptr<Stores> kept;
+  const int levels_of_copies = mode.collective.buddies;
+  if (levels_of_copies > 0 || plan_of(mode.collective, false, 1))
+    kept = std::make_shared<Stores>(given, path, levels_of_copies);
+  Stores& stores = kept ? *kept : passing.emplace(given, path, 0);
+  GenerationStore& generation = stores.generation;
+  Store& store = stores.opening();
+  if (kept) copies_ = {kept, &store};
   const int rank = comm_->rank();
   // Copies have names that follow the format.
   const int levels = name_of ? 0 : mode.collective.buddies;
@@ -37,11 +44,11 @@ Reader::Reader(Store& given, std::unique_ptr<Comm> comm, const std::string& path
   CollectiveMeans means;
   std::optional<CollectivePlan> plan;
   std::optional<Error> unloaded;
-  if (stores->copies) generation.find_record(*comm_);
+  if (stores.copies) generation.find_record(*comm_);
   generation.open_multifile(*comm_, [&] {
     if (levels > 0) restore_from_buddies(generation, *comm_, path, levels, 1, rank == 0 ? 0 : -1);
     std::optional<SetTables> tables;  // which few bytes are left for, once a task has its row
-    tables.emplace(copies_, path, name_of, mode.checking());
+    tables.emplace(std::shared_ptr<Store>(kept, &store), path, name_of, mode.checking());
     std::shared_ptr<File> file;
     const SetLead lead = tables->read_lead(*comm_, file);
     generation.expect(lead.identity);
@@ -101,7 +108,7 @@ Reader::Reader(Store& given, std::unique_ptr<Comm> comm, const std::string& path
     unloaded = attempt([&] {
       const FileIdentity identity = lead.identity_of(place.file);
       if (plan) static_cast<FetchedFile&>(*file).know(unclosed, identity);
-      if (unclosed && !plan) file = with_edges(store, std::move(file));
+      if (unclosed && !plan) file = with_edges(kept ? store : given, std::move(file));
       if (!plan) file = watched(std::move(file), identity);
       if (!plan)
         file = throttled(std::move(file), slots);  // else the collectors are as many as collsize says

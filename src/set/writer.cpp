@@ -114,7 +114,7 @@ int64_t Writer::tasks_per_node() { return std::max(1, comm_->size() / std::max(1
 // The codec is there. neighbours: tasks that share the cores.
 void Writer::compress(const codec::Compression& how, int64_t neighbours) {
   compressed_ = std::make_unique<CompressedWriter>(stream_, codec::with_threads(how, neighbours), path_);
-  compressed_tasks_.resize(mine_.tasks.size());
+  compressed_->parked.resize(mine_.tasks.size());
 }
 
 void Writer::bind(const OwnFile& file) {
@@ -137,11 +137,11 @@ void Writer::enter(size_t index) {
   const OwnTask& t = mine_.tasks[index];
   current_ = index;
   stream_.load(t.geometry, std::move(blocks_[index]), t.place.local_rank);
-  if (compressed_) compressed_->load(std::move(compressed_tasks_[index]), t.place.local_rank, t.geometry);
+  if (compressed_) compressed_->load(std::move(compressed_->parked[index]), t.place.local_rank, t.geometry);
 }
 
 void Writer::park() {
-  if (compressed_) compressed_tasks_[current_] = compressed_->park();
+  if (compressed_) compressed_->parked[current_] = compressed_->park();
   TaskBlocks& parked = blocks_[current_] = stream_.park();
   if (parked.new_overruns().empty()) return;
   for (size_t i = 0; i < mine_.tasks.size(); ++i)
@@ -185,14 +185,18 @@ NewFile Writer::create(int32_t number, std::string_view stored_name) {
                              number == 0 || name_of_ ? std::string() : name_of(0),
                              replaces_ ? OldFile::set_aside : OldFile::kept);
   if (!made.existed) created_.push_back(name);
-  if (!made.aside.empty()) aside_.emplace_back(made.replaced, made.aside);
+  if (!made.aside.empty()) {
+    if (!aside_) aside_ = std::make_unique<SetAside>();
+    aside_->emplace_back(made.replaced, made.aside);
+  }
   return made;
 }
 
 // Local: the open has come so far that files would be truncated.
 void Writer::drop_set_aside() {
-  for (const auto& [name, aside] : aside_) remove_set_aside(*store_, name, aside);
-  aside_.clear();
+  if (!aside_) return;
+  for (const auto& [name, aside] : *aside_) remove_set_aside(*store_, name, aside);
+  aside_.reset();
 }
 
 // The process that has local rank 0 of a file creates it. The files of mine_ that this one has created.
@@ -229,8 +233,9 @@ void Writer::discard() {
     if (unit_ > 0) remove_leftovers(*store_, name, {}, hosts_.count);
     attempt([&] { store_->remove(name); });
   }
-  for (const auto& [name, aside] : aside_) attempt([&] { store_->rename(aside, name); });
-  aside_.clear();
+  if (!aside_) return;
+  for (const auto& [name, aside] : *aside_) attempt([&] { store_->rename(aside, name); });
+  aside_.reset();
 }
 
 // Ends the frames that tasks have begun.
@@ -238,8 +243,8 @@ void Writer::commit_frames() {
   come_back();
   const size_t current = current_;
   auto problem = attempt([&] {
-    for (size_t t = 0; t < compressed_tasks_.size(); ++t) {
-      if (t == current || compressed_tasks_[t].pending.empty()) continue;
+    for (size_t t = 0; t < compressed_->parked.size(); ++t) {
+      if (t == current || compressed_->parked[t].pending.empty()) continue;
       change_to(t);
       compressed_->flush();
     }
@@ -304,7 +309,7 @@ void Writer::record_progress() {
     OwnFile& file = mine_.files[f];
     if (f != own_file && syncs) stream_.keep([&] { file.file->sync(); });
     for (size_t i = 0; i < mine_.tasks.size(); ++i) {
-      if (!unreported_[i] || i == current_ || mine_.tasks[i].file != f) continue;
+      if (unreported_[i] == 0 || i == current_ || mine_.tasks[i].file != f) continue;
       const int64_t rank = mine_.tasks[i].place.local_rank;
       if (f == own_file) {
         stream_.report(blocks_[i], rank);
@@ -326,7 +331,7 @@ void Writer::record_progress() {
 const TaskBlocks& Writer::blocks_of(int64_t task) {
   const size_t i = mine_.find(task, path_);
   if (i == current_) return stream().blocks();
-  return compressed_ ? compressed_tasks_[i].blocks : blocks_[i];
+  return compressed_ ? compressed_->parked[i].blocks : blocks_[i];
 }
 
 int64_t Writer::bytes_held() const {
@@ -345,7 +350,7 @@ void Writer::select(int64_t task_number) {
   const size_t next = mine_.find(task_number, path_);
   come_back();
   change_to(next);
-  stray_.reset();
+  stray_ = {};
 }
 
 void Writer::change_to(size_t next) {
@@ -354,7 +359,7 @@ void Writer::change_to(size_t next) {
   const OwnTask& to = mine_.tasks[next];
   if (stream_.keeps_journal()) {
     unreported_.resize(mine_.tasks.size());
-    unreported_[current_] = true;
+    unreported_[current_] = 1;
   }
   if (from.file == to.file) {
     park();

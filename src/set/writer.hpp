@@ -137,15 +137,16 @@ class Writer {
   // continues with the same bytes (stream/failed_writes). Throws what act() throws.
   template <class Act>
   void append(std::span<const std::byte> head, std::span<const std::byte> body, Act&& act) {
-    const FailedWrites::Request request{stray_ ? stray_->task : task(), head, body};
-    if (const auto problem = stray_ ? stray_->why : attempt(act)) refuse(request, *problem);
+    const FailedWrites::Request request{stray_.why ? stray_.task : task(), head, body};
+    const auto problem = stray_.why ? attempt([&] { std::rethrow_exception(stray_.why); }) : attempt(act);
+    if (problem) refuse(request, *problem);
     if (failed_.any()) failed_.accept(request);
   }
   // The program could not select `task`, one of this process, and may ignore that: append() throws `why`
   // until a select() succeeds, so that no task gets the bytes of another task. No collective writing.
-  void stray(int64_t task, const Error& why) { stray_ = Stray{task, why}; }
+  void stray(int64_t task, const Error& why) noexcept { stray_ = {task, std::make_exception_ptr(why)}; }
   // append() or a select() has failed, and the program has not repeated it: all its bytes must pass append().
-  bool awaits_retry() const { return stray_ || failed_.any(); }
+  bool awaits_retry() const { return stray_.why || failed_.any(); }
   // At the first task: the right to write the multifile, without which flush and close fail.
   void own(std::shared_ptr<Ownership> ownership) { ownership_ = std::move(ownership); }
 
@@ -355,25 +356,25 @@ class Writer {
   OwnTasks mine_;
   std::vector<TaskBlocks> blocks_;    // parked, by index; the entry of the current task is stale
   std::vector<std::string> created_;  // files that this open made
-  // Files that were set aside for new ones: their own name, and the one they have now.
-  std::vector<std::pair<std::string, std::string>> aside_;
-  std::vector<bool> unreported_;  // tasks parked since the last commit; empty: none
+  // Files that were set aside for new ones: their own name, and the one they have now. Null: none.
+  using SetAside = std::vector<std::pair<std::string, std::string>>;
+  std::unique_ptr<SetAside> aside_;
+  std::vector<uint8_t> unreported_;  // 1: the task was parked since the last commit; empty: none was
   OwnOverruns overruns_;
   std::unique_ptr<Placed> placed_;        // null: grouped_
   std::shared_ptr<Ownership> ownership_;  // null: of another task, or none could be taken
-  std::optional<Error> lost_;             // why the files are not to be written any more
+  std::exception_ptr lost_;               // why the files are not to be written any more
   size_t current_ = 0;
   int64_t buffer_ = 0;  // as in the open mode
   WriteStream stream_;
   struct Stray {
-    int64_t task;
-    std::optional<Error> why;
+    int64_t task = -1;
+    std::exception_ptr why = nullptr;  // null: the program is where it wants to be
   };
   FailedWrites failed_;
-  std::optional<Stray> stray_;
-  std::unique_ptr<CompressedWriter> compressed_;          // null: what is written is what is stored
-  std::vector<CompressedWriter::Task> compressed_tasks_;  // as blocks_
-  std::unique_ptr<Collecting> collecting_;                // null: the tasks write on their own
+  Stray stray_;
+  std::unique_ptr<CompressedWriter> compressed_;  // null: what is written is what is stored
+  std::unique_ptr<Collecting> collecting_;        // null: the tasks write on their own
 };
 
 }  // namespace sheaf

@@ -59,7 +59,7 @@ void Writer::go_on_compressing(const OpenTasks& found, const OpenMode& mode) {
     codec::require(how.codec, path_);
   }));
   compress(how, tasks_per_node());
-  compressed_tasks_ = std::move(tasks);
+  compressed_->parked = std::move(tasks);
 }
 
 // Collective. What the tasks have, with its checksums, which the leaders have compared with theirs. That of a

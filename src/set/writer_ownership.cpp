@@ -12,9 +12,9 @@ void Writer::require_ownership(Ownership::Look look) {
       require_files_in_place();
     });
     if (problem && problem->code() != Code::foreign) throw *problem;
-    lost_ = std::move(problem);
+    if (problem) lost_ = std::make_exception_ptr(*problem);
   }
-  if (lost_) throw *lost_;
+  if (lost_) std::rethrow_exception(lost_);
 }
 
 // Without a message: where hosts have caches of their own only the first task asks. Where tasks write

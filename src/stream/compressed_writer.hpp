@@ -36,6 +36,8 @@ class CompressedWriter {
 
   // The task that is current for the program, while a commit that failed stands elsewhere.
   std::optional<size_t> left;
+  // The other tasks of the process, by index; the entry of the current one is stale.
+  std::vector<Task> parked;
 
   WriteStream& stream() { return plain_; }
   const codec::Compression& compression() const { return how_; }

@@ -38,26 +38,29 @@ void FailedWrites::fail(const Request& request, const Error& why, const std::str
   if (request.bytes() == 0 || overflowed_) return;
   try {
     const uint32_t sum = sum_of(request);
+    if (!failed_) failed_ = std::make_unique<std::vector<Failed>>();
     const auto repeats = [&](const Failed& failed) { return failed.is_repeated_by(request, sum); };
-    if (std::ranges::any_of(failed_, repeats)) return;
-    overflowed_ = std::ssize(failed_) == most_failed_writes;
+    if (std::ranges::any_of(*failed_, repeats)) return;
+    overflowed_ = std::ssize(*failed_) == most_failed_writes;
     if (overflowed_) return;
     int64_t expected = 0;
-    for (const Failed& earlier : failed_)
+    for (const Failed& earlier : *failed_)
       for (const Candidate& c : earlier.candidates)
         if (earlier.task == request.task) expected = std::max(expected, c.ahead + earlier.bytes - c.done);
     std::vector<Candidate> candidates(1);
     if (expected > 0) candidates.push_back({.ahead = expected});
-    failed_.push_back({request.task, request.bytes(), sum, std::move(candidates),
-                       Error(why.code(), what + ": " + why.what(), why.errno_value(), why.task())});
+    failed_->push_back({request.task, request.bytes(), sum, std::move(candidates),
+                        Error(why.code(), what + ": " + why.what(), why.errno_value(), why.task())});
   } catch (...) {  // no memory
     overflowed_ = true;
   }
 }
 
 void FailedWrites::accept(const Request& request) {
-  std::erase_if(failed_,
+  if (!failed_) return;
+  std::erase_if(*failed_,
                 [&](Failed& failed) { return failed.task == request.task && continues(failed, request); });
+  if (failed_->empty()) failed_.reset();
 }
 
 // Whether the request completes the failed one. A candidate that got other bytes is given up.
@@ -77,7 +80,7 @@ bool FailedWrites::continues(Failed& failed, const Request& request) {
 }
 
 void FailedWrites::require_none() const {
-  if (!failed_.empty()) throw failed_.front().why;
+  if (failed_ && !failed_->empty()) throw failed_->front().why;
   if (overflowed_) throw Error(Code::io, "writes have failed and were not repeated");
 }
 

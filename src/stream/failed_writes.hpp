@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -28,7 +29,7 @@ class FailedWrites {
     int64_t bytes() const { return std::ssize(head) + std::ssize(body); }
   };
 
-  bool any() const { return overflowed_ || !failed_.empty(); }
+  bool any() const { return overflowed_ || failed_ != nullptr; }
   // Remembers a request of which nothing was accepted. A request without bytes, or one that repeats a
   // remembered request, adds nothing. `what`: one sentence for the user, without a final stop.
   void fail(const Request& request, const Error& why, const std::string& what) noexcept;
@@ -57,8 +58,8 @@ class FailedWrites {
   };
   static bool continues(Failed& failed, const Request& request);
 
-  std::vector<Failed> failed_;  // in the order of the calls
-  bool overflowed_ = false;     // there were too many to remember: nothing completes them
+  std::unique_ptr<std::vector<Failed>> failed_;  // in the order of the calls; null: none
+  bool overflowed_ = false;                      // there were too many to remember: nothing completes them
 };
 
 }  // namespace sheaf

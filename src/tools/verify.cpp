@@ -33,14 +33,15 @@ FileState state_of(Code code) {
 
 namespace {
 
-void add_finding(FileReport& report, FileState state, std::string message) {
+void add_finding(FileReport& report, FileState state, std::string message,
+                 std::optional<Error> cause = std::nullopt) {
   if (report.findings.size() == tools::most_findings) {
     if (!std::exchange(report.more, true))
       report.notes.push_back("there are more findings than these " + std::to_string(tools::most_findings));
     return;
   }
   if (report.findings.empty()) report.state = state;
-  report.findings.push_back({state, std::move(message)});
+  report.findings.push_back({state, std::move(message), std::move(cause)});
 }
 
 void add_finding(FileReport& report, const std::string& text) {
@@ -53,7 +54,7 @@ void guarded(FileReport& report, Check check) {
   try {
     check();
   } catch (const Error& error) {
-    add_finding(report, state_of(error.code()), error.what());
+    add_finding(report, state_of(error.code()), error.what(), error);
   }
 }
 
@@ -216,6 +217,16 @@ bool VerifyReport::ok() const {
 
 namespace {
 
+// What readers would have thrown for the first finding; nullopt: there is none.
+std::optional<Error> problem_in(const VerifyReport& report) {
+  for (const FileReport& file : report.files) {
+    if (file.findings.empty()) continue;
+    const Finding& first = file.findings.front();
+    return first.cause ? *first.cause : Error(Code::damaged, first.message);
+  }
+  return std::nullopt;
+}
+
 // The files that could be loaded, and what is to say of all.
 struct Loaded {
   VerifyReport report;
@@ -232,7 +243,7 @@ Loaded load_set(GenerationStore& store, const std::string& path) {
   if (!lead) return loaded;
   loaded.multifile.files.push_back(*lead);
   if (!lead->header.leads_set()) return loaded;
-  store.expect(read_identity(*lead->file));
+  guarded(loaded.report.files.front(), [&] { store.expect(read_identity(*lead->file)); });
   check_set(store, path, loaded.files, loaded.report, loaded.multifile, most_held);
   return loaded;
 }
@@ -242,12 +253,14 @@ Loaded load_set(GenerationStore& store, const std::string& path) {
 VerifyReport verify(Store& store, const std::string& path, bool read_data, WorkProgress& progress) {
   GenerationStore generation(store, path);
   Loaded loaded;
-  attempt([&] {
+  const auto failed = attempt([&] {
     generation.open_multifile([&] {
+      loaded = {};  // a store that shares open files would find them again
       loaded = load_set(generation, path);
-      if (!loaded.report.ok()) throw file_error(Code::damaged, path, "has findings");  // maybe of a commit
+      if (const auto problem = problem_in(loaded.report)) throw *problem;  // maybe of a commit
     });
   });
+  if (failed && loaded.report.ok()) throw *failed;
   auto& [report, multifile, files] = loaded;
 
   int64_t total = 0;

@@ -6,6 +6,7 @@
 // notes do not.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,7 +32,8 @@ SHEAF_EXPORT const char* name_of(FileState state);
 
 struct Finding {
   FileState state;
-  std::string message;  // names the path
+  std::string message;                        // names the path
+  std::optional<Error> cause = std::nullopt;  // what a check has thrown
 };
 
 struct FileReport {

@@ -92,9 +92,9 @@ class Library:
         self._close(sid)
         return found
 
-    def append(self, path: Path, task: int, data: bytes) -> None:
-        """Writes on at the end of one task's stream."""
-        sid, _ = self.open(path, "append")
+    def append(self, path: Path, task: int, data: bytes, words: str = "") -> None:
+        """Writes on at the end of one task's stream; `words`: further ones of the open mode, each with a comma before it."""
+        sid, _ = self.open(path, "append" + words)
         self._need(self.lib.sion_seek(sid, task, _CURRENT_BLK, _CURRENT_POS) == 1)
         self._need(self.lib.sion_fwrite(data, 1, len(data), sid) == len(data))
         self._close(sid)

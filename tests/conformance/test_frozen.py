@@ -27,6 +27,7 @@ from content import content
 from frozen_reader import FROZEN, FrozenFile, frozen_files, independent_streams
 from library import Library
 from sheaf_format import FormatError, Multifile
+from sheaf_format.extensions import read_extension
 from writer_case import Case
 
 BIN = Path(os.environ.get("SHEAF_BIN") or REPO / "build" / "bin")
@@ -206,7 +207,15 @@ class Frozen(unittest.TestCase):
                         self.library.append(path, task, more)
                     self.assert_untouched(path, frozen)
                     continue
-                self.library.append(path, task, more)
+                with contextlib.closing(Multifile(path)) as multifile:
+                    has_header = read_extension(multifile.files[0]) is not None
+                if not has_header:
+                    with self.assertRaisesRegex(OSError, "no extension header.*journal=off"):
+                        self.library.append(path, task, more)
+                    self.assert_untouched(path, frozen)
+                    self.library.append(path, task, more, ",journal=off")
+                else:
+                    self.library.append(path, task, more)
                 self.run_tool("verify", path)
                 after = before[:task] + [before[task] + more] + before[task + 1:]
                 self.assertEqual(self.library.streams(path), after)
