@@ -90,7 +90,8 @@ void Writer::open_placed(const MappedWriteRequest& request, const OpenMode& mode
         File& file = *mine_.files[f].file;
         drop_set_aside();
         empty(*store_, file);
-        if (hosts_.count > 1 || std::ranges::find(created_, file.path()) == created_.end())
+        if (hosts_.count > 1 || !made_ ||
+            std::ranges::find(made_->created, file.path()) == made_->created.end())
           remove_leftovers(*store_, file.path());
       }
     }));
@@ -181,22 +182,19 @@ void Writer::check(const MappedWriteRequest& request) const {
 NewFile Writer::create(int32_t number, std::string_view stored_name) {
   const std::string name = name_of(number);
   const bool renamed = !name_of_ && !stored_name.empty();
-  NewFile made = create_file(*store_, name, renamed ? format::physical_name(stored_name, number) : name,
-                             number == 0 || name_of_ ? std::string() : name_of(0),
-                             replaces_ ? OldFile::set_aside : OldFile::kept);
-  if (!made.existed) created_.push_back(name);
-  if (!made.aside.empty()) {
-    if (!aside_) aside_ = std::make_unique<SetAside>();
-    aside_->emplace_back(made.replaced, made.aside);
-  }
-  return made;
+  NewFile opened = create_file(*store_, name, renamed ? format::physical_name(stored_name, number) : name,
+                               number == 0 || name_of_ ? std::string() : name_of(0),
+                               replaces_ ? OldFile::set_aside : OldFile::kept);
+  if (!opened.existed) made().created.push_back(name);
+  if (!opened.aside.empty()) made().aside.emplace_back(opened.replaced, opened.aside);
+  return opened;
 }
 
 // Local: the open has come so far that files would be truncated.
 void Writer::drop_set_aside() {
-  if (!aside_) return;
-  for (const auto& [name, aside] : *aside_) remove_set_aside(*store_, name, aside);
-  aside_.reset();
+  if (!made_) return;
+  for (const auto& [name, aside] : made_->aside) remove_set_aside(*store_, name, aside);
+  made_->aside.clear();
 }
 
 // The process that has local rank 0 of a file creates it. The files of mine_ that this one has created.
@@ -229,13 +227,13 @@ void Writer::open_own_files() {
 
 void Writer::discard() {
   if (old() && unit_ > 0) give_back_pointers();
-  for (const std::string& name : created_) {
+  if (!made_) return;
+  for (const std::string& name : made_->created) {
     if (unit_ > 0) remove_leftovers(*store_, name, {}, hosts_.count);
     attempt([&] { store_->remove(name); });
   }
-  if (!aside_) return;
-  for (const auto& [name, aside] : *aside_) attempt([&] { store_->rename(aside, name); });
-  aside_.reset();
+  for (const auto& [name, aside] : made_->aside) attempt([&] { store_->rename(aside, name); });
+  made_->aside.clear();
 }
 
 // Ends the frames that tasks have begun.

@@ -148,7 +148,9 @@ class Writer {
   // append() or a select() has failed, and the program has not repeated it: all its bytes must pass append().
   bool awaits_retry() const { return stray_.why || failed_.any(); }
   // At the first task: the right to write the multifile, without which flush and close fail.
-  void own(std::shared_ptr<Ownership> ownership) { ownership_ = std::move(ownership); }
+  void own(std::shared_ptr<Ownership> ownership) {
+    if (ownership || right_) right().ownership = std::move(ownership);
+  }
 
   // Local: what the tasks of this process have written is in the files, and found there whatever becomes of
   // the program (WriteStream::commit). Throws also, after that, if append() has failed and the program has
@@ -207,6 +209,24 @@ class Writer {
 
   // Local: throws `foreign`, from then on always, if the files of this process are not to be written any
   // more.
+  // What only some tasks have is behind a pointer: every task of a file has a Writer.
+  struct Made {
+    std::vector<std::string> created;  // files that this open made
+    // Files that were set aside for new ones: their own name, and the one they have now.
+    std::vector<std::pair<std::string, std::string>> aside;
+  };
+  struct Right {
+    std::shared_ptr<Ownership> ownership;  // null: of another task, or none could be taken
+    std::exception_ptr lost;               // why the files are not to be written any more
+  };
+  Right& right() {
+    if (!right_) right_ = std::make_unique<Right>();
+    return *right_;
+  }
+  Made& made() {
+    if (!made_) made_ = std::make_unique<Made>();
+    return *made_;
+  }
   void require_ownership(Ownership::Look look);
   void require_files_in_place();
   void require_same_file(File& file, const format::Identity& identity) const;
@@ -354,16 +374,12 @@ class Writer {
   int64_t unit_ = 0;           // bytes; > 0: no two hosts may write one unit of a file before its close
   int64_t ntasks_ = 0;
   OwnTasks mine_;
-  std::vector<TaskBlocks> blocks_;    // parked, by index; the entry of the current task is stale
-  std::vector<std::string> created_;  // files that this open made
-  // Files that were set aside for new ones: their own name, and the one they have now. Null: none.
-  using SetAside = std::vector<std::pair<std::string, std::string>>;
-  std::unique_ptr<SetAside> aside_;
+  std::vector<TaskBlocks> blocks_;   // parked, by index; the entry of the current task is stale
+  std::unique_ptr<Made> made_;       // null: nothing
   std::vector<uint8_t> unreported_;  // 1: the task was parked since the last commit; empty: none was
   OwnOverruns overruns_;
-  std::unique_ptr<Placed> placed_;        // null: grouped_
-  std::shared_ptr<Ownership> ownership_;  // null: of another task, or none could be taken
-  std::exception_ptr lost_;               // why the files are not to be written any more
+  std::unique_ptr<Placed> placed_;  // null: grouped_
+  std::unique_ptr<Right> right_;    // null: as one without either
   size_t current_ = 0;
   int64_t buffer_ = 0;  // as in the open mode
   WriteStream stream_;

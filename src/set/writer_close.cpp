@@ -218,7 +218,8 @@ void Writer::take_pointers_away(std::span<const EndedSegment> segments) {
 // Local, by the first leader of a file when all the rest is there.
 void Writer::complete_file(EndedSegment& segment) {
   change_file(segment, [&](File& file, const format::Header& h) {
-    if (segment.file == 0 && ownership_) ownership_->require_owned(Ownership::Look::at_handle);
+    if (segment.file == 0 && right_ && right_->ownership)
+      right_->ownership->require_owned(Ownership::Look::at_handle);
     MetadataWriter(file, h).write_pointer(segment.pointer);
   });
   if (keeps_open(segment.file)) mine_.files[0].file->close();
@@ -245,7 +246,7 @@ void Writer::look_for_losses(const Closing& closing) {
 // After a close that has failed on some task: whoever opens the file finds all that this task has brought
 // into it.
 void Writer::report_rows(std::span<const std::byte> row) noexcept {
-  if (lost_) return;
+  if (right_ && right_->lost) return;
   attempt([&] {
     const auto data = store_->open(path(), Access::write);
     if (!own_caches_ || stream_.journal_key().first) require_same_file(*data, stream_.journal_key().identity);

@@ -168,7 +168,7 @@ void Writer::open_group_file(const ParallelWriteRequest& request, const OpenMode
   mine_.files[0].edges = edges_of(facts_.filenumber);
   facts_.fsblksize = static_cast<int32_t>(start.fsblksize);
   if (collecting_) collecting_->fsblksize = facts_.fsblksize;
-  if (hosts_.count > 1 && !created_.empty() && !problem && stream_.keeps_journal())
+  if (hosts_.count > 1 && made_ && !made_->created.empty() && !problem && stream_.keeps_journal())
     problem = attempt([&] { remove_earlier_journals(*store_, file->path(), hosts_.count); });
 
   stream_.know_file({.identity = start.identity,

@@ -6,15 +6,14 @@
 namespace sheaf {
 
 void Writer::require_ownership(Ownership::Look look) {
-  if (!lost_) {
-    auto problem = attempt([&] {
-      if (ownership_) ownership_->require_owned(look);
-      require_files_in_place();
-    });
-    if (problem && problem->code() != Code::foreign) throw *problem;
-    if (problem) lost_ = std::make_exception_ptr(*problem);
-  }
-  if (lost_) std::rethrow_exception(lost_);
+  if (right_ && right_->lost) std::rethrow_exception(right_->lost);
+  const auto problem = attempt([&] {
+    if (right_ && right_->ownership) right_->ownership->require_owned(look);
+    require_files_in_place();
+  });
+  if (!problem) return;
+  if (problem->code() == Code::foreign) right().lost = std::make_exception_ptr(*problem);
+  throw *problem;
 }
 
 // Without a message: where hosts have caches of their own only the first task asks. Where tasks write
@@ -23,7 +22,7 @@ void Writer::require_files_in_place() {
   if (collecting_) return;
   for (size_t f = 0; f < mine_.files.size(); ++f) {
     const OwnFile& own = mine_.files[f];
-    if (!ownership_ && (own_caches_ || own.file->traits().dear_requests)) continue;
+    if (!(right_ && right_->ownership) && (own_caches_ || own.file->traits().dear_requests)) continue;
     const FileStatus found = own.file->status();
     if (found.links == 0)
       throw file_error(

@@ -59,11 +59,27 @@ OpenMode mode_with_environment(const char* file_mode) {
   return parse_open_mode(file_mode ? file_mode : "", words_of_environment());
 }
 
+namespace {
+
+// Whether file 0 of a multifile says where its tables are; true also if that cannot be found out.
+bool seems_complete(Store& store, const std::string& path) {
+  bool complete = true;
+  attempt([&] {
+    const auto file = store.open(path, Access::read);
+    complete = MetadataReader(*file).read_pointer().complete();
+  });
+  return complete;
+}
+
+}  // namespace
+
 std::shared_ptr<Ownership> take_ownership(const std::shared_ptr<Store>& store, const std::string& path,
                                           const OpenMode& mode) {
   if (!mode.writes()) return nullptr;
   OwnershipRequest request;
   request.steals = mode.steal;
+  // An append to what this process is still writing fails, and must not cost the handle that writes it.
+  if (mode.append) request.reopens = seems_complete(*store, path);
   return Ownership::take(store, path, request);
 }
 
