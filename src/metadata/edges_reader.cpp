@@ -11,6 +11,7 @@
 #include "metadata/constants.hpp"
 #include "metadata/metadata_io.hpp"
 #include "storage/beside.hpp"
+#include "storage/decorators/few_descriptors.hpp"
 #include "storage/decorators/forwarding_file.hpp"
 #include "storage/store.hpp"
 
@@ -73,7 +74,7 @@ int32_t hosts_of(Store& store, const std::string& place, const format::Identity&
   const std::string name = format::journal_name(place);
   if (const FileStatus found = store.status(name); !found.exists || found.is_directory) return 0;
   std::array<std::byte, format::journal_header_size> head;
-  const auto journal = store.open(name, Access::read);
+  const auto journal = open_one_of_many(store, name);
   const size_t found = journal->read_at(head, 0);
   journal->close();
   const auto header = format::decode_journal_header(std::span(head).first(found), name);
@@ -109,7 +110,7 @@ std::shared_ptr<File> with_edges(Store& store, std::shared_ptr<File> file, layou
   for (int32_t host = 0; host < count; ++host) {
     const std::string name = format::edges_name(place, host);
     if (!store.status(name).exists) continue;
-    auto beside = store.open(name, Access::read);
+    auto beside = open_one_of_many(store, name);
     std::array<std::byte, format::edges_header_size> head;
     const auto found = format::decode_edges_header(std::span(head).first(beside->read_at(head, 0)), name);
     if (!found || found->identity != identity || found->host != host ||

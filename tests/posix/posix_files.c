@@ -6,7 +6,9 @@
  * - calls FILE COUNT: asks for the position in FILE and for access to it, in so many pairs of runs; prints
  * what a call costs more, in nanoseconds
  * - steps: makes files cap.0 to cap.5, changes the first four, in ten steps, and prints for each "done STEP"
- *   once all its calls have succeeded, or "STEP errno"
+ *   once all its calls have succeeded, or "STEP errno"; before that, for a write that has failed, "lacks FILE
+ *   POSITION errno", or "closed FILE POSITION errno" if the close has succeeded nevertheless
+ * - steps repeating: the same, but a write that has failed is repeated once
  * - small FILE COUNT: so many fwrite of 64 bytes; prints nanoseconds for one */
 #include <dlfcn.h>
 #include <errno.h>
@@ -114,31 +116,53 @@ static void tell(const char* step, int good) {
   if (write(1, line, (size_t)size) != size) _exit(1);
 }
 
+/* Writes all of it. A write that fails is repeated once, if `repeats`. */
+static int write_whole(int fd, const char* data, size_t size, int repeats) {
+  while (size > 0) {
+    const ssize_t n = write(fd, data, size);
+    if (n < 0 && !repeats--) return 0;
+    if (n < 0) continue;
+    data += n;
+    size -= (size_t)n;
+  }
+  return 1;
+}
+
+/* Closes after a write that has failed, and says so, or that the close has succeeded nevertheless. */
+static void give_up(int fd, const char* name) {
+  const int error = errno;
+  const long at = (long)lseek(fd, 0, SEEK_CUR);
+  const int lies = close(fd) == 0;
+  errno = error;
+  char step[48];
+  snprintf(step, sizeof step, lies ? "closed %s %ld" : "lacks %s %ld", name, at);
+  tell(step, 0);
+  errno = error;
+}
+
 /* 71,300 letters in three writes. */
-static int fill(const char* name, int flags, char letter) {
+static int fill(const char* name, int flags, char letter, int repeats) {
   static char block[70000];
   const size_t sizes[] = {1000, sizeof block, 300};
   memset(block, letter, sizeof block);
   const int fd = open(name, O_WRONLY | flags, 0644);
   if (fd < 0) return 0;
   for (int i = 0; i < 3; ++i)
-    if (write(fd, block, sizes[i]) != (ssize_t)sizes[i]) {
-      const int error = errno;
-      close(fd);
-      errno = error;
+    if (!write_whole(fd, block, sizes[i], repeats)) {
+      give_up(fd, name);
       return 0;
     }
   if (letter % 2 == 0 && fsync(fd) != 0) return 0;
   return close(fd) == 0;
 }
 
-static int steps(void) {
+static int steps(int repeats) {
   char name[] = "cap.0", step[] = "make 0";
   for (char i = 0; i < 6; ++i) {
     name[4] = step[5] = (char)('0' + i);
-    tell(step, fill(name, O_CREAT | O_EXCL, (char)('a' + i)));
+    tell(step, fill(name, O_CREAT | O_EXCL, (char)('a' + i), repeats));
   }
-  tell("append 0", fill("cap.0", O_APPEND, 'x'));
+  tell("append 0", fill("cap.0", O_APPEND, 'x', repeats));
   tell("rename 1", rename("cap.1", "cap.new") == 0);
   tell("remove 2", unlink("cap.2") == 0);
   tell("cut 3", truncate("cap.3", 10) == 0);
@@ -162,7 +186,8 @@ int main(int argc, char** argv) {
   if (argc == 5 && strcmp(argv[1], "remove") == 0) return in_processes(drop, argv + 2);
   if (argc == 3 && strcmp(argv[1], "log") == 0) return keep_log(argv[2]);
   if (argc == 4 && strcmp(argv[1], "calls") == 0) return calls(argv[2], atol(argv[3]));
-  if (argc == 2 && strcmp(argv[1], "steps") == 0) return steps();
+  if (argc == 2 && strcmp(argv[1], "steps") == 0) return steps(0);
+  if (argc == 3 && strcmp(argv[1], "steps") == 0) return steps(strcmp(argv[2], "repeating") == 0);
   if (argc == 4 && strcmp(argv[1], "small") == 0) return small(argv[2], atol(argv[3]));
   return 2;
 }

@@ -22,14 +22,20 @@ LOCKS = """
 import fcntl, mmap, os
 with open("cap.1", "r+b") as file:
     fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 2, 3)
-    mmap.mmap(file.fileno(), 0).close()
+    fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 0, 6)
+    memory = mmap.mmap(file.fileno(), 0)  # has a descriptor of its own, the close of which would end the locks
     if os.fork() == 0:
-        try:
-            fcntl.lockf(open("cap.1", "r+b"), fcntl.LOCK_EX | fcntl.LOCK_NB, 1, 4)
-        except OSError:
-            os._exit(0)
-        os._exit(1)
+        other = open("cap.1", "r+b")
+        fcntl.lockf(other, fcntl.LOCK_EX | fcntl.LOCK_NB, 3, 0)
+        for at in (4, 1000):
+            try:
+                fcntl.lockf(other, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, at)
+            except OSError:
+                continue
+            os._exit(1)
+        os._exit(0)
     assert os.waitstatus_to_exitcode(os.wait()[1]) == 0, "the lock is still held"
+    memory.close()
 """
 
 

@@ -3,18 +3,23 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <unistd.h>
 
 #include <array>
 #include <new>
+#include <optional>
+#include <sstream>
+#include <string>
 
 #include "api/posix/errors.hpp"
 #include "api/posix/names/rules.hpp"
 #include "api/posix/own_descriptors.hpp"
 #include "api/posix/real.hpp"
 #include "capture/shared_names.hpp"
+#include "storage/traits/mounts.hpp"
 
 namespace sheaf::posix {
 
@@ -293,24 +298,28 @@ int lock_whole(const Inside& inside, int fd, OpenFile& file, int operation) {
   return 0;
 }
 
-// Locks of processes are in the way of an open file's, also those of this process. Closing that ends them.
+// One that the kernel lists for the process, as "lock:\t1: POSIX  ADVISORY  WRITE PID DEVICE BEGIN LAST".
+// Nothing for another line, and for one that somebody waits for.
+static std::optional<struct flock> listed_lock(const std::string& line) {
+  char type[8], last[24];
+  long long begin = 0;
+  if (sscanf(line.c_str(), "lock: %*d: POSIX %*s %7s %*d %*s %lld %23s", type, &begin, last) != 3)
+    return std::nullopt;
+  struct flock lock = {};
+  lock.l_type = strcmp(type, "WRITE") == 0 ? F_WRLCK : F_RDLCK;
+  lock.l_whence = SEEK_SET;
+  lock.l_start = begin;
+  lock.l_len = strcmp(last, "EOF") == 0 ? 0 : strtoll(last, nullptr, 10) - begin + 1;
+  return lock;
+}
+
 std::vector<struct flock> process_locks_of(const OpenFile& file) {
   std::vector<struct flock> found;
   const ProcessLock* const lock = find(file);
-  char name[40];
-  snprintf(name, sizeof name, "/proc/self/fd/%d", lock ? lock->fd.load() : -1);
-  const int fd = lock ? own_descriptor(real::open(name, O_RDWR | O_CLOEXEC, 0)) : -1;
-  if (fd < 0) return found;
-  for (off64_t at = 0; at >= 0;) {
-    struct flock other = {};
-    other.l_type = F_WRLCK;
-    other.l_whence = SEEK_SET;
-    other.l_start = at;
-    if (real::fcntl(fd, F_OFD_GETLK, reinterpret_cast<long>(&other)) != 0 || other.l_type == F_UNLCK) break;
-    at = other.l_len == 0 ? -1 : other.l_start + other.l_len;
-    if (other.l_pid == getpid()) found.push_back(other);
-  }
-  close_own_descriptor(fd);
+  if (!lock) return found;
+  std::istringstream lines(contents_of("/proc/self/fdinfo/" + std::to_string(lock->fd.load())));
+  for (std::string line; std::getline(lines, line);)
+    if (const auto one = listed_lock(line)) found.push_back(*one);
   return found;
 }
 

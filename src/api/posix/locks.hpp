@@ -21,7 +21,7 @@ int lock_range(const Inside& inside, OpenFile& file, int command, struct flock* 
 int lock_whole(const Inside& inside, int fd, OpenFile& file, int operation);
 // A descriptor of that stream is closed: locks that belong to the process go, as POSIX has it.
 void drop_process_locks(const OpenFile& file) noexcept;
-// What this process has locked of it with F_SETLK. They end.
+// What this process has locked of it with F_SETLK.
 std::vector<struct flock> process_locks_of(const OpenFile& file);
 // An exec follows: they stay, but for files of which it closes a descriptor. The program that follows finds
 // them among the descriptors that it has inherited, once it knows its captured files.

@@ -219,6 +219,7 @@ int64_t PosixFile::next(Space space, int64_t offset) {
 
 bool PosixFile::rest() {
   if (writable_ || fd_.get() < 0 || ::fstat(fd_.get(), &rested_) != 0) return false;
+  direct_.reset();  // of renew(); opened again when it is wanted
   fd_ = Descriptor();
   return true;
 }
