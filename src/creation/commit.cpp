@@ -11,6 +11,7 @@
 #include "creation/copy_stream.hpp"
 #include "creation/output_set.hpp"
 #include "format/header.hpp"
+#include "storage/beside.hpp"
 
 namespace sheaf {
 
@@ -103,7 +104,7 @@ void place_record(Store& store, const std::string& temporary, const std::string&
                   const format::CommitRecord& record, bool durable) {
   const std::string name = format::commit_record_name(temporary);
   attempt([&] { store.remove(name); });  // of a call that has failed
-  const auto file = store.open(name, Access::fresh);
+  const auto file = make_beside(store, name);
   try {
     file->write_at(format::encode(record), 0);
     if (durable) file->sync();

@@ -63,10 +63,24 @@ FileStatus OutputSet::check(const std::string& name) const {
   return status;
 }
 
+namespace {
+
+// Whether nobody but the user of this process can have put the file there.
+bool is_of_this_user(Store& store, const std::string& name, const FileStatus& found) {
+  if (found.is_own) return true;
+  const size_t slash = name.rfind('/');
+  const FileStatus directory =
+      store.status(slash == std::string::npos ? "." : name.substr(0, std::max<size_t>(slash, 1)));
+  return directory.is_own && !directory.others_may_write;
+}
+
+}  // namespace
+
 OutputSet::Name OutputSet::described(const std::string& name, const std::string& original) const {
   const FileStatus found = check(name);
   if (naming_ == Naming::given) return {name, store_.target_of(name), found.exists ? name : original};
-  const bool is_like = found.exists && found.is_own && place_beside(store_, name) == name;
+  const bool is_like =
+      found.exists && place_beside(store_, name) == name && is_of_this_user(store_, name, found);
   return {name, name, is_like ? name : original};
 }
 

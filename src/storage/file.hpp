@@ -49,6 +49,7 @@ struct FileStatus {
   int64_t links = 1;   // names it has; 0: it was removed while it is open. 1 where the store does not count
   int64_t owner = 0;   // whose it is: a number of the operating system, 0 where the store has none
   bool is_own = true;  // it belongs to the user of this process
+  bool others_may_write = false;  // its mode lets its group or everybody write
   // Which file it is, of all on this host, whatever names it has; 0 where the store does not know.
   uint64_t device = 0;
   uint64_t number = 0;

@@ -181,6 +181,7 @@ FileStatus status_of(const struct stat& found) {
           .links = static_cast<int64_t>(found.st_nlink),
           .owner = found.st_uid,
           .is_own = found.st_uid == ::geteuid(),
+          .others_may_write = (found.st_mode & (S_IWGRP | S_IWOTH)) != 0,
           .device = found.st_dev,
           .number = found.st_ino};
 }
