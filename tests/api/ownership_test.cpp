@@ -52,7 +52,8 @@ TEST_F(WritersOfOneName, AHandleThatWasForgottenLosesItToTheNext) {
     const int second = create(file, {1000}, 512, nullptr, mode);
     ASSERT_GE(second, 0) << sheaf_last_error();
     EXPECT_EQ(write(second, 'b', 2000), 2000u);
-    EXPECT_EQ(write(first, 'a', 3000), 3000u) << "into its buffer";
+    const size_t late = write(first, 'a', 3000);  // into its buffer, or refused already
+    EXPECT_TRUE(late == 3000 || late == 0) << late;
     EXPECT_EQ(sion_flush(first), 0) << mode;
     EXPECT_TRUE(last_error_has("opened it for writing again")) << sheaf_last_error();
     EXPECT_EQ(sion_close(first), SION_NOT_SUCCESS) << mode;

@@ -61,9 +61,9 @@ OpenMode mode_with_environment(const char* file_mode) {
 
 namespace {
 
-// Whether file 0 of a multifile says where its tables are; true also if that cannot be found out.
+// Whether file 0 of a multifile can be read and says where its tables are.
 bool seems_complete(Store& store, const std::string& path) {
-  bool complete = true;
+  bool complete = false;
   attempt([&] {
     const auto file = store.open(path, Access::read);
     complete = MetadataReader(*file).read_pointer().complete();

@@ -41,7 +41,7 @@ Error injected_error(Operation kind, const std::string& path, int errno_value) {
 int FaultyStore::Ledger::enter(Operation kind, const std::string& path, int64_t offset, int64_t length) {
   const std::lock_guard lock(mutex_);
   ++counts_[static_cast<size_t>(kind)];
-  if (keep_log_) log_.push_back({kind, path, offset, length});
+  if (keep_log_) log_.push_back({kind, path, offset, length, false});
   if (!matches(kind, path)) return 0;
   const int64_t number = matched_++;
   const bool chosen =
@@ -49,6 +49,7 @@ int FaultyStore::Ledger::enter(Operation kind, const std::string& path, int64_t 
   const bool fails = plan_.fail_at >= 0 && (chosen || (plan_.from_then_on && number > plan_.fail_at));
   if (!fails) return 0;
   ++failed_;
+  if (keep_log_) log_.back().failed = true;
   return plan_.errno_value;
 }
 

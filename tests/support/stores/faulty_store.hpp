@@ -20,9 +20,10 @@ const char* name_of(Operation kind);
 // One call to the store. Pieces one behind the other are one `write`; `status` is that of a File as well.
 struct OperationRecord {
   Operation kind;
-  std::string path;    // as it was opened; the old name of a rename
-  int64_t offset = 0;  // bytes; the new size of a resize
-  int64_t length = 0;  // bytes asked for
+  std::string path;     // as it was opened; the old name of a rename
+  int64_t offset = 0;   // bytes; the new size of a resize
+  int64_t length = 0;   // bytes asked for
+  bool failed = false;  // as the plan wants
 };
 
 // Which operations fail, and how. The default lets all succeed.
