@@ -61,14 +61,17 @@ OpenMode mode_with_environment(const char* file_mode) {
 
 namespace {
 
-// Whether file 0 of a multifile can be read and says where its tables are.
-bool seems_complete(Store& store, const std::string& path) {
-  bool complete = false;
-  attempt([&] {
+// Throws unclosed for a multifile that nothing can be appended to, before anything is taken from the program
+// that may still be writing it. Other problems are for the open to find.
+void require_closed(Store& store, const std::string& path) {
+  const auto problem = attempt([&] {
     const auto file = store.open(path, Access::read);
-    complete = MetadataReader(*file).read_pointer().complete();
+    if (!MetadataReader(*file).read_pointer().complete()) throw file_error(Code::unclosed, path, "");
   });
-  return complete;
+  if (problem && problem->code() == Code::unclosed)
+    throw Error(Code::unclosed, "'" + path +
+                                    "' cannot be appended to: it was never closed; make it complete "
+                                    "with `sheaf repair` first");
 }
 
 }  // namespace
@@ -78,8 +81,7 @@ std::shared_ptr<Ownership> take_ownership(const std::shared_ptr<Store>& store, c
   if (!mode.writes()) return nullptr;
   OwnershipRequest request;
   request.steals = mode.steal;
-  // An append to what this process is still writing fails, and must not cost the handle that writes it.
-  if (mode.append) request.reopens = seems_complete(*store, path);
+  if (mode.append) require_closed(*store, path);
   return Ownership::take(store, path, request);
 }
 
