@@ -102,7 +102,10 @@ Streams streams_made_by(const Make& make) {
   return streams_of(memory);
 }
 
-bool is_temporary(const std::string& path) { return path.find(".part") != std::string::npos; }
+// Also a lease, which stays as that of a dead owner if it cannot be removed.
+bool is_temporary(const std::string& path) {
+  return path.find(".part") != std::string::npos || path.ends_with(".lease");
+}
 
 // Nothing but the files of `before`, unchanged, and of what a broken store lets nobody remove.
 void expect_as_before(MemoryStore& memory, const Files& before) {

@@ -61,17 +61,14 @@ OpenMode mode_with_environment(const char* file_mode) {
 
 namespace {
 
-// Throws unclosed for a multifile that nothing can be appended to, before anything is taken from the program
-// that may still be writing it. Other problems are for the open to find.
-void require_closed(Store& store, const std::string& path) {
+// Whether file 0 of a multifile says that it was closed; true also if that cannot be found out.
+bool seems_closed(Store& store, const std::string& path) {
+  bool closed = true;
   const auto problem = attempt([&] {
     const auto file = store.open(path, Access::read);
-    if (!MetadataReader(*file).read_pointer().complete()) throw file_error(Code::unclosed, path, "");
+    closed = MetadataReader(*file).read_pointer().complete();
   });
-  if (problem && problem->code() == Code::unclosed)
-    throw Error(Code::unclosed, "'" + path +
-                                    "' cannot be appended to: it was never closed; make it complete "
-                                    "with `sheaf repair` first");
+  return closed && !(problem && problem->code() == Code::unclosed);
 }
 
 }  // namespace
@@ -81,7 +78,15 @@ std::shared_ptr<Ownership> take_ownership(const std::shared_ptr<Store>& store, c
   if (!mode.writes()) return nullptr;
   OwnershipRequest request;
   request.steals = mode.steal;
-  if (mode.append) require_closed(*store, path);
+  // An append to an unclosed file fails. It must not cost a handle of this process that is writing the file,
+  // nor change what a killed program has left.
+  if (mode.append && !seems_closed(*store, path)) {
+    if (look_at_lease(*store, path).holder != Holder::living)
+      throw Error(Code::unclosed, "'" + path +
+                                      "' cannot be appended to: it was never closed; make it complete with "
+                                      "`sheaf repair` first");
+    request.reopens = false;
+  }
   return Ownership::take(store, path, request);
 }
 
