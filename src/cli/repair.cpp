@@ -11,6 +11,7 @@
 #include "cli/json.hpp"
 #include "cli/named.hpp"
 #include "cli/terminal.hpp"
+#include "comm/agree.hpp"
 #include "container/container_names.hpp"
 #include "journal/ownership.hpp"
 #include "stripedfile/striped_store.hpp"
@@ -78,7 +79,12 @@ int repair(const RepairOptions& options) {
   std::shared_ptr<Ownership> ownership;
   if (in_place && !complete) {
     request.may_live = overrides_job(options);
-    ownership = Ownership::take(any_store(), options.path, {.steals = true});
+    const auto stuck =
+        attempt([&] { ownership = Ownership::take(any_store(), options.path, {.steals = true}); });
+    if (stuck && (options.force || stuck->code() != Code::foreign)) throw *stuck;
+    // No job was seen to live; what has the name of the lease cannot be removed.
+    if (stuck)
+      fmt::print(stderr, "'{}' is repaired without a lease: {}\n", printable(options.path), stuck->what());
   }
   const RepairReport report =
       complete ? std::move(*complete) : sheaf::repair(any_store(), options.path, request, progress);
