@@ -11,7 +11,7 @@ namespace sheaf::comm_constants {
 inline constexpr int most_tasks_of_a_meeting = 1024;  // on a host
 inline constexpr size_t most_bytes_of_a_contribution = 1024;
 // Values of the program that travel with the word of an agreement.
-inline constexpr size_t most_agreed_values = 15;
+inline constexpr size_t most_agreed_values = 16;
 static_assert((most_agreed_values + 1) * sizeof(int64_t) <= most_bytes_of_a_contribution);
 
 // --- Waiting in a meeting. A task looks so many times, and then for so long, before it sleeps; the time is
