@@ -20,6 +20,10 @@ static_assert(slots_at_once * format::journal_slot_size <= 1 << 20 &&
 // While a lease of another machine is watched: short beside the time between two raises of its counter.
 inline constexpr std::chrono::milliseconds between_looks{100};
 
+// Between two looks at a lease before writes, where a look may be a message: many small writes cost few, and
+// a task that was stopped until somebody has taken over has not looked for longer.
+inline constexpr std::chrono::milliseconds between_writers_looks{100};
+
 // While another program removes a lease: a few calls of the file system.
 inline constexpr std::chrono::milliseconds between_takers{5};
 // Leases that come and go while one is taken; each was judged, and many mean that others are always faster.

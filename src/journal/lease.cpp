@@ -11,7 +11,6 @@
 #include "comm/agree.hpp"
 #include "format/header.hpp"
 #include "journal/constants.hpp"
-#include "process/process_identity.hpp"
 #include "storage/beside.hpp"
 #include "storage/store.hpp"
 
@@ -32,6 +31,11 @@ std::vector<std::string> lease_names(const std::string& path) {
 }
 
 }  // namespace
+
+bool is_of(const format::Lease& lease, const ProcessIdentity& process) {
+  return lease.started != 0 && !lease.boot.empty() &&
+         ProcessIdentity{lease.boot, lease.pid, lease.started} == process;
+}
 
 std::optional<format::Lease> read_lease(File& file) {
   std::array<std::byte, format::lease_size> bytes;

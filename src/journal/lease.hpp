@@ -13,6 +13,7 @@
 #include "base/error.hpp"
 #include "base/export.hpp"
 #include "format/lease.hpp"
+#include "process/process_identity.hpp"
 #include "storage/file.hpp"
 
 namespace sheaf {
@@ -43,6 +44,9 @@ struct SHEAF_EXPORT LeaseView {
   // ", since 35 s"; empty if it is not known.
   std::string age() const;
 };
+
+// Whether the process has made the lease, where that can be told.
+bool is_of(const format::Lease& lease, const ProcessIdentity& process);
 
 // The contents of an open lease; nullopt if it is none.
 std::optional<format::Lease> read_lease(File& file);

@@ -19,8 +19,6 @@ namespace sheaf {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 // Bytes of a lease that are locked.
 constexpr int64_t owner_byte = 0;    // by its owner
 constexpr int64_t removal_byte = 1;  // by a program that is about to remove it
@@ -36,10 +34,6 @@ format::Lease lease_of_this_process() {
           .pid = me.pid,
           .started = me.started,
           .since = std::chrono::floor<std::chrono::seconds>(now).count()};
-}
-
-bool is_of_same_process(const format::Lease& a, const format::Lease& b) {
-  return a.started != 0 && !a.boot.empty() && a.boot == b.boot && a.pid == b.pid && a.started == b.started;
 }
 
 // What follows from a lease that is there.
@@ -58,11 +52,9 @@ struct Ownership::Held {
   format::Lease lease = lease_of_this_process();
   bool took_over = false;
   bool is_local = false;  // no other host can take it over
-  std::chrono::milliseconds interval{};
   std::shared_ptr<File> file;
-  std::atomic<Clock::time_point> confirmed = Clock::now();  // the lease was there
+  std::shared_ptr<WritingRight> right;
   std::atomic<bool> ended = false;
-  std::optional<Error> lost;  // of the thread that owns the object
 
   std::mutex mutex;  // of what follows
   RangeLock lock;    // ends before the file goes
@@ -70,7 +62,6 @@ struct Ownership::Held {
   bool create();
   Verdict judge(const LeaseView& view, const OwnershipRequest& request, std::string& warning) const;
   void take_away(const std::optional<format::Lease>& judged) const;
-  bool is_own(Look look);
   void raise();
   void beat();
   void remove();
@@ -94,8 +85,9 @@ bool Ownership::Held::create() {
     attempt([&] { store->remove(name); });
     throw *problem;
   }
-  file = std::move(made);
-  confirmed = Clock::now();
+  file = made;
+  right = std::make_shared<WritingRight>(*store, WritingRight::Lease{path, name, lease.id, is_local},
+                                         std::move(made));
   return true;
 }
 
@@ -108,7 +100,7 @@ Verdict Ownership::Held::judge(const LeaseView& view, const OwnershipRequest& re
               ": if that goes on, its next flush or close fails";
     return Verdict::take_over;
   };
-  if (request.reopens && view.lease && is_of_same_process(*view.lease, lease)) {
+  if (request.reopens && view.lease && is_of(*view.lease, this_process())) {
     warning = "'" + path +
               "' is opened for writing although this process has not closed it: the handle that was opened "
               "before loses it, and fails at its next flush or close";
@@ -140,24 +132,8 @@ void Ownership::Held::take_away(const std::optional<format::Lease>& judged) cons
   }
 }
 
-// No exception: whether the lease is this one's, as far as can be told.
-bool Ownership::Held::is_own(Look look) {
-  bool own = true;
-  const auto unseen = attempt([&] {
-    if (file->status().links == 0) {
-      own = false;
-    } else if (!is_local && (look == Look::at_name || Clock::now() - confirmed.load() > 2 * interval)) {
-      const auto found = read_lease(*store->open(name, Access::read));
-      own = found && found->id == lease.id;
-    }
-  });
-  if (unseen) return unseen->code() != Code::not_found && unseen->errno_value() != ESTALE;
-  if (own) confirmed = Clock::now();
-  return own;
-}
-
 void Ownership::Held::raise() {
-  if (!is_own(Look::at_name)) return;
+  if (!right->holds(Look::at_name)) return;
   ++lease.counter;
   file->write_at(format::encode(lease), 0);
   if (!is_local) publish(*file);
@@ -185,7 +161,7 @@ void Ownership::Held::remove() {
         barrier = try_lock(*file, removal_byte);
         is_taken_away = !barrier;
       });
-    const bool removes = !is_taken_away && is_own(Look::at_handle);
+    const bool removes = !is_taken_away && right->holds(Look::at_handle);
     if (!is_local) file->close();  // clients of a server keep a file that is removed while it is open
     if (removes) store->remove(name);
   });
@@ -197,7 +173,6 @@ std::shared_ptr<Ownership> Ownership::take(std::shared_ptr<Store> store, const s
   using journal_constants::most_takes;
   const auto held = std::make_shared<Held>(std::move(store), path);
   const LeaseTimes times = lease_times();
-  held->interval = times.beat;
   const auto refuse = [&](const LeaseView& view) {
     throw file_error(Code::foreign, path,
                      "is being written by " + (view.lease ? view.job() : std::string("another program")) +
@@ -256,21 +231,6 @@ Ownership::~Ownership() {
 uint64_t Ownership::id() const { return held_->lease.id; }
 bool Ownership::took_over() const { return held_->took_over; }
 bool Ownership::is_local() const { return held_->is_local; }
-
-void Ownership::require_owned(Look look) {
-  std::optional<Error>& lost = held_->lost;
-  if (!lost && !held_->is_own(look)) {
-    const LeaseView now = look_at_lease_file(*held_->store, held_->name);
-    const bool by_itself = now.lease && is_of_same_process(*now.lease, held_->lease);
-    lost = file_error(Code::foreign, held_->path,
-                      "is not this handle's to write any more: " +
-                          (by_itself   ? "this process has opened it for writing again"
-                           : now.lease ? now.job() + " has taken it over"
-                                       : "its lease '" + held_->name +
-                                             "' was removed, or another program has taken it over") +
-                          "; nothing more is written");
-  }
-  if (lost) throw *lost;
-}
+const std::shared_ptr<WritingRight>& Ownership::right() const { return held_->right; }
 
 }  // namespace sheaf

@@ -14,6 +14,7 @@
 #include "base/export.hpp"
 #include "base/non_copyable.hpp"
 #include "journal/lease.hpp"
+#include "journal/writing_right.hpp"
 #include "process/heartbeat.hpp"
 #include "storage/store.hpp"
 
@@ -50,13 +51,12 @@ class SHEAF_EXPORT Ownership : private NonCopyable {
   bool took_over() const;
   bool is_local() const;  // the lease is on a file system of this host alone
 
-  enum class Look : uint8_t {
-    at_handle,  // no message to a server, unless the heartbeat has failed or was stopped
-    at_name,    // also sees what another host has done a moment ago
-  };
+  // What the process looks at before it writes; not to be used when the store has gone.
+  const std::shared_ptr<WritingRight>& right() const;
   // Throws `foreign`, from then on always, if another program has taken the multifile over, or removed the
   // lease. What cannot be found out is no error.
-  void require_owned(Look look);
+  using Look = WritingRight::Look;
+  void require_owned(Look look) { right()->require(look); }
 
  private:
   struct Held;

@@ -4,9 +4,18 @@
 #include <cstring>
 #include <vector>
 
+#include "comm/constants.hpp"
 #include "mode/environment.hpp"
 
 namespace sheaf {
+
+namespace {
+
+// What the first task says of its Ownership, in one number.
+constexpr int64_t took_over = 1;
+constexpr int64_t is_local = 2;
+
+}  // namespace
 
 OpenMode agree_on_call(Comm& comm, const std::string& path, const std::string& mode,
                        std::span<const int64_t> same_everywhere, const std::optional<Error>& mine,
@@ -22,19 +31,18 @@ OpenMode agree_on_call(Comm& comm, const std::string& path, const std::string& m
                                                 "': it must contain a word to read (rb) or to write (wb)");
     });
   // A number is the same everywhere if its maximum is its minimum; ~x turns one into the other.
-  std::array<int64_t, 16> pairs{static_cast<int64_t>(flags.size()),
-                                any && any->has_extras,
-                                any && any->took_over,
-                                any && any->is_local,
-                                INT64_MIN,
-                                INT64_MIN};
+  constexpr size_t first_pair = 6, most_pairs = 5;
+  std::array<int64_t, first_pair + 2 * most_pairs> pairs{
+      static_cast<int64_t>(flags.size()), any && any->has_extras, 0, INT64_MIN, INT64_MIN, INT64_MIN};
+  static_assert(pairs.size() <= comm_constants::most_agreed_values);
   static_assert(sizeof(format::Identity) == 2 * sizeof(int64_t));
   format::Identity identity;
   if (comm.rank() == 0) {
     identity = new_identity();
+    if (any) pairs[2] = (any->took_over ? took_over : 0) | (any->is_local ? is_local : 0);
+    pairs[3] = static_cast<int64_t>(any ? any->lease : 0);
     std::memcpy(&pairs[4], identity.data(), sizeof identity);
   }
-  constexpr size_t first_pair = 6;
   size_t used = first_pair;
   const auto add = [&](int64_t value) {
     pairs[used++] = value;
@@ -52,7 +60,9 @@ OpenMode agree_on_call(Comm& comm, const std::string& path, const std::string& m
     throw Error(Code::mismatch, "'" + path + "': the tasks of the collective open gave a different " + what +
                                     "; it must be the same on every task");
   }
-  if (any) *any = {pairs[1] != 0, pairs[2] != 0, pairs[3] != 0};
+  if (any)
+    *any = {pairs[1] != 0, (pairs[2] & took_over) != 0, (pairs[2] & is_local) != 0,
+            static_cast<uint64_t>(pairs[3])};
   std::memcpy(identity.data(), &pairs[4], sizeof identity);
   if (pairs[0] > 0) {
     flags.resize(static_cast<size_t>(pairs[0]));
@@ -60,8 +70,9 @@ OpenMode agree_on_call(Comm& comm, const std::string& path, const std::string& m
     parsed = parse_open_mode(mode, flags);
   }
   parsed.identity = identity;
-  parsed.is_local = pairs[3] != 0;
-  parsed.replaces = pairs[2] != 0 && parsed.creates() && !parsed.atomic;
+  parsed.is_local = (pairs[2] & is_local) != 0;
+  parsed.lease = static_cast<uint64_t>(pairs[3]);
+  parsed.replaces = (pairs[2] & took_over) != 0 && parsed.creates() && !parsed.atomic;
   return parsed;
 }
 

@@ -22,8 +22,10 @@ namespace sheaf {
 // and a broadcast if there are additions. Throws on every task alike.
 struct AnyTask {
   bool has_extras = false;  // local steps are left that can fail
-  bool took_over = false;   // Ownership::took_over()
-  bool is_local = false;    // Ownership::is_local()
+  // At the first task, of its Ownership.
+  bool took_over = false;
+  bool is_local = false;
+  uint64_t lease = 0;  // id(); 0: it has none
 };
 OpenMode agree_on_call(Comm& comm, const std::string& path, const std::string& mode,
                        std::span<const int64_t> same_everywhere, const std::optional<Error>& mine,

@@ -64,6 +64,7 @@ struct OpenMode {
   codec::Compression compression{};    // of new files
   std::vector<std::string> unknown{};  // words without a meaning
   format::Identity identity{};         // of the files to be made; zeros: none was chosen yet
+  uint64_t lease = 0;                  // no word: the id of the lease of what is written; 0: it has none
   bool is_local = false;               // no word: the files are on a file system of one host
   bool replaces = false;               // no word: files that exist make way for new ones (OldFile::set_aside)
 

@@ -3,7 +3,8 @@
 // The block table lies where the next round of chunks would begin. As long as nobody needs that round the
 // file stays complete, with the table it has; the first task that does marks it as unclosed before its first
 // byte goes there, as a file of which only its journal can tell. Every task marks for itself, so tasks need
-// not talk to each other.
+// not talk to each other. Neither do they in finding out that another program has taken the multifile over,
+// which writes to the same file: every task looks before it writes.
 #pragma once
 
 #include <algorithm>
@@ -13,20 +14,21 @@
 #include "format/header.hpp"
 #include "format/journal.hpp"
 #include "journal/chunk_watch.hpp"
+#include "journal/writing_right.hpp"
 #include "storage/decorators/forwarding_file.hpp"
 
 namespace sheaf {
 
 class AppendedFile final : public ForwardingFile, public ChunkWatch {
  public:
-  // `header` and `pointer` are those of the file. durable: the mark is on disk before anything is
-  // overwritten.
-  AppendedFile(std::shared_ptr<File> inner, const format::Header& header, const format::Pointer& pointer,
-               bool durable)
-      : ForwardingFile(std::move(inner)),
-        mark_(header.pointer_offset()),
-        table_(pointer.varheader),
-        durable_(durable) {}
+  struct Marks {
+    int64_t at = 0;        // where the file says that it is unclosed
+    int64_t table = 0;     // offset of its block table; INT64_MAX: nothing is to be marked any more
+    bool durable = false;  // the mark is on disk before anything is overwritten
+  };
+  // right: null where the multifile is written without a lease.
+  AppendedFile(std::shared_ptr<File> inner, const Marks& marks, std::shared_ptr<WritingRight> right)
+      : ForwardingFile(std::move(inner)), marks_(marks), right_(std::move(right)) {}
 
   // The pointer of a file of which only its journal can tell.
   static std::array<std::byte, format::pointer_size> unclosed() {
@@ -35,20 +37,36 @@ class AppendedFile final : public ForwardingFile, public ChunkWatch {
     return pointer;
   }
 
+  // These throw `foreign` if another program has taken the multifile over.
+  void write_at(std::span<const std::byte> data, int64_t offset) override {
+    require_right();
+    inner().write_at(data, offset);
+  }
+  void write_pieces(std::span<const Piece<const std::byte>> pieces) override {
+    require_right();
+    inner().write_pieces(pieces);
+  }
+  void resize(int64_t size) override {
+    require_right();
+    inner().resize(size);
+  }
   void before_writing(int64_t offset) override {
-    if (marked_ || offset < table_) return;
-    inner().write_at(unclosed(), mark_);
-    if (durable_) inner().sync();
-    marked_ = true;
+    require_right();
+    if (offset < marks_.table) return;
+    inner().write_at(unclosed(), marks_.at);
+    if (marks_.durable) inner().sync();
+    marks_.table = INT64_MAX;
   }
 
   FileDescriptor descriptor(Whose whose) override { return inner().descriptor(whose); }
 
  private:
-  int64_t mark_;
-  int64_t table_;
-  bool durable_;
-  bool marked_ = false;
+  void require_right() {
+    if (right_) right_->require(WritingRight::Look::before_write);
+  }
+
+  Marks marks_;
+  const std::shared_ptr<WritingRight> right_;
 };
 
 }  // namespace sheaf

@@ -218,8 +218,11 @@ void Writer::open_own_files() {
     for (OwnFile& f : mine_.files) {
       if (!f.file) f.file = open_patiently(*store_, name_of(f.number), Access::write);
       f.edges = edges_of(f.number);
-      if (old()) append_to(f);
-      f.file = throttled(edged(std::move(f.file), f.edges), placed_->slots);
+      if (old())
+        append_to(f);
+      else
+        f.file = edged(std::move(f.file), f.edges);
+      f.file = throttled(std::move(f.file), placed_->slots);
     }
     if (mine_.files.empty()) placed_->no_task = open_patiently(*store_, path_, Access::write);
   }));

@@ -83,8 +83,9 @@ struct MappedWriteRequest {
 
 // A complete multifile to which its processes append.
 struct MappedAppendRequest {
-  MappedReadRequest tasks;  // of this process; a task has one process at most
-  int64_t ntasks = 0;       // that the multifile must have; 0: any
+  MappedReadRequest tasks;                   // of this process; a task has one process at most
+  int64_t ntasks = 0;                        // that the multifile must have; 0: any
+  std::shared_ptr<WritingRight> right = {};  // of the first task; the others open the lease OpenMode::lease
 };
 
 class BlockTable;
@@ -216,8 +217,9 @@ class Writer {
     std::vector<std::pair<std::string, std::string>> aside;
   };
   struct Right {
-    std::shared_ptr<Ownership> ownership;  // null: of another task, or none could be taken
-    std::exception_ptr lost;               // why the files are not to be written any more
+    std::shared_ptr<Ownership> ownership;    // null: of another task, or none could be taken
+    std::shared_ptr<WritingRight> to_write;  // appending; null: the multifile has no lease
+    std::exception_ptr lost;                 // why the files are not to be written any more
   };
   Right& right() {
     if (!right_) right_ = std::make_unique<Right>();

@@ -26,7 +26,12 @@ Writer::Writer(Store& store, std::unique_ptr<Comm> comm, const MappedAppendReque
   facts_ = found.facts();
   facts_.durable = mode.durable;
   ntasks_ = found.ntasks();
-  agree(*comm_, attempt([&] { check_appending(request, mode); }));
+  agree(*comm_, attempt([&] {
+    check_appending(request, mode);
+    if (request.right) right().to_write = request.right;
+    if (!request.right && mode.lease != 0)
+      right().to_write = WritingRight::open(store, path_, mode.lease, mode.is_local);
+  }));
   go_on_behind(found);
   if (facts_.compressed) go_on_compressing(found, mode);
   mine_ = std::move(found.own);
@@ -233,15 +238,18 @@ void Writer::give_back_pointers() {
   }
 }
 
-// Local: a complete file that this process has opened.
+// Local: a complete file that this process has opened. Where it has edges it says already that it is
+// unclosed (mark_appended).
 void Writer::append_to(OwnFile& f) {
   MetadataReader reader(*f.file);
-  const format::Pointer p = reader.read_pointer();
+  const AppendedFile::Marks marks{reader.header().pointer_offset(),
+                                  f.edges ? INT64_MAX : reader.read_pointer().varheader, facts_.durable};
   f.fsblksize = reader.header().fsblksize;
   know_journal(f, reader.header(), reader.extension());
   f.key.required = true;
-  if (f.edges) return f.edges->keep_earlier(f.file);
-  const auto appended = std::make_shared<AppendedFile>(std::move(f.file), reader.header(), p, facts_.durable);
+  if (f.edges) f.edges->keep_earlier(f.file);
+  const auto appended = std::make_shared<AppendedFile>(edged(std::move(f.file), f.edges), marks,
+                                                       right_ ? right_->to_write : nullptr);
   f.key.watch = appended.get();
   f.file = appended;
 }

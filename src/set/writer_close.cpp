@@ -167,6 +167,7 @@ std::optional<Error> Writer::finish_streams(Closing& closing, int64_t most_sums)
         if (!is_local) publish(*f.file);
       }
     }
+    if (right_ && right_->to_write) right_->to_write->end();
     stream_.require_nothing_lost();
     if (hosts_.count == 1) return;  // else a leader looks at the journals before it removes them
     stream_.release_journal();

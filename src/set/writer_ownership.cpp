@@ -8,7 +8,10 @@ namespace sheaf {
 void Writer::require_ownership(Ownership::Look look) {
   if (right_ && right_->lost) std::rethrow_exception(right_->lost);
   const auto problem = attempt([&] {
-    if (right_ && right_->ownership) right_->ownership->require_owned(look);
+    if (right_ && right_->ownership)
+      right_->ownership->require_owned(look);
+    else if (right_ && right_->to_write)
+      right_->to_write->require(look);
     require_files_in_place();
   });
   if (!problem) return;

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "api/api_fixture.hpp"
+#include "support/process_callbacks.hpp"
 
 namespace sheaf::test::ownership_test {
 namespace {
@@ -16,9 +17,9 @@ class WritersOfOneName : public Api {
     const std::string text(bytes, letter);
     return sion_fwrite(text.data(), 1, bytes, sid);
   }
-  // The stream of task 0; "" with sheaf_last_error() set where it cannot be read.
-  static std::string read(const std::string& file) {
-    const int sid = open_rank(file, 0);
+  // The stream of a task; "" with sheaf_last_error() set where it cannot be read.
+  static std::string read(const std::string& file, int task = 0) {
+    const int sid = open_rank(file, task);
     if (sid < 0) return "";
     std::string text(1 << 20, '\0');
     text.resize(sion_fread(text.data(), 1, text.size(), sid));
@@ -80,6 +81,61 @@ TEST_F(WritersOfOneName, OfTwoAppendsInOneProcessTheLaterOneCounts) {
   EXPECT_EQ(sion_close(first), SION_NOT_SUCCESS);
   EXPECT_EQ(sion_close(second), 1) << sheaf_last_error();
   EXPECT_EQ(read(file), std::string(3000, 'a') + std::string(3000, 'c'));
+}
+
+// The new owner writes to the same file, where the old one would.
+TEST_F(WritersOfOneName, NoTaskOfAnAppendWritesAfterATakeOver) {
+  char api_name[] = "processes";
+  const int api = sion_generic_create_api(api_name);
+  sion_generic_register_create_local_commgroup_cb(api, sock_create);
+  sion_generic_register_free_local_commgroup_cb(api, sock_free);
+  sion_generic_register_barrier_cb(api, sock_barrier);
+  sion_generic_register_bcastr_cb(api, sock_bcastr);
+  sion_generic_register_gatherr_cb(api, sock_gatherr);
+  sion_generic_register_gathervr_cb(api, sock_gathervr);
+  sion_generic_register_scatterr_cb(api, sock_scatterr);
+  sion_generic_register_scattervr_cb(api, sock_scattervr);
+  const std::string file = path("a");
+  for (const char* mode : {"append", "append,buffer=0", "append,journal=off"}) {
+    int sid = create(file, {1000, 1000});
+    for (int task = 0; task < 2; ++task) {
+      sion_seek(sid, task, 0, 0);
+      write(sid, 'a', 700);
+    }
+    EXPECT_EQ(sion_close(sid), 1);
+    const auto append = [&](SocketEnd& end) {
+      sion_int64 chunk = 1000;
+      sion_int32 block = 512;
+      int numfiles = 1, filenumber = 0;
+      const int size = end.size();
+      const int own =
+          sion_generic_paropen(api, file.c_str(), mode, &chunk, &block, &end, end.rank, end.size(),
+                               &filenumber, &numfiles, &end.rank, &size, nullptr, nullptr);
+      if (own < 0) return 1;
+      if (write(own, 'b', 100) != 100) return 2;
+      sock_barrier(&end);
+      const pid_t thief = end.rank == 0 ? ::fork() : -1;
+      if (thief == 0) {
+        const int other = open(file, nullptr, "append,steal");
+        for (int task = 0; task < 2; ++task) {
+          sion_seek(other, task, SION_CURRENT_BLK, SION_CURRENT_POS);
+          if (write(other, 'c', 4000) != 4000) ::_exit(1);
+        }
+        ::_exit(sion_close(other) == 1 ? 0 : 2);
+      }
+      int status = 0;
+      if (thief > 0 && (::waitpid(thief, &status, 0) != thief || status != 0)) return 3;
+      sock_barrier(&end);
+      if (write(own, 'b', 100'000) != 0 || !last_error_has("has taken it over")) return 4;
+      if (sion_flush(own) == 1) return 5;
+      return sion_generic_parclose(own) == 1 ? 6 : 0;
+    };
+    EXPECT_EQ(on_processes(2, 30, append), (std::vector<int>{0, 0})) << mode;
+    for (int task = 0; task < 2; ++task)
+      EXPECT_TRUE(read(file, task) == std::string(700, 'a') + std::string(4000, 'c')) << mode << task;
+    for (const std::string& name : names()) std::filesystem::remove(path(name));
+  }
+  EXPECT_EQ(sion_generic_free_api(api), 1);
 }
 
 TEST_F(WritersOfOneName, AnotherProcessIsRefusedAndChangesNothing) {

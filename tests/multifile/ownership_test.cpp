@@ -72,6 +72,15 @@ bool is_lost(Ownership& ownership, Look look = Look::at_handle) {
   return attempt([&] { ownership.require_owned(look); }).has_value();
 }
 
+// Why another task than the owner's cannot append, without what follows.
+std::string refusal_of_lease(Store& store, uint64_t id) {
+  const auto problem = attempt([&] { WritingRight::open(store, "a", id, true); });
+  if (!problem || problem->code() != Code::foreign) return "not refused";
+  const std::string what = problem->what(), before = "to write any more: ";
+  const size_t begin = what.find(before) + before.size();
+  return what.substr(begin, what.find_first_of(",;", begin) - begin);
+}
+
 class OwnershipOfAName : public ::testing::Test {
  protected:
   OwnershipOfAName() { ::setenv("SHEAF_LEASE_TIMES", "20,400", 1); }
@@ -118,6 +127,38 @@ TEST_F(OwnershipOfAName, CostsAFileAnOpenAndItsRemoval) {
   own.reset();
   EXPECT_EQ(counted.operations(Operation::remove), 1);
   EXPECT_LE(counted.operations(), 5);
+}
+
+bool is_lost(WritingRight& right, Look look = Look::before_write) {
+  const auto problem = attempt([&] { right.require(look); });
+  EXPECT_TRUE(!problem || problem->code() == Code::foreign) << problem->what();
+  return problem.has_value();
+}
+
+TEST_F(OwnershipOfAName, CostsOtherTasksOfAnAppendAnOpenAndAStatusPerWrite) {
+  const auto own = Ownership::take(store, "a");
+  FaultyStore counted(store);
+  const auto right = WritingRight::open(counted, "a", own->id(), true);
+  EXPECT_EQ(counted.operations(), 2) << "open, read";
+  for (int writes = 1; writes <= 3; ++writes) {
+    EXPECT_FALSE(is_lost(*right));
+    EXPECT_EQ(counted.operations(), 2 + writes);
+    EXPECT_EQ(counted.operations(Operation::status), writes);
+  }
+  right->end();
+  EXPECT_EQ(counted.operations(Operation::close), 1);
+}
+
+TEST_F(OwnershipOfAName, IsLostToOtherTasksAsWell) {
+  auto own = Ownership::take(store, "a");
+  const uint64_t id = own->id();
+  const auto right = WritingRight::open(store, "a", id, true);
+  store.remove("a.lease");
+  EXPECT_TRUE(is_lost(*right));
+  EXPECT_EQ(refusal_of_lease(store, id), "its lease 'a.lease' was removed") << "between two tasks' opens";
+  put(store, foreign_lease());
+  EXPECT_TRUE(is_lost(*right)) << "for ever";
+  EXPECT_EQ(refusal_of_lease(store, id), "process 4711 on host elsewhere has taken it over");
 }
 
 TEST_F(OwnershipOfAName, IsRefusedWhileTheOwnerLives) {
@@ -407,6 +448,25 @@ TEST_F(OwnershipAmongHosts, WhatAnotherHostHasTakenOverIsLost) {
   EXPECT_FALSE(is_lost(*thief, Look::at_name)) << "the lease of the other stays";
   thief.reset();
   EXPECT_TRUE(hosts.paths().empty());
+  take_warnings();
+}
+
+TEST_F(OwnershipAmongHosts, ATaskLooksTenTimesASecondAndByNameAfterTwoBeats) {
+  ::setenv("SHEAF_LEASE_TIMES", "200,60000", 1);
+  auto own = Ownership::take(here, "a");
+  FaultyStore counted(there);
+  const auto right = WritingRight::open(counted, "a", own->id(), false);
+  const int64_t opened = counted.operations();
+  const auto begin = std::chrono::steady_clock::now();
+  const auto passed = [&] { return std::chrono::steady_clock::now() - begin; };
+  int64_t writes = 0;
+  for (; passed() < milliseconds(250); ++writes) EXPECT_FALSE(is_lost(*right));
+  EXPECT_GT(writes, 100);
+  EXPECT_GE(counted.operations() - opened, 1);
+  EXPECT_LE(counted.operations() - opened, passed() / milliseconds(100) * 4);
+  const auto thief = Ownership::take(here, "a", {.steals = true, .reopens = false});
+  std::this_thread::sleep_for(milliseconds(450));
+  EXPECT_TRUE(is_lost(*right)) << "it was stopped";
   take_warnings();
 }
 

@@ -61,15 +61,16 @@ std::unique_ptr<Handle> open_mapped_to_write(std::unique_ptr<Comm> comm, const M
 // To read or to append.
 std::unique_ptr<Handle> open_mapped_again(std::unique_ptr<Comm> comm, const MappedOpen& call,
                                           const std::shared_ptr<Store>& store, const OpenMode& mode,
-                                          const Ownership*) {
+                                          const Ownership* ownership) {
   MappedReadRequest request{call.fname, *call.nlocaltasks < 0, {}, call.name_of};
   std::vector<int64_t> tasks;
   for (int i = 0; i < *call.nlocaltasks; ++i) tasks.push_back((*call.globalranks)[i]);
   request.tasks = tasks;
-  if (mode.append)
-    return std::make_unique<Handle>(
-        store, std::make_unique<Writer>(*store, std::move(comm), MappedAppendRequest{request, 0}, mode),
-        mode);
+  if (mode.append) {
+    const MappedAppendRequest to_append{request, 0, ownership ? ownership->right() : nullptr};
+    return std::make_unique<Handle>(store, std::make_unique<Writer>(*store, std::move(comm), to_append, mode),
+                                    mode);
+  }
   return std::make_unique<Handle>(store, std::make_unique<Reader>(*store, std::move(comm), request, mode),
                                   mode);
 }
@@ -119,7 +120,8 @@ int open_mapped(std::unique_ptr<Comm> owned, const MappedOpen& call) {
           ownership = take_ownership(store, call.fname, mode_with_environment(call.file_mode));
       });
     AnyTask any{.took_over = ownership && ownership->took_over(),
-                .is_local = ownership && ownership->is_local()};
+                .is_local = ownership && ownership->is_local(),
+                .lease = ownership ? ownership->id() : 0};
     int64_t same[2] = {};
     if (!problem && own.creates()) {
       same[0] = *call.numfiles;

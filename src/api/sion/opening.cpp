@@ -163,9 +163,11 @@ std::unique_ptr<Handle> open_parallel_to_read(std::unique_ptr<Comm> comm, const 
 
 std::unique_ptr<Handle> open_parallel_to_append(std::unique_ptr<Comm> comm, const ParallelOpen& call,
                                                 const std::shared_ptr<Store>& store, const OpenMode& mode,
-                                                const Ownership*) {
+                                                const Ownership* ownership) {
   const int64_t task = comm->rank();
-  const MappedAppendRequest request{{call.fname, false, std::span(&task, 1), call.name_of}, comm->size()};
+  const MappedAppendRequest request{{call.fname, false, std::span(&task, 1), call.name_of},
+                                    comm->size(),
+                                    ownership ? ownership->right() : nullptr};
   return std::make_unique<Handle>(store, std::make_unique<Writer>(*store, std::move(comm), request, mode),
                                   mode);
 }
@@ -246,7 +248,8 @@ int open_parallel(std::unique_ptr<Comm> owned, const ParallelOpen& call) {
     // steps left that can fail on one task.
     AnyTask any{.has_extras = call.fileptr || call.newfname,
                 .took_over = ownership && ownership->took_over(),
-                .is_local = ownership && ownership->is_local()};
+                .is_local = ownership && ownership->is_local(),
+                .lease = ownership ? ownership->id() : 0};
     reads = !problem && own.direction == Direction::read;
     OpenMode mode = agree_on_call(*owned, call.fname ? call.fname : "", call.file_mode ? call.file_mode : "",
                                   same, problem, &any);

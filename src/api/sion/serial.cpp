@@ -85,7 +85,7 @@ std::unique_ptr<Handle> open_to_append(const char* fname, OpenMode mode, int* nt
   mode.is_local = ownership && ownership->is_local();
   // What the caller learns is what a reader finds.
   open_to_read(fname, mode, ntasks, nfiles, chunksizes, fsblksize, globalranks);
-  const MappedAppendRequest request{{fname, true, {}}, 0};
+  const MappedAppendRequest request{{fname, true, {}}, 0, ownership ? ownership->right() : nullptr};
   auto handle =
       std::make_unique<Handle>(store, std::make_unique<Writer>(*store, self_comm(), request, mode), mode);
   keep_ownership(*handle, std::move(ownership));
