@@ -2,13 +2,36 @@
 
 Commands on stdin, one per line, each answered with one line on stdout: `write TASK BYTE COUNT` (bytes accepted), `flush` and
 `close` (what the call returned), `fork` (a child is born and ends by exit), `die` (no answer). AS_USER: the number of the user who
-opens the multifile, who need not be able to run Python."""
+opens the multifile, who need not be able to run Python.
+
+PIPES=DIRECTORY, under Open MPI: each rank has a task of its own, the pipes in.RANK and out.RANK in that directory instead of stdin
+and stdout, and first says its process number. It ends with its commands."""
 import ctypes
 import os
 import pathlib
 import sys
 
 LIB = pathlib.Path(os.environ["SHEAF_BIN"]).parent / "lib"
+PIPES = os.environ.get("PIPES")
+
+
+class Parallel:
+    """Under Open MPI, whose MPI_COMM_WORLD is the address of a symbol."""
+
+    def __init__(self, lib: ctypes.CDLL) -> None:
+        self.mpi = ctypes.CDLL("libmpi.so.40", mode=ctypes.RTLD_GLOBAL)
+        self.calls = ctypes.CDLL(str(LIB / "openmpi" / "libsheaf_mpi.so"))
+        self.mpi.MPI_Init(None, None)
+        rank = os.environ["OMPI_COMM_WORLD_RANK"]
+        os.dup2(os.open(f"{PIPES}/in.{rank}", os.O_RDONLY), 0)
+        os.dup2(os.open(f"{PIPES}/out.{rank}", os.O_WRONLY), 1)
+        print(os.getpid(), flush=True)
+
+    def open(self, path: str, mode: str, chunk: int) -> int:
+        world = ctypes.c_void_p(ctypes.addressof(ctypes.c_byte.in_dll(self.mpi, "ompi_mpi_comm_world")))
+        return self.calls.sion_paropen_mpi(path.encode(), mode.encode(), ctypes.byref(ctypes.c_int(1)), world,
+                                           ctypes.byref(ctypes.c_void_p(world.value)), ctypes.byref(ctypes.c_longlong(chunk)),
+                                           ctypes.byref(ctypes.c_int(chunk)), ctypes.byref(ctypes.c_int(0)), None, None)
 
 
 def main() -> None:
@@ -22,8 +45,12 @@ def main() -> None:
         os.setuid(int(user))
     chunks = ctypes.cast((ctypes.c_longlong * tasks)(*[chunk] * tasks), ctypes.POINTER(ctypes.c_longlong))
     ranks = ctypes.cast((ctypes.c_int * tasks)(*range(tasks)), ctypes.POINTER(ctypes.c_int))
-    sid = lib.sion_open(path.encode(), mode.encode(), ctypes.byref(ctypes.c_int(tasks)), ctypes.byref(ctypes.c_int(1)),
-                        ctypes.byref(chunks), ctypes.byref(ctypes.c_int(chunk)), ctypes.byref(ranks), None)
+    parallel = Parallel(lib) if PIPES else None
+    if parallel:
+        sid = parallel.open(path, mode, chunk)
+    else:
+        sid = lib.sion_open(path.encode(), mode.encode(), ctypes.byref(ctypes.c_int(tasks)), ctypes.byref(ctypes.c_int(1)),
+                            ctypes.byref(chunks), ctypes.byref(ctypes.c_int(chunk)), ctypes.byref(ranks), None)
     print(sid, flush=True)
     current = 0
     for line in sys.stdin:
@@ -36,7 +63,7 @@ def main() -> None:
         elif command == "flush":
             answer = lib.sion_flush(sid)
         elif command == "close":
-            answer = lib.sion_close(sid)
+            answer = parallel.calls.sion_parclose_mpi(sid) if parallel else lib.sion_close(sid)
         elif command == "fork":
             child = os.fork()
             if child == 0:
@@ -46,6 +73,8 @@ def main() -> None:
         else:
             os._exit(9)
         print(answer, flush=True)
+    if parallel:
+        parallel.mpi.MPI_Finalize()
 
 
 main()

@@ -1,5 +1,5 @@
 """Two processes that write one multifile: the second is refused while the first lives, and takes over at once when it was killed; one
-that was stopped, and wakes when another has taken over, fails and changes nothing."""
+that was stopped, and wakes when another has taken over, fails and changes nothing, whichever of its tasks it is."""
 import os
 import pathlib
 import shutil
@@ -11,6 +11,7 @@ import time
 import unittest
 
 BIN = pathlib.Path(os.environ["SHEAF_BIN"])
+MPIRUN = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "mpirun.sh"
 PROGRAM = [sys.executable, "-B", str(pathlib.Path(__file__).resolve().parent / "living_program.py")]
 CHUNK = 4096
 
@@ -18,8 +19,8 @@ CHUNK = 4096
 class Writer:
     """living_program.py, with answers as numbers."""
 
-    def __init__(self, path: pathlib.Path, mode: str, **environment: str) -> None:
-        self.process = subprocess.Popen([*PROGRAM, path, mode, "1", str(CHUNK)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    def __init__(self, path: pathlib.Path, mode: str, tasks: int = 1, **environment: str) -> None:
+        self.process = subprocess.Popen([*PROGRAM, path, mode, str(tasks), str(CHUNK)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         stderr=subprocess.PIPE, text=True, env=dict(os.environ, **environment))
         self.opened = int(self.process.stdout.readline())
 
@@ -36,27 +37,60 @@ class Writer:
         return self.process.communicate(timeout=120)[1]
 
 
+class Job:
+    """living_program.py under Open MPI."""
+
+    def __init__(self, path: pathlib.Path, mode: str, tasks: int, pipes: pathlib.Path) -> None:
+        pipes.mkdir()
+        for rank in range(tasks):
+            os.mkfifo(pipes / f"in.{rank}")
+            os.mkfifo(pipes / f"out.{rank}")
+        self.process = subprocess.Popen([MPIRUN, "openmpi", str(tasks), *PROGRAM, path, mode, "1", str(CHUNK)], stderr=subprocess.PIPE,
+                                        text=True, env=dict(os.environ, PIPES=str(pipes)))
+        self.commands = [open(pipes / f"in.{rank}", "w") for rank in range(tasks)]
+        self.answers = [open(pipes / f"out.{rank}") for rank in range(tasks)]
+        self.pids = [int(answer.readline()) for answer in self.answers]
+        self.opened = [int(answer.readline()) for answer in self.answers]
+
+    def tell(self, ranks: list[int], *words: object) -> list[int]:
+        for rank in ranks:
+            print(*words, file=self.commands[rank], flush=True)
+        return [int(self.answers[rank].readline()) for rank in ranks]
+
+    def kill(self) -> None:
+        for pid in self.pids:
+            os.kill(pid, signal.SIGKILL)
+        self.end()
+
+    def end(self) -> str:
+        """What it has said on stderr."""
+        for pipe in [*self.commands, *self.answers]:
+            pipe.close()
+        return self.process.communicate(timeout=120)[1]
+
+
 class TwoWriters(unittest.TestCase):
     def setUp(self) -> None:
         self.scratch = pathlib.Path(tempfile.mkdtemp(prefix="sheaf-two-"))
         self.addCleanup(shutil.rmtree, self.scratch, ignore_errors=True)
         self.path = self.scratch / "a.sion"
         self.lease = self.scratch / "a.sion.lease"
-        self.writers: list[Writer] = []
+        self.writers: list[Writer | Job] = []
         self.addCleanup(lambda: [writer.kill() for writer in self.writers if writer.process.poll() is None])
 
-    def writer(self, mode: str = "wb", **environment: str) -> Writer:
-        self.writers.append(Writer(self.path, mode, **environment))
+    def writer(self, mode: str = "wb", tasks: int = 1, **environment: str) -> Writer:
+        self.writers.append(Writer(self.path, mode, tasks, **environment))
         return self.writers[-1]
 
-    def complete(self, letter: str = "a") -> None:
-        writer = self.writer()
-        self.assertEqual(writer.tell("write", 0, letter, 3000), 3000)
+    def complete(self, tasks: int = 1) -> None:
+        writer = self.writer(tasks=tasks)
+        for task in range(tasks):
+            self.assertEqual(writer.tell("write", task, "a", 3000), 3000)
         self.assertEqual(writer.tell("close"), 1)
         writer.end()
 
-    def stream(self) -> str:
-        result = subprocess.run([str(BIN / "sheaf"), "cat", "--task=0", str(self.path)], capture_output=True, text=True, check=False)
+    def stream(self, task: int = 0) -> str:
+        result = subprocess.run([str(BIN / "sheaf"), "cat", f"--task={task}", str(self.path)], capture_output=True, text=True, check=False)
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         return result.stdout
 
@@ -123,6 +157,35 @@ class TwoWriters(unittest.TestCase):
                 self.assertIn("taken over", second.end())
                 self.assertEqual(self.stream(), "c" * 3 * CHUNK + "d" * 3000)
                 self.assertEqual(self.files(), ["a.sion"])
+
+    def test_no_task_of_an_append_writes_after_a_take_over(self) -> None:
+        if not (BIN.parent / "lib" / "openmpi" / "libsheaf_mpi.so").exists():
+            self.skipTest("needs Open MPI")
+        for mode in ("append", "append,durable", "append,journal=off"):
+            with self.subTest(mode=mode):
+                self.complete(tasks=2)
+                job = Job(self.path, mode, 2, self.scratch / mode)
+                self.writers.append(job)
+                self.assertTrue(min(job.opened) >= 0)
+                self.assertEqual(job.tell([0, 1], "write", 0, "b", 1000), [1000, 1000])
+                os.kill(job.pids[1], signal.SIGSTOP)
+                second = self.writer("append,steal", tasks=2)
+                self.assertGreaterEqual(second.opened, 0)
+                for task in 0, 1:
+                    self.assertEqual(second.tell("write", task, "c", 3 * CHUNK), 3 * CHUNK)
+                self.assertEqual(second.tell("flush"), 1)
+                os.kill(job.pids[1], signal.SIGCONT)
+                self.assertEqual(job.tell([1], "write", 0, "b", 40 * CHUNK), [0], "the task wakes, and writes nothing")
+                self.assertEqual(job.tell([1], "flush"), [0])
+                self.assertEqual(job.tell([0], "flush"), [0])
+                self.assertEqual(second.tell("write", 1, "d", 3000), 3000)
+                self.assertEqual(job.tell([0, 1], "close"), [0, 0])
+                self.assertEqual(second.tell("close"), 1)
+                self.assertIn(f"process {second.process.pid} on host", job.end())
+                second.end()
+                self.assertEqual(self.stream(0), "a" * 3000 + "c" * 3 * CHUNK)
+                self.assertEqual(self.stream(1), "a" * 3000 + "c" * 3 * CHUNK + "d" * 3000)
+                self.assertFalse(self.lease.exists())
 
     def test_what_another_host_has_left_is_waited_for(self) -> None:
         self.complete()
