@@ -7,12 +7,14 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "sheaf.h"
 #include "sion.h"
 #include "sion_omp.h"
+#include "support/largest_file.hpp"
 #include "support/multifile_model.hpp"
 
 namespace {
@@ -206,6 +208,42 @@ void check_errors() {
   }
 }
 
+// Writes of one thread of one process fail: its flush, and the close of every thread of all processes, and
+// what had the name before keeps it.
+void check_failed_write(const char* mode) {
+  const std::string file = path("failed");
+  std::optional<sheaf::test::LargestFile> limit;
+#pragma omp parallel num_threads(threads)
+  {
+    write(file, "wb,atomic", 1, MPI_COMM_NULL);
+    sion_int64 chunk = 100'000;
+    sion_int32 block = 4096;
+    int files = 1, rank = 0;
+    const MPI_Comm local = MPI_COMM_NULL;
+    const int sid = sion_paropen_ompi(file.c_str(), mode, &files, MPI_COMM_WORLD, &local, &chunk, &block,
+                                      &rank, nullptr, nullptr);
+    require(sid >= 0, "open to write");
+    const bool fails = task() == size * threads - 2;
+#pragma omp barrier
+#pragma omp single
+    limit.emplace(400'000);
+    size_t written = 90'000;
+    for (int call = 0; fails && written > 0 && call < 100; ++call) {
+      const auto data = content(1009 * call, 0, 90'000);
+      written = sion_fwrite(data.data(), 1, data.size(), sid);
+    }
+    require((written == 0) == fails, "the disk is full for one thread");
+#pragma omp barrier
+#pragma omp single
+    limit.reset();
+    require((sion_flush(sid) == 1) == !fails, "flush after a failed write");
+    require(sion_parclose_ompi(sid) != 1, "the close fails on every thread");
+    const std::string place = "task " + std::to_string(size * threads - 2);
+    require(std::string(sheaf_last_error()).find(place) != std::string::npos, "the close names the task");
+    read(file, 1);
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -239,6 +277,9 @@ int main(int argc, char** argv) {
   check("throttled", "wb,iotasks=1", 1, MPI_COMM_NULL, 1);
   sheaf_print_errors(0);
   check_errors();
+  for (const char* mode : {"wb,atomic", "wb,atomic,buffer=0", "wb,atomic,compress=lz4"})
+    check_failed_write(mode);
+  if (size > 1) check_failed_write("wb,atomic,files=2");
   sheaf_print_errors(1);
 
   MPI_Barrier(MPI_COMM_WORLD);
