@@ -32,7 +32,8 @@ std::string Injection::describe() const {
   std::string text = name_of(failure);
   if (failure == Failure::none) return text;
   if (failure == Failure::second_job) return text + " before call " + std::to_string(at);
-  text += std::string(", ") + std::strerror(plan.errno_value) + " at operation " + std::to_string(plan.fail_at);
+  text +=
+      std::string(", ") + std::strerror(plan.errno_value) + " at operation " + std::to_string(plan.fail_at);
   for (const int64_t more : plan.also_at) text += ", " + std::to_string(more);
   if (plan.half_first) text += ", transfers fail after half of their bytes";
   return text;

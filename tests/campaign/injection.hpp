@@ -26,8 +26,8 @@ const char* name_of(Failure failure);
 
 struct Injection {
   Failure failure = Failure::none;
-  FaultPlan plan;    // of the store
-  uint64_t at = 0;   // second_job: the call before which the other program opens the file
+  FaultPlan plan;   // of the store
+  uint64_t at = 0;  // second_job: the call before which the other program opens the file
   uint64_t seed = 0;
 
   bool ends_job() const {

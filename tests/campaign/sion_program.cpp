@@ -145,13 +145,15 @@ SionProgram draw_program(Interface interface, uint64_t seed, int processes) {
                  (interface == Interface::compressed && random.chance(4));
   p.merged = interface == Interface::merged;
   p.keyval = interface == Interface::keyval;
-  p.open = interface == Interface::serial                       ? Open::serial
-           : interface == Interface::mapped                     ? Open::mapped
-           : p.collective || interface == Interface::parallel   ? Open::parallel
-                                                                : random.pick({Open::serial, Open::parallel,
-                                                                               Open::mapped});
+  p.open = interface == Interface::serial   ? Open::serial
+           : interface == Interface::mapped ? Open::mapped
+           : p.collective || interface == Interface::parallel
+               ? Open::parallel
+               : random.pick({Open::serial, Open::parallel, Open::mapped});
   if (processes > 0 && p.open == Open::serial) p.open = Open::parallel;
-  p.processes = p.open == Open::serial ? 1 : processes > 0 ? processes : 1 + static_cast<int>(random.below(5));
+  p.processes = p.open == Open::serial ? 1
+                : processes > 0        ? processes
+                                       : 1 + static_cast<int>(random.below(5));
   p.tasks_each = p.open == Open::parallel ? 1 : 1 + static_cast<int>(random.below(3));
   if (p.open != Open::serial && !p.merged)
     p.files = 1 + static_cast<int>(random.below(std::min(3, p.ntasks())));
@@ -162,7 +164,8 @@ SionProgram draw_program(Interface interface, uint64_t seed, int processes) {
   if (!p.keyval && !p.collective && random.chance(3)) p.answer = Answer::repeat_in_halves;
 
   if (interface == Interface::compressed)
-    p.words += random.pick({",compress=lz4,frame=1k,compress_threads=0", ",compress=zstd,compress_threads=0"});
+    p.words +=
+        random.pick({",compress=lz4,frame=1k,compress_threads=0", ",compress=zstd,compress_threads=0"});
   if (p.keyval) p.words += ",keyval=inline";
   if (p.collective) p.words += ",collective";
   if (p.merged)

@@ -58,8 +58,8 @@ struct Ended {
   bool closed = false;  // on this process
 };
 
-// Collective: opens, writes, flushes and closes. `ledger` receives what this process accepts; of merged calls,
-// process 0 notes the bytes of all. before_call(k) is called on process 0.
+// Collective: opens, writes, flushes and closes. `ledger` receives what this process accepts; of merged
+// calls, process 0 notes the bytes of all. before_call(k) is called on process 0.
 Ended run_program(Group& group, const SionProgram& program, const std::string& path, Accepted& ledger,
                   const std::function<void(int call)>& before_call = {});
 

@@ -1,4 +1,5 @@
-// The campaign over the C interface of multifiles, with tasks that are fibers and a store in memory. One case:
+// The campaign over the C interface of multifiles, with tasks that are fibers and a store in memory. One
+// case:
 //
 //     SHEAF_CAMPAIGN_SEED=17 build/bin/test_campaign --gtest_filter='*Campaign.*/keyval'
 //
@@ -129,7 +130,8 @@ class Session {
 // Each task reaches the files through the store of its host.
 class StoreOfRunningTask final : public ForwardingStore {
  public:
-  StoreOfRunningTask(const SimulatedHosts& hosts, int tasks, int per_host) : ForwardingStore(first_of(hosts)) {
+  StoreOfRunningTask(const SimulatedHosts& hosts, int tasks, int per_host)
+      : ForwardingStore(first_of(hosts)) {
     for (int t = 0; t < tasks; ++t) stores_.push_back(std::make_unique<HostsStore>(hosts, t / per_host, t));
   }
 
@@ -150,7 +152,7 @@ class StoreOfRunningTask final : public ForwardingStore {
 
 struct Outcome {
   Ending ending = Ending::not_closed;
-  bool agreed = true;      // the close had one outcome on all processes
+  bool agreed = true;         // the close had one outcome on all processes
   bool second_wrote = false;  // the other program wrote the file and closed it
   int64_t operations = 0;
 };
@@ -163,8 +165,8 @@ bool write_as_second_job() {
   sion_int64 chunk = 100;
   int* ranks = &rank;
   sion_int64* chunks = &chunk;
-  const int sid =
-      sion_open(const_cast<char*>(multifile.c_str()), "wb", &ntasks, &files, &chunks, &block, &ranks, nullptr);
+  const int sid = sion_open(const_cast<char*>(multifile.c_str()), "wb", &ntasks, &files, &chunks, &block,
+                            &ranks, nullptr);
   if (sid < 0) return false;
   const bool wrote = sion_fwrite(second_text.data(), 1, second_text.size(), sid) == second_text.size();
   return sion_close(sid) == SION_SUCCESS && wrote;
@@ -212,8 +214,8 @@ class Case {
   // Throws std::runtime_error with the violation.
   void run() {
     const int64_t operations = run_undisturbed();
-    const bool survives_power = program_.words.find("durable") != std::string::npos ||
-                                program_.promise.atomic;
+    const bool survives_power =
+        program_.words.find("durable") != std::string::npos || program_.promise.atomic;
     injection_ = survives_power
                      ? draw_injection(seed_,
                                       {Failure::once, Failure::several, Failure::from_then_on,
@@ -248,7 +250,8 @@ class Case {
     const auto old = make_old(memory);
     Accepted ledger(program_.ntasks());
     const Outcome outcome = run_on_fibers(program_, memory, {}, ledger);
-    require(outcome.ending == Ending::closed, std::string("a program without failures: ") + sheaf_last_error());
+    require(outcome.ending == Ending::closed,
+            std::string("a program without failures: ") + sheaf_last_error());
     check(memory, outcome, old, ledger);
     for (const std::string& name : memory.paths())
       require(name == bystander || name.find(".lease") == std::string::npos, "left over: " + name);

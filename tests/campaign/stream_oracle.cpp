@@ -11,12 +11,14 @@ namespace {
 
 int64_t first_difference(std::span<const std::byte> found, std::span<const std::byte> wanted) {
   const size_t common = std::min(found.size(), wanted.size());
-  const auto at = std::mismatch(found.begin(), found.begin() + static_cast<ptrdiff_t>(common), wanted.begin());
+  const auto at =
+      std::mismatch(found.begin(), found.begin() + static_cast<ptrdiff_t>(common), wanted.begin());
   return at.first == found.begin() + static_cast<ptrdiff_t>(common) ? -1 : at.first - found.begin();
 }
 
 // What every stream must be if all accepted bytes are there.
-Streams complete_streams(const Promise& promise, const std::optional<Streams>& old, const Accepted& accepted) {
+Streams complete_streams(const Promise& promise, const std::optional<Streams>& old,
+                         const Accepted& accepted) {
   Streams wanted(static_cast<size_t>(accepted.ntasks()));
   for (int64_t t = 0; t < accepted.ntasks(); ++t) {
     auto& stream = wanted[static_cast<size_t>(t)];
@@ -47,8 +49,7 @@ void check_closed(Store& store, const std::string& path, const Streams& wanted, 
   if (const auto problem = attempt([&] { found = read_streams(store, path, &unclosed); }))
     violated(std::string("the close succeeded, and the file cannot be read: ") + problem->what());
   if (unclosed) violated("the close succeeded, and readers report the file as unclosed");
-  if (const auto wrong = difference(found, wanted); !wrong.empty())
-    violated("the close succeeded; " + wrong);
+  if (const auto wrong = difference(found, wanted); !wrong.empty()) violated("the close succeeded; " + wrong);
   WorkProgress quiet;
   if (!verify(store, path, true, quiet).ok()) violated("the close succeeded, and verify has findings");
 }
@@ -111,7 +112,8 @@ void check_streams(Store& store, const std::string& path, Ending ending, const P
   }
   if (!unclosed) {
     if (old && difference(found, *old).empty()) return;
-    if (accepted.lacks_bytes()) violated("the close failed, and readers find a complete file that lacks bytes");
+    if (accepted.lacks_bytes())
+      violated("the close failed, and readers find a complete file that lacks bytes");
     const auto wrong = difference(found, wanted);
     if (!wrong.empty()) violated("the close failed, and readers find a complete file; " + wrong);
     return;

@@ -124,9 +124,9 @@ FaultyStore::FaultyStore(Store& inner, FaultPlan plan)
 FaultyStore::~FaultyStore() = default;
 
 std::shared_ptr<File> FaultyStore::open(const std::string& path, Access access) {
-  const bool creates =
-      access == Access::fresh || (access == Access::create && !inner().status(path).exists);
-  if (const int error = ledger_->enter_open(path, creates)) throw injected_error(Operation::open, path, error);
+  const bool creates = access == Access::fresh || (access == Access::create && !inner().status(path).exists);
+  if (const int error = ledger_->enter_open(path, creates))
+    throw injected_error(Operation::open, path, error);
   return std::make_shared<FaultyFile>(inner().open(path, access), ledger_);
 }
 

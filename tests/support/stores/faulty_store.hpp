@@ -41,7 +41,7 @@ struct FaultPlan {
   // Only what changes the names of a directory matches: creating, renaming and removing files
   bool changes_names = false;
   std::function<void()> when_reached = {};  // called once, before operation `fail_at` fails
-  std::string path_contains;      // operations on other paths do not match
+  std::string path_contains;                // operations on other paths do not match
 };
 
 // Decorator of a Store. A failing operation throws os_error(plan.errno_value) and does nothing, or the first
@@ -54,6 +54,8 @@ struct FaultPlan {
 class FaultyStore final : public ForwardingStore {
  public:
   explicit FaultyStore(Store& inner, FaultPlan plan = {});
+  // Has its plan and its counters in common with `other`: two hosts of one program.
+  FaultyStore(Store& inner, const FaultyStore& other) : ForwardingStore(inner), ledger_(other.ledger_) {}
   ~FaultyStore() override;
 
   std::shared_ptr<File> open(const std::string& path, Access access) override;
