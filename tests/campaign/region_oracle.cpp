@@ -58,7 +58,10 @@ void Regions::check(std::span<const std::byte> found, bool closed, bool safe) co
     // Where the file has grown, what was not written is zero.
     if (found[i] == std::byte{} && (!byte.possible.empty() || !byte.exists)) continue;
     if (!safe && !byte.possible.empty()) continue;
-    throw std::runtime_error(where + "neither what was there, nor what a call has written");
+    throw std::runtime_error(where + "is " + std::to_string(static_cast<int>(found[i])) +
+                             ", neither what was there (" + std::to_string(static_cast<int>(byte.accepted)) +
+                             (byte.possible.empty() ? ", not written" : ", written") +
+                             "), nor what a call has written");
   }
   if (found.size() > bytes_.size()) throw std::runtime_error("the file is longer than anything written");
 }

@@ -88,10 +88,7 @@ class Task {
   // A sync that succeeds is that of all tasks.
   void commit() {
     comm_.barrier();
-    if (comm_.rank() == 0) {
-      regions_.commit();
-      if (variable("SHEAF_CAMPAIGN_LOG", 0)) std::puts("committed");
-    }
+    if (comm_.rank() == 0) regions_.commit();
     comm_.barrier();
   }
 
@@ -114,9 +111,6 @@ class Task {
     for (std::byte& b : data) b = static_cast<std::byte>(1 + own_.below(255));
     each_piece(position, data, [&](int64_t at, auto byte) { regions_.attempt(at, byte); });
     const Source from{data.data(), layout::TypeMap::bytes(1), std::ssize(data)};
-    if (variable("SHEAF_CAMPAIGN_LOG", 0))
-      std::printf("task %d %s %lld bytes at %lld: file %lld\n", comm_.rank(), together ? "all" : "alone",
-                  (long long)data.size(), (long long)position, (long long)view_.offset_of(position));
     const auto once = [&] {
       return attempt([&] {
                if (!together)
