@@ -192,9 +192,8 @@ void Writer::open_group_file(const ParallelWriteRequest& request, const OpenMode
                                                 std::to_string(request.chunk_size) + " of task " +
                                                 std::to_string(task()) + " is negative");
       if (collecting_) {
-        collecting_->file = std::make_shared<CollectedFile>(*store_, name_of(facts_.filenumber),
-                                                            std::move(file), std::move(slots), edges(),
-                                                            start.number);
+        collecting_->file = std::make_shared<CollectedFile>(
+            *store_, name_of(facts_.filenumber), std::move(file), std::move(slots), edges(), start.number);
         file = collecting_->file;
       } else {
         if (!file) {
