@@ -9,10 +9,11 @@
 namespace sheaf {
 
 CollectedFile::CollectedFile(Store& store, std::string path, std::shared_ptr<File> opened,
-                             std::shared_ptr<WriteSlots> slots, std::shared_ptr<Edges> edges)
+                             std::shared_ptr<WriteSlots> slots, std::shared_ptr<Edges> edges, uint64_t number)
     : LateFile(store, std::move(path), std::move(opened)),
       slots_(std::move(slots)),
-      edges_(std::move(edges)) {
+      edges_(std::move(edges)),
+      number_(number) {
   if (file_) file_ = throttled(edged(std::move(file_), edges_), slots_);
 }
 
@@ -73,7 +74,11 @@ void CollectedFile::write_unconfirmed() {
 }
 
 File& CollectedFile::real() {
-  if (!file_) file_ = throttled(edged(open_patiently(store_, path_, Access::write), edges_), slots_);
+  if (!file_) {
+    auto opened = open_patiently(store_, path_, Access::write);
+    require_number(*opened, number_);
+    file_ = throttled(edged(std::move(opened), edges_), slots_);
+  }
   return *file_;
 }
 

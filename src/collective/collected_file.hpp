@@ -18,9 +18,9 @@ namespace sheaf {
 class CollectedFile final : public LateFile {
  public:
   // As LateFile. Writes to the file itself wait for a slot (null: they do not), and keep edges apart (null:
-  // there are none).
+  // there are none). number: FileStatus::number that the file must have, 0: any.
   CollectedFile(Store& store, std::string path, std::shared_ptr<File> opened,
-                std::shared_ptr<WriteSlots> slots, std::shared_ptr<Edges> edges);
+                std::shared_ptr<WriteSlots> slots, std::shared_ptr<Edges> edges, uint64_t number);
   // From now on only the collector writes: everything is held, and what would have to be written here is an
   // error.
   void leave_to_collector() { everything_ = only_collector_writes_ = true; }
@@ -60,6 +60,7 @@ class CollectedFile final : public LateFile {
  private:
   std::shared_ptr<WriteSlots> slots_;
   std::shared_ptr<Edges> edges_;
+  const uint64_t number_;
   HeldBytes held_;
   HeldBytes shipped_;
   int64_t capacity_ = 0;

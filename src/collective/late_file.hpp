@@ -5,9 +5,20 @@
 #include <string>
 #include <utility>
 
+#include "base/error.hpp"
 #include "storage/file.hpp"
 
 namespace sheaf {
+
+// Throws foreign unless `file`, just opened by its name, is the file with this FileStatus::number: another
+// program may have replaced it since the open. 0: not known, nothing is checked.
+inline void require_number(File& file, uint64_t number) {
+  if (number == 0) return;
+  const uint64_t found = file.status().number;
+  if (found == 0 || found == number) return;
+  throw file_error(Code::foreign, file.path(),
+                   "was replaced while this program is writing it: it belongs to another open");
+}
 
 class LateFile : public File {
  public:

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "comm/agree.hpp"
 #include "container/host_stream.hpp"
 
 namespace sheaf {
@@ -160,7 +161,8 @@ void HostStream::tell_failures() {
     if (!failed_.empty()) record_failure(0, failed_);
     if (before != 0) record_failure(before, {});
   } catch (const Error&) {  // there is no room for records, not even that kept for those that make room
-    set_->writer().note_failure();
+    // The call itself has succeeded or has its own error. flush() fails as long as `failed_` has the bytes.
+    attempt([&] { set_->writer().note_failure(); });
   }
 }
 

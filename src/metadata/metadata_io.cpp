@@ -86,10 +86,19 @@ std::optional<Pointer> MetadataReader::read_stored_pointer() {
 
 Pointer MetadataReader::read_pointer() {
   extension();
-  const auto stored = read_stored_pointer();
-  if (!stored) return recover_pointer();
-  checks(*stored);
-  return *stored;
+  std::optional<Pointer> stored;
+  const auto problem = attempt([&] {
+    stored = read_stored_pointer();
+    if (stored) checks(*stored);
+  });
+  if (problem && (problem->code() != Code::damaged || !is_pointer_torn())) throw *problem;
+  return stored && !problem ? *stored : recover_pointer();
+}
+
+bool MetadataReader::is_pointer_torn() {
+  if (!pointer_in_trailer(file_, extension())) return false;
+  open_journal();
+  return journal_ != nullptr;
 }
 
 const std::optional<format::Extension>& MetadataReader::extension() {

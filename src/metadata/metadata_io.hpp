@@ -138,6 +138,9 @@ class MetadataReader {
   std::string what_to_do() const;
   // Of a file that was not closed.
   format::Pointer recover_pointer();
+  // Whether the program died while it wrote the pointer: the trailer has another one, and the journal, which
+  // is removed after that, is there.
+  bool is_pointer_torn();
   std::optional<format::Pointer> find_unmarked_table(int64_t skip);
   void recover_counts(const format::Pointer& p, int64_t first, std::span<int64_t> values);
   void recover_sizes(const format::Pointer& p, int64_t round, int64_t first, std::span<int64_t> values);

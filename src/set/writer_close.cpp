@@ -65,9 +65,10 @@ void Writer::finish(Closing& closing) {
     step([&] {
       write_tables(segments, table, sums, rounds);
       // A file with one leader needs no agreement of its own: its leader sees from the rows that every task's
-      // bytes are there, and completes it at once.
+      // bytes are there, and completes it at once. write_tables() has written no table if any task failed.
+      if (!std::ranges::all_of(segments, &EndedSegment::sound)) return;
       for (EndedSegment& s : segments)
-        if (s.file != 0 && s.count == s.file_tasks && s.sound && !old() && unit_ == 0) complete_file(s);
+        if (s.file != 0 && s.count == s.file_tasks && !old() && unit_ == 0) complete_file(s);
     });
   Lead lead = lead_of(segments);
   lead.sums_follow = sums_follow;

@@ -20,6 +20,7 @@ class Accepted {
     return content(task + 1009 * ++calls_, 0, bytes);
   }
   void accept(int64_t task, std::span<const std::byte> bytes) {
+    if (stopped_) return lack(bytes);
     auto& stream = streams_.at(static_cast<size_t>(task));
     stream.insert(stream.end(), bytes.begin(), bytes.end());
   }
@@ -45,8 +46,12 @@ class Accepted {
   // The program has gone on without these bytes, of a call that failed.
   void lack(std::span<const std::byte> bytes) { lacks_ |= !bytes.empty(); }
   bool lacks_bytes() const { return lacks_; }
+  // The program has died: what its calls return from now on is of no consequence.
+  void stop() { stopped_ = true; }
   // A flush of the task has succeeded.
-  void commit(int64_t task) { committed_.at(static_cast<size_t>(task)) = std::ssize(of(task)); }
+  void commit(int64_t task) {
+    if (!stopped_) committed_.at(static_cast<size_t>(task)) = std::ssize(of(task));
+  }
 
   int64_t ntasks() const { return std::ssize(streams_); }
   const std::vector<std::byte>& of(int64_t task) const { return streams_.at(static_cast<size_t>(task)); }
@@ -113,6 +118,7 @@ class Accepted {
   std::vector<int64_t> committed_;
   int64_t calls_ = 0;
   bool lacks_ = false;
+  bool stopped_ = false;
 };
 
 }  // namespace sheaf::test

@@ -39,25 +39,41 @@ Error injected_error(Operation kind, const std::string& path, int errno_value) {
 }
 
 int FaultyStore::Ledger::enter(Operation kind, const std::string& path, int64_t offset, int64_t length) {
-  const std::lock_guard lock(mutex_);
-  ++counts_[static_cast<size_t>(kind)];
-  if (keep_log_) log_.push_back({kind, path, offset, length, false});
-  if (!matches(kind, path)) return 0;
-  const int64_t number = matched_++;
-  const bool chosen =
-      number == plan_.fail_at || std::ranges::find(plan_.also_at, number) != plan_.also_at.end();
-  const bool fails = plan_.fail_at >= 0 && (chosen || (plan_.from_then_on && number > plan_.fail_at));
-  if (!fails) return 0;
-  ++failed_;
-  if (keep_log_) log_.back().failed = true;
-  return plan_.errno_value;
+  return enter({kind, path, offset, length}, kind == Operation::rename || kind == Operation::remove);
+}
+
+int FaultyStore::Ledger::enter_open(const std::string& path, bool creates) {
+  return enter({Operation::open, path}, creates);
+}
+
+int FaultyStore::Ledger::enter(const OperationRecord& operation, bool changes_names) {
+  std::function<void()> when_reached;
+  int error = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    ++counts_[static_cast<size_t>(operation.kind)];
+    if (keep_log_) log_.push_back(operation);
+    if (!matches(operation.kind, operation.path, changes_names)) return 0;
+    const int64_t number = matched_++;
+    const bool chosen =
+        number == plan_.fail_at || std::ranges::find(plan_.also_at, number) != plan_.also_at.end();
+    const bool fails = plan_.fail_at >= 0 && (chosen || (plan_.from_then_on && number > plan_.fail_at));
+    if (!fails) return 0;
+    ++failed_;
+    if (keep_log_) log_.back().failed = true;
+    if (number == plan_.fail_at) when_reached = plan_.when_reached;
+    error = plan_.errno_value;
+  }
+  if (when_reached) when_reached();
+  return error;
 }
 
 void FaultyStore::Ledger::require(Operation kind, const std::string& path, int64_t offset, int64_t length) {
   if (const int error = enter(kind, path, offset, length)) throw injected_error(kind, path, error);
 }
 
-bool FaultyStore::Ledger::matches(Operation kind, const std::string& path) const {
+bool FaultyStore::Ledger::matches(Operation kind, const std::string& path, bool changes_names) const {
+  if (plan_.changes_names && !changes_names) return false;
   if (plan_.kind && *plan_.kind != kind) return false;
   if (plan_.ends_early && kind != Operation::read) return false;
   return path.find(plan_.path_contains) != std::string::npos;
@@ -75,7 +91,7 @@ void FaultyStore::Ledger::add_read(int64_t bytes) {
 
 bool FaultyStore::Ledger::half_first() const {
   const std::lock_guard lock(mutex_);
-  return plan_.half_first;
+  return plan_.half_first && !(plan_.dies && matched_ > plan_.fail_at + 1);
 }
 
 bool FaultyStore::Ledger::ends_early() const {

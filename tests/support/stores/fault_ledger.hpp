@@ -15,6 +15,8 @@ class FaultyStore::Ledger {
  public:
   // Counts an operation; returns the errno with which it shall fail, or 0.
   int enter(Operation kind, const std::string& path, int64_t offset = 0, int64_t length = 0);
+  // The same for an open, which may create the file.
+  int enter_open(const std::string& path, bool creates);
 
   // As enter(), and throws the failure.
   void require(Operation kind, const std::string& path, int64_t offset = 0, int64_t length = 0);
@@ -27,7 +29,8 @@ class FaultyStore::Ledger {
   static constexpr size_t kinds = static_cast<size_t>(Operation::close) + 1;
 
  private:
-  bool matches(Operation kind, const std::string& path) const;
+  int enter(const OperationRecord& operation, bool changes_names);
+  bool matches(Operation kind, const std::string& path, bool changes_names) const;
 
   friend class FaultyStore;
   mutable std::mutex mutex_;

@@ -18,7 +18,8 @@ int64_t total_of(Pieces pieces) {
   return sum;
 }
 
-class FaultyFile final : public File {
+// Counts as well what goes past the cache of a simulated host.
+class FaultyFile final : public File, private PastCache {
  public:
   FaultyFile(std::shared_ptr<File> inner, std::shared_ptr<FaultyStore::Ledger> ledger)
       : inner_(std::move(inner)), ledger_(std::move(ledger)) {}
@@ -65,6 +66,11 @@ class FaultyFile final : public File {
   }
 
   RangeLock lock_range(const LockRequest& wanted) override { return inner_->lock_range(wanted); }
+  void renew() override { inner_->renew(); }
+  FileTraits traits() override {
+    past_cache_ = inner_->traits().past_cache;
+    return {.past_cache = past_cache_ ? this : nullptr};
+  }
 
   void sync() override {
     ledger_->require(Operation::sync, path());
@@ -91,6 +97,28 @@ class FaultyFile final : public File {
   }
 
  private:
+  bool write_past_cache(std::span<const std::byte> data, int64_t offset) override {
+    const auto length = static_cast<int64_t>(data.size());
+    if (const int error = ledger_->enter(Operation::write, path(), offset, length)) {
+      if (ledger_->half_first()) past_cache_->write_past_cache(data.first(data.size() / 2), offset);
+      throw injected_error(Operation::write, path(), error);
+    }
+    return past_cache_->write_past_cache(data, offset);
+  }
+  size_t read_past_cache(std::span<std::byte> data, int64_t offset) override {
+    ledger_->require(Operation::read, path(), offset, static_cast<int64_t>(data.size()));
+    return past_cache_->read_past_cache(data, offset);
+  }
+  void publish() override {
+    ledger_->require(Operation::sync, path());
+    past_cache_->publish();
+  }
+  int64_t renew_opened() override {
+    ledger_->require(Operation::status, path());
+    return past_cache_->renew_opened();
+  }
+  void know(FileSystem kind) override { past_cache_->know(kind); }
+
   // Each piece begins where the one before ends.
   void write_run(Pieces pieces) {
     const int64_t length = total_of(pieces);
@@ -112,6 +140,7 @@ class FaultyFile final : public File {
 
   const std::shared_ptr<File> inner_;
   const std::shared_ptr<FaultyStore::Ledger> ledger_;
+  PastCache* past_cache_ = nullptr;  // of inner_
 };
 
 }  // namespace
@@ -124,7 +153,9 @@ FaultyStore::FaultyStore(Store& inner, FaultPlan plan)
 FaultyStore::~FaultyStore() = default;
 
 std::shared_ptr<File> FaultyStore::open(const std::string& path, Access access) {
-  ledger_->require(Operation::open, path);
+  const bool creates = access == Access::fresh || (access == Access::create && !inner().status(path).exists);
+  if (const int error = ledger_->enter_open(path, creates))
+    throw injected_error(Operation::open, path, error);
   return std::make_shared<FaultyFile>(inner().open(path, access), ledger_);
 }
 
