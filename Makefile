@@ -19,7 +19,7 @@
 # make wheel   in dist/: wheels of the Python package and its source package; make python-test   its tests with packages from PyPI
 # make figures [QUICK=1] [FIGURES="sc09-3 jugene"]   the figures and tables of the papers: here, and on modelled machines; into figures/
 # make tidy [TIDY="cli comm_mpi"] [TIDY="--changed main"]   clang-tidy over src/, or over some of its folders, or the changed ones
-# make build | install PREFIX=... | bench | format | clean
+# make build | install PREFIX=... | benches (builds them) | bench (runs them) | format | clean
 BUILD ?= build
 PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
@@ -55,8 +55,11 @@ configure: deps
 build: configure
 	@cmake --build $(BUILD) -j $(JOBS)
 
-bench: build
+.PHONY: benches
+benches: build
 	@cmake --build $(BUILD) -j $(JOBS) --target benches
+
+bench: benches
 	@bench/run.sh $(BUILD)
 
 sanitize:

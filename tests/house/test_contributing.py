@@ -92,12 +92,12 @@ class Workflows(unittest.TestCase):
         self.assertEqual([], wrong)
 
     def test_one_runs_what_ci_run_runs(self):
-        own = re.search(r"^exec (make .*)$", text(".ci/run"), re.M).group(1)
+        own = re.search(r"^(make \w+) && exit 0$", text(".ci/run"), re.M).group(1)
         self.assertIn(own, [command for path in WORKFLOWS for command in commands(path)])
 
     def test_build_test_mpis_sanitizers_tidy_wheels_and_documents_have_jobs(self):
         run = {shlex.split(command)[1] for path in WORKFLOWS for command in commands(path)}
-        self.assertLessEqual({"build", "test", "mpi-test", "asan", "tsan", "tidy", "wheel", "docs-test"}, run)
+        self.assertLessEqual({"benches", "test", "mpi-test", "asan", "tsan", "tidy", "wheel", "docs-test"}, run)
 
 
 class Hooks(unittest.TestCase):

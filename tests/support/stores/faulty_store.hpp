@@ -34,14 +34,14 @@ struct FaultPlan {
   bool from_then_on = false;          // every later matching operation fails too
   int errno_value = EIO;              // what the failing operation reports
   bool half_first = false;            // a failing read or write moves the first half of its bytes
-  bool dies = false;  // with from_then_on: as of a killed program, only operation `fail_at` moves bytes
   // Only reads match, and a failing one returns the first half, as at the end of a file
   bool ends_early = false;
-  std::optional<Operation> kind;  // operations of other kinds do not match
+  std::optional<Operation> kind = {};  // operations of other kinds do not match
+  std::string path_contains = {};      // operations on other paths do not match
   // Only what changes the names of a directory matches: creating, renaming and removing files
   bool changes_names = false;
+  bool dies = false;  // with from_then_on: as of a killed program, only operation `fail_at` moves bytes
   std::function<void()> when_reached = {};  // called once, before operation `fail_at` fails
-  std::string path_contains;                // operations on other paths do not match
 };
 
 // Decorator of a Store. A failing operation throws os_error(plan.errno_value) and does nothing, or the first
