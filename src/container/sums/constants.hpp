@@ -15,9 +15,9 @@ inline constexpr size_t remembered_blocks = 1024;
 // A block that does not match is read again: its writer may be between the bytes and their checksum. The
 // first rest, which doubles, and the number of times. Servers give what other hosts have written some seconds
 // late.
-inline constexpr std::chrono::microseconds first_rest{100};
+inline constexpr std::chrono::microseconds first_rest{50};
 inline constexpr int rereads = 3;
-inline constexpr int served_rereads = 15;  // 3 s in all
+inline constexpr int served_rereads = 16;  // 3 s in all
 
 // Slots that are added to a piece: as many as it has, so that records of them are few.
 inline constexpr int64_t first_slots = 16;
