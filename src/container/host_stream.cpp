@@ -255,7 +255,7 @@ void HostStream::require_range(int64_t offset, int64_t bytes) const {
 void HostStream::write_parts(Parts parts, int64_t total, int64_t offset, int64_t& done) {
   while (done < total) {
     const layout::PieceMap::At at = pieces_.at(offset + done);
-    const int64_t most = streams_.head().summed ? sums_constants::most_written : format::longest_piece;
+    const int64_t most = streams_.head().summed ? sums_constants::summed_at_a_time : format::longest_piece;
     const int64_t bytes = std::min({total - done, at.piece.length, most});
     if (at.found && streams_.piece(at.piece.tag).origin == 0) {
       done += write_over(parts, done, bytes, at.piece);

@@ -30,9 +30,7 @@ class CheckedRead {
 
   void run() {
     read_zeros_behind(file_, data_, place_);
-    const int64_t last = sums_.block_at(end() - 1);
-    for (int64_t block = sums_.block_at(place_); block <= last; block += words_at_once)
-      check_blocks(block, std::min(last, block + words_at_once - 1));
+    check_blocks(sums_.block_at(place_), sums_.block_at(end() - 1));
   }
 
  private:
@@ -144,7 +142,14 @@ void read_checked(File& file, const BlockSums& sums, std::span<std::byte> data, 
                   CheckedBlocks& checked) {
   if (data.empty()) return;
   if (sums.room == 0) return read_zeros_behind(file, data, place);
-  CheckedRead(file, sums, data, place, checked).run();
+  while (!data.empty()) {
+    // Up to the end of a block, so that few of them are read for a part of the request.
+    const int64_t most = summed_at_a_time - (place - sums.room) % summed_block;
+    const auto part = data.first(static_cast<size_t>(std::min(std::ssize(data), most)));
+    CheckedRead(file, sums, part, place, checked).run();
+    data = data.subspan(part.size());
+    place += std::ssize(part);
+  }
 }
 
 }  // namespace sheaf

@@ -23,9 +23,13 @@ inline constexpr int served_rereads = 16;  // 3 s in all
 inline constexpr int64_t first_slots = 16;
 static_assert(first_slots <= format::most_slots);
 
-// Bytes of one piece, or of one write over others: its slots are in one record, its checksums in memory.
-inline constexpr int64_t most_written = format::most_slots * format::summed_block;
+// Bytes that are written, or read, at once: the processor still has them in its cache when their checksums
+// are computed.
+inline constexpr int64_t summed_at_a_time = 512 << 10;
+static_assert(summed_at_a_time % format::summed_block == 0);
 
-inline constexpr int64_t words_at_once = 64;  // that are read in one request
+// That are read in one request: those of the blocks that are read at once, which may begin and end within
+// one.
+inline constexpr int64_t words_at_once = summed_at_a_time / format::summed_block + 1;
 
 }  // namespace sheaf::sums_constants
