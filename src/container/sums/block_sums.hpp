@@ -69,8 +69,8 @@ class CheckedBlocks {
   static_assert(format::summed_block <= static_cast<int64_t>(length_mask));
   using Cells = std::array<std::atomic<uint64_t>, sums_constants::remembered_blocks>;
 
-  // Places are multiples of 8, and below 2^50 in any file there is.
-  static uint64_t key(int64_t place) { return static_cast<uint64_t>(place) >> 3; }
+  // A place of 2^47 or more is never remembered: its upper bits are lost in a cell.
+  static uint64_t key(int64_t place) { return static_cast<uint64_t>(place); }
   static size_t index(int64_t place) { return (key(place) * 0x9e3779b97f4a7c15u >> 32) % Cells().size(); }
   const std::atomic<uint64_t>& cell(int64_t place) const { return cells_[index(place)]; }
   std::atomic<uint64_t>& cell(int64_t place) { return cells_[index(place)]; }
