@@ -1,5 +1,6 @@
 // Checksums in containers (docs/format.md, section 19): what has changed is told, and nothing else is.
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -308,6 +309,45 @@ TEST(ContainerChecksums, AContainerOfALaterVersionIsRefused) {
   const auto bytes = encode(header);
   memory.set_contents(one_container, bytes);
   EXPECT_NE(error_of([&] { read_container(memory, one_container); }).find("version 3"), std::string::npos);
+}
+
+// Its bytes are given back to the file system, and are zeros for who has opened it before.
+TEST(ContainerChecksums, WhoHasOpenedAStreamThatIsCutOrRemovedSeesNoMismatch) {
+  const Folder folder;
+  const auto set = ContainerSet::open(posix_store(), folder.set(), this_host);
+  for (const int64_t size : {int64_t{0}, int64_t{100000}, int64_t{-1}}) {
+    append(*set, "a", content(1, 400000));
+    const auto other = ContainerSet::open(posix_store(), folder.set(), {"other", "/dev/shm"});
+    const auto before = other->open_stream("a", {});
+    const auto seen = NamedStreams::open(posix_store(), folder.set());
+    size < 0 ? set->remove("a") : set->truncate("a", size);
+    EXPECT_EQ(read_all(*seen, 0).size(), 400000u) << size;
+    EXPECT_EQ(error_of([&] { read_all(*before); }), "") << size;
+    EXPECT_EQ(unverified_bytes(posix_store(), folder.set()), 0) << size;
+    if (size >= 0) set->remove("a");
+  }
+}
+
+// Two processes write one stream.
+TEST(ContainerChecksums, ProcessesOfAHostContinueEachOthersBlocks) {
+  const Folder folder;
+  const auto set = ContainerSet::open(posix_store(), folder.set(), this_host);
+  const auto stream = set->open_stream("a", {.create = true});
+  stream->append(content(1, 1000));
+  const pid_t child = ::fork();
+  for (uint64_t k = 0; k < 300; ++k) {
+    stream->append(content(k, 500));
+    stream->write(content(k, 90), static_cast<int64_t>(k * 37 % 900));
+    if (k % 10 == 0) stream->flush();
+  }
+  stream->flush();
+  if (child == 0) ::_exit(0);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(stream->status().size, 1000 + 2 * 300 * 500);
+  EXPECT_EQ(read_all(*NamedStreams::open(posix_store(), folder.set()), 0), read_all(*stream));
+  EXPECT_EQ(unverified_bytes(posix_store(), folder.set()), 0);
 }
 
 // A reader between the bytes and their checksum.
