@@ -6,19 +6,21 @@
 
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <thread>
 
 #include "comm/agree.hpp"
 #include "container/set_model.hpp"
 #include "container/unverified.hpp"
+#include "storage/decorators/forwarding_file.hpp"
 #include "storage/decorators/forwarding_store.hpp"
 #include "support/variable.hpp"
 
 namespace sheaf::test::sums_of_killed {
 namespace {
 
-// Records and words are writes.
+// Records and words are writes, and the process ends with one of them.
 class Unmapped final : public ForwardingStore {
  public:
   using ForwardingStore::ForwardingStore;
@@ -27,6 +29,24 @@ class Unmapped final : public ForwardingStore {
     traits.mmap = false;
     return traits;
   }
+  std::shared_ptr<File> open(const std::string& path, Access access) override {
+    return std::make_shared<Written>(ForwardingStore::open(path, access), *this);
+  }
+
+  int writes_left = -1;  // then the process ends; < 0: it does not
+
+ private:
+  class Written final : public ForwardingFile {
+   public:
+    Written(std::shared_ptr<File> file, Unmapped& store) : ForwardingFile(std::move(file)), store_(store) {}
+    void write_at(std::span<const std::byte> data, int64_t offset) override {
+      ForwardingFile::write_at(data, offset);
+      if (store_.writes_left > 0 && --store_.writes_left == 0) ::kill(::getpid(), SIGKILL);
+    }
+
+   private:
+    Unmapped& store_;
+  };
 };
 
 const ContainerHost host{"killed", "/dev/shm"};
@@ -105,6 +125,59 @@ TEST(ContainerChecksumKills, NothingAcceptedIsTakenForDamage) {
   kill_writers(posix_store(), folder / "mapped", rounds, 1);
   kill_writers(unmapped, folder / "log", rounds, 2);
   std::filesystem::remove_all(folder);
+}
+
+// The first process is killed within `change`, another one continues the stream.
+bool matches_after(const std::function<void(ContainerStream&)>& change, int writes) {
+  const auto folder =
+      std::filesystem::temp_directory_path() / ("sheaf-sumhalf-" + std::to_string(::getpid()));
+  std::filesystem::create_directory(folder);
+  const std::string path = folder / "set";
+  Unmapped store(posix_store());
+  const auto set = ContainerSet::open(store, path, host);
+  const auto stream = set->open_stream("a", {.create = true});
+  // The last piece has room for what other processes append.
+  stream->append(content(1, 200000));
+  append(*set, "between", content(1, 20000));
+  stream->append(content(1, 65000));
+  const pid_t child = ::fork();
+  if (child == 0) {
+    store.writes_left = writes;
+    attempt([&] { change(*stream); });
+    ::_exit(0);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  const auto expect_match = [&](const char* when) {
+    const auto problem = attempt([&] { require_no_mismatch(store, path); });
+    EXPECT_FALSE(problem) << when << ", write " << writes << ": " << problem->what();
+    EXPECT_LE(unverified_bytes(store, path), 2 * format::summed_block) << when;
+  };
+  expect_match("killed");
+  stream->append(content(2, 10));
+  expect_match("appended");
+  stream->write(content(3, 100), 264990);
+  stream->flush();
+  expect_match("written over");
+  std::filesystem::remove_all(folder);
+  return WIFSIGNALED(status);
+}
+
+TEST(ContainerChecksumKills, AnotherProcessContinuesWhatAKilledOneHasBegun) {
+  const std::vector<std::function<void(ContainerStream&)>> all{
+      [](ContainerStream& stream) { stream.append(content(4, 100)); },
+      [](ContainerStream& stream) { stream.append(content(5, 1000)); },
+      [](ContainerStream& stream) { stream.append(content(6, 100000)); },
+      [](ContainerStream& stream) { stream.write(content(7, 100), 200500), stream.flush(); },
+      [](ContainerStream& stream) { stream.append(content(8, 1000)), stream.write(content(9, 900), 265000); },
+      [](ContainerStream& stream) { stream.append(content(10, 1000)), stream.truncate(265100); },
+  };
+  for (size_t k = 0; k < all.size(); ++k) {
+    SCOPED_TRACE(k);
+    int writes = 1;
+    while (matches_after(all[k], writes)) ++writes;
+    EXPECT_GT(writes, 2);
+  }
 }
 
 }  // namespace
