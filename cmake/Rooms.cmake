@@ -3,7 +3,7 @@
 set(SHEAF_CORE_ROOMS base format codec layout process
   storage/system storage/traits storage storage/decorators storage/posix
   comm comm_teams generation journal mode exchange/pieces exchange/transfer
-  stream metadata creation buddy collective set keyval recovery container tools capture
+  stream metadata creation buddy collective set keyval recovery container/sums container tools capture
   stripedfile/service stripedfile stripedfile/session)
 set(SHEAF_MPI_ROOMS comm_mpi)
 set(SHEAF_SHAREDFILE_ROOMS exchange sharedfile)

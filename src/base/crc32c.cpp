@@ -20,14 +20,26 @@ namespace {
 constexpr uint32_t one = 0x80000000;
 
 // Modulo the polynomial of CRC32C.
-constexpr uint32_t times_x(uint32_t a) { return (a >> 1) ^ (a & 1 ? 0x82f63b78 : 0); }
+constexpr uint32_t times_x(uint32_t a) { return (a >> 1) ^ (0x82f63b78 & (0u - (a & 1))); }
 
-uint32_t product(uint32_t a, uint32_t b) {
+constexpr uint32_t product(uint32_t a, uint32_t b) {
   uint32_t sum = 0;
-  for (; a != 0; a <<= 1, b = times_x(b))
-    if (a & one) sum ^= b;
+  for (; a != 0; a <<= 1, b = times_x(b)) sum ^= b & (0u - (a >> 31));  // the processor guesses no branches
   return sum;
 }
+
+// x^8 to the power of each value of the lowest byte of a length, and of the one above it: two products are
+// enough for lengths of less than 64 KiB, which checksums of blocks that are changed in place need often.
+constexpr auto powers = [] {
+  std::array<std::array<uint32_t, 256>, 2> p{};
+  uint32_t step = one >> 8;
+  for (auto& table : p) {
+    table[0] = one;
+    for (size_t i = 1; i < table.size(); ++i) table[i] = product(table[i - 1], step);
+    step = product(table[255], step);
+  }
+  return p;
+}();
 
 // One table per byte of an 8-byte word.
 constexpr auto tables = [] {
@@ -209,7 +221,11 @@ uint32_t crc32c(uint32_t sum, std::span<const std::byte> bytes) {
 
 // Bytes that follow multiply what came before them by x^8 each.
 uint32_t crc32c_joined(uint32_t first, uint32_t second, int64_t length) {
-  for (uint32_t factor = one >> 8; length > 0 && first != 0; length >>= 1, factor = product(factor, factor))
+  if (const auto low = length & 0xff) first = product(powers[0][static_cast<size_t>(low)], first);
+  if (const auto high = length >> 8 & 0xff) first = product(powers[1][static_cast<size_t>(high)], first);
+  length >>= 16;
+  uint32_t factor = length == 0 ? 0 : product(powers[1][255], powers[1][1]);
+  for (; length > 0 && first != 0; length >>= 1, factor = product(factor, factor))
     if (length & 1) first = product(factor, first);
   return first ^ second;
 }

@@ -1,13 +1,18 @@
 #include "base/random.hpp"
 
-#include <random>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "base/error.hpp"
 
 namespace sheaf {
 
 uint64_t random_number() {
-  std::random_device
-      source;  // of 5 KB: kept per thread it would not fit where a library that is loaded late has its own
-  return uint64_t{source()} << 32 | source();
+  uint64_t number = 0;
+  if (::getentropy(&number, sizeof number) != 0)
+    throw os_error("cannot get random numbers from", "the operating system", errno);
+  return number;
 }
 
 }  // namespace sheaf

@@ -60,6 +60,8 @@ bool has_names(const std::string& path) {
          !read_task_names(load_multifile(posix_store(), path)).names.empty();
 }
 
+Checking checking_of(bool ignore_checksums) { return ignore_checksums ? Checking::off : Checking::on; }
+
 enum class Holes { read, leave_out };
 
 // Calls take(bytes, offset) for all of a stream, or for all but holes that are larger than what is read at
@@ -148,7 +150,8 @@ int ls(const LsOptions& options) {
 }
 
 int cat_named(const CatOptions& options) {
-  const auto streams = NamedStreams::open(posix_store(), options.path);
+  const auto streams =
+      NamedStreams::open(posix_store(), options.path, false, checking_of(options.ignore_checksums));
   const auto number = streams->find(options.name);
   if (!number)
     throw file_error(Code::not_found, options.path,
@@ -183,7 +186,8 @@ void refuse_same_files(const std::vector<NamedStream>& streams, const std::vecto
 }
 
 int split_by_names(const SplitOptions& options) {
-  const auto streams = NamedStreams::open(posix_store(), options.path);
+  const auto streams =
+      NamedStreams::open(posix_store(), options.path, false, checking_of(options.ignore_checksums));
   std::vector<std::string> names;
   for (const NamedStream& stream : streams->streams())
     names.push_back(output_name(options.request.prefix, stream.name));
@@ -216,7 +220,8 @@ int gather(const DefragOptions& options) {
                 "make a multifile of the containers first, and compress that: `sheaf defrag` twice");
   GatherRequest request{.set = set_of_container(options.path).value_or(options.path),
                         .output = options.request.output,
-                        .replace = options.request.replace};
+                        .replace = options.request.replace,
+                        .checking = checking_of(options.ignore_checksums)};
   if (options.request.fsblksize > 0) request.fsblksize = options.request.fsblksize;
   catch_signals();
   TerminalProgress progress("defrag");

@@ -312,8 +312,9 @@ class Behind {
       if (first_ < 0) first_ = place + k;
       if (std::ssize(rest) < record_head_size) continue;
       if (place + k == begin_) is_whole_ = is_written_to_its_end(rest);
-      const bool is_piece = rest[6] == static_cast<std::byte>(RecordKind::piece);
-      const auto most = std::min<size_t>(rest.size(), is_piece ? longest_record : longest_but_pieces);
+      const auto kind = static_cast<RecordKind>(rest[6]);
+      const bool may_be_long = kind == RecordKind::piece || kind == RecordKind::sums;
+      const auto most = std::min<size_t>(rest.size(), may_be_long ? longest_record : longest_but_pieces);
       if (const auto record = decode_record(rest.first(most), contents_.header.identity, place + k);
           record && record->record) {
         next_record_ = place + k;
@@ -326,7 +327,7 @@ class Behind {
   static bool is_written_to_its_end(std::span<const std::byte> bytes) {
     const int64_t length = get_little<uint16_t>(bytes.data() + 4);
     const auto kind = static_cast<RecordKind>(bytes[6]);
-    if (kind < RecordKind::create || kind > RecordKind::failure || length < record_head_size ||
+    if (kind < RecordKind::create || kind > RecordKind::sums || length < record_head_size ||
         length % container_alignment != 0 || length > std::ssize(bytes))
       return false;
     return !is_zero(bytes.subspan(static_cast<size_t>(length - container_alignment), container_alignment));

@@ -12,6 +12,7 @@
 #include "container/foreign_stream.hpp"
 #include "container/host_stream.hpp"
 #include "container/open_set.hpp"
+#include "container/sums/wanted.hpp"
 #include "storage/store.hpp"
 
 namespace sheaf {
@@ -26,12 +27,12 @@ using Clock = std::chrono::steady_clock;
 
 class HostSet final : public ContainerSet, public std::enable_shared_from_this<HostSet> {
  public:
-  HostSet(Store& store, const std::string& path, const ContainerHost& host)
+  HostSet(Store& store, const std::string& path, const ContainerHost& host, Checking checking)
       : store_(store),
         path_(path),
         memory_directory_(host.memory_directory),
         host_(host.name.empty() ? container_host_name(host.memory_directory) : host.name),
-        view_(std::make_shared<SetView>(store, path, container_name(path, host_))) {
+        view_(std::make_shared<SetView>(store, path, container_name(path, host_), checking)) {
     local_ = store.traits(path).coherence == Coherence::local;
   }
 
@@ -274,14 +275,14 @@ bool HostSet::remove(std::string_view name) {
     if (elsewhere->find(name) == nullptr) return false;
     open = join(true);
   }
-  std::vector<std::pair<int64_t, int64_t>> unused;
+  std::vector<UnusedBytes> unused;
   {
     SharedStreams& streams = open->streams();
     const SharedStreams::NamesLock lock(streams);
     const SharedPlace at = find(*open, elsewhere, name);
     if (at == 0) return false;
     SharedStream& stream = streams.stream(at);
-    if (stream.opens.load() == 0) unused = open->ranges(stream, 0);
+    if (stream.opens.load() == 0) unused = open->unused(stream, 0);
     open->rename(at, 0);
   }
   open->discard(unused);
@@ -299,7 +300,7 @@ bool HostSet::rename(std::string_view from, std::string_view to, bool keep) {
     open = join(true);
     elsewhere = contents(open.get(), true);
   }
-  std::vector<std::pair<int64_t, int64_t>> unused;
+  std::vector<UnusedBytes> unused;
   {
     SharedStreams& streams = open->streams();
     const SharedStreams::NamesLock lock(streams);
@@ -310,7 +311,7 @@ bool HostSet::rename(std::string_view from, std::string_view to, bool keep) {
     if (there == at) return true;
     const SharedPlace entry = streams.make_entry(at, to);
     if (there != 0 && streams.stream(there).opens.load() == 0)
-      unused = open->ranges(streams.stream(there), 0);
+      unused = open->unused(streams.stream(there), 0);
     try {
       open->rename(at, entry);
     } catch (...) {
@@ -362,8 +363,9 @@ void HostSet::list(std::string_view prefix, const Visit& visit) {
 }  // namespace
 
 std::shared_ptr<ContainerSet> ContainerSet::open(Store& store, const std::string& path,
-                                                 const ContainerHost& host) {
-  return std::make_shared<HostSet>(store, path, host);
+                                                 const ContainerHost& host, Checking checking) {
+  const bool is_checked = checking == Checking::on && checking_of_environment() == Checking::on;
+  return std::make_shared<HostSet>(store, path, host, is_checked ? Checking::on : Checking::off);
 }
 
 }  // namespace sheaf

@@ -35,6 +35,7 @@
 #include <utility>
 
 #include "base/export.hpp"
+#include "mode/checking.hpp"
 #include "storage/allocation.hpp"
 #include "storage/file.hpp"
 
@@ -159,9 +160,10 @@ class SHEAF_EXPORT ContainerSet {
   // Nothing is made before the first stream is: a set of which there is no file is an empty one. `path` is
   // NAME; relative, it counts from the store's directory. `store` outlives the set and its streams. Throws
   // what opening files throws, damaged for containers that are no such, no_space or io if memory cannot be
-  // shared.
+  // shared. Reads compare checksums, and throw damaged where bytes do not match, unless `checking` is off, or
+  // SHEAF_FLAGS has checksums=off; with these flags a container that the set makes has none.
   static std::shared_ptr<ContainerSet> open(Store& store, const std::string& path,
-                                            const ContainerHost& host = {});
+                                            const ContainerHost& host = {}, Checking checking = Checking::on);
 
   // Registers what all sets do at forks, if that has not been done: whoever holds locks of its own over calls
   // of sets registers its handlers behind it, so that forks take those locks first.

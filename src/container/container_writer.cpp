@@ -89,10 +89,10 @@ RecordArea ContainerWriter::spare_of(const ContainerContents& contents) {
 int64_t ContainerWriter::record_in(RecordArea& area, ContainerRecord record,
                                    std::span<const std::byte> inside) {
   const int64_t place = area.place + area.used;
-  if (!inside.empty()) record.place = place + piece_record_size;
+  if (!inside.empty()) record.place = place + piece_head_size(record);
   std::vector<std::byte> encoded;
   encode(record, streams_.head().identity, place, encoded);
-  if (!inside.empty()) std::ranges::copy(inside, encoded.begin() + piece_record_size);
+  if (!inside.empty()) std::ranges::copy(inside, encoded.begin() + piece_head_size(record));
   try {
     file_.write_at(encoded, place);
   } catch (...) {
@@ -182,24 +182,58 @@ int64_t ContainerWriter::record_with(ContainerRecord piece, std::span<const std:
   return record_in_log(piece, data);
 }
 
-void ContainerWriter::note_length(int64_t record, int64_t length, int64_t modified) {
+// Null: it is not in an area that is mapped. Under the mutex.
+std::byte* ContainerWriter::mapped_at(int64_t at) {
+  for (auto log = areas_.rbegin(); log != areas_.rend(); ++log)
+    if (at >= log->area.place && at < log->area.place + log->area.bytes)
+      return log->memory ? log->memory.get() + (at - log->area.place) : nullptr;
+  return nullptr;
+}
+
+// The end word first: a process that is killed has a checksum for all bytes that it has told of.
+void ContainerWriter::note_length(int64_t record, int64_t length, int64_t modified, uint64_t end_word) {
   const uint64_t word = length_word(length, streams_.head().identity, record);
   const int64_t at = record + piece_words_at;
+  static_assert(end_word_at == piece_words_at + 16);
   {
     const std::lock_guard guard(mutex_);
-    for (auto log = areas_.rbegin(); log != areas_.rend(); ++log) {
-      if (at < log->area.place || at >= log->area.place + log->area.bytes) continue;
-      if (!log->memory) break;
-      std::byte* const words = log->memory.get() + (at - log->area.place);
+    if (std::byte* const words = mapped_at(at)) {
+      if (end_word != 0) store_word(words + 16, end_word);
       store_word(words, word);
       store_word(words + 8, static_cast<uint64_t>(modified));
       return;
     }
   }
-  std::array<std::byte, 16> words;
+  std::array<std::byte, 24> words;
   put_little<uint64_t>(words.data(), word);
   put_little<int64_t>(words.data() + 8, modified);
-  file_.write_at(words, at);
+  put_little<uint64_t>(words.data() + 16, end_word);
+  file_.write_at(std::span(words).first(end_word != 0 ? 24 : 16), at);
+}
+
+void ContainerWriter::read_words(int64_t at, std::span<uint64_t> words) {
+  {
+    const std::lock_guard guard(mutex_);
+    if (const std::byte* const found = mapped_at(at)) {
+      for (size_t k = 0; k < words.size(); ++k) words[k] = get_little<uint64_t>(found + k * sizeof(uint64_t));
+      return;
+    }
+  }
+  sheaf::read_words(file_, at, words);
+}
+
+void ContainerWriter::write_words(int64_t at, std::span<const uint64_t> words) {
+  {
+    const std::lock_guard guard(mutex_);
+    if (std::byte* const found = mapped_at(at)) {
+      for (size_t k = 0; k < words.size(); ++k) store_word(found + k * sizeof(uint64_t), words[k]);
+      return;
+    }
+  }
+  std::vector<std::byte> bytes(words.size_bytes());
+  for (size_t k = 0; k < words.size(); ++k)
+    put_little<uint64_t>(bytes.data() + k * sizeof(uint64_t), words[k]);
+  file_.write_at(bytes, at);
 }
 
 ContainerWriter::Room ContainerWriter::room(int64_t least, int64_t wanted) {

@@ -20,11 +20,12 @@
 
 #include "container/container_contents.hpp"
 #include "container/shared_streams.hpp"
+#include "container/sums/sum_writer.hpp"
 #include "storage/file.hpp"
 
 namespace sheaf {
 
-class ContainerWriter {
+class ContainerWriter final : public SumWords {
  public:
   // `mapped`: mappings agree with reads. Both outlive the writer.
   ContainerWriter(File& file, SharedStreams& streams, bool mapped)
@@ -44,11 +45,15 @@ class ContainerWriter {
 
   // Whether so many bytes of a piece may be in its record.
   bool takes_inside(int64_t bytes) const;
-  // A record of a piece with its bytes; returns its place. Theirs is piece_record_size behind it.
+  // A record of a piece with its bytes; returns its place. Theirs is piece_head_size() behind it.
   int64_t record_with(format::ContainerRecord piece, std::span<const std::byte> data);
 
-  // A piece has grown, or was written again. `record`: the place of its record, whoever has written it.
-  void note_length(int64_t record, int64_t length, int64_t modified);
+  // A piece has grown. `record`: the place of its record, whoever has written it; `end_word`: 0 if it begins
+  // no room.
+  void note_length(int64_t record, int64_t length, int64_t modified, uint64_t end_word);
+
+  void read_words(int64_t at, std::span<uint64_t> words) override;
+  void write_words(int64_t at, std::span<const uint64_t> words) override;
 
   // Room for `least` bytes of a stream, better for `wanted` >= least.
   struct Room {
@@ -83,6 +88,7 @@ class ContainerWriter {
   int64_t record_in_log(const format::ContainerRecord& record, std::span<const std::byte> inside);
   std::optional<int64_t> record_in_spare(const format::ContainerRecord& record);
   int64_t record_in(RecordArea& area, format::ContainerRecord record, std::span<const std::byte> inside);
+  std::byte* mapped_at(int64_t at);
   void take_back(int64_t place);
   void end_log();
   void put_word(int64_t place, uint64_t word);

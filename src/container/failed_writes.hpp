@@ -11,30 +11,17 @@
 #include <span>
 #include <vector>
 
-#include "base/crc32c.hpp"
 #include "base/error.hpp"
 #include "container/constants.hpp"
 #include "container/container_set.hpp"
+#include "container/sums/parts.hpp"
 
 namespace sheaf {
-
-// Of bytes [begin, end) of all parts, behind those of `sum`.
-inline uint32_t sum_of_parts(std::span<const std::span<const std::byte>> parts, int64_t begin, int64_t end,
-                             uint32_t sum = 0) {
-  for (const auto& part : parts) {
-    const int64_t size = std::ssize(part);
-    const int64_t from = std::clamp<int64_t>(begin, 0, size), to = std::clamp<int64_t>(end, from, size);
-    sum = crc32c(sum, part.subspan(static_cast<size_t>(from), static_cast<size_t>(to - from)));
-    begin -= size;
-    end -= size;
-  }
-  return sum;
-}
 
 // Of one stream. One thread at a time.
 class FailedWrites {
  public:
-  using Parts = std::span<const std::span<const std::byte>>;
+  using Parts = WriteParts;
 
   // The bytes of `parts` from `done` on, which belong to `offset`, were not written because of `why`.
   void add(Parts parts, int64_t done, int64_t offset, WriteAt how, const Error& why);

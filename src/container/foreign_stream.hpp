@@ -35,7 +35,7 @@ class ForeignStream final : public ContainerStream {
   size_t read(std::span<std::byte> data, int64_t offset) override {
     if (ContainerStream* const now = shared()) return now->read(data, offset);
     if (offset < 0) throw os_error("there is no such offset in the stream", stream_.name, EINVAL);
-    return read_pieces(set_->sources, stream_.pieces, stream_.size, data, offset);
+    return read_pieces(set_->sources, stream_, data, offset);
   }
   int64_t write(std::span<const std::span<const std::byte>>, int64_t, WriteAt) override { refuse(); }
   Appended append(std::span<const std::span<const std::byte>>) override { refuse(); }

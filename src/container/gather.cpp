@@ -13,6 +13,7 @@
 #include "base/checked.hpp"
 #include "base/crc32c.hpp"
 #include "base/error.hpp"
+#include "comm/agree.hpp"
 #include "container/constants.hpp"
 #include "container/container_names.hpp"
 #include "container/open_set.hpp"
@@ -28,6 +29,10 @@ namespace sheaf {
 using namespace container_constants;
 
 namespace {
+
+constexpr const char* left_as_they_are =
+    ". All containers are left as they are; `sheaf defrag` makes a multifile of another name of what can be "
+    "read";
 
 // Containers that nobody else may take up as long as this lives.
 class HeldContainers {
@@ -103,14 +108,32 @@ std::vector<std::string> hold_containers(Store& store, const GatherRequest& requ
   throw file_error(Code::wrong_mode, request.set, "its containers come and go: make the multifile later");
 }
 
-// Writes bytes one behind the other, many at a time; zeros are left out where there are many of them.
+// The checksum that a container has of exactly these bytes of a stream; nullopt: it has none, or one of
+// others.
+std::optional<uint32_t> kept_sum(const SetContents& set, const ReplayedStream& stream, int64_t offset,
+                                 int64_t bytes) {
+  const layout::PieceMap::At at = stream.pieces.at(offset);
+  if (!at.found || at.piece.length < bytes) return std::nullopt;
+  const SetSource& source = set.sources[at.piece.source];
+  if (!source.sums || !source.checked) return std::nullopt;
+  const BlockSums sums = source.sums->find(at.piece.place).sums;
+  if (sums.room == 0 || (at.piece.place - sums.room) % summed_at_once != 0) return std::nullopt;
+  const format::BlockSum found = read_sum(*source.file, sums, sums.block_at(at.piece.place));
+  return found.bytes == bytes ? std::optional(found.sum) : std::nullopt;
+}
+
+// Writes bytes one behind the other, many at a time; zeros are left out where there are many of them. Bytes
+// that do not match the checksums of their container never get one that they match: in place they are an
+// error, else damage that is told.
 class Packer {
  public:
-  Packer(File& file, int64_t at, WorkProgress& progress) : file_(file), at_(at), progress_(progress) {
+  Packer(File& file, int64_t at, const GatherRequest& request, WorkProgress& progress)
+      : file_(file), at_(at), progress_(progress), checking_(request.checking) {
     buffer_.reserve(copied_at_once);
   }
 
-  std::vector<uint32_t> add(const SetContents& set, const ReplayedStream& stream) {
+  std::vector<uint32_t> add(const SetContents& set, const ReplayedStream& stream,
+                            std::vector<std::string>* damage) {
     std::vector<uint32_t> sums;
     for (int64_t done = 0; done < stream.size; done += summed_at_once) {
       const int64_t bytes = std::min(summed_at_once, stream.size - done);
@@ -123,9 +146,7 @@ class Packer {
       if (std::ssize(buffer_) + bytes > copied_at_once) write();
       const size_t before = buffer_.size();
       buffer_.resize(before + static_cast<size_t>(bytes));
-      const auto part = std::span(buffer_).subspan(before);
-      read_pieces(set.sources, stream.pieces, stream.size, part, done);
-      sums.push_back(crc32c(0, part));
+      sums.push_back(read(set, stream, std::span(buffer_).subspan(before), done, damage));
     }
     return sums;
   }
@@ -139,6 +160,22 @@ class Packer {
   }
 
  private:
+  // Returns the checksum for the multifile.
+  uint32_t read(const SetContents& set, const ReplayedStream& stream, std::span<std::byte> part,
+                int64_t offset, std::vector<std::string>* damage) {
+    if (const auto kept = kept_sum(set, stream, offset, std::ssize(part))) {
+      read_pieces(set.sources, stream, part, offset, Checking::off);
+      if (crc32c(0, part) == *kept) return *kept;
+    }
+    const auto problem = attempt([&] { read_pieces(set.sources, stream, part, offset, checking_); });
+    if (!problem) return crc32c(0, part);
+    if (problem->code() != Code::damaged) throw *problem;
+    if (damage == nullptr) throw Error(Code::damaged, problem->what() + std::string(left_as_they_are));
+    damage->push_back(problem->what());
+    read_pieces(set.sources, stream, part, offset, Checking::off);
+    return ~crc32c(0, part);
+  }
+
   void skip() {
     write();
     at_ += summed_at_once;
@@ -152,6 +189,7 @@ class Packer {
   File& file_;
   int64_t at_;
   WorkProgress& progress_;
+  const Checking checking_;
   LineBytes buffer_;
 };
 
@@ -214,17 +252,19 @@ void refuse_holes(const SetContents& set, const std::vector<const ReplayedStream
   }
 }
 
+// `damage`: null if bytes that do not match their checksums are an error.
 void write(File& file, const SetContents& set, const std::vector<const ReplayedStream*>& streams,
-           PackedFile& packed, WorkProgress& progress) {
+           PackedFile& packed, const GatherRequest& request, WorkProgress& progress,
+           std::vector<std::string>* damage) {
   MetadataWriter(file, packed.header).write_header(packed.extension);
   const layout::FileLayout layout = packed_layout(packed.lengths, packed.header);
   std::optional<Packer> packer;
   for (size_t k = 0; k < streams.size(); ++k) {
     if (!packer || packed.header.fsblksize > 1) {
       if (packer) packer->write();
-      packer.emplace(file, layout.starts[k], progress);
+      packer.emplace(file, layout.starts[k], request, progress);
     }
-    packed.sums.push_back(packer->add(set, *streams[k]));
+    packed.sums.push_back(packer->add(set, *streams[k], damage));
   }
   if (packer) packer->write();
   complete_packed_file(file, packed);
@@ -247,12 +287,7 @@ std::vector<std::string> damage_of(const SetContents& set, const std::vector<con
   std::vector<std::string> all;
   for (const SetSource& source : set.sources) {
     if (source.damage.empty()) continue;
-    if (in_place)
-      throw file_error(
-          Code::damaged, source.path,
-          source.damage +
-              ". All containers are left as they are; `sheaf defrag` makes a multifile of another "
-              "name of what can be read");
+    if (in_place) throw file_error(Code::damaged, source.path, source.damage + left_as_they_are);
     all.push_back(quoted(source.path) + ": " + source.damage);
   }
   for (const ReplayedStream* const stream : streams)
@@ -285,7 +320,8 @@ GatherReport gather(Store& store, const GatherRequest& request, WorkProgress& pr
   if (containers.empty())
     throw file_error(Code::not_found, request.set, "there are no containers of this name");
   const bool has_base = store.status(request.set).exists;
-  const SetContents set = read_set(store, containers, request.set, {.checked = true});
+  const SetContents set =
+      read_set(store, containers, request.set, {.checked = true, .checking = request.checking});
   if (in_place && has_base && (set.sources.empty() || !set.sources.front().base))
     throw file_error(
         Code::unsupported, request.set,
@@ -303,7 +339,7 @@ GatherReport gather(Store& store, const GatherRequest& request, WorkProgress& pr
     outputs.own(output);
     const auto file = outputs.add(output);
     progress.begin_output(0, output);
-    write(*file, set, streams, packed, progress);
+    write(*file, set, streams, packed, request, progress, in_place ? nullptr : &done.damage);
     // What only the containers have must not get lost with them.
     if (in_place) file->sync();
     file->close();

@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <cstring>
+#include <cstddef>
+#include <functional>
 #include <utility>
 
 #include "base/checked.hpp"
@@ -49,10 +50,10 @@ HostStream::~HostStream() {
   } catch (const std::exception&) {
   }
   set_->note_close(noted_);
-  std::vector<std::pair<int64_t, int64_t>> unused;
+  std::vector<UnusedBytes> unused;
   {
     const SharedStreams::NamesLock lock(streams_);
-    if (stream_.entry.load() == 0 && stream_.opens.load() == 1) unused = set_->ranges(stream_, 0);
+    if (stream_.entry.load() == 0 && stream_.opens.load() == 1) unused = set_->unused(stream_, 0);
     streams_.close(at_);
   }
   set_->discard(unused);
@@ -89,65 +90,6 @@ void HostStream::look() {
     take(at);
     seen_ = at;
   }
-}
-
-size_t HostStream::plan(int64_t offset, int64_t bytes, std::span<Segment> segments) {
-  size_t count = 0;
-  while (bytes > 0 && count < segments.size()) {
-    const layout::PieceMap::At at = pieces_.at(offset);
-    Segment& segment = segments[count++];
-    segment.piece = at.piece;
-    segment.piece.length = std::min(at.piece.length, bytes);
-    if (!at.found) {
-      segment.piece.tag = 0;
-    } else {
-      const SharedPiece& piece = streams_.piece(at.piece.tag);
-      segment.origin = piece.origin;
-      if (piece.origin != 0) segment.piece.task = piece.capacity.load();
-    }
-    offset += segment.piece.length;
-    bytes -= segment.piece.length;
-  }
-  return count;
-}
-
-// --- reading
-
-void HostStream::fetch(const Segment& segment, std::span<std::byte> data) {
-  if (segment.piece.tag == 0) {
-    std::memset(data.data(), 0, data.size());
-  } else if (segment.origin == 0) {
-    const size_t got = set_->file().read_at(data, segment.piece.place);
-    std::memset(data.data() + got, 0, data.size() - got);
-  } else {
-    read_piece(set_->source(segment.origin), segment.piece, data);
-  }
-}
-
-size_t HostStream::read(std::span<std::byte> data, int64_t offset) { return read_from(data, offset, false); }
-
-size_t HostStream::read_from(std::span<std::byte> data, int64_t offset, bool locked) {
-  if (offset < 0) throw os_error("there is no such offset in a stream of", set_->file().path(), EINVAL);
-  std::array<Segment, 8> segments;
-  size_t done = 0;
-  while (done < data.size()) {
-    size_t count = 0;
-    const int64_t from = offset + static_cast<int64_t>(done);
-    {
-      std::optional<SharedStreams::StreamLock> lock;
-      if (!locked) lock.emplace(streams_, at_);
-      look();
-      const int64_t left = stream_.size.load() - from;
-      if (left > 0)
-        count = plan(from, std::min(left, std::ssize(data) - static_cast<int64_t>(done)), segments);
-    }
-    if (count == 0) break;
-    for (const Segment& segment : std::span(segments).first(count)) {
-      fetch(segment, data.subspan(done, static_cast<size_t>(segment.piece.length)));
-      done += static_cast<size_t>(segment.piece.length);
-    }
-  }
-  return done;
 }
 
 // --- writing
@@ -190,7 +132,12 @@ void HostStream::has_written(int64_t end, int64_t time) {
 }
 
 int64_t HostStream::write_over(Parts parts, int64_t done, int64_t bytes, const layout::StreamPiece& piece) {
-  put(parts, done, bytes, piece.place);
+  const SharedPiece& shared = streams_.piece(piece.tag);
+  const auto write = [&] { put(parts, done, bytes, piece.place); };
+  set_->sums().overwrite({.sums = piece.tag + offsetof(SharedPiece, sums),
+                          .length = shared.record == 0 ? 0 : shared.length.load(),
+                          .place = piece.place},
+                         stream_.over, parts, done, bytes, std::ref(write));
   restamp_ = true;
   has_written(0, now());
   return bytes;
@@ -219,20 +166,36 @@ int64_t HostStream::write_behind(Parts parts, int64_t done, int64_t bytes, int64
   }
   bytes = std::min(bytes, room);
   if (bytes <= 0) return 0;
+  const bool is_summed = piece.sums.room != 0;
+  if (is_summed) {
+    set_->make_slots(piece, length + bytes);
+    set_->sums().before_append(piece.sums, stream_.over, length);
+  }
   put(parts, done, bytes, piece.place + length);
   note_growth(before.piece.tag, length);
+  const uint64_t end = is_summed ? set_->sums().append(piece.sums, length, parts, done, bytes) : 0;
   const int64_t time = now();
   try {
-    set_->writer().note_length(piece.record, length + bytes, time);
+    set_->writer().note_length(piece.record, length + bytes, time, end);
   } catch (...) {  // what is not accepted shall not be found, if that can be written
-    attempt([&] { set_->writer().note_length(piece.record, length, stream_.modified.load()); });
+    attempt([&] { set_->writer().note_length(piece.record, length, stream_.modified.load(), 0); });
     throw;
   }
   piece.length.store(length + bytes, std::memory_order_release);
+  if (is_summed) SumWriter::after_append(piece.sums, end);
   growth_ = stream_.growth.fetch_add(1) + 1;
   pieces_.grow(piece.offset, length + bytes);
   has_written(offset + bytes, time);
   return bytes;
+}
+
+// A record with room for the checksums of a piece of up to `capacity` bytes.
+void HostStream::begin_room(ContainerRecord& record, const SumWriter::Fresh& fresh, int64_t capacity) const {
+  if (!streams_.head().summed) return;
+  record.room = true;
+  record.slots = capacity / format::summed_block;
+  record.end_word = fresh.end;
+  record.words = fresh.slots;
 }
 
 void HostStream::write_new(Parts parts, int64_t done, int64_t bytes, int64_t offset, int64_t gap) {
@@ -241,17 +204,21 @@ void HostStream::write_new(Parts parts, int64_t done, int64_t bytes, int64_t off
   ContainerRecord record{.kind = RecordKind::piece, .stream = set_->recorded(stream_.key)};
   record.offset = offset;
   record.length = bytes;
+  const bool is_summed = streams_.head().summed;
+  const auto fresh = is_summed ? SumWriter::fresh(parts, done, bytes) : SumWriter::Fresh();
   try {
     // Of a larger one only the first bytes: what grows should not be many records.
     if (stream_.size.load() == 0 && stream_.first.load() == 0 && set_->writer().takes_inside(bytes)) {
+      begin_room(record, fresh, 0);
       record.time = record.modified = streams_.tick();
       piece.record = set_->writer().record_with(record, gathered(parts, done, bytes));
-      piece.place = piece.record + format::piece_record_size;
+      piece.place = piece.record + format::piece_head_size(record);
       piece.capacity = bytes;
     } else {
       const int64_t ahead = offset >= stream_.size.load() ? std::min(stream_.size.load(), most_ahead) : 0;
       const auto room = set_->writer().room(bytes, std::min(std::max(bytes, ahead), std::max(bytes, gap)));
       put(parts, done, bytes, room.place);
+      begin_room(record, fresh, room.bytes);
       record.time = record.modified = streams_.tick();
       record.place = room.place;
       piece.record = set_->writer().record(record);
@@ -261,6 +228,13 @@ void HostStream::write_new(Parts parts, int64_t done, int64_t bytes, int64_t off
     piece.offset = offset;
     piece.length = bytes;
     piece.time = record.time;
+    if (is_summed) {
+      piece.sums.room = piece.place;
+      piece.sums.end_at = piece.record + format::end_word_at;
+      piece.sums.end.store(fresh.end);
+      piece.sums.slots = record.slots;
+      piece.sums.slots_at = piece.record + format::piece_head_size(record);
+    }
   } catch (...) {
     streams_.drop_piece(at);
     throw;
@@ -281,7 +255,8 @@ void HostStream::require_range(int64_t offset, int64_t bytes) const {
 void HostStream::write_parts(Parts parts, int64_t total, int64_t offset, int64_t& done) {
   while (done < total) {
     const layout::PieceMap::At at = pieces_.at(offset + done);
-    const int64_t bytes = std::min({total - done, at.piece.length, format::longest_piece});
+    const int64_t most = streams_.head().summed ? sums_constants::summed_at_a_time : format::longest_piece;
+    const int64_t bytes = std::min({total - done, at.piece.length, most});
     if (at.found && streams_.piece(at.piece.tag).origin == 0) {
       done += write_over(parts, done, bytes, at.piece);
       continue;
@@ -331,9 +306,10 @@ void HostStream::truncate(int64_t size) {
   require_writable();
   if (size < 0) throw os_error("there is no such size of a stream of", set_->file().path(), EINVAL);
   if (size > largest_stream) throw os_error("a stream cannot be so long in", set_->file().path(), EFBIG);
-  std::vector<std::pair<int64_t, int64_t>> unused;
+  std::vector<UnusedBytes> unused;
   const SharedStreams::StreamLock lock(streams_, at_);
   require_here();
+  set_->sums().settle(stream_.over);
   failed_.cut(size);
   if (size == 0 && stream_.size.load() == 0 && stream_.first.load() == 0) {
     tell_failures();
@@ -341,7 +317,7 @@ void HostStream::truncate(int64_t size) {
     has_written_ = restamp_ = true;
     return;
   }
-  if (size < stream_.size.load()) unused = set_->ranges(stream_, size);
+  if (size < stream_.size.load()) unused = set_->unused(stream_, size);
   // What is cut away need not be told of, and on a full disk could not be.
   if (const SharedPlace grown = stream_.grown.load();
       grown != 0 && size > streams_.piece(grown).offset + stream_.grown_from.load())

@@ -49,12 +49,14 @@ class HostStream final : public ContainerStream {
   bool move_out(const std::string& target, const ContainerSet::CopyOut& copy);
 
  private:
-  using Parts = std::span<const std::span<const std::byte>>;
+  using Parts = WriteParts;
   struct Segment {
     layout::StreamPiece piece;  // tag 0: zeros
     uint64_t origin = 0;
+    BlockSums sums = {};  // of a piece of the own container
   };
 
+  // Throws SumMismatch, whose place counts in the stream: the caller knows the name.
   size_t read_from(std::span<std::byte> data, int64_t offset, bool locked);
   void require_here() const;
 
@@ -67,6 +69,7 @@ class HostStream final : public ContainerStream {
   void record_failure(int64_t failure, const FailedWrites& failed);
   void refuse_failed();
   int64_t write_over(Parts parts, int64_t done, int64_t bytes, const layout::StreamPiece& piece);
+  void begin_room(format::ContainerRecord& record, const SumWriter::Fresh& fresh, int64_t capacity) const;
   int64_t write_behind(Parts parts, int64_t done, int64_t bytes, int64_t offset);
   void write_new(Parts parts, int64_t done, int64_t bytes, int64_t offset, int64_t gap);
   void note_growth(SharedPlace piece, int64_t from);

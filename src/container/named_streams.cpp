@@ -37,7 +37,7 @@ class SetStreams final : public NamedStreams {
     const ReplayedStream& one = *sorted_.at(stream);
     if (offset < 0) throw Error(Code::invalid_argument, "there is no offset below 0 in '" + one.name + "'");
     if (one.cut_off) require_there(one, offset, std::min(std::ssize(data), one.size - offset));
-    return read_pieces(contents_.sources, one.pieces, one.size, data, offset);
+    return read_pieces(contents_.sources, one, data, offset);
   }
 
   std::optional<int64_t> next_data(size_t stream, int64_t offset) const override {
@@ -79,11 +79,12 @@ class SetStreams final : public NamedStreams {
 
 }  // namespace
 
-std::shared_ptr<const NamedStreams> NamedStreams::open(Store& store, const std::string& path, bool checked) {
+std::shared_ptr<const NamedStreams> NamedStreams::open(Store& store, const std::string& path, bool checked,
+                                                       Checking checking) {
   const bool alone = set_of_container(path) && store.status(path).exists;
   const std::vector<std::string> containers = alone ? std::vector{path} : containers_of(store, path);
-  SetContents contents =
-      read_set(store, containers, alone ? std::string() : path, {.lenient = true, .checked = checked});
+  SetContents contents = read_set(store, containers, alone ? std::string() : path,
+                                  {.lenient = true, .checked = checked, .checking = checking});
   if (contents.sources.empty() && containers.empty()) {
     if (!store.status(path).exists)
       throw file_error(Code::not_found, path, "there is neither a multifile nor a container of this name");

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/export.hpp"
+#include "mode/checking.hpp"
 #include "storage/file.hpp"
 
 namespace sheaf {
@@ -32,8 +33,8 @@ class SHEAF_EXPORT NamedStreams {
   // neither a multifile nor a container, damaged for what cannot be read, unsupported for a multifile without
   // names and no container beside it. checked: origins() tell also what only a look at all bytes behind the
   // records of containers finds.
-  static std::shared_ptr<const NamedStreams> open(Store& store, const std::string& path,
-                                                  bool checked = false);
+  static std::shared_ptr<const NamedStreams> open(Store& store, const std::string& path, bool checked = false,
+                                                  Checking checking = Checking::on);
 
   virtual ~NamedStreams() = default;
 

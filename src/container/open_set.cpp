@@ -13,6 +13,7 @@
 #include "base/forks.hpp"
 #include "container/constants.hpp"
 #include "container/container_names.hpp"
+#include "container/sums/wanted.hpp"
 #include "mode/open_mode.hpp"
 #include "process/process_identity.hpp"
 #include "storage/beside.hpp"
@@ -137,6 +138,7 @@ bool OpenSet::join_once(Store& store, const std::string& container, const std::s
   streams_ = std::make_unique<SharedStreams>(*memory_);
   origin_ = format::short_identity(streams_->head().identity);
   writer_ = std::make_unique<ContainerWriter>(*file_, *streams_, mapped_);
+  sums_ = std::make_unique<SumWriter>(*file_, *writer_, *memory_);
   if (!lock_container()) return false;
   // Who took it in before it was locked has removed it.
   const FileStatus now = store.status(container);
@@ -164,6 +166,7 @@ void OpenSet::fill(Store& store, const std::string& container, const std::string
     require_in_the_making(*file_);
     format::ContainerHeader header{.identity = new_identity(), .host = host};
     header.made = std::chrono::system_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
+    if (checking_of_environment() == Checking::on) header.version = format::container_summed;
     ContainerWriter::begin(*file_, header, mapped_);
     contents = read_container(store, container);
     if (!contents) throw file_error(Code::io, container, "does not keep what is written to it");
@@ -177,7 +180,7 @@ void OpenSet::fill(Store& store, const std::string& container, const std::string
     throw file_error(Code::not_found, container, "is in the multifile already");
   }
   SharedStreams streams(memory);
-  streams.make(contents->header.identity);
+  streams.make(contents->header.identity, contents->header.version == format::container_summed);
   streams_ = std::make_unique<SharedStreams>(memory);
   origin_ = format::short_identity(contents->header.identity);
   SharedStreams::Head& head = streams.head();
@@ -206,34 +209,53 @@ OpenSet::~OpenSet() {
   if (registered_) forget_set(this);
   if (lock_ && locked_at_ != forks())
     new RangeLock(std::move(lock_));  // that of a forked child is its parent's, who gives it back
+  sums_.reset();
   writer_.reset();
   streams_.reset();
   memory_.reset();
+}
+
+// Of a piece of the own container, as its records have them. Throws no_space.
+void OpenSet::copy_sums(SharedPiece& made, const RoomIndex& index) {
+  SharedSums& sums = made.sums;
+  for (int64_t at = made.place, end = made.place + made.length.load(); at < end;) {
+    const RoomIndex::Found found = index.find(at);
+    if (at == made.place) {
+      sums.room = found.sums.room;
+      sums.end_at = found.sums.end_at;
+    }
+    if (found.sums.room == 0 || found.sums.room != sums.room) return;
+    if (found.sums.slots > 0) {
+      const SharedPlace slots = streams_->make_slots();
+      add_slots(streams_->memory(), sums, slots,
+                {0, found.sums.first, found.sums.slots, found.sums.slots_at});
+    }
+    at = found.end;
+  }
 }
 
 // In place of those it has. Throws no_space; then it has those still.
 void OpenSet::copy_pieces(SharedStream& stream, const ReplayedStream& from, const SetContents& contents) {
   std::vector<SharedPlace> places(from.pieces.all().size());
   try {
-    for (SharedPlace& at : places) at = streams_->make_piece();
+    auto next = places.begin();
+    for (const auto& [offset, piece] : from.pieces.all()) {
+      const SetSource& source = contents.sources[piece.source];
+      SharedPiece& made = streams_->piece(*next++ = streams_->make_piece());
+      made.offset = offset;
+      made.length = piece.length;
+      made.capacity = source.base ? piece.task : piece.length;
+      made.place = piece.place;
+      made.origin = source.origin == origin_ ? 0 : source.origin;
+      if (made.origin == 0 && source.sums) copy_sums(made, *source.sums);
+    }
   } catch (...) {
     for (const SharedPlace at : places)
       if (at != 0) streams_->drop_piece(at);
     throw;
   }
   streams_->drop_pieces(stream);
-  auto next = places.begin();
-  for (const auto& [offset, piece] : from.pieces.all()) {
-    const SetSource& source = contents.sources[piece.source];
-    const SharedPlace at = *next++;
-    SharedPiece& made = streams_->piece(at);
-    made.offset = offset;
-    made.length = piece.length;
-    made.capacity = source.base ? piece.task : piece.length;
-    made.place = piece.place;
-    made.origin = source.origin == origin_ ? 0 : source.origin;
-    streams_->add_piece(stream, at);
-  }
+  for (const SharedPlace at : places) streams_->add_piece(stream, at);
   stream.size = from.size;
   stream.mode = from.mode;
   stream.modified = from.modified();
@@ -293,6 +315,7 @@ void OpenSet::bring_up_to_date(SharedPlace at, const ReplayedStream& now, const 
   const SharedStreams::StreamLock lock(*streams_, at);
   const bool has_grown = stream.grown.load() != 0;
   if (has_grown) record_growth(stream);
+  sums_->settle(stream.over);
   const bool is_all = !has_grown && stream.opens.load() == 0 && stream.changed.load() < elsewhere.read_at;
   const auto again = is_all ? nullptr : view_->again(origin_);
   const SetContents& set = is_all ? elsewhere : *again;
@@ -309,19 +332,44 @@ SetSource OpenSet::source(uint64_t origin) {
   throw os_error("a container with bytes of a stream is gone from", path_, ENOENT);
 }
 
-std::vector<std::pair<int64_t, int64_t>> OpenSet::ranges(SharedStream& stream, int64_t size) {
-  std::vector<std::pair<int64_t, int64_t>> found;
+std::vector<UnusedBytes> OpenSet::unused(SharedStream& stream, int64_t size) {
+  std::vector<UnusedBytes> found;
   for (SharedPlace at = stream.first.load(); at != 0; at = streams_->piece(at).next.load()) {
     const SharedPiece& piece = streams_->piece(at);
-    const int64_t kept = std::clamp<int64_t>(size - piece.offset, 0, piece.length.load());
-    if (piece.origin == 0 && piece.length.load() - kept >= worth_discarding)
-      found.emplace_back(piece.place + kept, piece.length.load() - kept);
+    const int64_t length = piece.length.load();
+    const int64_t kept = std::clamp<int64_t>(size - piece.offset, 0, length);
+    if (piece.origin == 0 && length - kept >= worth_discarding)
+      found.push_back(sums_->unused(piece.sums, piece.place + kept, piece.place + length));
   }
   return found;
 }
 
-void OpenSet::discard(const std::vector<std::pair<int64_t, int64_t>>& found) {
-  for (const auto& [place, bytes] : found) discard_range(*file_, place, bytes);
+void OpenSet::discard(const std::vector<UnusedBytes>& all) {
+  for (const UnusedBytes& unused : all) {
+    sums_->give_up(unused);
+    discard_range(*file_, unused.place, unused.bytes);
+  }
+}
+
+// Killed behind the record: another one for the same blocks does no harm.
+void OpenSet::make_slots(SharedPiece& piece, int64_t length) {
+  const int64_t wanted = length / format::summed_block;
+  for (int64_t has = blocks_with_slots(*memory_, piece.sums); has < wanted;) {
+    format::ContainerRecord record{.kind = format::RecordKind::sums, .time = streams_->tick()};
+    record.place = piece.sums.room;
+    record.first_block = has;
+    record.slots = std::clamp(std::max(has, wanted - has), sums_constants::first_slots, format::most_slots);
+    const SharedPlace slots = streams_->make_slots();
+    int64_t at = 0;
+    try {
+      at = writer_->record(record) + format::slots_at;
+    } catch (...) {
+      streams_->drop_slots(slots);
+      throw;
+    }
+    add_slots(*memory_, piece.sums, slots, {0, has, record.slots, at});
+    has += record.slots;
+  }
 }
 
 // Killed behind the record: another one like it does no harm.

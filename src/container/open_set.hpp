@@ -37,7 +37,8 @@ class SetMutex : public std::mutex {
 // What to ask other hosts' containers, and the multifile, for.
 class SetView {
  public:
-  SetView(Store& store, const std::string& path, const std::string& own) : reader_(store, path, own) {}
+  SetView(Store& store, const std::string& path, const std::string& own, Checking checking)
+      : checking_(checking), reader_(store, path, own, checking) {}
 
   // The set as it was when something had last changed; never null. `look`: see whether something has. Who
   // comes while another one looks waits, and all who have waited are content with one look that began after
@@ -47,11 +48,13 @@ class SetView {
   std::shared_ptr<const SetContents> again(uint64_t own_origin);
   // Whether the last look has found containers of others.
   bool has_others() const { return has_others_; }
+  Checking checking() const { return checking_; }
 
  private:
   void look();
   void replay(uint64_t own_origin);
 
+  const Checking checking_;
   std::atomic<uint64_t> begun_ = 0;  // looks
   std::atomic<bool> has_others_ = false;
   SetMutex mutex_{SetMutex::Of::view};  // guards what follows
@@ -78,6 +81,9 @@ class OpenSet : public std::enable_shared_from_this<OpenSet> {
   HostMemory& memory() { return *memory_; }
   uint64_t origin() const { return origin_; }
   SetView& view() { return *view_; }
+  SumWriter& sums() { return *sums_; }
+  // Blocks of the own container that were compared.
+  CheckedBlocks& checked() { return checked_; }
 
   // As records of the own container have it.
   format::StreamKey recorded(const format::StreamKey& key) const {
@@ -106,8 +112,11 @@ class OpenSet : public std::enable_shared_from_this<OpenSet> {
   bool take_name_of_moved(SharedPlace at);
 
   // Own bytes of a stream from `size` on, which can be given back to the file system when nobody wants them.
-  std::vector<std::pair<int64_t, int64_t>> ranges(SharedStream& stream, int64_t size);
-  void discard(const std::vector<std::pair<int64_t, int64_t>>& ranges);
+  std::vector<UnusedBytes> unused(SharedStream& stream, int64_t size);
+  void discard(const std::vector<UnusedBytes>& unused);
+
+  // Makes slots for all blocks that end in the first `length` bytes of a piece. Under the lock of its stream.
+  void make_slots(SharedPiece& piece, int64_t length);
 
   // Streams that are open here, for forks.
   using Opens = std::list<SharedPlace>;
@@ -135,6 +144,7 @@ class OpenSet : public std::enable_shared_from_this<OpenSet> {
   void finish_renaming();
   void bring_up_to_date(SharedPlace at, const ReplayedStream& now, const SetContents& elsewhere);
   void copy_pieces(SharedStream& stream, const ReplayedStream& from, const SetContents& contents);
+  void copy_sums(SharedPiece& made, const RoomIndex& index);
 
   const std::shared_ptr<SetView> view_;
   const std::string path_;
@@ -142,6 +152,8 @@ class OpenSet : public std::enable_shared_from_this<OpenSet> {
   std::unique_ptr<HostMemory> memory_;
   std::unique_ptr<SharedStreams> streams_;
   std::unique_ptr<ContainerWriter> writer_;
+  std::unique_ptr<SumWriter> sums_;
+  CheckedBlocks checked_;
   uint64_t origin_ = 0;
   int64_t block_size_ = 0;
   bool mapped_ = false;                       // mappings of the container agree with reads

@@ -119,6 +119,8 @@ class Replayer {
       case RecordKind::failure:
         note_failure(stream, record, set_.sources[source].origin);
         break;
+      case RecordKind::sums:
+        break;
     }
   }
 
@@ -165,9 +167,15 @@ int64_t time_of_reading() {
   return std::chrono::system_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
 }
 
+ReadsOfBlocks reads_in(Store& store, const std::string& path, Checking checking) {
+  return {checking, store.traits(path).coherence != Coherence::local};
+}
+
 // Records of all containers are in the order in which they count only together.
 class Turns {
  public:
+  Turns(const ReadsOfBlocks& reads) : reads_(reads) {}
+
   // `found` is there until carry_out(). null: the multifile has what is in it.
   SetSource* add(SetContents& set, const std::string& path, const ContainerContents& found) {
     if (was_taken(set, found.header.identity)) return nullptr;
@@ -179,7 +187,9 @@ class Turns {
     made.file_bytes = found.file_bytes;
     made.failed = found.failed;
     for (const PlacedRecord& placed : found.records)
-      turns_.push_back({placed.record.time, made.origin, source, &placed.record});
+      if (placed.record.kind != RecordKind::sums)
+        turns_.push_back({placed.record.time, made.origin, source, &placed.record});
+    if (found.header.version == format::container_summed) add_sums(made, found);
     return &made;
   }
 
@@ -190,12 +200,21 @@ class Turns {
   }
 
  private:
+  void add_sums(SetSource& source, const ContainerContents& found) const {
+    RoomIndex index;
+    for (const PlacedRecord& placed : found.records) index.add(placed.record, placed.place);
+    index.sort();
+    source.sums = std::make_shared<const RoomIndex>(std::move(index));
+    if (reads_.checking == Checking::on) source.checked = std::make_shared<CheckedBlocks>(reads_.served);
+  }
+
   struct Turn {
     int64_t time;
     uint64_t origin;
     uint32_t source;
     const ContainerRecord* record;
   };
+  const ReadsOfBlocks reads_;
   std::vector<Turn> turns_;
 };
 
@@ -235,9 +254,10 @@ SetContents read_set(Store& store, const std::vector<std::string>& containers, c
   SetContents set;
   set.read_at = time_of_reading();
   if (!multifile.empty())
-    if (auto base = BaseStreams::open(store, multifile)) add_base(set, std::move(base), multifile);
+    if (auto base = BaseStreams::open(store, multifile, reading.checking))
+      add_base(set, std::move(base), multifile);
   std::deque<ContainerContents> held;
-  Turns turns;
+  Turns turns(reads_in(store, containers.empty() ? multifile : containers.front(), reading.checking));
   for (const std::string& path : containers) {
     try {
       auto found = read_if_there(store, path);
@@ -264,8 +284,8 @@ SetContents read_set(Store& store, const std::vector<std::string>& containers, c
 
 // --- SetReader
 
-SetReader::SetReader(Store& store, std::string path, std::string own)
-    : store_(store), path_(std::move(path)), own_{std::move(own)} {}
+SetReader::SetReader(Store& store, std::string path, std::string own, Checking checking)
+    : store_(store), path_(std::move(path)), reads_(reads_in(store, path_, checking)), own_{std::move(own)} {}
 
 // True: it has more than was known, or is another one.
 bool SetReader::bring_up_to_date(Known& known, bool unsaid) {
@@ -305,7 +325,7 @@ void SetReader::look_for_base() {
   if (const FileStatus base = store_.status(path_); base.exists)
     seen = (static_cast<uint64_t>(base.size) ^ base.number << 32) | 1;
   if (seen == base_seen_) return;
-  base_ = seen == 0 ? nullptr : BaseStreams::open(store_, path_);
+  base_ = seen == 0 ? nullptr : BaseStreams::open(store_, path_, reads_.checking);
   base_seen_ = seen;
   changed_ = true;
 }
@@ -326,7 +346,7 @@ SetContents SetReader::contents(uint64_t own) {
   set.read_at = looked_at_;
   set.looked = looked_;
   if (base_) add_base(set, base_, path_);
-  Turns turns;
+  Turns turns(reads_);
   for (const Known& known : others_)
     if (known.contents) turns.add(set, known.path, *known.contents);
   if (own != 0 && own_.contents) turns.add(set, own_.path, *own_.contents);
@@ -335,24 +355,40 @@ SetContents SetReader::contents(uint64_t own) {
   return set;
 }
 
-void read_piece(const SetSource& source, const layout::StreamPiece& piece, std::span<std::byte> data) {
+void read_piece(const SetSource& source, const layout::StreamPiece& piece, std::span<std::byte> data,
+                Checking checking) {
+  if (source.sums && source.checked && checking == Checking::on) {
+    for (int64_t at = piece.place; !data.empty();) {
+      const RoomIndex::Found found = source.sums->find(at);
+      const auto part = data.first(static_cast<size_t>(std::min(std::ssize(data), found.end - at)));
+      read_checked(*source.file, found.sums, part, at, *source.checked);
+      at += std::ssize(part);
+      data = data.subspan(part.size());
+    }
+    return;
+  }
   const size_t got = source.base ? source.base->read(piece.task, data, piece.place)
                                  : source.file->read_at(data, piece.place);
   std::memset(data.data() + got, 0, data.size() - got);
 }
 
-size_t read_pieces(const std::vector<SetSource>& sources, const layout::PieceMap& pieces, int64_t size,
-                   std::span<std::byte> data, int64_t offset) {
-  if (offset >= size) return 0;
-  const auto wanted = std::min(std::ssize(data), size - offset);
+size_t read_pieces(const std::vector<SetSource>& sources, const ReplayedStream& stream,
+                   std::span<std::byte> data, int64_t offset, Checking checking) {
+  if (offset >= stream.size) return 0;
+  const auto wanted = std::min(std::ssize(data), stream.size - offset);
   for (int64_t done = 0; done < wanted;) {
-    const layout::PieceMap::At at = pieces.at(offset + done);
+    const layout::PieceMap::At at = stream.pieces.at(offset + done);
     const auto count = static_cast<size_t>(std::min(wanted - done, at.piece.length));
     const auto part = data.subspan(static_cast<size_t>(done), count);
-    if (at.found) {
-      read_piece(sources[at.piece.source], at.piece, part);
-    } else {
+    if (!at.found) {
       std::memset(part.data(), 0, part.size());
+    } else {
+      const SetSource& source = sources[at.piece.source];
+      try {
+        read_piece(source, at.piece, part, checking);
+      } catch (const SumMismatch& mismatch) {
+        mismatch.refuse(stream.name, offset + done + mismatch.place - at.piece.place);
+      }
     }
     done += static_cast<int64_t>(count);
   }

@@ -12,7 +12,9 @@
 #include <vector>
 
 #include "container/container_contents.hpp"
+#include "container/sums/room_index.hpp"
 #include "layout/piece_map.hpp"
+#include "mode/checking.hpp"
 #include "set/base_streams.hpp"
 
 namespace sheaf {
@@ -28,7 +30,9 @@ struct SetSource {
   int64_t file_bytes = 0;
   bool failed = false;  // bytes that no record tells of could not be written
   std::string damage = {};
-  std::string torn = {};  // as in ContainerFindings
+  std::string torn = {};                        // as in ContainerFindings
+  std::shared_ptr<const RoomIndex> sums = {};   // null: it has no checksums
+  std::shared_ptr<CheckedBlocks> checked = {};  // null: checksums are not compared
 };
 
 struct ReplayedStream {
@@ -82,10 +86,17 @@ struct SetContents {
   }
 };
 
+// How blocks of containers are compared with their checksums.
+struct ReadsOfBlocks {
+  Checking checking = Checking::on;
+  bool served = false;  // bytes of other hosts come late from a server
+};
+
 // For who takes no part in the set.
 struct SetReading {
   bool lenient = false;  // a container that cannot be read is the damage of its source, else an error
   bool checked = false;  // also what only a look at all bytes behind the records finds
+  Checking checking = Checking::on;
 };
 
 // Containers that are being made, or are removed meanwhile, are as if they were not there.
@@ -98,7 +109,7 @@ SetContents read_set(Store& store, const std::vector<std::string>& containers, c
 class SetReader {
  public:
   // `own`: path of the container of the host that asks.
-  SetReader(Store& store, std::string path, std::string own);
+  SetReader(Store& store, std::string path, std::string own, Checking checking);
 
   // Reads what has come in the containers of others, and the multifile. False: nothing has since contents()
   // was called last.
@@ -120,6 +131,7 @@ class SetReader {
 
   Store& store_;
   const std::string path_;
+  const ReadsOfBlocks reads_;
   Known own_;
   std::vector<Known> others_;  // by their paths
   std::shared_ptr<const BaseStreams> base_;
@@ -128,11 +140,14 @@ class SetReader {
   bool changed_ = true;
 };
 
-// Reads what is at `offset` of a piece, at most what it has; zeros where its file ends before.
-void read_piece(const SetSource& source, const layout::StreamPiece& piece, std::span<std::byte> data);
+// Reads the begin of a piece, at most what it has; zeros where its file ends before. Throws SumMismatch where
+// bytes of a container do not match their checksum, unless `checking` is off.
+void read_piece(const SetSource& source, const layout::StreamPiece& piece, std::span<std::byte> data,
+                Checking checking = Checking::on);
 
-// Fills `data` with the bytes of a stream of `size` bytes at `offset`; returns how many there are.
-size_t read_pieces(const std::vector<SetSource>& sources, const layout::PieceMap& pieces, int64_t size,
-                   std::span<std::byte> data, int64_t offset);
+// Fills `data` with the bytes of a stream at `offset`; returns how many there are. Throws damaged where they
+// do not match their checksums, unless `checking` is off.
+size_t read_pieces(const std::vector<SetSource>& sources, const ReplayedStream& stream,
+                   std::span<std::byte> data, int64_t offset, Checking checking = Checking::on);
 
 }  // namespace sheaf

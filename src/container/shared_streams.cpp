@@ -41,7 +41,7 @@ uint64_t hash_of_name(std::string_view name) { return format::hash_of(std::as_by
 
 }  // namespace
 
-void SharedStreams::make(const format::Identity& identity) {
+void SharedStreams::make(const format::Identity& identity, bool summed) {
   memory_.reach(HostMemory::first_free + sizeof(Head));
   Head& made = *::new (memory_.at(HostMemory::first_free)) Head{};
   made.names.make();
@@ -49,6 +49,7 @@ void SharedStreams::make(const format::Identity& identity) {
   made.tables.make();
   made.log.make();
   made.identity = identity;
+  made.summed = summed;
   made.used = (HostMemory::first_free + sizeof(Head) + grain - 1) / grain * grain;
   add_level();
 }
@@ -246,6 +247,7 @@ SharedPlace SharedStreams::make_stream(const format::StreamKey& key, uint32_t mo
   one.size = one.cut = one.elsewhere = one.looked = one.opens = 0;
   one.cut_to = -1;
   one.first = one.last = one.moving = one.moved = one.grown = 0;
+  one.over.at = 0;
   one.modified = one.changed = time;
   one.version.fetch_add(1);
   one.used = 2;
@@ -266,13 +268,10 @@ void SharedStreams::close(SharedPlace at) {
 
 // --- pieces
 
-SharedPlace SharedStreams::make_piece() {
-  const SharedPlace at = allocate(sizeof(SharedPiece));
-  ::new (memory_.at(at)) SharedPiece{};
-  return at;
+void SharedStreams::drop_piece(SharedPlace at) {
+  take_slots(memory_, piece(at).sums, [&](SharedPlace slots) { release(slots, sizeof(SharedSlots)); });
+  release(at, sizeof(SharedPiece));
 }
-
-void SharedStreams::drop_piece(SharedPlace at) { release(at, sizeof(SharedPiece)); }
 
 SharedPlace SharedStreams::make_target(std::string_view path) {
   const SharedPlace at = allocate(target_bytes(path.size()));
@@ -293,6 +292,7 @@ void SharedStreams::add_piece(SharedStream& one, SharedPlace at) {
 void SharedStreams::drop_pieces(SharedStream& one) {
   one.version.fetch_add(1);
   one.grown.store(0);
+  one.over.at.store(0);
   SharedPlace at = one.first.exchange(0);
   one.last.store(0);
   while (at != 0) {

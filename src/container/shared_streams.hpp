@@ -12,9 +12,11 @@
 
 #include <atomic>
 #include <cstdint>
+#include <new>
 #include <span>
 #include <string_view>
 
+#include "container/sums/shared_sums.hpp"
 #include "format/container.hpp"
 #include "process/host_memory.hpp"
 
@@ -32,8 +34,9 @@ struct SharedPiece {
   int64_t record;                 // its record in the own container; 0: it does not grow
   int64_t time;                   // of that
   uint64_t origin;                // of its container or multifile; 0: the own container
+  SharedSums sums;                // of a piece in the own container
 };
-static_assert(sizeof(SharedPiece) == 64);
+static_assert(sizeof(SharedPiece) == 128);
 
 struct SharedStream {
   HostMutex lock;                  // of what follows, but for reading single numbers
@@ -59,7 +62,8 @@ struct SharedStream {
   std::atomic<int64_t> grown_from;  // what they say of that one
   std::atomic<SharedPlace> moving;  // where it goes while the container is being told; 0: nowhere
   std::atomic<SharedPlace> moved;   // where it has gone that is not in the set any more; 0: it is
-  format::StreamKey key;            // origin: never 0
+  SharedOverwrite over;
+  format::StreamKey key;  // origin: never 0
 };
 
 // A name, or a key of a stream that was made elsewhere.
@@ -89,10 +93,10 @@ struct RecordArea {
 
 class SharedStreams {
  public:
-  static constexpr uint32_t layout = 5;  // of everything here, and of the memory it is in
+  static constexpr uint32_t layout = 6;  // of everything here, and of the memory it is in
 
   explicit SharedStreams(HostMemory& memory) : memory_(memory) {}
-  void make(const format::Identity& identity);  // in new memory
+  void make(const format::Identity& identity, bool summed);  // in new memory
 
   struct Head {
     HostMutex names;
@@ -100,6 +104,7 @@ class SharedStreams {
     HostMutex tables;  // of the container
     HostMutex log;     // where records of all processes go, one behind the other (ContainerWriter)
     format::Identity identity;
+    bool summed;                     // the container has checksums
     std::atomic<int64_t> clock;      // the newest time that was given out
     std::atomic<uint64_t> numbers;   // the newest number of a stream
     std::atomic<int64_t> tail;       // the first place of the container that nobody has
@@ -190,7 +195,14 @@ class SharedStreams {
   };
 
   // A place for a piece; throws no_space.
-  SharedPlace make_piece();
+  SharedPlace make_piece() {
+    const SharedPlace at = allocate(sizeof(SharedPiece));
+    ::new (memory_.at(at)) SharedPiece{};
+    return at;
+  }
+  // A place for more slots of a piece, which add_slots() then gives it; throws no_space.
+  SharedPlace make_slots() { return allocate(sizeof(SharedSlots)); }
+  void drop_slots(SharedPlace at) { release(at, sizeof(SharedSlots)); }
   void drop_piece(SharedPlace piece);
   // Its fields are set; it is the last one from now on.
   void add_piece(SharedStream& stream, SharedPlace piece);

@@ -1,7 +1,8 @@
-// container/host_stream, container/open_set: what is said of a stream, also of writes to it that have failed,
-// its close, how it leaves its set, and how it gets and loses names.
+// container/host_stream, container/open_set: how a stream is read, what is said of it, also of writes to it
+// that have failed, its close, how it leaves its set, and how it gets and loses names.
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <tuple>
 #include <utility>
 
@@ -47,6 +48,84 @@ StreamStatus HostStream::status() {
   status.block = set_->block_size();
   return status;
 }
+
+size_t HostStream::plan(int64_t offset, int64_t bytes, std::span<Segment> segments) {
+  size_t count = 0;
+  while (bytes > 0 && count < segments.size()) {
+    const layout::PieceMap::At at = pieces_.at(offset);
+    Segment& segment = segments[count++];
+    segment.piece = at.piece;
+    segment.piece.length = std::min(at.piece.length, bytes);
+    if (!at.found) {
+      segment.piece.tag = 0;
+    } else {
+      const SharedPiece& piece = streams_.piece(at.piece.tag);
+      segment.origin = piece.origin;
+      segment.sums = {};
+      if (piece.origin != 0) {
+        segment.piece.task = piece.capacity.load();
+      } else if (set_->view().checking() == Checking::on) {
+        int64_t end = 0;
+        segment.sums = sums_at(set_->memory(), piece.sums, at.piece.place, end);
+        segment.piece.length = std::min(segment.piece.length, end - at.piece.place);
+      }
+    }
+    offset += segment.piece.length;
+    bytes -= segment.piece.length;
+  }
+  return count;
+}
+
+// --- reading
+
+void HostStream::fetch(const Segment& segment, std::span<std::byte> data) {
+  if (segment.piece.tag == 0) {
+    std::memset(data.data(), 0, data.size());
+  } else if (segment.origin == 0) {
+    read_checked(set_->file(), segment.sums, data, segment.piece.place, set_->checked());
+  } else {
+    read_piece(set_->source(segment.origin), segment.piece, data);
+  }
+}
+
+size_t HostStream::read(std::span<std::byte> data, int64_t offset) {
+  try {
+    return read_from(data, offset, false);
+  } catch (const SumMismatch& mismatch) {
+    mismatch.refuse(name(), mismatch.place);
+  }
+}
+
+size_t HostStream::read_from(std::span<std::byte> data, int64_t offset, bool locked) {
+  if (offset < 0) throw os_error("there is no such offset in a stream of", set_->file().path(), EINVAL);
+  std::array<Segment, 8> segments;
+  size_t done = 0;
+  while (done < data.size()) {
+    size_t count = 0;
+    const int64_t from = offset + static_cast<int64_t>(done);
+    {
+      std::optional<SharedStreams::StreamLock> lock;
+      if (!locked) lock.emplace(streams_, at_);
+      look();
+      const int64_t left = stream_.size.load() - from;
+      if (left > 0)
+        count = plan(from, std::min(left, std::ssize(data) - static_cast<int64_t>(done)), segments);
+    }
+    if (count == 0) break;
+    for (const Segment& segment : std::span(segments).first(count)) {
+      try {
+        fetch(segment, data.subspan(done, static_cast<size_t>(segment.piece.length)));
+      } catch (SumMismatch& mismatch) {
+        mismatch.place += offset + static_cast<int64_t>(done) - segment.piece.place;
+        throw;
+      }
+      done += static_cast<size_t>(segment.piece.length);
+    }
+  }
+  return done;
+}
+
+// --- what is said of it
 
 void HostStream::set(const StreamAttributes& attributes) {
   const SharedStreams::StreamLock lock(streams_, at_);
@@ -188,6 +267,7 @@ void HostStream::flush() {
 void HostStream::record_changes() {
   {
     const SharedStreams::StreamLock lock(streams_, at_);
+    set_->sums().settle(stream_.over);
     set_->record_growth(stream_);
     if (restamp_) {
       ContainerRecord record{

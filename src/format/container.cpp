@@ -13,7 +13,6 @@ namespace sheaf::format {
 namespace {
 
 constexpr unsigned char container_magic[8] = {0x89, 0x53, 0x68, 0x66, 0x43, 0x74, 0x6e, 0x0a};
-constexpr uint32_t container_version = 1;
 constexpr int64_t header_at = 8, hash_at = 104;
 constexpr int64_t name_at = record_head_size + 8;
 constexpr int length_bits = 40;
@@ -29,7 +28,9 @@ constexpr std::byte end_of_area{7};  // a kind that readers pass over
 
 // What the checksum of a record covers.
 std::span<const std::byte> guarded(std::span<const std::byte> record, RecordKind kind) {
-  const int64_t end = kind == RecordKind::piece ? piece_words_at : std::ssize(record);
+  static_assert(piece_words_at == slots_at);
+  const bool has_words = kind == RecordKind::piece || kind == RecordKind::sums;
+  const int64_t end = has_words ? piece_words_at : std::ssize(record);
   return record.subspan(4, static_cast<size_t>(end - 4));
 }
 
@@ -47,6 +48,8 @@ std::optional<int64_t> size_of_kind(RecordKind kind) {
       return record_head_size + 16;
     case RecordKind::failure:
       return record_head_size + 24;
+    case RecordKind::sums:
+      return slots_at;
     case RecordKind::remove:
       break;
   }
@@ -54,18 +57,19 @@ std::optional<int64_t> size_of_kind(RecordKind kind) {
 }
 
 bool is_known(RecordKind kind) {
-  return kind == RecordKind::failure || (kind >= RecordKind::create && kind <= RecordKind::remove);
+  return kind == RecordKind::failure || kind == RecordKind::sums ||
+         (kind >= RecordKind::create && kind <= RecordKind::remove);
 }
 
 // Kinds of a later version may have any size.
 bool is_right_size(RecordKind kind, int64_t bytes) {
   const auto fixed = size_of_kind(kind);
-  if (kind == RecordKind::piece) return bytes >= piece_record_size;
+  if (kind == RecordKind::piece || kind == RecordKind::sums) return bytes >= *fixed;
   return !is_known(kind) || (fixed ? bytes == *fixed : bytes > name_at);
 }
 
-template <class H, class Number, class Host>
-auto header_fields(H& h, Number& version, Number& page, Host& host) {
+template <class H, class Version, class Number, class Host>
+auto header_fields(H& h, Version& version, Number& page, Host& host) {
   return std::tie(version, page, h.identity, h.made, host);
 }
 template <class Name, class Length>
@@ -86,6 +90,10 @@ auto piece_fields(R& r, Word& word) {
   return std::tie(r.offset, r.place, word, r.modified);
 }
 template <class R>
+auto record_sums(R& r) {
+  return std::tie(r.place, r.first_block);
+}
+template <class R>
 auto record_attributes(R& r) {
   return std::tie(r.which, r.mode, r.modified);
 }
@@ -98,21 +106,45 @@ bool decode_name(ContainerRecord& record, std::span<const std::byte> bytes) {
   return record.name.find('\0') == std::string_view::npos;
 }
 
+// Bytes of streams in the record are behind its head; else slots are.
+bool decode_piece(ContainerRecord& record, std::span<const std::byte> bytes, const Identity& identity,
+                  int64_t place) {
+  uint64_t word = 0;
+  get_fields(bytes.data() + record_head_size, piece_fields(record, word));
+  record.length_is_sound = length_of_word(word, identity, place).has_value();
+  record.length = length_of_word(word, identity, place).value_or(0);
+  const int64_t behind = std::ssize(bytes) - piece_head_size(record);
+  if (behind < 0) return false;
+  const bool has_slots = record.room && record.place != place + piece_head_size(record);
+  (has_slots ? record.slots : record.inside) = has_slots ? behind / sum_word_size : behind;
+  return record.offset >= 0 && record.place >= container_page && checked_add(record.offset, longest_piece) &&
+         checked_add(record.place, longest_piece);
+}
+
+bool decode_sums(ContainerRecord& record, std::span<const std::byte> bytes) {
+  get_fields(bytes.data() + record_head_size, record_sums(record));
+  record.slots = (std::ssize(bytes) - slots_at) / sum_word_size;
+  return record.place >= container_page && checked_add(record.place, longest_piece) &&
+         record.first_block >= 0 && record.first_block <= longest_piece / summed_block;
+}
+
+void encode_slots(const ContainerRecord& record, std::byte* at) {
+  for (int64_t k = 0; k < record.slots; ++k)
+    put_little<uint64_t>(at + k * sum_word_size,
+                         k < std::ssize(record.words) ? record.words[static_cast<size_t>(k)] : no_sum);
+}
+
 bool decode_body(ContainerRecord& record, std::span<const std::byte> bytes, const Identity& identity,
                  int64_t place) {
   const std::byte* const body = bytes.data() + record_head_size;
-  uint64_t word = 0;
   switch (record.kind) {
     case RecordKind::create:
     case RecordKind::rename:
       return decode_name(record, bytes);
     case RecordKind::piece:
-      get_fields(body, piece_fields(record, word));
-      record.length_is_sound = length_of_word(word, identity, place).has_value();
-      record.length = length_of_word(word, identity, place).value_or(0);
-      record.inside = std::ssize(bytes) - piece_record_size;
-      return record.offset >= 0 && record.place >= container_page &&
-             checked_add(record.offset, longest_piece) && checked_add(record.place, longest_piece);
+      return decode_piece(record, bytes, identity, place);
+    case RecordKind::sums:
+      return decode_sums(record, bytes);
     case RecordKind::size:
       record.size = get_little<int64_t>(body);
       return record.size >= 0;
@@ -138,7 +170,7 @@ std::array<std::byte, container_page> encode(const ContainerHeader& header) {
   HostName host{};
   header.host.copy(host.data(), longest_container_host);
   constexpr uint32_t page = container_page;
-  put_fields(bytes.data() + header_at, header_fields(header, container_version, page, host));
+  put_fields(bytes.data() + header_at, header_fields(header, header.version, page, host));
   put_little<uint64_t>(bytes.data() + hash_at, hash_of(std::span(bytes).first(hash_at)));
   return bytes;
 }
@@ -150,12 +182,13 @@ std::optional<ContainerHeader> decode_container_header(std::span<const std::byte
   if (std::ssize(bytes) < hash_at + 8 || !begins_as_container(bytes)) return std::nullopt;
   if (get_little<uint64_t>(bytes.data() + hash_at) != hash_of(bytes.first(hash_at))) return std::nullopt;
   ContainerHeader header;
-  uint32_t version, page;
+  uint32_t page;
   HostName host;
-  get_fields(bytes.data() + header_at, header_fields(header, version, page, host));
-  if (version != container_version)
-    throw file_error(Code::unsupported, path,
-                     "container of version " + std::to_string(version) + "; this Sheaf reads version 1");
+  get_fields(bytes.data() + header_at, header_fields(header, header.version, page, host));
+  if (header.version != container_plain && header.version != container_summed)
+    throw file_error(
+        Code::unsupported, path,
+        "container of version " + std::to_string(header.version) + "; this Sheaf reads versions 1 and 2");
   header.host.assign(host.data(), strnlen(host.data(), longest_container_host));
   return header;
 }
@@ -181,8 +214,10 @@ std::optional<Area> decode_area(std::span<const std::byte, area_entry_size> byte
 }
 
 int64_t size_of(const ContainerRecord& record) {
+  if (record.kind == RecordKind::piece)
+    return *align_up(piece_head_size(record) + record.slots * sum_word_size + record.inside, 8);
   const auto fixed = size_of_kind(record.kind);
-  return *align_up(fixed ? *fixed + record.inside : name_at + std::ssize(record.name), 8);
+  return *align_up(fixed ? *fixed + record.slots * sum_word_size : name_at + std::ssize(record.name), 8);
 }
 
 void encode(const ContainerRecord& record, const Identity& identity, int64_t place,
@@ -193,7 +228,8 @@ void encode(const ContainerRecord& record, const Identity& identity, int64_t pla
   std::byte* const at = bytes.data() + begin;
   put_little<uint16_t>(at + 4, static_cast<uint16_t>(size));
   at[6] = static_cast<std::byte>(record.kind);
-  at[7] = static_cast<std::byte>(record.empties ? record_empties : 0);
+  static_assert(record_empties == record_room);
+  at[7] = static_cast<std::byte>(record.empties || record.room ? record_room : 0);
   put_fields(at + 8, record_head(record));
   std::byte* const body = at + record_head_size;
   const uint64_t word = record.kind == RecordKind::piece ? length_word(record.length, identity, place) : 0;
@@ -206,6 +242,12 @@ void encode(const ContainerRecord& record, const Identity& identity, int64_t pla
       break;
     case RecordKind::piece:
       put_fields(body, piece_fields(record, word));
+      if (record.room) put_little<uint64_t>(at + end_word_at, record.end_word);
+      encode_slots(record, at + piece_head_size(record));
+      break;
+    case RecordKind::sums:
+      put_fields(body, record_sums(record));
+      encode_slots(record, at + slots_at);
       break;
     case RecordKind::size:
       put_little<int64_t>(body, record.size);
@@ -243,7 +285,9 @@ std::optional<DecodedRecord> decode_record(std::span<const std::byte> bytes, con
     return std::nullopt;
   ContainerRecord record;
   record.kind = kind;
-  record.empties = (own[7] & std::byte{record_empties}) != std::byte{0};
+  const bool flagged = (own[7] & std::byte{record_empties}) != std::byte{0};
+  record.empties = flagged && kind == RecordKind::create;
+  record.room = flagged && kind == RecordKind::piece;
   get_fields(own.data() + 8, record_head(record));
   if (!is_known(kind)) return DecodedRecord{std::nullopt, size};
   if (!decode_body(record, own, identity, place)) return std::nullopt;

@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "format/block_sum.hpp"
 #include "format/extension.hpp"
 
 namespace sheaf::format {
@@ -28,16 +29,23 @@ inline constexpr int64_t area_entry_size = 16;
 inline constexpr int64_t areas_in_table = container_page / area_entry_size - 1;  // the last entry leads on
 inline constexpr int64_t record_head_size = 32;
 inline constexpr int64_t piece_record_size = 64;
-inline constexpr int64_t piece_words_at = 48;  // in the record: length, then time; not under its checksum
+// In the record: length, time, end word. Not under its checksum, nor are the slots of a record of sums.
+inline constexpr int64_t piece_words_at = 48;
+inline constexpr int64_t end_word_at = piece_record_size;  // in the record of a piece that begins a room
+inline constexpr int64_t slots_at = 48;                    // in a record of sums
 inline constexpr int64_t longest_piece = (int64_t{1} << 40) - 1;  // bytes
 inline constexpr int64_t longest_container_host = 63;             // bytes
 inline constexpr int64_t longest_recorded_name = 4095;            // bytes
 inline constexpr int64_t longest_record = 65528;                  // bytes
 
+inline constexpr uint32_t container_plain = 1;   // version without checksums
+inline constexpr uint32_t container_summed = 2;  // version with checksums
+
 struct ContainerHeader {
   Identity identity{};
   int64_t made = 0;  // nanoseconds since 1970
   std::string host;
+  uint32_t version = container_plain;
   bool operator==(const ContainerHeader&) const = default;
 };
 
@@ -69,6 +77,7 @@ enum class RecordKind : uint8_t {
   rename = 5,
   remove = 6,
   failure = 8,  // 7 ends an area
+  sums = 9,     // more slots for the checksums of a room
 };
 
 // Which stream: its number, and where it was made.
@@ -79,6 +88,7 @@ struct StreamKey {
 };
 
 inline constexpr uint8_t record_empties = 1;  // flag of create
+inline constexpr uint8_t record_room = 1;     // flag of piece
 inline constexpr uint32_t sets_mode = 1;
 inline constexpr uint32_t sets_modified = 2;
 
@@ -94,11 +104,21 @@ struct ContainerRecord {
   int64_t modified = 0;         // attributes, piece
   int64_t size = 0;             // size
   int64_t offset = 0;           // piece: in the stream
-  int64_t place = 0;            // piece: in the container
+  int64_t place = 0;            // piece: in the container; sums: of the room
   int64_t length = 0;           // piece
   int64_t failure = 0;          // failure: time of the record of one that was repeated; 0: it is one itself
   int64_t inside = 0;           // piece: bytes of streams that are behind it, in the record
+  bool room = false;            // piece: it begins a room, and has its end word
+  int64_t first_block = 0;      // sums: that the first slot is for
+  int64_t slots = 0;            // piece, sums
+  uint64_t end_word = 0;        // piece that begins a room; only to encode it
+  std::span<const uint64_t> words = {};  // of the first slots; only to encode them
 };
+
+// Bytes of a piece record before its slots, or the bytes of streams in it.
+inline int64_t piece_head_size(const ContainerRecord& record) {
+  return piece_record_size + (record.room ? sum_word_size : 0);
+}
 
 int64_t size_of(const ContainerRecord& record);
 // Appends it to `bytes`, as it will be at `place` of the container; zeros for what is inside.

@@ -17,8 +17,8 @@ namespace fs = std::filesystem;
 
 bool is_remote(const std::string& path) { return path.starts_with("sfio:"); }
 
-std::shared_ptr<Streams> named_files(const std::string& path, const Tell& tell) {
-  auto streams = NamedStreams::open(posix_store(), path);
+std::shared_ptr<Streams> named_files(const std::string& path, Checking checking, const Tell& tell) {
+  auto streams = NamedStreams::open(posix_store(), path, false, checking);
   for (const NamedStreams::Origin& origin : streams->origins())
     if (!origin.damage.empty()) tell(origin.path, origin.damage);
   return std::make_shared<NamedFiles>(path, std::move(streams));
@@ -42,7 +42,7 @@ std::vector<Source> sources_of(Store& store, const std::string& path, Checking c
     if (names.empty() || (containers && !contained))
       add(std::make_shared<TaskStreams>(std::move(multifile), std::move(names)));
   }
-  if (contained && containers) add(named_files(path, tell));
+  if (contained && containers) add(named_files(path, checking, tell));
   return found;
 }
 

@@ -52,9 +52,10 @@ class MultifileStreams final : public BaseStreams {
 
 }  // namespace
 
-std::shared_ptr<const BaseStreams> BaseStreams::open(Store& store, const std::string& path) {
+std::shared_ptr<const BaseStreams> BaseStreams::open(Store& store, const std::string& path,
+                                                     Checking checking) {
   if (const FileStatus status = store.status(path); !status.exists || status.is_directory) return nullptr;
-  Multifile multifile = load_multifile(store, path);
+  Multifile multifile = load_multifile(store, path, checking);
   TaskNames names = read_task_names(multifile);
   if (names.names.empty() && names.taken.empty()) return nullptr;
   return std::make_shared<MultifileStreams>(std::move(multifile), std::move(names));

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "format/container.hpp"
+#include "mode/checking.hpp"
 #include "storage/file.hpp"
 
 namespace sheaf {
@@ -17,7 +18,8 @@ class BaseStreams {
  public:
   // null: there is no such file, or a multifile that neither has names nor was made of containers. Throws
   // what reading a multifile throws.
-  static std::shared_ptr<const BaseStreams> open(Store& store, const std::string& path);
+  static std::shared_ptr<const BaseStreams> open(Store& store, const std::string& path,
+                                                 Checking checking = Checking::on);
   virtual ~BaseStreams() = default;
 
   virtual const std::vector<format::TaskName>& names() const = 0;  // of the tasks, in their order

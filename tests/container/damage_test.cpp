@@ -131,7 +131,7 @@ TEST(ContainerDamage, BytesBehindTheEndAreNoZeros) {
       set->open_stream(stream, {.create = true})->append(content(1, 100000));
   }
   Bytes bytes = memory.contents(one_container);
-  bytes.resize(bytes.size() - 150000);
+  bytes.resize(bytes.size() - 80000);
   memory.set_contents(one_container, bytes);
   const auto seen = NamedStreams::open(memory, "set");
   Bytes part(1000);

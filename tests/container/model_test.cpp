@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "container/set_model.hpp"
+#include "container/unverified.hpp"
 #include "support/stores/memory_store.hpp"
 
 namespace sheaf::test {
@@ -25,6 +26,7 @@ void run(Store& store, const std::string& path, uint64_t seed, int programs, int
     for (SetProgram& program : all) program.compare_open();
     for (SetProgram& program : all) program.close_all();
     require_seen(store, path, model);
+    require(unverified_bytes(store, path) == 0, "bytes without a checksum");
   }
 }
 

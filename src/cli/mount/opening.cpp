@@ -31,7 +31,8 @@ FileSystem open_to_write(const std::string& path, const MountWords& words) {
     system.looks.resize(sources.size(), look_of(path));
     system.tree = mount::tree_of(sources);
   }
-  system.live = std::make_unique<mount::LiveSet>(ContainerSet::open(posix_store(), path), mount::Tree::root);
+  system.live = std::make_unique<mount::LiveSet>(ContainerSet::open(posix_store(), path, {}, words.checking),
+                                                 mount::Tree::root);
   system.beside = fs::path(path).parent_path();
   const mode_t mask = umask(0);
   umask(mask);

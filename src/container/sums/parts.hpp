@@ -1,0 +1,27 @@
+// container/sums/parts: checksums of the bytes of a write, which are in several parts of memory.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <span>
+
+#include "base/crc32c.hpp"
+
+namespace sheaf {
+
+using WriteParts = std::span<const std::span<const std::byte>>;
+
+// Checksum of the bytes [begin, end) of the concatenated parts, appended to the bytes of `sum`.
+inline uint32_t sum_of_parts(WriteParts parts, int64_t begin, int64_t end, uint32_t sum = 0) {
+  for (const auto& part : parts) {
+    const int64_t size = std::ssize(part);
+    const int64_t from = std::clamp<int64_t>(begin, 0, size), to = std::clamp<int64_t>(end, from, size);
+    sum = crc32c(sum, part.subspan(static_cast<size_t>(from), static_cast<size_t>(to - from)));
+    begin -= size;
+    end -= size;
+  }
+  return sum;
+}
+
+}  // namespace sheaf

@@ -1,0 +1,37 @@
+// format/block_sum: the word that has the checksum of a block of a container (docs/format.md, section 19,
+// "Checksums").
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "format/extension.hpp"
+
+namespace sheaf::format {
+
+inline constexpr int64_t summed_block = default_piece;  // bytes, as in multifiles
+inline constexpr int64_t most_slots = 4096;             // words in one record
+inline constexpr int64_t sum_word_size = 8;
+
+// Of the first `bytes` bytes of a block.
+struct BlockSum {
+  uint32_t sum = 0;   // CRC32C
+  int64_t bytes = 0;  // 0: nothing is known of the block
+};
+
+inline constexpr uint64_t no_sum = 1;  // a slot that was not used yet
+
+inline uint64_t sum_word(const BlockSum& sum, int64_t block) {
+  constexpr uint64_t is_set = uint64_t{1} << 63;
+  return is_set | (static_cast<uint64_t>(block) & 0x3fff) << 49 | static_cast<uint64_t>(sum.bytes) << 32 |
+         sum.sum;
+}
+
+// nullopt: the word is not one of this block.
+inline std::optional<BlockSum> sum_of_word(uint64_t word, int64_t block) {
+  const BlockSum found{static_cast<uint32_t>(word), static_cast<int64_t>(word >> 32 & 0x1ffff)};
+  if (found.bytes > summed_block || word != sum_word(found, block)) return std::nullopt;
+  return found;
+}
+
+}  // namespace sheaf::format
