@@ -9,7 +9,7 @@ if(NOT SHEAF_MPIS)
 endif()
 set(front ${PROJECT_SOURCE_DIR}/src/api/mpiio/front)
 add_library(sheaf_mpiio SHARED ${front}/front.c ${front}/fortran.c ${front}/json.c ${front}/loaded_mpi.c ${front}/stand_in.c)
-target_link_options(sheaf_mpiio PRIVATE -Wl,--version-script=${front}/exports.map -Wl,-z,nodelete
+target_link_options(sheaf_mpiio PRIVATE -Wl,--version-script=${front}/exports.map
   -Wl,--as-needed)  # the C compiler may be a wrapper that names an MPI library
 target_compile_options(sheaf_mpiio PRIVATE -Wall -Wextra -Wshadow)
 target_link_libraries(sheaf_mpiio PRIVATE ${CMAKE_DL_LIBS} Threads::Threads)
@@ -29,7 +29,7 @@ foreach(mpi ${SHEAF_MPIS})
   sheaf_for_size(sheaf_mpiio_${mpi})
   target_include_directories(sheaf_mpiio_${mpi} SYSTEM PRIVATE $<TARGET_PROPERTY:mpi_${mpi},INTERFACE_INCLUDE_DIRECTORIES>)
   target_compile_definitions(sheaf_mpiio_${mpi} PRIVATE $<TARGET_PROPERTY:mpi_${mpi},INTERFACE_COMPILE_DEFINITIONS>)
-  target_link_options(sheaf_mpiio_${mpi} PRIVATE -Wl,--version-script=${mpiio_exports} -Wl,-Bsymbolic -Wl,-z,nodelete)
+  target_link_options(sheaf_mpiio_${mpi} PRIVATE -Wl,--version-script=${mpiio_exports} -Wl,-Bsymbolic)
   target_link_libraries(sheaf_mpiio_${mpi} PRIVATE sheaf_warnings sheaf_sharedfile ${CMAKE_DL_LIBS})
   # The list of exports decides alone: mpi.h declares some names without visibility.
   set_target_properties(sheaf_mpiio_${mpi} PROPERTIES LINK_DEPENDS ${mpiio_exports} CXX_VISIBILITY_PRESET default

@@ -13,7 +13,7 @@ set(SHEAF_VIEW_ROOMS mount)
 set(SHEAF_POSIX_ROOMS api/posix api/posix/names api/posix/stdio api/posix/entries)
 set(SHEAF_MPIIO_ROOMS api/mpiio api/mpiio/types api/mpiio/requests)
 set(SHEAF_MOUNT_ROOMS cli/mount)
-set(SHEAF_CLI_ROOMS cli cli/about cli/classic cli/programs cli/stripe)
+set(SHEAF_CLI_ROOMS cli cli/about cli/classic cli/command_line cli/json cli/named cli/programs cli/stripe)
 
 # sheaf_rooms(VARIABLE ROOM...): the C++ files of these rooms.
 function(sheaf_rooms variable)

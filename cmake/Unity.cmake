@@ -2,6 +2,8 @@
 # them is more than half of a build from empty. OFF is for work on a few files, of which less is compiled again after a change,
 # and finds files that do not include what they use.
 option(SHEAF_UNITY "Compile several files of a room at once" ON)
+# SHEAF_PRECOMPILED: the headers of C++ are parsed once for all files of a library. OFF finds files that do not include what they use.
+option(SHEAF_PRECOMPILED "Precompile the headers of C++" ${SHEAF_UNITY})
 if(NOT SHEAF_UNITY)
   set(CMAKE_LINK_DEPENDS_NO_SHARED ON)  # programs are not linked again after a change of a shared library
 endif()
@@ -39,7 +41,7 @@ option(SHEAF_ABI_TYPES "Debug information for the C interface, for test_abi" ${d
 # sheaf_abi_types(SOURCE FILE): FILE is the one that the compiler sees of this source, unless it has options of its own.
 function(sheaf_abi_types source file)
   string(REGEX REPLACE "^src/" "${PROJECT_SOURCE_DIR}/src/" source ${source})
-  if(NOT SHEAF_ABI_TYPES OR NOT source MATCHES "/src/api/(sion|sfio|fortran)/")
+  if(CMAKE_BUILD_TYPE STREQUAL "Debug" OR NOT SHEAF_ABI_TYPES OR NOT source MATCHES "/src/api/(sion|sfio|fortran)/")
     return()
   endif()
   get_source_file_property(options ${source} COMPILE_OPTIONS)
@@ -92,11 +94,11 @@ function(sheaf_unity target)
   endforeach()
 endfunction()
 
-# sheaf_precompiled(TARGET HEADER...): with unity builds, the C++ files of `target` share what the compiler makes of the headers of C++
+# sheaf_precompiled(TARGET HEADER...): with SHEAF_PRECOMPILED, the C++ files of `target` share what the compiler makes of the headers of C++
 # and of these further ones: 0.6 s for each of them. Files with options of their own are left out.
 # sheaf_precompiled(TARGET LIKE OTHER): those of OTHER, which has the same options.
 function(sheaf_precompiled target)
-  if(NOT SHEAF_UNITY OR SHEAF_PYTHON)  # whose compiler may be zig
+  if(NOT SHEAF_PRECOMPILED OR SHEAF_PYTHON)  # whose compiler may be zig
     return()
   endif()
   if(ARGC EQUAL 3 AND ARGV1 STREQUAL "LIKE")

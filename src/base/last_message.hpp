@@ -1,5 +1,5 @@
-// base/last_message: the message of the last error of a thread, which exists also if there is no memory for
-// it.
+// base/last_message: the message of the last error of each thread, which exists also if there is no memory
+// for it.
 #pragma once
 
 #include <array>
@@ -11,6 +11,7 @@
 
 #include "base/error.hpp"
 #include "base/printable.hpp"
+#include "base/thread_value.hpp"
 
 namespace sheaf {
 
@@ -18,32 +19,45 @@ class LastMessage {
  public:
   // Remembers "CALL: WHAT", "out of memory" for bad_alloc; cut off after 200 bytes if it cannot be allocated.
   void set(std::string_view call, const std::exception& error) noexcept {
+    Message* const message = of_thread_.get();
+    if (!message) return;
     const bool exhausted = dynamic_cast<const std::bad_alloc*>(&error) != nullptr;
     const char* const what = exhausted ? "out of memory" : error.what();
     try {
       // What an Error says is printable already.
       const bool is_own = dynamic_cast<const Error*>(&error) != nullptr;
-      text_.assign(call).append(": ").append(is_own ? what : printable(what).c_str());
+      message->text.assign(call).append(": ").append(is_own ? what : printable(what).c_str());
     } catch (const std::exception&) {
-      text_.clear();
-      std::snprintf(fixed_.data(), fixed_.size(), "%.*s: %s", static_cast<int>(call.size()), call.data(),
-                    what);
+      message->text.clear();
+      std::snprintf(message->fixed.data(), message->fixed.size(), "%.*s: %s", static_cast<int>(call.size()),
+                    call.data(), what);
     }
   }
   // Remembers a message that was made before.
-  void set(const std::string& message) noexcept {
+  void set(const std::string& text) noexcept {
+    Message* const message = of_thread_.get();
+    if (!message) return;
     try {
-      text_ = message;
+      message->text = text;
     } catch (const std::exception&) {
-      text_.clear();
-      std::snprintf(fixed_.data(), fixed_.size(), "%s", message.c_str());
+      message->text.clear();
+      std::snprintf(message->fixed.data(), message->fixed.size(), "%s", text.c_str());
     }
   }
-  const char* text() const noexcept { return text_.empty() ? fixed_.data() : text_.c_str(); }
+  // The message of this thread. failed: whether a call has failed in this thread; the text of a thread that
+  // has failed but never had memory for a message is "out of memory".
+  const char* text(bool failed) const noexcept {
+    const Message* const message = of_thread_.find();
+    if (!message) return failed ? "out of memory" : "";
+    return message->text.empty() ? message->fixed.data() : message->text.c_str();
+  }
 
  private:
-  std::string text_;
-  std::array<char, 200> fixed_{};  // used if text_ is empty
+  struct Message {
+    std::string text;
+    std::array<char, 200> fixed{};  // used if text is empty
+  };
+  ThreadValue<Message> of_thread_;
 };
 
 }  // namespace sheaf

@@ -3,24 +3,33 @@
 #include <exception>
 #include <utility>
 
+#include "base/thread_value.hpp"
+
 namespace sheaf {
 
 namespace {
 constexpr size_t most_kept = 16;
-thread_local std::vector<std::string> waiting;
+constinit ThreadValue<std::vector<std::string>> waiting;
 }  // namespace
 
 void add_warning(std::string text) noexcept {
-  if (waiting.size() >= most_kept) return;
+  std::vector<std::string>* const of_thread = waiting.get();
+  if (!of_thread || of_thread->size() >= most_kept) return;
   try {
-    waiting.push_back(std::move(text));
+    of_thread->push_back(std::move(text));
   } catch (const std::exception&) {
-    return;  // without memory there is nobody to tell
+    return;  // memory is exhausted
   }
 }
 
-bool any_warnings() noexcept { return !waiting.empty(); }
+bool any_warnings() noexcept {
+  const std::vector<std::string>* const of_thread = waiting.find();
+  return of_thread && !of_thread->empty();
+}
 
-std::vector<std::string> take_warnings() { return std::exchange(waiting, {}); }
+std::vector<std::string> take_warnings() {
+  std::vector<std::string>* const of_thread = waiting.find();
+  return of_thread ? std::exchange(*of_thread, {}) : std::vector<std::string>();
+}
 
 }  // namespace sheaf

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/export.hpp"
+#include "base/non_copyable.hpp"
 
 namespace sheaf {
 
@@ -13,10 +14,21 @@ namespace sheaf {
 // ends it; size 64 is enough.
 SHEAF_EXPORT void capture_prefix(uint64_t rules, char (&name)[64]) noexcept;
 
-// Removes them, unless a process has them open. At the end of a process, what first_of_job() knows stays as
-// long as a `sheaf run` of this host, which has called it with "run", is to say something at its end.
-enum class EndOf : uint8_t { process, job };
-SHEAF_EXPORT void remove_capture_memory(uint64_t rules, EndOf what) noexcept;
+// Removes them, unless a process has them open. What first_of_job() knows stays while a RunOfCapture of this
+// host with these rules exists.
+SHEAF_EXPORT void remove_capture_memory(uint64_t rules) noexcept;
+
+// A `sheaf run` of this host, which asks at its end what its programs have noted. The destructor removes the
+// files in memory as remove_capture_memory() does, and what first_of_job() knows although processes that
+// outlive the run have the other files open.
+class SHEAF_EXPORT RunOfCapture : private NonCopyable {
+ public:
+  explicit RunOfCapture(uint64_t rules) noexcept;
+  ~RunOfCapture();
+
+ private:
+  uint64_t rules_;
+};
 
 // True for the first call with `what` of a job on this host: for warnings. Needs no memory of the process.
 SHEAF_EXPORT bool first_of_job(uint64_t rules, const char* what) noexcept;

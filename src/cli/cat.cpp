@@ -7,7 +7,7 @@
 #include "base/bytes.hpp"
 #include "base/printable.hpp"
 #include "cli/commands.hpp"
-#include "cli/named.hpp"
+#include "cli/named/named.hpp"
 #include "cli/terminal.hpp"
 #include "creation/copy_stream.hpp"
 #include "creation/output_set.hpp"

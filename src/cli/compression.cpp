@@ -1,7 +1,6 @@
 #include "cli/compression.hpp"
 
-#include <CLI/CLI.hpp>
-
+#include "cli/command_line/command_line.hpp"
 #include "codec/codec.hpp"
 #include "mode/open_mode.hpp"
 
@@ -20,7 +19,7 @@ codec::Compression compression_of(const CompressionOptions& options) {
   std::string words = "w";
   const auto add = [&](const char* word, const std::string& value) {
     if (value.find_first_of(", ") != std::string::npos)
-      throw CLI::ValidationError(std::string("--") + word, "'" + value + "' is more than one value");
+      throw UsageError(std::string("--") + word, "'" + value + "' is more than one value");
     if (!value.empty()) words += std::string(",") + word + "=" + value;
   };
   add("compress", options.method);
@@ -30,9 +29,9 @@ codec::Compression compression_of(const CompressionOptions& options) {
     const codec::Compression how = parse_open_mode(words).compression;
     if (how.on()) return how;
   } catch (const Error& error) {
-    throw CLI::ValidationError(error.what());
+    throw UsageError("", error.what());
   }
-  throw CLI::ValidationError("--compress", "'" + options.method + "' is no compression; use --decompress");
+  throw UsageError("--compress", "'" + options.method + "' is no compression; use --decompress");
 }
 
 }  // namespace sheaf::cli

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "cli/json.hpp"
+#include "cli/json/json.hpp"
 #include "codec/frame_coder.hpp"
 #include "metadata/physical_file.hpp"
 
@@ -19,7 +19,7 @@ struct CompressionOptions {
   std::string frame;
 };
 
-// Throws CLI::ValidationError, a mistake in the command line, for what the open mode would refuse.
+// Throws UsageError for what the open mode would refuse.
 codec::Compression compression_of(const CompressionOptions& options);
 
 }  // namespace sheaf::cli

@@ -1,6 +1,6 @@
 // cli/copying: `sheaf split` and `sheaf defrag`, with progress.
 #include "cli/commands.hpp"
-#include "cli/named.hpp"
+#include "cli/named/named.hpp"
 #include "cli/terminal.hpp"
 #include "container/container_names.hpp"
 #include "stripedfile/striped_store.hpp"

@@ -11,7 +11,7 @@
 #include "base/setting.hpp"
 #include "base/warnings.hpp"
 #include "cli/commands.hpp"
-#include "cli/json.hpp"
+#include "cli/json/json.hpp"
 #include "cli/rows.hpp"
 #include "cli/terminal.hpp"
 #include "storage/probes.hpp"

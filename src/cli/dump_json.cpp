@@ -7,7 +7,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/compression.hpp"
-#include "cli/json.hpp"
+#include "cli/json/json.hpp"
 #include "keyval/keyval_check.hpp"
 #include "metadata/task_rows.hpp"
 #include "tools/usage.hpp"

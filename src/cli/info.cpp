@@ -8,8 +8,8 @@
 #include "cli/about/build.hpp"
 #include "cli/commands.hpp"
 #include "cli/compression.hpp"
-#include "cli/json.hpp"
-#include "cli/named.hpp"
+#include "cli/json/json.hpp"
+#include "cli/named/named.hpp"
 #include "cli/rows.hpp"
 #include "cli/terminal.hpp"
 #include "container/container_names.hpp"
@@ -51,7 +51,7 @@ Json about_sheaf() {
 
 void print_about() {
   const Json about = about_sheaf();
-  const auto text = [&](const char* key) { return about[key].get<std::string>(); };
+  const auto text = [&](const char* key) { return about[key].text(); };
   print_rows(summary_width, {{"sheaf", text("version")}});
   print_rows(summary_width, rows_of_build());
   print_rows(summary_width, {{"file format", text("format_versions")}, {"byte order", text("byte_order")}});
@@ -60,9 +60,8 @@ void print_about() {
     fmt::print("  {:<32}{}{}\n", d.name, d.value, d.change.empty() ? "" : "  [" + d.change + "]");
   fmt::print("\nwords of the open mode\n  {}\n", known_words());
   const Json& flags = about["environment"]["SHEAF_FLAGS"];
-  fmt::print(
-      "\nenvironment\n  SHEAF_FLAGS  words added to every open mode{}\n",
-      flags.is_null() ? "; not set" : fmt::format("; now \"{}\"", printable(flags.get<std::string>())));
+  fmt::print("\nenvironment\n  SHEAF_FLAGS  words added to every open mode{}\n",
+             flags.is_null() ? "; not set" : fmt::format("; now \"{}\"", printable(flags.text())));
 }
 
 // Of a compressed multifile, task by task.
@@ -132,13 +131,13 @@ Json about_file(const Multifile& m) {
 }
 
 Row row_of_task(const char* label, const Json& task) {
-  return {label, fmt::format("{} with {}", task["task"].get<int64_t>(), sized(task["bytes"].get<int64_t>()))};
+  return {label, fmt::format("{} with {}", task["task"].number(), sized(task["bytes"].number()))};
 }
 
 void print_summary(const Json& j) {
-  const auto number = [&](const char* key) { return j[key].get<int64_t>(); };
-  const auto text = [&](const char* key) { return j[key].get<std::string>(); };
-  const auto yes = [&](const char* key) { return j[key].get<bool>() ? "yes" : "no"; };
+  const auto number = [&](const char* key) { return j[key].number(); };
+  const auto text = [&](const char* key) { return j[key].text(); };
+  const auto yes = [&](const char* key) { return j[key].truth() ? "yes" : "no"; };
   const int64_t files = number("files_of_the_set");
   const bool alone = files > number("physical_files");
   std::vector<Row> rows = {{"file", text("file")},
@@ -148,19 +147,18 @@ void print_summary(const Json& j) {
                                                     : std::to_string(number("physical_files"))},
                            {"data", sized(number("data_bytes"))}};
   const auto add = [&](std::initializer_list<Row> more) { rows.insert(rows.end(), more); };
-  if (j["guessed"].get<bool>())
+  if (j["guessed"].truth())
     add({{"guessed", fmt::format("yes: a repair could not tell where {} chunk(s) end",
-                                 j["guessed_chunk_ends"].get<uint64_t>())}});
+                                 j["guessed_chunk_ends"].number())}});
   if (j.contains("compression")) {
     const Json& c = j["compression"];
-    add({{"compressed",
-          fmt::format("{}, level {}, shuffle {}, frames of {}", c["codec"].get<std::string>(),
-                      c["level"].get<int>(), c["shuffle"].get<int>(), sized(c["frame"].get<int64_t>()))},
+    add({{"compressed", fmt::format("{}, level {}, shuffle {}, frames of {}", c["codec"].text(),
+                                    c["level"].number(), c["shuffle"].number(), sized(c["frame"].number()))},
          {"uncompressed", sized(number("plain_bytes"))}});
   }
   add({{"size of the files", sized(number("file_bytes"))}, {"on disk", sized(number("allocated_bytes"))}});
   if (!j["efficiency"].is_null())
-    add({{"efficiency", fmt::format("{:.1f}% (data / on disk)", 100 * j["efficiency"].get<double>())}});
+    add({{"efficiency", fmt::format("{:.1f}% (data / on disk)", 100 * j["efficiency"].real())}});
   add({{"chunks", sized(number("chunk_bytes"))},
        {"blocks", std::to_string(number("blocks"))},
        {"block size", sized(number("block_size"))},
@@ -169,7 +167,7 @@ void print_summary(const Json& j) {
        {"byte order",
         fmt::format("metadata {}, user data {}", text("metadata_byte_order"), text("userdata_byte_order"))},
        {"format version", fmt::format("{}{}, written by library {}", number("format_version"),
-                                      j["encoded"].get<bool>() ? ", encoded" : "", text("written_by"))},
+                                      j["encoded"].truth() ? ", encoded" : "", text("written_by"))},
        {"stored name", text("prefix")}});
   if (j.contains("largest_task"))
     add({row_of_task("largest task", j["largest_task"]), row_of_task("smallest task", j["smallest_task"])});

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "cli/commands.hpp"
-#include "cli/json.hpp"
+#include "cli/json/json.hpp"
 #include "storage/store.hpp"
 
 namespace sheaf::cli {

@@ -4,7 +4,7 @@
 #include "base/printable.hpp"
 #include "base/warnings.hpp"
 #include "cli/commands.hpp"
-#include "cli/named.hpp"
+#include "cli/named/named.hpp"
 #include "cli/terminal.hpp"
 #include "journal/lease.hpp"
 #include "stripedfile/striped_store.hpp"

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "cli/commands.hpp"
-#include "cli/json.hpp"
-#include "cli/named.hpp"
+#include "cli/json/json.hpp"
+#include "cli/named/named.hpp"
 #include "cli/terminal.hpp"
 #include "comm/agree.hpp"
 #include "container/container_names.hpp"

@@ -3,7 +3,7 @@
 
 #include "base/printable.hpp"
 #include "cli/commands.hpp"
-#include "cli/json.hpp"
+#include "cli/json/json.hpp"
 #include "cli/terminal.hpp"
 #include "stripedfile/striped_store.hpp"
 #include "tools/verify_set.hpp"

@@ -15,18 +15,22 @@
 
 namespace sheaf {
 
-// Runs `part`; the error it ended with, if any.
+// Runs `part`; the error it ended with, if any. Throws nothing.
 template <class Part>
 std::optional<Error> attempt(Part&& part) {
   try {
-    part();
-    return std::nullopt;
-  } catch (const Error& e) {
-    return e;
-  } catch (const std::bad_alloc&) {
-    return Error(Code::io, "out of memory");
-  } catch (const std::exception& e) {
-    return Error(Code::io, e.what());
+    try {
+      part();
+      return std::nullopt;
+    } catch (const Error& e) {
+      return e;
+    } catch (const std::bad_alloc&) {
+      throw;
+    } catch (const std::exception& e) {
+      return Error(Code::io, e.what());
+    }
+  } catch (const std::bad_alloc&) {           // of `part`, or of the message
+    return Error(Code::io, "out of memory");  // short enough for a string without memory of its own
   }
 }
 

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <thread>
 
-#include "base/glance.hpp"
+#include "comm/glance.hpp"
 
 namespace sheaf {
 

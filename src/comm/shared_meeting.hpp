@@ -1,7 +1,7 @@
 // comm/shared_meeting: how tasks that share memory tell each other a few bytes without polling.
 //
 // Every task lays its contribution into memory of its own and sleeps until the last one has come,
-// unless that comes while the others still look (base/glance.hpp); then each reads what it needs of
+// unless that comes while the others still look (comm/glance.hpp); then each reads what it needs of
 // them. One wake-up is the whole latency, and a task that waits leaves its core to those that work, where
 // messages would have to be polled for.
 #pragma once

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 #include <span>
 #include <string>
 
 #include "base/bytes.hpp"
 #include "base/crc32c.hpp"
 #include "base/error.hpp"
+#include "base/thread_value.hpp"
 #include "creation/constants.hpp"
 
 namespace sheaf {
@@ -18,8 +20,11 @@ namespace {
 
 // Made once: tools take many small streams one after the other.
 std::span<std::byte> buffer_of_thread() {
-  thread_local LineBytes buffer(copy_buffer);
-  return buffer;
+  static constinit ThreadValue<LineBytes> buffers;
+  LineBytes* const buffer = buffers.get();
+  if (!buffer) throw std::bad_alloc();
+  if (buffer->empty()) buffer->resize(copy_buffer);
+  return *buffer;
 }
 
 }  // namespace

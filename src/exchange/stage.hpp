@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-#include "base/glance.hpp"
+#include "comm/glance.hpp"
 #include "comm/shared_memory.hpp"
 #include "exchange/pieces/constants.hpp"
 #include "exchange/pieces/coverage.hpp"

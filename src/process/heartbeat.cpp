@@ -154,6 +154,9 @@ std::unique_ptr<Heartbeat> Heartbeat::start(std::chrono::milliseconds first,
   return started;
 }
 
-Heartbeat::~Heartbeat() { thread_of_process().remove(call_); }
+// Without a thread, which may be for want of memory, there is nothing to remove.
+Heartbeat::~Heartbeat() {
+  if (Thread* const thread = the_thread.load()) thread->remove(call_);
+}
 
 }  // namespace sheaf

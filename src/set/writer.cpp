@@ -276,14 +276,6 @@ void Writer::leave(size_t task) {
   compressed_->stream().leave([this] { come_back(); });
 }
 
-void Writer::commit() {
-  require_ownership(Ownership::Look::at_handle);
-  if (mine_.tasks.empty()) return;
-  const auto problem = attempt([&] { record_progress(); });
-  failed_.require_none();
-  if (problem) throw *problem;
-}
-
 void Writer::refuse(const FailedWrites::Request& request, const Error& why) {
   if (stream().geometry().size == 0) throw why;  // a task without a chunk: no retry can succeed
   // A merged stream belongs to the collector, and this task has no place in it.
@@ -294,39 +286,6 @@ void Writer::refuse(const FailedWrites::Request& request, const Error& why) {
                "'" + path() + "': a write of " + std::to_string(request.bytes()) + " bytes by task " +
                    std::to_string(request.task) + place + " has failed and was not repeated");
   throw why;
-}
-
-void Writer::record_progress() {
-  if (compressed_) commit_frames();
-  if (collective()) {
-    stream_.flush();
-    collective()->flush();
-  }
-  stream_.commit();
-  if (unreported_.empty()) return;
-  const size_t own_file = mine_.tasks[current_].file;
-  const bool syncs = facts_.durable || own_caches_;
-  for (size_t f = 0; f < mine_.files.size(); ++f) {
-    OwnFile& file = mine_.files[f];
-    if (f != own_file && syncs) stream_.keep([&] { file.file->sync(); });
-    for (size_t i = 0; i < mine_.tasks.size(); ++i) {
-      if (unreported_[i] == 0 || i == current_ || mine_.tasks[i].file != f) continue;
-      const int64_t rank = mine_.tasks[i].place.local_rank;
-      if (f == own_file) {
-        stream_.report(blocks_[i], rank);
-        continue;
-      }
-      if (!file.journal)
-        file.journal = std::make_unique<JournalWriter>(
-            *store_, file.key, facts_.durable ? Journaling::durable : Journaling::wished);
-      file.journal->report(*file.file, rank, blocks_[i].count() - 1, blocks_[i].high, false);
-    }
-    JournalWriter* const journal = f == own_file ? stream_.journal() : file.journal.get();
-    if (!journal) continue;
-    journal->confirm(*file.file);
-    if (syncs) journal->sync(*file.file);
-  }
-  unreported_.clear();
 }
 
 const TaskBlocks& Writer::blocks_of(int64_t task) {

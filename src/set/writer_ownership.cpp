@@ -1,5 +1,5 @@
 // Whether what a writer has open is still its own: another program may have taken the multifile over, and
-// files may have been removed, replaced or cut.
+// files may have been removed, replaced or cut. Commits, which require that.
 #include "comm/agree.hpp"
 #include "set/writer.hpp"
 
@@ -43,6 +43,47 @@ void Writer::require_same_file(File& file, const format::Identity& identity) con
   if (extension && extension->identity == identity) return;
   throw file_error(Code::foreign, file.path(),
                    "was replaced while this program is writing it: it belongs to another open");
+}
+
+void Writer::commit() {
+  require_ownership(Ownership::Look::at_handle);
+  if (mine_.tasks.empty()) return;
+  const auto problem = attempt([&] { record_progress(); });
+  failed_.require_none();
+  if (problem) throw *problem;
+}
+
+void Writer::record_progress() {
+  if (compressed_) commit_frames();
+  if (collective()) {
+    stream_.flush();
+    collective()->flush();
+  }
+  stream_.commit();
+  if (unreported_.empty()) return;
+  const size_t own_file = mine_.tasks[current_].file;
+  const bool syncs = facts_.durable || own_caches_;
+  for (size_t f = 0; f < mine_.files.size(); ++f) {
+    OwnFile& file = mine_.files[f];
+    if (f != own_file && syncs) stream_.keep([&] { file.file->sync(); });
+    for (size_t i = 0; i < mine_.tasks.size(); ++i) {
+      if (unreported_[i] == 0 || i == current_ || mine_.tasks[i].file != f) continue;
+      const int64_t rank = mine_.tasks[i].place.local_rank;
+      if (f == own_file) {
+        stream_.report(blocks_[i], rank);
+        continue;
+      }
+      if (!file.journal)
+        file.journal = std::make_unique<JournalWriter>(
+            *store_, file.key, facts_.durable ? Journaling::durable : Journaling::wished);
+      file.journal->report(*file.file, rank, blocks_[i].count() - 1, blocks_[i].high, false);
+    }
+    JournalWriter* const journal = f == own_file ? stream_.journal() : file.journal.get();
+    if (!journal) continue;
+    journal->confirm(*file.file);
+    if (syncs) journal->sync(*file.file);
+  }
+  unreported_.clear();
 }
 
 }  // namespace sheaf

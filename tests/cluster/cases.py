@@ -33,7 +33,7 @@ MODE_NAMES = (
     " atomic compress keyval mapped collective"
     " collective-large collective-2 collective-durable collective-compress merged buddy"
 ).split()
-MPIIO_NAMES = "sync-read set-size remade shared-pages gaps shared-pointer atomic".split()
+MPIIO_NAMES = "sync-read set-size remade shared-pages gaps shared-pointer atomic interleaved-rows".split()
 
 
 def read_back(mode: str, file, shift: int, placement: str, context: Context) -> None:

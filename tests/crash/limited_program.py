@@ -3,8 +3,10 @@ call returned; or reads one.
 
 limited_program.py write PATH WORDS PIECE COUNT EVERY COLLECTIVE OUT: every task writes COUNT pieces of PIECE bytes, flushes after
 every EVERY of them (0: never), stops at the first failure, closes. Each leaves OUT.TASK, a JSON object.
+Of several PATHs, with colons between them, which are written one after the other, that is a list.
 AS_USER: the number of the user who writes, who need not be able to run Python.
-limited_program.py read PATH PIECE: prints for each task how many bytes there are, as JSON; fails if one of them is wrong."""
+limited_program.py read PATH PIECE: prints for each task how many bytes there are, as JSON; fails if one of them is wrong.
+Of several PATHs it is a list."""
 import ctypes
 import hashlib
 import json
@@ -71,9 +73,19 @@ class Parallel:
         self.mpi.MPI_Finalize()
 
 
-def write(path: str, words: str, piece: int, count: int, every: int, collective: bool, out: str) -> None:
+def write(paths: str, words: str, piece: int, count: int, every: int, collective: bool, out: str) -> None:
     lib = library()
     peer = (Parallel if "OMPI_COMM_WORLD_SIZE" in os.environ else Serial)(lib)
+    if user := os.environ.get("AS_USER"):
+        os.setgid(int(user))
+        os.setuid(int(user))
+    told = [write_one(lib, peer, path, words, piece, count, every, collective) for path in paths.split(":")]
+    pathlib.Path(f"{out}.{peer.task}").write_text(json.dumps(told if ":" in paths else told[0]))
+    peer.end()
+
+
+def write_one(lib: ctypes.CDLL, peer: Serial | Parallel, path: str, words: str, piece: int, count: int, every: int,
+              collective: bool) -> dict:
     put = lib.sion_coll_fwrite if collective else lib.sion_fwrite
     told = {"opened": False, "failed": None, "error": "", "pieces": 0, "flushed": 0, "closed": None}
 
@@ -81,9 +93,6 @@ def write(path: str, words: str, piece: int, count: int, every: int, collective:
         if told["failed"] is None:
             told.update(failed=what, error=lib.sheaf_last_error().decode())
 
-    if user := os.environ.get("AS_USER"):
-        os.setgid(int(user))
-        os.setuid(int(user))
     sid = peer.open(path, words, 64 << 10)
     if sid < 0:
         fail("open")
@@ -105,12 +114,10 @@ def write(path: str, words: str, piece: int, count: int, every: int, collective:
         told["closed"] = peer.close(sid)
         if told["closed"] != 1:
             fail("close")
-    pathlib.Path(f"{out}.{peer.task}").write_text(json.dumps(told))
-    peer.end()
+    return told
 
 
-def read(path: str, piece: int) -> None:
-    lib = library()
+def read(lib: ctypes.CDLL, path: str, piece: int) -> list[int]:
     sid = lib.sion_open(path.encode(), b"rb", None, None, None, None, None, None)
     if sid < 0:
         sys.exit(lib.sheaf_last_error().decode())
@@ -129,11 +136,13 @@ def read(path: str, piece: int) -> None:
                 break
         lengths.append(length)
     lib.sion_close(sid)
-    print(json.dumps(lengths))
+    return lengths
 
 
 if __name__ == "__main__":
     if sys.argv[1] == "read":
-        read(sys.argv[2], int(sys.argv[3]))
+        with_library = library()
+        found = [read(with_library, path, int(sys.argv[3])) for path in sys.argv[2].split(":")]
+        print(json.dumps(found if ":" in sys.argv[2] else found[0]))
     else:
         write(sys.argv[2], sys.argv[3], int(sys.argv[4]), int(sys.argv[5]), int(sys.argv[6]), sys.argv[7] == "1", sys.argv[8])

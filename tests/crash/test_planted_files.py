@@ -27,8 +27,19 @@ KINDS = ["link", "dangling", "hard", "pipe", "socket", "directory", "own", "othe
 TREASURE = b"what must not change\n" * 40
 
 
+os.environ["SHEAF_LEASE_TIMES"] = "100,500"  # writers and repairs wait for the owner of a lease that is planted
+
+
 def run(*command: object, **options: object) -> subprocess.CompletedProcess:
     return subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=PATIENCE, check=False, **options)
+
+
+def rules_of(capture: str) -> str:
+    """The part that the names of a job with this value of SHEAF_CAPTURE have in common."""
+    number = 14695981039346656037
+    for byte in f"{capture}\n".encode():
+        number = (number ^ byte) * 1099511628211 % 2**64
+    return f".{number:016x}."
 
 
 class Planted(unittest.TestCase):
@@ -92,73 +103,95 @@ class Planted(unittest.TestCase):
         self.assertEqual(result.returncode, 0, result.stderr)
         return json.loads(result.stdout)
 
+    # Programs take long to start, so the kinds are planted beside a file each, which one program writes.
+
+    @contextlib.contextmanager
+    def each_planted(self, name: str):
+        """For every kind a path; `name`, with * for it, is planted for each of them."""
+        with contextlib.ExitStack() as stack:
+            for kind in self.kinds():
+                stack.enter_context(self.planted(kind, self.scratch / name.replace("*", kind)))
+            yield {kind: self.scratch / kind for kind in self.kinds()}
+
+    def write_each(self, paths: dict[str, pathlib.Path], words: str, tasks: int = 1) -> tuple[dict, dict]:
+        """By kind: what each task has told, and the lines that name the file."""
+        told, said = self.write(":".join(map(str, paths.values())), words, tasks)
+        lines = {kind: [line for line in said.splitlines() if any(f"{path}{end}" in line for end in "'._")]
+                 for kind, path in paths.items()}
+        self.assertEqual(sum(map(len, lines.values())), len(said.splitlines()), said)
+        return {kind: [of_task[number] for of_task in told] for number, kind in enumerate(paths)}, lines
+
+    def read_each(self, paths: dict[str, pathlib.Path]) -> list[list[int]]:
+        return self.read(":".join(map(str, paths.values())))
+
     def sheaf(self, *arguments: object) -> subprocess.CompletedProcess:
         return run(BIN / "sheaf", *arguments)
 
 
 class BesideAMultifile(Planted):
     def test_its_journal(self) -> None:
-        path = self.scratch / "a"
-        for kind in self.kinds():
-            with self.subTest(kind=kind):
-                with self.planted(kind, self.scratch / "a.journal"):
-                    told, said = self.write(path, "wb")
-                    self.assertIsNone(told[0]["failed"], told)
-                    self.assertEqual(said.count("SION_ERROR_WARN"), 1, said)
-                    self.assertIn("without a journal", said)
-                    self.assertEqual(self.read(path), [10 * PIECE])
-                    # It stays when the file is written again, checked, repaired.
-                    self.write(path, "wb")
-                    self.assertEqual(self.sheaf("verify", path).returncode, 0)
-                    self.assertEqual(self.sheaf("repair", path).returncode, 0)
-                    durable, said = self.write(path, "wb,durable")
+        with self.each_planted("*.journal") as paths:
+            told, said = self.write_each(paths, "wb")
+            for kind in paths:
+                with self.subTest(kind=kind):
+                    self.assertIsNone(told[kind][0]["failed"], told)
+                    self.assertEqual(len(said[kind]), 1, said)
+                    self.assertIn("SION_ERROR_WARN", said[kind][0])
+                    self.assertIn("without a journal", said[kind][0])
+            self.assertEqual(self.read_each(paths), [[10 * PIECE]] * len(paths))
+            # It stays when the file is written again, checked, repaired.
+            self.write_each(paths, "wb")
+            for path in paths.values():
+                self.assertEqual(self.sheaf("verify", path).returncode, 0)
+                self.assertEqual(self.sheaf("repair", path).returncode, 0)
+            durable, said = self.write_each(paths, "wb,durable")
+            for kind in paths:
+                with self.subTest(kind=kind):
                     # The failed write is not repeated, so the close fails too.
-                    self.assertEqual((durable[0]["failed"], durable[0]["closed"]), ("write", 0), durable)
-                    self.assertIn("journal=off", durable[0]["error"])
-                path.unlink()
+                    self.assertEqual((durable[kind][0]["failed"], durable[kind][0]["closed"]), ("write", 0), durable)
+                    self.assertIn("journal=off", durable[kind][0]["error"])
 
     def test_its_lease(self) -> None:
-        path = self.scratch / "a"
-        for kind in self.kinds():
-            with self.subTest(kind=kind), self.planted(kind, self.scratch / "a.lease"):
-                told, said = self.write(path, "wb")
-                self.assertIsNone(told[0]["failed"], told)
-                self.assertEqual(said.count("SION_ERROR_WARN"), 1, said)
-                self.assertIn("without a lease", said)
-                self.assertEqual(self.sheaf("repair", path).returncode, 0)
-                self.assertEqual(self.read(path), [10 * PIECE])
+        with self.each_planted("*.lease") as paths:
+            told, said = self.write_each(paths, "wb")
+            for kind, path in paths.items():
+                with self.subTest(kind=kind):
+                    self.assertIsNone(told[kind][0]["failed"], told)
+                    self.assertEqual(len(said[kind]), 1, said)
+                    self.assertIn("SION_ERROR_WARN", said[kind][0])
+                    self.assertIn("without a lease", said[kind][0])
+                    self.assertEqual(self.sheaf("repair", path).returncode, 0)
+            self.assertEqual(self.read_each(paths), [[10 * PIECE]] * len(paths))
 
     def test_further_files_of_a_set(self) -> None:
         if not (BIN / "openmpi").exists():
             self.skipTest("no Open MPI")
-        path = self.scratch / "a"
-        for kind in self.kinds():
-            with self.subTest(kind=kind):
-                with self.planted(kind, self.scratch / "a.000001"):
-                    told, said = self.write(path, "wb,files=2", 2)
-                    self.assertEqual([task["failed"] for task in told], ["open", "open"], told)
-                    self.assertTrue(all("a.000001" in task["error"] for task in told), told)
-                told, said = self.write(path, "wb,files=2", 2)
-                self.assertEqual([task["failed"] for task in told], [None, None], told)
-                told, said = self.write(path, "wb,files=2", 2)  # its own files are no obstacle
-                self.assertEqual(self.read(path), [10 * PIECE] * 2)
-                self.remove("a*")
+        with self.each_planted("*.000001") as paths:
+            told, _ = self.write_each(paths, "wb,files=2", 2)
+            for kind, path in paths.items():
+                with self.subTest(kind=kind):
+                    self.assertEqual([task["failed"] for task in told[kind]], ["open", "open"], told)
+                    self.assertTrue(all(f"{path}.000001" in task["error"] for task in told[kind]), told)
+        for _ in ("new", "its own files are no obstacle"):
+            told, _ = self.write_each(paths, "wb,files=2", 2)
+            for kind in paths:
+                self.assertEqual([task["failed"] for task in told[kind]], [None, None], told)
+        self.assertEqual(self.read_each(paths), [[10 * PIECE] * 2] * len(paths))
 
     def test_buddy_copies(self) -> None:
         if not (BIN / "openmpi").exists():
             self.skipTest("no Open MPI")
-        path = self.scratch / "a"
-        for kind in self.kinds():
-            with self.subTest(kind=kind):
-                with self.planted(kind, self.scratch / "a_BUDDY_00"):
-                    told, said = self.write(path, "wb,files=2,buddy=1", 2)
-                    self.assertEqual([task["failed"] for task in told], [None, None], told)
-                    self.assertEqual(said.count("a buddy copy is not made"), 1, said)
-                    self.assertEqual(self.read(path), [10 * PIECE] * 2)
-                told, said = self.write(path, "wb,files=2,buddy=1", 2)
-                self.assertEqual(said, "")
-                self.assertEqual(self.sheaf("verify", self.scratch / "a_BUDDY_00").returncode, 0)
-                self.remove("a*")
+        with self.each_planted("*_BUDDY_00") as paths:
+            told, said = self.write_each(paths, "wb,files=2,buddy=1", 2)
+            for kind in paths:
+                with self.subTest(kind=kind):
+                    self.assertEqual([task["failed"] for task in told[kind]], [None, None], told)
+                    self.assertEqual(["a buddy copy is not made" in line for line in said[kind]], [True], said)
+            self.assertEqual(self.read_each(paths), [[10 * PIECE] * 2] * len(paths))
+        _, said = self.write_each(paths, "wb,files=2,buddy=1", 2)
+        self.assertFalse(any(said.values()), said)
+        for path in paths.values():
+            self.assertEqual(self.sheaf("verify", f"{path}_BUDDY_00").returncode, 0)
 
     def test_temporary_files_of_tools(self) -> None:
         path = self.scratch / "a"
@@ -230,10 +263,12 @@ class CapturedFiles(Planted):
         self.expect_plain(name, [kind for kind in self.kinds() if kind != "own"])
 
     def test_the_memory_of_a_job(self) -> None:
-        own = f"/dev/shm/sheaf-capture.{os.geteuid()}."
-        listed = self.capture(f"echo > out.1; exec 3< out.1; flock 3; ls {own}*").stdout.split()
+        done = self.capture("echo > out.1; exec 3< out.1; flock 3; echo $SHEAF_CAPTURE; ls /dev/shm")
+        text, *listed = done.stdout.split()
         self.capture("rm out.1")
-        names = [pathlib.Path(name) for name in listed if ".mark." not in name]
+        # Of this job alone: others run beside it.
+        own = [name for name in listed if rules_of(text) in name]
+        names = [pathlib.Path("/dev/shm", name) for name in own if ".mark." not in name]
         self.assertGreaterEqual(len(names), 2, listed)
         for name in names:
             for kind in self.kinds():

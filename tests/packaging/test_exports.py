@@ -54,6 +54,17 @@ class Exports(InstalledCase):
                     self.assertTrue(version.startswith("SHEAF_PRIVATE_"), symbol)
                     self.assertIn(f"{name}@{version}", needed, f"{library.name}: no companion needs it")
 
+    def test_threads_end_without_destructors_of_objects(self):
+        """The C library ends the program if such a destructor cannot be registered (base/thread_value)."""
+        for path in self.prefix.rglob("*"):
+            if path.is_symlink() or not path.is_file() or path.read_bytes()[:4] != b"\x7fELF":
+                continue
+            imported = symbols(path, "--undefined-only")
+            self.assertFalse([name for name in imported if name.startswith("__cxa_thread_atexit")], path)
+            if ".so" in path.name:
+                flags = subprocess.run(["readelf", "-d", path], capture_output=True, text=True, check=True).stdout
+                self.assertIn("NODELETE", flags, path)
+
     def test_programs_use_the_interface_alone(self):
         clients = [("gcc", "client.c", C_SERIAL, "include", "-lsheaf")]
         if FORTRAN:

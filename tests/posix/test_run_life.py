@@ -48,6 +48,23 @@ class RunLife(CaptureCase):
                     self.assertEqual(self.content("cap.a"), "one\nend\n" if trap else "one\n")
                     self.assertEqual(shared_memory(capture), [])
 
+    def test_marks_go_with_the_job_although_a_process_outlives_it(self) -> None:
+        lives = "exec 3>> cap.a; echo > held; while [ ! -e done ]; do sleep 0.02; done; echo > ended"
+        job = self.start(f"printf %s $SHEAF_CAPTURE > text; (exec > /dev/null 2>&1; {lives}) & "
+                         "while [ ! -e held ]; do sleep 0.02; done; mv text begun")
+        capture = (self.work / "begun").read_bytes()
+        job.communicate(timeout=SECONDS)
+        left = shared_memory(capture)
+        self.assertNotEqual(left, [], "of the process that has outlived the job")
+        self.assertEqual([name for name in left if ".mark." in name], [])
+        (self.work / "done").touch()
+        end = time.monotonic() + SECONDS
+        while not (self.work / "ended").exists() and time.monotonic() < end:
+            time.sleep(0.02)
+        (self.work / "begun").unlink()
+        self.start("touch begun").communicate(timeout=SECONDS)  # the next job with these rules
+        self.assertEqual(shared_memory(capture), [])
+
     def test_what_is_ignored_stays_ignored(self) -> None:
         job = self.start("touch begun; sleep 0.5; echo one > cap.a", "nohup")
         job.send_signal(signal.SIGHUP)

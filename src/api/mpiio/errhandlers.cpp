@@ -13,7 +13,7 @@ namespace sheaf::mpiio {
 namespace {
 
 // This thread opens or closes a shadow: what the library then asks of its own file is passed through.
-thread_local bool at_shadow = false;
+[[gnu::tls_model("initial-exec")]] constinit thread_local bool at_shadow = false;
 
 // The library asks of its own file while it opens and closes it.
 class AtShadow : private NonCopyable {

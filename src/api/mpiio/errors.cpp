@@ -14,8 +14,9 @@
 namespace sheaf::mpiio {
 namespace {
 
-thread_local LastMessage message;
-thread_local int message_class = MPI_SUCCESS;  // what the call of `message` returned
+constinit LastMessage message;
+// What the call of `message` returned.
+[[gnu::tls_model("initial-exec")]] constinit thread_local int message_class = MPI_SUCCESS;
 
 struct Class {
   int number;  // of errno, or a Code
@@ -63,7 +64,7 @@ int class_of_current(const char* function) {
   }
   message_class = result;
   const char* const wish = std::getenv("SHEAF_MPIIO_ERRORS");
-  if (wish && *wish && *wish != '0') std::fprintf(stderr, "sheaf: %s\n", message.text());
+  if (wish && *wish && *wish != '0') std::fprintf(stderr, "sheaf: %s\n", last_message());
   return result;
 }
 
@@ -72,7 +73,7 @@ void print_warnings(const char* function) {
     std::fprintf(stderr, "sheaf: %s: %s\n", function, printable(text).c_str());
 }
 
-const char* last_message() { return message.text(); }
+const char* last_message() { return message.text(message_class != MPI_SUCCESS); }
 
 void remember_message(const std::string& text, int mpi_class) {
   message.set(text);
@@ -91,6 +92,6 @@ extern "C" int PMPI_Error_string(int code, char* text, int* length) {
   if (result != MPI_SUCCESS || code != message_class || code == MPI_SUCCESS) return result;
   const int room = MPI_MAX_ERROR_STRING - *length;
   *length +=
-      std::min(std::snprintf(text + *length, static_cast<size_t>(room), " [%s]", message.text()), room - 1);
+      std::min(std::snprintf(text + *length, static_cast<size_t>(room), " [%s]", last_message()), room - 1);
   return MPI_SUCCESS;
 }

@@ -281,7 +281,7 @@ void leave() noexcept {
   if (!own.shared || own.handed_on.load()) return;
   std::atomic_ref(own.shared).store(nullptr, std::memory_order_release);  // still mapped, for other threads
   close_own_descriptor(std::exchange(own.fd, -1));
-  remove_capture_memory(rules_identity(), EndOf::process);
+  remove_capture_memory(rules_identity());
 }
 
 void hand_on_lock() noexcept { own.handed_on.store(true); }

@@ -55,12 +55,19 @@ Forgotten describe(int sid, Handle& handle) {
           !comm || comm->rank() == 0, end};
 }
 
+bool is_forgotten(const Handle* handle) { return handle && handle->writes && handle->process == forks(); }
+
+bool any_forgotten() {
+  for (int sid = 0; sid < most_handles; ++sid)
+    if (is_forgotten(find_handle(sid))) return true;
+  return false;
+}
+
 std::vector<Forgotten> find_forgotten() {
   std::vector<Forgotten> found;
-  for (int sid = 0; sid < most_handles; ++sid) {
-    Handle* const handle = find_handle(sid);
-    if (handle && handle->writes && handle->process == forks()) found.push_back(describe(sid, *handle));
-  }
+  for (int sid = 0; sid < most_handles; ++sid)
+    if (Handle* const handle = find_handle(sid); is_forgotten(handle))
+      found.push_back(describe(sid, *handle));
   return found;
 }
 
@@ -132,17 +139,19 @@ void end_with_process() {
   tell("exit", left);
 }
 
-// The thread that ends the process has destroyed its thread-local memory by now, so another one does the
-// work.
+// Handlers of signals that the program has set do not interrupt the work, which another thread does.
 void at_exit() {
+  if (!any_forgotten()) return;
   if (CallScope::any()) {
-    if (!find_forgotten().empty())
+    attempt([] {
       warn("exit",
            "the program ended inside a call of this library: multifiles that are open are not flushed", -1);
+    });
     return;
   }
-  if (find_forgotten().empty()) return;
-  const auto work = [] { attempt(end_with_process); };
+  const auto work = [] {
+    if (const auto problem = attempt(end_with_process)) report("exit", *problem, -1, 0);
+  };
   if (attempt([&] { quiet_thread(work).join(); })) work();
 }
 

@@ -100,18 +100,6 @@ void give_stream(Handle& handle, FILE** fileptr) {
   if (fileptr) *fileptr = handle.posix ? nullptr : handle.stream();
 }
 
-void report_overrun(const char* function, Handle& handle) {
-  if (handle.writer->take_overrun())
-    warn(function,
-         "task " + std::to_string(handle.task()) + " wrote beyond its chunk of " +
-             std::to_string(handle.writer->geometry().size) +
-             " bytes through its own stream, where other tasks have theirs; these bytes were moved to "
-             "further chunks, and the "
-             "close will say whether any are missing; call sion_ensure_free_space first, or open with "
-             "fileptr=stream",
-         handle.task());
-}
-
 namespace {
 
 // Sets `own`, the mode that this task asks for.
@@ -283,66 +271,6 @@ int open_parallel(std::unique_ptr<Comm> owned, const ParallelOpen& call) {
   });
   if (result < 0 && reads) *call.numfiles = -1;
   return result;
-}
-
-// Before a call that all tasks make: the same as get_handle() does, where a failure must not keep this task
-// away from it. It is reported, and makes the close fail.
-static void settle_stream(const char* function, Handle& handle) {
-  begin_call(handle);
-  if (!handle.plain) return;
-  if (const auto problem = attempt([&] { handle.plain->settle(); }))
-    report(function, *problem, handle.task(), 0);
-}
-
-// Before a close: looks where the program's stream is. What fails here makes the close fail.
-static void report_last_overrun(const char* function, Handle& handle) {
-  settle_stream(function, handle);
-  if (!handle.writer) return;
-  // A close may wait for other tasks, and the program be told to end meanwhile.
-  if (handle.gate) attempt([&] { handle.writes->commit(); });
-  if (!handle.shared()) return;
-  attempt([&] { handle.writer->flush(); });
-  report_overrun(function, handle);
-}
-
-void close_handle(const char* function, int sid, Handle& opened) {
-  report_last_overrun(function, opened);
-  const std::unique_ptr<Handle> handle = remove_handle(sid);
-  const std::unique_ptr<FILE, int (*)(FILE*)> second(handle->second, std::fclose);
-  if (handle->reads) return handle->reads->close();
-  const int32_t nfiles = handle->facts().nfiles;
-  handle->writes->close();
-  if (handle->atomic)
-    finish_atomic(*handle->comm(), *handle->store, *handle->atomic, nfiles, handle->ownership.get());
-}
-
-int close_parallel(const char* function, int sid, OpenedBy by) {
-  return on_found_handle(function, sid, -1, 0, [&](Handle& handle) {
-    if (by == OpenedBy::mapped && handle.opened_by != by && handle.opened_by != OpenedBy::duplicate)
-      throw Error(Code::wrong_mode,
-                  "the handle was not opened mapped; close it with the call that fits its open");
-    if (handle.is_serial())
-      throw Error(Code::wrong_mode, "the handle was opened serially; close it with sion_close");
-    if (handle.opened_by == OpenedBy::duplicate)
-      throw Error(Code::wrong_mode, "the handle is a duplicate; release it with sion_dedup");
-    close_handle(function, sid, handle);
-    return 1;
-  });
-}
-
-int reinit_parallel(const char* function, int sid, long long chunksize) {
-  return on_found_handle(function, sid, -1, 0, [&](Handle& handle) {
-    if (!handle.writes)
-      throw Error(Code::wrong_mode, "only a multifile opened in parallel for writing can be laid out anew");
-    settle_stream(function, handle);
-    handle.writes->resize_chunks(chunksize);
-    return 1;
-  });
-}
-
-Comm* comm_of(int sid) {
-  Handle* h = find_handle(sid);
-  return h && !h->is_serial() ? h->comm() : nullptr;
 }
 
 }  // namespace sheaf::api

@@ -3,7 +3,10 @@
 #include <fcntl.h>
 #include <sys/statvfs.h>
 
+#include <new>
+
 #include "base/bytes.hpp"
+#include "base/thread_value.hpp"
 #include "cli/mount/answer.hpp"
 #include "cli/mount/image.hpp"
 
@@ -98,13 +101,15 @@ void read_file(fuse_req_t request, fuse_ino_t number, size_t size, off_t offset,
   const FileSystem& system = file_system_of(request);  // the request is gone once it is answered
   bool is_read = false;
   answer(request, [&](const FileSystem&) {
-    thread_local LineBytes buffer;
-    if (buffer.size() < size) buffer.resize(size);
-    const auto out = std::span(buffer).first(size);
+    static constinit ThreadValue<LineBytes> buffers;
+    LineBytes* const buffer = buffers.get();
+    if (!buffer) throw std::bad_alloc();
+    if (buffer->size() < size) buffer->resize(size);
+    const auto out = std::span(*buffer).first(size);
     const Opened& what = opened(info);
     const size_t bytes = what.stream ? what.stream->read(out, offset) : what.reader->read_at(out, offset);
     is_read = true;
-    fuse_reply_buf(request, reinterpret_cast<const char*>(buffer.data()), bytes);
+    fuse_reply_buf(request, reinterpret_cast<const char*>(buffer->data()), bytes);
   });
   if (number == Front::image_number && !is_read) system.front->drop();
 }

@@ -1,7 +1,7 @@
 // The results as one JSON object.
 #include <fmt/format.h>
 
-#include "cli/json.hpp"
+#include "cli/json/json.hpp"
 #include "cli/partest/report.hpp"
 #include "sheaf.h"
 
@@ -52,13 +52,13 @@ class JsonReport : public Report {
                 {"operation", p.writes ? "write" : "read"},
                 {"files", p.files},
                 {"checked", !p.writes && options.nochecksum == 0}};
-    one.update(set_of(totals_of(p.tasks), created));
+    one.set_all(set_of(totals_of(p.tasks), created));
     if (options.verbose) {
       one["each_task"] = Json::array();
       for (const Record& r : p.tasks) {
         Json task = set_of(totals_of({r}), created);
-        task.erase("tasks");
-        task.erase("spread_seconds");
+        task.remove("tasks");
+        task.remove("spread_seconds");
         task["file"] = r.file;
         task["data_of_task"] = r.source;
         one["each_task"].push_back(task);

@@ -12,7 +12,7 @@
 #include "base/error.hpp"
 #include "base/non_copyable.hpp"
 #include "base/printable.hpp"
-#include "cli/json.hpp"
+#include "cli/json/json.hpp"
 #include "cli/programs/launch.hpp"
 
 namespace sheaf::cli {
@@ -37,7 +37,7 @@ class ReportFile : private NonCopyable {
     Json all{{"libraries", Json::array()}, {"files", Json::array()}};
     std::ifstream lines(path_);
     for (std::string line; std::getline(lines, line);) {
-      const Json one = Json::parse(line, nullptr, false);
+      const Json one = Json::parse(line);
       if (one.is_object()) all[one.contains("engine") ? "libraries" : "files"].push_back(one);
     }
     return all;
@@ -47,13 +47,21 @@ class ReportFile : private NonCopyable {
   std::string path_;
 };
 
-int64_t number(const Json& file, const char* name) { return file.value(name, int64_t{0}); }
+// 0 and "" if there is none.
+int64_t number(const Json& file, const char* name) {
+  const Json* const found = file.find(name);
+  return found ? found->number() : 0;
+}
+std::string text(const Json& library, const char* name) {
+  const Json* const found = library.find(name);
+  return found ? found->text() : "";
+}
 
 void print(const Json& report) {
   for (const Json& library : report["libraries"]) {
-    const std::string engine = library.value("engine", "");
-    fmt::print(stderr, "sheaf mpiio: {} ({}): {}\n", printable(library.value("mpi", "")),
-               printable(library.value("library", "")),
+    const std::string engine = text(library, "engine");
+    fmt::print(stderr, "sheaf mpiio: {} ({}): {}\n", printable(text(library, "mpi")),
+               printable(text(library, "library")),
                engine.empty() ? "its own MPI-IO, there is no engine for it" : printable(engine));
   }
   if (report["files"].empty()) {
@@ -69,8 +77,7 @@ void print(const Json& report) {
                           number(file, "collective_writes") + number(file, "collective_reads");
     fmt::print(stderr, "{:>6} {:>16} {:>16} {:>8} {:>8} {:>9} {:>9}  {}\n", number(file, "tasks"),
                number(file, "bytes_written"), number(file, "bytes_read"), calls, number(file, "requests"),
-               number(file, "exchanged_bytes"), number(file, "aggregators"),
-               printable(file.value("path", "")));
+               number(file, "exchanged_bytes"), number(file, "aggregators"), printable(text(file, "path")));
   }
 }
 

@@ -167,10 +167,13 @@ int run(const RunOptions& options) {
                "sheaf run: '{}' is linked statically or has rights of its own: its files are not captured\n",
                printable(options.command.front()));
   const uint64_t hash = rules_hash(capture, view);
-  first_of_job(hash, "run");
-  const int status = run_command(command);
-  const std::vector<bool> noted = patterns_noted(hash, rules, options.views.size());
-  remove_capture_memory(hash, EndOf::job);
+  int status = 0;
+  std::vector<bool> noted;
+  {
+    const RunOfCapture this_run(hash);
+    status = run_command(command);
+    noted = patterns_noted(hash, rules, options.views.size());
+  }
   for (size_t k = 0; k < rules.size(); ++k)
     if (!noted[k]) tell_unused(rules[k]);
   const bool good = finish(rules, options.keep_containers);

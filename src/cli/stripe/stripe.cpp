@@ -10,8 +10,8 @@
 
 #include "base/bytes.hpp"
 #include "base/printable.hpp"
-#include "cli/command_line.hpp"
-#include "cli/json.hpp"
+#include "cli/command_line/command_line.hpp"
+#include "cli/json/json.hpp"
 #include "cli/terminal.hpp"
 #include "comm/host_name.hpp"
 #include "creation/output_set.hpp"
@@ -82,14 +82,18 @@ int stripe_ls(const StripeOptions& options) {
   const auto found = look(*place.link, place.name);
   const StripeReport report = check_striped(place.name, found);
   if (options.json) {
-    nlohmann::json all = {{"size", report.size}, {"stripe_unit", report.unit}, {"closed", report.closed}};
+    Json subfiles = Json::array();
     for (size_t i = 0; i < found.size(); ++i)
-      all["subfiles"].push_back({{"host", place.name.subfiles[i].host},
-                                 {"path", place.name.subfiles[i].path},
-                                 {"size", found[i].size},
-                                 {"allocated", found[i].allocated},
-                                 {"state", state_of(found[i])}});
-    fmt::print("{}\n", text_of(all, 2));
+      subfiles.push_back({{"allocated", found[i].allocated},
+                          {"host", place.name.subfiles[i].host},
+                          {"path", place.name.subfiles[i].path},
+                          {"size", found[i].size},
+                          {"state", state_of(found[i])}});
+    fmt::print("{}\n", text_of({{"closed", report.closed},
+                                {"size", report.size},
+                                {"stripe_unit", report.unit},
+                                {"subfiles", subfiles}},
+                               2));
     return 0;
   }
   fmt::print("{} bytes in {} subfiles, stripe unit {} bytes{}\n", report.size, found.size(), report.unit,
@@ -199,15 +203,16 @@ int stripe_check(const StripeOptions& options) {
     return where.host + "," + where.path;
   };
   if (options.json) {
-    nlohmann::json all = {{"ok", report.findings.empty()},
-                          {"size", report.size},
-                          {"stripe_unit", report.unit},
-                          {"closed", report.closed},
-                          {"findings", nlohmann::json::array()}};
+    Json findings = Json::array();
     for (const StripeFinding& finding : report.findings)
-      all["findings"].push_back(
-          {{"subfile", finding.subfile}, {"place", place_of(finding)}, {"what", finding.what}});
-    fmt::print("{}\n", text_of(all, 2));
+      findings.push_back(
+          {{"place", place_of(finding)}, {"subfile", finding.subfile}, {"what", finding.what}});
+    fmt::print("{}\n", text_of({{"closed", report.closed},
+                                {"findings", findings},
+                                {"ok", report.findings.empty()},
+                                {"size", report.size},
+                                {"stripe_unit", report.unit}},
+                               2));
   } else if (report.findings.empty()) {
     fmt::print("ok: {} bytes in {} subfiles{}\n", report.size, place.name.subfiles.size(),
                report.closed ? "" : " (not closed: may have been written since)");
@@ -231,50 +236,47 @@ const char* const footer =
     "Exit codes: 0 success, 1 a problem with a file or its data, 2 a mistake in the command line.";
 
 // What all of them have.
-auto add_striped(CLI::App& parent, int& status, int (*run)(const StripeOptions&), const char* name,
+auto add_striped(Command& parent, int& status, int (*run)(const StripeOptions&), const char* name,
                  const char* what) {
   auto made = add<StripeOptions>(parent, status, run, name, what);
-  made.sub->add_option("NAME", made.o->name, "the striped file: 'host,path;host,path;...'")->required();
+  made.sub.option("NAME", made.o->name, "the striped file: 'host,path;host,path;...'").required();
   made.sub
-      ->add_option("--root", made.o->root,
-                   "directory with one directory per host, for hosts other than this machine")
-      ->envname("SHEAF_SFIO_ROOT");
+      .option("--root", made.o->root,
+              "directory with one directory per host, for hosts other than this machine")
+      .from_environment("SHEAF_SFIO_ROOT");
   return made;
 }
 
 }  // namespace
 
-void add_stripe(CLI::App& app, int& status) {
-  auto* stripe =
-      app.add_subcommand("stripe", "List, read, make, check and remove striped files without a running job");
-  stripe->require_subcommand(1);
-  stripe->footer(footer);
+void add_stripe(Command& app, int& status) {
+  Command stripe =
+      app.command("stripe", "List, read, make, check and remove striped files without a running job");
+  stripe.require_command();
+  stripe.footer(footer);
 
-  const auto ls = add_striped(*stripe, status, stripe_ls, "ls", "Size, stripe unit and subfiles");
-  add_flags(*ls.sub, {{"--json", ls.o->json, "as JSON"}});
+  auto ls = add_striped(stripe, status, stripe_ls, "ls", "Size, stripe unit and subfiles");
+  add_flags(ls.sub, {{"--json", ls.o->json, "as JSON"}});
 
-  const auto cat =
-      add_striped(*stripe, status, stripe_cat, "cat", "Write the logical file to standard output");
-  cat.sub->add_option("--offset", cat.o->offset, "first byte")->check(CLI::NonNegativeNumber);
-  cat.sub->add_option("--length", cat.o->length, "most bytes")->check(CLI::NonNegativeNumber);
+  auto cat = add_striped(stripe, status, stripe_cat, "cat", "Write the logical file to standard output");
+  cat.sub.option("--offset", cat.o->offset, "first byte").not_negative();
+  cat.sub.option("--length", cat.o->length, "most bytes").not_negative();
 
-  const auto import =
-      add_striped(*stripe, status, stripe_import, "import", "Make a striped file from a plain file");
-  import.sub->add_option("FILE", import.o->file, "the plain file")->required();
-  import.sub->add_option("--unit", import.o->unit, "bytes of a stripe unit (default 64 KiB)")
-      ->check(CLI::PositiveNumber);
-  add_flags(*import.sub, {{"--force", import.o->replace, "replace the striped file if it exists"}});
+  auto import = add_striped(stripe, status, stripe_import, "import", "Make a striped file from a plain file");
+  import.sub.option("FILE", import.o->file, "the plain file").required();
+  import.sub.option("--unit", import.o->unit, "bytes of a stripe unit (default 64 KiB)").positive();
+  add_flags(import.sub, {{"--force", import.o->replace, "replace the striped file if it exists"}});
 
-  const auto exported =
-      add_striped(*stripe, status, stripe_export, "export", "Make a plain file from a striped file");
-  exported.sub->add_option("FILE", exported.o->file, "the plain file")->required();
-  add_flags(*exported.sub, {{"--force", exported.o->replace, "replace the plain file if it exists"}});
+  auto exported =
+      add_striped(stripe, status, stripe_export, "export", "Make a plain file from a striped file");
+  exported.sub.option("FILE", exported.o->file, "the plain file").required();
+  add_flags(exported.sub, {{"--force", exported.o->replace, "replace the plain file if it exists"}});
 
-  const auto check = add_striped(*stripe, status, stripe_check, "check",
-                                 "Whether all subfiles are there, belong together and are long enough");
-  add_flags(*check.sub, {{"--json", check.o->json, "the findings as JSON"}});
+  auto check = add_striped(stripe, status, stripe_check, "check",
+                           "Whether all subfiles are there, belong together and are long enough");
+  add_flags(check.sub, {{"--json", check.o->json, "the findings as JSON"}});
 
-  add_striped(*stripe, status, stripe_rm, "rm",
+  add_striped(stripe, status, stripe_rm, "rm",
               "Remove all subfiles and their identities, of damaged files too");
 }
 

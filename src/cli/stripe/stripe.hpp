@@ -3,12 +3,12 @@
 // --root DIR (SHEAF_SFIO_ROOT), a directory with one directory per host.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include "cli/command_line/command_line.hpp"
 
 namespace sheaf::cli {
 
 // Adds the subcommand with its own subcommands ls, cat, import, export, check and rm. `status` gets the exit
 // code.
-void add_stripe(CLI::App& app, int& status);
+void add_stripe(Command& app, int& status);
 
 }  // namespace sheaf::cli

@@ -44,7 +44,7 @@ struct FromFortran {
   bool active = false;
   int code = MPI_SUCCESS;  // what the call is to return
 };
-thread_local constinit FromFortran from_fortran;
+[[gnu::tls_model("initial-exec")]] thread_local constinit FromFortran from_fortran;
 
 // What the C function returns where only requests on files have failed.
 int told(int code) {

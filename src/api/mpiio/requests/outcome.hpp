@@ -48,7 +48,7 @@ class WithoutErrors : private NonCopyable {
   static bool active() { return active_; }
 
  private:
-  static inline thread_local bool active_ = false;
+  [[gnu::tls_model("initial-exec")]] static constinit inline thread_local bool active_ = false;
 };
 
 }  // namespace sheaf::mpiio

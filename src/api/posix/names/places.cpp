@@ -16,6 +16,7 @@
 #include "api/posix/inside.hpp"
 #include "api/posix/own_descriptors.hpp"
 #include "api/posix/real.hpp"
+#include "base/thread_value.hpp"
 #include "storage/traits/traits.hpp"
 
 namespace sheaf::posix {
@@ -93,19 +94,22 @@ bool is_directory(int fd, const char* path, const Known& directory) {
          makedev(now.stx_dev_major, now.stx_dev_minor) == directory.device && now.stx_ino == directory.inode;
 }
 
-// Descriptors go with the thread; what comes later in its end opens others.
-struct Closer {
-  ~Closer() {
-    for (Known& entry : known)
-      if (const int fd = entry.folder.exchange(-1); fd >= 0) close_own_descriptor(fd);
-  }
-  void wake() {}
-};
-thread_local Closer closer;
+// Closes the descriptors of a thread that ends. Later destructors of the thread may open others.
+void close_folders(void*) {
+  for (Known& entry : known)
+    if (const int fd = entry.folder.exchange(-1); fd >= 0) close_own_descriptor(fd);
+}
+constinit ThreadKey threads_with_folders(close_folders);
 
-void keep_folder(Known& entry, int fd) {
-  if (fd >= 0) closer.wake();
+// Keeps `fd` until this thread ends, or until the next call for this entry, and returns it. Closes it and
+// returns -1 if there is no memory to note that this thread has descriptors.
+int keep_folder(Known& entry, int fd) {
+  if (fd >= 0 && !threads_with_folders.get() && !threads_with_folders.set(known)) {
+    close_own_descriptor(fd);
+    fd = -1;
+  }
   if (const int before = entry.folder.exchange(fd); before >= 0) close_own_descriptor(before);
+  return fd;
 }
 
 int64_t milliseconds() {
@@ -134,7 +138,7 @@ bool is_still(Known& entry, const char* path, int* folder) {
   const int64_t begin = milliseconds();
   *folder = own_descriptor(real::openat(AT_FDCWD, path, O_PATH | O_DIRECTORY | O_CLOEXEC, 0));
   const bool same = *folder >= 0 && is_directory(*folder, "", entry);
-  keep_folder(entry, *folder);
+  *folder = keep_folder(entry, *folder);
   entry.walked = begin;
   if (!same) *folder = -1;
   return same;

@@ -18,7 +18,10 @@ namespace sheaf::api {
 
 namespace {
 
-thread_local LastMessage last_error;
+constinit LastMessage last_error;
+
+const char* text_of_last() { return last_error.text(last_facts.code != Code::ok); }
+
 std::atomic<bool> printing{true};
 
 enum class Audience { everybody, readers_of_this_rank };
@@ -51,7 +54,7 @@ void print(const char* level, const char* message, int task, int rc, Audience au
 
 }  // namespace
 
-constinit thread_local ErrorFacts last_facts;
+[[gnu::tls_model("initial-exec")]] constinit thread_local ErrorFacts last_facts;
 
 const ErrorFacts& last_error_facts() { return last_facts; }
 
@@ -64,7 +67,7 @@ void report(std::string_view function, const std::exception& error, int task, in
   last_error.set(function, error);
   const auto audience =
       own != nullptr && own->is_reported_elsewhere() ? Audience::readers_of_this_rank : Audience::everybody;
-  print("SION_ERROR_RETURN", last_error.text(), task, return_code, audience);
+  print("SION_ERROR_RETURN", text_of_last(), task, return_code, audience);
 }
 
 void warn(std::string_view function, std::string_view message, int task) {
@@ -85,7 +88,7 @@ void say_warnings(std::string_view function, int task) {
 
 }  // namespace sheaf::api
 
-const char* sheaf_last_error(void) { return sheaf::api::last_error.text(); }
+const char* sheaf_last_error(void) { return sheaf::api::text_of_last(); }
 
 int sheaf_print_errors(int on) { return sheaf::api::printing.exchange(on != 0); }
 

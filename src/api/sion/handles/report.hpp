@@ -18,7 +18,7 @@ namespace sheaf::api {
 // the rank where threads have numbers. task: -1 if unknown. Honours SION_ERROR_MSG_RANK and
 // SION_ERROR_MSG_THREAD. An error that another task reports is remembered; it is printed only if
 // SION_ERROR_MSG_RANK selects this task. Throws nothing if memory is exhausted: the message may be cut off
-// then.
+// then, or be "out of memory".
 SHEAF_EXPORT void report(std::string_view function, const std::exception& error, int task, int return_code);
 
 // Of the last error that was reported in this thread, for sheaf_last_error_kind.
@@ -27,7 +27,7 @@ struct ErrorFacts {
   int errno_value = 0;
   int task = -1;
 };
-extern constinit thread_local ErrorFacts last_facts;
+[[gnu::tls_model("initial-exec")]] extern constinit thread_local ErrorFacts last_facts;
 SHEAF_EXPORT const ErrorFacts& last_error_facts();  // for other libraries
 
 // The same as a warning: the call goes on.

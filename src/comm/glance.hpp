@@ -1,4 +1,4 @@
-// base/glance: looking whether others have come, before a task sleeps until they have.
+// comm/glance: looking whether others have come, before a task sleeps until they have.
 //
 // To fall asleep and be woken takes as long as most of what tasks wait for when they work together
 // (docs/tuning.md, "Shared files"). So who waits looks again and again at first, and in between gives its

@@ -1,4 +1,4 @@
-// cli/named: streams under their names, in containers and in multifiles that name their tasks.
+// cli/named/named: streams under their names, in containers and in multifiles that name their tasks.
 #pragma once
 
 #include <string>

@@ -1,0 +1,82 @@
+// base/thread_value: values of each thread that are destroyed when the thread ends.
+//
+// A thread_local object with a destructor is registered at its first use in a thread, and the C library ends
+// the program if it has no memory for that. The values here belong to a key of pthreads, whose functions
+// report the shortage. Values of the main thread are never destroyed. Shared libraries that contain such
+// values are linked with -z nodelete, since threads may end after a dlclose.
+#pragma once
+
+#include <pthread.h>
+
+#include <atomic>
+#include <exception>
+
+namespace sheaf {
+
+// A pointer of each thread.
+class ThreadKey {
+ public:
+  // destroy: called when a thread ends with the pointer that it has set last, unless that is null.
+  constexpr explicit ThreadKey(void (*destroy)(void*)) noexcept : destroy_(destroy) {}
+  ThreadKey(const ThreadKey&) = delete;
+  ThreadKey& operator=(const ThreadKey&) = delete;
+  // Pointers that are still set are not destroyed. A later set() makes a new key: other destructors of the
+  // program may run after this one.
+  ~ThreadKey() {
+    if (const int key = key_.exchange(none); key != none)
+      ::pthread_key_delete(static_cast<pthread_key_t>(key));
+  }
+
+  // Returns the pointer that this thread has set; null if it has set none.
+  void* get() const noexcept {
+    const int key = key_.load(std::memory_order_acquire);
+    return key == none ? nullptr : ::pthread_getspecific(static_cast<pthread_key_t>(key));
+  }
+
+  // Returns false, and changes nothing, if memory or the keys of the process are exhausted.
+  bool set(void* pointer) noexcept {
+    int key = key_.load(std::memory_order_acquire);
+    if (key == none) {
+      pthread_key_t made = 0;
+      if (::pthread_key_create(&made, destroy_) != 0) return false;
+      if (key_.compare_exchange_strong(key, static_cast<int>(made))) {
+        key = static_cast<int>(made);
+      } else {
+        ::pthread_key_delete(made);  // another thread was faster
+      }
+    }
+    return ::pthread_setspecific(static_cast<pthread_key_t>(key), pointer) == 0;
+  }
+
+ private:
+  static constexpr int none = -1;
+
+  void (*destroy_)(void*);
+  std::atomic<int> key_{none};
+};
+
+// A T of each thread, made when the thread asks for it first.
+template <class T>
+class ThreadValue {
+ public:
+  // Returns this thread's value; null if memory is exhausted.
+  T* get() noexcept {
+    if (T* const value = find()) return value;
+    try {
+      T* const value = new T;
+      if (key_.set(value)) return value;
+      delete value;
+    } catch (const std::exception&) {
+      return nullptr;
+    }
+    return nullptr;
+  }
+
+  // Returns null if this thread has no value yet.
+  T* find() const noexcept { return static_cast<T*>(key_.get()); }
+
+ private:
+  ThreadKey key_{[](void* value) { delete static_cast<T*>(value); }};
+};
+
+}  // namespace sheaf

@@ -1,0 +1,127 @@
+// cli/command_line/command_line: commands and their options. CLI11, which parses them, is included by the
+// files of this folder alone, because compiling it takes longer than all commands.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
+namespace sheaf::cli {
+
+// A mistake in the command line, found while a command begins.
+class UsageError : public std::runtime_error {
+ public:
+  // option: its name; empty for a mistake that several have made.
+  UsageError(const std::string& option, const std::string& what)
+      : std::runtime_error(option.empty() ? what : option + ": " + what) {}
+};
+
+// An option or argument of a command; copies mean the same one. Every call returns this option.
+class Option {
+ public:
+  explicit Option(CLI::Option* option) : option_(option) {}
+
+  Option required();
+  Option between(int least, int most);
+  Option not_negative();
+  Option positive();
+  // check: returns what is wrong with the text of a value, or "".
+  Option checked(std::function<std::string(const std::string&)> check);
+  Option excludes(const Option& other);
+  Option excludes(const std::string& name);
+  Option needs(const Option& other);
+  Option with_default_in_help();
+  Option separated_by(char delimiter);
+  Option one_value_each();  // the option is repeated for further values
+  Option from_environment(const std::string& variable);
+
+ private:
+  CLI::Option* option_;
+};
+
+// A command, or the program itself; copies mean the same one. Values live as long as the command line.
+class Command {
+ public:
+  explicit Command(CLI::App& app) : app_(&app) {}
+
+  Command command(const std::string& name, const std::string& what);
+  void require_command();
+  void footer(const std::string& text);  // else that of the command above
+  void on_use(std::function<void()> act);
+
+  // names: "-o,--option", or NAME for an argument. what: the line of the help.
+  Option option(const std::string& names, std::string& value, const std::string& what);
+  Option option(const std::string& names, int& value, const std::string& what);
+  Option option(const std::string& names, std::optional<int64_t>& value, const std::string& what);
+  Option option(const std::string& names, std::vector<std::string>& values, const std::string& what);
+  Option option(const std::string& names, std::vector<int64_t>& values, const std::string& what);
+  Option option(const std::string& names, std::function<void(int32_t)> set, const std::string& what);
+  Option flag(const std::string& names, bool& value, const std::string& what);
+  Option version_flag(const std::string& names, std::function<std::string()> text);
+
+  // No option is looked for behind the first argument.
+  void end_options_at_first_argument();
+
+ private:
+  CLI::App* app_;
+};
+
+// Makes what parses the command line of the program `name`: for programs that include a part of CLI11.
+std::shared_ptr<CLI::App> new_app(const std::string& what, const std::string& name);
+
+// The command line of the program `name`.
+class CommandLine {
+ public:
+  CommandLine(const std::string& what, const std::string& name) : app_(new_app(what, name)), top_(*app_) {}
+
+  Command& top() { return top_; }
+  bool has_command(const std::string& name) const;
+
+  // Sets the values and calls what on_use() has been given. Returns the exit code if that is known: after
+  // --help and --version, which are printed, and after a mistake, which is reported on stderr.
+  std::optional<int> parse(int argc, char** argv);
+
+ private:
+  std::shared_ptr<CLI::App> app_;
+  Command top_;
+};
+
+// A command and its options, which live as long as the command line does.
+template <class Options>
+struct CommandWith {
+  Command sub;
+  std::shared_ptr<Options> o;
+};
+
+// Adds one, which `run` carries out.
+template <class Options>
+CommandWith<Options> add(Command& above, int& status, int (*run)(const Options&), const char* name,
+                         const char* what, const std::string& footer = {}) {
+  CommandWith<Options> made{above.command(name, what), std::make_shared<Options>()};
+  if (!footer.empty()) made.sub.footer(footer);
+  made.sub.on_use([o = made.o, run, &status] { status = run(*o); });
+  return made;
+}
+
+struct Flag {
+  const char* names;
+  bool& value;
+  const char* what;
+};
+
+inline void add_flags(Command& command, std::initializer_list<Flag> flags) {
+  for (const Flag& flag : flags) command.flag(flag.names, flag.value, flag.what);
+}
+
+}  // namespace sheaf::cli

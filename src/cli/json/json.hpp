@@ -1,0 +1,82 @@
+// cli/json/json: JSON values, and the one way they are printed. Commands do not include the library that
+// prints them, because compiling it takes longer than a command. File names need not be UTF-8; bytes that are
+// not become U+FFFD.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sheaf::cli {
+
+// A value, whose objects keep their members in the order of insertion. Copies share what they hold until one
+// of them changes. Accessors throw std::logic_error for a value of another kind, and for members that are
+// missing.
+class Json {
+ public:
+  Json() = default;  // null
+  Json(bool truth);
+  template <std::signed_integral Number>
+  Json(Number number) : Json(Signed{number}) {}
+  template <std::unsigned_integral Number>
+  Json(Number number) : Json(Unsigned{number}) {}
+  Json(double number);
+  Json(const char* text) : Json(std::string_view(text)) {}
+  Json(const std::string& text) : Json(std::string_view(text)) {}
+  Json(std::string_view text);
+  Json(const std::vector<std::string>& texts);
+  // An object if all values are arrays of two with a text first, which is the name; else an array.
+  Json(std::initializer_list<Json> values);
+
+  static Json array();
+  // Null if `text` is no JSON.
+  static Json parse(const std::string& text);
+
+  bool is_null() const { return !value_; }
+  bool is_object() const;
+
+  bool truth() const;
+  int64_t number() const;
+  double real() const;
+  const std::string& text() const;
+
+  // Arrays; a null becomes one.
+  void push_back(Json value);
+  const Json* begin() const;
+  const Json* end() const;
+  bool empty() const { return begin() == end(); }
+
+  // Objects; a null becomes one, and a member that is missing is added as null.
+  Json& operator[](const std::string& name);
+  const Json& operator[](const std::string& name) const;
+  bool contains(const std::string& name) const { return find(name) != nullptr; }
+  const Json* find(const std::string& name) const;  // null if it is missing
+  void set_all(const Json& members);
+  void remove(const std::string& name);
+
+ private:
+  struct Value;
+  struct Printer;
+  friend std::string text_of(const Json& json, int indent);
+
+  struct Signed {
+    int64_t number;
+  };
+  struct Unsigned {
+    uint64_t number;
+  };
+  Json(Signed number);
+  Json(Unsigned number);
+  Value& own();
+
+  std::shared_ptr<Value> value_;
+};
+
+// indent: spaces for each level; negative: all in one line.
+std::string text_of(const Json& json, int indent = -1);
+
+}  // namespace sheaf::cli

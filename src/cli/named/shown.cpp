@@ -1,0 +1,145 @@
+// What is shown of streams under their names: `sheaf ls`, and sets of containers in other commands.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <ctime>
+
+#include "base/checked.hpp"
+#include "base/printable.hpp"
+#include "cli/json/json.hpp"
+#include "cli/named/named.hpp"
+#include "cli/rows.hpp"
+#include "container/container_names.hpp"
+#include "container/named_streams.hpp"
+#include "metadata/task_names.hpp"
+#include "metadata/task_rows.hpp"
+
+namespace sheaf::cli {
+
+namespace {
+
+std::string time_text(int64_t nanoseconds) {
+  if (nanoseconds == 0) return "-";
+  const auto seconds = static_cast<std::time_t>(nanoseconds / 1'000'000'000);
+  std::tm parts{};
+  ::gmtime_r(&seconds, &parts);
+  std::array<char, 32> text{};
+  std::strftime(text.data(), text.size(), "%Y-%m-%d %H:%M:%S", &parts);
+  return text.data();
+}
+
+// Of a multifile whose tasks have no names: their numbers, as a mount calls them.
+std::vector<NamedStream> numbered(const std::string& path) {
+  const Multifile multifile = load(path);
+  const size_t digits =
+      std::max<size_t>(6, std::to_string(std::max<int64_t>(0, multifile.ntasks() - 1)).size());
+  std::vector<NamedStream> streams;
+  for_each_row(multifile, [&](int64_t task, const TaskRow& row) {
+    streams.push_back({fmt::format("task.{:0{}}", task, digits), row.sizes.total()});
+  });
+  return streams;
+}
+
+bool has_names(const std::string& path) {
+  return is_container_set(posix_store(), path) ||
+         !read_task_names(load_multifile(posix_store(), path)).names.empty();
+}
+
+}  // namespace
+
+void refuse_containers(const std::string& path) {
+  if (is_containers_alone(posix_store(), path))
+    throw file_error(Code::unsupported, path,
+                     "is a set of containers, which are read as they are: `sheaf ls` shows its streams, "
+                     "`sheaf defrag` makes a multifile of them");
+}
+
+int ls(const LsOptions& options) {
+  const std::vector<NamedStream> streams = has_names(options.path)
+                                               ? NamedStreams::open(posix_store(), options.path)->streams()
+                                               : numbered(options.path);
+  Json all = Json::array();
+  for (const NamedStream& stream : streams) {
+    if (!stream.name.starts_with(options.prefix)) continue;
+    if (options.json) {
+      all.push_back({{"name", stream.name},
+                     {"bytes", stream.size},
+                     {"modified", stream.modified},
+                     {"mode", fmt::format("{:04o}", stream.mode)}});
+    } else if (options.details) {
+      fmt::print("{:04o} {:>15} {:<19} {}\n", stream.mode, stream.size, time_text(stream.modified),
+                 printable(stream.name));
+    } else {
+      fmt::print("{}\n", printable(stream.name));
+    }
+  }
+  if (options.json) fmt::print("{}\n", text_of(all, 1));
+  return 0;
+}
+
+int info_of_containers(const InfoOptions& options) {
+  const auto streams = NamedStreams::open(posix_store(), options.path, true);
+  int64_t bytes = 0;
+  for (const NamedStream& stream : streams->streams()) bytes = saturated_add(bytes, stream.size);
+  Json origins = Json::array();
+  for (const auto& origin : streams->origins())
+    origins.push_back({{"file", origin.path},
+                       {"kind", origin.is_container ? "container" : "multifile"},
+                       {"streams", origin.streams},
+                       {"file_bytes", origin.file_bytes},
+                       {"damage", origin.damage},
+                       {"torn", origin.torn}});
+  if (options.json) {
+    fmt::print("{}\n", text_of(Json{{"file", options.path},
+                                    {"state", "containers"},
+                                    {"streams", streams->streams().size()},
+                                    {"data_bytes", bytes},
+                                    {"files", origins}},
+                               1));
+    return 0;
+  }
+  std::vector<Row> rows = {
+      {"file", options.path},
+      {"state", "containers, as programs have left them; `sheaf defrag` makes a multifile of them"},
+      {"streams", std::to_string(streams->streams().size())},
+      {"data", fmt::format("{} bytes", bytes)}};
+  for (const auto& origin : streams->origins())
+    rows.push_back({origin.is_container ? "container" : "multifile",
+                    fmt::format("{}: {} streams{}{}", origin.path, origin.streams,
+                                origin.damage.empty() ? "" : ", " + origin.damage,
+                                origin.torn.empty() ? "" : ", " + origin.torn)});
+  print_rows(summary_width, rows);
+  return 0;
+}
+
+// They are complete at any moment, so there is nothing to do but to say what cannot be read.
+int repair_containers(const RepairOptions& options) {
+  if (!options.request.copy_to.empty())
+    throw file_error(Code::unsupported, options.path,
+                     "is a set of containers: `sheaf defrag` makes a multifile of them elsewhere");
+  const auto streams = NamedStreams::open(posix_store(), options.path, true);
+  Json files = Json::array();
+  bool whole = true;
+  for (const NamedStreams::Origin& origin : streams->origins()) {
+    whole = whole && origin.damage.empty();
+    files.push_back({{"path", origin.path}, {"damage", origin.damage}});
+  }
+  if (options.json) {
+    fmt::print(
+        "{}\n",
+        text_of(Json{{"path", options.path}, {"was_complete", whole}, {"containers", true}, {"files", files}},
+                1));
+    return whole ? 0 : 1;
+  }
+  for (const NamedStreams::Origin& origin : streams->origins())
+    fmt::print("{}: {}; {} streams\n", printable(origin.path),
+               origin.damage.empty() ? "complete, nothing to do" : printable(origin.damage), origin.streams);
+  fmt::print(
+      "nothing was changed: containers need no repair; `sheaf defrag` makes a multifile of what can be "
+      "read\n");
+  return whole ? 0 : 1;
+}
+
+}  // namespace sheaf::cli
