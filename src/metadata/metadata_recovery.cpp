@@ -165,8 +165,11 @@ void require_same_open(const std::optional<format::Extension>& lead, MetadataRea
     member.damaged("was written by another open than file 0 of its set: their identities differ");
 }
 
-// Every task's place, in no order. Tasks below 0 are those that buddy copies put in front of their own.
+// Every task's place and number, in no order. Tasks below 0 are those that buddy copies put in front of their
+// own.
 void MetadataReader::for_each_rank(const std::function<void(layout::Placement, int64_t rank)>& visit) {
+  const bool in_order = extension() && extension()->in_order();
+  int64_t number = 0;
   for (int32_t k = 0; k < header_.nfiles; ++k) {
     const auto other = k == 0 ? nullptr : store_->open(name_in_set(file_.path(), k, name_of_), Access::read);
     MetadataReader member(other ? *other : file_);
@@ -179,7 +182,7 @@ void MetadataReader::for_each_rank(const std::function<void(layout::Placement, i
       member.read_globalranks(first, ranks);
       layout::Placement place{k, static_cast<int32_t>(first)};
       for (const int64_t rank : ranks) {
-        if (rank >= 0) visit(place, rank);
+        if (in_order || rank >= 0) visit(place, in_order ? number++ : rank);
         ++place.local_rank;
       }
     };

@@ -71,7 +71,7 @@ void Writer::write_table(const EndedSegment& segment, const BlockTable& table, S
     // Whoever is appended to was looked at before it changed.
     if (!old() && (!grouped_ || stream_.journal_key().may_mark()))
       require_unfinished(file, h.pointer_offset());
-    if (segment.first == 0 && !keeps_open(segment.file)) require_same_file(file, segment.identity);
+    if (segment.first == 0 && !kept_open(segment.file)) require_same_file(file, segment.identity);
     MetadataWriter writer(file, h);
     // What is stored for rounds that a task has not used: serial and mapped writers of the format differ.
     const int64_t unused = old() ? old()->unused : alone_ || grouped_ ? 0 : -1;
