@@ -66,9 +66,9 @@ void add_split(CLI::App& app, int& status) {
 }
 
 void add_defrag(CLI::App& app, int& status) {
-  const auto [sub, o] = add<DefragOptions>(app, status, defrag, "defrag",
-                                           "Copy a multifile into one file with one chunk per task",
-                                           with_exit_codes("sheaf defrag -q 1 restart.sion packed.sion"));
+  const auto [sub, o] = add<DefragOptions>(
+      app, status, defrag, "defrag", "Copy a multifile into one file, or several, with one chunk per task",
+      with_exit_codes("sheaf defrag -q 1 restart.sion packed.sion"));
   sub->add_option("IN", o->path, "the multifile")->required();
   sub->add_option("OUT", o->request.output, "the new multifile")->required();
   auto* bytes =
@@ -80,6 +80,8 @@ void add_defrag(CLI::App& app, int& status) {
          "block size of the new file in MB")
       ->check(CLI::Range(1, INT32_MAX >> 20))
       ->excludes(bytes);
+  sub->add_option("-n", o->request.nfiles, "physical files of the new multifile (default: 1)")
+      ->check(CLI::Range(1, INT32_MAX));
   auto* plain =
       sub->add_flag("--decompress", o->request.plain,
                     "write what is compressed as it was before; else compressed data are copied as they are");
