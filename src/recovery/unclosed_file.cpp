@@ -87,7 +87,11 @@ UnclosedFile::UnclosedFile(Store& store, const std::string& path, const RepairRe
   if (!has_trailer_ && !is_complete() && reader_.extension() && reader_.extension()->checksums())
     report_.unknown.emplace_back(
         "whether the data are what was written: their checksums are made from what is there now");
-  for_each_found([&](BlockSlice& slice) { report_.data_bytes += bytes_of(slice); });
+  bool overruns = false;
+  for_each_found([&](BlockSlice& slice) {
+    report_.data_bytes += bytes_of(slice);
+    overruns |= is_complete() && overrun_chunks(slice);
+  });
   const JournalDamage damage = reader_.journal_damage();
   if (damage.lost > 0)
     report_.unknown.push_back("where the streams of " + std::to_string(damage.lost) +
@@ -97,6 +101,7 @@ UnclosedFile::UnclosedFile(Store& store, const std::string& path, const RepairRe
   if (report_.source == RepairSource::holes) report_.guessed_ends = table_->guessed_ends;
   report_.guessed =
       (report_.source == RepairSource::holes && report_.data_bytes > 0) || damage.lost > 0 || missing_ > 0;
+  if (overruns) leave_out_overruns();
   if (missing_ == 0) return;
   if (!request.accept_loss)
     reader_.damaged(
@@ -106,6 +111,31 @@ UnclosedFile::UnclosedFile(Store& store, const std::string& path, const RepairRe
   report_.unknown.emplace_back(std::to_string(missing_) +
                                " bytes that tasks had recorded: the file is shorter than its journal says, "
                                "and they are left out");
+}
+
+bool UnclosedFile::overrun_chunks(BlockSlice& slice) {
+  std::vector<int64_t> chunks(slice.counts.size());
+  reader_.read_chunk_sizes(slice.first, chunks);
+  for (int64_t k = 0; k < slice.rounds; ++k)
+    for (size_t t = 0; t < chunks.size(); ++t)
+      if (slice.bytes(t, k) > chunks[t]) return true;
+  return false;
+}
+
+// Of a complete file. Where streams lack bytes because nobody knows whose they are, the file is marked.
+void UnclosedFile::leave_out_overruns() {
+  const auto& cut = reader_.find_overruns(pointer_);
+  if (cut.empty()) return;
+  int64_t bytes = 0;
+  for (const layout::CutBlock& block : cut) bytes = saturated_add(bytes, block.stored - block.own);
+  report_.data_bytes -= bytes;
+  report_.guessed = true;
+  report_.guessed_ends = std::ssize(cut);
+  report_.unknown.push_back(
+      "what " + std::to_string(bytes) + " bytes were, the first ones of local task " +
+      std::to_string(cut.front().entry % report_.ntasks) +
+      ": the task wrote them beyond its chunk, where other data or tables lie, which it "
+      "may have overwritten");
 }
 
 void UnclosedFile::find_source(const std::string& path, const RepairRequest& request) {
