@@ -55,9 +55,9 @@ class SerialFiles : public Keyval {
 };
 
 TEST_F(SerialFiles, EveryModeWritesThem) {
-  for (const char* const mode : {"wb", "wb,posix", "wb,fileptr=stream", "wb,checksum=off", "wb,journal=off",
+  for (const char* const mode : {"wb", "wb,posix", "wb,fileptr=stream", "wb,checksums=off", "wb,journal=off",
                                  "wb,durable", "wb,atomic", "wb,atomic,durable", "wb,buffer=0",
-                                 "wb,compress=zstd", "wb,posix,compress=zstd,shuffle=8,checksum=off"}) {
+                                 "wb,compress=zstd", "wb,posix,compress=zstd,shuffle=8,checksums=off"}) {
     SCOPED_TRACE(mode);
     const std::string file = path("set");
     int nfiles = 3;
@@ -87,7 +87,7 @@ TEST_F(SerialFiles, AreThoseOfParallelTasks) {
   p.fsblksize = 64;
   p.requests = {100, 0, 200, 100, 1, 100, 64};
   for (int t = 0; t < 7; ++t) p.steps.push_back({{Step::write, p.requests[static_cast<size_t>(t)] * 2}});
-  for (const char* const words : {"w", "w,checksum=off"}) {
+  for (const char* const words : {"w", "w,checksums=off"}) {
     SCOPED_TRACE(words);
     const std::string file = path("set");
     write_in_parallel(posix_store(), file, p, 0, words);
