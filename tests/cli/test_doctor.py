@@ -157,13 +157,13 @@ class Doctor(ToolCase):
     def test_what_is_tried_decides(self) -> None:
         for name in ("store", "one", "two"):
             (self.dir / name).mkdir()
-        mounts = "".join(f"setsid {BIN}/passthrough_ll -f -o cache=auto,timeout=0,source={self.dir}/store {name} >/dev/null 2>&1 </dev/null &"
+        mounts = "".join(f"setsid {BIN}/passthrough_ll -f -o cache=auto,timeout=100,source={self.dir}/store {name} >/dev/null 2>&1 </dev/null &"
                          f" for i in $(seq 100); do mountpoint -q {name} && break; sleep 0.05; done; mountpoint -q {name} && "
                          for name in ("one", "two"))
         end = "; status=$?; umount -l one two; exit $status"
         for words, status in (("coherent,locks=global", 1), ("close-to-open,locks=host", 0)):
             script = f'{{ {mounts} true; }} || exit 77; SHEAF_FS={words} "$0" doctor --json one two{end}'
-            result = subprocess.run(["unshare", "-m", "sh", "-c", script, BIN / "sheaf"], capture_output=True, timeout=SECONDS,
+            result = subprocess.run(["unshare", "-m", "sh", "-c", script, BIN / "sheaf"], capture_output=True, timeout=4 * SECONDS,
                                     cwd=self.dir)
             if result.returncode == 77:
                 self.skipTest("cannot mount FUSE")

@@ -8,12 +8,8 @@ namespace {
 
 TEST(Probes, OnlyWhatIsSeenInEveryWayIsCoherent) {
   const Tried well{6, 6}, badly{6, 0};
-  const PairFindings all{.after_close = well,
-                         .after_sync = well,
-                         .at_once = well,
-                         .kept_open = well,
-                         .kept_open_after = well,
-                         .page = well};
+  PairFindings all;
+  all.after_close = all.after_sync = all.at_once = all.kept_open = all.kept_open_after = all.page = well;
   EXPECT_TRUE(all.is_coherent() && all.is_close_to_open());
   for (Tried PairFindings::*const tried : {&PairFindings::at_once, &PairFindings::kept_open,
                                            &PairFindings::kept_open_after, &PairFindings::page}) {
