@@ -34,8 +34,8 @@ struct Row {
 };
 
 // Units of stores for objects are their chunks: MooseFS lets one host write to a chunk at a time, CephFS
-// stores objects. `coherent` are those that promise it where several hosts write one file; docs/tuning.md says
-// of each row how that is known. The kernel keeps pages of ceph-fuse that its client has given up.
+// stores objects. `coherent` are those that promise it where several hosts write one file; docs/tuning.md
+// says of each row how that is known. The kernel keeps pages of ceph-fuse that its client has given up.
 std::span<const Row> all_rows() {
   using enum Coherence;
   using enum LockScope;
@@ -154,8 +154,7 @@ FileSystemTraits traits_of_kind(FileSystem kind, const std::optional<Mount>& mou
   if (kind == FileSystem::beegfs) traits.unit = std::max(traits.unit, believed(preferred));
   const bool on_many_servers = kind == FileSystem::gpfs || kind == FileSystem::beegfs;
   if (on_many_servers) traits.stripes = 0;
-  if (on_many_servers || kind == FileSystem::lustre || is_ceph(kind))
-    traits.stripe_size = traits.unit;
+  if (on_many_servers || kind == FileSystem::lustre || is_ceph(kind)) traits.stripe_size = traits.unit;
   return traits;
 }
 
