@@ -101,9 +101,9 @@ int sheaf_repair(const char* path, const char* copy_to, int flags, sheaf_progres
 int sheaf_split(const char* path, const char* prefix, int digits, const long long* tasks, long long ntasks,
                 int flags, sheaf_progress progress, void* user);
 
-/* A copy with one chunk per task in one physical file. block_size <= 0: that of the input. words: NULL, or
- * words of an open mode that say how to compress ("compress=zstd:3,shuffle=8"). 1; 0 on error, and no file is
- * left. */
+/* A copy with one chunk per task. block_size <= 0: that of the input. words: NULL, or words of an open mode
+ * that say how to compress and the number of physical files ("compress=zstd:3,shuffle=8,files=4"), which is 1
+ * if they do not. 1; 0 on error, and no file is left. */
 #define SHEAF_DECOMPRESS 64 /* what is compressed is written as it was before */
 int sheaf_defrag(const char* path, const char* output, int block_size, const char* words, int flags,
                  sheaf_progress progress, void* user);

@@ -13,7 +13,8 @@ packages="build-essential cmake ninja-build libopenmpi-dev openmpi-bin libcli11-
  python3-matplotlib libzstd-dev liblz4-dev zlib1g-dev zstd abigail-tools
  xfsprogs btrfs-progs"
 [ "${1:-all}" != cluster ] || packages="$packages util-linux e2fsprogs
- glusterfs-server glusterfs-client moosefs-master moosefs-chunkserver moosefs-client"
+ glusterfs-server glusterfs-client moosefs-master moosefs-chunkserver moosefs-client
+ ceph-mon ceph-mgr ceph-osd ceph-mds ceph-fuse ceph-common"
 [ "${1:-all}" != dev ] || packages="$packages ca-certificates clangd-16 gdb gdbserver git pipx sudo"
 [ "${1:-all}" != capture ] || packages="$packages lammps openfoam quantum-espresso gromacs strace"
 case ${1:-all} in

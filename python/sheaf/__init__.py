@@ -165,8 +165,10 @@ def open(
     is expected to write, 1 MiB if not given; more may be written. ``block_size`` -1: that of the file system.
 
     ``comm`` (an mpi4py communicator) or ``group`` (see :class:`sheaf.group.Group`): all processes open
-    together, each its own task, in ``files`` physical files; with ``mapped`` each gets the tasks that it
-    names, ``mapped=True`` for reading: a share.
+    together, each its own task; with ``mapped`` each gets the tasks that it names, ``mapped=True`` for
+    reading: a share.
+
+    ``files``: the physical files that are written, each of which gets consecutive tasks.
 
     ``atomic``: the multifile appears under its name when it is closed. ``durable``: what is flushed or closed
     survives a loss of power. ``compress``: "zstd", "zstd:LEVEL", "gzip", "gzip:LEVEL" or "lz4". ``keyval``: streams of key-value
@@ -189,8 +191,12 @@ def open(
     )
     if comm is not None or group is not None:
         return _open_together(name, mode, comm, group, mapped, files, chunk_size, block_size, said)
-    if files != 1 or mapped is not None:
-        raise InvalidArgumentError(f"'{name}': 'files' and 'mapped' go with 'comm' or 'group'", path=name)
+    if mapped is not None:
+        raise InvalidArgumentError(f"'{name}': 'mapped' goes with 'comm' or 'group'", path=name)
+    if files != 1:
+        if mode not in ("w", "x"):
+            raise InvalidArgumentError(f"'{name}': 'files' goes with mode 'w' or 'x'", path=name)
+        said = ",".join(filter(None, (said, f"files={files}")))
     if mode == "r":
         return MultifileReader(name, said)
     return serial_writer(name, tasks, chunk_size, global_ranks, block_size, said, mode)

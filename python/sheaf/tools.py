@@ -194,6 +194,7 @@ def defrag(
     output: Path,
     *,
     block_size: int = 0,
+    files: int = 1,
     compress: Optional[str] = None,
     shuffle: Optional[int] = None,
     decompress: bool = False,
@@ -201,11 +202,12 @@ def defrag(
     checksums: bool = True,
     progress: Progress = None,
 ) -> None:
-    """Copies a multifile into one physical file with one chunk for each task. ``block_size`` 1: without any
-    gaps."""
+    """Copies a multifile into ``files`` physical files with one chunk for each task. ``block_size`` 1: without
+    any gaps."""
     name, told = os.fspath(path), _Told(progress, "defrag")
     flags = _flags((replace, _REPLACE), (decompress, _DECOMPRESS), (not checksums, _IGNORE_CHECKSUMS))
-    words = words_of(compress=compress, shuffle=shuffle).encode() or None
+    number = "" if files == 1 else f"files={files}"
+    words = words_of(compress=compress, shuffle=shuffle, words=number).encode() or None
     result = library("defrag").sheaf_defrag(
         os.fsencode(name), os.fsencode(output), block_size, words, flags, told.callback, None
     )

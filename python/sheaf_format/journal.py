@@ -182,6 +182,7 @@ class RecoveredFile(PhysicalFile):
 
     def _read_meta2(self) -> None:
         self.meta2_end = self.size
+        self.cut = {}
         self.block_counts = array("q", [len(sizes) for sizes in self._blocks])
         self.block_sizes = [array("q", [sizes[k] if k < len(sizes) else 0 for sizes in self._blocks])
                             for k in range(self.maxblocks)]

@@ -22,6 +22,7 @@ class PhysicalFile:
     """One checked physical file. The object owns its open file; close() or `with` releases it. One thread at a time.
 
     Lists are indexed by local rank; `block_sizes[k]` holds round k as stored, so entries of unused rounds are 0 or -1.
+    `cut[k, lrank]` are the bytes that count of a block that goes beyond its chunk, where that are not all.
     `mapping` is None unless the file opens a set. Raises FormatError if a rule is broken, OSError if reading fails.
     """
 
@@ -142,6 +143,29 @@ class PhysicalFile:
             for lrank, count in enumerate(self.block_counts):
                 if k < count:
                     self._check_block(lrank, k)
+        self.cut = self._cut_overruns()
+
+    def _has_checksums(self) -> bool:
+        extension = self._read(1012, 12, "the fixed part of META1")
+        return extension[:8] == b"\x89Sheaf\r\n" and bool(extension[10] & 1)
+
+    def _cut_overruns(self) -> dict[tuple[int, int], int]:
+        """Of blocks beyond their chunks the bytes in front of the first one that may be of something else (section 9)."""
+        cut: dict[tuple[int, int], int] = {}
+        found = [(self.block_offset(lrank, k), k, lrank, self.block_sizes[k][lrank]) for k in range(self.maxblocks)
+                 for lrank, count in enumerate(self.block_counts) if k < count and self.block_sizes[k][lrank] > 0]
+        if self._has_checksums() or all(size <= self.chunks[lrank] for _, _, lrank, size in found):
+            return cut
+        reach = 0  # the end of all blocks before
+        for i, (start, k, lrank, size) in enumerate(found):
+            border = start + self.chunks[lrank]
+            if start + size > border:
+                behind = found[i + 1][0] if i + 1 < len(found) else self.start_of_meta2
+                own = min(size, (border if reach > border else behind) - start)
+                if own < size:
+                    cut[k, lrank] = own
+            reach = max(reach, start + size)
+        return cut
 
     def _check_block(self, lrank: int, k: int) -> None:
         size = self.block_sizes[k][lrank]
@@ -150,7 +174,7 @@ class PhysicalFile:
         if size > self.chunks[lrank]:
             if self.header.is_keyval:
                 raise self._fail(f"block {k} of local task {lrank} exceeds its chunk in a key-value file")
-            if self.block_offset(lrank, k) + size > self.start_of_meta2:
+            if self.block_offset(lrank, k) + size > (self.start_of_meta2 if self._has_checksums() else self.size):
                 raise self._fail(f"block {k} of local task {lrank}, {size} bytes, leaves the data area")
             if size * self.header.ntasks * self.maxblocks > I64_MAX - self.start_of_meta2:
                 raise self._fail(f"with blocks of {size} bytes, as block {k} of local task {lrank}, sums may exceed 64 bits")
@@ -176,7 +200,8 @@ class PhysicalFile:
 
     def blocks(self, lrank: int) -> list[tuple[int, int]]:
         """(offset in the file, bytes) of every counted block of a local task."""
-        return [(self.block_offset(lrank, k), self.block_sizes[k][lrank]) for k in range(self.block_counts[lrank])]
+        return [(self.block_offset(lrank, k), self.cut.get((k, lrank), self.block_sizes[k][lrank]))
+                for k in range(self.block_counts[lrank])]
 
     def read_range(self, offset: int, size: int) -> Iterator[bytes]:
         """Bytes [offset, offset+size) of the file in pieces of bounded size."""

@@ -63,8 +63,6 @@ class MultifileSpec:
         self.nfiles = 1 + max(task.file for task in self.tasks)
         if self.fsblksize <= 0 or not 2 <= self.format_version <= 5:
             raise ValueError("fsblksize must be > 0 and the format version 2 to 5")
-        if self.kind is Kind.SERIAL and self.nfiles > 1:
-            raise ValueError("the serial open call writes one physical file")
         if len(self.name.encode()) >= meta1.PREFIX_BYTES:
             raise ValueError("names are limited to 1023 bytes")
 
@@ -91,7 +89,7 @@ def _place(spec: MultifileSpec) -> list[_Placed]:
     for number, members in enumerate(files):
         if sorted(members) != list(range(len(members))) or not members:
             raise ValueError(f"physical file {number} has gaps in its local ranks")
-    if spec.kind is Kind.SERIAL:
+    if spec.kind is Kind.SERIAL and spec.nfiles == 1:
         first: list[tuple[int, int]] | None = []
     else:
         first = mapping if spec.nfiles > 1 or spec.kind is Kind.MAPPED else None
@@ -110,7 +108,7 @@ def _write_physical(spec: MultifileSpec, placed: _Placed, out: BinaryIO) -> None
     start_of_meta2 = starts[0] + maxblocks * globalskip
     header = meta1.Header(
         spec.byte_order, spec.userdata_order or spec.byte_order, spec.library_version, spec.patch_level,
-        spec.format_version, spec.fsblksize, n, spec.nfiles, 1 if spec.kind is Kind.SERIAL else placed.number,
+        spec.format_version, spec.fsblksize, n, spec.nfiles, placed.number if spec.kind is not Kind.SERIAL or spec.nfiles > 1 else 1,
         (spec.keyval_mode if spec.format_version == 5 else 0) << 32, 0, spec.name.encode())
     out.write(meta1.pack(header))
     out.write(struct.pack(f"{order}{2 * n}q", *(task.globalrank for task in tasks), *stored))

@@ -125,7 +125,12 @@ void compare(Diagnosis& d) {
                      fmt::format("keep hosts apart: writing in turn into one unit takes {:.1f} times as long",
                                  p.sharing_cost)}});
   }
-  if (!words.empty()) d.advice.push_back(fmt::format("SHEAF_FS={}", fmt::join(words, ",")));
+  if (words.empty()) return;
+  const std::string line = fmt::format("SHEAF_FS={}", fmt::join(words, ","));
+  d.advice.push_back(line);
+  if (!d.problems.empty())
+    d.problems.push_back(fmt::format(
+        "what is known of '{}' is not so here, and what was tried decides: set {}", name_of(t.kind), line));
 }
 
 Diagnosis examine(const DoctorOptions& options) {

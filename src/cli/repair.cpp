@@ -20,11 +20,12 @@ namespace sheaf::cli {
 
 namespace {
 
-const char* explain(RepairSource source) {
+const char* explain(const RepairedFile& file) {
+  if (file.source == RepairSource::complete && !file.unknown.empty()) return "complete";
   static constexpr const char* texts[] = {
       "complete, nothing to do", "recovered from its journal", "no task had anything to recover",
       "its block table was there, but not the pointer to it", "recovered from the holes of the file"};
-  return texts[static_cast<size_t>(source)];
+  return texts[static_cast<size_t>(file.source)];
 }
 
 Json json_of(const RepairReport& report, const RepairOptions& options) {
@@ -93,7 +94,7 @@ int repair(const RepairOptions& options) {
     return 0;
   }
   for (const RepairedFile& f : report.files) {
-    fmt::print("{}: {}; {} tasks, {} bytes\n", printable(f.path), explain(f.source), f.ntasks, f.data_bytes);
+    fmt::print("{}: {}; {} tasks, {} bytes\n", printable(f.path), explain(f), f.ntasks, f.data_bytes);
     for (const std::string& what : f.unknown) fmt::print("  not known: {}\n", printable(what));
   }
   if (options.request.dry_run) {

@@ -65,7 +65,7 @@ void add_split(Command& app, int& status) {
 
 void add_defrag(Command& app, int& status) {
   auto [sub, o] = add<DefragOptions>(app, status, defrag, "defrag",
-                                     "Copy a multifile into one file with one chunk per task",
+                                     "Copy a multifile into one file, or several, with one chunk per task",
                                      with_exit_codes("sheaf defrag -q 1 restart.sion packed.sion"));
   sub.option("IN", o->path, "the multifile").required();
   sub.option("OUT", o->request.output, "the new multifile").required();
@@ -78,6 +78,8 @@ void add_defrag(Command& app, int& status) {
          "block size of the new file in MB")
       .between(1, INT32_MAX >> 20)
       .excludes(bytes);
+  sub.option("-n", o->request.nfiles, "physical files of the new multifile (default: 1)")
+      .between(1, INT32_MAX);
   const Option plain =
       sub.flag("--decompress", o->request.plain,
                "write what is compressed as it was before; else compressed data are copied as they are");

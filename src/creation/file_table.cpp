@@ -64,12 +64,16 @@ std::vector<int32_t> parse_file_table(const std::string& text, const std::string
   return numbers;
 }
 
+std::vector<int32_t> read_whole_file_table(Store& store, const std::string& path, int64_t ntasks) {
+  return parse_file_table(read_text(store, path, ntasks), path, ntasks);
+}
+
 FilePlace read_file_table(Comm& comm, Store& store, const std::string& path) {
   std::vector<int32_t> numbers;
   FilePlace place;
   agree(comm, attempt([&] {
           if (comm.rank() != 0) return;
-          numbers = parse_file_table(read_text(store, path, comm.size()), path, comm.size());
+          numbers = read_whole_file_table(store, path, comm.size());
           place.nfiles = std::ranges::max(numbers) + 1;
         }));
   comm.broadcast(std::as_writable_bytes(std::span(&place.nfiles, 1)), 0);

@@ -23,6 +23,9 @@ struct FilePlace {
 // from 0 to 2^31-2, and if one from 0 to the largest is missing or there are not as many as `ntasks`.
 std::vector<int32_t> parse_file_table(const std::string& text, const std::string& path, int64_t ntasks);
 
+// Those of all `ntasks` tasks, as parse_file_table().
+std::vector<int32_t> read_whole_file_table(Store& store, const std::string& path, int64_t ntasks);
+
 // Collective; throws on every task alike. Task 0 reads the table, which takes it a few bytes per task.
 FilePlace read_file_table(Comm& comm, Store& store, const std::string& path);
 

@@ -30,14 +30,18 @@ void complete_packed_file(File& file, const PackedFile& packed) {
                           must_fit(checked_add(layout.data_start, layout.skip), "the multifile")};
   write_block_table(
       writer, p, 0, counts, [&](size_t t, int64_t) { return packed.lengths[t]; }, 0);
-  writer.write_mapping_size(p, 0);
+  const int64_t entries = packed.mapping_entries();
+  if (entries >= 0) writer.write_mapping_size(p, static_cast<int32_t>(entries));
+  if (entries > 0) writer.write_mapping(p, 0, packed.mapping);
   if (packed.piece() > 0) {
     int64_t all = 0;
     for (const auto& own : packed.sums) all += std::ssize(own);
-    const format::Trailer plan = plan_trailer(header, p, packed.extension->identity, all, 0, packed.more);
-    TrailerWriter(file, header, plan, packed.piece()).write_all(-1, packed.more, [&](TrailerWriter& trailer) {
-      for (const auto& own : packed.sums) trailer.add_sums(std::as_bytes(std::span(own)));
-    });
+    const format::Trailer plan =
+        plan_trailer(header, p, packed.extension->identity, all, entries, packed.more);
+    TrailerWriter(file, header, plan, packed.piece())
+        .write_all(entries, packed.more, [&](TrailerWriter& trailer) {
+          for (const auto& own : packed.sums) trailer.add_sums(std::as_bytes(std::span(own)));
+        });
   }
   writer.write_pointer(p);
 }

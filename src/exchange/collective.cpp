@@ -84,6 +84,12 @@ void Collective::find_hosts(const CollectiveOptions& how) {
   hosts_ = Hosts::find(comm_, rules_of(how, how.shared));
 }
 
+Collective::Chosen Collective::chosen(File& file, const CollectiveOptions& how) const {
+  if (hosts_)
+    return {hosts_->owners(), shape_between_hosts(how, *hosts_, std::numeric_limits<int64_t>::max()).window};
+  return {pens_on_one_host(how, hardware_threads()), shape_on_one_host(file, how).window};
+}
+
 void Collective::drop_stage() {
   lane_.reset();
   stage_.reset();

@@ -78,6 +78,13 @@ class Collective {
   // Collective, on several hosts. Spares the first transfer to find them.
   void find_hosts(const CollectiveOptions& how);
 
+  // Local. What a transfer of many bytes by all tasks uses.
+  struct Chosen {
+    int64_t aggregators = 1;
+    int64_t window = 0;  // bytes that an aggregator transfers at once
+  };
+  Chosen chosen(File& file, const CollectiveOptions& how) const;
+
  private:
   // What all tasks know of a call; sizes and pieces of several hosts are about right, and not too small.
   struct CallSummary {
@@ -120,6 +127,7 @@ class Collective {
   // Whether a task carries out its part alone, whatever the others do: before it meets them, or when they
   // have published what they wrote alone.
   enum class Going : uint8_t { together, ahead, when_published };
+  int64_t pens_on_one_host(const CollectiveOptions& how, int64_t threads) const;
   Going way_of(File& file, const ViewAccess& access, const CollectiveOptions& how, bool writes) const;
   int64_t touched(const CallSummary& summary, int64_t block) const;
   bool claim(const ViewAccess& access, int64_t unit);  // collective

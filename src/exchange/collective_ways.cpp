@@ -21,11 +21,16 @@ StageCall Collective::call_for(const CallSummary& summary, const CollectiveOptio
   return call;
 }
 
+// threads: that can run at once.
+int64_t Collective::pens_on_one_host(const CollectiveOptions& how, int64_t threads) const {
+  const int64_t tasks = how.per_host < 0 ? comm_.size() : std::clamp<int64_t>(how.per_host, 1, comm_.size());
+  return std::min<int64_t>(
+      {tasks, how.aggregators > 0 ? how.aggregators : std::max<int64_t>(threads, 1), int64_t{most_pens}});
+}
+
 int64_t Collective::on_one_host(File& file, const ViewAccess& access, const CollectiveOptions& how,
                                 bool writes, const CallSummary& summary, Tally& tally) {
-  const int64_t tasks = how.per_host < 0 ? comm_.size() : std::clamp<int64_t>(how.per_host, 1, comm_.size());
-  const int64_t pens =
-      std::min<int64_t>({tasks, how.aggregators > 0 ? how.aggregators : summary.threads, int64_t{most_pens}});
+  const int64_t pens = pens_on_one_host(how, summary.threads);
   tally.aggregators = std::max(tally.aggregators, pens);
   const StageCall call = call_for(summary, how, static_cast<int>(pens));
   const auto loan = file.traits().dear_requests ? stage_->lend() : nullptr;

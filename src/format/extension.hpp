@@ -36,8 +36,9 @@ enum Flag : uint16_t {
   flag_checksums = 1,
   flag_journal = 2,
   flag_guessed = 4,
+  flag_in_order = 8,
   flag_compressed = 256,
-  flags_known = flag_checksums | flag_journal | flag_guessed | flag_compressed,
+  flags_known = flag_checksums | flag_journal | flag_guessed | flag_in_order | flag_compressed,
   first_flag_not_to_ignore = 256,
 };
 
@@ -59,6 +60,8 @@ struct Extension {
   bool compressed() const { return flags & flag_compressed; }
   // A repair could not tell where streams end, or what is missing in them.
   bool guessed() const { return flags & flag_guessed; }
+  // Tasks are numbered in the order of files and local ranks, whatever their global ranks.
+  bool in_order() const { return flags & flag_in_order; }
   bool operator==(const Extension&) const = default;
 };
 

@@ -30,6 +30,12 @@ inline constexpr int64_t singles_at_once = 64;
 inline constexpr int64_t most_blocks_held = 16 << 10;  // blocks of a task
 static_assert(most_neighbours <= neighbour_sizes_at_once);
 
+// --- Files in which tasks overran their chunks (overruns). Programs that did so have had few tasks; the
+// limits keep the memory for one file below 12 MiB.
+inline constexpr int64_t most_tasks_of_overruns = 512 << 10;
+inline constexpr size_t most_cut_blocks = 64 << 10;
+inline constexpr int64_t overruns_read_at_once = 8 << 10;  // sizes of blocks
+
 // --- Others.
 inline constexpr size_t written_at_once = 128 << 10;  // sizes of blocks: 1 MiB
 // Tasks: chunk sizes, and what else a file tells that was never closed

@@ -35,6 +35,8 @@ class SHEAF_EXPORT ManyBlocks final : public BlockSource {
 
   int64_t size_of(int64_t block) override;
   int64_t next_candidate(int64_t block) override;
+  // Sizes that were read are read again (MetadataReader::find_overruns).
+  void forget() { window_.clear(); }
 
  private:
   bool in_window(int64_t block) const { return block >= begin_ && block - begin_ < std::ssize(window_); }

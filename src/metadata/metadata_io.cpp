@@ -155,6 +155,17 @@ void MetadataReader::read_block_counts(const format::Pointer& p, int64_t first, 
 
 void MetadataReader::read_block_sizes(const format::Pointer& p, int64_t round, int64_t first,
                                       std::span<int64_t> values) {
+  read_stored_block_sizes(p, round, first, values);
+  if (!overruns_) return;
+  const int64_t entry = round * header_.ntasks + first;
+  const auto& cut = *overruns_;
+  for (auto b = std::ranges::lower_bound(cut, entry, {}, &layout::CutBlock::entry);
+       b != cut.end() && b->entry < entry + std::ssize(values); ++b)
+    values[static_cast<size_t>(b->entry - entry)] = b->own;
+}
+
+void MetadataReader::read_stored_block_sizes(const format::Pointer& p, int64_t round, int64_t first,
+                                             std::span<int64_t> values) {
   if (!p.complete()) return recover_sizes(p, round, first, values);
   read_numbers(block_sizes_offset(header_, p, round) + 8 * first, values, "block sizes");
 }
@@ -190,13 +201,14 @@ void MetadataReader::read_mapping(const format::Pointer& p, int64_t first,
 }
 
 void MetadataReader::check_block(const format::Pointer& p, const layout::ChunkGeometry& g, int64_t task,
-                                 int64_t block, int64_t bytes) const {
+                                 int64_t block, int64_t bytes) {
   const auto refuse = [&](const std::string& why) {
     damaged("block " + std::to_string(block) + " of task " + std::to_string(task) + " claims " +
             std::to_string(bytes) + " bytes" + why);
   };
   const auto end = bytes < 0 ? std::nullopt : checked_add(g.start + block * g.skip, bytes);
-  if (!end || *end > p.varheader) refuse(", which reach beyond the data");
+  if (!end || (*end > p.varheader && (bytes <= g.size || !may_overrun(p) || !reaches(*end))))
+    refuse(", which reach beyond the data");
   if (bytes <= g.size) return;
   // Blocks that fit their chunks add up to no more than the data area; so that those that do not stay
   // countable:
@@ -270,6 +282,10 @@ std::vector<int64_t> read_blocks_of_task(MetadataReader& reader, const format::P
     reader.read_block_sizes(p, round, local_rank, std::span(&size, 1));
     reader.check_block(p, g, local_rank, round, size);
   }
+  if (sizes.empty() || std::ranges::max(sizes) <= g.size) return sizes;
+  for (const auto& block : reader.find_overruns(p))
+    if (block.entry % reader.header().ntasks == local_rank)
+      sizes[static_cast<size_t>(block.entry / reader.header().ntasks)] = block.own;
   return sizes;
 }
 

@@ -18,6 +18,7 @@
 #include "format/header.hpp"
 #include "journal/journal_reader.hpp"
 #include "layout/chunk_layout.hpp"
+#include "layout/overruns.hpp"
 #include "layout/placement.hpp"
 #include "layout/slices.hpp"
 #include "metadata/facts.hpp"
@@ -95,7 +96,15 @@ class MetadataReader {
   }
   // Counts are checked to be 1..maxblocks.
   void read_block_counts(const format::Pointer& p, int64_t first, std::span<int64_t> values);
+  // After find_overruns(): those of blocks that are cut are what is known to be the task's own.
   void read_block_sizes(const format::Pointer& p, int64_t round, int64_t first, std::span<int64_t> values);
+  // The same as they are in the file.
+  void read_stored_block_sizes(const format::Pointer& p, int64_t round, int64_t first,
+                               std::span<int64_t> values);
+  // To be called when a block is larger than its chunk. Reads the whole block table of a complete file
+  // without checksums, and warns once if bytes are not known to be those of their task. Other files have none
+  // of these.
+  const std::vector<layout::CutBlock>& find_overruns(const format::Pointer& p);
   // Rounds from this one on, maybe not all, in which the block of the task is empty because its size lies in
   // a hole of the file: found without reading them. 0: that is not known.
   int64_t empty_rounds(const format::Pointer& p, int64_t round, int64_t task);
@@ -115,9 +124,10 @@ class MetadataReader {
               ", which is not the end of the chunks");
   }
   // Throws unless the block lies inside the data area. A block larger than its chunk is legal in files that
-  // were written through FILE*, but not in key-value files (docs/format.md, section 9).
+  // were written through FILE*, but not in key-value files (docs/format.md, section 9); without checksums it
+  // may reach to the end of the file.
   void check_block(const format::Pointer& p, const layout::ChunkGeometry& g, int64_t task, int64_t block,
-                   int64_t bytes) const;
+                   int64_t bytes);
 
   [[noreturn]] void damaged(const std::string& finding) const {
     throw file_error(Code::damaged, file_.path(), finding);
@@ -147,6 +157,7 @@ class MetadataReader {
   int64_t recover_mapping_size();
   void recover_mapping(int64_t first, std::span<layout::Placement> entries);
   std::optional<format::Pointer> table_of(const format::Pointer& p);
+  bool may_overrun(const format::Pointer& p);
   void for_each_rank(const std::function<void(layout::Placement, int64_t rank)>& visit);
 
   File& file_;
@@ -161,7 +172,8 @@ class MetadataReader {
   LostRecords lost_records_ = LostRecords::refused;
   std::optional<std::optional<format::Extension>> extension_;  // none: not looked for yet
   std::unique_ptr<FileChecks> checks_;
-  std::optional<format::Pointer> closed_;  // the file was completed behind the reader's back
+  std::optional<std::vector<layout::CutBlock>> overruns_;  // none: not looked for
+  std::optional<format::Pointer> closed_;                  // the file was completed behind the reader's back
 };
 
 template <class Visit>

@@ -165,8 +165,11 @@ void require_same_open(const std::optional<format::Extension>& lead, MetadataRea
     member.damaged("was written by another open than file 0 of its set: their identities differ");
 }
 
-// Every task's place, in no order. Tasks below 0 are those that buddy copies put in front of their own.
+// Every task's place and number, in no order. Tasks below 0 are those that buddy copies put in front of their
+// own.
 void MetadataReader::for_each_rank(const std::function<void(layout::Placement, int64_t rank)>& visit) {
+  const bool in_order = extension() && extension()->in_order();
+  int64_t number = 0;
   for (int32_t k = 0; k < header_.nfiles; ++k) {
     const auto other = k == 0 ? nullptr : store_->open(name_in_set(file_.path(), k, name_of_), Access::read);
     MetadataReader member(other ? *other : file_);
@@ -179,7 +182,7 @@ void MetadataReader::for_each_rank(const std::function<void(layout::Placement, i
       member.read_globalranks(first, ranks);
       layout::Placement place{k, static_cast<int32_t>(first)};
       for (const int64_t rank : ranks) {
-        if (rank >= 0) visit(place, rank);
+        if (in_order || rank >= 0) visit(place, in_order ? number++ : rank);
         ++place.local_rank;
       }
     };
@@ -205,6 +208,58 @@ void MetadataReader::recover_mapping(int64_t first, std::span<layout::Placement>
   });
   if (const auto missing = std::ranges::find(entries, -1, &layout::Placement::file); missing != entries.end())
     damaged("no task of the set has the global rank " + std::to_string(first + (missing - entries.begin())));
+}
+
+// With checksums these tell whether bytes are those of the task.
+bool MetadataReader::may_overrun(const format::Pointer& p) {
+  return p.complete() && !(checking_ == Checking::on && extension() && extension()->checksums());
+}
+
+const std::vector<layout::CutBlock>& MetadataReader::find_overruns(const format::Pointer& p) {
+  if (overruns_) return *overruns_;
+  if (!may_overrun(p)) return overruns_.emplace();
+  const int64_t n = header_.ntasks;
+  if (n > most_tasks_of_overruns) damaged("blocks are larger than their chunks, in a file of too many tasks");
+  std::vector<int64_t> chunks(static_cast<size_t>(n)), counts(chunks.size()), starts;
+  read_chunk_sizes(0, chunks);
+  read_block_counts(p, 0, counts);
+  int64_t at = layout::data_start(n, header_.fsblksize);
+  for (const int64_t chunk : chunks) {
+    starts.push_back(at);
+    at = must_fit(checked_add(at, chunk), "the sum of the chunk sizes");
+  }
+  const int64_t skip = at - starts.front();
+  const int64_t table = block_sizes_offset(header_, p, 0), entries = n * p.maxblocks;
+  layout::OverrunScan scan;
+  std::vector<int64_t> sizes;
+  for (int64_t first = 0; first < entries; first += std::ssize(sizes)) {
+    // What lies in holes is passed over: the file may claim any number of blocks.
+    first += std::max<int64_t>(0, (file_.next(Space::data, table + 8 * first) - table) / 8 - first);
+    sizes.resize(static_cast<size_t>(std::clamp<int64_t>(entries - first, 0, overruns_read_at_once)));
+    if (sizes.empty()) break;
+    read_stored_block_sizes(p, first / n, first % n, sizes);
+    for (size_t i = 0; i < sizes.size(); ++i) {
+      const int64_t entry = first + static_cast<int64_t>(i), round = entry / n;
+      const auto task = static_cast<size_t>(entry % n);
+      if (sizes[i] <= 0 || round >= counts[task]) continue;
+      const auto start = checked_add(starts[task], round * skip);
+      if (!start || !checked_add(*start, sizes[i])) damaged("a block ends beyond 2^63 bytes");
+      scan.add(entry, *start, sizes[i], chunks[task]);
+      if (scan.cut().size() > most_cut_blocks)
+        damaged("more than " + std::to_string(most_cut_blocks) + " blocks are larger than their chunks");
+    }
+  }
+  scan.end_at(p.varheader);
+  overruns_ = std::move(scan.cut());
+  if (!overruns_->empty()) {
+    const auto& [entry, stored, own] = overruns_->front();
+    add_warning(
+        "'" + file_.path() + "': task " + std::to_string(entry % n) + " wrote beyond its chunk: of the " +
+        std::to_string(stored) + " bytes of its block " + std::to_string(entry / n) + " the first " +
+        std::to_string(own) + " are read, since others lie behind them" +
+        (overruns_->size() > 1 ? " (" + std::to_string(overruns_->size()) + " such blocks in all)" : ""));
+  }
+  return *overruns_;
 }
 
 }  // namespace sheaf

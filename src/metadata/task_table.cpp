@@ -25,16 +25,34 @@ TaskTable::TaskTable(std::unique_ptr<MetadataReader> reader, const format::Point
   tables_->pointer = pointer;
   check_against_sums();
   sum_chunks();
+  hold_rows(most_held);
+  if (!check_blocks()) return;
+  cut_blocks_ = tables_->reader->find_overruns(tables_->pointer);
+  if (cut_blocks_.empty()) return;
+  held_.reset();
+  hold_rows(most_held);
+  check_blocks();
+}
+
+// If that takes no more than `most_held`.
+void TaskTable::hold_rows(int64_t most_held) {
   if (const int64_t rest = most_held - bytes_of_row * ntasks(); rest >= 8 * ntasks()) {
     auto all = read_slice(0, starts_.front(), 0, ntasks(), rest / 8);
     if (all->end() == ntasks() && std::ranges::find(all->sizes_at, -1) == all->sizes_at.end())
       held_ = std::move(all);
   }
+}
+
+// Whether blocks are larger than their chunks.
+bool TaskTable::check_blocks() {
+  data_bytes_ = largest_task_ = 0;
+  bool overruns = false;
   std::shared_ptr<const RowSlice> slice;
   for (int64_t task = 0; task < ntasks(); task = slice->end()) {
     slice = slice_with(task, slice.get(), rows_at_once);
-    check_blocks(slice);
+    overruns |= check_blocks(slice);
   }
+  return overruns;
 }
 
 // What the checksums of the metadata say of all tasks.
@@ -64,18 +82,21 @@ void TaskTable::sum_chunks() {
   reader.check_pointer(tables_->pointer, skip_);
 }
 
-void TaskTable::check_blocks(const std::shared_ptr<const RowSlice>& slice) {
+bool TaskTable::check_blocks(const std::shared_ptr<const RowSlice>& slice) {
   TaskRow row;
+  bool overruns = false;
   for (int64_t task = slice->first; task < slice->end(); ++task) {
     fill(row, slice, task);
     int64_t total = 0;
     for_each_used(row.sizes, [&](int64_t block, int64_t bytes) {
       tables_->reader->check_block(tables_->pointer, row.geometry, task, block, bytes);
       total += bytes;
+      overruns |= bytes > row.geometry.size;
     });
     data_bytes_ += total;
     largest_task_ = std::max(largest_task_, total);
   }
+  return overruns;
 }
 
 std::shared_ptr<const RowSlice> TaskTable::slice_with(int64_t task, const RowSlice* before,
@@ -215,7 +236,7 @@ void TaskTable::fill(TaskRow& row, const std::shared_ptr<const RowSlice>& slice,
 }
 
 void TaskTable::read_stored_sizes(int64_t round, int64_t first, std::span<int64_t> sizes) const {
-  tables_->locked()->read_block_sizes(tables_->pointer, round, first, sizes);
+  tables_->locked()->read_stored_block_sizes(tables_->pointer, round, first, sizes);
 }
 
 int64_t TaskTable::read_mapping_size() const {

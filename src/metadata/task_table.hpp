@@ -56,6 +56,8 @@ class SHEAF_EXPORT TaskTable {
   int64_t largest_task() const { return largest_task_; }
   int64_t largest_chunk() const { return largest_chunk_; }
   bool has_sums() const { return piece_ > 0; }
+  // Those whose size is not the stored one.
+  std::span<const layout::CutBlock> cut_blocks() const { return cut_blocks_; }
   bool is_held() const { return held_ != nullptr; }
   int64_t bytes_held() const { return held_ ? held_->bytes() : 0; }
 
@@ -79,7 +81,9 @@ class SHEAF_EXPORT TaskTable {
   int64_t ntasks() const { return header().ntasks; }
   void check_against_sums();
   void sum_chunks();
-  void check_blocks(const std::shared_ptr<const RowSlice>& slice);
+  void hold_rows(int64_t most_held);
+  bool check_blocks();
+  bool check_blocks(const std::shared_ptr<const RowSlice>& slice);
   // sum: number of checksums before the first task, if it does not begin a group.
   std::shared_ptr<const RowSlice> read_slice(
       int64_t first, int64_t start, int64_t sum, int64_t most_tasks,
@@ -92,6 +96,7 @@ class SHEAF_EXPORT TaskTable {
   int64_t skip_ = 0;
   int64_t data_bytes_ = 0, largest_task_ = 0, largest_chunk_ = 0;
   uint32_t piece_ = 0;
+  std::vector<layout::CutBlock> cut_blocks_;
   int64_t sums_at_ = 0;          // offset in the file of the checksums of the data
   std::vector<int64_t> starts_;  // of chunk 0 of every starts_step_-th task
   int64_t starts_step_ = format::group_tasks;

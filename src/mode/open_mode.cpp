@@ -264,12 +264,12 @@ format::Identity new_identity() {
 }
 
 std::string_view known_words() {
-  return "r, w, append, ansi, posix, fileptr=file|stream, buffered, durable, atomic, steal, "
-         "term=default|flush, "
-         "journal=on|off, checksums=on|off, strict, endianness=big|little, keyval[=inline|none|unknown], "
-         "files=auto|node|ion|@TABLE|N, iotasks=K, buffer=BYTES|block, collective[=auto|off|N], collsize=N, "
-         "collectors=N, cmerge, "
-         "collmsa, collector-hosts=EXPRESSION, buddy[=N]";
+  return "r|rb|br, w|wb|bw, a|append, ansi, posix, fileptr=file|stream, buffered, durable, atomic, steal, "
+         "term=default|flush, journal=on|off, checksums=on|off, strict, endianness=big|little, "
+         "keyval[=default|inline|none|unknown], files=auto|node|ion|@TABLE|N, iotasks=N, "
+         "buffer=BYTES|block, compress=zstd[:LEVEL]|gzip[:LEVEL]|lz4|none, shuffle=N, frame=BYTES, "
+         "compress_threads=auto|N, collective[=auto|off|N], collsize=N, collectors=N, "
+         "cmerge|collectivemerge, collmsa, collector-hosts=EXPRESSION, colldebug=N, buddy[=N]";
 }
 
 }  // namespace sheaf

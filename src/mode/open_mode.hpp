@@ -84,7 +84,7 @@ SHEAF_EXPORT OpenMode parse_open_mode(std::string_view mode, std::string_view ad
 // A random one.
 format::Identity new_identity();
 
-// The words there are, for messages: "r, w, ansi, posix, ...".
+// All words there are, for messages: "r|rb|br, w|wb|bw, ...". Capital letters stand for values.
 SHEAF_EXPORT std::string_view known_words();
 
 }  // namespace sheaf

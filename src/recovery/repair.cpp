@@ -119,7 +119,9 @@ std::optional<RepairReport> report_if_complete(Store& store, const std::string& 
     request.dry_run = true;
     WorkProgress quiet;
     RepairReport found = repair(store, path, request, quiet);
-    if (found.was_complete()) report = std::move(found);
+    const bool is_known =
+        std::ranges::all_of(found.files, [](const RepairedFile& f) { return f.unknown.empty(); });
+    if (found.was_complete() && is_known) report = std::move(found);
   });
   return report;
 }

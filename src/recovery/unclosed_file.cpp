@@ -87,7 +87,11 @@ UnclosedFile::UnclosedFile(Store& store, const std::string& path, const RepairRe
   if (!has_trailer_ && !is_complete() && reader_.extension() && reader_.extension()->checksums())
     report_.unknown.emplace_back(
         "whether the data are what was written: their checksums are made from what is there now");
-  for_each_found([&](BlockSlice& slice) { report_.data_bytes += bytes_of(slice); });
+  bool overruns = false;
+  for_each_found([&](BlockSlice& slice) {
+    report_.data_bytes += bytes_of(slice);
+    overruns |= is_complete() && overrun_chunks(slice);
+  });
   const JournalDamage damage = reader_.journal_damage();
   if (damage.lost > 0)
     report_.unknown.push_back("where the streams of " + std::to_string(damage.lost) +
@@ -97,6 +101,7 @@ UnclosedFile::UnclosedFile(Store& store, const std::string& path, const RepairRe
   if (report_.source == RepairSource::holes) report_.guessed_ends = table_->guessed_ends;
   report_.guessed =
       (report_.source == RepairSource::holes && report_.data_bytes > 0) || damage.lost > 0 || missing_ > 0;
+  if (overruns) leave_out_overruns();
   if (missing_ == 0) return;
   if (!request.accept_loss)
     reader_.damaged(

@@ -58,6 +58,8 @@ class UnclosedFile {
 
   // What there is.
   void find_source(const std::string& path, const RepairRequest& request);
+  bool overrun_chunks(BlockSlice& slice);
+  void leave_out_overruns();
   void use_holes(bool unreported, bool by_holes, const std::optional<format::Pointer>& told);
   const Chunks& chunks();
   void for_each_found(const VisitSlice& visit);

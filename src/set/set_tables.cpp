@@ -190,21 +190,35 @@ SegmentSums SetTables::read_segment(Segment& s, const SetLead& lead, File& file,
 }
 
 // Finds where the chunks of a segment are, the next ones in the table, and checks their blocks.
-void SetTables::place_segment(Segment& s, const FileSums& sums, size_t number, File& file,
-                              TableSlice& table) const {
-  const MetadataReader checker(file, table.headers[number]);
+void SetTables::place_segment(Segment& s, const FileSums& sums, size_t number, File& file, TableSlice& table,
+                              bool appends) const {
+  MetadataReader checker(file, table.headers[number]);
   const format::Pointer& p = table.pointers[number];
   const auto end = checked_add(layout::data_start(s.file_tasks, s.fsblksize), sums.sum);
   if (!end) checker.damaged("the chunk sizes add up to more than 2^63 bytes");
   s.skip = sums.sum;
   checker.check_pointer(p, s.skip);
   int64_t start = *end - s.skip + sums.before;
+  bool overruns = false;
   for (int64_t k = 0; k < s.count; ++k) {
     const size_t row = table.starts.size();
     table.starts.push_back(start);
-    for (int64_t b = 0; b < table.counts[row]; ++b)
+    for (int64_t b = 0; b < table.counts[row]; ++b) {
       checker.check_block(p, {start, s.skip, table.sizes[row]}, s.first + k, b, table.block(row, b));
+      overruns |= table.block(row, b) > table.sizes[row];
+    }
     start += table.sizes[row];
+  }
+  if (overruns && !appends) cut_overruns(s, checker, p, table);
+}
+
+// What is not known to be the task's own is not given to it. An append refuses such files.
+void SetTables::cut_overruns(const Segment& s, MetadataReader& reader, const format::Pointer& p,
+                             TableSlice& table) const {
+  for (const auto& block : reader.find_overruns(p)) {
+    const int64_t task = block.entry % s.file_tasks - s.first;
+    if (task >= 0 && task < s.count)
+      table.set_block(s.row + static_cast<size_t>(task), block.entry / s.file_tasks, block.own);
   }
 }
 
@@ -228,7 +242,7 @@ std::vector<Readable> SetTables::read_rows(Comm& comm, RowSlices& slices, const 
   step([&] {
     table.starts.reserve(table.sizes.size());
     for (size_t s = 0; s < segments.size(); ++s)
-      place_segment(segments[s], of_files[s], s, *open_file(segments[s].file), table);
+      place_segment(segments[s], of_files[s], s, *open_file(segments[s].file), table, appends);
     answers = answer_rows(asked, slices, segments, table);
     for (const Segment& s : segments)
       if (appends && table.sums[s.row].piece > 0) table.keep_sums(*open_file(s.file), s);

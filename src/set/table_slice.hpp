@@ -61,6 +61,10 @@ struct TableSlice {
     return number == 0 ? firsts[row] : more[row][static_cast<size_t>(number - 1)];
   }
 
+  void set_block(size_t row, int64_t number, int64_t bytes) {
+    (number == 0 ? firsts[row] : more[row][static_cast<size_t>(number - 1)]) = bytes;
+  }
+
   int64_t count_sums(size_t row) const {
     int64_t count = 0;
     for (int64_t b = 0; sums[row].piece > 0 && b < counts[row]; ++b)

@@ -39,10 +39,12 @@ Writer::Writer(Store& store, const SerialWriteRequest& request, const OpenMode& 
   if (request.chunk_sizes.size() != placed_->globalranks.size())
     throw Error(Code::invalid_argument, "as many global ranks as chunk sizes are needed ('" + path_ + "')");
   std::vector<MappedWriteTask> tasks;
-  for (size_t t = 0; t < placed_->globalranks.size(); ++t)
-    tasks.push_back({placed_->globalranks[t], request.chunk_sizes[t], {0, static_cast<int32_t>(t)}});
+  ntasks_ = std::ssize(placed_->globalranks);
   facts_.filenumber = 1;
-  open_placed({request.path, 1, request.fsblksize, tasks, {}, request.stored_name}, mode);
+  const std::vector<layout::Placement> places = place_alone(request.nfiles, mode);
+  for (size_t t = 0; t < places.size(); ++t)
+    tasks.push_back({placed_->globalranks[t], request.chunk_sizes[t], places[t]});
+  open_placed({request.path, facts_.nfiles, request.fsblksize, tasks, {}, request.stored_name}, mode);
 }
 
 Writer::Writer(Store& store, std::unique_ptr<Comm> comm, const MappedWriteRequest& request,
@@ -56,6 +58,7 @@ void Writer::open_placed(const MappedWriteRequest& request, const OpenMode& mode
   facts_.nfiles = request.nfiles;
   if (facts_.compressed || format::extensible(request.stored_name.empty() ? path_ : request.stored_name))
     placed_->extension = mode.extension();
+  if (placed_->extension && placed_->in_order) placed_->extension->flags |= format::flag_in_order;
   std::array<int64_t, 3> sums{std::ssize(request.tasks)};  // and, of process 0, the identity
   if (placed_->extension && comm_->rank() == 0)
     std::memcpy(&sums[1], placed_->extension->identity.data(), sizeof(format::Identity));
@@ -72,13 +75,13 @@ void Writer::open_placed(const MappedWriteRequest& request, const OpenMode& mode
 
   find_unit();
   for (const MappedWriteTask& t : request.tasks)
-    mine_.tasks.push_back({alone_ ? t.place.local_rank : t.globalrank, t.place, 0, 0, 0, {}});
+    mine_.tasks.push_back({alone_ ? std::ssize(mine_.tasks) : t.globalrank, t.place, 0, 0, 0, {}});
   mine_.index();
   if (alone_ && mine_.files.empty()) mine_.files.emplace_back();
   placed_->rows = std::make_unique<RowSlices>(*comm_, ntasks_, slicing());
   std::vector<RequestedRow> rows;
   const Gathered collected = collect_rows(request, rows);
-  if (!alone_) collect_mapping();
+  if (!alone_ || facts_.nfiles > 1) collect_mapping();
   placed_->slots = share_slots(*comm_, *store_, mode.io_tasks);
   try {
     const std::vector<size_t> begun = create_files(request);
@@ -164,7 +167,7 @@ void Writer::check(const MappedWriteRequest& request) const {
     refuse("mapped writing needs the number of physical files, not " + std::to_string(request.nfiles));
   if (ntasks_ > INT32_MAX) refuse("more than 2^31-1 tasks");
   for (const MappedWriteTask& t : request.tasks) {
-    const std::string task = "task " + std::to_string(alone_ ? t.place.local_rank : t.globalrank);
+    const std::string task = "task " + std::to_string(alone_ ? &t - request.tasks.data() : t.globalrank);
     if (!alone_ && (t.globalrank < 0 || t.globalrank >= ntasks_))
       refuse(task + ": the global ranks of " + std::to_string(ntasks_) + " tasks must be 0 to " +
              std::to_string(ntasks_ - 1));

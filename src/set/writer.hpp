@@ -36,14 +36,16 @@
 
 namespace sheaf {
 
-// A process alone has all tasks of a single physical file.
+// A process alone has all tasks.
 struct SerialWriteRequest {
   std::string path;
   std::span<const int64_t> chunk_sizes;  // requested bytes per task, >= 0
   std::span<const int64_t> globalranks;  // one per task, any
   int32_t fsblksize = -1;                // bytes; <= 0: the file system's
   bool keep_sizes = false;               // store the sizes as they are instead of rounding them up to blocks
-  std::string stored_name = {};          // what the file says it is called; empty: `path`
+  std::string stored_name = {};          // what the files say they are called; empty: `path`
+  // Physical files, > 0, filled with consecutive tasks. The open mode (files=) may decide otherwise.
+  int32_t nfiles = 1;
 };
 
 // A process for each task.
@@ -170,12 +172,14 @@ class Writer {
   void discard();
 
  private:
+  std::vector<layout::Placement> place_alone(int32_t nfiles, const OpenMode& mode);
   // What all kinds of open begin with.
   Writer(Store& store, std::unique_ptr<Comm> comm, std::string path, NameOf name_of, const OpenMode& mode);
 
   // Tasks that are placed anywhere.
   void open_placed(const MappedWriteRequest& request, const OpenMode& mode);
   void check(const MappedWriteRequest& request) const;
+  void require_tasks_for_files() const;
   NewFile create(int32_t number, std::string_view stored_name);
   std::vector<size_t> create_files(const MappedWriteRequest& request);
   void append_to(OwnFile& file);
@@ -208,8 +212,6 @@ class Writer {
                       std::string_view stored_name, const std::optional<format::Extension>& extension);
   format::Header header_of(int32_t file, int64_t file_tasks, int32_t fsblksize) const;
 
-  // Local: throws `foreign`, from then on always, if the files of this process are not to be written any
-  // more.
   // What only some tasks have is behind a pointer: every task of a file has a Writer.
   struct Made {
     std::vector<std::string> created;  // files that this open made
@@ -229,6 +231,7 @@ class Writer {
     if (!made_) made_ = std::make_unique<Made>();
     return *made_;
   }
+  // Local: throws `foreign`, from then on always, once another program may write the files.
   void require_ownership(Ownership::Look look);
   void require_files_in_place();
   void require_same_file(File& file, const format::Identity& identity) const;
@@ -264,7 +267,7 @@ class Writer {
   std::optional<Error> bring_edges_home(std::span<const EndedSegment> segments);
   SumRounds plan_rounds(RowSlices& slices, const BlockTable& table, const SliceSums& sums,
                         const Closing& closing, std::optional<Error>& problem);
-  bool keeps_open(int32_t file) const;
+  const OwnFile* kept_open(int32_t file) const;
   std::shared_ptr<File> open_segment(const Segment& segment, Access access) const;
   enum class Outlives : uint8_t { process, host };
   void change_file(const Segment& segment, const std::function<void(File&, const format::Header&)>& change,
@@ -350,6 +353,7 @@ class Writer {
   struct Placed : LedRows {
     std::optional<format::Extension> extension;  // of the files this open makes
     std::vector<int64_t> globalranks;            // alone: as they are stored
+    bool in_order = false;                       // alone: as Extension::in_order()
     std::vector<ReadPosition> ends_before;       // appending: where the stream of each task ended, by index
     std::unique_ptr<RowSlices> numbers;          // by task number
     std::vector<layout::Placement> mapping;      // of the tasks this process leads

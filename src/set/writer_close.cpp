@@ -159,7 +159,7 @@ std::optional<Error> Writer::finish_streams(Closing& closing, int64_t most_sums)
     // What the operating system says late, at the close, must be known before a file is called complete.
     for (OwnFile& f : mine_.files) {
       if (facts_.durable) f.file->sync();
-      if (!keeps_open(f.number)) {
+      if (!kept_open(f.number)) {
         f.file->close();
       } else if (!facts_.durable) {
         bool is_local = false;  // on a file system of this host alone, as far as that can be told
@@ -178,15 +178,17 @@ std::optional<Error> Writer::finish_streams(Closing& closing, int64_t most_sums)
   return problem;
 }
 
-// A process alone, and the first task of a group, go on with the file they have open, whatever has become of
-// its name.
-bool Writer::keeps_open(int32_t file) const {
-  return alone_ || (grouped_ && facts_.filenumber == file && mine_.tasks[0].place.local_rank == 0);
+// A process alone, and the first task of a group, go on with a file they have open, whatever has become of
+// its name. Null for other files.
+const OwnFile* Writer::kept_open(int32_t file) const {
+  if (alone_) return &mine_.files[static_cast<size_t>(file)];
+  const bool is_first = grouped_ && facts_.filenumber == file && mine_.tasks[0].place.local_rank == 0;
+  return is_first ? &mine_.files[0] : nullptr;
 }
 
 std::shared_ptr<File> Writer::open_segment(const Segment& segment, Access access) const {
-  return keeps_open(segment.file) ? mine_.files[0].file
-                                  : open_patiently(*store_, name_of(segment.file), access);
+  const OwnFile* const kept = kept_open(segment.file);
+  return kept ? kept->file : open_patiently(*store_, name_of(segment.file), access);
 }
 
 void Writer::change_file(const Segment& segment,
@@ -204,7 +206,7 @@ void Writer::change_file(const Segment& segment,
     file->sync();
   else if (what == Outlives::host)
     bring_to_server(*file);
-  if (!keeps_open(segment.file)) file->close();
+  if (!kept_open(segment.file)) file->close();
 }
 
 // Local, of a multifile that was complete: says that it is not, where the checksums of a table change.
@@ -224,7 +226,7 @@ void Writer::complete_file(EndedSegment& segment) {
       right_->ownership->require_owned(Ownership::Look::at_handle);
     MetadataWriter(file, h).write_pointer(segment.pointer);
   });
-  if (keeps_open(segment.file)) mine_.files[0].file->close();
+  if (const OwnFile* const kept = kept_open(segment.file)) kept->file->close();
   if (stream_.keeps_journal() && segment.may_have_journal)
     remove_journal(*store_, name_of(segment.file), segment.identity, hosts_.count);
   segment.complete = true;

@@ -1,8 +1,10 @@
 // Of a mapped open for writing: leaders learn the tasks, chunks get their places, META1 is written.
 #include <algorithm>
+#include <ranges>
 
 #include "base/checked.hpp"
 #include "comm/agree.hpp"
+#include "creation/file_table.hpp"
 #include "creation/new_file.hpp"
 #include "set/writer.hpp"
 
@@ -34,6 +36,40 @@ void place_segment(Segment& segment, const FileSums& sums, std::span<const Reque
 }
 
 }  // namespace
+
+// The process is one node, whose tasks take turns: the policies by node give it one file, and so does
+// `automatic`.
+std::vector<layout::Placement> Writer::place_alone(int32_t nfiles, const OpenMode& mode) {
+  std::vector<layout::Placement> places(static_cast<size_t>(ntasks_));
+  const bool are_numbers = std::ranges::equal(placed_->globalranks, std::views::iota(int64_t{0}, ntasks_));
+  if (mode.file_policy == FilePolicy::table) {
+    const std::vector<int32_t> files = read_whole_file_table(*store_, mode.table, ntasks_);
+    facts_.nfiles = files.empty() ? 1 : std::ranges::max(files) + 1;
+    if (facts_.nfiles > 1 && !are_numbers)
+      throw Error(Code::invalid_argument,
+                  "'" + path_ + "': files=@TABLE needs the global ranks 0 to " + std::to_string(ntasks_ - 1) +
+                      ", in this order: they tell which task is which if the multifile is never closed");
+    std::vector<int32_t> tasks_of(static_cast<size_t>(facts_.nfiles));
+    for (size_t t = 0; t < places.size(); ++t)
+      places[t] = {files[t], tasks_of[static_cast<size_t>(files[t])]++};
+    return places;
+  }
+  facts_.nfiles = mode.file_policy == FilePolicy::fixed    ? mode.files
+                  : mode.file_policy == FilePolicy::caller ? nfiles
+                                                           : 1;
+  if (facts_.nfiles > 1) require_tasks_for_files();
+  placed_->in_order = facts_.nfiles > 1 && !are_numbers;
+  for (size_t t = 0; t < places.size(); ++t)
+    places[t] =
+        layout::place_blockwise(static_cast<int32_t>(t), static_cast<int32_t>(ntasks_), facts_.nfiles);
+  return places;
+}
+
+void Writer::require_tasks_for_files() const {
+  if (facts_.nfiles > ntasks_)
+    throw Error(Code::invalid_argument, "'" + path_ + "': " + std::to_string(facts_.nfiles) +
+                                            " physical files for " + std::to_string(ntasks_) + " tasks");
+}
 
 // Collective. Counts the files and brings every row to its leader; what is wrong with the places is found
 // before anything is touched.
@@ -108,7 +144,9 @@ void Writer::lay_out(const Gathered& collected, std::vector<RequestedRow>& rows)
   size_t next = 0;  // segments that begin a file, in order of rows
   std::vector<SegmentSums> values;
   for (const Segment& s : segments)
-    values.push_back({0, s.first != 0 ? 0 : alone_ ? mine_.files[0].fsblksize : found[next++].fsblksize});
+    values.push_back({0, s.first != 0   ? 0
+                         : ntasks_ == 0 ? mine_.files[0].fsblksize
+                                        : found[next++].fsblksize});
   const std::vector<FileSums> block_sizes = slices.add_up(segments, values);
   for (size_t s = 0; s < segments.size(); ++s)
     segments[s].fsblksize = static_cast<int32_t>(block_sizes[s].largest);
@@ -151,7 +189,8 @@ format::Header Writer::header_of(int32_t file, int64_t file_tasks, int32_t fsblk
            .fsblksize = fsblksize,
            .ntasks = static_cast<int32_t>(file_tasks),
            .nfiles = facts_.nfiles,
-           .filenumber = alone_ ? 1 : file,  // what serial writers of the format have always stored
+           // What serial writers of the format have always stored for a file that is the only one.
+           .filenumber = alone_ && facts_.nfiles == 1 ? 1 : file,
            .flag1 = format::Header::flag_of(facts_.keyval ? KeyvalMode::inline_ : KeyvalMode::none)}};
 }
 

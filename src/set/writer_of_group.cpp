@@ -107,10 +107,7 @@ void Writer::choose_files(ParallelWriteRequest& request, const OpenMode& mode, A
     return;
   }
   if (policy == FilePolicy::per_node) return number_local_groups();
-  if (facts_.nfiles > comm_->size())
-    throw Error(Code::invalid_argument, "'" + path_ + "': " + std::to_string(facts_.nfiles) +
-                                            " physical files for " + std::to_string(comm_->size()) +
-                                            " tasks");
+  require_tasks_for_files();
   if (facts_.nfiles == 1) return;
   blockwise_ = true;
   facts_.filenumber = layout::place_blockwise(comm_->rank(), comm_->size(), facts_.nfiles).file;

@@ -72,7 +72,7 @@ void Writer::write_table(const EndedSegment& segment, const BlockTable& table, S
     if (!old() && (!grouped_ || stream_.journal_key().may_mark()))
       require_unfinished(file, h.pointer_offset());
     // A leader on another host may not see the header before it is published.
-    if ((segment.first == 0 || !own_caches_) && !keeps_open(segment.file))
+    if ((segment.first == 0 || !own_caches_) && !kept_open(segment.file))
       require_same_file(file, segment.identity);
     MetadataWriter writer(file, h);
     // What is stored for rounds that a task has not used: serial and mapped writers of the format differ.

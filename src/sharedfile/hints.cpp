@@ -148,6 +148,7 @@ std::vector<std::pair<std::string, std::string>> Hints::words() const {
     }
     if (!value.empty()) all.emplace_back(hint.key, value);
   }
+  if (!file_system.empty()) all.emplace_back("sheaf_file_system", file_system);
   return all;
 }
 

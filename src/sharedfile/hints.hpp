@@ -52,6 +52,7 @@ struct HintValues {
 
 struct SHEAF_EXPORT Hints : HintValues {
   std::string config_list;  // cb_config_list, as given
+  std::string file_system;  // no hint, but told with those in use; empty: not known
 
   // Takes over one hint; unknown keys and values that make no sense are ignored (false), as MPI asks.
   bool set(std::string_view key, std::string_view value);
@@ -64,7 +65,7 @@ struct SHEAF_EXPORT Hints : HintValues {
   // How many aggregators config_list allows on a host: entries "host", "host:n", "host:*" and the same with *
   // for all hosts that have no entry of their own; no number means 1, no entry 0. Negative: any number.
   int64_t allowed_on(std::string_view host) const;
-  // All that is known here with the values in use, as words and numbers.
+  // All of these with their values, as words and numbers.
   std::vector<std::pair<std::string, std::string>> words() const;
 };
 

@@ -13,6 +13,6 @@ void keep(const Hints& hints, Opening& to) {
   to.config_list[hints.config_list.copy(to.config_list, sizeof to.config_list - 1)] = 0;
 }
 
-Hints hints_in(const Opening& opening) { return {opening.hints, opening.config_list}; }
+Hints hints_in(const Opening& opening) { return {opening.hints, opening.config_list, {}}; }
 
 }  // namespace sheaf

@@ -103,10 +103,10 @@ class OpenFile final : public SharedFile {
 
   int rank() const override { return sequence_.comm().rank(); }
   const std::string& path() const override { return path_; }
-  Hints hints() const override {
-    Hints result = hints_;
-    if (result.block_size == 0) result.block_size = block();
-    return result;
+  Hints hints() const override { return hints_; }
+  Hints hints_in_use() const override {
+    const auto chosen = sequence_.transfers.chosen(*file_, for_collective(true));
+    return resolved(hints_, chosen, block(), across_.kind);
   }
   void set_hints(const Hints& hints) override {
     Hints merged = hints;

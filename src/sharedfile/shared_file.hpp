@@ -63,7 +63,8 @@ class SHEAF_EXPORT SharedFile {
 
   virtual int rank() const = 0;
   virtual const std::string& path() const = 0;
-  virtual Hints hints() const = 0;                 // in use, with automatic ones resolved where known
+  virtual Hints hints() const = 0;                 // as they were asked for
+  virtual Hints hints_in_use() const = 0;          // with what was chosen for the automatic ones; local
   virtual void set_hints(const Hints& hints) = 0;  // collective; aggregators and buffer sizes of later calls
   virtual Statistics statistics() const = 0;       // of this task so far; local
 

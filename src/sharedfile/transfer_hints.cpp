@@ -37,6 +37,16 @@ exchange::CollectiveOptions collective_options(const Hints& hints, bool writes) 
           .reuse = hints.reuse};
 }
 
+Hints resolved(const Hints& hints, const exchange::Collective::Chosen& chosen, int64_t block,
+               FileSystem kind) {
+  Hints result = hints;
+  if (result.block_size == 0) result.block_size = block;
+  if (result.aggregators == 0) result.aggregators = chosen.aggregators;
+  if (result.buffer_size == 0) result.buffer_size = chosen.window;
+  result.file_system = name_of(kind);
+  return result;
+}
+
 void limit_transfers(Comm& comm, Store& store, const Hints& hints, std::shared_ptr<File>& file,
                      std::optional<Error>& problem) {
   std::shared_ptr<WriteSlots> slots;

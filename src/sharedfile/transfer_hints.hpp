@@ -18,6 +18,10 @@ exchange::IndependentOptions independent_options(const Hints& hints, bool writes
 // file's to fill in.
 exchange::CollectiveOptions collective_options(const Hints& hints, bool writes);
 
+// Local. `hints` with what is used for those that leave a choice: `chosen`, and the alignment `block`.
+Hints resolved(const Hints& hints, const exchange::Collective::Chosen& chosen, int64_t block,
+               FileSystem kind);
+
 // Collective over `comm`, where the hints limit the tasks that transfer at once: `file`, if this task has
 // opened one, becomes one that keeps to it. Without slots on any task `problem` says so there. Before the
 // file is wrapped for several hosts: the exchange has to see that it is (exchange/transfer/hosts_file.hpp).

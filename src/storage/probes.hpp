@@ -44,7 +44,9 @@ struct PairFindings {
   LockScope locks = LockScope::none;
   double sharing_cost = 1;  // time of writing in turn into one unit, over that of writing into a unit each
 
-  bool is_coherent() const { return at_once.always() && kept_open.always() && page.always(); }
+  bool is_coherent() const {
+    return at_once.always() && kept_open.always() && kept_open_after.always() && page.always();
+  }
   bool is_close_to_open() const { return after_close.always() && after_sync.always(); }
 };
 

@@ -9,15 +9,17 @@
 
 namespace sheaf {
 
-void compress_streams(const Multifile& m, const codec::Compression& how, const std::shared_ptr<File>& target,
-                      PackedFile& packed, WorkProgress& progress) {
+void compress_streams(const Multifile& m, int64_t first, const codec::Compression& how,
+                      const std::shared_ptr<File>& target, PackedFile& packed, WorkProgress& progress) {
   const uint32_t piece = packed.piece();
   int64_t start = layout::data_start(packed.header.ntasks, packed.header.fsblksize);
   WriteStream stored;
   stored.bind(target, tools::compressed_buffer);
   CompressedWriter frames(stored, codec::with_threads(how, 1), target->path());
   std::vector<std::byte> buffer(static_cast<size_t>(std::min(tools::read_to_compress, m.data_bytes() + 1)));
-  for_each_row(m, [&](int64_t t, const TaskRow& row) {
+  TaskRows rows(m);
+  for (int64_t t = 0; t < packed.header.ntasks; ++t) {
+    const TaskRow& row = rows.at(first + t);
     ReadStream plain;
     plain.load(m.file_of(row).file, row.geometry, row.sizes, {}, row.sums);
     // How long the chunk becomes is known when all of it is there; until then it has no end.
@@ -36,7 +38,7 @@ void compress_streams(const Multifile& m, const codec::Compression& how, const s
     packed.sums.push_back(piece > 0 ? blocks.take_sums(*target, chunk) : std::vector<uint32_t>{});
     const auto end = checked_add(start, layout::aligned_chunk(blocks.total(), packed.header.fsblksize));
     start = must_fit(end, "the multifile");
-  });
+  }
 }
 
 }  // namespace sheaf

@@ -58,7 +58,7 @@ void guarded(FileReport& report, Check check) {
   }
 }
 
-// Blocks that go beyond their chunks: legal, but two tasks have written to the same place.
+// Blocks that go beyond their chunks: legal, but two tasks may have written to the same place.
 void look_for_overruns(const PhysicalFile& f, FileReport& report) {
   int64_t overruns = 0;
   int64_t first_task = 0;
@@ -69,6 +69,13 @@ void look_for_overruns(const PhysicalFile& f, FileReport& report) {
       if (bytes > row.geometry.size && overruns++ == 0) first_task = t;
     });
   }
+  for (const layout::CutBlock& block : f.table->cut_blocks())
+    add_finding(report, "task " + std::to_string(block.entry % f.header.ntasks) +
+                            " wrote beyond its chunk: of the " + std::to_string(block.stored) +
+                            " bytes of its block " + std::to_string(block.entry / f.header.ntasks) +
+                            " only the first " + std::to_string(block.own) +
+                            " are read; behind them lie data of another task, which it may have overwritten, "
+                            "or tables");
   if (overruns == 0) return;
   const std::string text = std::to_string(overruns) +
                            " block(s) are larger than their chunk, the first one of task " +

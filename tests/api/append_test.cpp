@@ -47,7 +47,7 @@ TEST_F(Append, WritesOnAtTheEndsOfAllStreams) {
 }
 
 TEST_F(Append, ToAFileWithoutTasksChangesNothing) {
-  for (const char* const mode : {"wb", "wb,checksum=off"}) {
+  for (const char* const mode : {"wb", "wb,checksums=off"}) {
     const std::string file = path("none");
     ASSERT_EQ(sion_close(create(file, {}, 64, nullptr, mode)), 1) << sheaf_last_error();
     const auto size = std::filesystem::file_size(file);

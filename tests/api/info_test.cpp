@@ -71,7 +71,7 @@ TEST_F(Api, LocationsWhileWriting) {
   EXPECT_EQ(sion_close(sid), 1);
 }
 
-// A set can be written by parallel tasks only: fibers do it here.
+// As parallel tasks write it; fibers do it here.
 TEST_F(Api, ASetOfFiles) {
   Program p;
   p.nfiles = 2;

@@ -66,8 +66,9 @@ TEST_F(Api, OpenForWritingRefusesBadArgumentsAndTouchesNothing) {
   EXPECT_EQ(sion_open(name, "wb", &ntasks, &nfiles, &sizes, &fsblksize, nullptr, nullptr), -1);
   EXPECT_EQ(sion_open(name, "wb", &ntasks, &nfiles, &no_sizes, &fsblksize, &ranks, nullptr), -1);
   EXPECT_EQ(sion_open(name, "wb", &ntasks, &nfiles, &sizes, &fsblksize, &no_ranks, nullptr), -1);
-  nfiles = 2;
+  nfiles = 3;
   EXPECT_EQ(sion_open(name, "wb", &ntasks, &nfiles, &sizes, &fsblksize, &ranks, nullptr), -1);
+  EXPECT_TRUE(last_error_has("3 physical files for 2 tasks")) << sheaf_last_error();
   nfiles = 1;
   ntasks = -1;
   EXPECT_EQ(sion_open(name, "wb", &ntasks, &nfiles, &sizes, &fsblksize, &ranks, nullptr), -1);

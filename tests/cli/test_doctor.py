@@ -152,6 +152,31 @@ class Doctor(ToolCase):
         found = json.loads(mounted(overlay, self.dir, "--json", "all").stdout)
         self.assertEqual((found["file_system"], found["coherence"]), ("overlay", "local"))
 
+    # Two FUSE mounts of a directory keep pages of open files; SHEAF_FS says what a table that is wrong would.
+    @unittest.skipUnless(may_mount() and (BIN / "passthrough_ll").exists() and os.path.exists("/dev/fuse"), "needs FUSE")
+    def test_what_is_tried_decides(self) -> None:
+        for name in ("store", "one", "two"):
+            (self.dir / name).mkdir()
+        mounts = "".join(f"setsid {BIN}/passthrough_ll -f -o cache=auto,timeout=100,source={self.dir}/store {name} >/dev/null 2>&1 </dev/null &"
+                         f" for i in $(seq 100); do mountpoint -q {name} && break; sleep 0.05; done; mountpoint -q {name} && "
+                         for name in ("one", "two"))
+        end = "; status=$?; umount -l one two; exit $status"
+        for words, status in (("coherent,locks=global", 1), ("close-to-open,locks=host", 0)):
+            script = f'{{ {mounts} true; }} || exit 77; SHEAF_FS={words} "$0" doctor --json one two{end}'
+            result = subprocess.run(["unshare", "-m", "sh", "-c", script, BIN / "sheaf"], capture_output=True, timeout=4 * SECONDS,
+                                    cwd=self.dir)
+            if result.returncode == 77:
+                self.skipTest("cannot mount FUSE")
+            found = json.loads(result.stdout)
+            self.assertEqual(result.returncode, status, found)
+            self.assertEqual(found["pair"]["seen_in_open_file_after_close"]["well"], 0)
+            self.assertEqual(found["pair"]["coherence"], "close-to-open")
+            if status == 1:
+                self.assertIn("SHEAF_FS=close-to-open,locks=host", found["problems"][-1])
+                self.assertIn("SHEAF_FS=close-to-open,locks=host", found["advice"])
+            else:
+                self.assertEqual(found["problems"], [])
+
 
 if __name__ == "__main__":
     unittest.main()

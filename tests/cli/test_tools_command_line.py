@@ -43,7 +43,6 @@ class CommandLine(ToolCase):
         for tool, arguments in (("siondump", []), ("siondump", ["-x", "f"]), ("siondump", ["-h", "f"]), ("sioncat", []),
                                 ("sionsplit", ["f"]), ("siondefrag", ["f"]), ("siondefrag", ["-h"])):
             self.fail_on("usage:", tool, *arguments)
-        self.fail_on("one physical file", "siondefrag", "-n", 2, "a", "b")
 
     def test_options_of_the_classic_tools(self) -> None:
         path = self.dir / "a.sion"

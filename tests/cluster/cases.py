@@ -370,7 +370,7 @@ def full(mode: str, context: Context) -> None:
         time.sleep(1)
         code, output = small.mpirun(TASKS, [MODES, "write", mode, where / "data", 0])
         if code == 2:
-            if "o space left" not in output and "No space" not in output:
+            if not any(why in output for why in ("o space left", "No space", "Disk quota exceeded")):
                 raise Wrong(f"the error does not say why: {brief(output)}")
             return
         if code != 0:

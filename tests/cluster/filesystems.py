@@ -278,4 +278,112 @@ class MooseFS(FileSystem):
         return "-o mfsioretries=4" if self.full else ""
 
 
-ALL = {kind.name: kind for kind in (Ext4, Fuse, FuseThrough, GlusterStrict, Gluster, MooseFS)}
+class Ceph(FileSystem):
+    """CephFS by ceph-fuse: a monitor, a manager, a metadata server and a store in memory on h1, a client on every
+    host. A volume that is to be full has a quota, which clients keep to, and nothing else of it is full."""
+
+    name = "ceph"
+    needs = ("ceph-mon", "ceph-mgr", "ceph-osd", "ceph-mds", "ceph-fuse", "ceph-authtool", "monmaptool")
+    identity = "6f2a1f2e-0000-4000-8000-000000000001"
+    store_bytes = 3 << 30
+
+    def up(self) -> None:
+        rack = self.rack
+        self.home = rack.state / "ceph"
+        for part in ("run", "log", "mon.a", "mgr.x", "mds.a", "osd.0"):
+            (self.home / part).mkdir(parents=True)
+        (self.home / "conf").write_text(self.configuration())
+        self.make_monitor()
+        self.daemon("ceph-mon", "a")
+        self.ceph("-s")
+        self.daemon("ceph-mgr", "x")
+        self.ceph(f"osd new {self.identity}")
+        rack.on("h1", f"ceph-osd -c {self.home}/conf -i 0 --mkfs --osd-uuid {self.identity}", timeout=120)
+        self.daemon("ceph-osd", "0")
+        for command in ("osd pool create meta 8", "osd pool create data 8", "fs new par meta data"):
+            self.ceph(command)
+        self.daemon("ceph-mds", "a")
+        self.wait_for("mds stat", "up:active")
+        for host in rack.hosts:
+            self.mount(host)
+        for host in rack.hosts:
+            self.wait_mounted(host)
+            probe = f"{rack.shared}/.probe-{host}"
+            rack.on(host, f"dd if=/dev/zero of={probe} bs=4k count=1 conv=fsync 2>/dev/null && rm {probe}", timeout=120)
+        if self.full:
+            quota = f"import os; os.setxattr('{rack.shared}', 'ceph.quota.max_bytes', b'{self.full << 20}')"
+            rack.on("h1", f'python3 -c "{quota}"')
+
+    def configuration(self) -> str:
+        home = self.home
+        return f"""[global]
+fsid = {self.identity}
+mon host = [v2:10.77.0.1:3300/0,v1:10.77.0.1:6789/0]
+public network = 10.77.0.0/24
+auth cluster required = none
+auth service required = none
+auth client required = none
+keyring = {home}/keyring
+osd pool default size = 1
+osd pool default min size = 1
+osd pool default pg autoscale mode = off
+osd crush chooseleaf type = 0
+osd objectstore = memstore
+memstore device bytes = {self.store_bytes}
+memstore page set = true
+memstore page size = 65536
+mon allow pool size one = true
+mon data avail crit = 1
+mon data avail warn = 2
+run dir = {home}/run
+pid file = {home}/run/$name.pid
+log file = {home}/log/$name.log
+admin socket = {home}/run/$cluster-$name.$pid.asok
+mon data = {home}/mon.$id
+osd data = {home}/osd.$id
+mgr data = {home}/mgr.$id
+mds data = {home}/mds.$id
+mon cluster log file = {home}/log/cluster.log
+osd heartbeat grace = 600
+mds beacon grace = 600
+mds session autoclose = 60
+mds session timeout = 15
+[mgr]
+mgr initial modules =
+"""
+
+    def make_monitor(self) -> None:
+        keys, keyring = f"ceph-authtool {self.home}/keyring --gen-key", f"{self.home}/keyring"
+        rights = " ".join(f"--cap {part} 'allow *'" for part in ("mon", "osd", "mds", "mgr"))
+        address = "[v2:10.77.0.1:3300,v1:10.77.0.1:6789]"
+        for command in (
+            f"{keys} --create-keyring -n mon. --cap mon 'allow *'",
+            f"{keys} -n client.admin {rights}",
+            f"monmaptool --create --clobber --fsid {self.identity} --addv a '{address}' {self.home}/monmap",
+            f"ceph-mon -c {self.home}/conf --mkfs -i a --monmap {self.home}/monmap --keyring {keyring}",
+        ):
+            self.rack.on("h1", command, timeout=120)
+
+    def daemon(self, program: str, name: str) -> None:
+        out = f"{self.home}/log/{program}.out"
+        self.rack.on("h1", f"setsid {program} -c {self.home}/conf -i {name} -f >{out} 2>&1 </dev/null &")
+
+    def ceph(self, command: str) -> str:
+        return self.rack.on("h1", f"timeout 175 ceph -c {self.home}/conf {command}", timeout=180)
+
+    def wait_for(self, command: str, text: str) -> None:
+        end = time.time() + 120
+        while text not in self.ceph(command):
+            if time.time() > end:
+                raise RuntimeError(f"ceph {command}: {self.ceph('-s')}")
+            time.sleep(0.5)
+
+    def mount(self, host: str) -> None:
+        out = f"{self.home}/log/fuse.{host}.out"
+        self.rack.on(
+            host,
+            f"setsid ceph-fuse -c {self.home}/conf --id admin -f {self.rack.shared} >{out} 2>&1 </dev/null &",
+        )
+
+
+ALL = {kind.name: kind for kind in (Ext4, Fuse, FuseThrough, GlusterStrict, Gluster, MooseFS, Ceph)}

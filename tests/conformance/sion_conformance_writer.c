@@ -6,12 +6,11 @@ int main(void) {
   char* text = read_all(stdin);
   struct script script = parse_script(text);
   struct progress* done = allocate((size_t)script.ntasks, sizeof *done);
-  int nfiles = 1;
   for (int task = 0; task < script.ntasks; task++)
     done[task] = (struct progress){script.written[task], script.records[task]};
   FILE* fileptr = NULL;
   const int sid =
-      sion_open(script.name, script.mode, &script.ntasks, &nfiles, &script.chunks, &script.fsblksize,
+      sion_open(script.name, script.mode, &script.ntasks, &script.numfiles, &script.chunks, &script.fsblksize,
                 &script.globalranks, strcmp(script.via, "file") ? NULL : &fileptr);
   if (sid < 0) fail(0, "sion_open failed");
   for (size_t i = 0; i < script.nops; i++) {

@@ -35,12 +35,12 @@ def clean_environment(flags: str) -> dict[str, str]:
     return own | {"SHEAF_FLAGS": flags}
 
 
-def with_checksums(plain: bytes, identity: bytes) -> bytes:
+def with_checksums(plain: bytes, identity: bytes, in_order: bool) -> bytes:
     """The plain file with extension header and trailer, as the independent writer makes them."""
     with tempfile.NamedTemporaryFile() as file:
         file.write(plain)
         file.flush()
-        extensions.add(file.name, identity)
+        extensions.add(file.name, identity, flags=extensions.CHECKSUMS | (extensions.IN_ORDER if in_order else 0))
         return Path(file.name).read_bytes()
 
 
@@ -74,7 +74,7 @@ class WriterTest(unittest.TestCase):
             for name, data in expected.items():
                 found = (folder / name).read_bytes()
                 if flags == CHECKED:
-                    data = with_checksums(data, found[1028:1044])
+                    data = with_checksums(data, found[1028:1044], case.in_order)
                 self.assertTrue(found == data, f"{name}: {difference(found, data)}\n{case.script()}")
             with Multifile(str(folder / case.name)) as multifile:
                 describe(multifile)
@@ -140,6 +140,16 @@ class SerialWriter(WriterTest):
     def test_automatic_block_size(self) -> None:
         self.check(Case([10, 5000], [("write", 1, 5000)], fsblksize=0))
         self.check(Case([10], [("write", 0, 5)], fsblksize=-1))
+
+    def test_several_files(self) -> None:
+        writes = [("write", k % 5, 40 + k) for k in range(12)]
+        for mode, via in (("wb", "fwrite"), ("wb", "file"), ("wb,posix", "fd")):
+            self.check(Case([64, 0, 100, 200, 1], [(word, *rest) for word, *rest in writes if rest[0] not in (1, 4)],
+                            mode=mode, via=via, numfiles=2))
+            self.check(Case([64] * 5, writes, mode=mode, numfiles=5, globalranks=[30, 20, -10, 0, 1]))
+        records = [("record", k % 3, k, 5 * k) for k in range(20)]
+        self.check(Case([64] * 3, records, mode="wb,keyval", numfiles=3))
+        self.check(Case([64] * 4, numfiles=2))
 
     def test_random_cases(self) -> None:
         for seed in range(40):

@@ -270,9 +270,23 @@ class Damage(TemporaryDirectoryTest):
         path.write_bytes(data)
         self.assertEqual(examine(str(path))["tasks"][0]["length"], 80)
         size_offset = data.rindex((80).to_bytes(8, "little"))
-        path.write_bytes(data[:size_offset] + (129).to_bytes(8, "little") + data[size_offset + 8:])
+        path.write_bytes(data[:size_offset] + (len(data) + 1 - 1152).to_bytes(8, "little") + data[size_offset + 8:])
         with self.assertRaisesRegex(FormatError, "leaves the data area"):
             examine(str(path))
+
+    def test_of_an_overrun_count_the_bytes_in_front_of_what_lies_there(self) -> None:
+        for name, sizes, own, more in (("middle", (300, 800, 300), (300, 512, 300), 0), ("free", (300, 800, 0), (300, 800, 0), 0),
+                                       ("last", (300, 300, 800), (300, 300, 512), 300), ("two", (1300, 800, 0), (512, 512, 0), 0),
+                                       ("long", (1300, 0, 300), (1024, 0, 300), 0)):
+            with self.subTest(name):
+                tasks = [TaskSpec(512, rank, [bytes([65 + rank]) * 512]) for rank in range(3)]
+                (data,) = encode(MultifileSpec("o.sion", tasks, 512, Kind.SERIAL)).values()
+                at = 3072 + 24
+                path = self.directory / name
+                path.write_bytes(data[:at] + b"".join(size.to_bytes(8, "little") for size in sizes) + data[at + 24:] + bytes(more))
+                found = examine(str(path))
+                self.assertEqual([task["length"] for task in found["tasks"]], list(own))
+                self.assertEqual(found["physical"][0]["raw_blocksizes"], [list(sizes)])
 
 
 class CommandLine(TemporaryDirectoryTest):

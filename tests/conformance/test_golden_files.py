@@ -88,6 +88,12 @@ class GoldenFiles(unittest.TestCase):
                     for index, record in enumerate(multifile.records(task.rank)):
                         self.assertEqual(b"".join(record.value()), record_value(record.key, index, record.length))
 
+    def test_overrun_files_give_every_other_task_its_data(self) -> None:
+        for name, sizes in (("overrun_middle", (300, 512, 300)), ("overrun_last", (300, 300, 512))):
+            with self.subTest(name), Multifile(str(VECTORS / name / f"{name}.sion")) as multifile:
+                for rank, size in enumerate(sizes):
+                    self.assertEqual(b"".join(multifile.stream(rank)), bytes([65 + rank]) * size)
+
     def test_damaged_files_are_refused(self) -> None:
         names = [name for name in json.loads((VECTORS / "damaged/notes.json").read_text()) if name.endswith(".sion")]
         self.assertGreater(len(names), 15)

@@ -19,7 +19,7 @@ Operation = tuple[str | int, ...]
 class Case:
     """One multifile to be written. The fields are the statements of sion_conformance_script.h; sizes in bytes.
 
-    With `parallel` it is written by sion_paropen_mpi; `groups` (a color per task) makes one file per group. With
+    Without `parallel` it is written by sion_open; with it by sion_paropen_mpi. `groups` (a color per task) makes one file per group. With
     `places` (file, local rank per task) it is written by sion_paropen_mapped_mpi, each task by its owner.
     """
 
@@ -85,6 +85,11 @@ class Case:
         """Tasks per collector as the mode words say, 0 for automatic; buddy alone makes one group of each file."""
         sizes = [int(word.removeprefix("collsize=")) for word in self.words if word.startswith("collsize=")]
         return sizes[0] if sizes else 0
+
+    @property
+    def in_order(self) -> bool:
+        """Whether the extension header says so: global ranks do not number the tasks of a set."""
+        return self.numfiles > 1 and self.globalranks is not None and list(self.globalranks) != list(range(self.ntasks))
 
     @property
     def _collective(self) -> bool:
@@ -211,4 +216,4 @@ def random_case(rng: random.Random, parallel: bool, ntasks: int) -> Case:
             most = chunk if via != "fwrite" else rng.choice([chunk, 4 * chunk])
             operations.append(("write", rank, rng.randint(1, most)))
     mode = ("bw" if parallel else "wb") + io + (",keyval" if keyval else "") + rng.choice(["", ",endianness=big"])
-    return Case(chunks, operations, fsblksize, mode, via, parallel, rng.randint(1, ntasks) if parallel else 1)
+    return Case(chunks, operations, fsblksize, mode, via, parallel, rng.randint(1, ntasks))

@@ -11,6 +11,7 @@ program serial_test
   call read_with_fortran
   call write_with_fortran
   call check(read_by_c(name, 2), 'C reads what Fortran wrote')
+  call write_two_files
   call read_one_rank
   call refuse_what_is_wrong
   call byte_order
@@ -64,6 +65,28 @@ contains
     call check(ierr == sion_success, 'flushed')
     call fsion_close(sid, ierr)
     call check(ierr == sion_success, 'closed')
+  end subroutine
+
+  subroutine write_two_files
+    integer :: fsblksize, sid, ierr, task, mapping_size, nfiles
+    integer(i8) :: sizes(2)
+    integer :: ranks(2)
+    sizes = 1000
+    ranks = [17, 18]
+    fsblksize = 512
+    call fsion_open('fortran_set.sion', 'bw,posix', 2, 2, sizes(1), fsblksize, ranks(1), sid)
+    call check(sid >= 0, 'two files opened to write')
+    do task = 1, 0, -1
+      call fsion_seek(sid, task, sion_current_blk, sion_current_pos, ierr)
+      call write_content(sid, task)
+    end do
+    call fsion_close(sid, ierr)
+    call check(ierr == sion_success, 'two files closed')
+    call check(read_by_c('fortran_set.sion', 2), 'C reads two files that Fortran wrote')
+    call fsion_open('fortran_set.sion', 'rb', 2, 1, sizes(1), fsblksize, ranks(1), sid)
+    call fsion_get_mapping_spec(sid, mapping_size, nfiles, ierr)
+    call check(nfiles == 2 .and. mapping_size == 2, 'the mapping of two files')
+    call fsion_close(sid, ierr)
   end subroutine
 
   subroutine read_one_rank

@@ -50,6 +50,13 @@ class Settings(Programs):
                 self.assertEqual(self.used(mpi, ["cb_nodes", "1"], SHEAF_CB_NODES="3", **named),
                                  ["3", "1048576", "enable"])
 
+    def test_what_was_chosen_is_told(self):
+        for mpi in MPIS:
+            with self.subTest(mpi=mpi):
+                nodes, size, _ = self.used(mpi, ROMIO_HINTS="/dev/null")
+                self.assertGreaterEqual(int(nodes), 1)
+                self.assertGreaterEqual(int(size), 4096)
+
     def test_a_file_of_hints_that_cannot_be_read_is_told_once(self):
         for mpi in MPIS:
             plain = self.used(mpi, ROMIO_HINTS="/dev/null")

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "base/error.hpp"
 
 namespace sheaf::open_mode_test {
@@ -15,6 +17,99 @@ TEST(OpenMode, DirectionWords) {
     EXPECT_EQ(parse_open_mode(words).direction, Direction::read) << words;
   for (const char* words : {"", "W", "RB", "write", "posix", "w b"})
     EXPECT_EQ(parse_open_mode(words).direction, Direction::none) << words;
+}
+
+// The words of a text like known_words(): one for each of the alternatives, with a value for capital letters.
+std::vector<std::string> words_in(std::string text) {
+  for (const auto& [name, value] : {std::pair<std::string, std::string>{"BYTES", "4096"},
+                                    {"LEVEL", "1"},
+                                    {"@TABLE", "@table"},
+                                    {"EXPRESSION", "node.*"},
+                                    {"=N", "=3"},
+                                    {"|N", "|3"}})
+    for (size_t at = 0; (at = text.find(name, at)) != std::string::npos; at += value.size())
+      text.replace(at, name.size(), value);
+  std::vector<std::string> words;
+  const auto add_values = [&](const std::string& key, std::string values) {
+    for (size_t end = 0; end != std::string::npos; values.erase(0, end + 1)) {
+      end = values.find('|');
+      const std::string value = values.substr(0, end);
+      const size_t optional = value.find('[');
+      words.push_back(key + value.substr(0, optional));
+      if (optional != std::string::npos)
+        words.push_back(key + value.substr(0, optional) +
+                        value.substr(optional + 1, value.find(']') - optional - 1));
+    }
+  };
+  for (size_t end = 0; end != std::string::npos; text.erase(0, end + 2)) {
+    end = text.find(", ");
+    const std::string entry = text.substr(0, end);
+    const size_t equals = entry.find('=');
+    if (const size_t bracket = entry.find('['); bracket < equals) {
+      words.push_back(entry.substr(0, bracket));
+      add_values(entry.substr(0, bracket) + "=", entry.substr(equals + 1, entry.size() - equals - 2));
+    } else if (equals != std::string::npos) {
+      add_values(entry.substr(0, equals + 1), entry.substr(equals + 1));
+    } else {
+      add_values("", entry);
+    }
+  }
+  return words;
+}
+
+TEST(OpenMode, AllWordsAreOfferedAndUnderstood) {
+  const std::vector<std::string> offered = words_in(std::string(known_words()));
+  for (const std::string& word : offered) {
+    EXPECT_EQ(word.find_first_of("[]|ABCDEFGHIJKLMNOPQRSTUVWXYZ"), std::string::npos) << word;
+    EXPECT_NO_THROW(EXPECT_TRUE(parse_open_mode("strict," + word).unknown.empty()) << word) << word;
+  }
+  for (const char* const word : {"r",
+                                 "rb",
+                                 "br",
+                                 "w",
+                                 "wb",
+                                 "bw",
+                                 "a",
+                                 "append",
+                                 "ansi",
+                                 "posix",
+                                 "fileptr=stream",
+                                 "durable",
+                                 "atomic",
+                                 "steal",
+                                 "term=flush",
+                                 "journal=off",
+                                 "checksums=on",
+                                 "strict",
+                                 "endianness=big",
+                                 "keyval",
+                                 "keyval=inline",
+                                 "files=auto",
+                                 "files=3",
+                                 "files=@table",
+                                 "iotasks=3",
+                                 "buffer=block",
+                                 "buffer=4096",
+                                 "compress=zstd",
+                                 "compress=zstd:1",
+                                 "compress=gzip",
+                                 "compress=lz4",
+                                 "compress=none",
+                                 "shuffle=3",
+                                 "frame=4096",
+                                 "compress_threads=3",
+                                 "collective",
+                                 "collective=off",
+                                 "collsize=3",
+                                 "collectors=3",
+                                 "cmerge",
+                                 "collectivemerge",
+                                 "collmsa",
+                                 "collector-hosts=node.*",
+                                 "colldebug=3",
+                                 "buddy",
+                                 "buddy=3"})
+    EXPECT_EQ(std::ranges::count(offered, word), 1) << word;
 }
 
 TEST(OpenMode, TheLastOfAnsiAndPosixWins) {

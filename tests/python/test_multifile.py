@@ -104,7 +104,8 @@ def test_arguments_of_the_open(path):
         ({"words": "nonsense"}, "nonsense"),
         ({"compress": "zstd,posix"}, "more than one value"),
         ({"compress": "zip"}, "zip"),
-        ({"files": 2}, "'files' and 'mapped' go with"),
+        ({"files": 2}, "2 physical files for 1 tasks"),
+        ({"mapped": True}, "'mapped' goes with"),
         ({"byteorder": "middle"}, "'little' or 'big'"),
     ):
         with pytest.raises(ValueError, match=message):
@@ -113,6 +114,26 @@ def test_arguments_of_the_open(path):
         sheaf.open(path, "rw")
     with pytest.raises(ValueError, match="those it has"):
         sheaf.open(path, "a", tasks=3)
+    for mode in ("r", "a"):
+        with pytest.raises(ValueError, match="'files' goes with"):
+            sheaf.open(path, mode, files=2)
+
+
+def test_several_physical_files(path, backend):
+    if backend == "pure":
+        with pytest.raises(sheaf.UnsupportedError, match="files=3"):
+            sheaf.open(path, "w", tasks=5, files=3)
+        return
+    fill(path, tasks=5, files=3, global_ranks=[4, 3, 2, 1, 0], atomic=True)
+    with sheaf.open(path, "a") as f:
+        f[4].write(b", and more")
+    with sheaf.open(path) as f:
+        assert f.info.files == 3 and f[4].read() == b"task 4, and more"
+        assert [s.read() for s in f[:4]] == [b"task %d" % rank for rank in range(4)]
+    sheaf.defrag(path, path + ".two", files=2)
+    with sheaf.open(path + ".two") as f:
+        assert f.info.files == 2 and f[3].read() == b"task 3"
+        assert [t.global_rank for t in f.tasks] == [4, 3, 2, 1, 0]
 
 
 def test_a_failed_write_fails_flush_and_close_until_it_is_repeated(path):

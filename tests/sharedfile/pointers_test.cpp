@@ -25,6 +25,30 @@ void with_file(int tasks, MemoryStore& store, const SharedMode& mode,
 
 constexpr SharedMode new_file{.read = true, .write = true, .create = true};
 
+TEST(SharedFileHints, ThoseInUseTellWhatWasChosen) {
+  for (const int per_node : {4, 2}) {
+    MemoryStore store;
+    run_fibers({.ranks = 4, .stack_bytes = 128 << 10, .ranks_per_node = per_node}, [&](Comm& comm) {
+      const auto file = SharedFile::open(comm.duplicate(), store, "file", new_file);
+      EXPECT_EQ(file->hints().words(), Hints().words());
+      const Hints chosen = file->hints_in_use();
+      EXPECT_GE(chosen.aggregators, 1);
+      EXPECT_LE(chosen.aggregators, 4);
+      EXPECT_GE(chosen.buffer_size, 4096);
+      EXPECT_GE(chosen.block_size, 1);
+      EXPECT_EQ(chosen.file_system, "memory");
+      Hints wanted = file->hints();
+      wanted.aggregators = 2;
+      file->set_hints(wanted);
+      EXPECT_EQ(file->hints().aggregators, 2);
+      EXPECT_EQ(file->hints().block_size, 0) << "what was chosen is not asked for";
+      EXPECT_EQ(file->hints().buffer_size, 0);
+      EXPECT_EQ(file->hints_in_use().aggregators, 2);
+      file->close();
+    });
+  }
+}
+
 TEST(SharedFilePointers, SharedOnesGiveEveryTaskAPlaceOfItsOwn) {
   MemoryStore store;
   std::set<int64_t> places;

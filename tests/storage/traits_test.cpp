@@ -95,7 +95,7 @@ const Known all_known[] = {
      4 * MiB, FileSystem::ceph, Coherence::coherent, LockScope::global, 4 * MiB},
     {"ceph_fuse", fuse_magic,
      "62 27 0:62 / /ceph rw - fuse.ceph-fuse ceph-fuse rw,user_id=0,group_id=0,allow_other", 4 * MiB,
-     FileSystem::ceph, Coherence::coherent, LockScope::global, 4 * MiB},
+     FileSystem::ceph_fuse, Coherence::close_to_open, LockScope::global, 4 * MiB},
     {"beegfs", 0x19830326,
      "63 27 0:63 / /beegfs rw,relatime - beegfs beegfs_nodev rw,cfgFile=/etc/beegfs/beegfs-client.conf",
      512 * KiB, FileSystem::beegfs, Coherence::close_to_open, LockScope::host, 512 * KiB},

@@ -60,7 +60,8 @@ int PMPI_File_set_info(MPI_File handle, MPI_Info info) {
 }
 
 int PMPI_File_get_info(MPI_File handle, MPI_Info* info) {
-  return on_file("MPI_File_get_info", handle, [&](OpenFile& file) { *info = info_of(file.file->hints()); });
+  return on_file("MPI_File_get_info", handle,
+                 [&](OpenFile& file) { *info = info_of(file.file->hints_in_use()); });
 }
 
 int PMPI_File_set_atomicity(MPI_File handle, int flag) {

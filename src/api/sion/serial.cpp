@@ -1,4 +1,5 @@
 // Serial open and close.
+#include <algorithm>
 #include <cstdlib>
 #include <limits>
 
@@ -22,14 +23,11 @@ OpenMode serial_mode(const char* function, const char* file_mode) {
   return mode;
 }
 
-std::unique_ptr<Handle> open_to_write(const char* fname, OpenMode mode, const int* ntasks, const int* nfiles,
+std::unique_ptr<Handle> open_to_write(const char* fname, OpenMode mode, const int* ntasks, int* nfiles,
                                       sion_int64* const* chunksizes, sion_int32* fsblksize,
                                       int* const* globalranks) {
   require(ntasks, "ntasks");
   require(fsblksize, "fsblksize");
-  if (nfiles && *nfiles > 1)
-    throw Error(Code::invalid_argument,
-                "a serial program writes one physical file, not " + std::to_string(*nfiles));
   if (*ntasks < 0) throw Error(Code::invalid_argument, std::to_string(*ntasks) + " tasks");
   if (!chunksizes || !*chunksizes) throw Error(Code::invalid_argument, "no chunk sizes given");
   if (!globalranks || !*globalranks) throw Error(Code::invalid_argument, "no global ranks given");
@@ -46,9 +44,11 @@ std::unique_ptr<Handle> open_to_write(const char* fname, OpenMode mode, const in
                                    .chunk_sizes = sizes,
                                    .globalranks = ranks,
                                    .fsblksize = *fsblksize,
-                                   .stored_name = fname};
+                                   .stored_name = fname,
+                                   .nfiles = nfiles ? std::max(*nfiles, 1) : 1};
   auto writer = std::make_unique<Writer>(*store, request, mode);
   *fsblksize = writer->facts().fsblksize;
+  if (nfiles) *nfiles = writer->facts().nfiles;
   auto handle = std::make_unique<Handle>(store, std::move(writer), mode);
   handle->atomic = std::move(atomic);
   keep_ownership(*handle, std::move(ownership));

@@ -79,13 +79,15 @@ int run_split(const ClassicArguments& a) {
 }
 
 int run_defrag(const ClassicArguments& a) {
-  if (a.number('n', 1, INT_MIN, INT_MAX) > 1)
-    throw Error(Code::invalid_argument, "-n: the result is always one physical file");
   const int64_t bytes = a.number('q', 0, -1, INT32_MAX);
   const int64_t megabytes = a.number('Q', 0, -1, INT32_MAX >> 20);
   const auto fsblksize = static_cast<int32_t>(a.has('Q') ? megabytes * (1 << 20) : bytes);
   return classic_defrag(
-      {.path = a.files[0], .request = {.output = a.files[1], .fsblksize = fsblksize, .replace = true}},
+      {.path = a.files[0],
+       .request = {.output = a.files[1],
+                   .fsblksize = fsblksize,
+                   .nfiles = static_cast<int32_t>(std::max<int64_t>(a.number('n', 1, INT_MIN, INT_MAX), 1)),
+                   .replace = true}},
       a.has('v'));
 }
 
@@ -127,7 +129,7 @@ constexpr Tool tools[] = {{"siondump", run_dump, "amMlkKSvVh", 1,
                            "[-q BYTES] [-Q MB] [-n N] [-v] [-V] [-h] IN OUT\n"
                            "  -q BYTES  block size of the new file; 1: no gaps\n"
                            "  -Q MB     the same in MB\n"
-                           "  -n N      number of physical files: only 1\n"},
+                           "  -n N      number of physical files of the new multifile (1)\n"},
                           {"sioncat", run_cat, "vt:b:o:Vh", 1,
                            "[-v] [-t TASK] [-b BLOCK] [-o OUTFILE] [-V] [-h] FILE\n"
                            "  -t TASK     only this task\n"

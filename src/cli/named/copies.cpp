@@ -153,6 +153,10 @@ int gather(const DefragOptions& options) {
   if (options.request.compression.on() || options.request.plain)
     throw Error(Code::invalid_argument,
                 "make a multifile of the containers first, and compress that: `sheaf defrag` twice");
+  if (options.request.nfiles > 1)
+    throw Error(
+        Code::invalid_argument,
+        "-n: the streams of containers have names, which only a multifile of one physical file keeps");
   GatherRequest request{.set = set_of_container(options.path).value_or(options.path),
                         .output = options.request.output,
                         .replace = options.request.replace,

@@ -34,7 +34,8 @@ struct Row {
 };
 
 // Units of stores for objects are their chunks: MooseFS lets one host write to a chunk at a time, CephFS
-// stores objects.
+// stores objects. `coherent` are those that promise it where several hosts write one file; docs/tuning.md
+// says of each row how that is known. The kernel keeps pages of ceph-fuse that its client has given up.
 std::span<const Row> all_rows() {
   using enum Coherence;
   using enum LockScope;
@@ -55,7 +56,7 @@ std::span<const Row> all_rows() {
       {FileSystem::fuseblk, "fuseblk", 0, "fuseblk", local, global, block, false, true},
       {FileSystem::lustre, "lustre", 0x0BD00BD0, "lustre", coherent, none, MiB, false, true},
       {FileSystem::gpfs, "gpfs", 0x47504653, "gpfs", coherent, global, block, false, true},
-      {FileSystem::ceph, "ceph", 0x00C36400, "ceph,fuse.ceph,fuse.ceph-fuse", coherent, global, 4 * MiB, false, false},
+      {FileSystem::ceph, "ceph", 0x00C36400, "ceph", coherent, global, 4 * MiB, false, false},
       {FileSystem::beegfs, "beegfs", 0x19830326, "beegfs", close_to_open, host, 512 * KiB, false, false},
       {FileSystem::gfs2, "gfs2", 0x01161970, "gfs2", coherent, global, block, true, true, "localflocks"},
       {FileSystem::ocfs2, "ocfs2", 0x7461636F, "ocfs2", coherent, host, block, true, true},
@@ -70,6 +71,7 @@ std::span<const Row> all_rows() {
       {FileSystem::juicefs, "juicefs", 0, "fuse.juicefs", close_to_open, global, 4 * MiB, false, false},
       {FileSystem::sshfs, "sshfs", 0, "fuse.sshfs", close_to_open, host, page_of_any_host, false, false},
       {FileSystem::daos, "daos", 0, "fuse.daos,fuse.dfuse", close_to_open, host, MiB, false, false},
+      {FileSystem::ceph_fuse, "ceph-fuse", 0, "fuse.ceph,fuse.ceph-fuse", close_to_open, global, 4 * MiB, false, false},
       {FileSystem::fuse, "fuse", 0x65735546, "fuse", close_to_open, host, page_of_any_host, false, false},
   };
   // clang-format on
@@ -152,14 +154,15 @@ FileSystemTraits traits_of_kind(FileSystem kind, const std::optional<Mount>& mou
   if (kind == FileSystem::beegfs) traits.unit = std::max(traits.unit, believed(preferred));
   const bool on_many_servers = kind == FileSystem::gpfs || kind == FileSystem::beegfs;
   if (on_many_servers) traits.stripes = 0;
-  if (on_many_servers || kind == FileSystem::lustre || kind == FileSystem::ceph)
-    traits.stripe_size = traits.unit;
+  if (on_many_servers || kind == FileSystem::lustre || is_ceph(kind)) traits.stripe_size = traits.unit;
   return traits;
 }
 
 bool finds_own_writes(FileSystem kind) {
   return kind == FileSystem::glusterfs || kind == FileSystem::nfs || kind == FileSystem::memory;
 }
+
+bool is_ceph(FileSystem kind) { return kind == FileSystem::ceph || kind == FileSystem::ceph_fuse; }
 
 bool is_fuse(FileSystem kind) { return kind >= FileSystem::glusterfs && kind <= FileSystem::fuse; }
 
@@ -168,7 +171,7 @@ bool forgets_lengths(FileSystem kind) { return kind == FileSystem::glusterfs; }
 bool closes_publish(FileSystem kind) { return kind == FileSystem::glusterfs; }
 
 bool lays_out_files(FileSystem kind) {
-  return kind == FileSystem::lustre || kind == FileSystem::ceph || kind == FileSystem::unknown;
+  return kind == FileSystem::lustre || is_ceph(kind) || kind == FileSystem::unknown;
 }
 
 bool opens_anew(FileSystem kind) {

@@ -51,6 +51,7 @@ enum class FileSystem : uint8_t {
   juicefs,
   sshfs,
   daos,
+  ceph_fuse,
   fuse,  // of any other type
 };
 
@@ -109,6 +110,9 @@ bool finds_own_writes(FileSystem kind);
 
 // Whether files of a directory may be laid out each in another way, which decides their units.
 bool lays_out_files(FileSystem kind);
+
+// CephFS, by its own client in the kernel or by FUSE.
+bool is_ceph(FileSystem kind);
 
 // Whether programs reach it by FUSE.
 bool is_fuse(FileSystem kind);

@@ -90,7 +90,7 @@ void apply_layout(FileSystemTraits& traits, int fd, const std::optional<Mount>& 
   if (traits.kind == FileSystem::lustre) {
     const std::string layout = attribute_of(attributed, "lustre.lov").value_or("");
     apply_lustre_layout(traits, std::as_bytes(std::span(layout)));
-  } else if (traits.kind == FileSystem::ceph) {
+  } else if (is_ceph(traits.kind)) {
     if (!apply_ceph_layout(traits, attribute_of(attributed, "ceph.file.layout").value_or("")))
       apply_ceph_layout(traits, attribute_of(attributed, "ceph.dir.layout").value_or(""));
   } else if (traits.kind == FileSystem::beegfs && mount) {
