@@ -18,6 +18,9 @@
 
 #include "sion_omp.h"
 #endif
+#if defined(CAMPAIGN_MPI) && defined(CAMPAIGN_OMP)
+#include "sion_ompi.h"
+#endif
 
 namespace sheaf::test::campaign {
 

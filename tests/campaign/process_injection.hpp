@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "base/random.hpp"
 #include "crash/failing_calls.h"
+#include "support/multifile_model.hpp"
 
 namespace sheaf::test::campaign {
 

@@ -1,0 +1,152 @@
+"""Interfaces of the campaign that run as real processes: how the cases of each are started and checked."""
+from __future__ import annotations
+
+import dataclasses
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+
+BIN = pathlib.Path(os.environ.get("SHEAF_BIN", "build/bin")).resolve()
+LIB = BIN.parent / "lib"
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+SECONDS_PER_CASE = 20  # far more than one takes: only a hang lasts so long
+SECONDS_TO_START = 60
+
+
+class Skipped(Exception):
+    """This interface cannot run here."""
+
+
+@dataclasses.dataclass
+class Done:
+    code: int | None  # None: it hangs, and was killed
+    output: str
+
+
+def run_quietly(command: list, environment: dict[str, str], seconds: float) -> Done:
+    variables = {name: value for name, value in os.environ.items() if not name.startswith(("SHEAF_", "FAILING_"))}
+    with tempfile.TemporaryFile("w+", errors="replace") as log:
+        job = subprocess.Popen([str(word) for word in command], env=variables | environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                               start_new_session=True)
+        try:
+            code: int | None = job.wait(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            code = None
+        # Also what a launcher has left.
+        try:
+            os.killpg(job.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        job.wait()
+        log.seek(0)
+        return Done(code, log.read())
+
+
+def preloaded(*libraries: pathlib.Path) -> list[str]:
+    """For launchers: only what they start is to load them."""
+    return ["env", "LD_PRELOAD=" + " ".join(map(str, libraries))]
+
+
+def sanitized() -> bool:
+    return b"__asan_init" in (BIN / "campaign_check").read_bytes() or b"__tsan_init" in (BIN / "campaign_check").read_bytes()
+
+
+def failing() -> list[pathlib.Path]:
+    allocations = [] if sanitized() else [BIN / "libfailing_allocations.so"]
+    return [*allocations, BIN / "libfailing_calls.so"]
+
+
+class Scratch:
+    """Directories of some cases: that which fails, and that of the ledgers."""
+
+    def __init__(self) -> None:
+        self.root = pathlib.Path(tempfile.mkdtemp(prefix="sheaf-campaign-", dir="/dev/shm" if os.path.isdir("/dev/shm") else None))
+        self.cases, self.ledgers = self.root / "cases", self.root / "ledgers"
+        self.cases.mkdir()
+        self.ledgers.mkdir()
+
+    def __enter__(self) -> Scratch:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        shutil.rmtree(self.root, ignore_errors=True)
+
+
+Prepare = Callable[[Scratch, int, int], None]
+
+
+@dataclasses.dataclass
+class Interface:
+    """program: gets "run DIR LEDGERS FIRST COUNT"; it may end early, by a failure that ends a case."""
+
+    launcher: list
+    program: list
+    short_runs: int = 6
+    environment: dict[str, str] = dataclasses.field(default_factory=dict)
+    libraries: list[pathlib.Path] = dataclasses.field(default_factory=list)
+    check: str = "check"
+    needs: Callable[[], None] | None = None
+    before_check: Prepare | None = None
+    alone: bool = False  # a case is a launch
+
+    def run(self, seeds: list[int]) -> dict[int, str]:
+        if self.needs:
+            self.needs()
+        for word in self.program[:1]:
+            if isinstance(word, pathlib.Path) and not word.exists():
+                raise Skipped(f"{word.name} was not built")
+        found: dict[int, str] = {}
+        first, last = seeds[0], seeds[-1]
+        while first <= last:
+            with Scratch() as scratch:
+                count = 1 if self.alone else last - first + 1
+                first = self.run_some(scratch, first, count, found)
+        return found
+
+    def run_some(self, scratch: Scratch, first: int, count: int, found: dict[int, str]) -> int:
+        """Returns the first case that was not run."""
+        command = [*self.launcher, *preloaded(*self.libraries, *failing()), *self.program, "run", scratch.cases, scratch.ledgers, first, count]
+        done = run_quietly(command, {"SHEAF_BIN": str(BIN), **self.environment}, SECONDS_TO_START + SECONDS_PER_CASE * count)
+        if self.before_check:
+            self.before_check(scratch, first, count)
+        checked = run_quietly([BIN / "campaign_check", self.check, scratch.cases, scratch.ledgers, first, count], {}, SECONDS_PER_CASE * count)
+        states = {}
+        for line in checked.output.splitlines():
+            seed, _, what = line.partition(" ")
+            if seed.isdigit():
+                states[int(seed)] = what
+        begun = [seed for seed in range(first, first + count) if states.get(seed, "absent") != "absent"]
+        for seed in begun:
+            if states[seed] != "right":
+                found[seed] = states[seed]
+        if done.code is None:
+            hanging = max(begun, default=first)
+            found[hanging] = f"it hangs; {states.get(hanging)}; {done.output[-400:]}"
+        if not begun:
+            found.setdefault(first, f"it did not begin, exit code {done.code}: {done.output[-400:]} {checked.output[-400:]}")
+            return first + 1
+        if len(begun) == count and done.code == 0:
+            return first + count
+        if len(begun) == count and "the program has died" in states[begun[-1]]:
+            found[begun[-1]] += f": {done.output[-400:]}"
+        return max(begun) + 1
+
+
+def mpirun(mpi: str, count: int) -> list:
+    return [ROOT / "scripts/mpirun.sh", mpi, count]
+
+
+INTERFACES: dict[str, Interface] = {
+    "serial": Interface([], [BIN / "campaign_serial"], 30),
+    "openmp": Interface([], [BIN / "campaign_openmp"], 20),
+    "openmpi": Interface(mpirun("openmpi", 2), [BIN / "campaign_openmpi"], 10),
+    "mpich": Interface(mpirun("mpich", 2), [BIN / "campaign_mpich"], 8),
+    "hybrid-openmpi": Interface(mpirun("openmpi", 2), [BIN / "campaign_hybrid_openmpi"], 6),
+    "hybrid-mpich": Interface(mpirun("mpich", 2), [BIN / "campaign_hybrid_mpich"], 4),
+}
