@@ -140,7 +140,7 @@ def campaign(options: argparse.Namespace, state: State) -> None:
                 continue
             state.add(name, seeds, found)
             for seed, what in found.items():
-                print(f"{'\r' if shows else ''}{name} {seed}: {what}\n    {repeat(name, seed)}", flush=True)
+                print(f"{name} {seed}: {what}\n    {repeat(name, seed)}", flush=True)
             if shows:
                 print(f"\r{number + 1} of {len(order)} parts, {sum(map(len, state.violations.values()))} violations ", end="",
                       file=sys.stderr, flush=True)

@@ -77,6 +77,7 @@ class Case {
         directory_(std::move(directory)),
         ledgers_(std::move(ledgers)) {}
 
+  bool may_die() const { return injection_.may_die(); }
   void run(bool is_first_thread) {
     is_first_thread_ = is_first_thread;
     CaseFacts facts = facts_of(program_);
@@ -144,6 +145,7 @@ void run_cases(ProcessGroup& group, const FailingCalls& failing, bool is_first_t
     Case one(group, failing, seed, directory + "/" + std::to_string(seed),
              ledgers + "/" + std::to_string(seed));
     one.run(is_first_thread);
+    if (one.may_die()) return;  // it may do so a little later
   }
 }
 

@@ -7,13 +7,14 @@
 #include <filesystem>
 
 #include "campaign/process_ledger.hpp"
+#include "campaign/region_check.hpp"
 #include "sheaf.h"
 #include "sion.h"
 
 namespace sheaf::test::campaign {
 namespace {
 
-int check(char** words) {
+int check(bool (*check_one)(const std::string& ledgers, const std::string& name), char** words) {
   const std::string directory = words[0], ledgers = words[1];
   const uint64_t first = std::strtoull(words[2], nullptr, 10);
   const uint64_t count = std::strtoull(words[3], nullptr, 10);
@@ -22,8 +23,8 @@ int check(char** words) {
     const std::string name = std::to_string(seed);
     std::string said = "right";
     try {
-      check_case(ledgers + "/" + name + ".undisturbed", directory + "/" + name + "/undisturbed/multifile");
-      if (!check_case(ledgers + "/" + name, directory + "/" + name + "/disturbed/multifile")) said = "absent";
+      check_one(ledgers + "/" + name + ".undisturbed", directory + "/" + name + "/undisturbed/multifile");
+      if (!check_one(ledgers + "/" + name, directory + "/" + name + "/disturbed/multifile")) said = "absent";
     } catch (const std::exception& e) {
       said = e.what();
       code = 1;
@@ -48,9 +49,11 @@ int second_job(char* path) {
 }  // namespace sheaf::test::campaign
 
 int main(int argc, char** argv) {
+  using namespace sheaf::test::campaign;
   sheaf_print_errors(0);
-  if (argc == 6 && std::strcmp(argv[1], "check") == 0) return sheaf::test::campaign::check(argv + 2);
-  if (argc == 3 && std::strcmp(argv[1], "second") == 0) return sheaf::test::campaign::second_job(argv[2]);
-  std::fputs("campaign_check: check DIR LEDGERS FIRST COUNT, or second PATH\n", stderr);
+  if (argc == 6 && std::strcmp(argv[1], "check") == 0) return check(check_case, argv + 2);
+  if (argc == 6 && std::strcmp(argv[1], "regions") == 0) return check(check_regions, argv + 2);
+  if (argc == 3 && std::strcmp(argv[1], "second") == 0) return second_job(argv[2]);
+  std::fputs("campaign_check: check or regions DIR LEDGERS FIRST COUNT, or second PATH\n", stderr);
   return 2;
 }

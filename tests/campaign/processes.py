@@ -142,6 +142,8 @@ def mpirun(mpi: str, count: int) -> list:
     return [ROOT / "scripts/mpirun.sh", mpi, count]
 
 
+SFIO = {"SHEAF_SFIO_HOSTS": "n0,n1", "SHEAF_SFIO_ROOT": "", "SHEAF_SFIO_TIMEOUT": "5"}
+
 INTERFACES: dict[str, Interface] = {
     "serial": Interface([], [BIN / "campaign_serial"], 30),
     "openmp": Interface([], [BIN / "campaign_openmp"], 20),
@@ -149,4 +151,10 @@ INTERFACES: dict[str, Interface] = {
     "mpich": Interface(mpirun("mpich", 2), [BIN / "campaign_mpich"], 8),
     "hybrid-openmpi": Interface(mpirun("openmpi", 2), [BIN / "campaign_hybrid_openmpi"], 6),
     "hybrid-mpich": Interface(mpirun("mpich", 2), [BIN / "campaign_hybrid_mpich"], 4),
+    "mpiio-openmpi": Interface(mpirun("openmpi", 2), [BIN / "campaign_mpiio_openmpi"], 8, libraries=[LIB / "libsheaf_mpiio.so"],
+                               check="regions"),
+    "mpiio-mpich": Interface(mpirun("mpich", 2), [BIN / "campaign_mpiio_mpich"], 6, libraries=[LIB / "libsheaf_mpiio.so"],
+                             check="regions"),
+    "sfio-openmpi": Interface(mpirun("openmpi", 2), [BIN / "campaign_sfio_openmpi"], 6, check="regions", environment=SFIO),
+    "sfio-mpich": Interface(mpirun("mpich", 2), [BIN / "campaign_sfio_mpich"], 4, check="regions", environment=SFIO),
 }
