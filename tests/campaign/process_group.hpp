@@ -2,6 +2,7 @@
 // MPI; CAMPAIGN_OMP: each is a thread of a team; with both, of the teams of all processes; else there is one.
 #pragma once
 
+#include <cstdlib>
 #include <numeric>
 
 #include "campaign/process_injection.hpp"
@@ -81,7 +82,11 @@ class ProcessGroup final : public Group {
   int rank() const override { return team_.processes.rank * team_.threads + thread_; }
   const Processes& processes() const { return team_.processes; }
   int members() const { return team_.processes.count * team_.threads; }
-  void inside(bool now) override { team_.failing.inside(now); }
+  // A task without memory in a collective call may leave the others waiting: allocations fail there only in
+  // programs of one task, or if the environment asks for it.
+  void inside(bool now, bool together) override {
+    if (!together || members() == 1 || std::getenv("CAMPAIGN_MEMORY_TOGETHER")) team_.failing.inside(now);
+  }
 
   bool any(bool mine) override {
     if (thread_ == 0) team_.said = false;
@@ -114,7 +119,7 @@ class ProcessGroup final : public Group {
     const std::string mode = p.mode();
     sion_int32 block = 512;
     int rank = this->rank();
-    inside(true);
+    inside(true, true);
     int sid = -1;
 #if defined(CAMPAIGN_MPI) && defined(CAMPAIGN_OMP)
     int files = std::min(p.files, team_.processes.count);
@@ -142,12 +147,12 @@ class ProcessGroup final : public Group {
     sid = sion_open(const_cast<char*>(path.c_str()), mode.c_str(), &ntasks, &files, &chunk_table, &block,
                     &rank_table, nullptr);
 #endif
-    inside(false);
+    inside(false, true);
     return sid;
   }
 
   int close(int sid) override {
-    inside(true);
+    inside(true, true);
 #if defined(CAMPAIGN_MPI) && defined(CAMPAIGN_OMP)
     const int closed = sion_parclose_ompi(sid);
 #elif defined(CAMPAIGN_OMP)
@@ -157,7 +162,7 @@ class ProcessGroup final : public Group {
 #else
     const int closed = sion_close(sid);
 #endif
-    inside(false);
+    inside(false, true);
     return closed;
   }
 

@@ -16,7 +16,6 @@ LIB = BIN.parent / "lib"
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 SECONDS_PER_CASE = 20  # far more than one takes: only a hang lasts so long
-SECONDS_TO_START = 60
 
 
 class Skipped(Exception):
@@ -29,15 +28,22 @@ class Done:
     output: str
 
 
-def run_quietly(command: list, environment: dict[str, str], seconds: float) -> Done:
+def run_quietly(command: list, environment: dict[str, str], seconds: float, progress: Callable[[], object] | None = None) -> Done:
+    """Ends a program after so long, or if it makes no progress for so long."""
     variables = {name: value for name, value in os.environ.items() if not name.startswith(("SHEAF_", "FAILING_"))}
     with tempfile.TemporaryFile("w+", errors="replace") as log:
         job = subprocess.Popen([str(word) for word in command], env=variables | environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                                start_new_session=True)
-        try:
-            code: int | None = job.wait(timeout=seconds)
-        except subprocess.TimeoutExpired:
-            code = None
+        code: int | None = None
+        before = None
+        while code is None:
+            try:
+                code = job.wait(timeout=seconds)
+            except subprocess.TimeoutExpired:
+                now = progress() if progress else None
+                if now == before:
+                    break
+                before = now
         # Also what a launcher has left.
         try:
             os.killpg(job.pid, signal.SIGKILL)
@@ -90,7 +96,7 @@ class Interface:
     short_runs: int = 6
     environment: dict[str, str] = dataclasses.field(default_factory=dict)
     libraries: list[pathlib.Path] = dataclasses.field(default_factory=list)
-    check: str = "check"
+    check: list = dataclasses.field(default_factory=lambda: [BIN / "campaign_check", "check"])
     needs: Callable[[], None] | None = None
     before_check: Prepare | None = None
     alone: bool = False  # a case is a launch
@@ -112,10 +118,11 @@ class Interface:
     def run_some(self, scratch: Scratch, first: int, count: int, found: dict[int, str]) -> int:
         """Returns the first case that was not run."""
         command = [*self.launcher, *preloaded(*self.libraries, *failing()), *self.program, "run", scratch.cases, scratch.ledgers, first, count]
-        done = run_quietly(command, {"SHEAF_BIN": str(BIN), **self.environment}, SECONDS_TO_START + SECONDS_PER_CASE * count)
+        done = run_quietly(command, {"SHEAF_BIN": str(BIN), **self.environment}, SECONDS_PER_CASE,
+                           lambda: sorted(os.listdir(scratch.ledgers)))
         if self.before_check:
             self.before_check(scratch, first, count)
-        checked = run_quietly([BIN / "campaign_check", self.check, scratch.cases, scratch.ledgers, first, count], {}, SECONDS_PER_CASE * count)
+        checked = run_quietly([*self.check, scratch.cases, scratch.ledgers, first, count], {"SHEAF_BIN": str(BIN)}, SECONDS_PER_CASE * count)
         states = {}
         for line in checked.output.splitlines():
             seed, _, what = line.partition(" ")
@@ -131,9 +138,7 @@ class Interface:
         if not begun:
             found.setdefault(first, f"it did not begin, exit code {done.code}: {done.output[-400:]} {checked.output[-400:]}")
             return first + 1
-        if len(begun) == count and done.code == 0:
-            return first + count
-        if len(begun) == count and "the program has died" in states[begun[-1]]:
+        if "the program has died" in states[begun[-1]]:
             found[begun[-1]] += f": {done.output[-400:]}"
         return max(begun) + 1
 
@@ -142,6 +147,20 @@ def mpirun(mpi: str, count: int) -> list:
     return [ROOT / "scripts/mpirun.sh", mpi, count]
 
 
+
+
+def torch_python() -> str:
+    own = ROOT / "build-torch/bin/python"
+    return str(own) if own.exists() else sys.executable
+
+
+def require_torch() -> None:
+    if run_quietly([torch_python(), "-c", "import torch.distributed.checkpoint"], {}, 60).code != 0:
+        raise Skipped("no PyTorch; make test-torch installs it")
+
+
+REGIONS = [BIN / "campaign_check", "regions"]
+PYTHON = HERE / "python_program.py"
 SFIO = {"SHEAF_SFIO_HOSTS": "n0,n1", "SHEAF_SFIO_ROOT": "", "SHEAF_SFIO_TIMEOUT": "5"}
 
 INTERFACES: dict[str, Interface] = {
@@ -152,9 +171,13 @@ INTERFACES: dict[str, Interface] = {
     "hybrid-openmpi": Interface(mpirun("openmpi", 2), [BIN / "campaign_hybrid_openmpi"], 6),
     "hybrid-mpich": Interface(mpirun("mpich", 2), [BIN / "campaign_hybrid_mpich"], 4),
     "mpiio-openmpi": Interface(mpirun("openmpi", 2), [BIN / "campaign_mpiio_openmpi"], 8, libraries=[LIB / "libsheaf_mpiio.so"],
-                               check="regions"),
+                               check=REGIONS),
     "mpiio-mpich": Interface(mpirun("mpich", 2), [BIN / "campaign_mpiio_mpich"], 6, libraries=[LIB / "libsheaf_mpiio.so"],
-                             check="regions"),
-    "sfio-openmpi": Interface(mpirun("openmpi", 2), [BIN / "campaign_sfio_openmpi"], 6, check="regions", environment=SFIO),
-    "sfio-mpich": Interface(mpirun("mpich", 2), [BIN / "campaign_sfio_mpich"], 4, check="regions", environment=SFIO),
+                             check=REGIONS),
+    "sfio-openmpi": Interface(mpirun("openmpi", 2), [BIN / "campaign_sfio_openmpi"], 6, check=REGIONS, environment=SFIO),
+    "python": Interface([], [sys.executable, "-B", PYTHON, "streams"], 6),
+    "python-archive": Interface([], [sys.executable, "-B", PYTHON, "archive"], 6, check=[sys.executable, "-B", PYTHON, "archive", "check"]),
+    "torch": Interface([], [torch_python(), "-B", PYTHON, "torch"], 3, check=[torch_python(), "-B", PYTHON, "torch", "check"],
+                       needs=require_torch),
+    "sfio-mpich": Interface(mpirun("mpich", 2), [BIN / "campaign_sfio_mpich"], 4, check=REGIONS, environment=SFIO),
 }

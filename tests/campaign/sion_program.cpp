@@ -17,13 +17,16 @@ void require_accepted(bool accepted) {
 // Tells a group of a call of the library while the object lives.
 class Inside {
  public:
-  explicit Inside(Group& group) : group_(group) { group_.inside(true); }
+  explicit Inside(Group& group, bool together = false) : group_(group), together_(together) {
+    group_.inside(true, together);
+  }
   Inside(const Inside&) = delete;
   Inside& operator=(const Inside&) = delete;
-  ~Inside() { group_.inside(false); }
+  ~Inside() { group_.inside(false, together_); }
 
  private:
   Group& group_;
+  const bool together_;
 };
 
 class Process {
@@ -93,7 +96,7 @@ class Process {
   }
 
   bool write_with_others(std::span<const std::byte> data) {
-    const Inside call(group_);
+    const Inside call(group_, true);
     return sion_coll_fwrite(data.data(), 1, data.size(), sid_) == data.size();
   }
 
