@@ -8,6 +8,7 @@
 
 #include <functional>
 #include <memory>
+#include <new>
 #include <optional>
 #include <span>
 #include <string>
@@ -138,8 +139,13 @@ class Writer {
   template <class Act>
   void append(std::span<const std::byte> head, std::span<const std::byte> body, Act&& act) {
     const FailedWrites::Request request{stray_.why ? stray_.task : task(), head, body};
-    const auto problem = stray_.why ? attempt([&] { std::rethrow_exception(stray_.why); }) : attempt(act);
-    if (problem) refuse(request, *problem);
+    try {
+      const auto problem = stray_.why ? attempt([&] { std::rethrow_exception(stray_.why); }) : attempt(act);
+      if (problem) refuse(request, *problem);
+    } catch (const std::bad_alloc&) {  // no memory for the error
+      failed_.fail_unremembered(request);
+      throw;
+    }
     if (failed_.any()) failed_.accept(request);
   }
   // The program could not select `task`, one of this process, and may ignore that: append() throws `why`
