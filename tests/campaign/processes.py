@@ -84,9 +84,6 @@ class Scratch:
         shutil.rmtree(self.root, ignore_errors=True)
 
 
-Prepare = Callable[[Scratch, int, int], None]
-
-
 @dataclasses.dataclass
 class Interface:
     """program: gets "run DIR LEDGERS FIRST COUNT"; it may end early, by a failure that ends a case."""
@@ -98,7 +95,6 @@ class Interface:
     libraries: list[pathlib.Path] = dataclasses.field(default_factory=list)
     check: list = dataclasses.field(default_factory=lambda: [BIN / "campaign_check", "check"])
     needs: Callable[[], None] | None = None
-    before_check: Prepare | None = None
     alone: bool = False  # a case is a launch
 
     def run(self, seeds: list[int]) -> dict[int, str]:
@@ -120,8 +116,6 @@ class Interface:
         command = [*self.launcher, *preloaded(*self.libraries, *failing()), *self.program, "run", scratch.cases, scratch.ledgers, first, count]
         done = run_quietly(command, {"SHEAF_BIN": str(BIN), **self.environment}, SECONDS_PER_CASE,
                            lambda: sorted(os.listdir(scratch.ledgers)))
-        if self.before_check:
-            self.before_check(scratch, first, count)
         checked = run_quietly([*self.check, scratch.cases, scratch.ledgers, first, count], {"SHEAF_BIN": str(BIN)}, SECONDS_PER_CASE * count)
         states = {}
         for line in checked.output.splitlines():
@@ -159,6 +153,11 @@ def require_torch() -> None:
         raise Skipped("no PyTorch; make test-torch installs it")
 
 
+def require_capture() -> None:
+    if not (BIN / "campaign_captured").exists() or not (LIB / "libsheaf_posix.so").exists():
+        raise Skipped("captured files need libsheaf_posix.so")
+
+
 REGIONS = [BIN / "campaign_check", "regions"]
 PYTHON = HERE / "python_program.py"
 SFIO = {"SHEAF_SFIO_HOSTS": "n0,n1", "SHEAF_SFIO_ROOT": "", "SHEAF_SFIO_TIMEOUT": "5"}
@@ -179,5 +178,6 @@ INTERFACES: dict[str, Interface] = {
     "python-archive": Interface([], [sys.executable, "-B", PYTHON, "archive"], 6, check=[sys.executable, "-B", PYTHON, "archive", "check"]),
     "torch": Interface([], [torch_python(), "-B", PYTHON, "torch"], 3, check=[torch_python(), "-B", PYTHON, "torch", "check"],
                        needs=require_torch),
+    "captured": Interface([], [sys.executable, "-B", HERE / "captured.py"], 4, check=REGIONS, needs=require_capture, alone=True),
     "sfio-mpich": Interface(mpirun("mpich", 2), [BIN / "campaign_sfio_mpich"], 4, check=REGIONS, environment=SFIO),
 }

@@ -31,7 +31,7 @@ struct RegionFacts {
   bool may_die = false;       // the failure ends the program
   bool must_succeed = false;  // no call fails
   bool safe = true;           // the bytes of successful syncs are there also after a failed close
-  std::string text;           // for people, one line
+  std::string text{};         // for people, one line
 };
 
 class RegionLedger {
