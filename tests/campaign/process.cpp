@@ -3,6 +3,8 @@
 // and LEDGERS/SEED.RANK, outside of the directory that fails. Ends before COUNT cases if the failure of one
 // ends the program. To be run with libfailing_calls.so in LD_PRELOAD, and for failing allocations
 // libfailing_allocations.so. campaign_check looks at what is left.
+// campaign_INTERFACE write DIR LEDGERS FIRST COUNT: the same programs in directories DIR/SEED that are there,
+// undisturbed, every other one with the word durable (images.py).
 #include <spawn.h>
 #include <sys/wait.h>
 
@@ -77,6 +79,14 @@ class Case {
         directory_(std::move(directory)),
         ledgers_(std::move(ledgers)) {}
 
+  // In a directory that is there, without failures.
+  void write() {
+    if (injection_.seed % 2 == 0 && program_.words.find(",durable") == std::string::npos)
+      program_.words += ",durable";
+    CaseFacts facts = facts_of(program_);
+    facts.may_die = true;
+    run_in(directory_, ledgers_, facts, [](const std::string&) {});
+  }
   bool may_die() const { return injection_.may_die(); }
   void run(bool is_first_thread) {
     is_first_thread_ = is_first_thread;
@@ -130,29 +140,34 @@ class Case {
 
   ProcessGroup& group_;
   const FailingCalls& failing_;
-  const SionProgram program_;
+  SionProgram program_;
   const ProcessInjection injection_;
   const std::string directory_, ledgers_;
   bool is_first_thread_ = true, injects_ = false;
   Counted counted_;
 };
 
-void run_cases(ProcessGroup& group, const FailingCalls& failing, bool is_first_thread, char** words) {
+void run_cases(ProcessGroup& group, const FailingCalls& failing, bool is_first_thread, bool writes,
+               char** words) {
   const std::string directory = words[0], ledgers = words[1];
   const uint64_t first = std::strtoull(words[2], nullptr, 10);
   const uint64_t count = std::strtoull(words[3], nullptr, 10);
   for (uint64_t seed = first; seed < first + count; ++seed) {
     Case one(group, failing, seed, directory + "/" + std::to_string(seed),
              ledgers + "/" + std::to_string(seed));
+    if (writes) {
+      one.write();
+      continue;
+    }
     one.run(is_first_thread);
     if (one.may_die()) return;  // it may do so a little later
   }
 }
 
-int run(char** words) {
+int run(bool writes, char** words) {
   const Processes processes = Processes::start();
   const FailingCalls failing;
-  if (!failing.loaded()) {
+  if (!writes && !failing.loaded()) {
     std::fputs("campaign: libfailing_calls.so is not in LD_PRELOAD\n", stderr);
     return 2;
   }
@@ -162,11 +177,11 @@ int run(char** words) {
 #pragma omp parallel num_threads(threads)
   {
     ProcessGroup group(team, omp_get_thread_num());
-    run_cases(group, failing, omp_get_thread_num() == 0, words);
+    run_cases(group, failing, omp_get_thread_num() == 0, writes, words);
   }
 #else
   ProcessGroup group(team, 0);
-  run_cases(group, failing, true, words);
+  run_cases(group, failing, true, writes, words);
 #endif
   Processes::stop();
   return 0;
@@ -176,10 +191,11 @@ int run(char** words) {
 }  // namespace sheaf::test::campaign
 
 int main(int argc, char** argv) {
-  if (argc != 6 || std::strcmp(argv[1], "run") != 0) {
-    std::fputs("campaign: run DIR LEDGERS FIRST COUNT\n", stderr);
+  const bool writes = argc > 1 && std::strcmp(argv[1], "write") == 0;
+  if (argc != 6 || (!writes && std::strcmp(argv[1], "run") != 0)) {
+    std::fputs("campaign: run or write DIR LEDGERS FIRST COUNT\n", stderr);
     return 2;
   }
   sheaf_print_errors(0);
-  return sheaf::test::campaign::run(argv + 2);
+  return sheaf::test::campaign::run(writes, argv + 2);
 }

@@ -34,6 +34,21 @@ int check(bool (*check_one)(const std::string& ledgers, const std::string& name)
   return code;
 }
 
+int check_images(char** words) {
+  int code = 0;
+  const uint64_t first = std::strtoull(words[2], nullptr, 10);
+  for (uint64_t seed = first; seed < first + std::strtoull(words[3], nullptr, 10); ++seed) {
+    const std::string name = std::to_string(seed);
+    try {
+      check_image(std::string(words[1]) + "/" + name, std::string(words[0]) + "/" + name + "/multifile");
+    } catch (const std::exception& e) {
+      std::printf("%s %s\n", name.c_str(), e.what());
+      code = 1;
+    }
+  }
+  return code;
+}
+
 int second_job(char* path) {
   int ntasks = 1, files = 1, rank = 0, *ranks = &rank;
   sion_int32 block = 512;
@@ -53,7 +68,8 @@ int main(int argc, char** argv) {
   sheaf_print_errors(0);
   if (argc == 6 && std::strcmp(argv[1], "check") == 0) return check(check_case, argv + 2);
   if (argc == 6 && std::strcmp(argv[1], "regions") == 0) return check(check_regions, argv + 2);
+  if (argc == 6 && std::strcmp(argv[1], "images") == 0) return check_images(argv + 2);
   if (argc == 3 && std::strcmp(argv[1], "second") == 0) return second_job(argv[2]);
-  std::fputs("campaign_check: check or regions DIR LEDGERS FIRST COUNT, or second PATH\n", stderr);
+  std::fputs("campaign_check: check, regions or images DIR LEDGERS FIRST COUNT, or second PATH\n", stderr);
   return 2;
 }

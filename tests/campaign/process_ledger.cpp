@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "campaign/bystander.hpp"
+#include "tools/verify.hpp"
 
 namespace sheaf::test::campaign {
 
@@ -22,7 +23,7 @@ std::string text_of(const CaseFacts& facts) {
   std::ostringstream out;
   out << facts.ntasks << ' ' << facts.processes << ' ' << facts.promise.atomic << ' ' << facts.promise.appends
       << ' ' << facts.promise.flushes << ' ' << facts.promise.frames << ' ' << facts.merged << ' '
-      << facts.may_die << ' ' << facts.must_succeed << ' ' << facts.text;
+      << facts.may_die << ' ' << facts.must_succeed << ' ' << facts.durable << ' ' << facts.text;
   return out.str();
 }
 
@@ -30,7 +31,8 @@ CaseFacts facts_in(const std::string& text) {
   CaseFacts facts;
   std::istringstream in(text);
   in >> facts.ntasks >> facts.processes >> facts.promise.atomic >> facts.promise.appends >>
-      facts.promise.flushes >> facts.promise.frames >> facts.merged >> facts.may_die >> facts.must_succeed;
+      facts.promise.flushes >> facts.promise.frames >> facts.merged >> facts.may_die >> facts.must_succeed >>
+      facts.durable;
   std::getline(in, facts.text);
   return facts;
 }
@@ -105,6 +107,7 @@ CaseFacts facts_of(const SionProgram& program) {
           .processes = program.processes,
           .promise = program.promise,
           .merged = program.merged,
+          .durable = program.words.find(",durable") != std::string::npos,
           .text = program.describe()};
 }
 
@@ -128,11 +131,20 @@ void ProcessLedger::follow(Accepted& accepted) {
   });
 }
 
-bool check_case(const std::string& ledgers, const std::string& multifile) {
+namespace {
+
+Noted read_ledgers(const std::string& ledgers) {
   Noted noted;
   for (int rank = 0; rank == 0 || rank < noted.facts.processes; ++rank)
     if (const auto path = ledgers + "." + std::to_string(rank); std::filesystem::exists(path))
       read_ledger(path, rank, noted);
+  return noted;
+}
+
+}  // namespace
+
+bool check_case(const std::string& ledgers, const std::string& multifile) {
+  const Noted noted = read_ledgers(ledgers);
   if (noted.begun == 0) return false;
   const CaseFacts& facts = noted.facts;
   const auto told = [&](const std::string& what) { return what + "; " + facts.text; };
@@ -151,6 +163,36 @@ bool check_case(const std::string& ledgers, const std::string& multifile) {
                   *noted.accepted);
   } catch (const std::exception& e) {
     throw std::runtime_error(told(e.what()));
+  }
+  return true;
+}
+
+bool check_image(const std::string& ledgers, const std::string& multifile) {
+  const Noted noted = read_ledgers(ledgers);
+  if (noted.begun == 0) return false;
+  const CaseFacts& facts = noted.facts;
+  try {
+    if (facts.durable) {
+      const bool closed = noted.closed == facts.processes;
+      check_streams(posix_store(), multifile, closed ? Ending::closed : Ending::not_closed, facts.promise,
+                    noted.old, *noted.accepted);
+      return true;
+    }
+    bool unclosed = false;
+    Streams found;
+    WorkProgress quiet;
+    bool is_sound = false;
+    const auto problem = attempt([&] {
+      found = read_streams(posix_store(), multifile, &unclosed);
+      is_sound = verify(posix_store(), multifile, true, quiet).ok();
+    });
+    const bool has_sums = facts.text.find("checksums=off") == std::string::npos;
+    if (problem || unclosed || !is_sound || !has_sums) return true;
+    if (noted.old && found == *noted.old) return true;
+    // A close that the ledger does not tell of yet: with all accepted bytes.
+    check_streams(posix_store(), multifile, Ending::closed, facts.promise, noted.old, *noted.accepted);
+  } catch (const std::exception& e) {
+    throw std::runtime_error(std::string(e.what()) + "; " + facts.text);
   }
   return true;
 }

@@ -17,6 +17,7 @@ struct CaseFacts {
   bool merged = false;
   bool may_die = false;       // the failure ends the program
   bool must_succeed = false;  // no call fails
+  bool durable = false;       // what is flushed or closed survives a loss of power
   std::string text;           // for people
 };
 CaseFacts facts_of(const SionProgram& program);
@@ -40,5 +41,8 @@ class ProcessLedger {
 // Reads the ledgers PATH.0, PATH.1, ... of a case and checks `multifile`. Throws std::runtime_error with the
 // violation. Returns false if no process has begun.
 bool check_case(const std::string& ledgers, const std::string& multifile);
+// The same after a loss of power: without `durable`, readers may refuse the file or report it as unclosed,
+// and what they read is right if verify finds nothing.
+bool check_image(const std::string& ledgers, const std::string& multifile);
 
 }  // namespace sheaf::test::campaign
