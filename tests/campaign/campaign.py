@@ -71,7 +71,9 @@ class State:
         self.skipped: dict[str, str] = {}
         if path and path.exists():
             found = json.loads(path.read_text())
-            self.done, self.violations = found["done"], found["violations"]
+            # What was wrong is done again.
+            self.done = {name: [seed for seed in seeds if str(seed) not in found["violations"].get(name, {})]
+                         for name, seeds in found["done"].items()}
 
     def left(self, name: str, seeds: range) -> list[int]:
         done = set(self.done.get(name, []))
