@@ -44,6 +44,8 @@ def run_quietly(command: list, environment: dict[str, str], seconds: float, prog
                 if now == before:
                     break
                 before = now
+        if code is None:
+            end_job(job)
         # Also what a launcher has left.
         try:
             os.killpg(job.pid, signal.SIGKILL)
@@ -54,18 +56,21 @@ def run_quietly(command: list, environment: dict[str, str], seconds: float, prog
         return Done(code, log.read())
 
 
+def end_job(job: subprocess.Popen) -> None:
+    """A launcher of MPI ends its processes, which are in groups of their own, if it is told to end."""
+    job.terminate()
+    try:
+        job.wait(timeout=10)
+    except subprocess.TimeoutExpired:
+        pass
+
+
 def preloaded(*libraries: pathlib.Path) -> list[str]:
     """For launchers: only what they start is to load them."""
     return ["env", "LD_PRELOAD=" + " ".join(map(str, libraries))]
 
 
-def sanitized() -> bool:
-    return b"__asan_init" in (BIN / "campaign_check").read_bytes() or b"__tsan_init" in (BIN / "campaign_check").read_bytes()
-
-
-def failing() -> list[pathlib.Path]:
-    allocations = [] if sanitized() else [BIN / "libfailing_allocations.so"]
-    return [*allocations, BIN / "libfailing_calls.so"]
+FAILING = [BIN / "libfailing_allocations.so", BIN / "libfailing_calls.so"]
 
 
 class Scratch:
@@ -113,7 +118,7 @@ class Interface:
 
     def run_some(self, scratch: Scratch, first: int, count: int, found: dict[int, str]) -> int:
         """Returns the first case that was not run."""
-        command = [*self.launcher, *preloaded(*self.libraries, *failing()), *self.program, "run", scratch.cases, scratch.ledgers, first, count]
+        command = [*self.launcher, *preloaded(*self.libraries, *FAILING), *self.program, "run", scratch.cases, scratch.ledgers, first, count]
         done = run_quietly(command, {"SHEAF_BIN": str(BIN), **self.environment}, SECONDS_PER_CASE,
                            lambda: sorted(os.listdir(scratch.ledgers)))
         checked = run_quietly([*self.check, scratch.cases, scratch.ledgers, first, count], {"SHEAF_BIN": str(BIN)}, SECONDS_PER_CASE * count)
