@@ -3,8 +3,8 @@
 #
 # Left out: scale counts bytes and time of a million tasks; test_install, test_partest, test_public_libraries and test_sionconfig
 # build or start programs of their own; real_limits, system_calls and campaign_processes put things between a program and its system
-# that sanitizers do not survive (the campaign on fibers runs); behaviour, differential, faults, in_place and the kill loop load our libraries into programs of others, or kill
-# programs.
+# that sanitizers do not survive (the campaign on fibers runs); behaviour, differential, faults, in_place and the kill loop load our
+# libraries into programs of others, or kill programs.
 set -eu
 cd "$(dirname "$0")/.."
 build=$1

@@ -28,6 +28,11 @@ class Done:
     output: str
 
 
+def end_of(done: Done) -> str:
+    """The last words of a program, in one line."""
+    return " ".join(done.output[-400:].split())
+
+
 def run_quietly(command: list, environment: dict[str, str], seconds: float, progress: Callable[[], object] | None = None) -> Done:
     """Ends a program after so long, or if it makes no progress for so long."""
     variables = {name: value for name, value in os.environ.items() if not name.startswith(("SHEAF_", "FAILING_"))}
@@ -133,12 +138,12 @@ class Interface:
                 found[seed] = states[seed]
         if done.code is None:
             hanging = max(begun, default=first)
-            found[hanging] = f"it hangs; {states.get(hanging)}; {done.output[-400:]}"
+            found[hanging] = f"it hangs; {states.get(hanging)}; {end_of(done)}"
         if not begun:
-            found.setdefault(first, f"it did not begin, exit code {done.code}: {done.output[-400:]} {checked.output[-400:]}")
+            found.setdefault(first, f"it did not begin, exit code {done.code}: {end_of(done)}")
             return first + 1
         if "the program has died" in states[begun[-1]]:
-            found[begun[-1]] += f": {done.output[-400:]}"
+            found[begun[-1]] += f": {end_of(done)}"
         return max(begun) + 1
 
 
