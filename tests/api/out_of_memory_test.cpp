@@ -125,7 +125,8 @@ TEST_F(OutOfMemory, WhileWritingEndsNoProgramAndLosesNothing) {
 }
 
 TEST_F(OutOfMemory, InAWriteThatIsNotRepeatedTheCloseFails) {
-  for (const char* const mode : {"wb", "wb,buffer=0", "wb,durable,buffer=0,journal=off", "wb,compress=zstd"})
+  for (const char* const mode :
+       {"wb", "wb,buffer=0", "wb,buffer=0,term=flush", "wb,durable,buffer=0,journal=off", "wb,compress=zstd"})
     sweep([&] { return write_badly(mode); }, [](bool) {});
 }
 
