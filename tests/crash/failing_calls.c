@@ -8,9 +8,8 @@
  * FAILING_NAMES=1          only those fail that would create, rename or remove a name
  * FAILING_SIGNAL=N         the process gets this signal in place of the K-th call
  * FAILING_CLOCK=S          from the K-th call on the clock is S seconds back, and nothing fails
- * FAILING_SLOW_SYNC=S      every fsync takes S seconds, with FAILING_SLOW_WHILE=PATH while there is such a
- * file FAILING_COUNT=PATH       the number of calls is written there at the end FAILING_ONLY=NAME        only
- * in programs whose file has this name (without its directory)
+ * FAILING_SLOW_SYNC=S      every fsync takes S seconds, with FAILING_SLOW_WHILE=PATH while there is PATH
+ * FAILING_COUNT=PATH       the number of calls is written there at the end
  *
  * Files are known by the descriptors that open() and openat() gave. A program can also say itself what fails,
  * see failing_calls.h. */
@@ -51,8 +50,6 @@ static int number_in(const char* name) {
 }
 
 __attribute__((constructor)) static void begin(void) {
-  const char* const only = getenv("FAILING_ONLY");
-  if (only && strcmp(only, program_invocation_short_name) != 0) return;
   struct failing_calls_plan first = {.directory = getenv("FAILING_DIR"), .error = EIO};
   for (const char* text = getenv("FAILING_AT"); text && first.count < failing_calls_most; ++text) {
     first.at[first.count++] = atol(text);
