@@ -78,7 +78,8 @@ class StreamLedger:
 
     def __init__(self, path: pathlib.Path, tasks: int, words: dict[str, bool], failure: str | None, text: str) -> None:
         self.fd = os.open(f"{path}.0", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND)
-        flags = [words["atomic"], words["append"], words["journal"], words["frames"], False, failure in DIE, failure is None or failure in SUCCEED]
+        ends_well = failure is None or failure in SUCCEED
+        flags = [words["atomic"], words["append"], words["journal"], words["frames"], False, failure in DIE, ends_well, words["durable"]]
         self.note("h", 0, f"{tasks} 1 {' '.join(str(int(flag)) for flag in flags)} {text}; {failure or 'undisturbed'}".encode())
 
     def note(self, kind: str, task: int, data: bytes = b"") -> None:
@@ -146,8 +147,9 @@ def run_streams(seed: int, directory: pathlib.Path, ledger: pathlib.Path, failur
     (directory / "bystander").write_text("not of this program")
     kind = draw.choice(["plain", "atomic", "append", "no journal"])
     compress = draw.choice([None, None, "lz4"])
-    words = {"atomic": kind == "atomic", "append": kind == "append", "journal": kind != "no journal", "frames": compress is not None}
-    options = {"tasks": draw.randrange(1, 4), "chunk": 300 + draw.randrange(3000), "durable": draw.random() < 0.3, "compress": compress,
+    words = {"atomic": kind == "atomic", "append": kind == "append", "journal": kind != "no journal", "frames": compress is not None,
+             "durable": draw.random() < 0.3}
+    options = {"tasks": draw.randrange(1, 4), "chunk": 300 + draw.randrange(3000), "durable": words["durable"], "compress": compress,
                "calls": draw.randrange(3, 15), "largest": draw.choice([40, 2000, 9000])}
     if kind == "append" or draw.random() < 0.5:
         options["old"] = write_streams(path, seed, None, None, {**words, "journal": True}, options, lambda: None)
