@@ -1,9 +1,9 @@
 # make demo    install what is missing, build, run the particle simulation and show what happened
 # make test    the whole test suite, with both MPIs
 # make fuzz [FUZZ_SECONDS=60] [FUZZ_TARGETS=...]   every fuzzer for so long, JOBS at a time; fuzz-corpus: keep what they learned
-# make soak [SOAK_CASES=100000] [DATASETS=5000] [FAULT_RUNS=10000] [KILL_ROUNDS=1000] [COMMIT_KILLS=300]   random MPI-IO cases against their model, as
+# make soak [SOAK_CASES=100000] [DATASETS=5000] [CAMPAIGN="--hours 3"] [KILL_ROUNDS=1000] [COMMIT_KILLS=300]   random MPI-IO cases against their model, as
 #             many of shared files on simulated hosts,
-#             random datasets of HDF5 and PnetCDF, mpi4py's own tests of files, the close of 256 TiB, programs with failing calls that go on, then MPI programs killed at random moments
+#             random datasets of HDF5 and PnetCDF, mpi4py's own tests of files, the close of 256 TiB, the fault campaign over every interface, then MPI programs killed at random moments
 # make mpi-test [MPI_TEST_OPTIONS=...]   builds and tests under every MPI at hand, also those of the Python package index, and with clang
 # make sanitize   the suite with ASan and UBSan, then with TSan; make asan, make tsan: one of them; make leaks: tools and programs with valgrind
 # make docs-test   the examples and commands of the documents, as printed, against an installation
@@ -27,7 +27,6 @@ MPIS ?= mpicc.openmpi;mpicc.mpich
 FUZZ_SECONDS ?= 60
 SOAK_CASES ?= 100000
 DATASETS ?= 5000
-FAULT_RUNS ?= 10000
 KILL_ROUNDS ?= 1000
 COMMIT_KILLS ?= 300
 FIGURES ?= all
@@ -95,8 +94,8 @@ soak: build
 	@SHEAF_KEYVAL_RUNS=2000 $(BUILD)/bin/test_multifile --gtest_brief=1 --gtest_filter='KeyvalRecords.*'
 	@SHEAF_BIN=$(CURDIR)/$(BUILD)/bin SHEAF_MANY_FILES=5000 python3 -B tests/cli/test_many_files.py
 	@SHEAF_CLOSE_GIB=16 $(BUILD)/bin/test_scale --gtest_brief=1 --gtest_filter='CloseMemory.*'
-	@SHEAF_ACCEPTED_RUNS=$(FAULT_RUNS) $(BUILD)/bin/test_multifile --gtest_brief=1 --gtest_filter='Accepted.*'
-	@SHEAF_BIN=$(CURDIR)/$(BUILD)/bin SHEAF_FAULT_RUNS=$(FAULT_RUNS) python3 -B tests/crash/test_fault_runs.py
+	@SHEAF_ACCEPTED_RUNS=10000 $(BUILD)/bin/test_multifile --gtest_brief=1 --gtest_filter='Accepted.*'
+	@SHEAF_BIN=$(CURDIR)/$(BUILD)/bin PATH=$(CURDIR)/$(BUILD)/mpi:$$PATH python3 -B tests/campaign/campaign.py --state $(BUILD)/campaign.json $(CAMPAIGN)
 	@SHEAF_BIN=$(CURDIR)/$(BUILD)/bin KILL_ROUNDS=$(KILL_ROUNDS) python3 -B tests/crash/test_kill_loop.py
 	@SHEAF_BIN=$(CURDIR)/$(BUILD)/bin COMMIT_KILLS=$(COMMIT_KILLS) python3 -B tests/crash/test_commit_kills.py
 

@@ -2,9 +2,9 @@
 # Runs the suite of a build with sanitizers: sanitize.sh BUILD [CTEST-OPTION ...].
 #
 # Left out: scale counts bytes and time of a million tasks; test_install, test_partest, test_public_libraries and test_sionconfig
-# build or start programs of their own; real_limits and system_calls put things between a program and its system that sanitizers
-# do not survive; behaviour, differential, faults, in_place and the kill loop load our libraries into programs of others, or kill
-# programs.
+# build or start programs of their own; real_limits, system_calls and campaign_processes put things between a program and its system
+# that sanitizers do not survive (the campaign on fibers runs); behaviour, differential, faults, in_place and the kill loop load our
+# libraries into programs of others, or kill programs.
 set -eu
 cd "$(dirname "$0")/.."
 build=$1
@@ -22,7 +22,7 @@ export UCX_MEM_EVENTS=no UCX_MEM_MMAP_HOOK_MODE=none
 
 cd "$build"
 code=0
-without='mpich|openmpi|scale|test_install|test_partest|test_public_l|test_sionconfig|real_limits|system_calls|behaviour|differential|test_faults|test_in_place|kill_loop'
+without='mpich|openmpi|scale|test_install|test_partest|test_public_l|test_sionconfig|real_limits|system_calls|campaign_processes|behaviour|differential|test_faults|test_in_place|kill_loop'
 loads='test_checksums|test_compression|test_journal' # Python that loads the library
 mpi='^mpi_|test_files_by_sheaf'
 ctest --output-on-failure -j "$jobs" -E "$without|$loads|$mpi" "$@" || code=1

@@ -263,6 +263,7 @@ class MultifileWriter(Sequence[OutputStream]):
         """With the lock held."""
         sid = self._handle()
         if task != self._current:
+            self._current = -1  # none, if that fails
             if not self._library.sion_seek(sid, task, CURRENT_BLOCK, CURRENT_POSITION):
                 raise self._library.error(self.path, task)
             self._current = task

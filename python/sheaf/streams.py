@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Callable, Iterable, List, NoReturn, Optio
 
 from ._buffers import Pinned, new_bytes
 from ._library import Library, library
-from .errors import DamagedError, InvalidArgumentError, UnsupportedError, WrongModeError
+from .errors import DamagedError, Error, InvalidArgumentError, UnsupportedError, WrongModeError
 from .info import Chunk, Metadata
 
 if TYPE_CHECKING:
@@ -325,6 +325,16 @@ class OutputStream(_Stream):
         if self._select is not None:
             self._select()
 
+    def _selected_for(self, source: Pinned) -> None:
+        """A task that cannot be selected is offered its bytes nevertheless: the library refuses them, and the
+        close fails until they are written."""
+        try:
+            self._selected()
+        except Error:
+            if source.size:
+                self._library.sion_fwrite(source.address, 1, source.size, self._sid)
+            raise
+
     def tell(self) -> int:
         with self._lock:
             self._selected()
@@ -334,7 +344,7 @@ class OutputStream(_Stream):
         """Appends all bytes of a buffer in C order, as :meth:`InputStream.array` reads them; returns how many.
         A Fortran-ordered or strided array is copied for that."""
         with Pinned(data) as source, self._lock:
-            self._selected()
+            self._selected_for(source)
             self._append(source)
             return source.size
 
@@ -343,9 +353,9 @@ class OutputStream(_Stream):
         bytes."""
         total = 0
         with self._lock:
-            self._selected()
             for data in buffers:
                 with Pinned(data) as source:
+                    self._selected_for(source)
                     self._append(source)
                     total += source.size
         return total

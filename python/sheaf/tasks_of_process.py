@@ -126,6 +126,7 @@ class MappedWriter(Mapping[int, OutputStream]):
         if self._sid is None:
             raise ValueError(f"'{self.path}' is closed")
         if task != self._current:
+            self._current = -1  # none, if that fails
             if not self._library.sion_seek(self._sid, task, CURRENT_BLOCK, CURRENT_POSITION):
                 raise self._library.error(self.path, task)
             self._current = task

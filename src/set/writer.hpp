@@ -127,8 +127,7 @@ class Writer {
   WriteStream& stream() { return compressed_ ? compressed_->stream() : stream_; }
   // What a task of this process has written, as its program sees it.
   const TaskBlocks& blocks_of(int64_t task);
-  // Of a process alone.
-  std::span<const int64_t> globalranks() const { return placed_->globalranks; }
+  std::span<const int64_t> globalranks() const { return placed_->globalranks; }  // of a process alone
   bool is_alone() const { return alone_; }
   // Null if the tasks write on their own.
   CollectiveWriter* collective() { return collecting_ ? collecting_->writer.get() : nullptr; }
@@ -141,8 +140,13 @@ class Writer {
   template <class Act>
   void append(std::span<const std::byte> head, std::span<const std::byte> body, Act&& act) {
     const FailedWrites::Request request{stray_.why ? stray_.task : task(), head, body};
-    const auto problem = stray_.why ? attempt([&] { std::rethrow_exception(stray_.why); }) : attempt(act);
-    if (problem) refuse(request, *problem);
+    try {
+      if (const auto problem = attempt([&] { stray_.why ? std::rethrow_exception(stray_.why) : act(); }))
+        refuse(request, *problem);
+    } catch (const std::bad_alloc&) {  // no memory for the error
+      failed_.fail_unremembered(request);
+      throw;
+    }
     if (failed_.any()) failed_.accept(request);
   }
   // The program could not select `task`, one of this process, and may ignore that: append() throws `why`

@@ -33,6 +33,8 @@ class FailedWrites {
   // Remembers a request of which nothing was accepted. A request without bytes, or one that repeats a
   // remembered request, adds nothing. `what`: one sentence for the user, without a final stop.
   void fail(const Request& request, const Error& why, const std::string& what) noexcept;
+  // The same without memory for it: nothing completes this request.
+  void fail_unremembered(const Request& request) noexcept { overflowed_ |= request.bytes() > 0; }
   // Removes the requests that these accepted bytes complete.
   void accept(const Request& request);
   // Throws the failure of the oldest remembered request, if there is one.

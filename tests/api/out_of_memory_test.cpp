@@ -5,6 +5,7 @@
 #include <limits>
 #include <new>
 #include <thread>
+#include <utility>
 
 #include "api/api_fixture.hpp"
 #include "sheaf_tools.h"
@@ -66,11 +67,11 @@ class OutOfMemory : public Api {
  protected:
   OutOfMemory() { ::setenv("SHEAF_LEASE_TIMES", "60000,50", 1); }  // no thread touches a lease
   ~OutOfMemory() override { ::unsetenv("SHEAF_LEASE_TIMES"); }
-  int open_to_write() {
+  int open_to_write(const char* mode = "wb") {
     int ntasks = 1, nfiles = 1, block = 512, rank = 0, *ranks = &rank;
     long long chunk = 1000, *chunks = &chunk;
     return in_call(
-        [&] { return sion_open(name_.data(), "wb", &ntasks, &nfiles, &chunks, &block, &ranks, nullptr); });
+        [&] { return sion_open(name_.data(), mode, &ntasks, &nfiles, &chunks, &block, &ranks, nullptr); });
   }
   // Whether all went well; false: a call has failed.
   bool write_file() {
@@ -79,6 +80,20 @@ class OutOfMemory : public Api {
     const bool written =
         in_call([&] { return sion_fwrite(data_.data(), 1, data_.size(), sid); }) == data_.size();
     return in_call([&] { return sion_close(sid); }) == 1 && written;
+  }
+  // Allocations fail in the write alone, which is not repeated. False: a call has failed.
+  bool write_badly(const char* mode) {
+    const Plan meant = plan;
+    plan = {};
+    const int sid = open_to_write(mode);
+    EXPECT_GE(sid, 0);
+    plan = meant;
+    const bool written =
+        in_call([&] { return sion_fwrite(data_.data(), 1, data_.size(), sid); }) == data_.size();
+    const int64_t left = std::exchange(plan, {}).left;
+    EXPECT_EQ(sion_close(sid) == 1, written) << mode << ", " << sheaf_last_error();
+    plan.left = left;
+    return written;
   }
   bool read_file() {
     const int sid = in_call(
@@ -147,6 +162,12 @@ TEST_F(OutOfMemory, FromTheFirstCallOfAThreadOn) {
         return went_well;
       },
       [&](bool) { EXPECT_TRUE(read_file()); });
+}
+
+TEST_F(OutOfMemory, InAWriteThatIsNotRepeatedTheCloseFails) {
+  for (const char* const mode :
+       {"wb", "wb,buffer=0", "wb,buffer=0,term=flush", "wb,durable,buffer=0,journal=off", "wb,compress=zstd"})
+    sweep([&] { return write_badly(mode); }, [](bool) {});
 }
 
 TEST_F(OutOfMemory, HasAKind) {

@@ -14,6 +14,21 @@ void require_accepted(bool accepted) {
   if (!accepted) throw Error(Code::io, "the call was refused");
 }
 
+// Tells a group of a call of the library while the object lives.
+class Inside {
+ public:
+  explicit Inside(Group& group, bool together = false) : group_(group), together_(together) {
+    group_.inside(true, together);
+  }
+  Inside(const Inside&) = delete;
+  Inside& operator=(const Inside&) = delete;
+  ~Inside() { group_.inside(false, together_); }
+
+ private:
+  Group& group_;
+  const bool together_;
+};
+
 class Process {
  public:
   Process(Group& group, const SionProgram& program, int sid, Accepted& ledger)
@@ -34,7 +49,10 @@ class Process {
     } else {
       select_some_task();
       write_alone();
-      if (own_.chance(8)) sion_ensure_free_space(sid_, own_.below(program_.chunk));
+      if (own_.chance(8)) {
+        const Inside call(group_);
+        sion_ensure_free_space(sid_, own_.below(program_.chunk));
+      }
     }
     if (own_.chance(5)) flush();
   }
@@ -46,11 +64,17 @@ class Process {
     if (program_.tasks_each == 1) return;
     task_ = first_task() + own_.below(program_.tasks_each);
     // Ignores a failure: calls are refused until a selection succeeds.
+    const Inside call(group_);
     sion_seek(sid_, static_cast<int>(task_), SION_CURRENT_BLK, SION_CURRENT_POS);
   }
 
+  bool flushes() {
+    const Inside call(group_);
+    return sion_flush(sid_) == SION_SUCCESS;
+  }
+
   void flush() {
-    if (sion_flush(sid_) != SION_SUCCESS) return;
+    if (!flushes()) return;
     for (int64_t t = first_task(); t < first_task() + program_.tasks_each; ++t) ledger_.commit(t);
   }
 
@@ -58,6 +82,7 @@ class Process {
     const auto data = ledger_.next(task_, 1 + own_.below(program_.largest));
     if (!program_.keyval)
       return ledger_.call(task_, data, program_.answer, [&](std::span<const std::byte> some) {
+        const Inside call(group_);
         require_accepted(sion_fwrite(some.data(), 1, some.size(), sid_) == some.size());
       });
     const uint64_t head[] = {static_cast<uint64_t>(own_.below(5)), data.size()};
@@ -65,11 +90,13 @@ class Process {
     std::vector<std::byte> record(bytes.begin(), bytes.end());
     record.insert(record.end(), data.begin(), data.end());
     ledger_.call(task_, record, program_.answer, [&](std::span<const std::byte>) {
+      const Inside call(group_);
       require_accepted(sion_fwrite_key(data.data(), head[0], 1, data.size(), sid_) == data.size());
     });
   }
 
   bool write_with_others(std::span<const std::byte> data) {
+    const Inside call(group_, true);
     return sion_coll_fwrite(data.data(), 1, data.size(), sid_) == data.size();
   }
 

@@ -51,6 +51,9 @@ class Group {
   // Collective: whether any process says so; the bytes that process `from` has.
   virtual bool any(bool mine) = 0;
   virtual std::vector<std::byte> from(int from, const std::vector<std::byte>& mine) = 0;
+  // This process enters, or leaves, a call of the library between open and close; `together`: a collective
+  // one.
+  virtual void inside(bool /*now*/, bool /*together*/) {}
 };
 
 struct Ended {

@@ -103,7 +103,7 @@ int64_t run_striped(const StripedProgram& p, const FaultPlan& plan, int victim, 
 TEST(StripedCampaign, KeepsAcceptedBytes) {
   const uint64_t one = variable("SHEAF_CAMPAIGN_SEED", 0);
   const uint64_t last = one ? one : variable("SHEAF_CAMPAIGN_CASES", 150);
-  for (uint64_t seed = one ? one : 1; seed <= last; ++seed) {
+  for (uint64_t seed = one ? one : variable("SHEAF_CAMPAIGN_FIRST", 1); seed <= last; ++seed) {
     const StripedProgram p = draw_striped(seed);
     const int victim = static_cast<int>(seed) % p.listeners;
     Injection injection;

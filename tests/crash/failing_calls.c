@@ -1,16 +1,27 @@
 /* failing_calls: to be loaded in front of the C library (LD_PRELOAD). Calls on files below the directory
-   FAILING_DIR fail as the operating system can make them fail: FAILING_SHORT=1      every transfer is first
-   interrupted (EINTR) and then short FAILING_AT=K         the K-th call (from 0) fails with the number
-   FAILING_ERRNO; with FAILING_ON=1 all later ones too FAILING_SLOW_SYNC=S  every fsync takes S seconds, with
-   FAILING_SLOW_WHILE=PATH while there is such a file
-   FAILING_COUNT=PATH   the number of calls is written there at the end
-   Files are known by the descriptors that open() and openat() gave. A program can also say itself what fails,
-   see failing_calls_begin(). */
+ * FAILING_DIR fail as the operating system can make them fail:
+ *
+ * FAILING_SHORT=1          every transfer is first interrupted (EINTR) and then short; with FAILING_AT from
+ *                          that call on
+ * FAILING_AT=K[,L...]      the K-th call (from 0) and the L-th ... fail with the number FAILING_ERRNO; with
+ *                          FAILING_ON=1 all later ones too
+ * FAILING_NAMES=1          only those fail that would create, rename or remove a name
+ * FAILING_SIGNAL=N         the process gets this signal in place of the K-th call
+ * FAILING_CLOCK=S          from the K-th call on the clock is S seconds back, and nothing fails
+ * FAILING_SLOW_SYNC=S      every fsync takes S seconds, with FAILING_SLOW_WHILE=PATH while there is PATH
+ * FAILING_COUNT=PATH       the number of calls is written there at the end
+ *
+ * Files are known by the descriptors that open() and openat() gave. A program can also say itself what fails,
+ * see failing_calls.h. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
+#include "failing_calls.h"
+
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -18,32 +29,43 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/types.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 #define MOST_DESCRIPTORS 4096
 static atomic_bool watched[MOST_DESCRIPTORS];
 static atomic_long calls, transfers;
-static const char *directory, *count_path;
-static long fail_at = -1;
-static int fail_errno = EIO, fail_on, shorten, slow_sync;
+static struct failing_calls_plan plan;
+static char directory[4096];
+static const char* count_path;
+static int slow_sync;
 static const char* slow_while;
-#define MOST_FAILURES 8
-static long chosen[MOST_FAILURES];
-static int number_chosen;
-static char own_directory[4096];
+
+static int number_in(const char* name) {
+  const char* const text = getenv(name);
+  return text ? atoi(text) : 0;
+}
 
 __attribute__((constructor)) static void begin(void) {
-  const char* text;
-  directory = getenv("FAILING_DIR");
-  count_path = getenv("FAILING_COUNT");
-  if ((text = getenv("FAILING_AT"))) fail_at = atol(text);
-  if ((text = getenv("FAILING_ERRNO"))) fail_errno = atoi(text);
-  if ((text = getenv("FAILING_SLOW_SYNC"))) slow_sync = atoi(text);
+  struct failing_calls_plan first = {.directory = getenv("FAILING_DIR"), .error = EIO};
+  for (const char* text = getenv("FAILING_AT"); text && first.count < failing_calls_most; ++text) {
+    first.at[first.count++] = atol(text);
+    text = strchr(text, ',');
+    if (!text) break;
+  }
+  if (getenv("FAILING_ERRNO")) first.error = number_in("FAILING_ERRNO");
+  first.from_then_on = getenv("FAILING_ON") != NULL;
+  first.shortens = getenv("FAILING_SHORT") != NULL;
+  first.only_names = getenv("FAILING_NAMES") != NULL;
+  first.kills_with = number_in("FAILING_SIGNAL");
+  first.clock_set_back = number_in("FAILING_CLOCK");
+  slow_sync = number_in("FAILING_SLOW_SYNC");
   slow_while = getenv("FAILING_SLOW_WHILE");
-  fail_on = getenv("FAILING_ON") != NULL;
-  shorten = getenv("FAILING_SHORT") != NULL;
+  count_path = getenv("FAILING_COUNT");
+  failing_calls_begin(&first);
 }
 
 __attribute__((destructor)) static void end(void) {
@@ -55,39 +77,41 @@ __attribute__((destructor)) static void end(void) {
 }
 
 static int below(const char* path) {
-  return directory && path && strncmp(path, directory, strlen(directory)) == 0;
+  return directory[0] && path && strncmp(path, directory, strlen(directory)) == 0;
 }
 static int known(int fd) { return fd >= 0 && fd < MOST_DESCRIPTORS && atomic_load(&watched[fd]); }
 
-/* From now on the calls with the numbers at[0..count-1], counted from 0, on files below `path` fail with
-   `error`. Not while another thread makes calls. failing_calls_end() lets all succeed again and returns how
-   many there were. */
-void failing_calls_begin(const char* path, const long* at, int count, int error) {
-  snprintf(own_directory, sizeof own_directory, "%s", path);
-  directory = own_directory;
-  number_chosen = count < MOST_FAILURES ? count : MOST_FAILURES;
-  memcpy(chosen, at, (size_t)number_chosen * sizeof *at);
-  fail_errno = error;
+void failing_calls_begin(const struct failing_calls_plan* next) {
+  static const struct failing_calls_plan nothing;
+  plan = next ? *next : nothing;
+  snprintf(directory, sizeof directory, "%s", plan.directory ? plan.directory : "");
   atomic_store(&calls, 0);
 }
-long failing_calls_end(void) {
-  number_chosen = 0;
-  return atomic_load(&calls);
-}
+long failing_calls_count(void) { return atomic_load(&calls); }
 
-/* 1: this call is to fail, errno is set. */
-static int fails(void) {
+/* Whether a plan that begins with a call has reached it. */
+static int reached(void) { return plan.count == 0 || atomic_load(&calls) > plan.at[0]; }
+
+/* 1: this call is to fail, errno is set. `names`: it creates, renames or removes a name. */
+static int fails_as(int names) {
   const long number = atomic_fetch_add(&calls, 1);
-  int fails = fail_at >= 0 && number >= fail_at && (number == fail_at || fail_on);
-  for (int i = 0; i < number_chosen; ++i) fails |= number == chosen[i];
+  if (plan.count == 0 || plan.shortens || plan.clock_set_back) return 0;
+  if (plan.kills_with) {
+    if (number == plan.at[0]) kill(getpid(), plan.kills_with);
+    return 0;
+  }
+  if (plan.only_names && !names) return 0;
+  int fails = plan.from_then_on && number >= plan.at[0];
+  for (int i = 0; i < plan.count; ++i) fails |= number == plan.at[i];
   if (!fails) return 0;
-  errno = fail_errno;
+  errno = plan.error;
   return 1;
 }
+static int fails(void) { return fails_as(0); }
 
 /* How many of `count` bytes a transfer may move; 0: it is interrupted. */
 static size_t allowed(size_t count) {
-  if (!shorten || count == 0) return count;
+  if (!plan.shortens || count == 0 || !reached()) return count;
   if (atomic_fetch_add(&transfers, 1) % 2 == 0) return 0;
   return count / 3 + 1 < count ? count / 3 + 1 : count;
 }
@@ -96,6 +120,11 @@ static size_t allowed(size_t count) {
 #define REAL(name)               \
   static __typeof__(&name) real; \
   if (!real) *(void**)&real = dlsym(RTLD_NEXT, #name)
+
+static int makes(int base, const char* path, int flags) {
+  struct stat found;
+  return (flags & O_CREAT) && fstatat(base, path, &found, 0) != 0;
+}
 
 static int watch(int fd) {
   if (fd >= 0 && fd < MOST_DESCRIPTORS) atomic_store(&watched[fd], 1);
@@ -109,7 +138,7 @@ int open64(const char* path, int flags, ...) {
   const mode_t mode = va_arg(more, mode_t);
   va_end(more);
   if (!below(path)) return real(path, flags, mode);
-  return fails() ? -1 : watch(real(path, flags, mode));
+  return fails_as(makes(AT_FDCWD, path, flags)) ? -1 : watch(real(path, flags, mode));
 }
 
 int openat64(int base, const char* path, int flags, ...) {
@@ -119,7 +148,7 @@ int openat64(int base, const char* path, int flags, ...) {
   const mode_t mode = va_arg(more, mode_t);
   va_end(more);
   if (!below(path)) return real(base, path, flags, mode);
-  return fails() ? -1 : watch(real(base, path, flags, mode));
+  return fails_as(makes(base, path, flags)) ? -1 : watch(real(base, path, flags, mode));
 }
 
 int close(int fd) {
@@ -164,7 +193,7 @@ ssize_t pwritev64(int fd, const struct iovec* parts, int many, off64_t at) {
   int first = 0;
   while (first + 1 < many && parts[first].iov_len == 0) ++first;
   TRANSFER(fd, parts[first].iov_len)
-  return shorten ? syscall(SYS_pwrite64, fd, parts[first].iov_base, n, at) : real(fd, parts, many, at);
+  return plan.shortens ? syscall(SYS_pwrite64, fd, parts[first].iov_base, n, at) : real(fd, parts, many, at);
 }
 
 ssize_t copy_file_range(int from, off64_t* from_at, int to, off64_t* to_at, size_t count, unsigned flags) {
@@ -188,8 +217,42 @@ static int takes_long(void) {
 }
 SIMPLE(int, fsync, (int fd), (fd), known(fd) && takes_long())
 SIMPLE(off64_t, lseek64, (int fd, off64_t at, int whence), (fd, at, whence), known(fd))
-SIMPLE(int, rename, (const char* from, const char* to), (from, to), below(from))
-SIMPLE(int, renameat, (int from_base, const char* from, int to_base, const char* to),
-       (from_base, from, to_base, to), below(from))
-SIMPLE(int, unlink, (const char* path), (path), below(path))
-SIMPLE(int, unlinkat, (int base, const char* path, int flags), (base, path, flags), below(path))
+
+#define NAMING(name, parameters, arguments, path) \
+  int name parameters {                           \
+    REAL(name);                                   \
+    if (below(path) && fails_as(1)) return -1;    \
+    return real arguments;                        \
+  }
+
+NAMING(rename, (const char* from, const char* to), (from, to), from)
+NAMING(renameat, (int from_base, const char* from, int to_base, const char* to),
+       (from_base, from, to_base, to), from)
+NAMING(link, (const char* from, const char* to), (from, to), to)
+NAMING(mkdir, (const char* path, mode_t mode), (path, mode), path)
+NAMING(unlink, (const char* path), (path), path)
+NAMING(unlinkat, (int base, const char* path, int flags), (base, path, flags), path)
+
+/* The clock. */
+static time_t back(void) { return plan.clock_set_back && reached() ? plan.clock_set_back : 0; }
+
+int clock_gettime(clockid_t clock, struct timespec* now) {
+  REAL(clock_gettime);
+  const int result = real(clock, now);
+  if (result == 0 && (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE)) now->tv_sec -= back();
+  return result;
+}
+
+int gettimeofday(struct timeval* now, void* zone) {
+  REAL(gettimeofday);
+  const int result = real(now, zone);
+  if (result == 0) now->tv_sec -= back();
+  return result;
+}
+
+time_t time(time_t* now) {
+  REAL(time);
+  const time_t found = real(NULL) - back();
+  if (now) *now = found;
+  return found;
+}

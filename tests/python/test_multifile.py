@@ -171,6 +171,31 @@ def test_append(path):
         assert [s.read() for s in f] == [b"task 0", b"task 1" + b" and more" * 1000, b"task 2"]
 
 
+def test_a_task_that_cannot_be_selected_misses_what_was_to_be_written(path):
+    for repeats in (True, False):
+        f = sheaf.open(path, "w", tasks=2, chunk_size=300_000)
+        f[0].write(bytes(90_000))
+        f[0].flush()
+        before = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, before[1]))
+        try:
+            f[0].write(b"held by the task")
+            with pytest.raises(sheaf.Error):
+                f[1].write(b"lost")
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        f[0].write(b" again")
+        if repeats:
+            f[1].write(b"lost")
+            f.close()
+            with sheaf.open(path) as found:
+                assert found[0].read()[90_000:] == b"held by the task again"
+                assert found[1].read() == b"lost"
+        else:
+            with pytest.raises(sheaf.Error, match="not repeated"):
+                f.close()
+
+
 def test_a_block_that_fails_leaves_the_old_multifile_or_an_unclosed_one(path):
     fill(path)
     with pytest.raises(KeyError):

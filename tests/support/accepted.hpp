@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "support/programs.hpp"
 #include "tools/verify.hpp"
 
@@ -14,15 +16,23 @@ class Accepted {
  public:
   explicit Accepted(int64_t ntasks) : streams_(static_cast<size_t>(ntasks)), committed_(streams_.size()) {}
 
+  // Events are told to an observer: a call of a task begins; its bytes are accepted, or given up (task -1);
+  // all bytes accepted so far are flushed.
+  enum class Event : uint8_t { begun, accepted, lacked, committed };
+  using Observer = std::function<void(Event, int64_t task, std::span<const std::byte>)>;
+  void observe(Observer observer) { observer_ = std::move(observer); }
+
   // Bytes for the next call of a task. Two calls never write the same, so that a byte of one that failed is
   // known.
   std::vector<std::byte> next(int64_t task, int64_t bytes) {
+    tell(Event::begun, task, {});
     return content(task + 1009 * ++calls_, 0, bytes);
   }
   void accept(int64_t task, std::span<const std::byte> bytes) {
     if (stopped_) return lack(bytes);
     auto& stream = streams_.at(static_cast<size_t>(task));
     stream.insert(stream.end(), bytes.begin(), bytes.end());
+    tell(Event::accepted, task, bytes);
   }
   // How a program answers a call that fails.
   enum class Answer { ignore, repeat, repeat_in_halves };
@@ -44,13 +54,18 @@ class Accepted {
     }
   }
   // The program has gone on without these bytes, of a call that failed.
-  void lack(std::span<const std::byte> bytes) { lacks_ |= !bytes.empty(); }
+  void lack(std::span<const std::byte> bytes) {
+    lacks_ |= !bytes.empty();
+    tell(Event::lacked, -1, bytes);
+  }
   bool lacks_bytes() const { return lacks_; }
   // The program has died: what its calls return from now on is of no consequence.
   void stop() { stopped_ = true; }
   // A flush of the task has succeeded.
   void commit(int64_t task) {
-    if (!stopped_) committed_.at(static_cast<size_t>(task)) = std::ssize(of(task));
+    if (stopped_) return;
+    committed_.at(static_cast<size_t>(task)) = std::ssize(of(task));
+    tell(Event::committed, task, {});
   }
 
   int64_t ntasks() const { return std::ssize(streams_); }
@@ -96,6 +111,9 @@ class Accepted {
   }
 
  private:
+  void tell(Event event, int64_t task, std::span<const std::byte> bytes) const {
+    if (observer_) observer_(event, task, bytes);
+  }
   static std::vector<std::vector<std::byte>> streams_in(Store& store, const std::string& path) {
     Reader all(store, path, mode_of("r"));
     std::vector<std::vector<std::byte>> streams;
@@ -116,6 +134,7 @@ class Accepted {
 
   std::vector<std::vector<std::byte>> streams_;
   std::vector<int64_t> committed_;
+  Observer observer_;
   int64_t calls_ = 0;
   bool lacks_ = false;
   bool stopped_ = false;

@@ -15,17 +15,29 @@ namespace {
 CallScope::CallScope() : outer_(innermost) { innermost = this; }
 
 CallScope::~CallScope() {
-  for (const auto& gate : entered_) gate->leave();
+  if (entered_) entered_->leave();
+  for (const auto& gate : also_entered_) gate->leave();
   if (occupied_) occupied_->store(nullptr, std::memory_order_release);
   innermost = outer_;
 }
 
 void CallScope::enter(const std::shared_ptr<Gate>& gate) {
   for (const CallScope* s = innermost; s; s = s->outer_)
-    if (s->inside_ == gate.get() || std::ranges::find(s->entered_, gate) != s->entered_.end()) return;
+    if (s->is_inside(gate.get())) return;
   if (!innermost) return;
-  innermost->entered_.reserve(innermost->entered_.size() + 1);
-  if (gate->enter()) innermost->entered_.push_back(gate);
+  CallScope& scope = *innermost;
+  if (scope.entered_) scope.also_entered_.reserve(scope.also_entered_.size() + 1);
+  if (!gate->enter()) return;
+  if (scope.entered_) {
+    scope.also_entered_.push_back(gate);
+  } else {
+    scope.entered_ = gate;
+  }
+}
+
+bool CallScope::is_inside(const Gate* gate) const {
+  const auto is_it = [&](const auto& entered) { return entered.get() == gate; };
+  return inside_ == gate || is_it(entered_) || std::ranges::any_of(also_entered_, is_it);
 }
 
 void CallScope::occupy(std::atomic<const void*>& user) {

@@ -36,8 +36,12 @@ class SHEAF_EXPORT CallScope : private NonCopyable {
   static bool any();
 
  private:
+  bool is_inside(const Gate* gate) const;
+
   CallScope* const outer_;
-  std::vector<std::shared_ptr<Gate>> entered_;
+  // The first one is kept without memory, of which a call that writes may have none.
+  std::shared_ptr<Gate> entered_;
+  std::vector<std::shared_ptr<Gate>> also_entered_;
   const Gate* inside_ = nullptr;
   std::atomic<const void*>* occupied_ = nullptr;
 };

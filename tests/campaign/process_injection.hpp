@@ -1,0 +1,72 @@
+// process_injection: the failures of a real process, by libfailing_calls.so and libfailing_allocations.so.
+#pragma once
+
+#include <string>
+
+#include "crash/failing_calls.h"
+#include "support/multifile_model.hpp"
+
+namespace sheaf::test::campaign {
+
+enum class ProcessFailure : uint8_t {
+  once,
+  several,              // two to five calls fail
+  from_then_on,         // a call and all later ones
+  short_transfers,      // interrupted and short ones; no failure
+  killed,               // SIGKILL
+  terminated,           // SIGTERM
+  read_only_directory,  // no name can be made, renamed or removed
+  clock_set_back,       // no failure
+  no_memory,            // one allocation fails
+  no_memory_from_then_on,
+  second_job,  // another process opens the file for writing; no failure
+};
+constexpr int process_failures = 11;
+
+// The failure of a case, the same on all processes.
+struct ProcessInjection {
+  ProcessFailure failure = ProcessFailure::once;
+  int error = 0;
+  uint64_t seed = 0;
+
+  bool may_die() const { return failure == ProcessFailure::killed || failure == ProcessFailure::terminated; }
+  bool must_succeed() const {
+    return failure == ProcessFailure::short_transfers || failure == ProcessFailure::clock_set_back ||
+           failure == ProcessFailure::second_job;
+  }
+  bool needs_memory() const {
+    return failure == ProcessFailure::no_memory || failure == ProcessFailure::no_memory_from_then_on;
+  }
+  std::string describe() const;
+};
+ProcessInjection draw_process_injection(uint64_t seed);
+
+// What the libraries have counted in an undisturbed run of the same program.
+struct Counted {
+  long calls = 0, allocations = 0;
+};
+
+// The libraries that are loaded in front. Without them nothing fails.
+class FailingCalls {
+ public:
+  FailingCalls();
+  bool loaded() const { return plan_ != nullptr; }
+  // From now on calls on files whose names begin with `prefix` are counted.
+  void count(const std::string& prefix) const;
+  // Of `process`, after such a run. One process at least meets the failure.
+  void inject(const ProcessInjection& injection, const std::string& prefix, int process, int processes,
+              const Counted& counted) const;
+  Counted stop() const;
+  void inside(bool now) const {
+    if (inside_) inside_(now);
+  }
+
+ private:
+  decltype(&failing_calls_begin) plan_ = nullptr;
+  decltype(&failing_calls_count) counted_ = nullptr;
+  decltype(&failing_allocations_begin) plan_allocations_ = nullptr;
+  decltype(&failing_allocations_count) allocations_ = nullptr;
+  decltype(&failing_allocations_inside) inside_ = nullptr;
+};
+
+}  // namespace sheaf::test::campaign

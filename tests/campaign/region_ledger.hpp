@@ -1,0 +1,69 @@
+// region_ledger: what a task has written at offsets of a file, in a ledger of its own that survives its
+// death. It includes no header of Sheaf, because programs of MPI-IO are linked with the MPI alone. Each
+// record is one write().
+#pragma once
+
+#include <fcntl.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+namespace sheaf::test::campaign {
+
+struct RegionRecord {
+  enum Kind : int64_t { head, old, attempted, accepted, lacked, committed, ended };
+  int64_t kind = 0;
+  int64_t offset = 0;  // head: how many tasks; ended: 1 if the close has succeeded
+  int64_t length = 0;  // of the bytes that follow
+};
+
+// What holds for a case, as text in the head of each ledger.
+struct RegionFacts {
+  int tasks = 1;
+  int64_t size = 0;           // of the file, at most
+  int64_t unit = 0;           // of stripes; 0: it is one file
+  int subfiles = 1;           // with stripes
+  bool own_files = false;     // each task writes a file of its own
+  bool may_die = false;       // the failure ends the program
+  bool must_succeed = false;  // no call fails
+  bool safe = true;           // the bytes of successful syncs are there also after a failed close
+  std::string text{};         // for people, one line
+};
+
+class RegionLedger {
+ public:
+  using Record = RegionRecord;
+
+  RegionLedger(const std::string& path, const RegionFacts& facts)
+      : fd_(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666)) {
+    std::string text;
+    for (const int64_t number :
+         {static_cast<int64_t>(facts.tasks), facts.size, facts.unit, static_cast<int64_t>(facts.subfiles),
+          static_cast<int64_t>(facts.own_files), static_cast<int64_t>(facts.may_die),
+          static_cast<int64_t>(facts.must_succeed), static_cast<int64_t>(facts.safe)})
+      text += std::to_string(number) + " ";
+    text += facts.text;
+    note(Record::head, facts.tasks, text.data(), text.size());
+  }
+  RegionLedger(const RegionLedger&) = delete;
+  RegionLedger& operator=(const RegionLedger&) = delete;
+  ~RegionLedger() { ::close(fd_); }
+
+  // Bytes at an offset.
+  void note(Record::Kind kind, int64_t offset, const void* bytes, size_t length) const {
+    Record record{kind, offset, static_cast<int64_t>(length)};
+    const iovec parts[] = {{&record, sizeof record}, {const_cast<void*>(bytes), length}};
+    if (::writev(fd_, parts, 2) != static_cast<ssize_t>(sizeof record + length)) std::abort();
+  }
+  void commit() const { note(Record::committed, 0, nullptr, 0); }
+  void end(bool closed) const { note(Record::ended, closed, nullptr, 0); }
+
+ private:
+  int fd_;
+};
+
+}  // namespace sheaf::test::campaign
