@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <optional>
 
 #include "format/header.hpp"
 #include "format/journal.hpp"
@@ -22,9 +23,9 @@ namespace sheaf {
 class AppendedFile final : public ForwardingFile, public ChunkWatch {
  public:
   struct Marks {
-    int64_t at = 0;        // where the file says that it is unclosed
-    int64_t table = 0;     // offset of its block table; INT64_MAX: nothing is to be marked any more
-    bool durable = false;  // the mark is on disk before anything is overwritten
+    int64_t at = 0;                // where the file says that it is unclosed
+    std::optional<int64_t> table;  // offset of its block table; nullopt: the file is marked already
+    bool durable = false;          // the mark is on disk before anything is overwritten
   };
   // right: null where the multifile is written without a lease.
   AppendedFile(std::shared_ptr<File> inner, const Marks& marks, std::shared_ptr<WritingRight> right)
@@ -52,10 +53,10 @@ class AppendedFile final : public ForwardingFile, public ChunkWatch {
   }
   void before_writing(int64_t offset) override {
     require_right();
-    if (offset < marks_.table) return;
+    if (!marks_.table || offset < *marks_.table) return;
     inner().write_at(unclosed(), marks_.at);
     if (marks_.durable) inner().sync();
-    marks_.table = INT64_MAX;
+    marks_.table.reset();
   }
 
   FileDescriptor descriptor(Whose whose) override { return inner().descriptor(whose); }

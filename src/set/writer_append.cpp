@@ -242,8 +242,8 @@ void Writer::give_back_pointers() {
 // unclosed (mark_appended).
 void Writer::append_to(OwnFile& f) {
   MetadataReader reader(*f.file);
-  const AppendedFile::Marks marks{reader.header().pointer_offset(),
-                                  f.edges ? INT64_MAX : reader.read_pointer().varheader, facts_.durable};
+  AppendedFile::Marks marks{reader.header().pointer_offset(), std::nullopt, facts_.durable};
+  if (!f.edges) marks.table = reader.read_pointer().varheader;
   f.fsblksize = reader.header().fsblksize;
   know_journal(f, reader.header(), reader.extension());
   f.key.required = true;

@@ -140,7 +140,7 @@ void Writer::open_group_file(const ParallelWriteRequest& request, const OpenMode
     int64_t fsblksize = 0;
     int64_t existed = 0;  // before this open
     format::Identity identity{};
-    uint64_t number = 0;  // FileStatus::number; 0: not known, or hosts have caches of their own
+    uint64_t number = 0;  // FileStatus::number for tasks that open the file later; 0: not known
     Apart apart;
   } start;
   std::optional<format::Extension> extension;  // at the first task
@@ -158,7 +158,7 @@ void Writer::open_group_file(const ParallelWriteRequest& request, const OpenMode
       if (PastCache* const past = file->traits().past_cache)
         past->know(static_cast<FileSystem>(start.apart.kind));
     }
-    if (start.apart.own_caches == 0 && local().size() > 1) start.number = file->status().number;
+    if (collecting_ && start.apart.own_caches == 0) start.number = file->status().number;
     start.fsblksize = choose_block_size(*file, request.fsblksize);
   });
   local().broadcast(std::as_writable_bytes(std::span(&start, 1)), 0);
@@ -193,10 +193,7 @@ void Writer::open_group_file(const ParallelWriteRequest& request, const OpenMode
             *store_, name_of(facts_.filenumber), std::move(file), std::move(slots), edges(), start.number);
         file = collecting_->file;
       } else {
-        if (!file) {
-          file = open_patiently(*store_, name_of(facts_.filenumber), Access::write);
-          require_number(*file, start.number);
-        }
+        if (!file) file = open_patiently(*store_, name_of(facts_.filenumber), Access::write);
         file = throttled(edged(std::move(file), edges()), std::move(slots));
       }
       const bool holds = !collecting_ || collecting_->plan.merge;

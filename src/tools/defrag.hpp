@@ -20,10 +20,10 @@ namespace sheaf {
 struct DefragRequest {
   std::string output{};
   int32_t fsblksize = 0;  // bytes; 0: that of the input. 1: no gaps at all
-  int32_t nfiles = 1;     // physical files of the result
   bool replace = false;   // an existing output
   bool plain = false;  // what is compressed is written as it was before; else frames are copied as they are
   codec::Compression compression = {};  // on: the result is compressed so, whether the input is or not
+  int32_t nfiles = 1;                   // physical files of the result
 };
 
 // Throws invalid_argument if the output exists, or for more files than tasks; damaged for bad key-value

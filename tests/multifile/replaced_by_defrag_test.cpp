@@ -16,7 +16,7 @@ TEST(Defrag, OfAFileOntoItselfIsOnDiskBeforeItGetsTheName) {
   RecordingStore tape(memory);
   write_serially(tape, "a", small_program(1));
   const size_t before = tape.length();
-  defrag(tape, load_multifile(tape, "a"), {"a", 0, true}, quiet);
+  defrag(tape, load_multifile(tape, "a"), {.output = "a", .replace = true}, quiet);
   std::vector<std::string> done;
   for (size_t i = before; i < tape.length(); ++i) done.push_back(tape.describe(i));
   const auto renamed = std::ranges::find_if(done, [](const auto& s) { return s.starts_with("rename"); });

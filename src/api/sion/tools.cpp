@@ -249,10 +249,10 @@ int sheaf_defrag(const char* path, const char* output, int block_size, const cha
       throw Error(Code::invalid_argument, "'" + mode.unknown.front() + "' says nothing about compression");
     const DefragRequest request{.output = output,
                                 .fsblksize = std::max(block_size, 0),
-                                .nfiles = mode.file_policy == FilePolicy::fixed ? mode.files : 1,
                                 .replace = (flags & SHEAF_REPLACE) != 0,
                                 .plain = (flags & SHEAF_DECOMPRESS) != 0,
-                                .compression = mode.compression};
+                                .compression = mode.compression,
+                                .nfiles = mode.file_policy == FilePolicy::fixed ? mode.files : 1};
     CallbackProgress told(progress, user);
     defrag(any_store(), load_multifile(any_store(), path, checking_of(flags)), request, told);
   });

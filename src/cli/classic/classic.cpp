@@ -86,8 +86,8 @@ int run_defrag(const ClassicArguments& a) {
       {.path = a.files[0],
        .request = {.output = a.files[1],
                    .fsblksize = fsblksize,
-                   .nfiles = static_cast<int32_t>(std::max<int64_t>(a.number('n', 1, INT_MIN, INT_MAX), 1)),
-                   .replace = true}},
+                   .replace = true,
+                   .nfiles = static_cast<int32_t>(std::max<int64_t>(a.number('n', 1, INT_MIN, INT_MAX), 1))}},
       a.has('v'));
 }
 
