@@ -181,6 +181,11 @@ void Writer::check(const MappedWriteRequest& request) const {
   format::physical_name(path_, request.nfiles - 1);
 }
 
+Writer::Made& Writer::made() {
+  if (!made_) made_ = std::make_unique<Made>();
+  return *made_;
+}
+
 // Local: a physical file, without truncating.
 NewFile Writer::create(int32_t number, std::string_view stored_name) {
   const std::string name = name_of(number);

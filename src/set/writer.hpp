@@ -227,14 +227,8 @@ class Writer {
     std::shared_ptr<WritingRight> to_write;  // appending; null: the multifile has no lease
     std::exception_ptr lost;                 // why the files are not to be written any more
   };
-  Right& right() {
-    if (!right_) right_ = std::make_unique<Right>();
-    return *right_;
-  }
-  Made& made() {
-    if (!made_) made_ = std::make_unique<Made>();
-    return *made_;
-  }
+  Right& right();  // made if need be
+  Made& made();    // the same
   // Local: throws `foreign`, from then on always, once another program may write the files.
   void require_ownership(Ownership::Look look);
   void require_files_in_place();
@@ -290,9 +284,8 @@ class Writer {
   void look_for_losses(const Closing& closing);
   // Appending: the slice as it was, at a leader; else null.
   const TableSlice* old() const { return placed_ ? placed_->old.get() : nullptr; }
-  Comm& tasks_of_files() {
-    return grouped_ ? local() : *comm_;
-  }  // those who write the same files, and others
+  // Of all tasks that write the same files, and perhaps others.
+  Comm& tasks_of_files() { return grouped_ ? local() : *comm_; }
   // Of the mapping field in file 0; -1: there is none.
   int64_t mapping_entries() const {
     return !grouped_ ? placed_->mapping_entries : facts_.nfiles > 1 ? ntasks_ : -1;

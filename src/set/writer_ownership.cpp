@@ -5,6 +5,11 @@
 
 namespace sheaf {
 
+Writer::Right& Writer::right() {
+  if (!right_) right_ = std::make_unique<Right>();
+  return *right_;
+}
+
 void Writer::require_ownership(Ownership::Look look) {
   if (right_ && right_->lost) std::rethrow_exception(right_->lost);
   const auto problem = attempt([&] {
