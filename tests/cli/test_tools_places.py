@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import signal
 import socket
 import stat
@@ -278,16 +277,6 @@ class Signals(ToolCase):
         process.send_signal(signal.SIGCONT)
         process.communicate(timeout=SECONDS)
         self.assertIn(process.returncode, (-signal.SIGTERM, -signal.SIGHUP))
-
-
-class Copies(ToolCase):
-    def test_a_copy_of_the_program_starts_anywhere(self) -> None:
-        make_plain(self.dir / "a.sion")
-        for name in ("sheaf", "siondump"):
-            shutil.copy(BIN / "sheaf", self.dir / name)
-        for command in (["./sheaf", "info", "a.sion"], ["./sheaf", "verify", "a.sion"], ["./siondump", "a.sion"]):
-            result = subprocess.run(command, cwd=self.dir, capture_output=True, timeout=SECONDS)
-            self.assertEqual((result.returncode, result.stderr), (0, b""), command)
 
 
 if __name__ == "__main__":
