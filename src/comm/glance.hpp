@@ -1,9 +1,9 @@
-// comm/glance: looking whether others have come, before a task sleeps until they have.
+// comm/glance: polls a condition for a short time before the caller blocks.
 //
-// To fall asleep and be woken takes as long as most of what tasks wait for when they work together
-// (docs/tuning.md, "Shared files"). So who waits looks again and again at first, and in between gives its
-// core to whoever wants it: a core that nobody else wants loses nothing by that, and who comes late has
-// nobody to wake. How long it looks depends on what it waits for.
+// Blocking and waking up takes about as long as most waits between tasks that work together
+// (docs/tuning.md, "Shared files"). A waiting task therefore polls first and yields its core between polls.
+// An idle core loses nothing by that, and the task that arrives last has no task to wake. The caller chooses
+// how long to poll.
 #pragma once
 
 #include <chrono>
