@@ -68,7 +68,7 @@ void CollectedFile::write_held() {
 }
 
 void CollectedFile::write_unconfirmed() {
-  // What is shipped stays: it is sent again if the collector could not write it.
+  // Shipped bytes are kept: they are sent again if the collector could not write them.
   if (!shipped_.empty()) write(real(), shipped_);
   write_held();
 }
@@ -108,7 +108,8 @@ void CollectedFile::write_pieces(std::span<const Piece<const std::byte>> pieces)
 
 void CollectedFile::sync() {
   write_unconfirmed();
-  // What a collector of this host has written for this task is in the same file, and on disk with it.
+  // Bytes that a collector of this host has written for this task are in the same file; this sync covers
+  // them.
   if (file_ || capacity_ > 0) real().sync();
 }
 

@@ -1,8 +1,8 @@
-// collective/collected_file: a physical file as one task of a collectively written multifile sees it.
+// collective/collected_file: one task's view of a physical file that is written collectively.
 //
-// Bytes are held until the task's group brings them to its collector. What does not fit the memory for that
-// is written by the task itself: the bytes are the same either way, so nothing has to be agreed. The file is
-// opened at the first use of its own, so that tasks which only send never touch it.
+// The object holds bytes until the task's group sends them to its collector. The task itself writes what
+// exceeds the memory limit. Both ways store the same bytes, so the tasks need no agreement. The file is
+// opened when the task first accesses it itself; a task that only sends never opens it.
 #pragma once
 
 #include <memory>
@@ -17,34 +17,36 @@ namespace sheaf {
 
 class CollectedFile final : public LateFile {
  public:
-  // As LateFile. Writes to the file itself wait for a slot (null: they do not), and keep edges apart (null:
-  // there are none). number: FileStatus::number that the file must have, 0: any.
+  // Constructs as LateFile. Writes to the file itself wait for a slot of `slots`; null: no limit. They keep
+  // boundary blocks in `edges`; null: there are no boundary blocks. number: FileStatus::number that the file
+  // must have; 0: not checked.
   CollectedFile(Store& store, std::string path, std::shared_ptr<File> opened,
                 std::shared_ptr<WriteSlots> slots, std::shared_ptr<Edges> edges, uint64_t number);
-  // From now on only the collector writes: everything is held, and what would have to be written here is an
+  // Lets only the collector write from now on: all bytes are held, and a write by this task itself is an
   // error.
   void leave_to_collector() { everything_ = only_collector_writes_ = true; }
 
-  // From now on writes of less than `direct` bytes are held, as long as all held weighs at most `capacity`
-  // bytes. 0: no more.
+  // Holds writes of less than `direct` bytes from now on, as long as the held bytes and extents take at most
+  // `capacity` bytes of memory. A `capacity` of 0 ends this.
   void hold(int64_t capacity, int64_t direct);
-  // Until bound_again() more is held: bytes that are sent in the same call. `everything`: nothing is written
-  // by the task itself meanwhile.
+  // Suspends the memory limit until bound_again(), for bytes that the same call sends. everything: the task
+  // itself writes nothing until then.
   void begin_unbounded(bool everything = false);
-  // Returns how many extents at the end hold what was written since begin_unbounded().
+  // Restores the limit. Returns the number of trailing extents that hold the bytes written since
+  // begin_unbounded().
   size_t bound_again();
 
-  // Held bytes, and those given to the collector which has not confirmed them.
+  // Held bytes, and bytes given to the collector that it has not confirmed.
   HeldBytes& held() { return held_; }
   HeldBytes& shipped() { return shipped_; }
-  // This task has written by itself, and nothing is held or shipped.
+  // Returns true if this task has written all its bytes itself and none are held or shipped.
   bool has_all() const { return file_ && held_.empty() && shipped_.empty(); }
-  // What is shipped is in the file; what is held is now shipped.
+  // Marks held bytes as shipped. Bytes shipped before must be in the file; they are dropped.
   void ship();
-  // What is shipped is held again, in front of what is held.
+  // Returns shipped bytes to the held ones, in front.
   void take_back();
 
-  // Writes what is held, and what is shipped and not confirmed as well. Throws, with all held as before.
+  // Write held bytes, and also the unconfirmed shipped ones. Both throw; all bytes then stay held.
   void write_held();
   void write_unconfirmed();
 
@@ -68,8 +70,8 @@ class CollectedFile final : public LateFile {
   bool unbounded_ = false;
   bool everything_ = false;
   bool only_collector_writes_ = false;
-  size_t before_ = 0;   // extents held before begin_unbounded()
-  bool alone_ = false;  // a write of its own has failed: the order of its bytes is now its own affair
+  size_t before_ = 0;   // number of extents held before begin_unbounded()
+  bool alone_ = false;  // a direct write failed: only this task can order its bytes from then on
 };
 
 }  // namespace sheaf

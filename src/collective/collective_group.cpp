@@ -16,7 +16,7 @@ CollectiveGroup::CollectiveGroup(Comm& file, int collector) : file_(&file), coll
 CollectiveGroup::CollectiveGroup(Comm& file, const layout::GroupPlace& place, const Spread& spread)
     : file_(&file), place_(place) {
   if (spread.nodes.count <= 1) return;
-  // The first task learns the nodes of all and tells them who collects.
+  // The first task gathers the hosts of all members, chooses the collector and scatters the choice.
   const std::vector<int64_t> nodes = gather(spread.nodes.mine);
   std::vector<int64_t> chosen;
   if (is_collector())
@@ -65,7 +65,7 @@ struct Request {
   GroupPass::Begins begins;
 };
 
-// What goes from leader to leader, there and back.
+// State passed from one metadata writer to the next, forward and back.
 struct Passes {
   GroupPass forward;
   layout::GroupPassBack back;
@@ -93,7 +93,8 @@ layout::GroupPlace place_in_groups(Comm& file, int64_t bytes, int64_t average, G
       places[t] = {first, 0, forward.filled, forward.number, 0, forward.before};
     }
   };
-  // The leaders one after the other, in order and backwards, by themselves where they can meet alone.
+  // The metadata writers take turns in order, then in reverse. If possible they use a communicator of their
+  // own.
   const int leaders = slices.slices();
   const bool alone = file.grain() == 1 && leaders > 1;
   const auto chain = alone ? file.split(slices.leads() ? 0 : -1, file.rank()) : nullptr;
@@ -125,7 +126,7 @@ bool is_first_of_host(Comm& file, int64_t host) {
 
 namespace {
 
-// Whether one task may as well collect for all groups of the layout.
+// Returns true if one task can serve as the collector of all groups of the layout.
 bool is_little(int tasks, int64_t total) {
   return tasks <= collective_constants::few_tasks && total <= tasks * collective_constants::little_per_task;
 }
@@ -143,8 +144,8 @@ NewGroups make_groups(Comm& file, const GroupRequest& request, const CollectiveP
   made.average_request = (total + file.size() - 1) / file.size();
   const layout::GroupPlace whole{0, file.size(), total, 0, 1};
   layout::GroupPlace place = whole;
-  const bool free_choice = !plan.merge && !plan.equal;  // else the layout says who collects
-  bool by_host = request.host >= 0 && free_choice;      // no group goes beyond a host
+  const bool free_choice = !plan.merge && !plan.equal;  // else the layout prescribes the collector
+  bool by_host = request.host >= 0 && free_choice;      // no group spans two hosts
   if (by_host) {
     int64_t some_may_not = !plan.may_collect;
     file.all_max(std::span(&some_may_not, 1));
@@ -171,7 +172,7 @@ NewGroups make_groups(Comm& file, const GroupRequest& request, const CollectiveP
                    : layout::packed_chunk(request.bytes, place.sum, member == place.size - 1, made.fsblksize);
   });
   if (overflow) made.chunk_size = INT64_MAX;
-  // In one group only the last chunk differs from its request.
+  // In a single group only the last chunk differs from its request.
   if (place.count == 1 && !plan.merge)
     if (const auto end = align_up(total, made.fsblksize)) made.placed = PrefixedSum{requests.before, *end};
   return made;

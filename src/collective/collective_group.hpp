@@ -1,9 +1,9 @@
-// collective/collective_group: the tasks of a physical file in groups of consecutive ones, each with a
-// collector (docs/format.md, section "Collective layouts"), and how they talk.
+// collective/collective_group: divides the tasks of a physical file into groups of consecutive tasks, each
+// with a collector (docs/format.md, section "Collective layouts"), and lets the members of a group
+// communicate.
 //
-// They talk as tasks of the file: every step is one of all of them, in which messages stay inside the groups.
-// So nobody waits for a task that is in another group's call, also where one thread of a process talks for
-// all.
+// Every step is collective over all tasks of the file, while messages stay inside the groups. So no task
+// waits for a task of another group's call, even if one thread communicates for a whole process.
 #pragma once
 
 #include <algorithm>
@@ -24,8 +24,7 @@
 
 namespace sheaf {
 
-// What the choice of collectors takes into account: where this task is, and which of the physical files this
-// one is.
+// Input for the choice of collectors: the host of this task, and the number of its physical file.
 struct Spread {
   exchange::Nodes nodes;
   int64_t file = 0;
@@ -35,30 +34,34 @@ struct Spread {
 class CollectiveGroup {
  public:
   CollectiveGroup() = default;
-  // All tasks of `file`, which outlives the object, as one group. Local.
+  // Puts all tasks of `file`, which must outlive the object, into one group. Local.
   explicit CollectiveGroup(Comm& file, int collector = 0);
-  // The group at `place`, its collector chosen as layout::choose_collector says. Collective over the file.
+  // Builds the group at `place` and chooses its collector by layout::choose_collector. Collective over the
+  // file.
   CollectiveGroup(Comm& file, const layout::GroupPlace& place, const Spread& spread);
 
-  int rank() const { return file_->rank() - static_cast<int>(place_.first); }  // number of this member
+  int rank() const {
+    return file_->rank() - static_cast<int>(place_.first);
+  }  // number of this task within the group
   int size() const { return static_cast<int>(place_.size); }
-  int collector() const { return collector_; }  // a member
+  int collector() const { return collector_; }  // member number of the collector
   bool is_collector() const { return rank() == collector_; }
   const layout::GroupPlace& place() const { return place_; }
 
-  // The members as tasks of the file.
+  // The members as ranks within the file.
   Mover::Members tasks() const {
     return {static_cast<int>(place_.first), static_cast<int>(place_.first + place_.size) - 1};
   }
   int task(int member) const { return tasks().first + member; }
   Comm& file() const { return *file_; }
 
-  // Collective over the file: bytes of every member, at most `most` each, at the collector; one behind the
-  // other.
+  // Collective over the file. Returns at the collector the bytes of all members, concatenated in member
+  // order; each member contributes at most `most` bytes.
   std::vector<std::byte> gather(std::span<const std::byte> mine, size_t most) const;
-  // The same, of a number of every member.
+  // Gathers one number of every member, as above.
   std::vector<int64_t> gather(int64_t mine) const;
-  // Collective over the file: of numbers at the collector, one for each member, that of this one.
+  // Collective over the file. Scatters `numbers` of the collector, one for each member; returns that of this
+  // task.
   int64_t deal(std::span<const int64_t> numbers) const;
 
  private:
@@ -67,61 +70,64 @@ class CollectiveGroup {
   int collector_ = 0;
 };
 
-// What a task of a group of so many brings to a round, or wants of it, at most: bytes, >= 1. A collector has
-// memory for all.
+// Bytes, >= 1, that a task of a group of `group_size` members may send or receive per round. It bounds the
+// memory of the collector, which holds the bytes of all members.
 inline int64_t step_bytes(int group_size) {
   return std::clamp<int64_t>(collective_constants::most_per_collector / group_size, 1,
                              collective_constants::most_per_task);
 }
 
-// What the program brings for collective calls.
+// Optional facilities of the program for collective calls.
 struct CollectiveMeans {
-  // The tasks of this physical file, who can meet there without others; null: they talk as they do in the
-  // open.
+  // Communicator of the tasks of this physical file alone; null: they communicate as during the open.
   std::unique_ptr<Comm> meeting;
-  bool may_collect = true;                 // this task may be the first of a group
-  bool takes_part = true;                  // else it moves its bytes itself
-  std::shared_ptr<Mover> mover = nullptr;  // moves the bytes, but not those to be merged; null: messages do
+  bool may_collect = true;                 // this task may begin a group
+  bool takes_part = true;                  // false: this task transfers its bytes itself
+  std::shared_ptr<Mover> mover = nullptr;  // transfers all bytes but those to be merged; null: messages do
 };
 
-// What a new file needs to know to form its groups.
+// Input for forming the groups of a new file.
 struct GroupRequest {
-  int64_t bytes = 0;      // that this task asks for, >= 0
-  int64_t fsblksize = 0;  // bytes; what groups are formed for
-  bool unshared = false;  // a file with one group may be laid out for less
-  int64_t host = -1;      // of this task, where hosts may not write one unit; -1: they may
+  int64_t bytes = 0;      // requested by this task, >= 0
+  int64_t fsblksize = 0;  // bytes; block size for which groups are formed
+  bool unshared = false;  // a file with one group may get a smaller block size
+  int64_t host = -1;      // number of this task's host if two hosts must not write within one shared
+                          // granularity; else -1
 };
 
 struct NewGroups {
   CollectiveGroup group;
-  // Of this task, final; so large that no layout takes it if it would not fit 63 bits
+  // Final chunk size of this task, in bytes. If it does not fit into 63 bits, it is too large for any layout.
   int64_t chunk_size = 0;
-  std::optional<PrefixedSum> placed;  // of the chunk sizes, where they follow from the requests
-  int64_t fsblksize = 0;              // that the file is laid out for
-  int64_t average_request = 0;        // bytes per task, over the file; rounded up
-  // Tasks of a group may be on several hosts that may not write one unit: only its collector writes its
-  // chunks.
+  std::optional<PrefixedSum> placed;  // sums of the chunk sizes, if they follow from the requests
+  int64_t fsblksize = 0;              // block size of the layout, in bytes
+  int64_t average_request = 0;        // bytes per task, averaged over the file and rounded up
+  // A group may have tasks of several hosts that must not write within one shared granularity. Only the
+  // collector then writes the group's chunks.
   bool spans_hosts = false;
 };
 
-// Collective over `file`: where this task's group is, for what layout::GroupPass says of `begins`.
+// Collective over `file`. Returns the place of this task's group; `begins` is defined by layout::GroupPass.
 layout::GroupPlace place_in_groups(Comm& file, int64_t bytes, int64_t average,
                                    layout::GroupPass::Begins begins);
 
-// Collective: whether the task of the rank before is on another host, or there is none.
+// Collective. Returns true if this task is the first of the file, or if the preceding task is on a different
+// host.
 bool is_first_of_host(Comm& file, int64_t host);
 
-// Collective over `file`, the tasks of a physical file; O(log tasks) steps, and two per leader. Leaders do
-// the passes over the tasks in order; no other task holds more than its own numbers. Throws invalid_argument
-// on all tasks if the sum of the requests exceeds 2^63 bytes.
+// Forms the groups. Collective over `file`, the tasks of a physical file, in O(log tasks) steps and two per
+// metadata writer. Metadata writers make the passes over the tasks in order; other tasks hold only their own
+// numbers. Throws `invalid_argument` on all tasks if the sum of the requests exceeds 2^63 bytes.
 NewGroups make_groups(Comm& file, const GroupRequest& request, const CollectivePlan& plan,
                       const Spread& spread);
 
-// For reading: groups of so many consecutive tasks, or of a number of the library's choice. Collective.
+// Forms groups for reading, of the number of consecutive tasks that `plan` gives or the library chooses.
+// Collective.
 CollectiveGroup make_reading_groups(Comm& file, const CollectivePlan& plan, const Spread& spread);
 
-// How the tasks of a physical file, `local`, work together; nothing if they do not: the mode does not want
-// it, or they cannot meet without those of other files. Local, the same on all tasks of the multifile.
+// Returns how the tasks of a physical file, `local`, cooperate. Returns nothing if the mode does not ask for
+// it, or if they cannot communicate without the tasks of other files. Local; the result is the same on all
+// tasks of the multifile.
 std::optional<CollectivePlan> plan_of(const CollectiveMode& mode, bool writes, const Comm& local,
                                       const CollectiveMeans& means = {});
 

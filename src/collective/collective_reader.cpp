@@ -9,12 +9,12 @@ namespace sheaf {
 
 using namespace collective_constants;
 
-// What a task wants to have read for it.
+// Extents that a task asks its collector to read.
 struct CollectiveReader::Wish {
   std::vector<Extent> extents;
-  std::vector<std::byte> memory;  // for the bytes, had before anybody sends them
-  int64_t ahead = 0;              // bytes of the stream that it brings, from the position on
-  bool lacks = false;             // it will need more to fill its request
+  std::vector<std::byte> memory;  // receives the bytes; allocated before any task sends
+  int64_t ahead = 0;              // bytes of the stream from its position on that the round provides
+  bool lacks = false;             // needs a further round to fill its request
 };
 
 CollectiveReader::CollectiveReader(Comm& file, CollectiveGroup group, const CollectivePlan& plan,
@@ -31,8 +31,8 @@ CollectiveReader::CollectiveReader(Comm& file, CollectiveGroup group, const Coll
 }
 
 void CollectiveReader::plan_next(int64_t request) {
-  // What a round brings of whole pieces may begin before the position, end before the room does, and has
-  // checksums.
+  // A round reads whole checksum pieces. So it may begin before the position, end before the memory is full,
+  // and needs space for the checksums.
   const int64_t around = stream_.piece() > 0 ? 2 * stream_.piece() + int64_t{4 * most_extents} : 0;
   const int64_t calls = request > 0 ? std::max<int64_t>(0, capacity_ - around) / request : calls_left_;
   calls_left_ = std::max<int64_t>(0, calls - 1);
@@ -51,8 +51,8 @@ void CollectiveReader::read(std::span<std::byte> out, const std::optional<Error>
       --calls_left_;
       if (!problem) problem = attempt([&] { stream_.read(out); });
     }
-    // Also where all bytes are here already: a task that has jumped, or wants more than it did, reads alone
-    // and may fail.
+    // All tasks agree even if their bytes are here already. A task that has changed its position, or reads
+    // more than before, reads alone and may fail.
     agree(file_, problem);
   } catch (...) {
     if (before) stream_.seek_block(before->block, before->offset);
@@ -60,7 +60,7 @@ void CollectiveReader::read(std::span<std::byte> out, const std::optional<Error>
   }
 }
 
-// What this task could not do; what fails in a round is thrown on all.
+// Returns the error of this task; errors inside a round are thrown on all tasks.
 std::optional<Error> CollectiveReader::read_in_rounds(std::span<std::byte> out,
                                                       std::optional<Error> problem) {
   if ((!takes_part_ || (automatic_ && std::ssize(out) >= direct_read)) && !problem) {
@@ -78,8 +78,8 @@ std::optional<Error> CollectiveReader::read_in_rounds(std::span<std::byte> out,
   }
 }
 
-// The stream from its position on, as far as a round goes: a request first, and what may be read next. Data
-// with checksums are wanted in whole pieces, and their checksums with them.
+// Covers the stream from its position on, up to the capacity of a round: first the request, then data likely
+// to be read next. Data with checksums are read in whole pieces, together with the checksums.
 CollectiveReader::Wish CollectiveReader::next_wish(int64_t left) const {
   Wish wish;
   std::vector<Extent> sums;
@@ -110,10 +110,10 @@ CollectiveReader::Wish CollectiveReader::next_wish(int64_t left) const {
   return wish;
 }
 
-// Whether some task needs another round for this call.
+// Returns true if some task needs a further round for this call.
 bool CollectiveReader::round(Wish& wish, std::optional<Error> mine) {
   if (!mine && group_.is_collector()) mine = attempt([&] { fetched_.real(); });
-  // What all tasks must know, as one reduction.
+  // One reduction for all values that every task needs.
   int64_t facts[] = {mine.has_value(),         largest_,  wish.lacks, std::ssize(wish.memory),
                      std::ssize(wish.extents), -capacity_};
   file_.all_max(facts);
@@ -123,7 +123,7 @@ bool CollectiveReader::round(Wish& wish, std::optional<Error> mine) {
     throw Error(Code::io, "'" + fetched_.path() + "': a task could not take part in a collective read");
   }
   const GroupTransfer::Load largest{facts[3], facts[4], -facts[5]};
-  if (largest.bytes > 0) {  // the collectors read for all
+  if (largest.bytes > 0) {  // the collectors read for all members
     File& file = group_.is_collector() ? fetched_.real() : fetched_;
     agree(file_, transfer_.read(file, {wish.extents, wish.memory}, largest));
   }

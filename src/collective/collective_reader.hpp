@@ -1,8 +1,10 @@
 // collective/collective_reader: collective reading (SIONlib's sion_coll_fread; gpfs-jugene section 5), the
-// mirror of collective_writer: in a round every task tells the collector of its group where its stream goes
-// on, the collector reads the pieces of all in the order of the file, with their checksums, and hands them
-// out; each task compares its own; the calls until the next round are served from there. A task that needs
-// other bytes in between reads them itself.
+// mirror of collective_writer.
+//
+// In a round, every task sends the current position of its stream to the collector of its group. The
+// collector reads the extents of all members in file order, with their checksums, and distributes the bytes.
+// Each task verifies its own. Calls until the next round are served from these bytes. A task that needs other
+// bytes in between reads them itself.
 #pragma once
 
 #include <memory>
@@ -19,14 +21,15 @@ namespace sheaf {
 
 class CollectiveReader {
  public:
-  // Local. `file`: the tasks of the physical file; `stream` reads from `fetched`. All outlive the object, as
-  // what `means` holds does. Throws if there is no memory for the messages to come.
+  // Local. `file` has the tasks of the physical file; `stream` reads from `fetched`. `file`,
+  // `stream`, `fetched` and what `means` refers to must outlive the object. Throws if the memory for messages
+  // cannot be allocated.
   CollectiveReader(Comm& file, CollectiveGroup group, const CollectivePlan& plan, ReadStream& stream,
                    FetchedFile& fetched, const CollectiveMeans& means = {});
 
-  // Collective over the tasks of the physical file; lengths may differ and be 0. Fills `out`, which the
-  // stream must have bytes for. `mine`: what this task has found wrong so far. Throws on all tasks alike; the
-  // streams are then where they were before the call.
+  // Fills `out` from the stream, which must have that many bytes. Collective over the tasks of the physical
+  // file; lengths may differ and be 0. mine: an error that this task has found before the call. Throws on all
+  // tasks alike; the streams then have the positions from before the call.
   void read(std::span<std::byte> out, const std::optional<Error>& mine);
 
   const CollectiveGroup& group() const { return group_; }
@@ -43,11 +46,11 @@ class CollectiveReader {
   CollectiveGroup group_;
   ReadStream& stream_;
   FetchedFile& fetched_;
-  const int64_t capacity_;  // bytes of a task per round
+  const int64_t capacity_;  // bytes per task and round
   const bool automatic_;
   const bool takes_part_;
   int64_t calls_left_ = 0;
-  int64_t largest_ = 0;  // request of this task since the last round
+  int64_t largest_ = 0;  // largest request of this task since the last round, in bytes
   GroupTransfer transfer_;
 };
 

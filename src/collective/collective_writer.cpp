@@ -29,8 +29,8 @@ CollectiveWriter::CollectiveWriter(Comm& file, NewGroups groups, const Collectiv
       transfer_(group_, mover_) {
   transfer_.reserve(capacity_);
   if (!merge_) {
-    // Where the program moves the bytes it does so in its collective calls, and in nothing else: the rest
-    // does not fit.
+    // If the program transfers the bytes, it does so only in its collective calls. A capacity of 1 byte holds
+    // nothing outside of them.
     collected_->hold(mover_ ? 1 : capacity_, automatic_ ? WriteStream::direct_bytes : INT64_MAX);
     if (spans_hosts_ && !is_collector()) collected_->leave_to_collector();
     if (journal())
@@ -39,8 +39,8 @@ CollectiveWriter::CollectiveWriter(Comm& file, NewGroups groups, const Collectiv
   plan_next(groups.average_request);
 }
 
-// The number of calls until the next round, from the largest request that is to be expected; nothing is
-// learnt from none.
+// Computes the number of calls until the next round from the largest request to expect. A request of 0
+// changes nothing.
 void CollectiveWriter::plan_next(int64_t request) {
   constexpr int64_t around = 2 * sizeof(Extent);
   if (request > 0) {
@@ -62,8 +62,8 @@ void CollectiveWriter::write(std::span<const std::byte> data, const std::optiona
   write_between(data);
 }
 
-// Outside of a round. What the task cannot write itself now, it brings to the next one, where all learn of
-// it.
+// Writes outside of a round. If the task cannot write its bytes now, it keeps them for the next round, in
+// which all tasks get the error.
 void CollectiveWriter::write_between(std::span<const std::byte> data) {
   if (!attempt([&] { stream_.write(data); })) return;
   const auto failed = attempt([&] {
@@ -74,7 +74,7 @@ void CollectiveWriter::write_between(std::span<const std::byte> data) {
   if (failed) tell_all(*failed);
 }
 
-// This task now, the others in the next round.
+// Throws on this task now; the other tasks get the error in the next round.
 void CollectiveWriter::tell_all(const Error& problem) {
   if (!behind_) behind_ = problem;
   throw problem;
@@ -100,7 +100,7 @@ void CollectiveWriter::write_now(std::span<const std::byte> data, const std::opt
   }
 }
 
-// The pieces of all members go into the collector's stream; the own streams of the others stay as they are.
+// The collector's stream takes the data of all members; the streams of the other members stay unchanged.
 void CollectiveWriter::write_merged(std::span<const std::byte> data, const std::optional<Error>& mine) {
   int64_t facts[] = {mine.has_value(), largest_, -capacity_ * group_.size()};
   file_.all_max(facts);
@@ -108,7 +108,7 @@ void CollectiveWriter::write_merged(std::span<const std::byte> data, const std::
   if (facts[0] != 0) refuse(mine);
   std::optional<WriteStream::Mark> before;
   if (is_collector()) before = stream_.mark();
-  // A piece that fits a chunk is kept in one.
+  // Data that fit into one chunk are not split.
   const auto append = [this](std::span<const std::byte> bytes, int64_t piece) {
     if (piece > 0 && piece <= stream_.geometry().size) stream_.ensure_free_space(piece);
     stream_.write_filling({}, bytes);
@@ -121,13 +121,13 @@ void CollectiveWriter::write_merged(std::span<const std::byte> data, const std::
   }
 }
 
-// Collective over the file, where a task cannot take part in a round.
+// Collective over the file; called if a task cannot take part in a round.
 void CollectiveWriter::refuse(const std::optional<Error>& mine) {
   agree(file_, mine);
   throw Error(Code::io, "'" + collected_->path() + "': a task could not take part in a collective write");
 }
 
-// Pieces that are large anyway gain nothing by travelling.
+// Writes large held requests from this task: sending them to a collector gains nothing.
 std::optional<Error> CollectiveWriter::write_large_ones() {
   const HeldBytes& held = collected_->held();
   const bool large = automatic_ && !spans_hosts_ && !held.empty() &&
@@ -142,7 +142,7 @@ void CollectiveWriter::round(Kind kind, std::optional<Error> mine) {
   if (!mine) mine = write_large_ones();
   if (!mine) mine = std::exchange(behind_, std::nullopt);
   HeldBytes& held = collected_->held();
-  // What all tasks must know, as one reduction.
+  // One reduction for all values that every task needs.
   int64_t facts[] = {mine.has_value(),
                      largest_,
                      held.bytes(),
@@ -169,17 +169,17 @@ void CollectiveWriter::round(Kind kind, std::optional<Error> mine) {
   const auto outcome = bring(held, largest);
   if (kind == Kind::last) {
     behind_ = outcome;
-    if (facts[6] > 0) file_.barrier();  // who reads its bytes back for their checksums finds them
+    if (facts[6] > 0) file_.barrier();  // a task that reads back its bytes for their checksums finds them
     return;
   }
   if (largest.bytes > 0) agree(file_, outcome);
   held.clear();
   record_chunks(facts[5]);
-  if (facts[5] > 0) file_.barrier();  // whoever returns finds them recorded
+  if (facts[5] > 0) file_.barrier();  // a task that returns finds its chunks recorded
 }
 
-// Collective: what this round has completed, `most` chunks of a task. A task whose bytes may not have arrived
-// sends nothing.
+// Collective. Records the chunks that this round has completed, at most `most` per task. A task sends no
+// records if its bytes may not have arrived.
 void CollectiveWriter::record_chunks(int64_t most) {
   using Report = JournalWriter::Report;
   most = std::min(most, std::clamp<int64_t>(most_chunks / group_.size(), 1, 4096));
@@ -192,12 +192,13 @@ void CollectiveWriter::record_chunks(int64_t most) {
   behind_ = attempt([&] { journal()->record(collected_->real(), records_of<Report>({bytes, {}})); });
 }
 
-// Collective: to the collectors, who write everything. Returns what went wrong here.
+// Collective. Sends held bytes to the collectors, which write them. Returns the error of this task.
 std::optional<Error> CollectiveWriter::bring(const HeldBytes& held, const GroupTransfer::Load& largest) {
   if (largest.bytes == 0) return std::nullopt;
   File& file = is_collector() ? collected_->real() : *collected_;
   auto problem = transfer_.write(file, held.placed(), largest);
-  // Tasks of other hosts cannot bring their bytes to the disk, or the server, when they flush.
+  // Tasks of other hosts cannot sync or publish the bytes that the collector wrote for them, so the collector
+  // does.
   if (!problem && spans_hosts_ && is_collector()) {
     if (stream_.durable())
       problem = attempt([&] { file.sync(); });
@@ -208,7 +209,7 @@ std::optional<Error> CollectiveWriter::bring(const HeldBytes& held, const GroupT
 }
 
 std::optional<Error> CollectiveWriter::finish() {
-  // A failure that the program has not been told yet may be over: then the second try brings everything.
+  // The failure may be temporary: the second attempt then writes everything.
   const auto try_last = [&] { round(Kind::last, std::nullopt); };
   auto problem = attempt(try_last);
   if (problem) problem = attempt(try_last);

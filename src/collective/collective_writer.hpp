@@ -1,19 +1,20 @@
 // collective/collective_writer: collective writing (SIONlib's sion_coll_fwrite; gpfs-jugene section 5).
 //
-// Small pieces of many tasks reach the file through few of them. A collective write leaves its bytes with the
-// task; after a number of calls that all tasks of the physical file know, a *round* brings them to the
-// collector of each group, which writes them in the order of the file while the others go on. A task that
-// would have to hold more than its share writes itself. So memory is bounded, tasks may write on their own in
-// between as they like, and nothing has to be in step but the collective calls. Each task hands over what it
-// has and where it belongs (collective/group_transfer). Large requests make every call a round, at whose end
-// the bytes are in the file.
+// Few tasks write the small requests of many tasks to the file. A collective write leaves its bytes in the
+// memory of the task. After a number of calls that all tasks of the physical file know, a *round* sends them
+// to the collector of each group. The collector writes them in file order while the other tasks continue. A
+// task that would exceed its share of memory writes the bytes itself.
 //
-// Chunks that are complete are recorded in the journal by the collector, behind the bytes of the round that
-// completes them; what a task writes itself, it records itself.
+// Memory is therefore bounded, tasks may write independently between the collective calls, and only these
+// calls synchronize. Each task sends its bytes together with their offsets (collective/group_transfer). If
+// requests are large, every call is a round, and the bytes are in the file when it returns.
 //
-// Failures: a collector's failure to write is told in the next round, or at the close, on all tasks of the
-// physical file. Until a collector confirms, a task keeps what it has sent, and sends it again: no byte is
-// lost by a failure that goes away.
+// The collector records complete chunks in the journal, after the bytes of the round that completes them.
+// Chunks that a task writes itself, it records itself.
+//
+// Failures: if a collector cannot write, all tasks of the physical file get the error in the next round, or
+// at the close. A task keeps the bytes that it has sent until the collector confirms them, and sends them
+// again. So a temporary failure loses no bytes.
 #pragma once
 
 #include <memory>
@@ -30,23 +31,24 @@ namespace sheaf {
 
 class CollectiveWriter {
  public:
-  // Local. `file`: the tasks of the physical file; `stream` writes to `collected`. All outlive the object, as
-  // what `means` holds does. Throws if there is no memory for the messages to come.
+  // Local. `file` has the tasks of the physical file; `stream` writes to `collected`. `file`,
+  // `stream` and what `means` refers to must outlive the object. Throws if the memory for messages cannot be
+  // allocated.
   CollectiveWriter(Comm& file, NewGroups groups, const CollectivePlan& plan, WriteStream& stream,
                    std::shared_ptr<CollectedFile> collected, const CollectiveMeans& means = {});
 
-  // Collective over the tasks of the physical file; `data` may differ in length and be empty. `mine`: what
-  // this task has found wrong so far; it then brings no data. Throws on all tasks alike what happened in a
-  // round. Outside of a round only bad arguments, a chunk of size 0 and lack of memory are errors, at once on
-  // the task that has them, and in the next round on all. After an error the streams are as they were before
-  // the call.
+  // Appends `data` to the stream. Collective over the tasks of the physical file; lengths may differ and be
+  // 0. mine: an error that this task has found before the call; its data are then ignored.
+  //
+  // An error within a round is thrown on all tasks alike. Outside of a round the only errors are bad
+  // arguments, a chunk of size 0 and lack of memory. They are thrown at once on the task concerned, and on
+  // all tasks in the next round. After an error the streams are as before the call.
   void write(std::span<const std::byte> data, const std::optional<Error>& mine);
 
-  // Collective: the rest of what is held. Returns, on one task at least, why it could not be brought into the
-  // file.
+  // Collective. Writes all bytes still held. Returns, on one task at least, why they could not be written.
   std::optional<Error> finish();
 
-  // Local: this task's bytes that no collector has confirmed are written by the task itself.
+  // Local. Writes those bytes of this task that no collector has confirmed.
   void flush() { collected_->write_unconfirmed(); }
 
   const CollectiveGroup& group() const { return group_; }
@@ -71,17 +73,17 @@ class CollectiveWriter {
   CollectiveGroup group_;
   WriteStream& stream_;
   std::shared_ptr<CollectedFile> collected_;
-  const int64_t capacity_;  // bytes that a task holds, and gives to its collector in one step
+  const int64_t capacity_;  // bytes that a task holds, and sends to its collector in one step
   const bool merge_;
   const bool automatic_;
   const bool takes_part_;
   const bool spans_hosts_;
-  Mover* const mover_;      // null: bytes travel in messages
+  Mover* const mover_;      // null: messages transfer the bytes
   bool at_once_ = false;    // every call is a round
-  int64_t calls_left_ = 0;  // without a round
+  int64_t calls_left_ = 0;  // remaining calls without a round
   int64_t calls_between_ = 1;
-  int64_t largest_ = 0;          // request of this task since the last round
-  std::optional<Error> behind_;  // what the others have not been told yet
+  int64_t largest_ = 0;          // request of this task since the last round, in bytes
+  std::optional<Error> behind_;  // error that the other tasks have not got yet
   GroupTransfer transfer_;
 };
 

@@ -14,18 +14,19 @@ using collective_constants::brought_at_once;
 
 namespace {
 
-// A range of units, and the task that writes them.
+// An extent of whole shared blocks, and the task that writes it.
 struct FileDomain {
   int64_t begin = 0;
   int64_t end = 0;
   int writer = 0;
 };
 
-// The next one, from `first` on, which is where some task has an edge. Writers take turns over the hosts.
+// Returns the next domain at or after `first`, the first offset at which a task has a boundary block. Writers
+// alternate over the hosts.
 FileDomain next_domain(const EdgesHome& where, int64_t first, int64_t number, int ntasks) {
   const int64_t length = std::max(where.unit, brought_at_once / where.unit * where.unit);
   const int64_t begin = first / where.unit * where.unit;
-  const int64_t last_unit = where.end / where.unit * where.unit;  // has the block table, too
+  const int64_t last_unit = where.end / where.unit * where.unit;  // also contains the block table
   if (begin >= last_unit) return {begin, where.end, where.metadata_writer};
   FileDomain domain{begin, std::min(begin + length, last_unit), where.metadata_writer};
   const int64_t step = std::max<int64_t>(1, ntasks / std::max<int64_t>(1, where.hosts));
@@ -33,7 +34,7 @@ FileDomain next_domain(const EdgesHome& where, int64_t first, int64_t number, in
   return domain;
 }
 
-// What a task has for a file that it does not write to.
+// Replaces the file on tasks that do not write to it.
 class NotWritten final : public ForwardingFile {
  public:
   NotWritten() : ForwardingFile(nullptr) {}
@@ -54,13 +55,13 @@ std::optional<Error> bring_home(Comm& comm, const std::string& path, const FileT
                                 std::span<const exchange::Extent> extents) {
   std::optional<Error> problem;
   size_t next = 0;
-  int64_t done = 0;  // of extents[next]
+  int64_t done = 0;  // bytes of extents[next]
   for (int64_t number = 0;; ++number) {
     int64_t first = next < extents.size() ? -(extents[next].offset + done) : INT64_MIN;
     comm.all_max(std::span(&first, 1));
     if (first == INT64_MIN) return problem;
     const FileDomain domain = next_domain(where, -first, number, comm.size());
-    if (domain.end <= -first)  // all tasks see the same
+    if (domain.end <= -first)  // all tasks get the same result
       return file_error(Code::damaged, path,
                         "has bytes of a task at offset " + std::to_string(-first) + ", behind its end at " +
                             std::to_string(where.end));
@@ -83,7 +84,7 @@ std::optional<Error> bring_home(Comm& comm, const std::string& path, const FileT
         }
       }
     });
-    if (unread) {  // the others go on without
+    if (unread) {  // the other tasks continue without these bytes
       held.clear();
       next = extents.size();
       if (!problem) problem = unread;

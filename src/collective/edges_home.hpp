@@ -1,5 +1,5 @@
-// collective/edges_home: in the close, what hosts have kept beside a physical file (metadata/edges) goes
-// where it belongs.
+// collective/edges_home: at close, merges the boundary blocks that hosts keep beside a physical file
+// (metadata/edges) into that file.
 #pragma once
 
 #include <functional>
@@ -14,28 +14,31 @@
 
 namespace sheaf {
 
-// Bytes [offset, offset + length) of the physical file that tasks of this process have written, in order, as
-// far as they are edges; added to `extents`.
+// Appends to `extents` the boundary blocks within bytes [offset, offset + length) of the physical file. The
+// tasks of this process have written these bytes. Calls are made in the order of offsets.
 void add_edges(const layout::EdgeMap& map, int64_t offset, int64_t length,
                std::vector<exchange::Extent>& extents);
 
-// The physical file whose edges come home.
+// Layout of the physical file that gets the boundary blocks.
 struct EdgesHome {
-  int64_t unit = 1;        // bytes
+  int64_t unit = 1;        // shared granularity, in bytes
   int64_t data_start = 0;  // absolute offset
-  int64_t end = 0;         // where the last round ends, and the block table begins
+  int64_t end = 0;         // end of the last round, where the block table begins
   int64_t hosts = 1;
   int metadata_writer = 0;  // the task that writes META1 and META2
 };
 
-// The physical file at a task that shall write to it; each brings its own. Throws what opening it throws.
+// Opens the physical file on a task that has to write to it. Throws what opening throws.
 using FileToWrite = std::function<File&()>;
 
-// Collective over `comm`, among which are the tasks of a physical file, all of whose bytes are written. Every
-// unit is written by one task of `comm`: those with metadata by the one who writes those. Memory: 16 MiB of
-// edges at a time. `extents`, in order: those of the `edges` (null: there are none) that tasks of this
-// process have written. Returns what went wrong here; then some edges are not in the file, but still beside
-// it.
+// Merges the boundary blocks into the file. Collective over `comm`, which includes the tasks of a physical
+// file that has received all other bytes. Each block of the shared granularity is written by one task of
+// `comm`; the task that writes the metadata also writes the blocks that contain metadata. Memory: 16 MiB of
+// boundary blocks at a time.
+//
+// extents: boundary blocks that tasks of this process have written to `edges`, in order. edges: null if there
+// are no boundary blocks. Returns the error of this task. After an error, some boundary blocks are only in
+// the files beside.
 std::optional<Error> bring_home(Comm& comm, const std::string& path, const FileToWrite& file,
                                 const EdgesHome& where, Edges* edges,
                                 std::span<const exchange::Extent> extents);

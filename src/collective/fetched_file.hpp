@@ -1,7 +1,7 @@
-// collective/fetched_file: a physical file as one task of a collectively read multifile sees it.
+// collective/fetched_file: one task's view of a physical file that is read collectively.
 //
-// Extents that the task's collector has read for it are served from memory; for anything else the task opens
-// the file and reads itself. Any thread.
+// Extents that the collector has read for this task are served from memory. For other bytes the task opens
+// the file and reads them itself. Thread-safe.
 #pragma once
 
 #include <memory>
@@ -19,12 +19,12 @@ class FetchedFile final : public LateFile {
  public:
   using LateFile::LateFile;
 
-  // From now on `bytes` are those of `extents`, one behind the other; what was fetched before is dropped.
+  // Replaces the fetched bytes: `bytes` are the contents of `extents`, concatenated.
   void take(std::vector<Extent> extents, std::vector<std::byte> bytes);
 
   File& real() override;
-  // Before anything is read. unclosed: hosts may keep parts of the file beside it (metadata/edges_reader).
-  // identity: of the file that was opened.
+  // Must be called before the first read. unclosed: hosts may keep boundary blocks beside the file
+  // (metadata/edges_reader). identity: of the file that was opened.
   void know(bool unclosed, const FileIdentity& identity);
 
   size_t read_at(std::span<std::byte> data, int64_t offset) override;
@@ -41,7 +41,7 @@ class FetchedFile final : public LateFile {
   FileIdentity identity_;
   std::vector<Extent> extents_;
   std::vector<std::byte> bytes_;
-  // Read ahead by the task itself, for small reads.
+  // bytes that the task itself has read ahead, for small reads
   std::vector<std::byte> ahead_;
   int64_t ahead_offset_ = 0;
 };

@@ -33,19 +33,19 @@ void transfer_pieces(File& file, std::vector<Piece<Byte>> pieces) {
 
 }  // namespace
 
-// Two steps are under way at a time, of a byte each at the least.
+// Two steps are in flight, with at least one byte each.
 void GroupTransfer::reserve(int64_t each) {
   const int64_t bytes = group_.size() * std::max<int64_t>(each, 2);
   if (group_.is_collector() && !mover_) memory_ = line_memory(static_cast<size_t>(bytes));
 }
 
-// Where the bytes of a step lie, `bytes` of them.
+// Returns the memory of a step, `bytes` bytes.
 std::span<std::byte> GroupTransfer::room(int64_t step, int64_t bytes) const {
   return {memory_.get() + step % 2 * bytes, static_cast<size_t>(bytes)};
 }
 
-// Where the program moves the bytes: the collector's own pieces, then one of each member per step. A failure
-// does not end the steps, so that nobody waits in vain.
+// Transfers by the program's mover: first the collector's own extents, then one extent of every member per
+// step. All steps are made even after a failure, so that no member waits forever.
 template <class Byte>
 std::optional<Error> GroupTransfer::move_by_program(File& file, const Placed<Byte>& mine,
                                                     int64_t steps) const {
@@ -79,7 +79,7 @@ std::optional<Error> GroupTransfer::move(File& file, const Placed<Byte>& mine, c
   if (mover_) return move_by_program(file, mine, largest.extents);
   constexpr bool writes = std::is_const_v<Byte>;
   const auto members = static_cast<size_t>(group_.is_collector() ? group_.size() : 0);
-  // What each member has: one message from each; who has nothing sends no other one.
+  // Every member sends one message with its extents. A member without extents sends nothing else.
   const auto room_of_each = static_cast<size_t>(largest.extents);
   std::vector<Extent> extents(members * room_of_each);
   std::vector<std::span<Extent>> lists;
@@ -97,7 +97,7 @@ std::optional<Error> GroupTransfer::move(File& file, const Placed<Byte>& mine, c
     lists[member] = lists[member].first(static_cast<size_t>(received[member]) / sizeof(Extent));
     for (const Extent& extent : lists[member]) sizes[member] += extent.length;
   }
-  // Two steps are under way where there are several.
+  // With several steps, two are in flight.
   const int64_t at_once =
       largest.bytes <= largest.each ? largest.each : std::max<int64_t>(1, largest.each / 2);
   const int64_t steps = (largest.bytes + at_once - 1) / at_once;
@@ -136,7 +136,7 @@ std::optional<Error> GroupTransfer::move(File& file, const Placed<Byte>& mine, c
       const int task = group_.task(static_cast<int>(member));
       if (writes) {
         incoming.push_back({task, bytes});
-      } else {  // what could not be read is not sent
+      } else {  // data that could not be read are not sent
         outgoing.push_back({task, problem ? bytes.first(0) : bytes});
       }
     }
@@ -169,11 +169,11 @@ std::optional<Error> GroupTransfer::merge(std::span<const std::byte> mine, int64
   int64_t total = 0;
   for (const int64_t bytes : sizes) begins.push_back(std::exchange(total, total + bytes));
   const int64_t begin = group_.deal(begins);
-  // Windows of the sequence, of which two are under way.
+  // The concatenated bytes are sent in windows, two in flight.
   const int64_t window = std::max<int64_t>(1, each / 2);
   int64_t windows = (total + window - 1) / window;
   group_.file().all_max(std::span(&windows, 1));
-  // Of a member whose bytes begin there: what lies in a window.
+  // Returns the part of a window that belongs to a member with `bytes` bytes at `at`.
   const auto range = [&](int64_t step, int64_t at, int64_t bytes) {
     const int64_t from = std::clamp<int64_t>(step * window - at, 0, bytes);
     return std::pair(from, std::clamp<int64_t>((step + 1) * window - at, 0, bytes));

@@ -1,10 +1,10 @@
-// collective/group_transfer: bytes of the members of a group go to its collector, which writes them, or come
-// from there.
+// collective/group_transfer: transfers bytes between the members of a group and its collector, which writes
+// or reads the file.
 //
-// First every member tells where in the file its bytes are; then those that have any get or send them, as
-// single messages (Comm::exchange), in steps of which two are under way: while a collector works on the file,
-// the bytes of the next step travel. Only collectors touch the file, and nobody waits for them. A program may
-// bring the bytes itself (collective/mover), one extent of every member at a time.
+// First every member sends its extents to the collector. Then the members with extents send or receive the
+// bytes, as single messages (Comm::exchange). Two steps are in flight: the bytes of the next step travel
+// while the collector accesses the file. Only collectors access the file, and no other task waits for them. A
+// program may transfer the bytes itself (collective/mover), one extent of every member at a time.
 #pragma once
 
 #include <cstdint>
@@ -23,34 +23,36 @@ namespace sheaf {
 
 class GroupTransfer {
  public:
-  // `group` by value; the tasks of its file outlive the object, as `mover` does, which moves the bytes that
-  // are read or written; null: messages do.
+  // Copies `group`; the tasks of its file must outlive the object. mover: transfers the bytes, and must
+  // outlive the object; null: messages transfer them.
   explicit GroupTransfer(const CollectiveGroup& group, Mover* mover = nullptr)
       : group_(group), mover_(mover) {}
 
-  // What all tasks of the file must know of each other: the most that a task has, and the least that a
-  // collector has reserved.
+  // Bounds that all tasks of the file must know: the maximum of `bytes` and `extents` over the tasks, and the
+  // minimum of `each` that a collector has reserved.
   struct Load {
     int64_t bytes = 0;
     int64_t extents = 0;
     int64_t each = 1;
   };
 
-  // Local: memory of a collector for messages, for so many bytes of each member. Throws if there is none.
+  // Allocates the collector's memory for messages, `each` bytes per member. Local. Throws if the allocation
+  // fails.
   void reserve(int64_t each);
 
-  // The calls below are collective over the tasks of the file, each with its group. Nothing is thrown;
-  // returns what went wrong here.
+  // The following calls are collective over the tasks of the file, each with its group. They throw nothing
+  // and return the error of this task.
 
-  // Extents may overlap, and the later one wins.
+  // Writes the bytes of all members. Extents may overlap; the later one wins.
   std::optional<Error> write(File& file, const exchange::Placed<const std::byte>& mine, const Load& largest);
-  // Fills the memory, or returns an error on the collector.
+  // Fills the memory of all members, or returns an error at the collector.
   std::optional<Error> read(File& file, const exchange::Placed<std::byte>& mine, const Load& largest);
 
-  // Bytes of a member, or some of them, that follow those of the members before. `size`: of all bytes of the
-  // member where these are the first of them, else 0.
+  // Receives consecutive bytes of the members, in member order. `size` is the total of a member with its
+  // first bytes, and 0 with the following ones.
   using Append = std::function<void(std::span<const std::byte> bytes, int64_t size)>;
-  // The members' bytes, one member behind the other, at the collector. `each`: as in Load.
+  // Passes the bytes of all members to `append` at the collector, concatenated in member order. each: as in
+  // Load.
   std::optional<Error> merge(std::span<const std::byte> mine, int64_t each, const Append& append);
 
  private:

@@ -1,5 +1,4 @@
-// collective/held_bytes: bytes that a task holds until its collector gets them, and where in the file they
-// belong.
+// collective/held_bytes: bytes that a task holds for its collector, with their offsets in the file.
 #pragma once
 
 #include <cstddef>
@@ -16,24 +15,23 @@ using exchange::Extent;
 
 class HeldBytes {
  public:
-  // What continues the last extent becomes part of it.
+  // Appends the bytes at `offset` of the file. Extends the last extent if it ends there.
   void append(std::span<const std::byte> data, int64_t offset);
-  // Moves all of `other` behind what is here.
+  // Moves all contents of `other` to the end of this object.
   void append(HeldBytes& other);
-  // What follows begins an extent of its own.
+  // Lets the next append begin a new extent.
   void begin_part() { continues_ = false; }
   void drop_last(size_t extents);
 
   bool empty() const { return extents_.empty(); }
   int64_t bytes() const { return std::ssize(data_); }
-  int64_t weight() const {
-    return bytes() + std::ssize(extents_) * int64_t{sizeof(Extent)};
-  }  // bytes of memory
+  // Memory in bytes.
+  int64_t weight() const { return bytes() + std::ssize(extents_) * int64_t{sizeof(Extent)}; }
   std::span<const Extent> extents() const { return extents_; }
 
-  exchange::Placed<const std::byte> placed() const { return {extents_, data_}; }  // looks into this object
+  exchange::Placed<const std::byte> placed() const { return {extents_, data_}; }  // refers to this object
 
-  // Forgets what it holds, keeps its memory.
+  // Drops the contents and keeps the memory.
   void clear() {
     data_.clear();
     extents_.clear();

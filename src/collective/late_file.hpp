@@ -1,4 +1,4 @@
-// collective/late_file: a physical file that a task opens when it first needs it itself.
+// collective/late_file: a physical file that a task opens at its first access.
 #pragma once
 
 #include <memory>
@@ -10,8 +10,8 @@
 
 namespace sheaf {
 
-// Throws foreign unless `file`, just opened by its name, is the file with this FileStatus::number: another
-// program may have replaced it since the open. 0: not known, nothing is checked.
+// Throws `foreign` unless `file`, just opened by its name, has this FileStatus::number: another program may
+// have replaced it since the open. If `number` is 0 it is not known, and nothing is checked.
 inline void require_number(File& file, uint64_t number) {
   if (number == 0) return;
   const uint64_t found = file.status().number;
@@ -22,11 +22,11 @@ inline void require_number(File& file, uint64_t number) {
 
 class LateFile : public File {
  public:
-  // `opened` may be null. The store outlives the object.
+  // opened: null if the file is not open yet. `store` must outlive the object.
   LateFile(Store& store, std::string path, std::shared_ptr<File> opened)
       : store_(store), path_(std::move(path)), file_(std::move(opened)) {}
 
-  virtual File& real() = 0;  // opened if need be
+  virtual File& real() = 0;  // opens the file if necessary
 
   void resize(int64_t size) override { real().resize(size); }
   int64_t next(Space space, int64_t offset) override { return real().next(space, offset); }
