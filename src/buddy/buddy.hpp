@@ -1,9 +1,9 @@
-// buddy/buddy: copies of a multifile's physical files, each kept by another group of tasks than the one that
-// wrote it (docs/format.md, section "Buddy copies").
+// buddy/buddy: copies of the physical files of a multifile. The tasks of a different group store the copy of
+// a file (docs/format.md, section "Buddy copies").
 //
-// A copy has the data area of its original, moved by the room that the dummy tasks take in the header. So it
-// can be shown as the original: whoever reads a set gets, for a file that is missing or unreadable, a view of
-// one of its copies, and need not know.
+// A copy contains the data area of its original, shifted by the space that dummy tasks take in the header. It
+// can therefore be presented as the original. A reader of the set gets a view of a copy in place of a missing
+// or unreadable file, without special handling.
 #pragma once
 
 #include <memory>
@@ -18,43 +18,48 @@
 
 namespace sheaf {
 
-// Name of copy `level` of the set `base`.
+// Returns the name of copy `level` of the set `base`.
 std::string buddy_name(const std::string& base, int level);
 
-// Collective over `all`, after the set has been closed: copies 0 to levels-1. `local`: the tasks of physical
-// file `facts.filenumber`, which is `path`. The first task of each group reads its file, and stores what the
-// first task of another one sends. Throws on all tasks alike. Memory: O(tasks of a file) at these tasks.
+// Writes copies 0 to levels-1. Collective over `all`, after the set has been closed. local: the tasks of the
+// physical file `path`, which has the number `facts.filenumber`. The first task of each group reads its file
+// and stores the data that the first task of a different group sends. Throws on all tasks alike. Memory:
+// O(tasks of a file) on these first tasks.
 void write_buddies(Store& store, Comm& all, Comm& local, const FileFacts& facts, const std::string& path,
                    const std::string& base, int levels);
 
 namespace buddy {
 
-// Pieces of a file that go to, or come from, task `peer` of a group; null: none are written, or read.
+// Extents of a file that are sent to, or received from, task `peer`. file: null if nothing is read or
+// written.
 struct Moved {
   File* file = nullptr;
   int peer = 0;
   std::span<const exchange::Extent> pieces;
 };
 
-// Collective over `comm`: the pieces of `from` are read and sent, as single messages, those of `to` come and
-// are written, if not all of their bytes are zero; at most `steps` on any task, which all agree on. Nothing
-// is thrown; returns what went wrong here.
+// Copies extents between files of two tasks. Collective over `comm`. Each extent of `from` is read and sent
+// as a single message. Each extent of `to` is received, and written unless all its bytes are zero. steps: the
+// largest number of extents on any task, the same on all. Throws nothing; returns the error of this task.
 std::optional<Error> move_pieces(Comm& comm, int64_t steps, const Moved& from, const Moved& to);
 
 }  // namespace buddy
 
-// Collective over `all`, while the set `path` of `nfiles` files is opened for reading (1: file 0 alone, of
-// any set). `needed`: the file that this task reads for others, or -1; no two bring the same. One that sees
-// neither that file nor a copy (they lie on other nodes' disks) gets the file back under its name: any task
-// that sees the file or a copy, whichever group wrote it, reads and sends it. Nothing happens where files or
-// copies can be seen, or nobody sees them. Throws on all tasks alike if a file could not be made. Memory: 8
-// bytes a file, if any is lacking; at those who send and store 4 MiB, and 16 bytes for each MiB of the file.
+// Restores files that their readers cannot access. Collective over `all`, while the set `path` of `nfiles`
+// files is opened for reading. An `nfiles` of 1 means only file 0, of any set. needed: the file that this
+// task reads for its group, or -1; no two tasks pass the same file.
+//
+// If a task can access neither its file nor a copy (they are on disks of other hosts), the file is created
+// again under its name. Any task that can access the file or a copy reads and sends it. Nothing happens if
+// all needed files are accessible, or if no task can access a missing one. Throws on all tasks alike if a
+// file could not be created. Memory if a file is missing: 8 bytes per file; on a sending or storing task 4
+// MiB, and 16 bytes per MiB of the file.
 void restore_from_buddies(Store& store, Comm& all, const std::string& path, int levels, int64_t nfiles,
                           int64_t needed);
 
-// For reading: files of the set `base` that cannot be opened, or whose metadata cannot be read, are replaced
-// by views of their copies, unless another file of the set says that those are of an earlier set of that
-// name. `inner` outlives the object. Throws what the original gives if there is no copy either.
+// Opens a view of a copy if a file of the set `base` cannot be opened, or if its metadata cannot be read. A
+// copy is not used if another file of the set shows that it belongs to an earlier set of that name. For
+// reading. `inner` must outlive the object. Throws the error of the original if no copy is usable.
 class BuddyStore final : public ForwardingStore {
  public:
   BuddyStore(Store& inner, std::string base, int levels)
@@ -65,8 +70,8 @@ class BuddyStore final : public ForwardingStore {
 
  private:
   struct Copy {
-    std::shared_ptr<File> view;  // null: there is none
-    bool earlier = false;        // there is one of an earlier set of that name
+    std::shared_ptr<File> view;  // null: no usable copy
+    bool earlier = false;        // a copy of an earlier set of that name exists
   };
   Copy open_copy(const std::string& path);
   bool is_earlier(File& copy, const std::string& path);

@@ -1,4 +1,4 @@
-// Physical files that the task which needs them does not see, made anew from what another task sees.
+// Restores physical files that the task reading them cannot access, from data that another task can access.
 #include <algorithm>
 #include <vector>
 
@@ -13,7 +13,7 @@ namespace sheaf {
 
 namespace {
 
-// One task, among all that open the set.
+// The part of one task among all that open the set.
 class Restorer {
  public:
   Restorer(Store& store, Comm& all, std::string base, int levels, int64_t nfiles)
@@ -24,12 +24,13 @@ class Restorer {
     int64_t some = lacks;
     all_.all_max(std::span(&some, 1));
     if (!some) return;
-    std::vector<int64_t> needers(
-        static_cast<size_t>(nfiles_));  // by file: 1 + the task that lacks it; 0: none
+    // By file: 1 + the task that lacks the file; 0: none.
+    std::vector<int64_t> needers(static_cast<size_t>(nfiles_));
     if (lacks) needers[static_cast<size_t>(needed)] = all_.rank() + 1;
     all_.all_max(needers);
-    // Those who read for others are asked first: where all see the same directory, nobody else need look.
-    std::vector<int64_t> offers(needers.size());  // by file: 1 + a task that sees it; 0: none known
+    // First only tasks that read for others check for the file. If all tasks see the same directory, the
+    // other tasks need not check.
+    std::vector<int64_t> offers(needers.size());  // by file: 1 + a task that can access it; 0: none known
     const auto is_offered = [](int64_t needer, int64_t offer) { return needer == 0 || offer > 0; };
     for (const bool asked : {needed >= 0, true}) {
       if (std::ranges::equal(needers, offers, is_offered)) break;
@@ -48,7 +49,7 @@ class Restorer {
  private:
   std::string name(int64_t file) const { return format::physical_name(base_, static_cast<int32_t>(file)); }
 
-  // The file, or a view of a copy; throws if this task can read neither.
+  // Opens the file, or a view of a copy. Throws if this task can read neither.
   std::shared_ptr<File> open(int64_t file) {
     auto found = copies_.open(name(file), Access::read);
     const format::Header h = MetadataReader(*found).header();
@@ -60,7 +61,7 @@ class Restorer {
     return !attempt([&] { open(file)->close(); });
   }
 
-  // Under another name until it is complete; nothing of it is left after a failure.
+  // Writes under a temporary name until the file is complete. A failure leaves no file.
   void move(int64_t file, int from, int to) {
     OutputSet output(store_, OutputSet::Existing::replace);
     const bool sends = all_.rank() == from;
@@ -85,7 +86,7 @@ class Restorer {
     agree(all_, problem ? problem : finished);
   }
 
-  // Pieces without a byte other than 0 stay holes.
+  // Extents that contain only zeros remain holes.
   std::optional<Error> transfer(File* source, File* target, int from, int to, int64_t size) {
     std::vector<exchange::Extent> pieces;
     for (int64_t at = 0; (source || target) && at < size; at += buddy::message_bytes)
@@ -94,7 +95,7 @@ class Restorer {
     const auto problem =
         buddy::move_pieces(all_, (size + buddy::message_bytes - 1) / buddy::message_bytes,
                            {source, to, source ? all : none}, {target, from, target ? all : none});
-    // The one who stores must know before it gives the file its name.
+    // The storing task must know about errors before it renames the file.
     return attempt([&] { agree(all_, problem); });
   }
 

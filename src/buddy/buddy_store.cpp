@@ -1,4 +1,4 @@
-// Copies shown as the files they are copies of.
+// Presents copies as the files that they were made from.
 #include <algorithm>
 #include <cstring>
 
@@ -14,7 +14,7 @@ namespace sheaf {
 
 namespace {
 
-// A copy without its dummy tasks. The metadata is made anew and kept; data are read from the copy.
+// A copy without its dummy tasks. The metadata is rebuilt in memory; data are read from the copy.
 class BuddyView final : public File {
  public:
   BuddyView(std::shared_ptr<File> copy, std::string path) : copy_(std::move(copy)), path_(std::move(path)) {
@@ -58,7 +58,7 @@ class BuddyView final : public File {
     status.size = end_ + std::ssize(back_);
     return status;
   }
-  // Only while it is made.
+  // Only used by the constructor.
   void write_at(std::span<const std::byte> data, int64_t offset) override {
     if (made_) read_only();
     std::vector<std::byte>& part = offset < end_ ? front_ : back_;
@@ -85,7 +85,7 @@ class BuddyView final : public File {
     return n;
   }
 
-  // The data are the same, and so are their checksums.
+  // Data and their checksums stay unchanged.
   static void remove_dummies(buddy::Table& table) {
     format::Header& h = table.facts.header;
     const size_t all = table.ranks.size();
@@ -98,7 +98,8 @@ class BuddyView final : public File {
       values->resize(kept);
     }
     h.ntasks -= static_cast<int32_t>(dummies);
-    // Entries count local ranks behind the dummies of each file; those begin with the lowest.
+    // Mapping entries count local ranks from after the dummies of each file. The lowest local rank of a file
+    // is therefore its number of dummies.
     std::vector<int32_t> lowest(static_cast<size_t>(h.nfiles), INT32_MAX);
     for (const auto& entry : table.mapping) {
       int32_t& least = lowest.at(static_cast<size_t>(entry.file));
@@ -110,12 +111,12 @@ class BuddyView final : public File {
   std::shared_ptr<File> copy_;
   std::string path_;
   std::vector<std::byte> front_, back_;
-  int64_t shift_ = 0;            // of the data area in the copy
-  int64_t begin_ = 0, end_ = 0;  // of the data area
+  int64_t shift_ = 0;            // offset of the data area in the copy relative to the original
+  int64_t begin_ = 0, end_ = 0;  // bounds of the data area
   bool made_ = false;
 };
 
-// The copy is of a file that had the name before.
+// Returns true if the copy is of an earlier file of the same name.
 bool differ(File& copy, File& file) {
   bool other = false;
   attempt([&] {
@@ -126,7 +127,7 @@ bool differ(File& copy, File& file) {
 
 }  // namespace
 
-// By the first other file of the set that can be read.
+// Compares with the first other file of the set that can be read.
 bool BuddyStore::is_earlier(File& copy, const std::string& path) {
   const int32_t nfiles = std::min(MetadataReader(copy).header().nfiles, buddy::others_tried);
   for (int32_t k = 0; k < nfiles; ++k) {
@@ -167,7 +168,7 @@ std::shared_ptr<File> BuddyStore::open(const std::string& path, Access access) {
     if (access == Access::read) MetadataReader(*file).read_pointer();
   });
   if (!failed) return file;
-  const bool unclosed = failed->code() == Code::unclosed;  // there may be a journal
+  const bool unclosed = failed->code() == Code::unclosed;  // a journal may exist
   Copy copy;
   if (access == Access::read) copy = open_copy(path);
   if (copy.view && !(unclosed && differ(*copy.view, *file))) return copy.view;

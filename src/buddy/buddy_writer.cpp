@@ -1,4 +1,4 @@
-// Copies of closed physical files: the first tasks of the groups read, send and store.
+// Writes copies of closed physical files: the first task of each group reads, sends and stores.
 #include <algorithm>
 #include <cstdio>
 #include <utility>
@@ -56,7 +56,7 @@ std::optional<Error> buddy::move_pieces(Comm& comm, int64_t steps, const Moved& 
 
 namespace {
 
-// What is used of the data area, which begins at `offset`, in pieces that fit a message.
+// Returns the used extents of the data area, which begins at `offset`. Each fits into a message.
 std::vector<Extent> pieces_of(const Table& table, int64_t offset) {
   std::vector<Extent> found;
   const auto n = static_cast<size_t>(table.facts.header.ntasks);
@@ -75,7 +75,7 @@ std::vector<Extent> pieces_of(const Table& table, int64_t offset) {
   return found;
 }
 
-// Collective. Sends the table of this group, and returns that of another one.
+// Collective. Sends the table of this group and returns the table of group `from`.
 Table swap_tables(Comm& roots, Table& own, int to, int from) {
   Table theirs;
   const auto bytes = [](auto& facts) { return std::as_writable_bytes(std::span(&facts, 1)); };
@@ -91,7 +91,8 @@ Table swap_tables(Comm& roots, Table& own, int to, int from) {
   return theirs;
 }
 
-// Makes a table that of copy `level`: first come dummies, which are the tasks of the group that stores it.
+// Changes a table into that of copy `level`: dummy tasks, which represent the members of the storing group,
+// come first.
 void add_dummies(Table& table, const Table& own, int level, std::span<const int64_t> group_sizes) {
   format::Header& h = table.facts.header;
   const size_t dummies = own.ranks.size();
@@ -114,7 +115,7 @@ void add_dummies(Table& table, const Table& own, int level, std::span<const int6
   if (table.facts.extension) table.facts.extension->flags = format::flag_checksums;
 }
 
-// Null, with a warning, if what has the name is none of our files.
+// Returns null, with a warning, if a foreign file has the name.
 std::shared_ptr<File> create_copy(Store& store, const std::string& name, const std::string& original) {
   try {
     return create_file(store, name, name, original).file;
@@ -125,8 +126,8 @@ std::shared_ptr<File> create_copy(Store& store, const std::string& name, const s
   }
 }
 
-// Collective over the first tasks of the groups. Sends the own file to the group that stores its copy
-// `level`, and stores one.
+// Sends this group's file to the group that stores copy `level`, and stores a copy for a different group.
+// Collective over the first tasks of the groups.
 void copy(Store& store, Comm& roots, File& file, Table& own, std::span<const int64_t> group_sizes,
           const std::string& base, int level) {
   const int groups = roots.size();

@@ -1,4 +1,4 @@
-// buddy/constants: the numbers of this room.
+// buddy/constants: limits of buddy copies.
 #pragma once
 
 #include <climits>
@@ -6,12 +6,12 @@
 
 namespace sheaf::buddy {
 
-// Bytes of a file that travel in one message: two of them are in memory on each side, and a message of an
-// exchange has a length of an int.
+// Bytes of a file per message. Two messages are in memory on each side. The length of a message in an
+// exchange is an int.
 inline constexpr int64_t message_bytes = 1 << 20;
 static_assert(message_bytes <= INT_MAX);
 
-// Names of other files of a set that are tried to learn of which open the set is.
+// Number of other files of a set that are tried in order to identify the current set.
 inline constexpr int32_t others_tried = 64;
 
 }  // namespace sheaf::buddy

@@ -1,4 +1,4 @@
-// buddy/table: the metadata of a physical file in memory: what a copy and its original have in common.
+// buddy/table: the metadata of a physical file in memory, which a copy and its original have in common.
 #pragma once
 
 #include <cstdint>
@@ -15,17 +15,18 @@ struct Table {
   struct Facts {
     format::Header header;
     format::Pointer pointer;
-    std::optional<format::Extension> extension;  // of a file with checksums
-    size_t entries = 0;                          // of the mapping, which the first file of a set has
+    std::optional<format::Extension> extension;  // set if the file has checksums
+    size_t entries = 0;                          // entries of the mapping, which only the first file of a set
+                                                 // has
     size_t sums = 0;
   };
-  static_assert(std::is_trivially_copyable_v<Facts>);  // they travel as they are
+  static_assert(std::is_trivially_copyable_v<Facts>);  // sent as raw bytes
   Facts facts;
   std::vector<int64_t> ranks, chunks, counts, sizes;  // sizes: round by round
   std::vector<layout::Placement> mapping;
-  std::vector<uint32_t> sums;  // of the data
+  std::vector<uint32_t> sums;  // data checksums
 
-  // visit(vector, its length by the facts) for all of them, always in the same order.
+  // Calls visit(vector, length according to `facts`) for every vector, always in the same order.
   template <class Visit>
   void for_each_part(Visit visit) {
     const auto n = static_cast<size_t>(facts.header.ntasks);
@@ -36,9 +37,10 @@ struct Table {
   }
 };
 
+// Reads all metadata of a file.
 Table read_table(MetadataReader& reader);
 
-// Writes the metadata of a file whose data are there; the trailer, if it has one, with them.
+// Writes all metadata, including the trailer of a file with checksums. The data must already be in the file.
 void write_table(File& file, const Table& table);
 
 }  // namespace sheaf::buddy

@@ -10,12 +10,13 @@
 
 namespace sheaf {
 
-// Calls visit for every record of a task, whose row is `row`; does nothing for a multifile without records.
-// Throws damaged.
+// Calls `visit` for every record of `task`. row: the metadata of that task. Does nothing if the multifile has
+// no key-value records. Throws `damaged`.
 SHEAF_EXPORT void for_each_record(const Multifile& multifile, int64_t task, const TaskRow& row,
                                   const std::function<void(const KeyvalRecord&)>& visit);
 
-// Throws damaged, naming task and offset, for the first bad record of any task. Progress: may end it.
+// Checks all records of all tasks. Throws `damaged` for the first bad record, naming task and offset.
+// `progress` may end the check by an exception.
 SHEAF_EXPORT void check_keyval_records(const Multifile& multifile, WorkProgress& progress);
 
 inline bool has_records(const Multifile& multifile) {

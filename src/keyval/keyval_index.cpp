@@ -35,14 +35,14 @@ KeyvalIndex::KeyvalIndex(const KeyvalIndex& other, ReadStream& stream, int64_t& 
 
 // --- scanning ---
 
-// The scanner takes up the stream where it left it. With a stream shared with the program, asking where that
-// is costs as much as going there.
+// Moves the stream to where the scanner left it. If the program shares the stream, asking for the position
+// costs as much as seeking.
 inline void KeyvalIndex::return_to_scan() {
   if (stream_.handle() || stream_.block() != scan_place_.block || stream_.position() != scan_place_.offset)
     stream_.seek_block(scan_place_.block, scan_place_.offset);
 }
 
-// Enters the next record into the table; null at the end.
+// Adds the next record to the table. Returns null at the end.
 KeyEntry* KeyvalIndex::scan_next() {
   if (scanned_all_) return nullptr;
   if (damage_) throw *damage_;
@@ -70,7 +70,7 @@ KeyEntry* KeyvalIndex::scan_next() {
   return found_in_ = &entry;
 }
 
-// The scanner leaves a record of which something has not been read.
+// Keeps the unread rest of the current value, if it is small, before the scanner moves to the next record.
 inline void KeyvalIndex::keep_rest_of_value() {
   const int64_t left = scanner_.left();
   if (left == 0 || left > largest_kept_value || !found_in_) return;
@@ -102,7 +102,7 @@ void KeyvalIndex::scan_all() {
   }
 }
 
-// The key, scanned until has(entry); null if it never has.
+// Scans until has(entry) is true for the entry of `key`. Returns null if it never is.
 template <class Has>
 inline KeyEntry* KeyvalIndex::scan_until(uint64_t key, Has has) {
   KeyEntry* entry = keys_.find(key);
@@ -114,12 +114,12 @@ inline KeyEntry* KeyvalIndex::scan_until(uint64_t key, Has has) {
   return entry;
 }
 
-// The key if it has that record, else null.
+// Returns the entry if the key has that record, else null.
 KeyEntry* KeyvalIndex::find_record(uint64_t key, size_t record) {
   return scan_until(key, [record](const KeyEntry& entry) { return entry.records.size() > record; });
 }
 
-// The key, standing before a byte to be read, or null.
+// Returns the entry, positioned before an unread byte, or null.
 KeyEntry* KeyvalIndex::find_bytes(uint64_t key) {
   return scan_until(key, [](KeyEntry& entry) { return entry.settle(); });
 }
@@ -139,7 +139,7 @@ size_t KeyvalIndex::read(uint64_t key, std::byte* to, size_t size, size_t items)
   entry->offset += static_cast<int64_t>(out.size());
   if (!entry->kept.empty() && entry->joined() >= entry->kept_end() && knows_all()) {
     kept_bytes_ -= static_cast<int64_t>(entry->kept.capacity());
-    entry->kept = std::vector<std::byte>();  // gives the memory back
+    entry->kept = std::vector<std::byte>();  // releases the memory
   }
   return whole;
 }
@@ -158,8 +158,8 @@ inline void KeyvalIndex::fetch(const KeyEntry& entry, std::span<std::byte> out) 
   }
 }
 
-// A value that the scan has left behind. One that is far from the last is fetched alone: reading ahead for it
-// would move many times its bytes.
+// Reads a value that the scan has already passed. A value far from the last one is fetched alone: read-ahead
+// would transfer many times its bytes.
 void KeyvalIndex::read_far(ReadPosition from, std::span<std::byte> out) {
   const int64_t gap = from.offset - last_far_.offset;
   if (stream_.handle() || (from.block == last_far_.block && gap >= 0 && gap <= near_bytes)) {

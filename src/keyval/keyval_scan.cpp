@@ -48,7 +48,7 @@ void KeyvalScanner::skip(int64_t bytes) {
   left_ -= bytes;
   at_ += bytes;
   while (bytes > 0) {
-    if (stream_.at_end()) return;  // next() has seen that the bytes are there
+    if (stream_.at_end()) return;  // next() has checked that the bytes exist
     const int64_t step = std::min(bytes, stream_.available_in_block());
     stream_.seek_block(stream_.block(), stream_.position() + step);
     bytes -= step;

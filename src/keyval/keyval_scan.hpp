@@ -1,8 +1,7 @@
-// keyval/keyval_scan: the key-value records of one task, in the order they were written (docs/format.md,
-// section "Key-value records").
+// keyval/keyval_scan: reads the key-value records of one task in write order (docs/format.md, section
+// "Key-value records").
 //
-// Reads record headers, and values only when asked for them; memory is that of the stream's read-ahead
-// buffer.
+// Reads record headers, and values only on request. The only memory is the stream's read-ahead buffer.
 #pragma once
 
 #include <cstdint>
@@ -21,17 +20,17 @@ namespace sheaf {
 struct KeyvalRecord {
   uint64_t key = 0;
   int64_t length = 0;    // bytes of the value
-  int64_t position = 0;  // of the value, in the stream of the task
+  int64_t position = 0;  // position of the value in the task's stream
 };
 
 class KeyvalScanner {
  public:
-  // `stream` stands at the first record and outlives the scanner, which alone moves it. `metadata_order` is
-  // that of the physical file; `path` and `task` are for messages.
+  // `stream` must be at the first record, must outlive the scanner, and must be moved by the scanner only.
+  // metadata_order: byte order of the physical file's metadata. path, task: for messages.
   KeyvalScanner(ReadStream& stream, ByteOrder metadata_order, std::string_view path, int64_t task)
       : stream_(stream), order_(metadata_order), path_(path), task_(task) {}
 
-  // Continues where `other` is, through another stream on the same task.
+  // Continues at the position of `other`, through a different stream on the same task.
   KeyvalScanner(const KeyvalScanner& other, ReadStream& stream)
       : stream_(stream),
         order_(other.order_),
@@ -41,8 +40,8 @@ class KeyvalScanner {
         at_(other.at_),
         left_(other.left_) {}
 
-  // The next record, whatever has been read of the value of the one before; nothing at the end of the task.
-  // Throws damaged, naming task and offset, where the stream ends inside a record.
+  // Returns the next record, however much of the current value has been read; nothing at the end of the task.
+  // Throws `damaged`, naming task and offset, if the stream ends inside a record.
   std::optional<KeyvalRecord> next() {
     const std::span<const std::byte> ahead = stream_.ahead();
     if (const auto left = static_cast<size_t>(left_); left + header_bytes <= ahead.size()) [[likely]] {
@@ -59,9 +58,9 @@ class KeyvalScanner {
     return next_across_reads();
   }
 
-  // Bytes of the current value that have been neither read nor skipped.
+  // Bytes of the current value that were neither read nor skipped.
   int64_t left() const { return left_; }
-  // Reads of the current value; fewer bytes than asked for only at its end.
+  // Reads from the current value. Returns fewer bytes than requested only at its end.
   size_t read(std::span<std::byte> out) {
     const std::span<const std::byte> ahead = stream_.ahead();
     const size_t size = out.size();
@@ -73,7 +72,7 @@ class KeyvalScanner {
     left_ -= static_cast<int64_t>(size);
     return size;
   }
-  // Moves over `bytes` <= left() bytes without reading them.
+  // Skips `bytes` <= left() bytes without reading them.
   void skip(int64_t bytes);
 
  private:
@@ -87,8 +86,8 @@ class KeyvalScanner {
   ByteOrder order_;
   std::string path_;
   int64_t task_;
-  int64_t record_ = 0;  // where the current record begins in the stream
-  int64_t at_ = 0;      // where the stream stands
+  int64_t record_ = 0;  // start of the current record in the stream
+  int64_t at_ = 0;      // current position in the stream
   int64_t left_ = 0;
 };
 

@@ -2,7 +2,7 @@
 
 namespace sheaf {
 
-// The seed differs between runs (addresses do), so that nobody can prepare a file whose keys all meet in one
+// The seed differs between runs, as addresses do. So a prepared file cannot make all its keys collide in one
 // slot.
 KeyTable::KeyTable() : seed_(reinterpret_cast<uintptr_t>(this) * 0x9e3779b97f4a7c15u), slots_(16) {}
 

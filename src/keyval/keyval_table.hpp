@@ -1,8 +1,8 @@
-// keyval/keyval_table: what is known of the keys of one task, in memory: where their records are, and how
-// far each has been read. A pure data structure; it knows no file.
+// keyval/keyval_table: in-memory table of the keys of one task, with the positions of their records and the
+// read position of each key. A pure data structure without access to files.
 //
-// Takes 16 bytes per record and about 120 per distinct key. The values of a key, joined in the order of their
-// records, are its *joined stream*; all positions called joined are offsets in there, in bytes.
+// Takes 16 bytes per record and about 120 per distinct key. The values of a key, concatenated in record
+// order, are its *joined stream*. A position called joined is an offset in that stream, in bytes.
 #pragma once
 
 #include <cstddef>
@@ -13,25 +13,25 @@
 namespace sheaf {
 
 struct KeyRecord {
-  int64_t position = 0;  // of the value, in the stream of the task
-  int64_t before = 0;    // joined: where the value begins
+  int64_t position = 0;  // position of the value in the task's stream
+  int64_t before = 0;    // joined position of the value's start
 };
 
-// What a second reader of a task takes over.
+// The part that a duplicate handle copies.
 struct KeyPlaces {
   uint64_t key = 0;
-  uint32_t number = 0;  // keys that appeared before this one
+  uint32_t number = 0;  // number of keys that appeared earlier
   std::vector<KeyRecord> records;
   int64_t total = 0;  // bytes of all values
 
-  // Where the key is read next. The end of a record stays there until a later record is known.
+  // Next read position. The end of a record remains the position until a later record is found.
   size_t record = 0;
   int64_t offset = 0;
-  size_t visited = 0;  // records that the iterator over all records has passed
+  size_t visited = 0;  // number of records that the iterator over all records has visited
 };
 
 struct KeyEntry : KeyPlaces {
-  // Values that were passed over but not read: joined bytes from kept_from on.
+  // Values that were skipped and not read: bytes of the joined stream from kept_from on.
   std::vector<std::byte> kept;
   int64_t kept_from = 0;
 
@@ -41,7 +41,7 @@ struct KeyEntry : KeyPlaces {
   int64_t joined() const { return records[record].before + offset; }
   int64_t kept_end() const { return kept_from + static_cast<int64_t>(kept.size()); }
 
-  // Moves from the end of a record to the next one that has bytes, as far as known. False if no bytes are
+  // Moves from the end of a record to the next known record that has bytes. Returns false if no bytes are
   // left.
   bool settle() {
     while (record < records.size() && offset >= length(record)) {
@@ -53,14 +53,14 @@ struct KeyEntry : KeyPlaces {
   }
 };
 
-// The keys of a task, found by key and numbered by first appearance. Entries stay where they are.
+// The keys of a task, found by key and numbered by first appearance. Addresses of entries stay valid.
 class KeyTable {
  public:
   KeyTable();
   KeyTable(const KeyTable& other);  // without the kept values
   KeyTable& operator=(const KeyTable&) = delete;
 
-  // Null: not there.
+  // Returns null if the key is not in the table.
   KeyEntry* find(uint64_t key) {
     if (recent_ && recent_->key == key) return recent_;
     KeyEntry* const found = slots_[slot_of(key)];
@@ -75,7 +75,7 @@ class KeyTable {
   KeyEntry& operator[](size_t number) { return entries_[number]; }
 
  private:
-  // The slot that holds the key, or the free one where it belongs.
+  // Returns the slot of the key, or the free slot where it belongs.
   size_t slot_of(uint64_t key) const {
     uint64_t h = key ^ seed_;  // mixed as in splitmix64 (Steele, Lea, Flood 2014)
     h = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -91,8 +91,8 @@ class KeyTable {
 
   uint64_t seed_;
   std::deque<KeyEntry> entries_;
-  KeyEntry* recent_ = nullptr;    // found last: a key that is asked for is often the next one scanned, too
-  std::vector<KeyEntry*> slots_;  // open addressing; null: free; at most half of them are taken
+  KeyEntry* recent_ = nullptr;    // found last; a key that was looked up is often also the next one scanned
+  std::vector<KeyEntry*> slots_;  // open addressing; null: free; at most half of the slots are used
 };
 
 }  // namespace sheaf

@@ -1,5 +1,5 @@
-// keyval/keyval_writer: appends key-value records to the stream of a task (docs/format.md, section
-// "Key-value records"): key, length and value without padding, in chunks of which all but the last are full.
+// keyval/keyval_writer: appends key-value records to the stream of a task (docs/format.md, section "Key-value
+// records"). Key, length and value are stored without padding, in chunks that are full except for the last.
 #pragma once
 
 #include <array>
@@ -16,17 +16,17 @@ namespace sheaf {
 
 using keyval_constants::record_header_bytes;
 
-// What a record begins with.
+// The 16 bytes that precede a value.
 using RecordHead = std::array<std::byte, record_header_bytes>;
 RecordHead record_head(ByteOrder metadata_order, uint64_t key, uint64_t value_bytes);
 
-// Appends one record; the value may be empty, or larger than a chunk. Throws what WriteStream::write throws,
-// with nothing written.
+// Appends one record. The value may be empty, or larger than a chunk. Throws what WriteStream::write throws;
+// nothing is written then.
 void write_record(WriteStream& stream, ByteOrder metadata_order, uint64_t key,
                   std::span<const std::byte> value);
 
-// The same in native byte order without a call, if the whole record fits the window; false, and nothing done,
-// if not.
+// Appends one record in native byte order to the window, without a call, if all of the record fits. Otherwise
+// returns false and changes nothing.
 inline bool put_record(Window& window, uint64_t key, const void* value, size_t bytes) {
   const auto room = static_cast<size_t>(window.end - window.at);
   if (room < record_header_bytes || bytes > room - record_header_bytes) return false;

@@ -12,7 +12,8 @@ using namespace recovery_constants;
 
 namespace {
 
-// Calls visit(round, task, count, size) for all of a block table, `count` being the blocks that the task has.
+// Calls visit(round, task, count, size) for every entry of a block table. `count` is the number of blocks of
+// the task.
 template <class Visit>
 void for_each_size(MetadataReader& reader, const format::Pointer& p, Visit visit) {
   std::vector<int64_t> counts(static_cast<size_t>(reader.header().ntasks));
@@ -49,7 +50,8 @@ Chunks read_chunks(MetadataReader& reader) {
   return chunks;
 }
 
-// Counts the chunks that end in a zero: the file system allocates whole blocks, so it may be data or not.
+// Counts the chunks that end in a zero. The file system allocates whole blocks, so such a zero may be data or
+// not.
 static void find_guessed_ends(File& file, const Chunks& chunks, HoleTable& table) {
   std::string first;
   for (const auto& [number, round] : table.rounds)
@@ -84,8 +86,8 @@ HoleTable read_holes(MetadataReader& reader, const Chunks& chunks) {
       const int64_t round = (p - layout.data_start) / layout.skip;
       const int64_t shift = round * layout.skip;
       const auto next = std::ranges::upper_bound(layout.starts, p - shift);
-      const auto t = static_cast<size_t>(next - layout.starts.begin()) -
-                     1;  // of equal starts the last: it has the bytes
+      // If several tasks have the same start, the last one has the bytes.
+      const auto t = static_cast<size_t>(next - layout.starts.begin()) - 1;
       const int64_t begin = layout.starts[t] + shift;
       const int64_t piece = std::min(until, begin + sizes[t]);
       if (round >= rounds) require_likely(reader, status, rounds = round + 1);
@@ -115,7 +117,7 @@ void add_records(MetadataReader& reader, const format::Pointer& p, HoleTable& ta
   });
 }
 
-// Bytes of a chunk up to the last one that is not zero.
+// Returns the bytes of a chunk up to its last nonzero byte.
 static int64_t without_zeros(File& file, int64_t chunk, int64_t used, std::span<std::byte> buffer) {
   while (used > 0) {
     const auto piece = buffer.first(static_cast<size_t>(std::min(used, std::ssize(buffer))));

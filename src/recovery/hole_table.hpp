@@ -1,5 +1,5 @@
-// recovery/hole_table: the blocks of a physical file without block table and journal, from the holes of the
-// sparse file.
+// recovery/hole_table: reconstructs the blocks of a physical file without block table and journal from the
+// holes of the sparse file.
 #pragma once
 
 #include <algorithm>
@@ -13,10 +13,10 @@
 namespace sheaf {
 
 struct HoleTable {
-  std::map<int64_t, std::vector<int64_t>>
-      rounds;                        // of those in which there is something: bytes by local task
+  // Bytes by local task, for each round that contains data.
+  std::map<int64_t, std::vector<int64_t>> rounds;
   std::vector<int64_t> counts;       // blocks of each task, >= 1
-  std::vector<std::string> unknown;  // what the holes cannot tell
+  std::vector<std::string> unknown;  // facts that the holes do not show
   int64_t guessed_ends = 0;          // chunks that end in a zero, which may be data or not
 
   // Number of rounds, >= 1.
@@ -25,7 +25,7 @@ struct HoleTable {
     const auto found = rounds.find(round);
     return found == rounds.end() ? 0 : found->second[task];
   }
-  // All tasks, for who changes it.
+  // All tasks of a round, for modification.
   std::vector<int64_t>& round(int64_t number) {
     auto& row = rounds[number];
     row.resize(counts.size());
@@ -33,34 +33,34 @@ struct HoleTable {
   }
 };
 
-// Where the chunks of the tasks are.
+// Chunk sizes and positions of all tasks.
 struct Chunks {
   std::vector<int64_t> sizes;
   layout::FileLayout layout;
 };
-// Throws damaged if they end beyond 2^63 bytes.
+// Throws `damaged` if the chunks end beyond 2^63 bytes.
 Chunks read_chunks(MetadataReader& reader);
 
-// A chunk counts as used up to the last byte that is not in a hole. Throws what the reader and the file
-// throw, and damaged where the block table would be far larger than what is in the file: then bytes that
-// nobody has written as data lie far behind.
+// Counts a chunk as used up to the last byte that is not in a hole. Throws what the reader and the file
+// throw. Throws `damaged` if the block table would be far larger than the contents of the file: stray bytes
+// then lie far beyond the data.
 HoleTable read_holes(MetadataReader& reader, const Chunks& chunks);
 
-// Where the journal, of which `p` tells, knows more: chunks that are finished are as long as it says, and
-// what else it says is the least there is. For files whose journal tells too little
-// (format::journal_gap_mark).
+// Adds records of the journal that `p` describes. Finished chunks get their recorded length; for other chunks
+// the record is a lower bound. For files with an incomplete journal (format::journal_gap_mark).
 void add_records(MetadataReader& reader, const format::Pointer& p, HoleTable& table);
 
-// Shortens every task's data to what has no gap: they end with the first chunk that ends in zeros, and there
-// with the last byte that is not zero. A page that two chunks share is no hole in either, and where a record
-// did not fit, a chunk that is not full looks as if it were.
+// Shortens every task's data to the part without gaps. The data end in the first chunk that ends in zeros,
+// with its last nonzero byte. Two reasons make the holes alone insufficient. A page that two chunks share is
+// a hole in neither. And if a record did not fit into the rest of a chunk, that chunk looks as if the data
+// ended there.
 void leave_out_zeros(MetadataReader& reader, const Chunks& chunks, HoleTable& table);
 
-// The blocks of which a table in the file tells. `found`: where it is.
+// Reads the blocks from a block table in the file. found: the position of the table.
 HoleTable read_table(MetadataReader& reader, const format::Pointer& found);
 
-// A whole block table where one can be expected if only the pointer to it is missing, `rounds` being what the
-// holes show.
+// Returns the position of a complete block table if only the pointer to it is missing. rounds: the number of
+// rounds that the holes show.
 std::optional<format::Pointer> find_table(MetadataReader& reader, const Chunks& chunks, int64_t rounds);
 
 }  // namespace sheaf

@@ -11,7 +11,7 @@ namespace sheaf {
 
 namespace {
 
-// Of the file, and of all members of its set that have not been renamed yet.
+// Determines the state from the file and all members of its set that were not renamed yet.
 void look_into(Store& store, Leftover& leftover) {
   const auto problem = attempt([&] {
     for (int32_t k = 0; k < leftover.nfiles; ++k) {
@@ -29,13 +29,13 @@ void look_into(Store& store, Leftover& leftover) {
                                                        : LeftoverState::damaged;
 }
 
-// The number in the temporary name of the leftover.
+// Returns the number in the temporary name.
 uint64_t number_of(const Leftover& leftover) {
   return format::parse_temporary_name(leftover.temporary).value().number;
 }
 
-// The lease of the name says under which number its owner writes; earlier versions had one beside the
-// temporary name.
+// The lease of the final name contains the number of the temporary name. Earlier versions made a lease beside
+// the temporary name.
 std::string writer_of(Store& store, const Leftover& leftover) {
   const LeaseView own = look_at_lease(store, leftover.path);
   if (own.holder == Holder::living && own.lease && own.lease->id == number_of(leftover)) return own.job();
@@ -75,8 +75,8 @@ std::vector<Leftover> find_leftovers(Store& store, const std::string& directory,
 
 namespace {
 
-// Takes over the leases of the dead job, which go with the result. Only earlier versions have made one beside
-// the temporary name.
+// Takes over the leases of the dead job; the destructor releases them. Only earlier versions made a lease
+// beside the temporary name.
 struct OwnershipOfLeftover {
   OwnershipOfLeftover(Store& store, const Leftover& leftover, bool writes) {
     const LeaseView found = look_at_lease(store, leftover.path);
@@ -97,7 +97,7 @@ void remove_leftover(Store& store, const Leftover& leftover) {
         Code::invalid_argument, leftover.temporary,
         "is the generation under '" + leftover.path + "': its commit has begun, and can be finished");
   const OwnershipOfLeftover ownership(store, leftover, false);
-  // Physical file 0, by which it is found, last.
+  // Physical file 0 identifies the leftover, so it is removed last.
   for (const std::string& file : leftover.files)
     if (file != leftover.temporary && file != format::lease_name(leftover.temporary)) store.remove(file);
   store.remove(leftover.temporary);
@@ -110,7 +110,7 @@ void finish_leftover(Store& store, const Leftover& leftover) {
         leftover.state == LeftoverState::unclosed ? "was never closed: `sheaf repair` it first"
                                                   : "is not a whole multifile: it can only be removed");
   const OwnershipOfLeftover ownership(store, leftover, true);
-  // No reader asks for its journals any more, and its job is not there.
+  // The multifile is complete and its job has ended, so its journals are no longer needed.
   for (int32_t k = 0; k < leftover.nfiles; ++k)
     remove_leftovers(store, format::physical_name(leftover.temporary, k));
   commit_set(store, leftover.temporary, leftover.path, leftover.nfiles, true);

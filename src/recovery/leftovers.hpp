@@ -1,5 +1,5 @@
-// recovery/leftovers: multifiles under temporary names (creation/commit) whose program has died, or
-// whose close has failed.
+// recovery/leftovers: multifiles that still have temporary names (creation/commit) because their program died
+// or their close failed.
 #pragma once
 
 #include <cstdint>
@@ -13,33 +13,34 @@ namespace sheaf {
 
 enum class LeftoverState : uint8_t {
   complete,  // only the renaming is missing
-  unclosed,  // `repair` makes it complete
-  damaged,   // not even a whole header: the open was not over
+  unclosed,  // `repair` can complete it
+  damaged,   // the header is incomplete: the program died during the open
 };
 
-// Lower-case name. Static storage.
+// Returns the state in lower case, in static storage.
 SHEAF_EXPORT const char* name_of(LeftoverState state);
 
 struct Leftover {
   std::string temporary;  // physical file 0
-  std::string path;       // that it was to get
+  std::string path;       // final name
   LeftoverState state = LeftoverState::damaged;
   int32_t nfiles = 1;
-  std::vector<std::string> files;  // all that belongs to it: physical files, journals, the lease
-  // Its commit has begun: it is the generation under `path`, whatever files have been renamed.
+  std::vector<std::string> files;  // all files that belong to it: physical files, journals, the lease
+  // Its commit has begun. It is the current generation of `path`, regardless of how many files have been
+  // renamed.
   bool committed = false;
-  std::string writer;  // the job that is writing it, known to live (journal/lease); empty: none
+  std::string writer;  // the job that is writing it, if known to live (journal/lease); else empty
 };
 
-// Among `names`, entries of `directory` ("" : the working directory). One that a job on another machine is
-// writing looks as if it was left.
+// Finds leftovers among `names`, the entries of `directory` ("": the working directory). A multifile that a
+// job on a different host is writing looks like a leftover.
 SHEAF_EXPORT std::vector<Leftover> find_leftovers(Store& store, const std::string& directory,
                                                   const std::vector<std::string>& names);
 
-// Removes its files. Throws invalid_argument if its commit has begun.
+// Removes all files of a leftover. Throws `invalid_argument` if its commit has begun.
 SHEAF_EXPORT void remove_leftover(Store& store, const Leftover& leftover);
-// Gives a complete one its name, and removes what lies beside it. What has the name already is replaced.
-// Throws unclosed, damaged.
+// Renames a complete leftover to its final name, replacing existing files, and removes the files beside it.
+// Throws `unclosed` or `damaged` if it is not complete.
 SHEAF_EXPORT void finish_leftover(Store& store, const Leftover& leftover);
 
 }  // namespace sheaf

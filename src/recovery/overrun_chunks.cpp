@@ -1,4 +1,4 @@
-// Complete files in which tasks wrote beyond their chunks (docs/format.md, section 9), as a repair sees them.
+// Repair of complete files in which tasks wrote beyond their chunks (docs/format.md, section 9).
 #include "base/checked.hpp"
 #include "recovery/unclosed_file.hpp"
 
@@ -13,7 +13,8 @@ bool UnclosedFile::overrun_chunks(BlockSlice& slice) {
   return false;
 }
 
-// Of a complete file. Where streams lack bytes because nobody knows whose they are, the file is marked.
+// Leaves out such bytes of a complete file. The file is marked, because it is not known which task owns the
+// bytes that streams now lack.
 void UnclosedFile::leave_out_overruns() {
   const auto& cut = reader_.find_overruns(pointer_);
   if (cut.empty()) return;

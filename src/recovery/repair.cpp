@@ -24,7 +24,7 @@ bool RepairReport::was_complete() const {
 
 namespace {
 
-// The identity of the files of a set, from the first that has one; else a new one.
+// Returns the identity of the first file of the set that has one; else a new one.
 format::Identity identity_of(Store& store, const std::string& path, int32_t nfiles) {
   for (int32_t k = 0; k < nfiles; ++k) {
     const auto file = store.open(format::physical_name(path, k), Access::read);
@@ -57,7 +57,7 @@ RepairReport repair(Store& store, const std::string& path, const RepairRequest& 
     outputs.check(request.copy_to);
     outputs.own(request.copy_to);
   }
-  // File 0, which everybody reads first, is the last to be completed.
+  // Readers open file 0 first, so it is completed last.
   for (int32_t k = nfiles - 1; k >= 0; --k) {
     UnclosedFile file(generation, format::physical_name(path, k), request);
     const std::string& name = file.report().path;
@@ -95,7 +95,8 @@ RepairReport repair(Store& store, const std::string& path, const RepairRequest& 
 
 namespace {
 
-// Journals, a lease, what hosts have kept; or nobody can tell.
+// Returns true if journals, a lease or boundary blocks exist beside the file, or if the names cannot be
+// listed.
 bool may_have_neighbours(Store& store, const std::string& path) {
   const size_t name = path.rfind('/') + 1;
   const std::string begin = path.substr(name) + ".";

@@ -1,10 +1,12 @@
-// recovery/repair: makes multifiles that were never closed complete, ordinary ones.
+// recovery/repair: completes multifiles that were never closed.
 //
-// What each task had flushed, and the chunks it had completed, is told by the journal (docs/format.md,
-// section 16); without one, or where nobody had told anything, by the holes of the sparse file, as far as
-// they go. Order on disk: block table and mapping, sync, a look at what is there now, then the pointer that
-// makes the file complete, then the journal goes; so a repair that is killed can be started again. Nobody
-// else should write to the files meanwhile (journal/lease tells), but copies may be made while a job does.
+// The journal shows how much each task had flushed and which chunks it had completed (docs/format.md, section
+// 16). Without a journal, or with an empty one, repair uses the holes of the sparse file.
+//
+// Order of writes: block table and mapping, sync, verification by reading back, then the pointer that makes
+// the file complete. Then the journal is removed. An interrupted repair can therefore be repeated. No other
+// program should write the files during a repair in place (journal/lease shows writers). A copy may be made
+// while a job writes.
 #pragma once
 
 #include <cstdint>
@@ -22,34 +24,35 @@ namespace sheaf {
 
 struct RepairRequest {
   std::string copy_to;          // base name of a complete copy to write instead; empty: in place
-  bool replace = false;         // files of that name that exist
-  bool dry_run = false;         // only find out
-  bool holes = false;           // go by the holes although there is a journal
-  bool accept_loss = false;     // what was recorded and is not in the file is left out; else that is an error
-  format::Identity identity{};  // for files without one that are marked as guessed
-  bool may_live = false;  // somebody may be writing all the same: the block table leaves room for the chunks
-                          // that tasks may be in
+  bool replace = false;         // replace existing files of that name
+  bool dry_run = false;         // report only
+  bool holes = false;           // use the holes even if a journal exists
+  bool accept_loss = false;     // leave out bytes that were recorded but are missing in the file; else an
+                                // error
+  format::Identity identity{};  // for files without an identity that get marked as guessed
+  bool may_live = false;  // a job may still be writing: the block table gets room for the chunks that tasks
+                          // may be filling
 };
 
 enum class RepairSource : uint8_t {
   complete,  // nothing to do
   journal,
-  nothing,  // no task had anything to tell, and no data are in the file: all are empty
-  table,    // the block table was there, only the pointer to it was missing
+  nothing,  // no task had recorded anything and the file has no data: all streams are empty
+  table,    // the block table exists, only the pointer to it was missing
   holes,
 };
-// Lower-case name. Static storage.
+// Returns the source in lower case, in static storage.
 SHEAF_EXPORT const char* name_of(RepairSource source);
 
 struct RepairedFile {
   std::string path;
   RepairSource source = RepairSource::complete;
   int64_t ntasks = 0;
-  int64_t blocks = 0;                // largest number of a task
-  int64_t data_bytes = 0;            // that the tasks have now
-  std::vector<std::string> unknown;  // what could not be told
-  bool guessed = false;              // the file is marked: what could not be told concerns its data
-  int64_t guessed_ends = 0;          // chunks whose end is not known
+  int64_t blocks = 0;                // largest block count of a task
+  int64_t data_bytes = 0;            // bytes of all tasks after the repair
+  std::vector<std::string> unknown;  // facts that could not be determined
+  bool guessed = false;              // the file is marked, because unknown facts concern its data
+  int64_t guessed_ends = 0;          // number of chunks with an unknown end
 };
 
 struct SHEAF_EXPORT RepairReport {
@@ -58,14 +61,16 @@ struct SHEAF_EXPORT RepairReport {
   bool was_complete() const;
 };
 
-// Throws damaged and not_a_multifile for what is no (whole) META1, damaged for a file that is shorter than
-// its journal says, and whatever the store throws. Progress: the bytes of a copy. Memory: of files with a
-// journal a few MiB, of others 8 bytes per chunk of the rounds in which there is something.
+// Repairs the multifile `path`, or writes a repaired copy. Throws `damaged` or `not_a_multifile` if META1 is
+// incomplete or invalid, `damaged` if a file is shorter than its journal says, and what the store throws.
+// progress: counts the bytes of a copy. Memory: a few MiB for files with a journal; for others 8 bytes per
+// chunk of the rounds that contain data.
 SHEAF_EXPORT RepairReport repair(Store& store, const std::string& path, const RepairRequest& request,
                                  WorkProgress& progress);
 
-// The report of a multifile that is complete and has nothing beside it but its members: nobody who may be
-// about to write it needs to be waited for, since a repair does nothing. nullopt: it may do something.
+// Returns the report if the multifile is complete and only its members exist. The caller then need not wait
+// for a possible writer, since a repair would change nothing. Returns nullopt if a repair may change
+// something.
 SHEAF_EXPORT std::optional<RepairReport> report_if_complete(Store& store, const std::string& path,
                                                             RepairRequest request);
 

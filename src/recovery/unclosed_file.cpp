@@ -21,7 +21,7 @@ using namespace recovery_constants;
 
 namespace {
 
-// Anything but zeros from `at` on. Blocks of the file system that were never written need not be holes.
+// Returns true if the file has a nonzero byte from `at` on. Blocks that were never written need not be holes.
 bool holds_data(File& file, int64_t at) {
   const int64_t size = file.status().size;
   std::vector<std::byte> bytes(64 << 10);
@@ -35,7 +35,7 @@ bool holds_data(File& file, int64_t at) {
   return false;
 }
 
-// Calls visit(slice) for all tasks, with counts and sizes of the right length, all 0.
+// Calls visit(slice) for consecutive slices of all tasks. Counts and sizes have their final length and are 0.
 template <class Visit>
 void for_each_slice_of(int64_t ntasks, int32_t maxblocks, Visit visit) {
   const int64_t at_once = std::max<int64_t>(1, repaired_at_once / std::max(1, maxblocks));
@@ -49,7 +49,7 @@ void for_each_slice_of(int64_t ntasks, int32_t maxblocks, Visit visit) {
   }
 }
 
-// As a block table says.
+// Fills the slice from a block table.
 void fill(BlockSlice& slice, MetadataReader& reader, const Pointer& p) {
   reader.read_block_counts(p, slice.first, slice.counts);
   for (int64_t k = 0; k < slice.rounds; ++k) {
@@ -75,7 +75,7 @@ UnclosedFile::UnclosedFile(Store& store, const std::string& path, const RepairRe
       file_(store.open(path, Access::read)),
       reader_(store, *file_),
       identity_(request.identity) {
-  file_->renew();  // hosts that are lost have closed nothing, and this one may know an old size
+  file_->renew();  // a host that died did not close the file, so the cached size here may be old
   if (request.accept_loss) reader_.accept_lost_records();
   report_.path = path;
   report_.ntasks = header().ntasks;
@@ -133,7 +133,8 @@ void UnclosedFile::find_source(const std::string& path, const RepairRequest& req
     report_.source = pointer_.source == TableSource::journal    ? RepairSource::journal
                      : pointer_.source == TableSource::unmarked ? RepairSource::table
                                                                 : RepairSource::nothing;
-    // A task that has completed its last chunk is in the next one, and tells nobody before it leaves that.
+    // A task that has completed its last recorded chunk writes to the next one, and records nothing before it
+    // leaves that one.
     if (request.may_live && report_.source == RepairSource::journal) {
       ++pointer_.maxblocks;
       pointer_.varheader = must_fit(checked_add(pointer_.varheader, chunks().layout.skip), "the multifile");
@@ -142,14 +143,14 @@ void UnclosedFile::find_source(const std::string& path, const RepairRequest& req
   }
 }
 
-// `told`: by the journal, if there is one.
+// told: the pointer that the journal describes, if there is a journal.
 void UnclosedFile::use_holes(bool unreported, bool by_holes, const std::optional<Pointer>& told) {
   const bool recorded = told && told->source == TableSource::journal;
   table_ = read_holes(reader_, chunks());
   report_.source = RepairSource::holes;
   pointer_.source = TableSource::nothing;
   if (const auto found = find_table(reader_, chunks(), table_->blocks()); found) {
-    // If the program was appending, the table in the file is from before.
+    // If the program was appending, the table in the file is from before the append.
     const HoleTable before = recorded ? read_table(reader_, *found) : HoleTable{};
     table_ = before;
     if (recorded) add_records(reader_, *told, *table_);
@@ -180,13 +181,13 @@ void UnclosedFile::use_holes(bool unreported, bool by_holes, const std::optional
       "the multifile");
 }
 
-// Read when they are first asked for: who only finds out what a journal says needs none.
+// Reads the chunks at the first call: a caller that only checks what a journal says does not need them.
 const Chunks& UnclosedFile::chunks() {
   if (!chunks_) chunks_ = read_chunks(reader_);
   return *chunks_;
 }
 
-// What a living job has in its files differs from call to call: later ones find no less.
+// While a job writes the file, later calls may find more data, but never less.
 void UnclosedFile::for_each_found(const VisitSlice& visit) {
   for_each_slice_of(report_.ntasks, pointer_.maxblocks, [&](BlockSlice& slice) {
     if (table_) {
@@ -198,8 +199,8 @@ void UnclosedFile::for_each_found(const VisitSlice& visit) {
       fill(slice, reader_, pointer_);
     }
     const int64_t end = writes_table() ? whole_->status().size : INT64_MAX;
-    // Records are made when their bytes have been written: if the file ends before, it was cut off, or the
-    // bytes were lost with the machine while the journal was not.
+    // A record is written after its bytes. A file that ends before them was truncated, or the bytes were lost
+    // in a crash that the journal survived.
     if (end < pointer_.varheader)
       for_each_block(slice, [&](int64_t offset, int64_t& bytes, size_t) {
         const int64_t there = std::clamp<int64_t>(end - offset, 0, bytes);
@@ -211,8 +212,7 @@ void UnclosedFile::for_each_found(const VisitSlice& visit) {
   });
 }
 
-// A task that was killed may have stored a part of a frame, which readers take for damage in a complete
-// file.
+// A killed task may have stored a part of a frame, which is damage in a complete file.
 void UnclosedFile::leave_out_cut_frames(BlockSlice& slice) {
   ReadStream stored;
   stored.set_max_buffer(4 << 10);
@@ -243,7 +243,7 @@ void UnclosedFile::for_each_block(BlockSlice& slice, const VisitBlock& visit) {
 
 void UnclosedFile::write_table(File& target) {
   MetadataWriter writer(target, header());
-  // What is behind has not been reported by any task.
+  // No task has recorded the bytes after the last round.
   target.resize(pointer_.varheader);
   report_.data_bytes = 0;
   format::Hash hash;
@@ -254,10 +254,10 @@ void UnclosedFile::write_table(File& target) {
     report_.data_bytes += bytes_of(slice);
   });
   written_ = hash.value();
-  whole_ = with_edges(store_, file_, &edges_);  // hosts may have begun to keep some
+  whole_ = with_edges(store_, file_, &edges_);  // hosts may have begun to keep boundary blocks
 }
 
-// The block table that is in `target`.
+// Visits the block table that is in `target`.
 void UnclosedFile::for_each_written(File& target, const VisitSlice& visit) {
   MetadataReader reader(target, header());
   for_each_slice_of(report_.ntasks, pointer_.maxblocks, [&](BlockSlice& slice) {
@@ -273,13 +273,13 @@ void UnclosedFile::for_each_written_block(File& target, const VisitBlock& visit)
 void UnclosedFile::complete(File& target, bool copies, WorkProgress& progress) {
   if (writes_table()) write_table(target);
   if (copies) {
-    // Where a living job writes the file may have grown since it was opened.
+    // If a living job writes the file, it may have grown since the open.
     const int64_t bytes = std::min(end_, file_->status().size);
     progress.begin(bytes);
     RangeCopier copier(target, progress);
     copier.add(*file_, 0, 0, bytes);
     copier.finish();
-    // Compressed files had the magic of plain ones once. What is written now has its own.
+    // Earlier versions stored the plain magic in compressed files. The copy gets the magic of encoded files.
     if (header().compressed && !header().encoded)
       MetadataWriter(target, header()).write_header(reader_.extension());
   }
@@ -289,7 +289,7 @@ void UnclosedFile::complete(File& target, bool copies, WorkProgress& progress) {
     finish(target, progress);
 }
 
-// In the extension header of `target`, where that can have one.
+// Sets the flag in the extension header of `target`, if the file can have one.
 void UnclosedFile::mark_guessed(File& target) {
   if (!report_.guessed) return;
   std::array<std::byte, format::fixed_size> fixed{};
@@ -308,13 +308,13 @@ void UnclosedFile::mark_guessed(File& target) {
   target.sync();
 }
 
-// Data and block table are in `target`, and are read back: where files are at a server, this host may believe
-// that the file ends in front of what it has just written (GlusterFS) as long as that is not synced.
+// Completes `target`, which has data and block table, after reading them back. A host may see the file end
+// before the bytes that it has just written to a server, until they are synced (GlusterFS).
 void UnclosedFile::finish(File& target, WorkProgress& progress) {
   MetadataWriter writer(target, header());
   if (writes_table()) {
     target.sync();
-    if (whole_ != file_)  // what hosts have kept beside the file
+    if (whole_ != file_)  // boundary blocks that hosts kept beside the file
       for_each_written_block(target, [&](int64_t offset, int64_t bytes, size_t) {
         copy_edges(*whole_, edges_, target, offset, bytes);
       });
@@ -329,11 +329,11 @@ void UnclosedFile::finish(File& target, WorkProgress& progress) {
   target.sync();
 }
 
-// Returns the entries; -1: there is no such field.
+// Returns the number of entries; -1: the file has no mapping field.
 int64_t UnclosedFile::write_mapping(MetadataWriter& writer) {
   const format::Header& h = header();
   const bool serial = h.nfiles == 1 && h.filenumber == 1;
-  if (serial) writer.write_mapping_size(pointer_, 0);  // as the serial writers of the format
+  if (serial) writer.write_mapping_size(pointer_, 0);  // like the serial writers of the format
   if (!h.leads_set()) return serial ? 0 : -1;
   const int64_t tasks = reader_.read_mapping_size(pointer_);
   writer.write_mapping_size(pointer_, static_cast<int32_t>(tasks));
@@ -345,7 +345,7 @@ int64_t UnclosedFile::write_mapping(MetadataWriter& writer) {
   return tasks;
 }
 
-// The checksums of the data as they are: what was damaged since it was written cannot be told any more.
+// Computes the checksums from the current data; earlier damage can no longer be detected.
 void UnclosedFile::write_trailer(File& target, int64_t mapping, WorkProgress& progress) {
   const auto& extension = reader_.extension();
   if (!extension || !extension->checksums()) return;
@@ -369,7 +369,7 @@ void UnclosedFile::write_trailer(File& target, int64_t mapping, WorkProgress& pr
   });
 }
 
-// What is in `target` now, in front of the pointer: as long as that is not there, the journal counts.
+// Verifies `target` before the pointer is written: until then the journal is still valid.
 void UnclosedFile::check_result(File& target, int64_t mapping) {
   MetadataReader found(target, header());
   const auto require = [&](bool holds, const char* what) {

@@ -1,9 +1,9 @@
-// recovery/unclosed_file: one physical file that was never closed, its blocks as far as they can be told, and
-// how it, or a copy of it, is made complete.
+// recovery/unclosed_file: one physical file that was never closed. Determines its blocks as far as possible,
+// and completes the file or a copy.
 //
-// A living job may be writing it while a copy is made. So what its journal tells is read once more, written
-// down as the block table of the target, and from then on that table alone counts: for the data, which are
-// copied later and hold no less, for their checksums, and for the look at what has become of it.
+// A living job may be writing the file while a copy is made. So the journal is read once more and stored as
+// the block table of the target. From then on only that table counts: for the data, which are copied later
+// and are at least as long, for their checksums, and for the final verification.
 #pragma once
 
 #include <functional>
@@ -20,11 +20,11 @@
 
 namespace sheaf {
 
-// The blocks of some tasks that follow each other.
+// The blocks of consecutive tasks.
 struct BlockSlice {
   int64_t first = 0;            // local rank of the first task
-  std::vector<int64_t> counts;  // blocks of each
-  std::vector<int64_t> sizes;   // bytes, round by round; 0 where a task has no block
+  std::vector<int64_t> counts;  // number of blocks of each task
+  std::vector<int64_t> sizes;   // bytes, round by round; 0 if a task has no block
   int64_t rounds = 0;
 
   std::span<int64_t> round(int64_t number) {
@@ -35,16 +35,17 @@ struct BlockSlice {
 
 class UnclosedFile {
  public:
-  // Finds out what there is. Throws as repair().
+  // Determines the state of the file. Throws as repair().
   UnclosedFile(Store& store, const std::string& path, const RepairRequest& request);
 
   const RepairedFile& report() const { return report_; }
   bool is_complete() const { return report_.source == RepairSource::complete; }
   const std::optional<format::Extension>& extension() { return reader_.extension(); }
 
-  // Makes `target`, an empty file or the file itself, complete: it gets a copy first, or is not complete.
+  // Completes `target`, an empty file or the file itself. copies: first copies the data; else completes the
+  // file only if it is not complete.
   void complete(File& target, bool copies, WorkProgress& progress);
-  // Marks file 0 of a set because another file of the set is guessed.
+  // Marks file 0 of a set because a different file of the set is guessed.
   void guess_set() { report_.guessed = true; }
   void close() { file_->close(); }
 
@@ -56,7 +57,7 @@ class UnclosedFile {
   format::Pointer pointer_when_complete() const { return {pointer_.maxblocks, pointer_.varheader}; }
   bool writes_table() const { return !is_complete() && report_.source != RepairSource::table; }
 
-  // What there is.
+  // --- State of the file.
   void find_source(const std::string& path, const RepairRequest& request);
   bool overrun_chunks(BlockSlice& slice);
   void leave_out_overruns();
@@ -66,7 +67,7 @@ class UnclosedFile {
   void leave_out_cut_frames(BlockSlice& slice);
   void for_each_block(BlockSlice& slice, const VisitBlock& visit);
 
-  // What becomes of it.
+  // --- Changes to the target.
   void write_table(File& target);
   void for_each_written(File& target, const VisitSlice& visit);
   void for_each_written_block(File& target, const VisitBlock& visit);
@@ -78,17 +79,17 @@ class UnclosedFile {
 
   Store& store_;
   std::shared_ptr<File> file_;
-  layout::EdgeMap edges_;        // of the next
-  std::shared_ptr<File> whole_;  // unclosed: with what hosts have kept beside it
+  layout::EdgeMap edges_;        // boundary blocks of `whole_`
+  std::shared_ptr<File> whole_;  // unclosed: the file including boundary blocks that hosts keep beside it
   MetadataReader reader_;
   format::Pointer pointer_;
   std::optional<Chunks> chunks_;
   std::optional<HoleTable> table_;
-  const format::Identity identity_;  // if the file gets its extension header here
-  bool has_trailer_ = false;         // that of the closed file
-  int64_t end_ = 0;                  // of what a copy needs
+  const format::Identity identity_;  // identity for an extension header that the repair adds
+  bool has_trailer_ = false;         // a valid trailer from the earlier close exists
+  int64_t end_ = 0;                  // end of the part that a copy needs
   uint64_t written_ = 0;             // hash of the block table that was written
-  int64_t missing_ = 0;              // bytes that were recorded and are not in the file
+  int64_t missing_ = 0;              // bytes that were recorded but are not in the file
   RepairedFile report_;
 };
 
