@@ -17,14 +17,15 @@ namespace sheaf {
 
 namespace {
 
-// What is under the name of a multifile.
+// The current content under the name of a multifile.
 struct Found {
   std::optional<format::CommitRecord> record;
-  format::Identity identity{};  // zeros: none
-  int32_t nfiles = 0;           // of a set, or 1; 0: no multifile
+  format::Identity identity{};  // zeros: no identity
+  int32_t nfiles = 0;           // number of files of the set; 0: no multifile
 };
 
-// A damaged record or multifile, and no file at all, are nothing that a new generation has to mind.
+// Examines `path`. Returns nothing for a missing file and for a damaged record or multifile, which a new
+// generation may replace.
 Found look(Store& store, const std::string& path) {
   Found found;
   attempt([&] {
@@ -44,7 +45,7 @@ bool names(const Found& found, const format::CommitRecord& record) {
   return found.record && found.record->number == record.number && found.record->identity == record.identity;
 }
 
-// A link may lead to another file system, into which a file cannot be renamed.
+// Copies the file if it cannot be renamed, because a link leads to a different file system.
 void rename_or_copy(Store& store, const std::string& from, const std::string& target) {
   try {
     return store.rename(from, target);
@@ -60,14 +61,14 @@ void rename_or_copy(Store& store, const std::string& from, const std::string& ta
   RangeCopier copier(*copy, nobody);
   copier.add(*source, 0, 0, size);
   copier.finish();
-  if (copy->status().size < size) copy->resize(size);  // it ends in a hole
+  if (copy->status().size < size) copy->resize(size);  // the file ends in a hole
   copy->sync();
   copy->close();
   outputs.commit();
   store.remove(from);
 }
 
-// Nothing happens if `from` was renamed before, by this program or another one.
+// Renames `from`. Does nothing if this or another program has renamed it before.
 void move(Store& store, const std::string& from, const std::string& to) {
   const std::string target = store.target_of(to);
   try {
@@ -77,7 +78,7 @@ void move(Store& store, const std::string& from, const std::string& to) {
   }
 }
 
-// Of the physical files of a set that is called `path`, which may be links to other directories.
+// Syncs the directories of the physical files of the set `path`, including those that links lead to.
 void sync_names(Store& store, const std::string& path, int32_t nfiles) {
   std::set<std::string> synced;
   for (int32_t k = 0; k < nfiles; ++k) {
@@ -87,7 +88,7 @@ void sync_names(Store& store, const std::string& path, int32_t nfiles) {
   }
 }
 
-// Files of the generation that was replaced which the new one does not replace. One that stays does no harm.
+// Removes files of the replaced generation that the new one does not replace. Remaining files do no harm.
 void remove_replaced(Store& store, const std::string& path, const format::Identity& replaced, int32_t from,
                      int32_t to) {
   if (replaced == format::Identity{}) return;
@@ -99,11 +100,11 @@ void remove_replaced(Store& store, const std::string& path, const format::Identi
     });
 }
 
-// Step 2 of docs/format.md, section 20.
+// Writes the commit record: step 2 of docs/format.md, section 20.
 void place_record(Store& store, const std::string& temporary, const std::string& path,
                   const format::CommitRecord& record, bool durable) {
   const std::string name = format::commit_record_name(temporary);
-  attempt([&] { store.remove(name); });  // of a call that has failed
+  attempt([&] { store.remove(name); });  // left by a failed call
   const auto file = make_beside(store, name);
   try {
     file->write_at(format::encode(record), 0);
@@ -117,7 +118,7 @@ void place_record(Store& store, const std::string& temporary, const std::string&
   }
 }
 
-// Steps 3 and 5: every file gets its final name, file 0 last, in the place of the record.
+// Steps 3 and 5: renames every file to its final name. File 0 comes last and replaces the record.
 void rename_files(Store& store, const std::string& temporary, const std::string& path,
                   const format::CommitRecord& record, bool durable) {
   if (durable) sync_names(store, path, record.nfiles);
@@ -129,7 +130,7 @@ void rename_files(Store& store, const std::string& temporary, const std::string&
 void rename_lead(Store& store, const std::string& temporary, const std::string& path,
                  const format::CommitRecord& record, bool durable) {
   if (!names(look(store, path), record)) {
-    if (!store.status(temporary).exists) return;  // another program has finished the commit
+    if (!store.status(temporary).exists) return;  // another program has completed the commit
     throw file_error(Code::foreign, path,
                      "was replaced by another program during the commit; the generation that was to get this "
                      "name is called '" +
@@ -139,7 +140,7 @@ void rename_lead(Store& store, const std::string& temporary, const std::string& 
   if (durable) sync_names(store, path, 1);
 }
 
-// A set of earlier versions, which readers cannot tell from another one.
+// Commits a set of earlier versions, which readers cannot distinguish from a different one.
 void name_without_identity(Store& store, const std::string& temporary, const std::string& path,
                            int32_t nfiles, bool durable) {
   if (store.status(path).exists)

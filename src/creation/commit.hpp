@@ -1,6 +1,6 @@
-// creation/commit: `atomic`: a multifile is written under a temporary name and gets its own when the close
-// has succeeded on all tasks (docs/format.md, section 20). What a program that dies leaves behind is finished
-// by the next writer, or listed, finished or removed by `sheaf leftovers`.
+// creation/commit: open mode `atomic`. A multifile is written under a temporary name and renamed when the
+// close has succeeded on all tasks (docs/format.md, section 20). If a program dies, the next writer completes
+// its commit, or `sheaf leftovers` lists, completes or removes the files.
 #pragma once
 
 #include <cstdint>
@@ -12,29 +12,30 @@
 
 namespace sheaf {
 
-// The temporary name with this number of physical file 0 for a multifile to be called `path`: beside the file
-// that symbolic links in its place lead to. Throws invalid_argument if it would be too long.
+// Returns the temporary name, with this number, of physical file 0 of a multifile to be named `path`. It lies
+// beside the file that symbolic links at `path` lead to. Throws `invalid_argument` if the name would be too
+// long.
 std::string temporary_name(Store& store, const std::string& path, uint64_t number);
-// The same with a random number, different at each call.
+// Returns a temporary name with a random number, different at each call.
 std::string new_temporary_name(Store& store, const std::string& path);
 
-// Throws invalid_argument unless a set of so many physical files can be committed: several need identities,
-// which multifiles with longer names than format::longest_extended_name do not have.
+// Throws `invalid_argument` unless a set of `nfiles` physical files can be committed. Several files need
+// identities, which require a name of at most format::longest_extended_name bytes.
 void require_committable(std::string_view stored_name, int32_t nfiles);
 
-// Commits the complete set of `nfiles` physical files: it becomes the generation under `path`, where a reader
-// finds the old one or the new one at any time. Finishes a commit that it finds there first. Files that are
-// replaced leave their mode, owner and the like, and symbolic links in their places stay (Store::take_after,
-// target_of). durable: returns when the generation would survive a loss of power. Throws; the generation that
-// was under the name, or the new one, is there then, and the call can be repeated.
+// Commits the complete set of `nfiles` physical files. It becomes the generation under `path`; a reader
+// always finds either the old or the new generation. Completes an interrupted commit under `path` first. New
+// files get mode and owner of the files that they replace, and symbolic links are kept (Store::take_after,
+// target_of). durable: returns when the generation would survive a loss of power. If it throws, `path` has
+// either the old or the new generation, and the call can be repeated.
 void commit_set(Store& store, const std::string& temporary, const std::string& path, int32_t nfiles,
                 bool durable);
 
-// Finishes the commit whose record is under `path`, if there is one. Returns whether there was. Several
-// programs may do so at the same time. Throws damaged if the generation of the record is lost.
+// Completes the commit if there is a commit record under `path`. Returns true if there was one. Several
+// programs may call this at the same time. Throws `damaged` if the generation of the record is lost.
 bool finish_commit(Store& store, const std::string& path);
 
-// Removes the temporary files of a generation whose record was overwritten. Never throws.
+// Removes the temporary files of a generation after its record was overwritten. Never throws.
 void discard_generation(Store& store, const std::string& path, const format::CommitRecord& record);
 
 }  // namespace sheaf

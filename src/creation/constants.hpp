@@ -1,5 +1,5 @@
-// creation/constants: the numbers that making files goes by, in bytes where nothing else is said, each with
-// its reason. What a caller must know stands with the call (new_file.hpp, work_progress.hpp).
+// creation/constants: limits for creating files, each with its reason. In bytes unless stated otherwise.
+// Limits that callers must know are declared with the calls (new_file.hpp, work_progress.hpp).
 #pragma once
 
 #include <cstddef>
@@ -9,18 +9,18 @@
 
 namespace sheaf::creation_constants {
 
-// --- Copying. Looking for holes costs two system calls: not worth it for less.
+// --- Copying. Searching holes costs two system calls, which smaller extents do not justify.
 inline constexpr int64_t smallest_hole = 16 << 10;
-inline constexpr int64_t copy_buffer = 512 << 10;  // small pieces that lie side by side go out together
+inline constexpr int64_t copy_buffer = 512 << 10;  // adjacent small extents are written together
 static_assert(smallest_hole < copy_buffer && copy_buffer <= WorkProgress::piece_bytes);
-inline constexpr int64_t most_threads = 4;  // that copy at a time: more wait for the storage
+inline constexpr int64_t most_threads = 4;  // threads that copy at a time; more would wait for the storage
 
-// --- Tables of physical files (files=@TABLE): a longer text is none.
+// --- Tables of physical files (files=@TABLE): limits on the length of the text.
 inline constexpr int64_t most_comments = 1 << 20;
 inline constexpr int64_t most_comments_per_task = 32;
 
-// --- Names. Of temporary files that others have left behind so many are passed over.
+// --- Names. Number of temporary files, left by other programs, that are skipped.
 inline constexpr int most_suffixes = 100;
-inline constexpr size_t random_digits = 16;  // of 64 bits, hexadecimal: nobody has the same by chance
+inline constexpr size_t random_digits = 16;  // hexadecimal; 64 bits avoid collisions
 
 }  // namespace sheaf::creation_constants

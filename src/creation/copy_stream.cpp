@@ -18,7 +18,7 @@ using namespace creation_constants;
 
 namespace {
 
-// Made once: tools take many small streams one after the other.
+// Allocated once per thread: tools copy many small streams in sequence.
 std::span<std::byte> buffer_of_thread() {
   static constinit ThreadValue<LineBytes> buffers;
   LineBytes* const buffer = buffers.get();

@@ -1,8 +1,7 @@
-// creation/file_table: which physical file each task writes to, by a table in a text file (open mode
-// files=@PATH).
+// creation/file_table: a text file that assigns a physical file to each task (open mode files=@PATH).
 //
-// The table has one number for every task, in the order of tasks: that of its physical file, 0 to F-1. Blanks
-// and newlines separate numbers; # begins a comment that ends with the line.
+// The table has one number per task, in task order: the number of its physical file, 0 to F-1. Blanks and
+// newlines separate numbers; # begins a comment that ends with the line.
 #pragma once
 
 #include <cstdint>
@@ -19,14 +18,15 @@ struct FilePlace {
   int32_t nfiles = 1;
 };
 
-// The numbers in `text`. Throws invalid_argument, naming `path` and the line, for anything else than a number
-// from 0 to 2^31-2, and if one from 0 to the largest is missing or there are not as many as `ntasks`.
+// Returns the numbers in `text`. Throws `invalid_argument`, naming `path` and the line, for anything but a
+// number from 0 to 2^31-2. Also throws if a number from 0 to the largest is missing, or if there are not
+// exactly `ntasks` numbers.
 std::vector<int32_t> parse_file_table(const std::string& text, const std::string& path, int64_t ntasks);
 
-// Those of all `ntasks` tasks, as parse_file_table().
+// Returns the numbers of all `ntasks` tasks. Throws as parse_file_table().
 std::vector<int32_t> read_whole_file_table(Store& store, const std::string& path, int64_t ntasks);
 
-// Collective; throws on every task alike. Task 0 reads the table, which takes it a few bytes per task.
+// Collective. Task 0 reads the table, which takes a few bytes of memory per task. Throws on all tasks alike.
 FilePlace read_file_table(Comm& comm, Store& store, const std::string& path);
 
 }  // namespace sheaf

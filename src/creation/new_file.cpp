@@ -17,7 +17,8 @@ namespace sheaf {
 
 namespace {
 
-// Null: there is something of that name. One call, where asking first would be another message to a server.
+// Creates the file. Returns null if the name exists. A single call: a check beforehand would be an additional
+// message to a server.
 std::shared_ptr<File> make(Store& store, const std::string& path) {
   try {
     return make_beside(store, path);
@@ -33,8 +34,8 @@ NewFile open_given(Store& store, const std::string& path) {
   } catch (const Error& e) {
     if (e.code() != Code::not_found) throw;
   }
-  return {
-      open_patiently(store, path, Access::create), false, {}, {}};  // what a link leads to that leads nowhere
+  // Creates the target of a dangling link.
+  return {open_patiently(store, path, Access::create), false, {}, {}};
 }
 
 NewFile open_placed(Store& store, const std::string& path, const std::string& neighbour) {
@@ -47,14 +48,14 @@ NewFile open_placed(Store& store, const std::string& path, const std::string& ne
                    "is no multifile and is not overwritten; move it away, or write under another name");
 }
 
-// Of a file that exists.
+// Renames the existing file `found` and creates a new one in its place.
 NewFile set_aside(Store& store, const std::string& path, NewFile found) {
   const std::string target = store.target_of(path);
   const std::string aside = new_temporary_name(store, path);
   try {
     store.rename(target, aside);
   } catch (const Error&) {
-    return found;  // in a directory in which only owners may
+    return found;  // a directory in which only owners may rename files
   }
   try {
     found.file->close();

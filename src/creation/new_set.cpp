@@ -40,7 +40,7 @@ void NewSet::commit(const format::Identity& identity) {
   try {
     commit_set(store_, temporary_, path_, nfiles_, true);
   } catch (...) {
-    // Once the commit record is there, the multifile of that name consists of these files.
+    // Once the commit record exists, these files are the multifile of that name.
     std::optional<format::CommitRecord> record;
     const auto unknown = attempt([&] { record = find_commit_record(store_, path_); });
     is_pending_ = !unknown && !(record && record->identity == identity);

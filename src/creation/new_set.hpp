@@ -1,8 +1,8 @@
-// creation/new_set: the physical files of one new multifile, which appear under its name as one generation
+// creation/new_set: the physical files of one new multifile. They appear under its name as one generation
 // (docs/format.md, section 20), or not at all.
 //
-// Each file is written under a temporary name. commit() renames them; a NewSet that is destroyed before
-// removes them.
+// Each file is written under a temporary name. commit() renames the files; the destructor removes them if
+// there was no commit.
 #pragma once
 
 #include <cstdint>
@@ -16,19 +16,19 @@ namespace sheaf {
 
 class NewSet {
  public:
-  // `path`: of the multifile, which the caller owns. `original`: a file whose mode, owner and the like the
-  // new files take that replace none.
+  // path: name of the multifile, which the caller must own. original: source of mode, owner and similar
+  // attributes for new files that replace no file.
   NewSet(Store& store, std::string path, std::string original);
   ~NewSet();
   NewSet(const NewSet&) = delete;
   NewSet& operator=(const NewSet&) = delete;
 
-  // Creates the next physical file; the caller closes it before commit().
+  // Creates the next physical file. The caller must close it before commit().
   std::shared_ptr<File> add();
 
-  // Renames the files, all of which have this `identity`. Returns when the multifile would survive a loss of
-  // power. If it throws, the multifile that was under the name is there, or the new one
-  // (`sheaf leftovers --finish`).
+  // Renames the files, which must all have this `identity`. Returns when the multifile would survive a loss
+  // of power. If it throws, either the former multifile or the new one is under the name (`sheaf leftovers
+  // --finish`).
   void commit(const format::Identity& identity);
 
  private:

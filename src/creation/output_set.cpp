@@ -30,7 +30,7 @@ FileStatus require_replaceable(Store& store, const std::string& name) {
 }
 
 OutputSet::~OutputSet() {
-  // What somebody else has removed, or nobody can: there is no one to tell.
+  // Errors are ignored: a file may be gone already, and a destructor cannot report failures.
   for (; committed_ < names_.size(); ++committed_) attempt([&] { store_.remove(temporary(committed_)); });
 }
 
@@ -38,7 +38,7 @@ std::string OutputSet::temporary(size_t number) const {
   return temporary_name(names_[number].target, names_[number].suffix);
 }
 
-// What the job writes after that would be lost with the file.
+// Throws if a job is writing the file: what it writes later would be lost with the replaced file.
 void OutputSet::refuse_written(const std::string& name, const LeaseView& view) const {
   if (of_owner_) return;
   if (view.problem) throw *view.problem;
@@ -53,7 +53,7 @@ void OutputSet::own(const std::string& name) {
       store_, name, {.reopens = false, .advice = "it is not replaced before that has closed it or ended"});
 }
 
-// A link of any kind, also one in a circle, is something that exists.
+// Any link counts as existing, even a circular one.
 FileStatus OutputSet::check(const std::string& name) const {
   if (naming_ == Naming::derived && place_beside(store_, name) != name)
     if (existing_ == Existing::refuse) refuse_existing(name);
@@ -65,7 +65,7 @@ FileStatus OutputSet::check(const std::string& name) const {
 
 namespace {
 
-// Whether nobody but the user of this process can have put the file there.
+// Returns true if only the user of this process can have created the file.
 bool is_of_this_user(Store& store, const std::string& name, const FileStatus& found) {
   if (found.is_own) return true;
   const size_t slash = name.rfind('/');

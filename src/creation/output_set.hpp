@@ -1,11 +1,11 @@
-// creation/output_set: new files that appear under their final names all together, or not at all. Files that
-// are replaced are so one after the other.
+// creation/output_set: new files that appear under their final names together, or not at all. Existing files
+// are replaced one at a time.
 //
-// Each file is written under a temporary name in the directory of its final one ("NAME.part", or
-// "NAME.part1", ... if that exists). commit() renames them; an OutputSet that is destroyed before removes
-// them. A file that a job is writing is not replaced (journal/lease). One that is replaced leaves its mode,
-// owner and the like to the new one (Store::take_after), unless the name is derived and it is a link or the
-// file of another user.
+// Each file is written in the directory of its final name under a temporary name ("NAME.part", or
+// "NAME.part1", ... if that exists). commit() renames the files; the destructor removes them if there was no
+// commit. A file that a job is writing is not replaced (journal/lease). A new file gets mode, owner and
+// similar attributes of the file that it replaces (Store::take_after). Exception: the name is derived, and
+// the existing file is a link or belongs to another user.
 #pragma once
 
 #include <cstdint>
@@ -20,17 +20,17 @@
 
 namespace sheaf {
 
-// What is called `name` may be replaced by a file, or is not there. Throws invalid_argument for a directory,
-// pipe or device.
+// Returns the status of `name`. Throws `invalid_argument` if it exists and is a directory, pipe or device,
+// which a file must not replace.
 FileStatus require_replaceable(Store& store, const std::string& name);
 
 class SHEAF_EXPORT OutputSet {
  public:
   enum class Existing { refuse, replace };
-  // How the outputs got their names.
+  // Origin of the output names.
   enum class Naming : uint8_t {
-    given,    // by the user: symbolic links in their places stay, and lead to the new files
-    derived,  // from a prefix or from contents: another user may have planted a link, which is replaced
+    given,    // given by the user: symbolic links in their places stay, and lead to the new files
+    derived,  // derived from a prefix or from contents: a link may be another user's, so it is replaced
   };
 
   OutputSet(Store& store, Existing existing, Naming naming = Naming::given)
@@ -39,41 +39,41 @@ class SHEAF_EXPORT OutputSet {
   OutputSet(const OutputSet&) = delete;
   OutputSet& operator=(const OutputSet&) = delete;
 
-  // Owns the multifile `name`, to be called before it is added: no job writes it until this object is gone
-  // (journal/ownership). Throws foreign if another one does.
+  // Takes ownership of the multifile `name` for the lifetime of this object, so that no job writes it
+  // (journal/ownership). Must be called before the multifile is added. Throws `foreign` if a job owns it.
   void own(const std::string& name);
-  // The caller owns the outputs, or acts for their owner: no lease is looked at.
+  // Declares that the caller owns the outputs, or acts for their owner. Leases are then not checked.
   void act_for_owner() { of_owner_ = true; }
 
-  // What there is under `name`. Throws invalid_argument if that may not be written: it exists and may not be
-  // replaced, or is no regular file; foreign if a job is known to write it.
+  // Returns the status of `name`. Throws `invalid_argument` if it is no regular file, or if it exists and
+  // must not be replaced. Throws `foreign` if a job is known to write it.
   FileStatus check(const std::string& name) const;
 
-  // Checks, and creates the temporary file; the caller closes what it gets before commit(). Files are
-  // numbered in the order of add(). `original`: what the new file is a copy of, and takes after if it
-  // replaces none; empty: nothing.
+  // Checks `name` and creates its temporary file, which the caller must close before commit(). Files are
+  // numbered in the order of add(). original: source of the attributes if the new file replaces none; empty:
+  // default attributes.
   std::shared_ptr<File> add(const std::string& name, const std::string& original = {});
-  // Opens file `number` again, for writing.
+  // Opens file `number` again for writing.
   std::shared_ptr<File> reopen(size_t number) { return open_beside(store_, temporary(number), {}); }
   size_t size() const { return names_.size(); }
 
-  // Renames all files to their final names. Watches a file if it is not known whether a job of another host
-  // writes it. If a rename fails, removes the files that were renamed before, except those that have replaced
-  // a file, and throws.
+  // Renames all files to their final names. If a lease does not show whether a job of another host is writing
+  // a file, waits until that is known. If a rename fails, removes the renamed files that have replaced no
+  // file, and throws.
   void commit();
 
  private:
   struct Name {
     std::string final;
-    std::string target;  // the name that the file gets by rename
-    std::string like;    // the file to take after; empty: none
+    std::string target;  // name after following links; destination of the rename
+    std::string like;    // source of the attributes; empty: none
     int suffix = 0;
-    bool replaces = false;  // a file of the final name was there at the rename
+    bool replaces = false;  // a file with the final name existed at the rename
   };
   std::string temporary(size_t number) const;
   void refuse_written(const std::string& name, const LeaseView& view) const;
   void commit_next();
-  void remove_new();  // the committed files that have replaced none
+  void remove_new();  // removes committed files that have replaced no file
   Name described(const std::string& name, const std::string& original) const;
 
   Store& store_;

@@ -1,5 +1,4 @@
-// creation/packed_file: a physical file that one process makes, with one chunk for each task, one behind the
-// other.
+// creation/packed_file: a physical file that one process writes, with one chunk per task.
 #pragma once
 
 #include <cstdint>
@@ -20,22 +19,25 @@ struct PackedFile {
   std::optional<format::Extension> extension = {};
   std::vector<int64_t> globalranks = {};
   std::vector<int64_t> lengths = {};             // bytes of each task
-  std::vector<std::vector<uint32_t>> sums = {};  // checksums of each task, where the extension has some
-  std::vector<MoreSection> more = {};            // of the trailer
-  std::vector<layout::Placement> mapping = {};   // of all tasks, in the first file of a set
+  std::vector<std::vector<uint32_t>> sums = {};  // data checksums of each task, if the extension has
+                                                 // checksums
+  std::vector<MoreSection> more = {};            // further sections of the trailer
+  std::vector<layout::Placement> mapping = {};   // places of the tasks of all files; only in the first file
+                                                 // of a set
 
-  // Bytes per checksum; 0: there are none.
+  // Bytes per checksum; 0: no checksums.
   uint32_t piece() const { return extension && extension->checksums() ? extension->piece : 0; }
-  // Of the mapping field; -1: the file has none. An only file has an empty one, as serial writers make it.
+  // Entries of the mapping field; -1: the file has no such field. If the set has one file, the mapping is
+  // empty, as in files of serial writers.
   int64_t mapping_entries() const {
     return header.nfiles == 1 ? 0 : header.leads_set() ? std::ssize(mapping) : -1;
   }
 };
 
-// Where the chunks of such tasks are.
+// Returns the chunk positions of tasks with `lengths` bytes.
 layout::FileLayout packed_layout(const std::vector<int64_t>& lengths, const format::Header& header);
 
-// Writes all of the metadata, and the pointer last. The header without them, and the data, are there.
+// Writes all metadata, the pointer last. Header and data must already be in the file.
 void complete_packed_file(File& file, const PackedFile& packed);
 
 }  // namespace sheaf

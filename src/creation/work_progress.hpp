@@ -1,4 +1,4 @@
-// creation/work_progress: how long-running work (split, defrag, verify) tells its caller how far it is.
+// creation/work_progress: progress reports of long operations (split, defrag, verify) to their callers.
 #pragma once
 
 #include <cstdint>
@@ -6,18 +6,18 @@
 
 namespace sheaf {
 
-// An exception thrown by any of these ends the work, which then leaves nothing behind.
+// An exception from any call ends the operation, which then removes its output.
 class WorkProgress {
  public:
-  // At most this many bytes are moved between two calls of advance().
+  // At most this many bytes are processed between two calls of advance().
   static constexpr int64_t piece_bytes = 16 << 20;
 
   virtual ~WorkProgress() = default;
 
-  // Before the first byte; again for each further part of the work, with the bytes of that part.
+  // Called before the first byte, and again for each further part of the work with the bytes of that part.
   virtual void begin(int64_t /*total_bytes*/) {}
   virtual void advance(int64_t /*bytes*/) {}
-  // A new file for the data of `task` is about to be written.
+  // Called before a new file for the data of `task` is written.
   virtual void begin_output(int64_t /*task*/, const std::string& /*final_name*/) {}
 };
 

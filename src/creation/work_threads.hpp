@@ -1,4 +1,4 @@
-// creation/work_threads: the copying of a tool on the cores there are.
+// creation/work_threads: runs the copying of a tool on several cores.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 
 namespace sheaf {
 
-// Passes the calls of several threads on, one at a time.
+// Forwards the calls of several threads, one at a time.
 class SharedProgress : public WorkProgress {
  public:
   SharedProgress(WorkProgress& inner, std::mutex& mutex) : inner_(inner), mutex_(mutex) {}
@@ -29,12 +29,12 @@ class SharedProgress : public WorkProgress {
   std::mutex& mutex_;
 };
 
-// For every item i = 0..count-1: work(i, begin(i), progress). The begins happen one at a time, in order; the
-// works on up to 4 threads, as many as there are cores. Rethrows the first failure, after which no item is
-// begun.
+// Calls work(i, begin(i), progress) for every item i = 0..count-1. The `begin` calls run one at a time and in
+// order. The `work` calls run on up to 4 threads, at most one per core. After a failure no further item is
+// begun; the first failure is rethrown.
 template <class Begin, class Work>
 void on_threads(int64_t count, WorkProgress& progress, Begin begin, Work work) {
-  std::mutex mutex;  // guards all but the works
+  std::mutex mutex;  // guards everything except the `work` calls
   int64_t next = 0;
   std::exception_ptr failure;
   SharedProgress shared(progress, mutex);
@@ -60,7 +60,7 @@ void on_threads(int64_t count, WorkProgress& progress, Begin begin, Work work) {
     try {
       for (int64_t i = 1; i < wanted; ++i) threads.emplace_back(run);
     } catch (const std::system_error&) {
-      // No more threads to be had: those there are do it.
+      // No further threads can be created; the existing ones do the work.
     }
     run();
   }

@@ -10,11 +10,11 @@
 
 namespace sheaf {
 
-// A file that is read. What opens it again by its name (RestingFile, File::descriptor) finds it under the
-// temporary name or under its final one.
+// For reading. If the file is opened again by name (RestingFile, File::descriptor), it is found under its
+// temporary or final name.
 class CommittedFile final : public ForwardingFile, public RestingFile {
  public:
-  // `temporary` was opened by `store`, which outlives the object; `identity` is that of its generation.
+  // `store` has opened `temporary` and must outlive the object. identity: of the file's generation.
   CommittedFile(Store& store, std::shared_ptr<File> temporary, std::string final_name,
                 const format::Identity& identity)
       : ForwardingFile(std::move(temporary)),
@@ -40,7 +40,7 @@ class CommittedFile final : public ForwardingFile, public RestingFile {
 
  private:
   File& current() const { return renamed_ ? *renamed_ : inner(); }
-  // Opens the file under its final name. Throws io (ESTALE) if another file has that.
+  // Opens the file under its final name. Throws `io` (ESTALE) if a different file has that name.
   std::shared_ptr<File> open_renamed() const;
 
   Store& store_;

@@ -16,7 +16,8 @@ namespace {
 
 using Head = std::array<std::byte, format::fixed_size>;
 
-// The head of a file; empty if there is no such file. As long as the file, if that is shorter.
+// Returns the first bytes of a file, fewer if the file is shorter. Returns nothing if the file does not
+// exist.
 std::vector<std::byte> head_of(File& file) {
   Head head;
   const size_t got = file.read_at(head, 0);
@@ -50,7 +51,7 @@ std::optional<format::CommitRecord> find_commit_record(Store& store, const std::
 }
 
 std::optional<format::Identity> read_identity(File& file) {
-  Head bytes;  // every task that reads does this: no heap
+  Head bytes;  // every reading task runs this: no heap allocation
   const auto head = std::span(bytes).first(file.read_at(bytes, 0));
   if (!format::begins_as_multifile(head)) return std::nullopt;
   std::optional<format::Extension> extension;
@@ -108,15 +109,16 @@ FileStatus GenerationStore::status(const std::string& path) {
   return inner().status(path);
 }
 
-// Whether the name is another file's than the one that is open: a store that shares open files opens the one
-// that had it.
+// Returns true if the name now refers to a different file than `lead`. Needed because a store that shares
+// open files returns the former one.
 bool GenerationStore::is_replaced(File& lead) {
   const FileStatus was = lead.status();
   const FileStatus now = inner().status(path_);
   return was.number != 0 && now.number != 0 && (was.number != now.number || was.device != now.device);
 }
 
-// Leaves it to those who read the metadata what to say of a file that no commit explains.
+// Throws if a commit explains the different identity. Otherwise the code that reads the metadata reports the
+// problem.
 void GenerationStore::require_expected(File& file, const std::string& path) {
   if (read_identity(file) == *expected_) return;
   mismatch_ = true;
@@ -151,7 +153,7 @@ bool GenerationStore::look_again() { return is_changed() || may_know_old_names()
 
 bool GenerationStore::is_changed() {
   const std::vector<std::byte> before = lead_ ? head_of(*lead_) : std::vector<std::byte>();
-  lead_.reset();  // a store that shares open files would find it again
+  lead_.reset();  // otherwise a store that shares open files would return it again
   const std::vector<std::byte> now = head_of(inner(), path_);
   const auto record = format::decode_commit_record(now, path_);
   if (record_ || record ? record == record_ : before == now) return false;
@@ -159,7 +161,7 @@ bool GenerationStore::is_changed() {
   return true;
 }
 
-// A host that keeps what it knows of names may find those of two generations until it has asked the server.
+// Returns true if this host may have cached names of two generations. A retry gives it time to revalidate.
 bool GenerationStore::may_know_old_names() {
   using std::chrono::steady_clock;
   if (!mismatch_ || inner().traits(path_).coherence == Coherence::local) return false;
@@ -171,7 +173,7 @@ bool GenerationStore::may_know_old_names() {
 }
 
 bool GenerationStore::look_again_together(Comm& comm, const Error& problem, bool may_repeat) {
-  if (comm.rank() != 0) lead_.reset();  // only process 0 compares
+  if (comm.rank() != 0) lead_.reset();  // only task 0 compares
   struct {
     int64_t fails, mismatch;
   } any{!may_repeat || !may_pass(problem), mismatch_};
@@ -183,7 +185,7 @@ bool GenerationStore::look_again_together(Comm& comm, const Error& problem, bool
 
 void GenerationStore::find_record(Comm& comm) { look_for_all(comm); }
 
-// Collective: what process 0 finds.
+// Collective. Broadcasts the result of task 0.
 bool GenerationStore::look_for_all(Comm& comm) {
   struct Found {
     int64_t changed = 0;

@@ -1,13 +1,13 @@
-// generation/generation: the files of the generation that is under the name of a multifile (docs/format.md,
-// section 20), for everything that opens a multifile to read it.
+// generation/generation: finds the files of the current generation of a multifile (docs/format.md, section
+// 20), for all code that opens a multifile for reading.
 //
-// A commit may rename files at any time, and may have been killed on the way. Opening a multifile therefore
-// is an attempt that is repeated as long as it fails because another generation came under the name:
+// A commit may rename files at any time, or may have been interrupted. So the caller opens a multifile in
+// attempts. An attempt is repeated if it fails because the generation has changed:
 //
 //   GenerationStore files(store, path);
 //   files.open_multifile([&] { ... files.open(format::physical_name(path, k), Access::read) ... });
 //
-// An attempt that succeeds has asked the store for nothing more than it would ask the inner one.
+// A successful attempt adds no requests to those made to the inner store.
 #pragma once
 
 #include <atomic>
@@ -25,35 +25,36 @@
 
 namespace sheaf {
 
-// The commit record that `file` is; nullopt: it is something else. Throws what decode_commit_record throws.
+// Reads the commit record in `file`. Returns nullopt if the file is something else. Throws what
+// decode_commit_record throws.
 std::optional<format::CommitRecord> read_commit_record(File& file);
-// The same by name; nullopt also if there is no such file.
+// Opens `path` and reads its commit record. Returns nullopt also if the file does not exist.
 std::optional<format::CommitRecord> find_commit_record(Store& store, const std::string& path);
 
-// The identity of a physical file; nullopt: it has no sound extension header.
+// Returns the identity of a physical file; nullopt if it has no valid extension header.
 std::optional<format::Identity> read_identity(File& file);
 
-// Temporary name of physical file 0 of the generation of a record that was found under `path`.
+// Returns the temporary name of physical file 0 of the generation of a record found under `path`.
 std::string temporary_name(Store& store, const std::string& path, const format::CommitRecord& record);
 
-// Opens the physical files of the multifile `path` by their final names (Access::read). Between the steps of
-// a commit it finds them under their temporary names. Other paths and accesses go to the inner store.
+// Opens the physical files of the multifile `path` by their final names (Access::read). During a commit it
+// opens them under their temporary names. Other paths and accesses are forwarded to the inner store.
 //
-// Threads: open() from any; everything else from one, while no other call runs.
+// Threads: open() is thread-safe; other calls need exclusive access.
 class SHEAF_EXPORT GenerationStore final : public ForwardingStore {
  public:
-  // `inner` outlives the object; files may outlive both.
+  // `inner` must outlive the object; opened files may outlive both.
   GenerationStore(Store& inner, std::string path) : ForwardingStore(inner), path_(std::move(path)) {}
 
-  // Throws damaged for a physical file with another identity than expected.
+  // Throws `damaged` for a physical file with a different identity than expected.
   std::shared_ptr<File> open(const std::string& path, Access access) override;
   FileStatus status(const std::string& path) override;
 
-  // The identity of file 0, if it has one, which every file that is opened from now on must have, too.
+  // Requires all files opened from now on to have the identity of file 0, if that has one.
   void expect(const std::optional<format::Identity>& identity) { expected_ = identity; }
 
-  // Runs `attempt` until it succeeds, or fails although the generation is the same as at its begin. Throws
-  // what it throws last.
+  // Runs `open` until it succeeds, or fails while the generation has not changed since its start. Throws the
+  // last error.
   template <class Attempt>
   void open_multifile(Attempt&& open) {
     for (int tries = 1;; ++tries) {
@@ -62,7 +63,7 @@ class SHEAF_EXPORT GenerationStore final : public ForwardingStore {
       if (!may_pass(*problem) || tries == most_tries || !look_again()) throw *problem;
     }
   }
-  // Collective over `comm`: the same for an attempt that throws on all tasks or on none.
+  // Collective over `comm`: the same for an `open` that throws on all tasks or on none.
   template <class Attempt>
   void open_multifile(Comm& comm, Attempt&& open) {
     for (int tries = 1;; ++tries) {
@@ -72,21 +73,21 @@ class SHEAF_EXPORT GenerationStore final : public ForwardingStore {
     }
   }
 
-  // Collective over `comm`: finds the record that is there before the first attempt, for who opens files also
-  // through stores that replace what is no multifile.
+  // Collective over `comm`: looks for a commit record before the first attempt. Needed by callers that also
+  // open files through stores that replace unreadable multifiles.
   void find_record(Comm& comm);
-  // The record was finished.
+  // Must be called after the commit was completed.
   void forget_record() { use(std::nullopt); }
-  // The commit under way, or left by a killed program, as far as the attempts have found one.
+  // The commit in progress, or interrupted, if an attempt has found one.
   const std::optional<format::CommitRecord>& record() const { return record_; }
 
  private:
   static constexpr int most_tries = 100;
 
-  // Whether a commit explains the failure.
+  // Returns true if a commit can explain the failure.
   static bool may_pass(const Error& problem);
-  // Whether to repeat the attempt: the generation is another one than at its begin, or this host does not
-  // know all names right yet. The next attempt opens what is found here.
+  // Returns true if the attempt should be repeated: the generation has changed, or this host may have
+  // outdated names. The next attempt uses the files found here.
   bool look_again();
   bool is_changed();
   bool may_know_old_names();
@@ -95,7 +96,7 @@ class SHEAF_EXPORT GenerationStore final : public ForwardingStore {
   void succeed();
   void use(const std::optional<format::CommitRecord>& record);
 
-  // The number of the physical file called so; nullopt: it is none of this multifile.
+  // Returns the number of the physical file with this path; nullopt if it does not belong to this multifile.
   std::optional<int32_t> number_of(const std::string& path) const;
   std::shared_ptr<File> open_committed(const std::string& path, const std::string& temporary);
   bool is_replaced(File& lead);
@@ -103,14 +104,14 @@ class SHEAF_EXPORT GenerationStore final : public ForwardingStore {
 
   const std::string path_;
   std::optional<format::CommitRecord> record_;
-  std::string temporary_;                                    // physical file 0 of its generation
+  std::string temporary_;                                    // temporary name of physical file 0
   std::optional<std::optional<format::Identity>> expected_;  // none: any
-  std::atomic<bool> mismatch_ = false;  // an attempt has opened a file of another generation
-  // When an attempt first failed because of that.
+  std::atomic<bool> mismatch_ = false;  // an attempt has opened a file of a different generation
+  // Time of the first attempt that failed for this reason.
   std::optional<std::chrono::steady_clock::time_point> mismatched_;
-  std::mutex mutex_;            // guards what follows
+  std::mutex mutex_;            // guards the following members
   bool is_open_ = false;        // an attempt has succeeded
-  std::shared_ptr<File> lead_;  // what this attempt has opened first under path_
+  std::shared_ptr<File> lead_;  // file that the current attempt opened first under path_
 };
 
 }  // namespace sheaf

@@ -1,9 +1,9 @@
-// mode/checking: whether checksums are compared with what is read (docs/format.md, section 14).
+// mode/checking: whether reads verify checksums (docs/format.md, section 14).
 #pragma once
 
 namespace sheaf {
 
-// Off: damaged files can be read as far as they go.
+// off: reads return damaged data without an error.
 enum class Checking : bool { off, on };
 
 }  // namespace sheaf

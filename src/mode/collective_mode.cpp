@@ -43,7 +43,7 @@ bool apply_collective_word(CollectiveMode& mode, std::string_view word, std::str
   } else if (key == "collector-hosts" || key == "collector-hosts-basic") {
     mode.hosts = {std::string(value), key == "collector-hosts"};
     std::ranges::replace(mode.hosts.text, comma_in_words, ',');
-    mode.hosts.matches("");  // it is a regular expression
+    mode.hosts.matches("");  // throws unless it is a regular expression
   } else if (key == "colldebug") {
     mode.debug = static_cast<int>(count_of(word, value, 0, INT32_MAX));
   } else {
@@ -54,7 +54,7 @@ bool apply_collective_word(CollectiveMode& mode, std::string_view word, std::str
 
 std::optional<CollectivePlan> plan_of(const CollectiveMode& mode, bool writes, int64_t ntasks) {
   using Forced = CollectiveMode::Forced;
-  // Copies may lie where only one task of a file sees them: that one reads for the others.
+  // Possibly only one task of a file can access its copies; it reads for the other tasks.
   const bool asked = mode.buddies > 0 || (writes && (mode.wanted || mode.renumber));
   if (mode.forced == Forced::off ? !(writes && mode.buddies > 0) : mode.forced == Forced::no && !asked)
     return std::nullopt;

@@ -1,4 +1,4 @@
-// mode/collector_hosts: which machines may collect, by a regular expression of POSIX on their names
+// mode/collector_hosts: selects the hosts that may collect by a POSIX regular expression on their names
 // (SION_MSA_COLLECTOR_HOSTNAME_REGEX and _EREGEX, docs/api-collective.md).
 #pragma once
 
@@ -7,13 +7,13 @@
 namespace sheaf {
 
 struct HostPattern {
-  std::string text;      // empty: all of them
+  std::string text;      // empty: all hosts
   bool extended = true;  // extended (regcomp's REG_EXTENDED) or basic
 
   bool given() const { return !text.empty(); }
 
-  // Whether it is found anywhere in the name. Throws invalid_argument, with the C library's words, if it is
-  // no regular expression.
+  // Returns true if the expression matches any part of the name. Throws `invalid_argument`, with the C
+  // library's message, if the text is no regular expression.
   bool matches(const std::string& host) const;
 };
 

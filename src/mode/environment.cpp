@@ -24,7 +24,7 @@ std::string words_of_environment() {
       tell_not_understood("SION_KEYVALUE_MODE", set, "inline, meta, hash, none or unknown");
     }
   }
-  // What all tasks ask, said here by the one that reads for all.
+  // All tasks read these variables; only this task warns about invalid values.
   for (const char* const number :
        {"SION_HINTS", "SION_SERBLOCKSIZE", "SION_ERROR_MSG_RANK", "SION_ERROR_MSG_THREAD"})
     number_setting(number);

@@ -22,7 +22,7 @@ using format::KeyvalMode;
               "open mode: '" + std::string(word) + "' is impossible; expected " + std::string(expected));
 }
 
-// A count or a size; `word` is impossible if that is no number from least to most.
+// Parses a count or a size. Throws for `word` unless it is a number from `least` to `most`.
 int64_t number_of(std::string_view word, std::string_view value, int64_t least, int64_t most,
                   std::string_view expected) {
   const auto number = parse_bytes(value);
@@ -58,7 +58,7 @@ void set_keyval(OpenMode& m, std::string_view word, std::string_view value) {
   }
 }
 
-// What there is, for messages.
+// Returns the available compressions, for messages.
 std::string possible_compressions() {
   std::string with_levels;
   std::string without;
@@ -91,7 +91,7 @@ void set_compression(codec::Compression& c, std::string_view word, std::string_v
   c.level = static_cast<int8_t>(level);
 }
 
-// False if it is none of the words about compression.
+// Returns false if the word is not about compression.
 bool apply_compression_word(codec::Compression& c, std::string_view word, std::string_view key,
                             std::string_view value) {
   if (key == "compress") {
@@ -113,7 +113,7 @@ bool apply_compression_word(codec::Compression& c, std::string_view word, std::s
   return true;
 }
 
-// Words that switch something. Of those with a value no others are possible.
+// Words that set a flag. If a word has a value, only the listed values are valid.
 struct Switch {
   std::string_view word;
   bool OpenMode::*field;
@@ -136,7 +136,7 @@ constexpr Switch switches[] = {{"ansi", &OpenMode::posix, false},
 
 std::string_view key_of(std::string_view word) { return word.substr(0, word.find('=')); }
 
-// False if it is none of them.
+// Returns false if the word is no switch.
 bool apply_switch(OpenMode& m, std::string_view word, std::string_view key) {
   std::string possible;
   for (const auto& [known, field, value] : switches) {
@@ -150,7 +150,8 @@ bool apply_switch(OpenMode& m, std::string_view word, std::string_view key) {
   return false;
 }
 
-// One word; `key` and `value` are its halves around the first '='. False if nobody knows it.
+// Applies one word; `key` and `value` are the parts around the first '='. Returns false if the word is
+// unknown.
 bool apply(OpenMode& m, std::string_view word, std::string_view key, std::string_view value) {
   if (word == "w" || word == "wb" || word == "bw") {
     m.direction = Direction::write;
@@ -162,12 +163,11 @@ bool apply(OpenMode& m, std::string_view word, std::string_view key, std::string
   } else if (word == "sionfwd") {
     throw Error(Code::invalid_argument, "open mode: 'sionfwd' needs SIONfwd, which this build does not have");
   } else if (word == "buffered" || word == "compress") {
-    // No effect in the API they come from: programs in circulation use the stream between calls without a
-    // flush.
+    // No effect in the SION API: existing programs use the stream between calls without a flush.
   } else if (key == "endianness") {
     m.userdata_order = value == "big" ? ByteOrder::big : ByteOrder::little;
   } else if (key == "keyval") {
-    if (trimmed(value) != value) return false;  // no effect in the API it comes from
+    if (trimmed(value) != value) return false;  // no effect in the SION API
     set_keyval(m, word, value);
   } else if (key == "keyval-default") {
     if (m.creates() && m.keyval == KeyvalMode::not_set) set_keyval(m, word, value);
@@ -187,7 +187,7 @@ bool apply(OpenMode& m, std::string_view word, std::string_view key, std::string
   return true;
 }
 
-// Words of the SION API as it was, which compares them with their blanks.
+// Returns true for words of the original SION API, which compares them including blanks.
 bool is_classic(std::string_view word) {
   static constexpr std::string_view whole[] = {
       "w",      "wb",     "bw", "r", "rb", "br", "ansi", "posix", "sionfwd", "collective", "collectivemerge",
@@ -196,7 +196,7 @@ bool is_classic(std::string_view word) {
   return std::ranges::count(whole, word) > 0 || std::ranges::count(keys, key_of(word)) > 0;
 }
 
-// What blanks around the words of a list are: part of the classic ones, or nothing.
+// Blanks around the words of a list: significant in the classic words, or trimmed.
 enum class Blanks : uint8_t { count, vanish };
 
 void parse_words(OpenMode& m, std::string_view list, Blanks blanks) {
@@ -206,7 +206,7 @@ void parse_words(OpenMode& m, std::string_view list, Blanks blanks) {
     if (word.empty()) continue;
     bool known = true;
     if (blanks == Blanks::count && is_classic(word)) {
-      // Blanks behind a '=' are of the value.
+      // Blanks after '=' belong to the value.
       known = given.starts_with(key_of(word)) && (given == word || word.find('=') != std::string_view::npos);
       word = given;
     }

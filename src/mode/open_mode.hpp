@@ -1,8 +1,9 @@
-// mode/open_mode: the open-mode string, a comma-separated list of words, and the environment that adds to it.
+// mode/open_mode: parses the open-mode string, a comma-separated list of words, and the additions from the
+// environment.
 //
-// Words of the SION API (docs/api-sion.md, "Open mode"), in which blanks count, and of Sheaf, which are
-// trimmed. A word nobody knows is kept in `unknown`, with its blanks: reported and ignored, or an error under
-// `strict`.
+// Blanks are significant in words of the SION API (docs/api-sion.md, "Open mode") and are trimmed from words
+// of Sheaf. Unknown words are kept in `unknown`, with their blanks. They are reported and ignored, or cause
+// an error under `strict`.
 #pragma once
 
 #include <cstdint>
@@ -23,68 +24,68 @@ namespace sheaf {
 
 enum class Direction : uint8_t { none, read, write };
 
-// Who decides the number of physical files (word `files=`).
+// Source of the number of physical files (word `files=`).
 enum class FilePolicy : uint8_t {
   caller,       // the arguments of the open call
-  automatic,    // as many as the writers of a node can fill at once (docs/tuning.md)
+  automatic,    // as many as the writers of a host can saturate at once (docs/tuning.md)
   per_node,     // one per group of tasks that share memory
-  per_io_node,  // one per I/O node, by the table that SHEAF_TOPOLOGY names (comm/topology)
+  per_io_node,  // one per I/O node, according to the table named by SHEAF_TOPOLOGY (comm/topology)
   fixed,        // OpenMode::files
-  table,        // a text file says which file each task is in (creation/file_table.hpp)
+  table,        // a text file that assigns a file to each task (creation/file_table.hpp)
 };
 
 struct OpenMode {
   static constexpr int64_t default_buffer = 512 << 10;
-  static constexpr int64_t one_block = -1;  // of the file that is written
+  static constexpr int64_t one_block = -1;  // one block of the file that is written
   static int64_t buffer_in_bytes(int64_t wanted, int64_t block) {
     return wanted == one_block ? block : wanted;
   }
 
   Direction direction = Direction::none;
-  bool append = false;  // write on at the ends of the streams of a complete multifile
-  bool term_flush =
-      false;              // writing: SIGTERM flushes and records what was written before it ends the program
-  bool posix = false;     // descriptors instead of FILE*
-  bool stream = false;    // the FILE* goes through the library instead of being one of the physical file
+  bool append = false;  // continue writing at the ends of the streams of a complete multifile
+  // Writing: SIGTERM flushes and records the data written so far, then ends the program.
+  bool term_flush = false;
+  bool posix = false;     // file descriptors instead of FILE*
+  bool stream = false;    // the FILE* is served by the library instead of the physical file
   bool durable = false;   // close returns when the data would survive a loss of power
-  bool atomic = false;    // the file gets its name when its close has succeeded
-  bool steal = false;     // writing: takes the name over from a program that is writing it
+  bool atomic = false;    // the file gets its name only when its close has succeeded
+  bool steal = false;     // writing: take over a file that another program is writing
   bool journal = true;    // keep a journal from which an unclosed file can be read
-  bool checksums = true;  // writing: keep checksums of data and metadata; reading: check those that are there
+  bool checksums = true;  // writing: store checksums of data and metadata; reading: verify existing checksums
   bool strict = false;
   ByteOrder userdata_order = native_order;
   format::KeyvalMode keyval = format::KeyvalMode::not_set;
   FilePolicy file_policy = FilePolicy::caller;
   int32_t files = 0;     // for FilePolicy::fixed
-  std::string table{};   // for FilePolicy::table: its path
-  int32_t io_tasks = 0;  // tasks of a node that transfer at once; 0: all
-  // Write-behind and read-ahead buffer of a task; 0: none; or one_block
+  std::string table{};   // path for FilePolicy::table
+  int32_t io_tasks = 0;  // tasks of a host that transfer at once; 0: all
+  // Write-behind and read-ahead buffer of a task in bytes; 0: none; or one_block.
   int64_t buffer_bytes = default_buffer;
   CollectiveMode collective{};
-  codec::Compression compression{};    // of new files
+  codec::Compression compression{};    // for new files
   std::vector<std::string> unknown{};  // words without a meaning
-  format::Identity identity{};         // of the files to be made; zeros: none was chosen yet
-  uint64_t lease = 0;                  // no word: the id of the lease of what is written; 0: it has none
-  bool is_local = false;               // no word: the files are on a file system of one host
-  bool replaces = false;               // no word: files that exist make way for new ones (OldFile::set_aside)
+  format::Identity identity{};         // identity for new files; zeros: not chosen yet
+  uint64_t lease = 0;                  // not a word: id of the lease of the file that is written; 0: no lease
+  bool is_local = false;               // not a word: the files are on a file system of one host
+  bool replaces = false;               // not a word: existing files are renamed (OldFile::set_aside)
 
   int64_t read_buffer() const { return buffer_in_bytes(buffer_bytes, default_buffer); }
-  // What the extension header of a new file says (docs/format.md, section 14.1); nothing if it needs none. A
-  // new identity, unless agree_on_call() has given one to all tasks.
+  // Returns the extension header of a new file (docs/format.md, section 14.1); nothing if it needs none. The
+  // identity is random, unless agree_on_call() has given the same one to all tasks.
   std::optional<format::Extension> extension() const;
   Checking checking() const { return checksums ? Checking::on : Checking::off; }
   bool writes() const { return direction == Direction::write; }
   bool creates() const { return writes() && !append; }
 };
 
-// Parses `mode`, then `additions` (words_of_environment(); they may not change the direction).
-// Throws invalid_argument for a known word with an impossible value, or any unknown word under `strict`.
+// Parses `mode`, then `additions` (words_of_environment()), which must not change the direction. Throws
+// `invalid_argument` for a known word with an invalid value, or under `strict` for any unknown word.
 SHEAF_EXPORT OpenMode parse_open_mode(std::string_view mode, std::string_view additions = {});
 
-// A random one.
+// Returns a random identity.
 format::Identity new_identity();
 
-// All words there are, for messages: "r|rb|br, w|wb|bw, ...". Capital letters stand for values.
+// Returns all known words for messages: "r|rb|br, w|wb|bw, ...". Capital letters represent values.
 SHEAF_EXPORT std::string_view known_words();
 
 }  // namespace sheaf
