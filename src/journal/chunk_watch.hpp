@@ -1,4 +1,4 @@
-// journal/chunk_watch: who has to know of a chunk before anything is written there.
+// journal/chunk_watch: a callback before a chunk is written for the first time.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@ namespace sheaf {
 
 class ChunkWatch {
  public:
-  // Bytes of the physical file from `offset` on are about to be written, maybe not through the library.
-  // Throws if they must not be.
+  // Called before bytes of the physical file from `offset` on are written, possibly not through the library.
+  // Throws if they must not be written.
   virtual void before_writing(int64_t offset) = 0;
 
  protected:

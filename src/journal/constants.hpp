@@ -1,5 +1,5 @@
-// journal/constants: the numbers that journals and leases go by, each with its unit and its reason. The times
-// of leases, which tests change, stand with them (LeaseTimes).
+// journal/constants: limits for journals and leases, each with its unit and reason. The times of leases,
+// which tests change, are in LeaseTimes.
 #pragma once
 
 #include <chrono>
@@ -10,23 +10,26 @@
 
 namespace sheaf::journal_constants {
 
-// Arrays of tasks, or of their slots, that are held at a time: 1 MiB at most.
-inline constexpr int64_t slots_at_once = 16 << 10;  // read
-inline constexpr size_t tasks_at_once = 16 << 10;   // written
+// Entries of arrays of tasks, or of their slots, in memory at a time: at most 1 MiB.
+inline constexpr int64_t slots_at_once = 16 << 10;  // when reading
+inline constexpr size_t tasks_at_once = 16 << 10;   // when writing
 inline constexpr int64_t counts_at_once = 64 << 10;
 static_assert(slots_at_once * format::journal_slot_size <= 1 << 20 &&
               counts_at_once * sizeof(int64_t) <= 1 << 20);
 
-// While a lease of another machine is watched: short beside the time between two raises of its counter.
+// Interval at which a lease of another host is read; short compared with the interval at which its counter is
+// raised.
 inline constexpr std::chrono::milliseconds between_looks{100};
 
-// Between two looks at a lease before writes, where a look may be a message: many small writes cost few, and
-// a task that was stopped until somebody has taken over has not looked for longer.
+// Minimum interval between two checks of a lease before writes, since a check may be a message. Many small
+// writes then cost few checks. A task that was stopped during a takeover always checks, because its last
+// check is older.
 inline constexpr std::chrono::milliseconds between_writers_looks{100};
 
-// While another program removes a lease: a few calls of the file system.
+// Wait for another program to remove a lease, which takes a few file system calls.
 inline constexpr std::chrono::milliseconds between_takers{5};
-// Leases that come and go while one is taken; each was judged, and many mean that others are always faster.
+// Attempts to take a lease while others make and remove it. After this many, other programs are always
+// faster.
 inline constexpr int most_takes = 100;
 
 }  // namespace sheaf::journal_constants

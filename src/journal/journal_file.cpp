@@ -18,7 +18,7 @@ namespace sheaf {
 
 namespace {
 
-// As much of a header as there is.
+// Reads the header, or as much as exists.
 std::vector<std::byte> read_head(File& file) {
   std::vector<std::byte> head(format::journal_header_size);
   head.resize(file.read_at(head, 0));
@@ -36,13 +36,13 @@ format::JournalHeader JournalKey::header() const {
 
 namespace {
 
-// Its header, if it has a whole one.
+// Returns the header if it is complete. Throws if the file is no journal.
 std::optional<format::JournalHeader> require_journal(std::span<const std::byte> head,
                                                      const std::string& name) {
   if (head.empty()) return std::nullopt;
   if (!format::begins_as_journal(head))
     throw file_error(Code::foreign, name, "is no journal, but another file");
-  return format::decode_journal_header(head, name);  // throws for one of another version
+  return format::decode_journal_header(head, name);  // throws for other versions
 }
 
 }  // namespace
@@ -53,9 +53,8 @@ std::string place_of_journals(Store& store, const std::string& physical_file) {
   return store.status(format::journal_name(physical_file)).exists ? physical_file : place;
 }
 
-// NAME.journal of a file that several hosts write: who makes it writes it, in one request, and nobody else
-// does, unless it stays empty: then others write the same bytes. Without what is in it nobody would find the
-// files of the hosts.
+// Only the task that creates NAME.journal writes it, in one request. If it stays empty, other tasks write the
+// same bytes. Without its contents the journals of the hosts could not be found.
 void announce_hosts(Store& store, const std::string& physical_file, format::JournalHeader header) {
   const std::string name = format::journal_name(place_beside(store, physical_file));
   bool made = false;
@@ -76,7 +75,7 @@ void announce_hosts(Store& store, const std::string& physical_file, format::Jour
     file->close();
   });
   if (!problem) return;
-  // A whole one may be of somebody who has waited long enough: theirs would be lost with it.
+  // A complete header may be from another task after its timeout, and must not be removed.
   attempt([&] {
     const auto there = read_head(*store.open(name, Access::read));
     if (made && std::ssize(there) < format::journal_header_size) store.remove(name);
@@ -117,7 +116,7 @@ void remove_journal_gap(Store& store, const std::string& physical_file) {
 void require_unfinished(File& data, int64_t pointer_offset, const format::Pointer& before) {
   std::array<std::byte, format::pointer_size> found{};
   data.read_at(found, pointer_offset);
-  // Of another byte order the number is another one, but no less 0 or not.
+  // In the other byte order the value differs, but not whether it is 0.
   const int64_t varheader = format::decode_pointer(found, native_order).varheader;
   if (varheader == 0 || varheader == before.varheader) return;
   throw file_error(Code::foreign, data.path(),
@@ -128,7 +127,7 @@ void require_unfinished(File& data, int64_t pointer_offset, const format::Pointe
 
 namespace {
 
-// Of a file of `identity`, or of any: a journal, or what a host keeps beside it.
+// Returns true if the file is a journal or a file of boundary blocks, of `identity` if that is given.
 bool is_ours(std::span<const std::byte> head, const std::string& name,
              const std::optional<format::Identity>& identity) {
   if (head.empty()) return true;
@@ -139,7 +138,7 @@ bool is_ours(std::span<const std::byte> head, const std::string& name,
   return journal && journal->identity == *identity;
 }
 
-// before: is told of how many hosts the journal speaks, if it is removed.
+// before: called with the number of hosts in the journal, before the journal is removed.
 void remove_one(Store& store, const std::string& name, const std::string& physical_file,
                 const std::optional<format::Identity>& identity,
                 const std::function<void(int32_t hosts)>& before = {}) {
@@ -154,7 +153,7 @@ void remove_one(Store& store, const std::string& name, const std::string& physic
 
 using NameOfHost = std::string (*)(std::string_view physical_file, int32_t host);
 
-// NAME.journal, by which the others are found, last.
+// Removes the files of all hosts. NAME.journal, which is needed to find them, is removed last.
 void remove_beside(Store& store, const std::string& physical_file,
                    const std::optional<format::Identity>& identity, int32_t hosts_of_writers,
                    std::initializer_list<NameOfHost> names) {

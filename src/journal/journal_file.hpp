@@ -1,8 +1,7 @@
-// journal/journal_file: the journal of a physical file as a file beside it: how it is made, opened and
-// removed.
+// journal/journal_file: creates, opens and removes the journal file beside a physical file.
 //
-// Whatever else has the name of a journal is left as it is (storage/beside.hpp). An empty file is a journal
-// that somebody is about to begin: all tasks write the same header.
+// A foreign file with the name of a journal is left unchanged (storage/beside.hpp). An empty file is a
+// journal that another task is about to begin: all tasks write the same header.
 #pragma once
 
 #include <memory>
@@ -17,27 +16,28 @@
 
 namespace sheaf {
 
-// Of the tasks that write a physical file.
+// Numbers of the hosts with tasks that write a physical file.
 struct Hosts {
   int32_t mine = 0;
   int32_t count = 1;
 };
 
-// What ties a journal to its physical file. Every task knows it from the open, so that nobody reads what
-// another one wrote.
+// Identifies the physical file of a journal. Every task knows these values from the open, so that no task
+// reads what a different task wrote.
 struct JournalKey {
-  format::Identity identity{};  // zeros: the file has none, and so no journal
+  format::Identity identity{};  // zeros: the file has no identity and therefore no journal
   int32_t ntasks = 0;
   int32_t nfiles = 1;
   int32_t filenumber = 0;
   int32_t fsblksize = 0;  // bytes
   Hosts hosts = {};
-  // Hosts of the program have page caches of their own: what outlives one is at the server
+  // The program's hosts have separate page caches: only published bytes survive the loss of a host.
   bool own_caches = false;
-  bool first = true;  // of the tasks of the file. The mark in META1 is its: where there are other hosts their
-                      // tasks leave it alone
-  bool required = false;        // nothing is written where no journal is admitted
-  ChunkWatch* watch = nullptr;  // told before a chunk is begun, and before the first record; null: nobody
+  // This is the first task of the file. It sets the mark in META1, and tasks of other hosts must not set it.
+  bool first = true;
+  bool required = false;  // write nothing if no journal can be created
+  // Called before a chunk is begun and before the first record; null: no callback.
+  ChunkWatch* watch = nullptr;
 
   static JournalKey of(const format::Header& h, const std::optional<format::Extension>& extension) {
     return {.identity = extension ? extension->identity : format::Identity{},
@@ -49,44 +49,46 @@ struct JournalKey {
   bool has_identity() const { return identity != format::Identity{}; }
   bool may_mark() const { return first || hosts.count == 1; }
   format::JournalHeader header() const;
-  // In the physical file.
+  // Offset in the physical file.
   int64_t pointer_offset() const { return format::HeaderFields{.ntasks = ntasks}.pointer_offset(); }
 };
 
-// The path beside which journals and edges of `physical_file` are: where its links lead, unless there are
-// none and those beside the link itself are there, which earlier versions made.
+// Returns the path beside which journals and boundary blocks of `physical_file` are: the target of its links.
+// Earlier versions placed them beside the link itself; that path is returned if only those exist.
 std::string place_of_journals(Store& store, const std::string& physical_file);
 
-// The journal of `physical_file` for the host of `header`, with its header; one that an earlier file of that
-// name has left is made the own. Of several hosts each has its own, and NAME.journal says so. changed: the
-// header was written. Throws `foreign` for what is no journal, or not the user's, and what the store throws.
+// Opens the journal of `physical_file` for the host in `header`, and writes the header if necessary. Reuses a
+// journal that an earlier file of that name has left. With several hosts each has its own journal, and
+// NAME.journal records that. changed: set to true if the header was written. Throws `foreign` if the file is
+// no journal or not the user's, and what the store throws.
 std::shared_ptr<File> open_journal(Store& store, const std::string& physical_file,
                                    const format::JournalHeader& header, bool& changed);
 
-// Makes NAME.journal of a file that several hosts write, if nobody has yet. Throws as open_journal().
+// Creates NAME.journal of a file that several hosts write, unless it exists. Throws as open_journal().
 void announce_hosts(Store& store, const std::string& physical_file, format::JournalHeader header);
 
-// Throws `foreign` if `data`, a physical file that this program is writing, was made complete by somebody
-// else. `before`: the pointer of a complete file that is appended to.
+// Throws `foreign` if a different program has completed `data`, a physical file that this program is writing.
+// before: the pointer of a complete file that is appended to.
 void require_unfinished(File& data, int64_t pointer_offset, const format::Pointer& before = {});
 
-// A task has gone on without the journal of its host, and cannot mark the physical file. Never throws.
+// Creates NAME.journal.gap, because a task that cannot mark the physical file continues without the journal
+// of its host. Never throws.
 void note_journal_gap(Store& store, const std::string& physical_file);
-// After the repair of the file. Never throws.
+// Removes NAME.journal.gap after the file was repaired. Never throws.
 void remove_journal_gap(Store& store, const std::string& physical_file);
 
-// For a new file that several hosts will write, before they do: they do not look whether a journal is that of
-// an earlier one. Throws if it cannot be told whether there is one.
+// Removes journals of an earlier file with this name, before several hosts write a new one: they do not check
+// for stale journals. Throws if it cannot determine whether there are any.
 void remove_earlier_journals(Store& store, const std::string& physical_file, int32_t hosts);
 
-// Removes the journals of a file that is complete; those of `identity` only, if one is given. One that stays
-// behind does no harm: nobody reads the journal of a complete file, and records belong to one file only. So
-// nothing is thrown.
+// Removes the journals of a complete file; if `identity` is given, only journals with that identity. Never
+// throws: a remaining journal does no harm, because readers ignore the journal of a complete file and records
+// belong to one file only.
 void remove_journal(Store& store, const std::string& physical_file,
                     const std::optional<format::Identity>& identity = {}, int32_t hosts_of_writers = 1);
 
-// The same for a file that was not closed, or whose name is used again: also what its hosts have kept beside
-// it.
+// Removes the journals and the boundary blocks of the hosts, for a file that was not closed or before its
+// name is reused.
 void remove_leftovers(Store& store, const std::string& physical_file,
                       const std::optional<format::Identity>& identity = {}, int32_t hosts_of_writers = 1);
 

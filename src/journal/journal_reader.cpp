@@ -16,10 +16,10 @@ using namespace journal_constants;
 
 namespace {
 
-// Null if there is no file of this name.
+// Returns null if the file does not exist.
 std::shared_ptr<File> open_if_there(Store& store, const std::string& name) {
   const FileStatus there = store.status(name);
-  if (!there.exists || there.is_directory || there.is_special) return nullptr;  // a pipe would be waited for
+  if (!there.exists || there.is_directory || there.is_special) return nullptr;  // opening a pipe would block
   try {
     return open_one_of_many(store, name);
   } catch (const Error& e) {
@@ -30,14 +30,14 @@ std::shared_ptr<File> open_if_there(Store& store, const std::string& name) {
 
 }  // namespace
 
-// Returns its header, if that is whole.
+// Adds a journal. Returns its header if it is complete.
 std::optional<format::JournalHeader> JournalReader::add(std::shared_ptr<File> file, const std::string& name,
                                                         const format::Identity& identity) {
-  file->renew();  // this host may know an old state of it
+  file->renew();  // this host may have cached an old state
   std::vector<std::byte> head(format::journal_header_size);
   head.resize(file->read_at(head, 0));
   auto header = format::decode_journal_header(head, name);
-  // One that is short or zero was never written: its maker died before any record.
+  // A short or zero header was never completed: its writer died before any record.
   const bool written = std::ssize(head) == format::journal_header_size && !is_zero(head);
   const bool examined = header ? header->identity == identity && !header->taken_over : written;
   if (!header && written) damage_.headers.push_back(name);
@@ -64,7 +64,7 @@ std::unique_ptr<JournalReader> JournalReader::open(Store& store, const std::stri
   return reader;
 }
 
-// The bytes of `count` slots; false: there are none.
+// Reads the bytes of `count` slots. Returns false if the file has no bytes there.
 bool JournalReader::read_slots(File& file, int64_t slot, int64_t count, std::vector<std::byte>& into) {
   into.resize(static_cast<size_t>(format::journal_slot_size * count));
   const int64_t at = format::slot_offset(slot);
@@ -74,8 +74,8 @@ bool JournalReader::read_slots(File& file, int64_t slot, int64_t count, std::vec
   return got > 0;
 }
 
-// Of a file that is being written a slot may have been read while its record was: that looks torn or damaged,
-// but not twice.
+// Decodes a slot. A slot that was read during a write may look torn or damaged once, but not again in the
+// second read.
 format::Slot JournalReader::slot_of(const Journal& journal, std::span<const std::byte> bytes,
                                     int64_t slot) const {
   std::array<std::byte, format::journal_slot_size> own;
@@ -88,8 +88,8 @@ format::Slot JournalReader::slot_of(const Journal& journal, std::span<const std:
   return format::examine_slot(own, seed_, slot);
 }
 
-// visit(i, slot) for task first + i. A task is on one host, but one that appends may find its beginning
-// recorded by another: the record that tells more counts.
+// Calls visit(i, slot) for each task first + i. A task is on one host; but after an append, a different host
+// may have recorded the beginning of its stream. The record with more bytes is used.
 template <class Visit>
 void JournalReader::for_each_slot(int64_t round, int64_t first, int64_t count, Visit&& visit) {
   for (int64_t done = 0; done < count; done += slots_at_once) {
@@ -118,7 +118,7 @@ void JournalReader::for_each_slot(int64_t round, int64_t first, int64_t count, V
   }
 }
 
-// A chunk follows another one only if that is known to be finished.
+// Counts a chunk only if the preceding one is known to be finished.
 template <class Lost>
 void JournalReader::count_blocks(int64_t first, int64_t most, std::span<int64_t> counts, Lost&& lost) {
   std::ranges::fill(counts, 1);
@@ -131,7 +131,7 @@ void JournalReader::count_blocks(int64_t first, int64_t most, std::span<int64_t>
       if (slot.state != format::SlotState::sound) lost(first + i, round, slot.state);
       const auto& record = slot.record;
       goes_on[t] = record && record->bytes >= 0 && record->finished;
-      const bool is_lost = !record && slot.state == format::SlotState::damaged;  // a block, maybe empty
+      const bool is_lost = !record && slot.state == format::SlotState::damaged;  // a block, possibly empty
       if (is_lost || (record && record->bytes >= 0)) counts[t] = round + 1;
       any |= goes_on[t];
     });

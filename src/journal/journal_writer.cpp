@@ -12,7 +12,7 @@
 
 namespace sheaf {
 
-// False if the file has no identity that would tie records to it.
+// Opens or creates the journal. Returns false if the file has no identity to tie records to it.
 bool JournalWriter::open(File& data) {
   if (!key_.has_identity()) return false;
   if (file_) return true;
@@ -30,10 +30,10 @@ bool JournalWriter::open(File& data) {
 
 namespace {
 
-// Then there is soon no room for data either. Room can be made, and the call repeated.
+// Data would soon fail with the same error. The user can free space and repeat the call.
 bool is_full(const Error& error) { return error.errno_value() == ENOSPC || error.errno_value() == EDQUOT; }
 
-// Whether no later attempt to make the journal would succeed either.
+// Returns true if later attempts to create the journal would fail as well.
 bool admits_no_journal(const Error& failed) {
   static constexpr Code codes[] = {Code::permission, Code::foreign, Code::unsupported, Code::not_found};
   static constexpr int errors[] = {EISDIR, EEXIST, ENAMETOOLONG, ELOOP, ENXIO};
@@ -47,11 +47,11 @@ bool JournalWriter::may_go_on_without(const Error& failed) const {
   return how_ == Journaling::wished && !key_.required && !made_ && admits_no_journal(failed);
 }
 
-// Runs `record`. What it throws is thrown, unless no journal is admitted.
+// Runs `record`. Rethrows its error, unless no journal is possible and the writer may continue without one.
 template <class Record>
 void JournalWriter::keep(File& data, Record&& record) {
   if (finished_) throw *finished_;
-  // A complete file that is appended to counts as unclosed from its first record on, journal or not.
+  // A complete file that is appended to counts as unclosed from the first record on, even without a journal.
   if (key_.watch && !file_ && !given_up_ && key_.has_identity())
     key_.watch->before_writing(std::numeric_limits<int64_t>::max());
   const auto failed = given_up_ ? std::nullopt : attempt(record);
@@ -64,12 +64,13 @@ void JournalWriter::keep(File& data, Record&& record) {
                 failed->errno_value());
   if (failed) give_up(data, *failed);
   if (!given_up_ || !key_.may_mark()) return;
-  // Again each time: tasks that do record put their own mark over it.
+  // Repeated each time, because tasks that do record overwrite the mark.
   attempt([&] { with_file_itself(data, [&](File& file) { mark(file, format::journal_gap_mark); }); });
   if (finished_) throw *finished_;
 }
 
-// keep(), in the journal, which nobody has removed. Nothing for a file without identity.
+// Runs keep() on the open journal after checking that it was not removed. Does nothing for a file without
+// identity.
 template <class Record>
 void JournalWriter::record_in_journal(File& data, Record&& record) {
   take_back_withdrawn();
@@ -87,14 +88,14 @@ void JournalWriter::give_up(File& data, const Error& why) {
               "): should the program die, what this task writes from now on is not found");
 }
 
-// Who makes a file complete removes its journal after that.
+// The program that completes a file removes its journal afterwards.
 void JournalWriter::require_journal(File& data) {
   if (!counts_names_ || file_->status().links > 0) return;
   if (key_.may_mark()) {
     with_file_itself(data, [&](File& file) { require_unfinished(file); });
   } else {
-    require_unfinished(*open_patiently(store_, data.path(),
-                                       Access::read));  // as it is now, not as it was when `data` was opened
+    // The open finds the current file, which may differ from the one in `data`.
+    require_unfinished(*open_patiently(store_, data.path(), Access::read));
   }
   throw file_error(Code::foreign, format::journal_name(data.path()),
                    "was removed while the program is writing");
@@ -111,7 +112,7 @@ void JournalWriter::report(File& data, int64_t task, int64_t block, int64_t byte
   hold({task, block, bytes, finished});
   if (kept_until_synced() || (deferred() && (how_ == Journaling::durable || !holder_()))) return;
   const auto failed = attempt([&] { confirm(data); });
-  // The record of a chunk that is left waits for the flush that needs it.
+  // The record of a chunk that was left waits for a later flush.
   const bool waits = finished && how_ == Journaling::wished && !finished_;
   if (failed && (!waits || is_full(*failed))) throw *failed;
 }
@@ -122,7 +123,7 @@ void JournalWriter::hold(const Report& report) {
   held_.push_back(report);
 }
 
-// Whoever misses the journal of a file that is marked knows that it is lost.
+// Sets the mark. A reader that finds a marked file without a journal then knows that the journal was lost.
 void JournalWriter::mark(File& data, const std::array<std::byte, 4>& with) {
   const bool gap = with == format::journal_gap_mark;
   if (!key_.may_mark()) marked_ = true;
@@ -134,7 +135,7 @@ void JournalWriter::mark(File& data, const std::array<std::byte, 4>& with) {
   marked_ = true;
 }
 
-// Where bytes are held for a collector they would come later than they should.
+// Uses the file itself: a file that holds bytes for a collector would delay the access.
 template <class Act>
 void JournalWriter::with_file_itself(File& data, Act&& act) {
   if (File* const direct = deferred() ? holder_() : &data) return act(*direct);
@@ -159,8 +160,8 @@ void JournalWriter::write(const Report& r) {
     last_ = format::decode_slot(found, seed_, slot);
     slot_ = slot;
   }
-  if (given_up_ && !last_) return;  // only what is there is taken back
-  // Bytes that nobody has synced are not spoken of, neither then.
+  if (given_up_ && !last_) return;  // only existing records are withdrawn
+  // A record must not cover bytes that were not synced, even when it withdraws others.
   if (withdrawn_ && kept_until_synced() && !(last_ && (last_->finished || r.bytes < 0))) return;
   if (says_the_same(last_, r)) return;
   const auto record = format::next_record(last_, r.bytes, r.finished, seed_, slot);
@@ -253,8 +254,8 @@ void JournalWriter::record(File& data, std::vector<Report> reports) {
   }
 }
 
-// Slots side by side are written at once, with the halves that stay: their owners write nothing else there
-// any more.
+// Writes adjacent slots together, including the halves that stay unchanged. Their owners write no more
+// records to these slots.
 void JournalWriter::write_side_by_side(std::vector<Report>& reports) {
   const auto slot_of = [&](const Report& r) { return format::slot_number(key_.ntasks, r.block, r.task); };
   std::ranges::sort(reports, {}, slot_of);

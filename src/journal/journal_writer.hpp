@@ -1,9 +1,9 @@
-// journal/journal_writer: the records of one process in the journal of one physical file (docs/format.md,
-// section 16).
+// journal/journal_writer: writes the records of one process to the journal of one physical file
+// (docs/format.md, section 16).
 //
-// The journal is made by the first record of any task, so programs that neither flush nor leave a chunk pay
-// nothing, and nobody meets anybody. All tasks write the same header. Where the directory may not be written
-// to, or another file has the name of the journal, none is admitted. Local; one thread at a time.
+// The first record of any task creates the journal. So programs that neither flush nor leave a chunk have no
+// cost, and tasks need no synchronization. All tasks write the same header. No journal is possible if the
+// directory is not writable or another file has its name. Local; one thread at a time.
 #pragma once
 
 #include <algorithm>
@@ -21,60 +21,61 @@
 
 namespace sheaf {
 
-// What becomes of a call whose record cannot be made.
+// Treatment of a call with a record that cannot be written.
 enum class Journaling : uint8_t {
-  wished,  // it throws, and can be repeated; but the record of a chunk that is left waits for the next call,
-           // unless the file system is full. Where no journal is admitted it goes on: the first one adds a
-           // warning, the physical file is marked (format::journal_gap_mark), and nothing is recorded.
-  required,  // it throws, and can be repeated
-  durable,   // the same, and records count once they are on disk, see sync()
+  wished,  // The call throws and can be repeated. The record of a chunk that was left waits for the next call
+           // instead, unless the file system is full. If no journal is possible, calls succeed: the first one
+           // adds a warning, the physical file is marked (format::journal_gap_mark), and nothing is recorded.
+  required,  // The call throws and can be repeated.
+  durable,   // as `required`; records are valid once they are synced, see sync()
 };
 
 class JournalWriter {
  public:
-  // The first `bytes` bytes of chunk `block` of local task `task` are in the file. finished: nothing more
-  // goes there.
+  // States that the first `bytes` bytes of chunk `block` of local task `task` are in the file. finished: no
+  // more bytes will be written to the chunk.
   struct Report {
     int64_t task, block, bytes;
     bool finished;
   };
 
-  // `store` outlives the object. Where hosts have caches of their own (JournalKey), what is reported is kept
-  // until confirm(), before which the caller syncs `data`: no host that is lost leaves a record of bytes that
-  // are lost with it. With Journaling::required it is not kept.
+  // `store` must outlive the object. If hosts have separate page caches (JournalKey), reports are kept until
+  // confirm(), before which the caller syncs `data`. So no record survives a host if its bytes are lost. With
+  // Journaling::required reports are not kept.
   JournalWriter(Store& store, const JournalKey& key, Journaling how) : store_(store), key_(key), how_(how) {}
 
-  // Says that the first `bytes` bytes of chunk `block` of local task `task` are in `data`, the physical file,
-  // which they must be. finished: nothing more goes there. Throws what Journaling says; then the record
-  // before still counts. Throws `foreign`, now and ever after, if somebody else has made the file complete,
-  // or removed its journal. A file without identity has no journal: nothing happens.
+  // Records that the first `bytes` bytes of chunk `block` of local task `task` are in `data`, the physical
+  // file. The bytes must have been written before. finished: no more bytes will be written to the chunk.
+  // Throws as Journaling says; the previous record then stays valid. Throws `foreign`, from then on always,
+  // if a different program has completed the file or removed its journal. Does nothing if the file has no
+  // identity and thus no journal.
   void report(File& data, int64_t task, int64_t block, int64_t bytes, bool finished);
 
-  // The same for all blocks of tasks first, first + 1, ... (`counts` of them each, size_of(t, block) bytes)
-  // in a journal that nobody else has written to yet, of a file that is complete and stays so until it is
-  // written to. Throws.
+  // Records all blocks of tasks first, first + 1, ..., of which task t has counts[t], with size_of(t, block)
+  // bytes. Requires a journal that no other process has written to, and a complete file that does not change
+  // until the append writes to it. Throws.
   void report_all(File& data, int64_t first, std::span<const int64_t> counts,
                   const std::function<int64_t(size_t t, int64_t block)>& size_of);
 
-  // A write has failed that had finished the chunks first..last-1 of `task`: of chunk `first` only `bytes`
-  // count. Never throws: what cannot be taken back now is before the next record, or by
-  // take_back_withdrawn(), to be called before the file changes.
+  // Withdraws the records of the finished chunks first..last-1 of `task` after a failed write; of chunk
+  // `first` only `bytes` bytes remain valid. Never throws. If the withdrawal fails it is repeated before the
+  // next record, or by take_back_withdrawn(), which must be called before the file changes.
   void withdraw(int64_t task, int64_t first, int64_t last, int64_t bytes);
   void take_back_withdrawn() {
     if (withdrawn_) take_back();
   }
 
-  // Collective writing: what is reported is kept until confirm(), or until the collector records it, unless
-  // `holder` gives the file that all bytes of this task are in already. So tasks that only send what they
-  // write touch no journal, unless they flush. durable, or hosts with caches of their own: kept until
-  // confirm(), as nobody syncs what another task has written.
+  // Keeps reports until confirm(), or until the collector records them, in collective writing. Exception:
+  // `holder` returns the file if it already contains all bytes of this task. So tasks that only send their
+  // bytes do not access the journal unless they flush. With Journaling::durable, or with separate page
+  // caches, reports are kept until confirm(), because no task syncs the bytes of a different task.
   void defer(std::function<File*()> holder) { holder_ = std::move(holder); }
   bool deferred() const { return holder_ != nullptr; }
-  void confirm(File& data);  // all is in the file; throws, and can be repeated
+  void confirm(File& data);  // all bytes are in the file; throws and can be repeated
   int64_t waiting() const { return std::ssize(held_); }
-  // Finished chunks that are kept, for the collector: those a collector may record, what they are, at most
-  // `most` of them, from then on underway until either arrived() or return_underway(). Only what is final
-  // travels: a collector may be late.
+  // Number of finished chunks that the collector may record. send() returns at most `most`, which are in
+  // flight until arrived() or return_underway() is called. Only final values are sent, because a collector
+  // may write them later.
   int64_t to_send() const {
     if (how_ == Journaling::durable || kept_until_synced()) return 0;
     return std::ranges::count_if(held_, &Report::finished);
@@ -85,15 +86,15 @@ class JournalWriter {
     held_.insert(held_.begin(), underway_.begin(), underway_.end());
     underway_.clear();
   }
-  // At the collector, before it writes for others. Throws `foreign` as report() does.
+  // For the collector, before it writes for other tasks. Throws `foreign` as report() does.
   void require_unfinished_file(File& data);
-  // At the collector: finished chunks of others, whose bytes are in `data`, the file itself. Throws as
-  // report() does.
+  // Records finished chunks of other tasks at the collector. Their bytes must be in `data`, the file itself.
+  // Throws as report() does.
   void record(File& data, std::vector<Report> reports);
 
-  // Returns when all records would survive a loss of power. Once that has failed it always fails.
+  // Returns when all records would survive a loss of power. After a failure all later calls fail.
   void sync(File& data);
-  // Never throws: nothing is to come.
+  // Closes the journal; no records may follow. Never throws.
   void close() {
     if (const auto file = std::exchange(file_, nullptr)) attempt([&] { file->close(); });
     slot_ = -1;
@@ -122,21 +123,21 @@ class JournalWriter {
   const JournalKey key_;
   std::shared_ptr<File> file_;
   uint64_t seed_ = 0;
-  int64_t slot_ = -1;                          // of the latest record; -1: none, or its state is not known
-  std::optional<format::JournalRecord> last_;  // the record in it
-  std::optional<Report> withdrawn_;            // block: first; still to be taken back
+  int64_t slot_ = -1;                          // slot of the latest record; -1: none, or its state is unknown
+  std::optional<format::JournalRecord> last_;  // the record in that slot
+  std::optional<Report> withdrawn_;            // a pending withdrawal; block: first
   int64_t withdrawn_end_ = 0;
-  std::function<File*()> holder_;  // none: nothing is kept
+  std::function<File*()> holder_;  // none: reports are not kept
   std::vector<Report> held_;
   std::vector<Report> underway_;
-  std::optional<Error> finished_;  // the file belongs to somebody else now
-  std::optional<Error> unsynced_;  // what sync() has failed with
+  std::optional<Error> finished_;  // the error if the file now belongs to a different program
+  std::optional<Error> unsynced_;  // error of sync()
   const Journaling how_;
-  bool marked_ = false;        // the file says that it has a journal, or needs not
-  bool made_ = false;          // there has been a journal
-  bool given_up_ = false;      // nothing is recorded
+  bool marked_ = false;        // the file is marked as having a journal, or needs no mark
+  bool made_ = false;          // a journal was opened or created
+  bool given_up_ = false;      // nothing is recorded any more
   bool dirty_ = false;         // records since the last sync
-  bool counts_names_ = false;  // the store can tell that the journal was removed
+  bool counts_names_ = false;  // the store can show that the journal was removed
 };
 
 }  // namespace sheaf

@@ -18,8 +18,8 @@ namespace sheaf {
 
 namespace {
 
-// Where the lease of the multifile can be that `path` is a physical file of: a further file of a set has the
-// name of file 0 and a number.
+// Returns the possible names of the lease of the multifile with the physical file `path`. A further file of a
+// set has the name of file 0 followed by a number.
 std::vector<std::string> lease_names(const std::string& path) {
   std::vector<std::string> names{format::lease_name(path)};
   const size_t length = format::physical_name("", 1).size();
@@ -54,7 +54,7 @@ LeaseView look_at_lease_file(Store& store, const std::string& name) {
   view.problem = attempt([&] {
     const FileStatus there = store.status(name);
     view.exists = there.exists;
-    if (!there.exists || there.is_directory || there.is_special) return;  // a pipe would be waited for
+    if (!there.exists || there.is_directory || there.is_special) return;  // opening a pipe would block
     const auto file = store.open(name, Access::read);
     view.lease = read_lease(*file);
     if (!view.lease) {
@@ -68,7 +68,7 @@ LeaseView look_at_lease_file(Store& store, const std::string& name) {
     attempt([&] { free = bool(file->lock(0, 1, false, Barred::refuse)); });
     if (!free) view.holder = Holder::living;
   });
-  if (view.problem && view.problem->code() == Code::not_found) return {};  // it has just gone
+  if (view.problem && view.problem->code() == Code::not_found) return {};  // removed since the status call
   return view;
 }
 
@@ -88,7 +88,7 @@ LeaseView look_at_lease(Store& store, const std::string& path) {
       if (!view.lease && !view.problem && view.holder == Holder::none) view = look_at_lease_file(store, name);
   };
   look_by(place);
-  if (place != path) look_by(path);  // a further file of a set may be a link, and file 0 none
+  if (place != path) look_by(path);  // a further file of a set may be a link while file 0 is not
   return view;
 }
 

@@ -1,8 +1,8 @@
-// journal/lease: what the lease beside a multifile tells (docs/format.md, section 17): which process owns the
-// multifile, and whether that process lives. journal/ownership takes leases.
+// journal/lease: reads the lease beside a multifile (docs/format.md, section 17): which process owns the
+// multifile, and whether that process is alive. journal/ownership takes leases.
 //
-// On the host of the owner that is known at once. Elsewhere a lock or the counter tells, which does not move
-// if the owner has died. Local.
+// On the owner's host the state of the process is known at once. On other hosts a lock shows that the owner
+// is alive, or its counter, which stops if the owner has died. Local.
 #pragma once
 
 #include <chrono>
@@ -19,51 +19,51 @@
 namespace sheaf {
 
 struct LeaseTimes {
-  std::chrono::milliseconds beat{10'000};      // between two raises
-  std::chrono::milliseconds patience{25'000};  // a counter that has not moved so long belongs to a dead job
+  std::chrono::milliseconds beat{10'000};      // between two increments of the counter
+  std::chrono::milliseconds patience{25'000};  // an owner with a counter unchanged for this long is dead
 };
-// Those above, or what SHEAF_LEASE_TIMES says ("BEAT,PATIENCE" in ms; for tests).
+// Returns the defaults, or the value of SHEAF_LEASE_TIMES ("BEAT,PATIENCE" in ms; for tests).
 SHEAF_EXPORT LeaseTimes lease_times();
 
 enum class Holder : uint8_t {
-  none,     // there is no lease, or its owner has ended
+  none,     // no lease, or its owner has ended
   living,   // the owner runs on this host, or holds a lock on the lease
-  unknown,  // of another host, or not written yet: only watching tells
+  unknown,  // the owner is on a different host, or the lease is still empty: see watch_lease()
 };
 
 struct SHEAF_EXPORT LeaseView {
   Holder holder = Holder::none;
   std::optional<format::Lease> lease;
-  std::optional<Error> problem;  // why it could not be read
-  bool exists = false;           // something has its name
+  std::optional<Error> problem;  // why the lease could not be read
+  bool exists = false;           // a file with its name exists
 
-  // "process 17 on host a"; empty without a lease.
+  // Returns "process 17 on host a"; empty without a lease.
   std::string job() const {
     return lease ? "process " + std::to_string(lease->pid) + " on host " + lease->host : std::string();
   }
-  // ", since 35 s"; empty if it is not known.
+  // Returns ", since 35 s"; empty if the time is not known.
   std::string age() const;
 };
 
-// Whether the process has made the lease, where that can be told.
+// Returns true if `process` is known to have made the lease.
 bool is_of(const format::Lease& lease, const ProcessIdentity& process);
 
-// The contents of an open lease; nullopt if it is none.
+// Returns the contents of an open lease; nullopt if it is no lease.
 std::optional<format::Lease> read_lease(File& file);
 
-// One look at the file `name`, a lease. Never throws.
+// Reads the lease file `name` once. Never throws.
 LeaseView look_at_lease_file(Store& store, const std::string& name);
 
-// One look at the lease of the multifile that `path` is a physical file of. Never throws.
+// Reads once the lease of the multifile with the physical file `path`. Never throws.
 SHEAF_EXPORT LeaseView look_at_lease(Store& store, const std::string& path);
 
-// Looks until it is known whether the owner of the multifile lives, for at most `times.patience`. Calls
-// `waits` many times meanwhile, which may throw. The result is none or living.
+// Waits for at most `times.patience` until it is known whether the owner of the multifile is alive. Calls
+// `waits` repeatedly during the wait; it may throw. The result is `none` or `living`.
 SHEAF_EXPORT LeaseView watch_lease(Store& store, const std::string& path, const LeaseTimes& times,
                                    const std::function<void(const LeaseView&)>& waits);
 
-// What to add to a message about a multifile that was not closed: who is writing it, or may be; what to do
-// otherwise.
+// Returns advice for a message about an unclosed multifile: the job that is or may be writing it, or else
+// what to do.
 SHEAF_EXPORT std::string advice_on_unclosed(Store& store, const std::string& path);
 
 }  // namespace sheaf

@@ -20,8 +20,8 @@ namespace sheaf {
 namespace {
 
 // Bytes of a lease that are locked.
-constexpr int64_t owner_byte = 0;    // by its owner
-constexpr int64_t removal_byte = 1;  // by a program that is about to remove it
+constexpr int64_t owner_byte = 0;    // locked by the owner
+constexpr int64_t removal_byte = 1;  // locked by a program that is about to remove the lease
 
 RangeLock try_lock(File& file, int64_t byte) { return file.lock(byte, 1, true, Barred::refuse); }
 
@@ -36,28 +36,28 @@ format::Lease lease_of_this_process() {
           .since = std::chrono::floor<std::chrono::seconds>(now).count()};
 }
 
-// What follows from a lease that is there.
+// Decision about an existing lease.
 enum class Verdict : uint8_t { refuse, take_over };
 
 }  // namespace
 
-// Used by the thread that beats as well.
+// Also used by the heartbeat thread.
 struct Ownership::Held {
   Held(std::shared_ptr<Store> its_store, const std::string& its_path)
       : store(std::move(its_store)), path(its_path) {}
 
   const std::shared_ptr<Store> store;
   const std::string path;
-  std::string name;  // of the lease
+  std::string name;  // name of the lease
   format::Lease lease = lease_of_this_process();
   bool took_over = false;
-  bool is_local = false;  // no other host can take it over
+  bool is_local = false;  // no other host can take the lease over
   std::shared_ptr<File> file;
   std::shared_ptr<WritingRight> right;
   std::atomic<bool> ended = false;
 
-  std::mutex mutex;  // of what follows
-  RangeLock lock;    // ends before the file goes
+  std::mutex mutex;  // guards the following members
+  RangeLock lock;    // released before the file is closed
 
   bool create();
   Verdict judge(const LeaseView& view, const OwnershipRequest& request, std::string& warning) const;
@@ -67,7 +67,7 @@ struct Ownership::Held {
   void remove();
 };
 
-// False if something has the name.
+// Creates the lease. Returns false if the name exists.
 bool Ownership::Held::create() {
   std::shared_ptr<File> made;
   try {
@@ -91,7 +91,7 @@ bool Ownership::Held::create() {
   return true;
 }
 
-// Judges a lease that another open has made. warning: for the case that it is taken over.
+// Judges a lease of a different open. warning: set for a takeover.
 Verdict Ownership::Held::judge(const LeaseView& view, const OwnershipRequest& request,
                                std::string& warning) const {
   const std::string who = view.lease ? view.job() : "a program that is about to write it";
@@ -117,7 +117,7 @@ Verdict Ownership::Held::judge(const LeaseView& view, const OwnershipRequest& re
                       : Verdict::take_over;
 }
 
-// Removes the lease of a former owner, unless another program was faster.
+// Removes the lease of a former owner, unless a different program removes it first.
 void Ownership::Held::take_away(const std::optional<format::Lease>& judged) const {
   try {
     const auto there = open_beside(*store, name, path);
@@ -148,21 +148,22 @@ void Ownership::Held::beat() {
   if (ended) remove();
 }
 
-// By the last one: a call of the thread that hangs is not waited for, and removes the lease when it ends.
+// Removes the lease. If the heartbeat thread holds the mutex, possibly in a hanging call, that thread removes
+// the lease afterwards.
 void Ownership::Held::remove() {
   const std::unique_lock held(mutex, std::try_to_lock);
   if (!held || !file) return;
   attempt([&] {
     lock = {};
     RangeLock barrier;
-    bool is_taken_away = false;  // now, by another program
+    bool is_taken_away = false;  // a different program is removing the lease
     if (is_local)
       attempt([&] {
         barrier = try_lock(*file, removal_byte);
         is_taken_away = !barrier;
       });
     const bool removes = !is_taken_away && right->holds(Look::at_handle);
-    if (!is_local) file->close();  // clients of a server keep a file that is removed while it is open
+    if (!is_local) file->close();  // clients of a server keep a removed file while it is open
     if (removes) store->remove(name);
   });
   file.reset();
@@ -179,7 +180,7 @@ std::shared_ptr<Ownership> Ownership::take(std::shared_ptr<Store> store, const s
                          view.age() + ", and nothing was changed; " + request.advice);
   };
   std::optional<LeaseView> refused;
-  std::optional<Error> stuck;  // an owner that may live cannot be removed
+  std::optional<Error> stuck;  // a lease that its possibly living owner prevents from being removed
   const auto problem = attempt([&] {
     held->name = format::lease_name(place_beside(*held->store, path));
     for (int tries = 0; !held->create(); ++tries) {
@@ -196,7 +197,7 @@ std::shared_ptr<Ownership> Ownership::take(std::shared_ptr<Store> store, const s
       }
       held->took_over = true;
       const auto left = attempt([&] { held->take_away(view.lease); });
-      // Whoever was watched in vain does not live.
+      // An owner without a sign of life during the watch is dead.
       const bool may_live =
           view.holder == Holder::living || (view.holder == Holder::unknown && request.steals);
       if (left && may_live) stuck = left;

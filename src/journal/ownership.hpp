@@ -1,10 +1,9 @@
-// journal/ownership: the right to write a multifile, which one process has at a time (docs/format.md,
-// section 17).
+// journal/ownership: the exclusive right of one process to write a multifile (docs/format.md, section 17).
 //
-// The first task of a set takes it before anything is changed, by making `NAME.lease`, and gives it back when
-// the set is closed or given up. A heartbeat raises a counter in the lease, by which other hosts see that the
-// owner lives. An owner that has stopped may lose the set to another program; it finds out by
-// require_owned(). Local: no other task takes part.
+// The first task of a set acquires it, by creating `NAME.lease`, before anything is changed. It releases it
+// when the set is closed or given up. A heartbeat increments a counter in the lease, which shows other hosts
+// that the owner is alive. An owner that was stopped may lose the set to a different program; require_owned()
+// detects that. Local: no other task takes part.
 #pragma once
 
 #include <functional>
@@ -21,12 +20,12 @@
 namespace sheaf {
 
 struct OwnershipRequest {
-  bool steals = false;  // takes over from an owner that lives
-  // Takes over from this process itself, which has forgotten a close; else that is an owner that lives.
+  bool steals = false;  // take over from a living owner
+  // Take over from this process itself, which has missed a close. false: that counts as a living owner.
   bool reopens = true;
-  // Called many times while the owner before is watched.
+  // Called repeatedly while the previous owner is watched.
   std::function<void(const LeaseView&)> waits = [](const LeaseView&) {};
-  // What to do about an owner that lives, for the message.
+  // Advice about a living owner, for the error message.
   std::string advice =
       "wait until it has closed the file, or take it over with the word steal in the open mode: its next "
       "flush or close fails then";
@@ -34,27 +33,29 @@ struct OwnershipRequest {
 
 class SHEAF_EXPORT Ownership : private NonCopyable {
  public:
-  // Takes the multifile `path`. Throws `foreign` while another process lives that owns it, after watching it
-  // for at most LeaseTimes::patience. An owner that has died, one that this process is itself, and any owner
-  // if the request steals, is taken over; a warning says so unless the owner is known to be dead. Null, with
-  // one warning, where no lease can be made; null without one if the directory is missing.
+  // Acquires the multifile `path`. Throws `foreign` if a different living process owns it, after watching the
+  // owner for at most LeaseTimes::patience. Takes over from a dead owner, from this process itself, and from
+  // any owner if the request steals. Adds a warning about a takeover unless the owner is known to be dead.
+  // Returns null, with one warning, if no lease can be created; without a warning if the directory is
+  // missing.
   static std::shared_ptr<Ownership> take(std::shared_ptr<Store> store, const std::string& path,
                                          const OwnershipRequest& request = {});
-  // The same with a store that outlives the object.
+  // As above, with a store that must outlive the object.
   static std::shared_ptr<Ownership> take(Store& store, const std::string& path,
                                          const OwnershipRequest& request = {});
-  // Gives it back, unless it was lost, or this is a forked child.
+  // Releases the multifile, unless it was lost or this is a forked child.
   ~Ownership();
 
-  uint64_t id() const;  // of the lease
-  // Another owner was before this one that has not given the multifile back: its tasks may still write.
+  uint64_t id() const;  // id of the lease
+  // Returns true if a previous owner had not released the multifile: its tasks may still write.
   bool took_over() const;
-  bool is_local() const;  // the lease is on a file system of this host alone
+  bool is_local() const;  // only this host can access the file system of the lease
 
-  // What the process looks at before it writes; not to be used when the store has gone.
+  // Returns the object that the process checks before writes. It must not be used after the store was
+  // destroyed.
   const std::shared_ptr<WritingRight>& right() const;
-  // Throws `foreign`, from then on always, if another program has taken the multifile over, or removed the
-  // lease. What cannot be found out is no error.
+  // Throws `foreign`, from then on always, if a different program has taken the multifile over or removed the
+  // lease. Failures of the check itself are no errors.
   using Look = WritingRight::Look;
   void require_owned(Look look) { right()->require(look); }
 
@@ -64,7 +65,7 @@ class SHEAF_EXPORT Ownership : private NonCopyable {
       : held_(std::move(held)), heartbeat_(std::move(heartbeat)) {}
 
   const std::shared_ptr<Held> held_;
-  std::unique_ptr<Heartbeat> heartbeat_;  // null: there can be no thread
+  std::unique_ptr<Heartbeat> heartbeat_;  // null: the thread could not be created
 };
 
 }  // namespace sheaf

@@ -27,7 +27,7 @@ std::shared_ptr<WritingRight> WritingRight::open(Store& store, const std::string
   Lease lease{path, format::lease_name(place_beside(store, path)), id, is_local};
   std::shared_ptr<File> file;
   const auto failed = attempt([&] {
-    // Another host may not know the name yet.
+    // A different host may not see the name yet.
     file =
         is_local ? store.open(lease.name, Access::beside) : open_patiently(store, lease.name, Access::beside);
   });
