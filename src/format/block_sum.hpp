@@ -1,4 +1,4 @@
-// format/block_sum: the word that has the checksum of a block of a container (docs/format.md, section 19,
+// format/block_sum: the word that stores the checksum of a block of a container (docs/format.md, section 19,
 // "Checksums").
 #pragma once
 
@@ -13,13 +13,13 @@ inline constexpr int64_t summed_block = default_piece;  // bytes, as in multifil
 inline constexpr int64_t most_slots = 4096;             // words in one record
 inline constexpr int64_t sum_word_size = 8;
 
-// Of the first `bytes` bytes of a block.
+// Checksum of the first `bytes` bytes of a block.
 struct BlockSum {
   uint32_t sum = 0;   // CRC32C
-  int64_t bytes = 0;  // 0: nothing is known of the block
+  int64_t bytes = 0;  // 0: nothing is known about the block
 };
 
-inline constexpr uint64_t no_sum = 1;  // a slot that was not used yet
+inline constexpr uint64_t no_sum = 1;  // an unused slot
 
 inline uint64_t sum_word(const BlockSum& sum, int64_t block) {
   constexpr uint64_t is_set = uint64_t{1} << 63;
@@ -27,7 +27,7 @@ inline uint64_t sum_word(const BlockSum& sum, int64_t block) {
          sum.sum;
 }
 
-// nullopt: the word is not one of this block.
+// Decodes a word. Returns nullopt if it does not belong to this block.
 inline std::optional<BlockSum> sum_of_word(uint64_t word, int64_t block) {
   const BlockSum found{static_cast<uint32_t>(word), static_cast<int64_t>(word >> 32 & 0x1ffff)};
   if (found.bytes > summed_block || word != sum_word(found, block)) return std::nullopt;

@@ -1,5 +1,5 @@
-// format/commit_record: the record under the name of a set while its files are renamed, and the temporary
-// names of these files (docs/format.md, section 20): bytes <-> struct.
+// format/commit_record: encodes and decodes the record that has the name of a set while its files are
+// renamed, and the temporary names of these files (docs/format.md, section 20).
 #pragma once
 
 #include <array>
@@ -18,8 +18,8 @@ inline constexpr size_t commit_record_size = 72;  // bytes
 struct CommitRecord {
   int32_t nfiles = 0;  // physical files of the new generation, > 1
   Identity identity{};
-  uint64_t number = 0;  // of the temporary names
-  // The generation that is replaced; zeros: there is none, or it has no identity.
+  uint64_t number = 0;  // number in the temporary names
+  // Identity of the replaced generation; zeros: no generation, or it has no identity.
   Identity replaced{};
   int32_t replaced_files = 0;
 
@@ -27,23 +27,23 @@ struct CommitRecord {
 };
 
 std::array<std::byte, commit_record_size> encode(const CommitRecord& record);
-// Whether the bytes begin with the magic of a record.
+// Returns true if the bytes begin with the magic of a record.
 bool begins_as_commit_record(std::span<const std::byte> bytes);
-// nullopt: these are not the bytes of a record. Throws damaged for a record with a wrong hash or an
-// impossible number, unsupported for a version that is not known, naming `path`.
+// Decodes a record. Returns nullopt if the bytes are no record. Throws `damaged` for a wrong hash or an
+// impossible number, and `unsupported` for an unknown version, naming `path`.
 std::optional<CommitRecord> decode_commit_record(std::span<const std::byte> bytes, std::string_view path);
 
-// Temporary name of physical file 0 of a set that gets the name `target`.
+// Returns the temporary name of physical file 0 of a set with the final name `target`.
 std::string temporary_name(std::string_view target, uint64_t number);
 
 struct TemporaryName {
   std::string target;
   uint64_t number = 0;
 };
-// The reverse; nullopt: `name` is no temporary name of a physical file 0.
+// Parses a temporary name. Returns nullopt if `name` is not the temporary name of a physical file 0.
 std::optional<TemporaryName> parse_temporary_name(std::string_view name);
 
-// The name under which the commit record is written.
+// Returns the name under which the commit record is written before it is renamed.
 inline std::string commit_record_name(std::string_view temporary) {
   return std::string(temporary) + ".commit";
 }

@@ -24,9 +24,9 @@ uint32_t seeded(const Identity& identity, int64_t place) {
   return crc32c(0, bytes);
 }
 
-constexpr std::byte end_of_area{7};  // a kind that readers pass over
+constexpr std::byte end_of_area{7};  // a kind that readers skip
 
-// What the checksum of a record covers.
+// Returns the bytes that the checksum of a record covers.
 std::span<const std::byte> guarded(std::span<const std::byte> record, RecordKind kind) {
   static_assert(piece_words_at == slots_at);
   const bool has_words = kind == RecordKind::piece || kind == RecordKind::sums;
@@ -34,7 +34,7 @@ std::span<const std::byte> guarded(std::span<const std::byte> record, RecordKind
   return record.subspan(4, static_cast<size_t>(end - 4));
 }
 
-// Bytes of a record without a name, or the least there are; nothing for those with one.
+// Returns the bytes of a record without a name, or its minimum size; nothing for kinds with a name.
 std::optional<int64_t> size_of_kind(RecordKind kind) {
   switch (kind) {
     case RecordKind::create:
@@ -61,7 +61,7 @@ bool is_known(RecordKind kind) {
          (kind >= RecordKind::create && kind <= RecordKind::remove);
 }
 
-// Kinds of a later version may have any size.
+// Kinds of later versions may have any size.
 bool is_right_size(RecordKind kind, int64_t bytes) {
   const auto fixed = size_of_kind(kind);
   if (kind == RecordKind::piece || kind == RecordKind::sums) return bytes >= *fixed;
@@ -84,7 +84,7 @@ template <class R>
 auto record_failure(R& r) {
   return std::tie(r.failure, r.offset, r.length);
 }
-// `word`: the length, with a check (length_word).
+// word: the length with its check (length_word).
 template <class R, class Word>
 auto piece_fields(R& r, Word& word) {
   return std::tie(r.offset, r.place, word, r.modified);
@@ -106,7 +106,8 @@ bool decode_name(ContainerRecord& record, std::span<const std::byte> bytes) {
   return record.name.find('\0') == std::string_view::npos;
 }
 
-// Bytes of streams in the record are behind its head; else slots are.
+// Decodes the fields of a piece. If the place of a piece is after its head, the record contains bytes of
+// streams; else it contains slots.
 bool decode_piece(ContainerRecord& record, std::span<const std::byte> bytes, const Identity& identity,
                   int64_t place) {
   uint64_t word = 0;

@@ -1,8 +1,11 @@
-// format/container: the container that processes of one host write streams with names to (docs/format.md,
-// section 19).
+// format/container: the container to which processes of one host write named streams (docs/format.md, section
+// 19).
 //
-// Pure functions between bytes and structs, little endian. Decoding never trusts a number: what is not sound
-// is not there.
+// Terms of that section: an *area* is an extent of records. A *piece* is an extent of the bytes of a stream.
+// A *room* is an extent reserved for a stream, in which the blocks have checksums in *slots*.
+//
+// Pure functions between bytes and structs, little endian. Decoding trusts no number: an invalid item counts
+// as missing.
 #pragma once
 
 #include <array>
@@ -19,20 +22,23 @@
 
 namespace sheaf::format {
 
-inline constexpr int64_t container_page = 4096;  // bytes of the header and of a table; unit of areas
+inline constexpr int64_t container_page = 4096;  // bytes of the header and of a table; granularity of areas
 inline constexpr int64_t container_changes_at = 112;
-inline constexpr uint64_t changes_untold = UINT64_MAX;  // at container_changes_at: records say it, in one log
+// Value at container_changes_at if only records show changes, and there is one log.
+inline constexpr uint64_t changes_untold = UINT64_MAX;
 inline constexpr int64_t container_synced_at = 120;
 inline constexpr int64_t container_failed_at = 128;
-inline constexpr int64_t container_alignment = 8;  // bytes: records, and pieces, begin at multiples of it
+inline constexpr int64_t container_alignment = 8;  // bytes; alignment of records and pieces
 inline constexpr int64_t area_entry_size = 16;
-inline constexpr int64_t areas_in_table = container_page / area_entry_size - 1;  // the last entry leads on
+// The last entry of a table points to the next table.
+inline constexpr int64_t areas_in_table = container_page / area_entry_size - 1;
 inline constexpr int64_t record_head_size = 32;
 inline constexpr int64_t piece_record_size = 64;
-// In the record: length, time, end word. Not under its checksum, nor are the slots of a record of sums.
+// Offset, in a piece record, of the words that change when the piece grows: length, time, end word. The
+// checksum of the record does not cover them, nor the slots of a record of sums.
 inline constexpr int64_t piece_words_at = 48;
-inline constexpr int64_t end_word_at = piece_record_size;  // in the record of a piece that begins a room
-inline constexpr int64_t slots_at = 48;                    // in a record of sums
+inline constexpr int64_t end_word_at = piece_record_size;         // in a piece record that begins a room
+inline constexpr int64_t slots_at = 48;                           // in a record of sums
 inline constexpr int64_t longest_piece = (int64_t{1} << 40) - 1;  // bytes
 inline constexpr int64_t longest_container_host = 63;             // bytes
 inline constexpr int64_t longest_recorded_name = 4095;            // bytes
@@ -43,22 +49,23 @@ inline constexpr uint32_t container_summed = 2;  // version with checksums
 
 struct ContainerHeader {
   Identity identity{};
-  int64_t made = 0;  // nanoseconds since 1970
+  int64_t made = 0;  // creation time in nanoseconds since 1970
   std::string host;
   uint32_t version = container_plain;
   bool operator==(const ContainerHeader&) const = default;
 };
 
-// What stands for a container in the records of others.
+// Returns the number that identifies a container in records of other containers.
 uint64_t short_identity(const Identity& identity);
 
 std::array<std::byte, container_page> encode(const ContainerHeader& header);
 bool begins_as_container(std::span<const std::byte> bytes);
-// nullopt: none, or not whole. Throws unsupported for a version that is not known, naming `path`.
+// Decodes a header. Returns nullopt if it is missing or incomplete. Throws `unsupported` for an unknown
+// version, naming `path`.
 std::optional<ContainerHeader> decode_container_header(std::span<const std::byte> bytes,
                                                        std::string_view path);
 
-// Of a table, or of the records of one process.
+// The extent of a table, or of the records of one process.
 struct Area {
   int64_t place = 0;
   int64_t bytes = 0;
@@ -77,10 +84,10 @@ enum class RecordKind : uint8_t {
   rename = 5,
   remove = 6,
   failure = 8,  // 7 ends an area
-  sums = 9,     // more slots for the checksums of a room
+  sums = 9,     // further slots for the checksums of a room
 };
 
-// Which stream: its number, and where it was made.
+// Identifies a stream by its number and the container that created it.
 struct StreamKey {
   uint64_t number = 0;
   uint64_t origin = 0;  // 0 in records of the same container
@@ -96,52 +103,57 @@ struct ContainerRecord {
   RecordKind kind{};
   int64_t time = 0;
   StreamKey stream = {};
-  bool empties = false;         // create
-  bool length_is_sound = true;  // piece; else its length is 0
-  std::string_view name = {};   // create, rename; in the bytes it was decoded from
+  bool empties = false;         // create: also empties an existing stream
+  bool length_is_sound = true;  // piece; if false, its length is 0
+  std::string_view name = {};   // create, rename; refers to the decoded bytes
   uint32_t mode = 0;            // create, attributes
   uint32_t which = 0;           // attributes
   int64_t modified = 0;         // attributes, piece
   int64_t size = 0;             // size
-  int64_t offset = 0;           // piece: in the stream
-  int64_t place = 0;            // piece: in the container; sums: of the room
+  int64_t offset = 0;           // piece: offset in the stream
+  int64_t place = 0;            // piece: offset in the container; sums: place of the room
   int64_t length = 0;           // piece
-  int64_t failure = 0;          // failure: time of the record of one that was repeated; 0: it is one itself
-  int64_t inside = 0;           // piece: bytes of streams that are behind it, in the record
-  bool room = false;            // piece: it begins a room, and has its end word
-  int64_t first_block = 0;      // sums: that the first slot is for
-  int64_t slots = 0;            // piece, sums
-  uint64_t end_word = 0;        // piece that begins a room; only to encode it
-  std::span<const uint64_t> words = {};  // of the first slots; only to encode them
+  // failure: time of the earlier failure record for which the write was repeated; 0: this record is a
+  // failure.
+  int64_t failure = 0;
+  int64_t inside = 0;                    // piece: bytes of streams that follow it inside the record
+  bool room = false;                     // piece: begins a room and has its end word
+  int64_t first_block = 0;               // sums: block of the first slot
+  int64_t slots = 0;                     // piece, sums
+  uint64_t end_word = 0;                 // a piece that begins a room; for encoding only
+  std::span<const uint64_t> words = {};  // first slots; for encoding only
 };
 
-// Bytes of a piece record before its slots, or the bytes of streams in it.
+// Size of a piece record without its slots and its bytes of streams.
 inline int64_t piece_head_size(const ContainerRecord& record) {
   return piece_record_size + (record.room ? sum_word_size : 0);
 }
 
+// Returns the bytes of the encoded record.
 int64_t size_of(const ContainerRecord& record);
-// Appends it to `bytes`, as it will be at `place` of the container; zeros for what is inside.
+// Appends the encoded record, to be stored at `place` of the container, to `bytes`. Bytes of streams inside
+// the record are encoded as zeros.
 void encode(const ContainerRecord& record, const Identity& identity, int64_t place,
             std::vector<std::byte>& bytes);
 
-// The record that says that no other one comes in the rest of an area, of which it takes `bytes`.
+// Returns the record that ends an area. It takes the remaining `bytes` bytes of the area; no further record
+// follows.
 std::vector<std::byte> encode_end(int64_t bytes, const Identity& identity, int64_t place);
 
 struct DecodedRecord {
-  std::optional<ContainerRecord> record;  // nothing: the end of an area, or of a kind that is not known
+  std::optional<ContainerRecord> record;  // nothing: the end of an area, or an unknown kind
   int64_t bytes = 0;
 };
-// The record that the bytes begin with; nullopt: there is none that is sound.
+// Decodes the first record of `bytes`. Returns nullopt if it is missing or invalid.
 std::optional<DecodedRecord> decode_record(std::span<const std::byte> bytes, const Identity& identity,
                                            int64_t place);
 
-// The word that holds the length of a piece whose record is at `place`.
+// Encodes the length of a piece with its record at `place`.
 uint64_t length_word(int64_t length, const Identity& identity, int64_t place);
-// nullopt: it is not sound.
+// Returns nullopt if the word is invalid.
 std::optional<int64_t> length_of_word(uint64_t word, const Identity& identity, int64_t place);
 
-// --- names of the tasks of a multifile (section 14.5)
+// --- Names of the tasks of a multifile (section 14.5).
 
 inline constexpr int64_t name_row_size = 32;
 
@@ -152,10 +164,10 @@ struct TaskName {
   bool operator==(const TaskName&) const = default;
 };
 
-// In the order of the tasks, which is that of the names. Throws invalid_argument for names that are alike, or
-// out of order.
+// Encodes names in the order of tasks, which is the sorted order of names. Throws `invalid_argument` for
+// equal names, or names out of order.
 std::vector<std::byte> encode(std::span<const TaskName> names);
-// Throws damaged unless the section is as it must be for `tasks` tasks.
+// Throws `damaged` unless the section is valid for `tasks` tasks.
 std::vector<TaskName> decode_names(std::span<const std::byte> section, int64_t tasks, std::string_view path);
 
 }  // namespace sheaf::format

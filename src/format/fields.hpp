@@ -1,6 +1,6 @@
-// format/fields: what the encoders and decoders of this folder share.
+// format/fields: helpers shared by the encoders and decoders of this module.
 //
-// A struct says once which of its members are stored one behind the other, for both directions:
+// A struct lists its stored members once, for both directions:
 //   template <class S> auto fields_of(S& s) { return std::tie(s.identity, s.count); }
 #pragma once
 
@@ -17,8 +17,7 @@
 
 namespace sheaf::format {
 
-// The integer T (2, 4 or 8 bytes), little-endian whatever the machine: all that is Sheaf's own is stored like
-// that.
+// Stores an integer of 2, 4 or 8 bytes in little endian, as all data of Sheaf's own formats.
 template <class T>
 void put_little(std::byte* to, T value) {
   store<T>(to, value, ByteOrder::little);
@@ -32,8 +31,8 @@ T get_little(const std::byte* from) {
 template <class T>
 inline constexpr bool is_ordered = sizeof(T) > 1 && (std::is_integral_v<T> || std::is_enum_v<T>);
 
-// Stores the fields one behind the other, without gaps: integers, and what is one by another name, in the
-// byte order, all else as it is in memory, which is meant for single bytes and arrays of them.
+// Stores the fields consecutively, without gaps. Integers and enums of several bytes get the given byte
+// order; other fields, meant to be single bytes and arrays of bytes, are copied from memory.
 template <class... T>
 void put_fields(std::byte* to, const std::tuple<T&...>& fields, ByteOrder order = ByteOrder::little) {
   const auto put = [&]<class Field>(const Field& field) {
@@ -46,7 +45,7 @@ void put_fields(std::byte* to, const std::tuple<T&...>& fields, ByteOrder order 
   std::apply([&](const auto&... field) { (put(field), ...); }, fields);
 }
 
-// The reverse.
+// Loads fields that put_fields() has stored.
 template <class... T>
 void get_fields(const std::byte* from, const std::tuple<T&...>& fields, ByteOrder order = ByteOrder::little) {
   const auto get = [&]<class Field>(Field& field) {
@@ -59,7 +58,7 @@ void get_fields(const std::byte* from, const std::tuple<T&...>& fields, ByteOrde
   std::apply([&](auto&... field) { (get(field), ...); }, fields);
 }
 
-// Whether the bytes begin with `magic`, an array of characters or bytes.
+// Returns true if the bytes begin with `magic`, an array of characters or bytes.
 template <class Magic>
 bool begins_with(std::span<const std::byte> bytes, const Magic& magic) {
   return bytes.size() >= std::size(magic) &&

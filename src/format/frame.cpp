@@ -18,7 +18,7 @@ struct FrameAt {
   enum : size_t { fields = 4, hash = 32 };
 };
 
-// `code`: the codec, or index_code. `unused`: bytes that are zero.
+// code: the codec, or index_code. unused: bytes that are zero.
 template <class Head, class Code, class Unused>
 auto frame_fields(Head& h, Code& code, Unused& unused) {
   return std::tie(code, h.shuffle, unused, h.stored, h.plain, h.at.block, h.sum, h.at.offset);
@@ -71,7 +71,7 @@ bool FrameTable::add(const FrameHead& head, int64_t stored) {
   const PlainPlace& at = head.at;
   if (!continues(at)) {
     if (at > end()) return false;
-    // Inside what is there, or at the begin of a block of it.
+    // The new frame begins inside existing data, or at the start of an existing block.
     while (!frames_.empty() && frames_.back().at >= at) frames_.pop_back();
     if (!frames_.empty() && frames_.back().at.block == at.block)
       frames_.back().used =
@@ -92,7 +92,7 @@ std::vector<int64_t> FrameTable::block_sizes() const {
 }
 
 size_t FrameTable::find(const PlainPlace& at) const {
-  // Of those at one place the last holds the bytes: the others are empty.
+  // If several frames have the same position, only the last contains bytes.
   return static_cast<size_t>(std::ranges::upper_bound(frames_, at, {}, &Frame::at) - frames_.begin()) - 1;
 }
 

@@ -1,8 +1,7 @@
 // format/header: META1, the head of a physical file (docs/format.md, sections "META1" and "Byte order").
 //
-// Pure functions between bytes and structs; nothing here opens a file. Decoding never trusts a number:
-// whatever it returns has been checked against the limits of the format, but not yet against the size of a
-// file.
+// Pure functions between bytes and structs, without access to files. Decoding trusts no number: results have
+// been checked against the limits of the format, but not against the size of a file.
 #pragma once
 
 #include <array>
@@ -17,23 +16,23 @@
 
 namespace sheaf::format {
 
-// What META1 begins with: of files that every reader of the format understands, and of those whose streams
-// are encoded, which only such readers may open that know the extensions.
+// The first bytes of META1: for files that every reader of the format understands, and for files with encoded
+// streams, which require support for the extensions.
 inline constexpr std::string_view plain_magic = "sion";
 inline constexpr std::string_view encoded_magic = "\x89SHF";
 
 inline constexpr int32_t newest_version = 5;
 inline constexpr int32_t oldest_version = 2;
-inline constexpr int32_t library_version = 1007;  // what the files of release 1.7.6 carry
+inline constexpr int32_t library_version = 1007;  // stored in the files of release 1.7.6
 inline constexpr int32_t library_patch = 6;
-inline constexpr int64_t prefix_size = 1024;    // bytes of the file-name field, NUL included
+inline constexpr int64_t prefix_size = 1024;    // bytes of the file-name field, including the NUL
 inline constexpr int64_t fixed_size = 1076;     // bytes before the arrays in format 3 and later
-inline constexpr int64_t fixed_size_v2 = 1056;  // the same in format 2
-inline constexpr int64_t pointer_size = 12;     // maxblocks and start_of_varheader behind the arrays
+inline constexpr int64_t fixed_size_v2 = 1056;  // bytes before the arrays in format 2
+inline constexpr int64_t pointer_size = 12;     // maxblocks and start_of_varheader after the arrays
 
 enum class KeyvalMode : int32_t { none = 50, inline_ = 51, meta = 52, hash = 53, unknown = 54, not_set = 55 };
 
-// What tasks tell each other of a header.
+// The fields of a header that tasks exchange.
 struct SHEAF_EXPORT HeaderFields {
   ByteOrder metadata_order = native_order;
   ByteOrder userdata_order = native_order;
@@ -47,14 +46,14 @@ struct SHEAF_EXPORT HeaderFields {
   int64_t flag1 = flag_of(KeyvalMode::none);
   int64_t flag2 = 0;
   bool encoded = false;  // META1 begins with encoded_magic
-  // Not of META1: streams consist of frames, as the extension header says (format/extension). So they do if
-  // encoded, and in files from before there was a magic for that.
+  // Not stored in META1: streams consist of frames, as the extension header says (format/extension). True if
+  // `encoded`, and for older files, which had no separate magic.
   bool compressed = false;
-  bool guessed = false;  // by an extension header: a repair could not tell all of the file
+  bool guessed = false;  // from the extension header: a repair could not determine all of the file
 
   static constexpr int64_t flag_of(KeyvalMode mode) { return static_cast<int64_t>(mode) << 32; }
 
-  // none or inline_; a format before 5 has no key-value files, and 0 counts as none.
+  // Returns none or inline_. Formats before 5 have no key-value files, and mode 0 counts as none.
   KeyvalMode keyval() const {
     const auto upper = static_cast<int32_t>(flag1 >> 32);
     return version >= 5 && upper == static_cast<int32_t>(KeyvalMode::inline_) ? KeyvalMode::inline_
@@ -66,7 +65,7 @@ struct SHEAF_EXPORT HeaderFields {
   int64_t chunksizes_offset() const { return globalranks_offset() + 8 * int64_t{ntasks}; }
   int64_t pointer_offset() const { return globalranks_offset() + 16 * int64_t{ntasks}; }
 
-  // True if this file is the first of a set of several and therefore holds the mapping.
+  // Returns true if this file is the first of a set of several and therefore contains the mapping.
   bool leads_set() const { return nfiles > 1 && filenumber == 0; }
 };
 
@@ -81,40 +80,41 @@ struct SHEAF_EXPORT Header : HeaderFields {
   }
 };
 
-// Where a reader has the block table of a file from.
+// Origin of the block table that a reader uses.
 enum class TableSource : uint8_t {
   file,      // META2: the file is complete
-  unmarked,  // the same, but the file was not closed: the pointer to META2 is missing
-  journal,   // the file was not closed: its journal tells
-  nothing,   // the same, and no task had anything to tell: all are empty
+  unmarked,  // META2 of a file that was not closed: the pointer to META2 is missing
+  journal,   // the journal of a file that was not closed
+  nothing,   // the file was not closed and no task recorded anything: all streams are empty
 };
 
-// What is behind the arrays of META1 once the file is complete.
+// The fields after the arrays of META1 in a complete file.
 struct Pointer {
-  int32_t maxblocks = 0;                   // largest number of blocks of any task
+  int32_t maxblocks = 0;                   // largest block count of any task
   int64_t varheader = 0;                   // absolute offset of META2; 0 in a file that was never closed
-  TableSource source = TableSource::file;  // other than file: META2 would be at varheader
+  TableSource source = TableSource::file;  // if not `file`, varheader is where META2 would be
 
   bool complete() const { return source == TableSource::file; }
 };
 
-// With the magic that `encoded` says.
+// Encodes the fixed part of META1, with the magic selected by `encoded`.
 std::array<std::byte, fixed_size> encode(const Header& header);
 
-// Whether the first bytes of a file begin with encoded_magic.
+// Returns true if the first bytes of a file are encoded_magic.
 bool says_encoded(std::span<const std::byte> bytes);
 
-// `bytes` are the first bytes of the file, up to fixed_size of them. Throws not_a_multifile (too short, wrong
-// magic), unsupported (format version) or damaged (a field outside its limits), naming `path`.
-// Leaves `compressed` and `guessed` false.
+// Decodes the first bytes of the file, up to fixed_size bytes. Throws, naming `path`: `not_a_multifile` (too
+// short, wrong magic), `unsupported` (format version) or `damaged` (a field outside its limits). Leaves
+// `compressed` and `guessed` false.
 Header decode_header(std::span<const std::byte> bytes, std::string_view path);
-// Whether the bytes begin as a physical file does, of whatever version.
+// Returns true if the bytes begin like a physical file of any version.
 bool begins_as_multifile(std::span<const std::byte> bytes);
 
 std::array<std::byte, pointer_size> encode(const Pointer& pointer, ByteOrder order);
 Pointer decode_pointer(std::span<const std::byte, pointer_size> bytes, ByteOrder order);
 
-// Arrays of integers as META1, META2 and the mapping hold them. `to` has room for all values.
+// Encode and decode arrays of integers as stored in META1, META2 and the mapping. `to` must have room for all
+// values.
 template <class T>
 void encode(std::span<T> values, ByteOrder order, std::span<std::byte> to) {
   for (size_t i = 0; i < values.size(); ++i) store(to.data() + i * sizeof(T), values[i], order);
@@ -124,8 +124,8 @@ void decode(std::span<const std::byte> from, ByteOrder order, std::span<T> value
   for (size_t i = 0; i < values.size(); ++i) values[i] = load<T>(from.data() + i * sizeof(T), order);
 }
 
-// Name of physical file `number` of a set (docs/format.md, section "Names"): `base` itself for 0.
-// Throws invalid_argument if the name would not fit into the prefix field.
+// Returns the name of physical file `number` of a set (docs/format.md, section 7), which is `base` itself for
+// 0. Throws `invalid_argument` if the name does not fit into the prefix field.
 SHEAF_EXPORT std::string physical_name(std::string_view base, int32_t number);
 
 }  // namespace sheaf::format

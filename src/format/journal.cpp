@@ -58,7 +58,7 @@ uint64_t hash_of_record(const std::byte* record, uint64_t seed, int64_t slot) {
 uint64_t stored_hash(const std::byte* record) { return get_little<uint64_t>(record + RecordAt::hash); }
 
 std::optional<JournalRecord> decode_record(const std::byte* p, uint64_t seed, int64_t slot) {
-  // Nobody has written the half of a slot without one; most are such, so they are not hashed.
+  // A half without a sequence was never written. Most halves are such, so they are not hashed.
   if (get_little<uint32_t>(p + RecordAt::sequence) == 0) return std::nullopt;
   if (stored_hash(p) != hash_of_record(p, seed, slot)) return std::nullopt;
   JournalRecord record;
@@ -77,7 +77,7 @@ std::optional<JournalRecord> newer_of(const std::optional<JournalRecord>& first,
   return static_cast<int32_t>(second->sequence - first->sequence) > 0 ? second : first;
 }
 
-// The record that `bytes` were before one bit changed.
+// Returns the record that `bytes` were before one bit changed, if any.
 std::optional<JournalRecord> correct(Record bytes, uint64_t seed, int64_t slot) {
   std::array<std::byte, journal_record_size> tried;
   std::ranges::copy(bytes, tried.begin());
@@ -97,9 +97,9 @@ bool has_one_bit(Record bytes) {
   return bits == 1;
 }
 
-// Whether `bytes`, which are no record, held none that is newer than `other`, the one in the other half. A
-// write that did not end leaves the last bytes of what was there before, above all its hash; a record that
-// was there before and whose hash alone is wrong was older.
+// Returns true if `bytes`, which are no record, did not contain a record newer than `other`, the one in the
+// other half. An incomplete write leaves the last bytes of the previous contents, in particular their hash. A
+// previous record in which only the hash is wrong was older than `other`.
 bool is_older_or_torn(Record bytes, const std::optional<JournalRecord>& other, uint64_t seed, int64_t slot) {
   if (other && !other->before) return false;
   const uint64_t before = other ? *other->before : 0;
@@ -168,7 +168,7 @@ std::array<std::byte, journal_record_size> encode(const JournalRecord& r, uint64
 JournalRecord next_record(const std::optional<JournalRecord>& last, int64_t bytes, bool finished,
                           uint64_t seed, int64_t slot) {
   const uint32_t next = last ? last->sequence + 1 : 1;
-  // 0 is no sequence; 2 keeps to the other half of the slot.
+  // 0 is not a valid sequence; 2 selects the same half of the slot.
   return {.bytes = bytes,
           .sequence = next == 0 ? 2 : next,
           .finished = finished,

@@ -11,7 +11,7 @@ namespace {
 constexpr std::string_view first_line = "Sheaf lease 1\n";
 constexpr size_t longest_text = 128;
 
-// One word: what could end a line or the word becomes another character.
+// Makes one word of `text`: replaces blanks and control characters, and truncates it.
 std::string word(std::string_view text) {
   std::string result(text.substr(0, longest_text));
   std::ranges::replace_if(
@@ -19,7 +19,7 @@ std::string word(std::string_view text) {
   return result;
 }
 
-// The value of the line "NAME VALUE"; nothing if there is none.
+// Returns the value of the line "NAME VALUE"; nothing if the line is missing.
 std::optional<std::string_view> value_of(std::string_view text, std::string_view name) {
   const std::string begin = "\n" + std::string(name) + " ";
   const size_t at = text.find(begin);

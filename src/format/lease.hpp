@@ -1,5 +1,5 @@
-// format/lease: the lease beside a multifile that is open for writing (docs/format.md, section 17): bytes <->
-// struct.
+// format/lease: encodes and decodes the lease beside a multifile that is open for writing (docs/format.md,
+// section 17).
 #pragma once
 
 #include <array>
@@ -16,19 +16,19 @@ inline constexpr size_t lease_size = 512;  // bytes
 inline std::string lease_name(std::string_view multifile) { return std::string(multifile) + ".lease"; }
 
 struct Lease {
-  uint64_t id = 0;   // random: which open it belongs to
-  std::string host;  // of the first task, as the machine calls itself; cut where it is too long
+  uint64_t id = 0;   // random; identifies the open
+  std::string host;  // host name of the first task, truncated if too long
   std::string boot;  // process/process_identity.hpp
   int64_t pid = 0;
   uint64_t started = 0;
-  uint64_t counter = 0;  // raised as long as the task lives
-  int64_t since = 0;     // when it was made, in seconds since 1970; 0: not known
+  uint64_t counter = 0;  // incremented as long as the owner lives
+  int64_t since = 0;     // creation time in seconds since 1970; 0: unknown
 
   bool operator==(const Lease&) const = default;
 };
 
 std::array<std::byte, lease_size> encode(const Lease& lease);
-// nullopt: these are not the bytes of a lease.
+// Returns nullopt if the bytes are no lease.
 std::optional<Lease> decode_lease(std::span<const std::byte> bytes);
 
 }  // namespace sheaf::format

@@ -1,7 +1,6 @@
-// format/stripe_identity: the 128 bytes that say which part of which striped file a subfile is
-// (docs/format.md, "Striped files"). They live in a file of their own beside the subfile, "<subfile>.sfio",
-// because a subfile holds the bytes of its stripes and nothing else (SFIO paper, figure 4). Bytes <-> struct,
-// pure.
+// format/stripe_identity: encodes and decodes the 128 bytes that identify a subfile within its striped file
+// (docs/format.md, "Striped files"). They are stored in a separate file beside the subfile, "<subfile>.sfio",
+// because a subfile contains only the bytes of its stripes (SFIO paper, figure 4). Pure functions.
 #pragma once
 
 #include <array>
@@ -19,29 +18,29 @@ struct StripeIdentity {
   static constexpr size_t bytes = 128;
   static constexpr int64_t open_size = -1;
 
-  std::array<uint64_t, 2> file{};  // the same in all subfiles of a striped file, and in no other file
+  std::array<uint64_t, 2> file{};  // identifies the striped file; equal in all its subfiles
   int64_t unit = 0;                // bytes of a stripe unit; 0: not chosen yet
-  int32_t count = 0;               // subfiles
-  int32_t index = 0;               // of this one
-  bool complete = false;           // all subfiles have been made
-  int64_t size = open_size;  // of the logical file when it was closed; open_size: may have been written since
+  int32_t count = 0;               // number of subfiles
+  int32_t index = 0;               // number of this subfile
+  bool complete = false;           // all subfiles have been created
+  int64_t size = open_size;  // bytes of the logical file at its last close; open_size: possibly written since
 
   bool operator==(const StripeIdentity&) const = default;
 };
 
-// What a file is that should hold an identity, by its first bytes.
+// Classification of a file that should contain an identity, by its first bytes.
 enum class IdentityState : uint8_t {
   sound,
-  damaged,  // of another version, or changed since it was written
-  begun,    // what is left if the writer died: nothing, zeros, or a begin
-  foreign,  // somebody else's
+  damaged,  // different version, or modified contents
+  begun,    // left by a writer that died: empty, zeros, or a prefix
+  foreign,  // not an identity
 };
 SHEAF_EXPORT IdentityState identity_state(std::span<const std::byte> bytes);
 
 SHEAF_EXPORT std::string to_bytes(const StripeIdentity& identity);
 
-// Nothing if these are not the bytes of an identity: too short, another magic or version, a wrong checksum or
-// numbers that no striped file has.
+// Returns nothing if the bytes are no valid identity: too short, wrong magic, version or checksum, or
+// impossible numbers.
 SHEAF_EXPORT std::optional<StripeIdentity> stripe_identity_of(std::span<const std::byte> bytes);
 
 }  // namespace sheaf::format
