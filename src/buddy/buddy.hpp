@@ -47,7 +47,7 @@ std::optional<Error> move_pieces(Comm& comm, int64_t steps, const Moved& from, c
 
 // Restores files that their readers cannot access. Collective over `all`, while the set `path` of `nfiles`
 // files is opened for reading. An `nfiles` of 1 means only file 0, of any set. needed: the file that this
-// task reads for its group, or -1; no two tasks pass the same file.
+// task reads for other tasks, or -1; no two tasks pass the same file.
 //
 // If a task can access neither its file nor a copy (they are on disks of other hosts), the file is created
 // again under its name. Any task that can access the file or a copy reads and sends it. Nothing happens if
@@ -57,9 +57,9 @@ std::optional<Error> move_pieces(Comm& comm, int64_t steps, const Moved& from, c
 void restore_from_buddies(Store& store, Comm& all, const std::string& path, int levels, int64_t nfiles,
                           int64_t needed);
 
-// Opens a view of a copy if a file of the set `base` cannot be opened, or if its metadata cannot be read. A
-// copy is not used if another file of the set shows that it belongs to an earlier set of that name. For
-// reading. `inner` must outlive the object. Throws the error of the original if no copy is usable.
+// A store for reading. Opens a view of a copy if a file of the set `base` cannot be opened, or if its
+// metadata cannot be read. A copy is not used if another file of the set shows that it belongs to an earlier
+// set of that name. Throws the error of the original if no copy is usable. `inner` must outlive the object.
 class BuddyStore final : public ForwardingStore {
  public:
   BuddyStore(Store& inner, std::string base, int levels)

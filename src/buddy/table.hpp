@@ -16,8 +16,7 @@ struct Table {
     format::Header header;
     format::Pointer pointer;
     std::optional<format::Extension> extension;  // set if the file has checksums
-    size_t entries = 0;                          // entries of the mapping, which only the first file of a set
-                                                 // has
+    size_t entries = 0;                          // mapping entries; 0 except in file 0 of a set
     size_t sums = 0;
   };
   static_assert(std::is_trivially_copyable_v<Facts>);  // sent as raw bytes

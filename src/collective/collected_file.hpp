@@ -43,10 +43,11 @@ class CollectedFile final : public LateFile {
   bool has_all() const { return file_ && held_.empty() && shipped_.empty(); }
   // Marks held bytes as shipped. Bytes shipped before must be in the file; they are dropped.
   void ship();
-  // Returns shipped bytes to the held ones, in front.
+  // Moves shipped bytes back to the front of the held ones.
   void take_back();
 
-  // Write held bytes, and also the unconfirmed shipped ones. Both throw; all bytes then stay held.
+  // write_held() writes the held bytes; write_unconfirmed() also writes the shipped but unconfirmed ones.
+  // After an exception all bytes are still held.
   void write_held();
   void write_unconfirmed();
 

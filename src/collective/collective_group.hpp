@@ -40,9 +40,8 @@ class CollectiveGroup {
   // file.
   CollectiveGroup(Comm& file, const layout::GroupPlace& place, const Spread& spread);
 
-  int rank() const {
-    return file_->rank() - static_cast<int>(place_.first);
-  }  // number of this task within the group
+  // Number of this task within the group.
+  int rank() const { return file_->rank() - static_cast<int>(place_.first); }
   int size() const { return static_cast<int>(place_.size); }
   int collector() const { return collector_; }  // member number of the collector
   bool is_collector() const { return rank() == collector_; }

@@ -21,9 +21,8 @@ namespace sheaf {
 
 class CollectiveReader {
  public:
-  // Local. `file` has the tasks of the physical file; `stream` reads from `fetched`. `file`,
-  // `stream`, `fetched` and what `means` refers to must outlive the object. Throws if the memory for messages
-  // cannot be allocated.
+  // Local. `file` has the tasks of the physical file; `stream` reads from `fetched`. These three and what
+  // `means` refers to must outlive the object. Throws if the memory for messages cannot be allocated.
   CollectiveReader(Comm& file, CollectiveGroup group, const CollectivePlan& plan, ReadStream& stream,
                    FetchedFile& fetched, const CollectiveMeans& means = {});
 

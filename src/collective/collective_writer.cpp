@@ -30,7 +30,7 @@ CollectiveWriter::CollectiveWriter(Comm& file, NewGroups groups, const Collectiv
   transfer_.reserve(capacity_);
   if (!merge_) {
     // If the program transfers the bytes, it does so only in its collective calls. A capacity of 1 byte holds
-    // nothing outside of them.
+    // nothing between the calls.
     collected_->hold(mover_ ? 1 : capacity_, automatic_ ? WriteStream::direct_bytes : INT64_MAX);
     if (spans_hosts_ && !is_collector()) collected_->leave_to_collector();
     if (journal())
@@ -39,8 +39,8 @@ CollectiveWriter::CollectiveWriter(Comm& file, NewGroups groups, const Collectiv
   plan_next(groups.average_request);
 }
 
-// Computes the number of calls until the next round from the largest request to expect. A request of 0
-// changes nothing.
+// Computes the number of calls until the next round from the largest request to expect. A request of 0 keeps
+// the previous number.
 void CollectiveWriter::plan_next(int64_t request) {
   constexpr int64_t around = 2 * sizeof(Extent);
   if (request > 0) {

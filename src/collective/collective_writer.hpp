@@ -31,9 +31,8 @@ namespace sheaf {
 
 class CollectiveWriter {
  public:
-  // Local. `file` has the tasks of the physical file; `stream` writes to `collected`. `file`,
-  // `stream` and what `means` refers to must outlive the object. Throws if the memory for messages cannot be
-  // allocated.
+  // Local. `file` has the tasks of the physical file; `stream` writes to `collected`. Both, and what `means`
+  // refers to, must outlive the object. Throws if the memory for messages cannot be allocated.
   CollectiveWriter(Comm& file, NewGroups groups, const CollectivePlan& plan, WriteStream& stream,
                    std::shared_ptr<CollectedFile> collected, const CollectiveMeans& means = {});
 

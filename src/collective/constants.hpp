@@ -28,7 +28,6 @@ static_assert(small_read < read_ahead && direct_read <= most_per_task);
 
 // --- Closing.
 inline constexpr int64_t most_chunks = 64 << 10;      // chunks that a collector records in a round
-inline constexpr int64_t brought_at_once = 16 << 20;  // bytes per step in which boundary blocks are merged at
-                                                      // close
+inline constexpr int64_t brought_at_once = 16 << 20;  // bytes of boundary blocks per step of their merge
 
 }  // namespace sheaf::collective_constants

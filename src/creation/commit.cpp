@@ -24,7 +24,7 @@ struct Found {
   int32_t nfiles = 0;           // number of files of the set; 0: no multifile
 };
 
-// Examines `path`. Returns nothing for a missing file and for a damaged record or multifile, which a new
+// Examines `path`. The result is empty for a missing file and for a damaged record or multifile, which a new
 // generation may replace.
 Found look(Store& store, const std::string& path) {
   Found found;

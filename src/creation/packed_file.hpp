@@ -19,11 +19,9 @@ struct PackedFile {
   std::optional<format::Extension> extension = {};
   std::vector<int64_t> globalranks = {};
   std::vector<int64_t> lengths = {};             // bytes of each task
-  std::vector<std::vector<uint32_t>> sums = {};  // data checksums of each task, if the extension has
-                                                 // checksums
+  std::vector<std::vector<uint32_t>> sums = {};  // data checksums of each task, if used
   std::vector<MoreSection> more = {};            // further sections of the trailer
-  std::vector<layout::Placement> mapping = {};   // places of the tasks of all files; only in the first file
-                                                 // of a set
+  std::vector<layout::Placement> mapping = {};   // places of all tasks; in the first file of a set
 
   // Bytes per checksum; 0: no checksums.
   uint32_t piece() const { return extension && extension->checksums() ? extension->piece : 0; }

@@ -35,9 +35,9 @@ struct EdgesHeader {
 };
 
 // Boundary blocks of one writing task. The task's host writes bytes [begin, end) of the physical file, and
-// the corresponding bytes in later rounds of chunks. The file contains those of the bytes that are in
-// boundary blocks: blocks of the shared granularity that are not completely inside the extent. It contains
-// none from rounds before `from`.
+// the corresponding bytes in later rounds of chunks. The file contains only the bytes in boundary blocks,
+// which are blocks of the shared granularity that are not completely inside the extent. It contains no bytes
+// from rounds before `from`.
 struct EdgesRow {
   int64_t begin = 0;
   int64_t end = 0;

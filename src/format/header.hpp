@@ -47,7 +47,7 @@ struct SHEAF_EXPORT HeaderFields {
   int64_t flag2 = 0;
   bool encoded = false;  // META1 begins with encoded_magic
   // Not stored in META1: streams consist of frames, as the extension header says (format/extension). True if
-  // `encoded`, and for older files, which had no separate magic.
+  // `encoded`, and in compressed files from before encoded files got a separate magic.
   bool compressed = false;
   bool guessed = false;  // from the extension header: a repair could not determine all of the file
 

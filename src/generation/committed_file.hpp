@@ -10,8 +10,8 @@
 
 namespace sheaf {
 
-// For reading. If the file is opened again by name (RestingFile, File::descriptor), it is found under its
-// temporary or final name.
+// A file opened for reading. If it is opened again by name (RestingFile, File::descriptor), it is found under
+// its temporary or final name.
 class CommittedFile final : public ForwardingFile, public RestingFile {
  public:
   // `store` has opened `temporary` and must outlive the object. identity: of the file's generation.

@@ -28,8 +28,8 @@ inline constexpr std::chrono::milliseconds between_writers_looks{100};
 
 // Wait for another program to remove a lease, which takes a few file system calls.
 inline constexpr std::chrono::milliseconds between_takers{5};
-// Attempts to take a lease while others make and remove it. After this many, other programs are always
-// faster.
+// Limit on attempts to take a lease while other programs create and remove theirs. At the limit other
+// programs are considered to be always faster.
 inline constexpr int most_takes = 100;
 
 }  // namespace sheaf::journal_constants

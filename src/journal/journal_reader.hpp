@@ -21,8 +21,8 @@ namespace sheaf {
 // Damage found in the journals of a physical file.
 struct JournalDamage {
   std::vector<std::string> headers;  // names of journals with an incomplete header
-  int64_t corrected = 0;             // records
-  int64_t lost = 0;                  // records, at most one per task
+  int64_t corrected = 0;             // number of corrected records
+  int64_t lost = 0;                  // number of lost records, at most one per task
   int64_t first_lost = -1;           // local rank of the first task with a lost record
 
   explicit operator bool() const { return !headers.empty() || corrected > 0 || lost > 0; }

@@ -30,7 +30,8 @@ bool JournalWriter::open(File& data) {
 
 namespace {
 
-// Data would soon fail with the same error. The user can free space and repeat the call.
+// Returns true if the file system is full. Writes of data would soon fail as well; the user can free space
+// and repeat the call.
 bool is_full(const Error& error) { return error.errno_value() == ENOSPC || error.errno_value() == EDQUOT; }
 
 // Returns true if later attempts to create the journal would fail as well.
@@ -135,7 +136,7 @@ void JournalWriter::mark(File& data, const std::array<std::byte, 4>& with) {
   marked_ = true;
 }
 
-// Uses the file itself: a file that holds bytes for a collector would delay the access.
+// Runs `act` on the file itself: a file that holds bytes for a collector would hold the mark as well.
 template <class Act>
 void JournalWriter::with_file_itself(File& data, Act&& act) {
   if (File* const direct = deferred() ? holder_() : &data) return act(*direct);

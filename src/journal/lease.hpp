@@ -1,8 +1,8 @@
 // journal/lease: reads the lease beside a multifile (docs/format.md, section 17): which process owns the
 // multifile, and whether that process is alive. journal/ownership takes leases.
 //
-// On the owner's host the state of the process is known at once. On other hosts a lock shows that the owner
-// is alive, or its counter, which stops if the owner has died. Local.
+// On the owner's host the state of the process is known at once. On other hosts a lock on the lease, or a
+// counter that increases, shows that the owner is alive. Local.
 #pragma once
 
 #include <chrono>

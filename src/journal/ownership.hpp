@@ -21,7 +21,7 @@ namespace sheaf {
 
 struct OwnershipRequest {
   bool steals = false;  // take over from a living owner
-  // Take over from this process itself, which has missed a close. false: that counts as a living owner.
+  // Take over from this process itself if it has not closed an earlier open. false: that is a living owner.
   bool reopens = true;
   // Called repeatedly while the previous owner is watched.
   std::function<void(const LeaseView&)> waits = [](const LeaseView&) {};

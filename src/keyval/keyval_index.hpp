@@ -35,7 +35,7 @@ class KeyvalIndex {
   // `stream` and `kept_bytes` must outlive the index. kept_bytes: shared by the tasks of a handle.
   KeyvalIndex(ReadStream& stream, ByteOrder metadata_order, int64_t task, int64_t& kept_bytes);
 
-  // Copies knowledge and positions of `other`, to read the same task through a different stream.
+  // Copies table and positions of `other`, to read the same task through a different stream.
   KeyvalIndex(const KeyvalIndex& other, ReadStream& stream, int64_t& kept_bytes);
 
   // Reads up to `items` items of `size` > 0 bytes from the key's current record, or from the key's next

@@ -13,7 +13,6 @@ inline constexpr int64_t table_bytes_per_byte = 16;
 // --- Memory per pass, so that one request covers many small extents.
 inline constexpr int64_t looked_at_once = 256 << 10;  // bytes read to find zeros at the ends of chunks
 inline constexpr int64_t repaired_at_once = 1 << 20;  // entries of a table that is written
-inline constexpr int64_t pieces_at_once = 64;         // checksum pieces of data between two checks for
-                                                      // cancellation
+inline constexpr int64_t pieces_at_once = 64;         // checksum pieces between two progress calls
 
 }  // namespace sheaf::recovery_constants

@@ -51,9 +51,8 @@ HoleTable read_holes(MetadataReader& reader, const Chunks& chunks);
 void add_records(MetadataReader& reader, const format::Pointer& p, HoleTable& table);
 
 // Shortens every task's data to the part without gaps. The data end in the first chunk that ends in zeros,
-// with its last nonzero byte. Two reasons make the holes alone insufficient. A page that two chunks share is
-// a hole in neither. And if a record did not fit into the rest of a chunk, that chunk looks as if the data
-// ended there.
+// with its last nonzero byte. Holes alone are not sufficient: a page that two chunks share is a hole in
+// neither. So a chunk that its task left early, because a record did not fit, may look full.
 void leave_out_zeros(MetadataReader& reader, const Chunks& chunks, HoleTable& table);
 
 // Reads the blocks from a block table in the file. found: the position of the table.

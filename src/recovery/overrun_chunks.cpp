@@ -13,8 +13,8 @@ bool UnclosedFile::overrun_chunks(BlockSlice& slice) {
   return false;
 }
 
-// Leaves out such bytes of a complete file. The file is marked, because it is not known which task owns the
-// bytes that streams now lack.
+// Leaves out the bytes beyond chunks of a complete file. The file is marked, because it is not known which
+// task owns the bytes that streams now lack.
 void UnclosedFile::leave_out_overruns() {
   const auto& cut = reader_.find_overruns(pointer_);
   if (cut.empty()) return;

@@ -42,8 +42,8 @@ class UnclosedFile {
   bool is_complete() const { return report_.source == RepairSource::complete; }
   const std::optional<format::Extension>& extension() { return reader_.extension(); }
 
-  // Completes `target`, an empty file or the file itself. copies: first copies the data; else completes the
-  // file only if it is not complete.
+  // Completes `target`, which is an empty file or the file itself. copies: copies the contents to `target`
+  // first. If the file is already complete, this only marks `target` as guessed if necessary.
   void complete(File& target, bool copies, WorkProgress& progress);
   // Marks file 0 of a set because a different file of the set is guessed.
   void guess_set() { report_.guessed = true; }
