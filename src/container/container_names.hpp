@@ -40,8 +40,8 @@ SetFiles files_of(Store& store, const std::string& set);
 // the errors of reading the directory.
 SHEAF_EXPORT std::vector<std::string> containers_of(Store& store, const std::string& set);
 
-// Returns whether both paths name the same entry of the same directory, independent of their spelling.
-// Symbolic links at the last component are not followed.
+// Returns whether both paths name the same directory entry, in any spelling. A path that is a symbolic link
+// also matches by its target.
 bool is_same_name(Store& store, const std::string& one, const std::string& other);
 
 // Returns whether `path` is readable as a set of containers: the set has a container, or `path` is one.

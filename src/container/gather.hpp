@@ -30,8 +30,8 @@ struct GatherReport {
   int64_t streams = 0;
   int64_t bytes = 0;       // total size of the streams
   int64_t containers = 0;  // containers read
-  // Streams that the multifile lacks, has zeros for, or stores with a checksum that does not match. Empty
-  // when gathering in place.
+  // Descriptions of damage: content that the multifile lacks, replaces by zeros, or stores with a checksum
+  // that does not match. Empty when gathering in place.
   std::vector<std::string> damage = {};
   std::vector<std::string> kept = {};  // containers that were kept, their new names, and the reasons
 };

@@ -58,9 +58,9 @@ struct SharedStream {
   std::atomic<uint64_t> growth;    // counts growths of pieces
   std::atomic<SharedPlace> first;  // first piece, in order of precedence
   std::atomic<SharedPlace> last;
-  std::atomic<SharedPlace> grown;   // piece longer than its final records state; 0: none
-  std::atomic<int64_t> grown_from;  // length of `grown` in these records
-  std::atomic<SharedPlace> moving;  // new name while the container is being updated; 0: none
+  std::atomic<SharedPlace> grown;   // piece with more bytes than its immutable records state; 0: none
+  std::atomic<int64_t> grown_from;  // length that these records state
+  std::atomic<SharedPlace> moving;  // destination while the move is being recorded in the container; 0: none
   std::atomic<SharedPlace> moved;   // destination of a stream that left the set; 0: it is in the set
   SharedOverwrite over;
   format::StreamKey key;  // origin: never 0

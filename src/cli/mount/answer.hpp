@@ -55,9 +55,9 @@ inline mount::LiveSet& writable(mount::LiveSet* set) {
 
 // State of an open file or folder; stored in the fh field.
 struct Opened {
-  std::unique_ptr<mount::Reader> reader;            // of the tree
-  std::shared_ptr<ContainerStream> stream;          // of the live set
-  std::vector<mount::LiveSet::Listed> of_live_set;  // an open folder: entries that follow those of the tree
+  std::unique_ptr<mount::Reader> reader;            // a file of the tree
+  std::shared_ptr<ContainerStream> stream;          // a file of the live set
+  std::vector<mount::LiveSet::Listed> of_live_set;  // entries of an open folder after those of the tree
 };
 inline Opened& opened(const fuse_file_info* info) { return *reinterpret_cast<Opened*>(info->fh); }
 

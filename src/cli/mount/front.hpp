@@ -19,8 +19,8 @@ namespace sheaf::cli {
 
 struct FileSystem;
 
-// Raises the kernel's read-ahead to the maximum size of a request, in class/bdi of sysfs(5). Requires root;
-// has no effect for other users.
+// Raises the kernel's read-ahead for `device`, a name in class/bdi of sysfs(5), to the maximum size of a
+// request. Requires root; has no effect for other users.
 void read_ahead_far(const std::string& device);
 
 class Front {
