@@ -19,8 +19,8 @@ SHEAF_EXPORT void capture_prefix(uint64_t rules, char (&name)[64]) noexcept;
 SHEAF_EXPORT void remove_capture_memory(uint64_t rules) noexcept;
 
 // A `sheaf run` on this host, which evaluates the notes of its programs at its end. The destructor removes
-// the files like remove_capture_memory(). It also removes the files of first_of_job() while processes that
-// outlive the run have other files open.
+// the files like remove_capture_memory(). It also removes the files of first_of_job(), even while processes
+// that outlive the run have other files open.
 class SHEAF_EXPORT RunOfCapture : private NonCopyable {
  public:
   explicit RunOfCapture(uint64_t rules) noexcept;

@@ -31,7 +31,7 @@ struct Diagnosis {
   std::optional<Mount> mount{};
   DirectoryFindings tried{};
   std::optional<PairFindings> pair{};
-  bool is_one_mount = false;  // whether `directory` and `other` are
+  bool is_one_mount = false;  // `directory` and `other` are in one mount
   int64_t free_bytes = 0;
   int64_t all_bytes = 0;
 

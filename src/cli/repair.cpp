@@ -85,7 +85,7 @@ int repair(const RepairOptions& options) {
     const auto stuck =
         attempt([&] { ownership = Ownership::take(any_store(), options.path, {.steals = true}); });
     if (stuck && (options.force || stuck->code() != Code::foreign)) throw *stuck;
-    // No living job was found, but the file with the name of the lease cannot be replaced.
+    // No living job was found, but the file with the name of the lease cannot be removed.
     if (stuck)
       fmt::print(stderr, "'{}' is repaired without a lease: {}\n", printable(options.path), stuck->what());
   }

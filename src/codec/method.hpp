@@ -21,8 +21,8 @@ struct Method {
   int least_level = 0;    // least = most = 0: no levels
   int most_level = 0;
 
-  // The following three are null if Sheaf was built without the library. Loads the library. Sets `problem` to
-  // the reason on failure, and leaves it unchanged otherwise. Any thread.
+  // Loads the library. Sets `problem` to the reason on failure, and leaves it unchanged otherwise. Any
+  // thread. This function and the next two are null if Sheaf was built without the library.
   void (*load)(std::string& problem) = nullptr;
   // `state` holds the library's data between calls of the same function. A call with a null `state` creates
   // it. Not thread-safe. The library must be available. Returns the number of bytes written to `out`; 0 on

@@ -35,8 +35,8 @@ class Front {
   Front& operator=(const Front&) = delete;
   ~Front();
 
-  // Forks: the parent serves the mounted session; the child becomes the helper and ends inside this call.
-  // Throws `io`.
+  // Forks: one process returns and serves the mounted session; the other becomes the helper and ends inside
+  // this call. The parent serves if `foreground` is set, else the child. Throws `io`.
   void divide(fuse_session* session, bool foreground);
   // Returns whether the request is the helper's lookup of the image.
   bool shows(fuse_req_t request, std::string_view name);
