@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// `name` absolute, its first `fixed` bytes up to their last `/` without links.
+// Makes `name` absolute. Symbolic links are resolved in the directories within its first `fixed` bytes.
 std::string absolute(const std::string& name, size_t fixed) {
   const size_t slash = name.rfind('/', fixed == 0 ? 0 : fixed - 1);
   const bool none = slash == name.npos || (fixed == 0 && name[0] != '/');
@@ -26,7 +26,8 @@ std::string absolute(const std::string& name, size_t fixed) {
   return whole + rest;
 }
 
-// Calls visit(path) for each file below `directory` that the components of `pattern` from `at` on lead to.
+// Calls visit(path) for the entries below `directory` that may match the components of `pattern` from offset
+// `at` on.
 template <class Visit>
 void walk(const std::string& directory, std::string_view pattern, size_t at, const Visit& visit) {
   std::error_code error;
@@ -51,7 +52,7 @@ void walk(const std::string& directory, std::string_view pattern, size_t at, con
   }
 }
 
-// The directory before the first special byte of a pattern, and where the rest begins.
+// Visits the entries below the directory that precedes the first special byte of a pattern.
 template <class Visit>
 void walk_pattern(std::string_view pattern, const Visit& visit) {
   const std::string_view begin = literal_begin(pattern);
@@ -59,7 +60,7 @@ void walk_pattern(std::string_view pattern, const Visit& visit) {
   walk(std::string(begin.substr(0, slash)), pattern, slash + 1, visit);
 }
 
-// The set's name with a star for each group.
+// Returns the set's name with each group replaced by a star.
 std::string any_set(const std::string& set) {
   std::string pattern;
   for (size_t at = 0; at < set.size(); ++at) {

@@ -1,5 +1,5 @@
-// capture/capture_rule: a rule as people write it, PATTERN:SET, and what there is on disk that belongs to it.
-// For `sheaf run`; the preload has its own reader, which needs no memory from others
+// capture/capture_rule: a capture rule as users write it, PATTERN:SET, and the files on disk that it applies
+// to. For `sheaf run`; the preload library has a separate parser without memory allocation
 // (api/posix/names/rules.hpp).
 #pragma once
 
@@ -12,27 +12,28 @@
 namespace sheaf {
 
 struct CaptureRule {
-  std::string pattern;  // absolute; directories before its first special byte without symbolic links
-  std::string set;      // absolute, the same; may have \1 to \9
+  std::string pattern;  // absolute; no symbolic links in directories before the first special byte
+  std::string set;      // absolute, as above; may contain \1 to \9
 };
 
-// Throws invalid_argument for what is no PATTERN:SET. Relative names count from the current directory.
+// Parses a rule; relative paths start at the current directory. Throws `invalid_argument` if `text` is not
+// PATTERN:SET.
 SHEAF_EXPORT CaptureRule capture_rule(const std::string& text);
 
-// Throws invalid_argument if a pattern is given two sets, or a set has a group that its pattern has not.
+// Throws `invalid_argument` if a pattern has two sets, or a set refers to a group that its pattern lacks.
 SHEAF_EXPORT void check_rules(const std::vector<CaptureRule>& rules);
 
-// As an entry of SHEAF_CAPTURE: a `;` in it is `\;`.
+// Returns an entry of SHEAF_CAPTURE; each `;` in it is written as `\;`.
 SHEAF_EXPORT std::string entry_of(const std::string& first, const std::string& second);
 
-// Paths of the plain files that match the pattern, sorted: not those of its sets.
+// Returns the sorted paths of the plain files that match the pattern, excluding files of the rule's sets.
 SHEAF_EXPORT std::vector<std::string> plain_files_of(const CaptureRule& rule);
 
-// Paths of the sets of the rule of which there are containers, sorted.
+// Returns the sorted paths of the rule's sets that have containers.
 SHEAF_EXPORT std::vector<std::string> sets_with_containers(const CaptureRule& rule);
 
-// Whether the program, found as execvp(3) would, is one that no preload meets: linked statically, or run with
-// other rights than those of the user. False for what cannot be read.
+// Returns whether preloading has no effect on the program, found as by execvp(3): it is linked statically, or
+// runs with other privileges than the user's. Returns false for unreadable files.
 SHEAF_EXPORT bool is_static_program(const char* name) noexcept;
 
 }  // namespace sheaf

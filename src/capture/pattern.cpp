@@ -10,18 +10,19 @@ namespace {
 enum class Outcome {
   no,
   yes,
-  never,  // the name ended too early: no longer star before this one can help
+  never,  // the name ended too early, so that a longer match of an earlier star cannot help
 };
 
 bool special(char c) { return std::strchr("*?[()\\", c) != nullptr; }
 
-// One walk of a pattern along a name; groups are noted as they are passed, and again after each step back.
+// Matches a pattern against a name. Groups are recorded when passed, and again after backtracking.
 struct Walk {
   std::string_view pattern, name;
   Groups& groups;
   std::array<size_t, 9> begins{};
 
-  // `p` is at `[`. Moves it behind the closing bracket; one that does not close stands for itself.
+  // Matches `c` against the class that starts at `p` and moves `p` after its closing bracket. An unclosed
+  // bracket is a literal.
   bool in_class(size_t& p, char c) const {
     size_t at = p + 1;
     const bool negated = at < pattern.size() && (pattern[at] == '!' || pattern[at] == '^');

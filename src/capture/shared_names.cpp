@@ -35,7 +35,7 @@ bool is_marked(const char* name) noexcept {
   return lstat(name, &found) == 0 && found.st_uid == geteuid();
 }
 
-// The mark of a RunOfCapture: this and the number of its process.
+// Prefix of the mark of a RunOfCapture; its process number follows.
 constexpr const char* run_begin = "run.";
 
 std::vector<std::string> names_in_memory(const std::string& prefix) {
@@ -49,7 +49,7 @@ std::vector<std::string> names_in_memory(const std::string& prefix) {
   return names;
 }
 
-// Whether one of `names` is the mark of a run whose process exists.
+// Returns whether one of `names` is the mark of a run with a living process.
 bool has_living_run(const std::vector<std::string>& names, const std::string& runs) {
   return std::ranges::any_of(names, [&](const std::string& name) {
     if (!name.starts_with(runs) || !is_marked(name.c_str())) return false;
@@ -58,7 +58,7 @@ bool has_living_run(const std::vector<std::string>& names, const std::string& ru
   });
 }
 
-// Removes what first_of_job() has left, if no run with these rules exists.
+// Removes the files of first_of_job() unless a run with these rules exists.
 void remove_marks(uint64_t rules) {
   char prefix[64];
   capture_prefix(rules, prefix);

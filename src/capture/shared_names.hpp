@@ -1,5 +1,5 @@
-// capture/shared_names: files in memory by which processes of a capturing job share what they have open. All
-// have one begin.
+// capture/shared_names: memory-backed files that the processes of a capturing job share. Their names have a
+// common prefix.
 #pragma once
 
 #include <cstdint>
@@ -10,17 +10,17 @@
 
 namespace sheaf {
 
-// "/dev/shm/sheaf-capture.USER.HASH.", with the effective user of the process; rules: rules_hash(). A NUL
-// ends it; size 64 is enough.
+// Writes the common prefix "/dev/shm/sheaf-capture.USER.HASH.", terminated by NUL, to `name`. USER is the
+// effective user, HASH is `rules` from rules_hash(). 64 bytes are sufficient.
 SHEAF_EXPORT void capture_prefix(uint64_t rules, char (&name)[64]) noexcept;
 
-// Removes them, unless a process has them open. What first_of_job() knows stays while a RunOfCapture of this
-// host with these rules exists.
+// Removes the files, unless a process has them open. The files of first_of_job() stay while this host has a
+// RunOfCapture with these rules.
 SHEAF_EXPORT void remove_capture_memory(uint64_t rules) noexcept;
 
-// A `sheaf run` of this host, which asks at its end what its programs have noted. The destructor removes the
-// files in memory as remove_capture_memory() does, and what first_of_job() knows although processes that
-// outlive the run have the other files open.
+// A `sheaf run` on this host, which evaluates the notes of its programs at its end. The destructor removes
+// the files like remove_capture_memory(). It also removes the files of first_of_job(), even while processes
+// that outlive the run have other files open.
 class SHEAF_EXPORT RunOfCapture : private NonCopyable {
  public:
   explicit RunOfCapture(uint64_t rules) noexcept;
@@ -30,11 +30,12 @@ class SHEAF_EXPORT RunOfCapture : private NonCopyable {
   uint64_t rules_;
 };
 
-// True for the first call with `what` of a job on this host: for warnings. Needs no memory of the process.
+// Returns true for the first call with `what` in a job on this host; used for warnings. Allocates no memory
+// in the process.
 SHEAF_EXPORT bool first_of_job(uint64_t rules, const char* what) noexcept;
 
-// A program of this host has used a name that matches pattern `number`, counted from 0 over views, then
-// captures; and whether one has.
+// note_pattern() records that a program of this host has used a name that matches pattern `number`.
+// is_pattern_noted() returns whether this has happened. Numbers count from 0, first views, then captures.
 SHEAF_EXPORT void note_pattern(uint64_t rules, int number) noexcept;
 SHEAF_EXPORT bool is_pattern_noted(uint64_t rules, int number) noexcept;
 

@@ -1,5 +1,5 @@
-// Programs that no preload meets, declared in capture/capture_rule.hpp. Called between vfork and exec as
-// well: no memory is taken.
+// Implements is_static_program() of capture/capture_rule.hpp. Also called between vfork and exec, so it must
+// not allocate memory.
 #include <elf.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -14,7 +14,8 @@ namespace sheaf {
 
 namespace {
 
-// Whether it is an ELF program without an interpreter, or one whose rights make the loader ignore preloads.
+// Returns whether the file is an ELF program without an interpreter, or one with privileges that make the
+// loader ignore preloads.
 bool escapes(const char* path) {
   const int fd = open(path, O_RDONLY | O_CLOEXEC);
   if (fd < 0) return false;

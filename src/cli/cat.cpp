@@ -1,4 +1,4 @@
-// cli/cat: streams of tasks, joined, to stdout or into a file.
+// cli/cat: writes the concatenated streams of tasks to stdout or to a file.
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
@@ -19,7 +19,7 @@ namespace sheaf::cli {
 
 namespace {
 
-// Where the bytes go.
+// The destination of the bytes.
 class Sink {
  public:
   explicit Sink(const CatOptions& options)
@@ -60,7 +60,7 @@ class Sink {
  private:
   static constexpr int64_t buffer_bytes = 1 << 20;
 
-  // Not before the input has turned out to be readable.
+  // Creates the output file, but not before the input was found to be readable.
   void open() {
     if (file_) return;
     catch_signals();
@@ -83,7 +83,7 @@ void check_block(const std::string& path, int64_t block, int64_t count) {
                                         "; blocks are numbered 0 to " + std::to_string(count - 1));
 }
 
-// Largest number of plain blocks of a task.
+// Returns the largest number of uncompressed blocks of any task.
 int64_t most_blocks(const Multifile& m) {
   if (!m.compressed()) return m.maxblocks();
   int64_t most = 0;
@@ -95,7 +95,7 @@ int64_t most_blocks(const Multifile& m) {
   return most;
 }
 
-// Compares what will be put out with its checksums before any of it is.
+// Verifies the checksums of all bytes to be written before the first one is written.
 void check(ReadStream& stream, const CatOptions& options) {
   if (stream.piece() == 0) return;
   LineBytes buffer(static_cast<size_t>(std::clamp<int64_t>(stream.sizes().total(), 1, 1 << 20)));

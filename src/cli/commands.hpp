@@ -1,5 +1,6 @@
-// cli/commands: what each subcommand does, for `sheaf` and the classic names alike. Each returns the exit
-// code: 0, or 1 for a problem that has been reported; all throw sheaf::Error for what has not.
+// cli/commands: implementations of the subcommands, shared by `sheaf` and the classic names. Each function
+// returns the exit code: 0, or 1 for a problem that it has reported. All throw sheaf::Error for unreported
+// problems.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +14,11 @@
 
 namespace sheaf::cli {
 
-// All metadata of a multifile; of one that was never closed, what its journal tells. Says so on stderr.
-// ignore_checksums: they are not looked at, so that what is left of a damaged file can be saved.
+// Loads all metadata of a multifile. For a multifile that was never closed, uses its journal and says so on
+// stderr. `ignore_checksums`: skip verification, to save the rest of a damaged file.
 Multifile load(const std::string& path, bool ignore_checksums = false);
-// Says on stderr that a multifile was never closed, and how its journal is damaged; or that it was repaired
-// by guessing.
+// Reports on stderr that a multifile was never closed, any damage of its journal, or that a repair has
+// guessed values.
 void tell_what_is_unsure(const std::string& path, bool unclosed, bool guessed);
 
 struct DumpOptions {
@@ -40,7 +41,7 @@ struct CatOptions {
   std::string path{};
   bool ignore_checksums = false;
   std::optional<int64_t> task{};
-  std::string name{};  // of a stream; empty: tasks
+  std::string name{};  // name of a stream; empty: select by task
   std::optional<int64_t> block{};
   std::string output{};  // empty: stdout
   bool replace = false;
@@ -52,7 +53,7 @@ struct SplitOptions {
   std::string path{};
   bool ignore_checksums = false;
   SplitRequest request{};
-  bool names = false;  // call the outputs by the names of the streams
+  bool names = false;  // name the outputs after the streams
 };
 int split(const SplitOptions& options);
 
@@ -64,7 +65,7 @@ struct DefragOptions {
 int defrag(const DefragOptions& options);
 
 struct InfoOptions {
-  std::string path;  // empty: about Sheaf itself
+  std::string path;  // empty: describe Sheaf itself
   bool ignore_checksums = false;
   bool json = false;
 };
@@ -90,41 +91,40 @@ struct LeftoversOptions {
   std::string directory = ".";
   bool remove = false;
   bool finish = false;
-  bool force = false;  // finish also in the place of what is newer
+  bool force = false;  // with finish: replace newer files
   bool json = false;
 };
 int leftovers(const LeftoversOptions& options);
 
 struct DoctorOptions {
   std::string directory;
-  std::string other;  // the same directory by another way; empty: none
+  std::string other;  // another path to the same directory; empty: none
   bool json = false;
 };
 int doctor(const DoctorOptions& options);
 
 struct MountOptions {
-  std::vector<std::string> paths;  // of the multifiles, then the directory
+  std::vector<std::string> paths;  // multifiles, then the mount point
   bool write = false;
   bool foreground = false;
   bool allow_other = false;
   bool ignore_checksums = false;
 };
-// Becomes the program sheaf-mount, which is there where Sheaf was built with libfuse; throws unsupported
-// where it is not.
+// Replaces this process by the program sheaf-mount, which is part of builds with libfuse. Throws
+// `unsupported` if it is missing.
 int mount(const MountOptions& options);
 
 struct UmountOptions {
   std::vector<std::string> directories;
   bool lazy = false;
 };
-// Returns when the programs behind the mounts have ended. Throws for a directory where nothing of ours is
-// mounted.
+// Returns when the mount programs have ended. Throws for a directory without a mount of ours.
 int umount(const UmountOptions& options);
 
-// The programs siondump, sionsplit, siondefrag, sioncat, sionversion; nullopt: `name` is none of them.
+// Runs siondump, sionsplit, siondefrag, sioncat or sionversion. Returns nullopt if `name` is another program.
 std::optional<int> run_classic(const std::string& name, int argc, char** argv);
 
-// The whole `sheaf` command line.
+// Runs the complete `sheaf` command line.
 int run_sheaf(int argc, char** argv);
 
 }  // namespace sheaf::cli

@@ -1,4 +1,4 @@
-// cli/compression: what the tools say about the compression of a multifile, and how they are told of one.
+// cli/compression: reports the compression of a multifile, and parses compression options.
 #pragma once
 
 #include <string>
@@ -9,7 +9,8 @@
 
 namespace sheaf::cli {
 
-// Adds "compression", how the multifile was begun, if its streams are compressed; else nothing.
+// Adds the member "compression" with the settings of a compressed multifile. Adds nothing if the multifile is
+// not compressed.
 void add_compression(Json& json, const Multifile& multifile);
 
 // Values of the words `compress`, `shuffle` and `frame` of the open mode; empty: not given.
@@ -19,7 +20,7 @@ struct CompressionOptions {
   std::string frame;
 };
 
-// Throws UsageError for what the open mode would refuse.
+// Throws UsageError for values that the open mode would reject.
 codec::Compression compression_of(const CompressionOptions& options);
 
 }  // namespace sheaf::cli

@@ -1,5 +1,5 @@
-// cli/doctor: `sheaf doctor`, what is known of the file system of a directory, and what it does when it is
-// tried.
+// cli/doctor: `sheaf doctor` shows what is known about the file system of a directory, and how it behaves in
+// tests.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -22,7 +22,7 @@ namespace sheaf::cli {
 
 namespace {
 
-constexpr double dear_sharing = 2;  // times as long as apart
+constexpr double dear_sharing = 2;  // cost relative to unshared writes, from which sharing is reported
 
 struct Diagnosis {
   std::string directory;
@@ -31,13 +31,13 @@ struct Diagnosis {
   std::optional<Mount> mount{};
   DirectoryFindings tried{};
   std::optional<PairFindings> pair{};
-  bool is_one_mount = false;  // directory and other
+  bool is_one_mount = false;  // `directory` and `other` are in one mount
   int64_t free_bytes = 0;
   int64_t all_bytes = 0;
 
-  std::vector<std::string> behaviour{};  // what Sheaf does there
-  std::vector<std::string> advice{};     // what to set
-  std::vector<std::string> problems{};   // what the file system does not keep
+  std::vector<std::string> behaviour{};  // behavior of Sheaf in this directory
+  std::vector<std::string> advice{};     // recommended settings
+  std::vector<std::string> problems{};   // promises that the file system does not keep
 };
 
 std::string size_text(int64_t bytes) {
@@ -61,7 +61,7 @@ void tell(std::vector<std::string>& lines, std::initializer_list<Remark> remarks
     if (remark.applies) lines.push_back(remark.text);
 }
 
-// What Sheaf makes of the traits (storage/traits/traits).
+// Describes how Sheaf applies the traits (storage/traits/traits).
 void tell_behaviour(Diagnosis& d) {
   const FileSystemTraits& t = d.traits;
   const bool local = t.coherence == Coherence::local;
@@ -97,7 +97,7 @@ void tell_advice(Diagnosis& d) {
 
 std::string of_tried(const Tried& tried) { return fmt::format("{} of {}", tried.well, tried.times); }
 
-// What is promised and not kept is a problem; what is kept and not promised may be set.
+// A promise that is not kept is a problem. A property that works without being promised may be set.
 void compare(Diagnosis& d) {
   const FileSystemTraits& t = d.traits;
   const bool is_tried = d.tried.obstacle.empty();

@@ -1,4 +1,4 @@
-// cli/dump: the report of siondump, format by format (docs/tools/sheaf-dump.md).
+// cli/dump: the report of siondump in the same output format (docs/tools/sheaf-dump.md).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -99,8 +99,8 @@ void print_usage(const Usage& u, int64_t fsblksize) {
     std::printf("siondump: fsblocks, user data/used blocks:      %14.6f%%\n", percent(u.data_bytes, used));
 }
 
-// Sizes of blocks as the table shows them: rounds that a task does not count are as they are stored, and -1
-// in a set. Some rounds of some tasks at a time.
+// Block sizes as shown in the table. Rounds beyond a task's block count are shown as stored, or as -1 for a
+// set. Loads some rounds of some tasks at a time.
 class ShownSizes {
  public:
   static constexpr int64_t rounds = 10;
@@ -207,7 +207,8 @@ void print_records(const Multifile& m) {
   std::printf("%s\n", dashes_155.c_str());
 }
 
-// The tasks of each file, of some files at a time: those of the first are printed as they are read.
+// Prints the tasks of each file. One pass over the mapping covers several files: tasks of the first file are
+// printed at once, those of the others are held in memory.
 void print_members(const Multifile& m) {
   constexpr int64_t most_held = 64 << 10;  // tasks
   std::vector<int64_t> counts(m.files.size());
@@ -260,7 +261,7 @@ void print_set(const Multifile& m, const DumpOptions& options) {
   }
 }
 
-// What the metadata take.
+// Returns the memory used by the metadata, in bytes.
 int64_t bytes_of(const Multifile& m) {
   auto bytes = static_cast<double>(sizeof m) +
                static_cast<double>(m.set_tasks * static_cast<int64_t>(sizeof(layout::Placement)));

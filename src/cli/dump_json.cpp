@@ -1,5 +1,5 @@
 // cli/dump_json: all metadata of a multifile as JSON (docs/tools/sheaf-dump.md). Large parts are written as
-// they are made, so that a multifile of very many tasks needs no more memory than another.
+// they are generated, so that memory does not grow with the number of tasks.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -52,7 +52,7 @@ Json whole(const Multifile& m) {
   return json;
 }
 
-// Piece by piece: the mapping and the table of block sizes may be larger than memory.
+// Prints in slices, because the mapping and the table of block sizes may exceed memory.
 void print_physical(const Multifile& m, size_t number) {
   const PhysicalFile& f = m.files[number];
   const auto mapping = stored_mapping_size(m, number);
@@ -121,7 +121,7 @@ void print_task(const Multifile& m, int64_t t, const TaskRow& row, bool with_rec
 
 void dump_json(const Multifile& m, bool with_records) {
   WorkProgress nobody;
-  if (with_records) check_keyval_records(m, nobody);  // better no JSON than half of one
+  if (with_records) check_keyval_records(m, nobody);  // fail before any output
   std::string head = text_of(whole(m), 1);
   head.resize(head.rfind('\n'));  // without the closing brace
   std::printf("%s,\n \"physical\": [", head.c_str());

@@ -1,4 +1,4 @@
-// cli/info: about Sheaf itself, or a summary of one multifile.
+// cli/info: information about Sheaf itself, or a summary of one multifile.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -64,7 +64,7 @@ void print_about() {
              flags.is_null() ? "; not set" : fmt::format("; now \"{}\"", printable(flags.text())));
 }
 
-// Of a compressed multifile, task by task.
+// Returns the uncompressed size of a compressed multifile; reads all frame heads.
 int64_t plain_bytes(const Multifile& m) {
   int64_t sum = 0;
   ReadStream stored;

@@ -1,4 +1,4 @@
-// cli/leftovers: `sheaf leftovers`, what programs that write with the word `atomic` have left behind.
+// cli/leftovers: `sheaf leftovers` lists files that programs with the open mode word `atomic` have left.
 #include "recovery/leftovers.hpp"
 #include "base/printable.hpp"
 
@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// When it was written; the earliest time there is for a file that cannot be seen.
+// Returns the time of the last write; the earliest possible time if the file is inaccessible.
 fs::file_time_type time_of(const std::string& path) {
   std::error_code failed;
   const fs::file_time_type time = fs::last_write_time(path, failed);
@@ -28,7 +28,7 @@ fs::file_time_type time_of(const std::string& path) {
 
 bool could_be_finished(const Leftover& l) { return l.writer.empty() && l.state == LeftoverState::complete; }
 
-// Why a complete one is not to be finished; empty: it is.
+// Returns why a complete leftover must not be finished; empty if it may be.
 std::string obstacle(const Leftover& l, const std::vector<Leftover>& found, bool force) {
   if (l.committed) return {};
   const auto age = [](const Leftover& one) { return std::pair(time_of(one.temporary), one.temporary); };
@@ -45,7 +45,7 @@ std::string obstacle(const Leftover& l, const std::vector<Leftover>& found, bool
 int leftovers(const LeftoversOptions& options) {
   const auto found =
       find_leftovers(posix_store(), options.directory, posix_store().names_in(options.directory));
-  std::vector<std::string> obstacles(found.size());  // before any of them has a new name
+  std::vector<std::string> obstacles(found.size());  // computed before any leftover gets a new name
   for (size_t i = 0; options.finish && i < found.size(); ++i)
     if (could_be_finished(found[i])) obstacles[i] = obstacle(found[i], found, options.force);
   const bool hindered =

@@ -1,4 +1,4 @@
-// cli/load: multifiles as the tools read them.
+// cli/load: loads multifiles for the tools.
 #include <cstdio>
 
 #include "base/printable.hpp"

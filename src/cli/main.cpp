@@ -1,7 +1,8 @@
-// cli: the `sheaf` command and the classic tools, one program that looks at the name it was called by.
+// cli: the `sheaf` command and the classic tools in one program, which selects the tool by the name it was
+// called by.
 //
-// Reads command lines and prints; what is done to multifiles is done in multifile/ (split, defrag, verify,
-// usage).
+// Parses command lines and prints results. The operations on multifiles (split, defrag, verify, usage) are in
+// multifile/.
 #include <cstdio>
 #include <exception>
 #include <new>
@@ -17,7 +18,7 @@ namespace {
 
 std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
-// What a user can do about it, where the message itself does not say.
+// Returns advice for the user that the error message does not contain.
 const char* advice(sheaf::Code code, const std::string& command) {
   if (command == "stripe" && code == sheaf::Code::damaged)
     return "\n  (`sheaf stripe check` lists everything that is wrong with a striped file)";
@@ -33,7 +34,7 @@ const char* advice(sheaf::Code code, const std::string& command) {
   }
 }
 
-// fmt throws where standard output takes nothing, also because of a signal.
+// fmt throws if standard output cannot be written, also after a signal.
 int run(const std::string& name, int argc, char** argv) {
   try {
     const auto classic = sheaf::cli::run_classic(name, argc, argv);

@@ -25,7 +25,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Of the build or the installation that this program is of.
+// Returns the path of sheaf-mount in the build or installation tree of this program.
 std::string mounting_program() {
   const fs::path own = fs::read_symlink("/proc/self/exe").parent_path();
   for (const char* const place : {"sheaf-mount", "../libexec/sheaf/sheaf-mount"})
@@ -37,7 +37,7 @@ std::string mounting_program() {
                                      "libfuse3-dev). `sheaf split` writes the same files");
 }
 
-// Containers lie beside the name that is given, wherever a link in its place leads.
+// Does not resolve a link at the last component: containers are next to the given name.
 std::string absolute(const std::string& path) {
   if (path.starts_with("sfio:")) return path;
   const fs::path whole = fs::absolute(path);
@@ -51,7 +51,7 @@ std::string resolved(const std::string& directory) {
   return real.string();
 }
 
-// The directory behind a mount whose program was killed cannot be looked at, but its parent can.
+// If the mount program was killed, the mount point is inaccessible, but its parent is not.
 std::string mounted_directory(const std::string& directory) {
   if (directory.empty()) throw Error(Code::invalid_argument, "the name of the directory to unmount is empty");
   fs::path path = fs::absolute(directory);
@@ -60,8 +60,8 @@ std::string mounted_directory(const std::string& directory) {
   return (fs::path(resolved(path.parent_path())) / path.filename()).string();
 }
 
-// A descriptor of the program behind the mount, which can be waited for; -1 if it is gone or not to be seen
-// from here. The kernel may remember one whose number another program has now.
+// Returns a process descriptor (pidfd) of the mount program, to wait for its end. Returns -1 if it has ended
+// or is not visible here. The number that the kernel has cached may belong to another program now.
 int program_behind(const std::string& directory) {
   char text[32] = "";
   if (getxattr(directory.c_str(), "user.sheaf.process", text, sizeof text - 1) <= 0) return -1;
@@ -79,8 +79,8 @@ void await_end(int process) {
 }
 
 struct Ended {
-  int status;        // as of waitpid
-  std::string said;  // on standard error, without the line's end
+  int status;        // as returned by waitpid
+  std::string said;  // standard error, without the trailing newline
 };
 
 Ended run_helper(const char* option, const std::string& directory) {
@@ -108,7 +108,7 @@ Ended run_helper(const char* option, const std::string& directory) {
   return ended;
 }
 
-// As a user: by the helper that may.
+// Unmounts with the helper that is privileged to do so for users.
 void detach_with_helper(const std::string& directory, bool lazy) {
   const auto [status, said] = run_helper(lazy ? "-uz" : "-u", directory);
   if (status == 0) return;

@@ -1,4 +1,5 @@
-// cli/repair: `sheaf repair`, one line per physical file and what could not be known.
+// cli/repair: `sheaf repair` prints one line per physical file, and the information that could not be
+// recovered.
 #include "recovery/repair.hpp"
 #include "base/printable.hpp"
 
@@ -46,7 +47,8 @@ Json json_of(const RepairReport& report, const RepairOptions& options) {
           {"files", files}};
 }
 
-// Whether a job lives that is writing the multifile, and is overridden. Throws if it is not to be.
+// Returns whether a living job is writing the multifile and is overridden. Throws if a job lives and must not
+// be overridden.
 bool overrides_job(const RepairOptions& options) {
   if (options.force) return look_at_lease(any_store(), options.path).holder != Holder::none;
   bool told = false;
@@ -74,7 +76,7 @@ int repair(const RepairOptions& options) {
   request.accept_loss = options.force;
   request.replace = options.force;
   if (!options.request.copy_to.empty())
-    catch_signals();  // in place nothing is left half done: it can be started again
+    catch_signals();  // in place, an interrupted repair can simply be repeated
   TerminalProgress progress("repair");
   auto complete = in_place ? report_if_complete(any_store(), options.path, request) : std::nullopt;
   std::shared_ptr<Ownership> ownership;
@@ -83,7 +85,7 @@ int repair(const RepairOptions& options) {
     const auto stuck =
         attempt([&] { ownership = Ownership::take(any_store(), options.path, {.steals = true}); });
     if (stuck && (options.force || stuck->code() != Code::foreign)) throw *stuck;
-    // No job was seen to live; what has the name of the lease cannot be removed.
+    // No living job was found, but the file with the name of the lease cannot be removed.
     if (stuck)
       fmt::print(stderr, "'{}' is repaired without a lease: {}\n", printable(options.path), stuck->what());
   }

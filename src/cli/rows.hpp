@@ -1,4 +1,4 @@
-// cli/rows: lines that say one thing each, LABEL and VALUE.
+// cli/rows: output lines that consist of a label and a value.
 #pragma once
 
 #include <cstddef>
@@ -14,15 +14,15 @@ struct Row {
   std::string value;
 };
 
-inline constexpr size_t summary_width = 22;  // columns of the labels of a summary
+inline constexpr size_t summary_width = 22;  // columns for the labels of a summary
 
-// Names and sizes as the classic tools show them.
+// Return names and sizes in the notation of the classic tools.
 std::string classic_name(std::string_view name);
 std::string classic_size(int64_t bytes);
 
-// A line for each row, the values after `width` columns.
+// Returns one line per row; values start after `width` columns.
 std::string text_of(size_t width, const std::vector<Row>& rows);
-// Prints these lines.
+// Prints the lines of text_of().
 void print_rows(size_t width, const std::vector<Row>& rows);
 
 }  // namespace sheaf::cli

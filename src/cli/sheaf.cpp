@@ -19,7 +19,7 @@ namespace {
 const std::string exit_codes =
     "Exit codes: 0 success, 1 a problem with a file or its data, 2 a mistake in the command line.";
 
-// The line of a footer that every command has which works on files.
+// Returns the footer of a command that works on files.
 std::string with_exit_codes(const std::string& example) { return "Example: " + example + "\n" + exit_codes; }
 
 constexpr const char* ignored_checksums =
@@ -268,7 +268,7 @@ int run_sheaf(int argc, char** argv) {
        {add_dump, add_split, add_defrag, add_cat, add_ls, add_info, add_verify, add_stripe, add_repair,
         add_leftovers, add_doctor, add_mpiio, add_mount, add_umount, add_run})
     add_command(app, status);
-  // `sheaf verfy`: CLI11 would only say that a subcommand is required.
+  // For `sheaf verfy`, CLI11 would only report that a subcommand is required.
   const std::string word = argc > 1 ? argv[1] : "";
   if (!word.empty() && word[0] != '-' && !line.has_command(word)) {
     std::fprintf(stderr, "sheaf: '%s' is no command\n  (`sheaf --help` shows the commands)\n",

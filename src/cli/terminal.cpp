@@ -17,7 +17,7 @@ namespace {
 
 volatile std::sig_atomic_t signal_seen = 0;
 
-// Who sends a second one does not want to wait for what the first has begun.
+// A second signal means that the user does not want to wait for the cleanup after the first.
 void remember(int signal) {
   if (signal_seen != 0) {
     std::signal(signal, SIG_DFL);
@@ -34,12 +34,11 @@ void catch_signals() {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     struct sigaction before = {};
     ::sigaction(signal, nullptr, &before);
-    if (before.sa_handler != SIG_IGN) ::sigaction(signal, &action, nullptr);  // nohup stays in force
+    if (before.sa_handler != SIG_IGN) ::sigaction(signal, &action, nullptr);  // respects nohup
   }
   std::signal(SIGPIPE, SIG_IGN);
-  std::signal(
-      SIGXFSZ,
-      SIG_IGN);  // an output too large for this process is an error like any other, and outputs are removed
+  std::signal(SIGXFSZ,
+              SIG_IGN);  // excessive output becomes a write error, so outputs are removed
 }
 
 void check_signals() {

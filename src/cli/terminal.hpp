@@ -1,5 +1,4 @@
-// cli/terminal: what the command has to do with the terminal and the process around it: progress, signals,
-// limits.
+// cli/terminal: interaction with the terminal and the process environment: progress, signals, limits.
 #pragma once
 
 #include <chrono>
@@ -9,31 +8,32 @@
 
 namespace sheaf::cli {
 
-// Thrown out of the work in hand after SIGINT, SIGTERM or SIGHUP.
+// Thrown from the current work after SIGINT, SIGTERM or SIGHUP.
 struct Interrupted {
   int signal;
 };
 
-// From now on these signals are remembered for check_signals(), and a closed pipe is an error of the write
-// instead of the end of the process: whoever writes files calls this before the first of them, so that
-// temporary ones are removed. A second signal ends the process at once. Who only reads does not call it: a
-// signal then ends any wait.
+// Defers these signals until check_signals(), and turns a closed pipe into a write error instead of the end
+// of the process. Commands that write files must call this before creating the first file, so that temporary
+// files are removed. A second signal ends the process at once. Commands that only read do not call this
+// function, so that a signal interrupts any wait.
 void catch_signals();
-// Throws Interrupted if a signal has come.
+// Throws Interrupted if a signal has arrived.
 void check_signals();
 // Ends the process as the signal would have done.
 [[noreturn]] void die_of(int signal);
 
-// Sets of many physical files need as many descriptors: as many as the system allows.
+// Raises the limit of open descriptors to the maximum, because sets of many physical files need many
+// descriptors.
 void raise_descriptor_limit();
 
-// Flushes stdout; throws an Error if anything could not be written.
+// Flushes stdout; throws an Error if any output could not be written.
 void finish_stdout();
 
-// Whether somebody watches stderr.
+// Returns whether stderr is a terminal.
 bool has_terminal();
 
-// Percent and MB/s on stderr if that is a terminal, nothing otherwise. Lets signals end the work.
+// Shows percent and MB/s on stderr if that is a terminal. Also checks for signals, which end the work.
 class TerminalProgress : public WorkProgress {
  public:
   explicit TerminalProgress(std::string label);

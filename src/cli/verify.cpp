@@ -1,4 +1,4 @@
-// cli/verify: one line per physical file, the findings below it, and a summary.
+// cli/verify: prints one line per physical file, its findings, and a summary.
 #include <fmt/format.h>
 
 #include "base/printable.hpp"

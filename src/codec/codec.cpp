@@ -7,7 +7,7 @@
 
 namespace sheaf::codec {
 
-extern const Method zstd_method, lz4_method, gzip_method;  // each in a file of its own
+extern const Method zstd_method, lz4_method, gzip_method;  // each defined in its own file
 
 std::span<const Method* const> methods() {
   static constexpr const Method* all[] = {&zstd_method, &lz4_method, &gzip_method};

@@ -1,4 +1,4 @@
-// codec/frame_coder: plain bytes to frames and back (docs/format.md, section 14.4).
+// codec/frame_coder: converts plain bytes to frames and back (docs/format.md, section 14.4).
 #pragma once
 
 #include <cstddef>
@@ -12,19 +12,19 @@
 
 namespace sheaf::codec {
 
-// How the streams of a multifile are compressed.
+// Compression settings of the streams of a multifile.
 struct Compression {
   Codec codec = Codec::none;
   int8_t level = 0;
-  uint8_t shuffle = 0;                     // bytes of an element; 0: not shuffled
-  uint32_t frame = format::default_frame;  // plain bytes of a frame
-  int32_t threads = automatic_threads;     // that compress beside the one that writes
+  uint8_t shuffle = 0;                     // bytes of an element; 0: no shuffling
+  uint32_t frame = format::default_frame;  // plain bytes per frame
+  int32_t threads = automatic_threads;     // compression threads in addition to the writing thread
   static constexpr int32_t automatic_threads = -1;
 
   bool on() const { return codec != Codec::none; }
 };
 
-// Memory for at most `size` bytes, taken when first needed, that need no initial value.
+// A reusable buffer of uninitialized memory that grows on demand.
 class Scratch {
  public:
   std::span<std::byte> at_least(size_t bytes) {
@@ -40,13 +40,13 @@ class Scratch {
   size_t size_ = 0;
 };
 
-// Not for several threads at once. Holds memory for a frame.
+// Not thread-safe. Holds memory for one frame.
 class FrameEncoder {
  public:
   explicit FrameEncoder(const Compression& how) : how_(how), compressor_(how.codec, how.level) {}
 
-  // The frame, head included, of `plain` (at most format::largest_frame bytes) at a place; valid until `out`
-  // changes. Bytes that do not become fewer are stored as they are.
+  // Returns the frame, including its head, of `plain` (at most format::largest_frame bytes) for the place
+  // `at`. The result is valid until `out` changes. Incompressible bytes are stored unchanged.
   std::span<const std::byte> encode(const format::PlainPlace& at, std::span<const std::byte> plain,
                                     Scratch& out);
 
@@ -56,12 +56,12 @@ class FrameEncoder {
   Scratch shuffled_;
 };
 
-// Not for several threads at once. Holds memory for a frame.
+// Not thread-safe. Holds memory for one frame.
 class FrameDecoder {
  public:
-  // Fills `out`, of head.plain bytes, from the stored bytes behind a head. Throws damaged, or unsupported
-  // without the codec; `where` says which frame of what, for messages ("'a.sion': task 3, frame at offset 0
-  // of block 0").
+  // Fills `out` (head.plain bytes) from the stored bytes that follow a frame head. Throws `damaged`, or
+  // `unsupported` if the codec is unavailable. `where` identifies the frame in messages ("'a.sion': task 3,
+  // frame at offset 0 of block 0").
   void decode(const format::FrameHead& head, std::span<const std::byte> stored, std::span<std::byte> out,
               std::string_view where);
 

@@ -19,8 +19,8 @@ Compression with_threads(Compression how, int64_t tasks) {
   return how;
 }
 
-// The queue's pieces are in the caller's hands; a thread has one of them at a time, and writes its `out` and
-// `frame`.
+// The threads and their work. The caller owns the pieces; a thread works on one piece at a time, and writes
+// only its `out` and `frame`.
 struct FrameQueue::Crew {
   ~Crew() {
     {
@@ -44,7 +44,7 @@ struct FrameQueue::Crew {
       std::span<const std::byte> frame;
       try {
         frame = encoder.encode(piece.at, piece.plain, piece.out);
-      } catch (const std::bad_alloc&) {  // left to the caller, whose it is to fail
+      } catch (const std::bad_alloc&) {  // the caller repeats the piece and reports the error
       }
       lock.lock();
       piece.frame = frame;
@@ -54,8 +54,8 @@ struct FrameQueue::Crew {
     }
   }
 
-  const int64_t process = forks();  // where the threads are
-  std::mutex mutex;                 // guards what follows, and the frames of pieces
+  const int64_t process = forks();  // fork count of the process that has the threads
+  std::mutex mutex;                 // guards the following members and the frames of pieces
   std::condition_variable changed;
   std::deque<Piece*> to_do;
   bool ends = false;
@@ -71,7 +71,7 @@ FrameQueue::~FrameQueue() {
 
 bool FrameQueue::full() const { return pieces_.size() >= (crew_ ? crew_->workers.size() : 0) + 1; }
 
-// A machine that gives no thread loses only time.
+// If threads cannot be created, compression is only slower.
 void FrameQueue::start_threads() {
   started_ = true;
   auto crew = std::make_unique<Crew>();
@@ -83,9 +83,9 @@ void FrameQueue::start_threads() {
   if (!crew->workers.empty()) crew_ = std::move(crew);
 }
 
-// In a child nobody works on the pieces, and nobody knows what the threads were writing when it came to be: a
-// lock may be held, a frame half there. What they could write to is left behind; the plain bytes, which they
-// only read, are compressed again.
+// A forked child has no threads to process the pieces. Their state at the fork is unknown: a lock may be
+// held, a frame incomplete. Everything the threads could write to is leaked on purpose. The plain bytes,
+// which the threads only read, are compressed again.
 void FrameQueue::look_for_fork() {
   if (!crew_ || crew_->process == forks()) return;
   static_cast<void>(crew_.release());
@@ -136,7 +136,7 @@ std::optional<std::span<const std::byte>> FrameQueue::front(bool wait) {
     if (!wait) return std::nullopt;
     auto& to_do = crew_->to_do;
     if (const auto open = std::ranges::find(to_do, &first);
-        open != to_do.end()) {  // better than to wait for it
+        open != to_do.end()) {  // faster than waiting for a thread
       to_do.erase(open);
       lock.unlock();
       const auto frame = encode();

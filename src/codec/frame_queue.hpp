@@ -1,9 +1,8 @@
-// codec/frame_queue: plain pieces in, frames out, in the same order; compressed by threads of its own while
-// the caller does something else, or by the caller.
+// codec/frame_queue: turns plain pieces into frames in order. The queue's own threads compress while the
+// caller continues; without threads, the caller compresses.
 //
-// Holds a plain piece and its frame for each thread and one more. One caller at a time. A forked child, in
-// which the threads are gone, goes on without: its queue holds the same pieces, and the caller compresses
-// them.
+// Memory: a plain piece and its frame for each thread, and one more pair. Not thread-safe. A forked child has
+// no threads; its queue holds the same pieces, and the caller compresses them.
 #pragma once
 
 #include <deque>
@@ -17,26 +16,26 @@
 
 namespace sheaf::codec {
 
-// `how` with the number of threads that a task may start when `tasks` tasks share the machine's cores: if not
-// given, as many as find a core of their own, and 3 at most.
+// Returns `how` with the number of threads that a task may start if `tasks` tasks share the machine's cores.
+// If `how` does not specify a number, this is the number of otherwise idle cores per task, at most 3.
 Compression with_threads(Compression how, int64_t tasks);
 
 class FrameQueue : private NonCopyable {
  public:
-  // how.threads >= 0; they are started by the first whole frame, so that streams with little in them start
-  // none.
+  // how.threads must be >= 0. The first complete frame starts the threads, so that short streams start none.
   explicit FrameQueue(const Compression& how);
   ~FrameQueue();
 
   bool empty() const { return pieces_.empty(); }
   bool has_threads() const { return crew_ != nullptr; }
-  // Whether push() has to wait for a pop().
+  // Returns whether a pop() is required before the next push().
   bool full() const;
 
-  // Adds a piece of at most how.frame bytes, which may be gone after the call. There must be room for it.
+  // Adds a copy of a piece of at most how.frame bytes. The queue must not be full().
   void push(const format::PlainPlace& at, std::span<const std::byte> plain);
 
-  // The frame of the oldest piece, valid until pop(); without `wait` nothing if it is not ready.
+  // Returns the frame of the oldest piece, valid until pop(). Without `wait`, returns nullopt if the frame is
+  // not ready.
   std::optional<std::span<const std::byte>> front(bool wait);
   void pop();
 
@@ -46,7 +45,7 @@ class FrameQueue : private NonCopyable {
     Scratch memory;
     std::span<const std::byte> plain;
     Scratch out;
-    std::span<const std::byte> frame;  // empty: not done
+    std::span<const std::byte> frame;  // empty: not ready
   };
   struct Crew;
   void start_threads();
@@ -56,7 +55,7 @@ class FrameQueue : private NonCopyable {
   FrameEncoder own_;
   std::deque<std::unique_ptr<Piece>> pieces_;
   std::vector<std::unique_ptr<Piece>> spare_;
-  std::unique_ptr<Crew> crew_;  // the threads, and what they share with the caller; null: there are none
+  std::unique_ptr<Crew> crew_;  // threads and the state shared with them; null: no threads
   bool started_ = false;
 };
 

@@ -1,4 +1,4 @@
-// gzip: a buffer as one gzip member (RFC 1952), made and read by zlib.
+// gzip: compresses a buffer to one gzip member (RFC 1952) with zlib.
 #include <climits>
 
 #include "codec/library.hpp"
@@ -39,12 +39,13 @@ const Zlib* zlib(std::string* problem = nullptr) {
   });
 }
 
-constexpr int member_window = MAX_WBITS + 16;  // 32 KiB, and zlib's mark for gzip members
-constexpr int memory_level = 8;                // zlib's own choice: 256 KiB to compress
+constexpr int member_window = MAX_WBITS + 16;  // 32 KiB, and zlib's flag for gzip members
+constexpr int memory_level = 8;                // zlib's default: 256 KiB for compression
 constexpr int stream_size = sizeof(z_stream);
 
-// zlib keeps the address of its z_stream, so that stays where it is: in `state`, made by begin() if that is
-// null, else begun anew. Null if zlib cannot.
+// Returns a stream that is ready for a new buffer, null if zlib fails. The stream is stored in `state`,
+// because zlib keeps the address of its z_stream. If `state` is null, begin() initializes a new stream;
+// otherwise the existing stream is reset.
 template <class Begin>
 z_stream* stream_in(std::shared_ptr<void>& state, Begin begin, int (*anew)(z_streamp),
                     int (*end)(z_streamp)) {
@@ -60,7 +61,7 @@ z_stream* stream_in(std::shared_ptr<void>& state, Begin begin, int (*anew)(z_str
   return stream;
 }
 
-// False if zlib cannot count so many bytes.
+// Returns false if a size exceeds zlib's counters.
 bool point(z_stream& stream, std::span<const std::byte> data, std::span<std::byte> out) {
   if (data.size() > UINT_MAX || out.size() > UINT_MAX) return false;
   stream.next_in = reinterpret_cast<const Bytef*>(data.data());
@@ -82,7 +83,7 @@ size_t compress_gzip(std::shared_ptr<void>& state, int level, std::span<const st
   return done ? out.size() - stream->avail_out : 0;
 }
 
-// Whole: zlib has checked the member's own checksum and length.
+// On success the content is verified: zlib has checked the checksum and length of the member.
 bool decompress_gzip(std::shared_ptr<void>& state, std::span<const std::byte> data,
                      std::span<std::byte> out) {
   const auto begin = [](z_stream* stream) {

@@ -1,16 +1,16 @@
-// codec/library: the functions of a shared library, loaded when they are first asked for.
+// codec/library: functions of a shared library that is loaded on first use.
 #pragma once
 
 #include <string>
 
 namespace sheaf::codec {
 
-// A library that stays loaded: streams may be in use until the process ends.
+// A shared library that is never unloaded, because streams may use it until the process ends.
 class Library {
  public:
   explicit Library(const char* name);
 
-  // A function of whatever type it is assigned to.
+  // Converts to the function pointer type that it is assigned to.
   struct Symbol {
     void* address;
     template <class Function>
@@ -20,7 +20,7 @@ class Library {
   };
   Symbol operator[](const char* symbol);
 
-  // Why it, or one of its functions, is not there; empty: all are.
+  // Returns why the library or one of its functions is unavailable; empty if all are available.
   const std::string& problem() const { return problem_; }
 
  private:
@@ -30,8 +30,9 @@ class Library {
   std::string problem_;
 };
 
-// The functions that find(library) gives; null, and why in *problem (if given), if they are not all there.
-// Any thread. Never freed: see Library.
+// Loads the library `name` on the first call and returns the functions that find(library) looks up. Returns
+// null if one is unavailable, with the reason in *problem unless `problem` is null. Any thread. Never freed:
+// see Library.
 template <class Functions, class Find>
 const Functions* load(const char* name, std::string* problem, Find find) {
   static Library& library = *new Library(name);

@@ -1,5 +1,5 @@
-// codec/method: one way to compress a buffer of bytes, as the table of codec.cpp lists them. A file of this
-// room for each: its number on disk, its word, its levels, and what it does by the functions of a library.
+// codec/method: a compression method, as listed in the table of codec.cpp. Each method has its own file in
+// this folder: its number on disk, name and levels, and its functions on top of a library.
 #pragma once
 
 #include <cstddef>
@@ -17,25 +17,25 @@ using format::Codec;
 
 struct Method {
   Codec codec;            // docs/format.md, section 14.1
-  std::string_view name;  // of the open mode, "zstd"
-  int least_level = 0;    // both 0: it has none
+  std::string_view name;  // as in the open mode: "zstd"
+  int least_level = 0;    // least = most = 0: no levels
   int most_level = 0;
 
-  // The next three are null where Sheaf was built without the library.
-  // Loads the library; problem: why that cannot be, untouched otherwise. Any thread.
+  // Loads the library. Sets `problem` to the reason on failure, and leaves it unchanged otherwise. Any
+  // thread. This function and the next two are null if Sheaf was built without the library.
   void (*load)(std::string& problem) = nullptr;
-  // `state` is what the library holds between calls of one of these functions, made by the first one that
-  // finds null; not for several threads at once. The library must be there. Returns the bytes written to
-  // `out`; 0: it could not be done, as with too little room.
+  // `state` holds the library's data between calls of the same function. A call with a null `state` creates
+  // it. Not thread-safe. The library must be available. Returns the number of bytes written to `out`; 0 on
+  // failure, for example if `out` is too small.
   size_t (*compress)(std::shared_ptr<void>& state, int level, std::span<const std::byte> data,
                      std::span<std::byte> out) = nullptr;
-  // Fills all of `out`. False if `data` is no buffer of that many bytes that was compressed so. Writes
-  // nowhere else, whatever `data` is.
+  // Fills all of `out`. Returns false unless `data` is a buffer of out.size() bytes compressed by this
+  // method. Never writes beyond `out`, even if `data` is invalid.
   bool (*decompress)(std::shared_ptr<void>& state, std::span<const std::byte> data,
                      std::span<std::byte> out) = nullptr;
 
   bool has_levels() const { return least_level != most_level; }
-  // 0 for one that has none.
+  // Returns whether `level` is valid; 0 is the only valid level of a method without levels.
   bool level_fits(int64_t level) const { return level >= least_level && level <= most_level; }
 };
 

@@ -7,11 +7,11 @@ namespace sheaf::codec {
 
 namespace {
 
-// Elements at a time: what they and their places in the output take stays in the first cache.
+// Elements per strip: a strip and its places in the output fit in the L1 cache.
 constexpr size_t strip = 512;
 
-// `Back`: from bytes that were put together to elements. Width 0: of a size known only at run time. The
-// common ones are faster by a factor when the compiler knows them.
+// `Back`: from grouped bytes to elements. Width 0: element size known only at run time. Common sizes are much
+// faster as compile-time constants.
 template <bool Back, size_t Width>
 void transpose(const std::byte* from, std::byte* to, size_t elements, size_t width) {
   const size_t w = Width ? Width : width;

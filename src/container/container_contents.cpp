@@ -17,7 +17,7 @@ namespace {
 
 using namespace format;
 
-// Bytes of an area from what is known of it on, read as far as there are records in them.
+// Reads the records of an area that follow the known ones, up to the end of the records.
 class AreaReader {
  public:
   AreaReader(ContainerContents& contents, OpenArea& open)
@@ -31,7 +31,7 @@ class AreaReader {
           done_ += static_cast<size_t>(found->bytes);
         }
       } while (may_go_on() && more());
-    } catch (...) {  // their names are in no place yet
+    } catch (...) {  // the names of the new records are not stored yet
       contents_.records.resize(contents_.records.size() - kept_);
       throw;
     }
@@ -43,14 +43,14 @@ class AreaReader {
   std::span<const std::byte> rest() const { return std::span(bytes_).subspan(done_); }
   int64_t at() const { return begin_ + static_cast<int64_t>(done_); }
 
-  // What is left may be the begin of a record.
+  // Returns whether the remaining bytes may be the start of a record.
   bool may_go_on() const {
     if (rest().size() < 8) return true;
     const auto length = get_little<uint16_t>(rest().data() + 4);
     return length >= record_head_size && rest().size() < length;
   }
 
-  // Appends to the bytes; false: that is all.
+  // Reads more bytes of the area. Returns false at its end.
   bool more() {
     const int64_t end = std::min(open_.area.place + open_.area.bytes, contents_.file_bytes);
     const size_t before = bytes_.size();
@@ -63,7 +63,7 @@ class AreaReader {
     return got > 0;
   }
 
-  // Where names will be is known when all have been read.
+  // Names are copied after all records were read, when their total size is known.
   void keep(ContainerRecord record) {
     names_ += record.name.size();
     record.name = {static_cast<const char*>(nullptr), record.name.size()};
@@ -85,7 +85,7 @@ class AreaReader {
 
   ContainerContents& contents_;
   OpenArea& open_;
-  const int64_t begin_;  // place of the first of:
+  const int64_t begin_;  // place of the first byte of bytes_
   int64_t at_once_ = first_at_once;
   std::vector<std::byte> bytes_;
   size_t done_ = 0;
@@ -98,7 +98,7 @@ struct Table {
   std::optional<Area> next;
 };
 
-// From entry `first` on.
+// Reads the entries of a table, starting with entry `first`.
 Table read_table(const ContainerContents& contents, int64_t place, int64_t first) {
   std::array<std::byte, container_page> bytes{};
   contents.file->read_at(bytes, place);
@@ -117,7 +117,8 @@ Table read_table(const ContainerContents& contents, int64_t place, int64_t first
   return table;
 }
 
-// Tables and areas cannot be more than the file: so a container that leads in circles ends.
+// Tables and areas together cannot be longer than the file. This bound ends the reading of a cyclic
+// container.
 void account(ContainerContents& contents, const Area& area) {
   contents.claimed += std::clamp<int64_t>(contents.file_bytes - area.place, 0, area.bytes);
   contents.end = std::max(contents.end, area.place + area.bytes);
@@ -126,7 +127,7 @@ void account(ContainerContents& contents, const Area& area) {
                      "its tables claim more records than the file has bytes");
 }
 
-// From the last table that is known on.
+// Continues after the last known entry of the last known table.
 void read_tables(ContainerContents& contents) {
   for (;;) {
     const Table table = read_table(contents, contents.last_table, contents.last_entries);
@@ -156,7 +157,7 @@ uint64_t changes_in(std::span<const std::byte> header) {
 
 namespace {
 
-// The header as the file has it now; nullopt: there is none.
+// Reads the current header. Returns nullopt if the file has no complete one.
 std::optional<ContainerHeader> read_header(ContainerContents& contents, const std::string& path) {
   std::array<std::byte, container_page> bytes{};
   const auto header = std::span(bytes).first(contents.file->read_at(bytes, 0));
@@ -200,7 +201,8 @@ void require_in_the_making(File& file) {
     throw file_error(Code::not_a_multifile, file.path(), "is not a container of Sheaf");
 }
 
-// What comes while this reads changes the word in the header later than it was read.
+// The word of changes is read first: records that arrive during the read change it afterwards, so the next
+// call finds them.
 Come read_more(Store& store, const std::string& path, ContainerContents& contents, bool unsaid) {
   ContainerContents now;
   now.file = store.open(path, Access::read);
@@ -219,7 +221,7 @@ Come read_more(Store& store, const std::string& path, ContainerContents& content
   return same && contents.records.size() == known ? Come::nothing : Come::more;
 }
 
-// --- damage
+// --- Damage.
 
 namespace {
 
@@ -229,7 +231,7 @@ void tell(std::string& first, std::string what) {
   if (first.empty()) first = std::move(what);
 }
 
-// Behind the entries that were read.
+// Checks the bytes after the entries that were read.
 void check_table(const ContainerContents& contents, ContainerFindings& found) {
   std::array<std::byte, container_page> bytes{};
   if (contents.file->read_at(bytes, contents.last_table) < bytes.size())
@@ -243,18 +245,18 @@ void check_table(const ContainerContents& contents, ContainerFindings& found) {
   const int64_t place = contents.last_table + k * area_entry_size;
   if (const auto area = decode_area(entry(k), contents.header.identity, place);
       area && k == contents.last_entries) {
-    if (area->place >= contents.file->status().size)  // else it has come meanwhile
+    if (area->place >= contents.file->status().size)  // otherwise the area was added during the check
       tell(found.damage, "its tables go on" + at_byte(area->place) + ", behind its end");
     return;
   }
-  // The checksum comes last.
+  // The checksum is the last part of an entry.
   const bool torn = k == contents.last_entries &&
                     is_zero(std::span(bytes).subspan(static_cast<size_t>((k + 1) * area_entry_size - 4)));
   tell(torn ? found.torn : found.damage,
        "the entry" + at_byte(place) + " of its table of areas is not sound: records may be missing");
 }
 
-// A word behind the checksum of its record says how long a piece is.
+// The word with the length of a piece is not covered by the checksum of its record.
 void check_lengths(const ContainerContents& contents, ContainerFindings& found) {
   const auto& all = contents.records;
   for (size_t k = 0; k < all.size(); ++k) {
@@ -266,7 +268,7 @@ void check_lengths(const ContainerContents& contents, ContainerFindings& found) 
   }
 }
 
-// What is behind the records of an area.
+// Checks the bytes after the records of an area.
 class Behind {
  public:
   Behind(const ContainerContents& contents, const OpenArea& open)
@@ -276,14 +278,14 @@ class Behind {
 
   void check(ContainerFindings& found) {
     look();
-    if (first_ < 0 || next_record_ == begin_) return;  // a record has come meanwhile
+    if (first_ < 0 || next_record_ == begin_) return;  // a record was added during the check
     const std::string where = "the record" + at_byte(begin_) + " is not sound";
     if (next_record_ > 0) {
       tell(found.damage,
            where + ": those behind it, from the one" + at_byte(next_record_) + " on, are not read");
     } else if (is_whole_) {
       tell(found.damage, where);
-    } else if (first_ < begin_ + container_alignment) {  // else its writer has taken it back
+    } else if (first_ < begin_ + container_alignment) {  // otherwise the writer has withdrawn the record
       tell(found.torn, where + ", and may be one that was never written to its end");
     }
   }
@@ -304,7 +306,7 @@ class Behind {
     }
   }
 
-  // At those that begin in the first `looked` bytes.
+  // Examines the records that start in the first `looked` bytes.
   void look_at(std::span<const std::byte> bytes, int64_t looked, int64_t place) {
     for (int64_t k = 0; k < looked; k += container_alignment) {
       const auto rest = bytes.subspan(static_cast<size_t>(k));
@@ -323,7 +325,7 @@ class Behind {
     }
   }
 
-  // Writes that end early leave zeros behind what they have written.
+  // An interrupted write leaves zeros after the bytes written.
   static bool is_written_to_its_end(std::span<const std::byte> bytes) {
     const int64_t length = get_little<uint16_t>(bytes.data() + 4);
     const auto kind = static_cast<RecordKind>(bytes[6]);
@@ -336,9 +338,9 @@ class Behind {
   const ContainerContents& contents_;
   const int64_t begin_;
   const int64_t end_;
-  int64_t first_ = -1;        // multiple of the alignment where not all is zeros
-  int64_t next_record_ = -1;  // place of one that is sound
-  bool is_whole_ = false;     // what is not sound
+  int64_t first_ = -1;        // first nonzero position, rounded down to the alignment
+  int64_t next_record_ = -1;  // place of a valid record
+  bool is_whole_ = false;     // the invalid record was written to its end
 };
 
 }  // namespace

@@ -1,9 +1,9 @@
-// container/container_contents: all records of one container, as it is now, and what of it cannot be read
-// although bytes of it are there (docs/format.md, section 19, also "Damage").
+// container/container_contents: all records of one container in its current state, and a description of what
+// cannot be read (docs/format.md, section 19, also "Damage").
 //
-// Reads header, tables and areas, not the bytes of streams. Works on a container that is being written to:
-// what is there was there, and what comes later can be read without what is known. Memory: the records and
-// their names, never more than twice the size of the file, and an area while it is read.
+// Reads the header, tables and areas, not the bytes of streams. The container may be written concurrently:
+// known records stay valid, and later ones can be read without reading them again. Memory: the records and
+// their names (at most twice the size of the file), and one area while it is read.
 #pragma once
 
 #include <cstdint>
@@ -19,13 +19,13 @@ namespace sheaf {
 
 struct PlacedRecord {
   format::ContainerRecord record;
-  int64_t place = 0;  // in the container
+  int64_t place = 0;  // offset in the container
 };
 
-// An area of records that may get more of them.
+// An area of records that may still grow.
 struct OpenArea {
   format::Area area;
-  int64_t known = 0;  // bytes of it whose records are
+  int64_t known = 0;  // bytes of the area that were parsed
 };
 
 struct ContainerContents {
@@ -33,43 +33,44 @@ struct ContainerContents {
   format::ContainerHeader header;
   uint64_t changes = 0;
   bool synced = false;
-  bool failed = false;  // a write that no record tells of
+  bool failed = false;  // a write failed, and no record reports it
   int64_t file_bytes = 0;
-  std::vector<PlacedRecord> records;         // of each area as they were written
-  std::vector<std::vector<std::byte>> held;  // what their names are in
-  int64_t last_table = 0;                    // place of the table of areas that is not full
-  int64_t last_entries = 0;                  // of that table, in use
+  std::vector<PlacedRecord> records;         // in the order of writing within each area
+  std::vector<std::vector<std::byte>> held;  // memory that the names of the records refer to
+  int64_t last_table = 0;                    // place of the last table of areas, which is not full
+  int64_t last_entries = 0;                  // entries in use in the last table
   std::vector<OpenArea> open = {};
-  int64_t claimed = 0;  // bytes of the file that tables and areas take
-  int64_t end = 0;      // of the last of them, in the file or behind it
+  int64_t claimed = 0;  // bytes of the file occupied by tables and areas
+  int64_t end = 0;      // end of the last table or area; may exceed the size of the file
 };
 
-// nullopt: it has no whole header, and holds nothing yet. Throws what opening and reading throw,
-// not_a_multifile for another file, unsupported, and damaged for tables that claim more than there is.
+// Reads the container at `path`. Returns nullopt if the container has no complete header, and therefore no
+// content yet. Throws `not_a_multifile` for other files, and `unsupported` for an unknown version. Throws
+// `damaged` if the tables claim more bytes than the file has, and the errors of opening and reading.
 std::optional<ContainerContents> read_container(Store& store, const std::string& path);
 
-// Throws damaged if the file, which has no whole header, is longer than a container that is being made, and
-// not_a_multifile if it has bytes that no such container has.
+// Checks a file that has no complete header. Throws `damaged` if the file is longer than a container under
+// construction, and `not_a_multifile` if it has bytes that no such container has.
 void require_in_the_making(File& file);
 
-// What has come since, as the file is for who opens it now; records are added behind those that are known,
-// and nothing of them is read again. unsaid: also what its writers have not said yet, by the word that says
-// that there are changes. `another`: the name is another container's by now, or that of none yet.
-// Throws what read_container() throws; then contents are as they were, or have some of what is new.
+// Appends to `contents` the records that were added to the container since the last read, and reads no known
+// record again. With `unsaid`, this includes records that the writers have not announced yet with the word
+// that counts changes. Returns `another` if `path` now names a different container or one without a header.
+// Throws the errors of read_container(); a failed call may have added some of the new records.
 enum class Come : uint8_t { nothing, more, another };
 Come read_more(Store& store, const std::string& path, ContainerContents& contents, bool unsaid);
 
-// Each is the first thing that was found, with its place; empty: nothing.
+// Findings of a check. Each string describes the first finding and its place; empty without findings.
 struct ContainerFindings {
-  std::string damage;  // no program leaves it so, whenever it ends
-  std::string torn;    // a program that was killed, or whose write has failed, may have left it so
+  std::string damage;  // a state that no interrupted program leaves
+  std::string torn;    // a state that a killed program or a failed write may have left
 };
 
-// Only behind the entries of the last table: who adds one writes over what is there.
+// Checks only the bytes after the entries of the last table, where a new entry would overwrite something.
 ContainerFindings check_tables(const ContainerContents& contents);
 
-// Looks at all bytes behind the records that were found. On a container that is being written to, a record
-// that comes just now may be taken for a torn one. Throws what reading throws.
+// Checks all bytes that follow the records found. If the container is being written, a record that is just
+// being added may be reported as torn. Throws the errors of reading.
 ContainerFindings check_container(const ContainerContents& contents);
 
 }  // namespace sheaf

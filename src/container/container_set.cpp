@@ -59,17 +59,17 @@ class HostSet final : public ContainerSet, public std::enable_shared_from_this<H
 
  private:
   std::shared_ptr<OpenSet> join(bool make);
-  // Whether processes of this host may write to the set by now. Where that is asked of a server, readers ask
-  // it now and then.
+  // Returns whether processes of this host may have started to write to the set. On served file systems,
+  // readers check this at intervals.
   bool may_have_begun();
-  // The one of this number among those that are shared; null: none is.
+  // Returns the shared stream with this number, or null.
   std::shared_ptr<ContainerStream> shared_stream(const std::shared_ptr<OpenSet>& open, uint64_t number);
   std::shared_ptr<ContainerStream> foreign(std::shared_ptr<const SetContents> elsewhere,
                                            const ReplayedStream& stream);
-  // Whether others may have closed what this host must find when it opens it.
+  // Returns whether other hosts may have closed streams that this host must find on open.
   bool has_others() const { return !local_ || view_->has_others(); }
   std::optional<StreamStatus> status(std::string_view name, bool wait);
-  // What others have; `wait`: for what they have closed until now.
+  // Returns the contents of other hosts' containers. With `wait`, includes everything closed before the call.
   std::shared_ptr<const SetContents> contents(OpenSet* open, bool wait);
   SharedPlace find(OpenSet& open, const std::shared_ptr<const SetContents>& elsewhere, std::string_view name);
   SharedPlace create(OpenSet& open, std::string_view name, const StreamOpening& opening);
@@ -79,8 +79,8 @@ class HostSet final : public ContainerSet, public std::enable_shared_from_this<H
   const std::string path_;
   const std::string memory_directory_;
   const std::string host_;
-  bool local_ = false;                 // one cache: others are other users, or share no memory
-  SetMutex mutex_{SetMutex::Of::set};  // guards what follows
+  bool local_ = false;                 // one cache; other containers are of other users or process namespaces
+  SetMutex mutex_{SetMutex::Of::set};  // guards the following members
   std::shared_ptr<OpenSet> open_;
   Clock::time_point look_again_{}, ask_again_{};
   const std::shared_ptr<SetView> view_;
@@ -90,7 +90,7 @@ std::shared_ptr<OpenSet> HostSet::join(bool make) {
   const std::lock_guard guard(mutex_);
   if (open_) return open_;
   open_ = OpenSet::join(store_, path_, host_, memory_directory_, make, view_);
-  // What was seen before may have become a multifile that this host's container is not in.
+  // The contents known so far may have been gathered into a multifile that lacks this host's container.
   if (open_) look_again_ = {};
   return open_;
 }
@@ -110,7 +110,7 @@ std::shared_ptr<const SetContents> HostSet::contents(OpenSet* open, bool wait) {
   {
     const std::lock_guard guard(mutex_);
     look |= begin >= look_again_;
-    if (look) look_again_ = begin + rest_between_looks;  // others need not look meanwhile
+    if (look) look_again_ = begin + rest_between_looks;  // concurrent callers need not check
   }
   const auto found = view_->now(look, open != nullptr ? open->origin() : 0);
   if (look) {
@@ -121,7 +121,7 @@ std::shared_ptr<const SetContents> HostSet::contents(OpenSet* open, bool wait) {
   return found;
 }
 
-// Under the lock of names.
+// The caller holds the lock of names.
 SharedPlace HostSet::find(OpenSet& open, const std::shared_ptr<const SetContents>& elsewhere,
                           std::string_view name) {
   SharedStreams& streams = open.streams();
@@ -134,8 +134,8 @@ SharedPlace HostSet::find(OpenSet& open, const std::shared_ptr<const SetContents
     const SharedStream& stream = streams.stream(own);
     if (elsewhere->find(stream.key) == other || stream.named.load() >= other->named) return own;
   }
-  // One that is known here, or of which the own container tells, has the name that it has here: it was
-  // removed or renamed since others were asked.
+  // A stream that this host knows, or that has records in its own container, has the name known here. It was
+  // removed or renamed since the last check of other hosts.
   if (other->here || other->key.origin == open.origin() || streams.find(other->key) != 0) return own;
   return open.bring_in(*other, *elsewhere);
 }
@@ -189,7 +189,7 @@ std::shared_ptr<ContainerStream> HostSet::open_stream(std::string_view name, con
       if (made || asked) stream = std::make_shared<HostStream>(open, at, changes);
       if (made) stream->note_change();
     }
-    // It may have been removed, or replaced, elsewhere; nobody waits for names meanwhile.
+    // The stream may have been removed or replaced on another host. The check runs without the lock of names.
     if (!stream) elsewhere = contents(open.get(), asked = true);
   }
   if (opening.truncate && !made) stream->truncate(0);
@@ -328,11 +328,11 @@ bool HostSet::move_out(std::string_view name, const std::string& target, const C
   const auto stream = open_for(name);
   if (!stream || !stream->move_out(target, copy)) return false;
   try {
-    status(name);  // takes the name of one that has moved
+    status(name);  // removes the name of a stream that was moved
     join(false)->hand_over();
   } catch (const Error&) {
-    // It has gone: a failure now would say that it is still here. Other hosts hear of it with what comes
-    // next.
+    // The stream has already left the set, so an error would be wrong. Other hosts see the change with the
+    // next one.
   }
   return true;
 }

@@ -22,21 +22,21 @@ using namespace format;
 
 int64_t whole_pages(int64_t bytes) { return must_fit(align_up(bytes, container_page), "a container"); }
 
-// A lock of the host.
+// Holds a lock that the processes of the host share.
 class Locked {
  public:
   explicit Locked(HostMutex& mutex) : mutex_(mutex), after_kill_(mutex.lock()) {}
   ~Locked() { mutex_.unlock(); }
   Locked(const Locked&) = delete;
   Locked& operator=(const Locked&) = delete;
-  bool after_kill() const { return after_kill_; }  // the holder before was killed
+  bool after_kill() const { return after_kill_; }  // the previous holder was killed
 
  private:
   HostMutex& mutex_;
   const bool after_kill_;
 };
 
-// A store that is there or not, also for who is killed.
+// Stores a word atomically: after a kill, the file has the old or the new word.
 void store_word(std::byte* at, uint64_t word) {
   std::byte little[8];
   put_little<uint64_t>(little, word);
@@ -68,8 +68,8 @@ void ContainerWriter::begin_log(File& file) {
 
 bool ContainerWriter::takes_inside(int64_t bytes) const { return !mapped_ && bytes <= most_inside; }
 
-// Its blocks are there from the start, so it can be written when others cannot. In older containers a first
-// area is there, or bytes of streams.
+// The disk space of the spare area is allocated at creation, so it can be written when the disk is full. In
+// older containers, its place has a first area or bytes of streams.
 RecordArea ContainerWriter::spare_of(const ContainerContents& contents) {
   RecordArea spare{.place = spare_at, .used = 0, .bytes = container_page, .entered = false};
   for (const OpenArea& open : contents.open)
@@ -84,8 +84,8 @@ RecordArea ContainerWriter::spare_of(const ContainerContents& contents) {
   return spare;
 }
 
-// What may have come into the file is never written over: other hosts may have read it, and go on behind it.
-// So after a process was killed here, or a write has failed, records go on in another area.
+// Bytes that may have reached the file are never overwritten, because other hosts may have read them and
+// continue after them. After a kill or a failed write, records therefore continue in another area.
 int64_t ContainerWriter::record_in(RecordArea& area, ContainerRecord record,
                                    std::span<const std::byte> inside) {
   const int64_t place = area.place + area.used;
@@ -118,7 +118,7 @@ int64_t ContainerWriter::record_in_log(const ContainerRecord& record, std::span<
   return record_in(head.log_area, record, inside);
 }
 
-// nullopt: there is no room in it.
+// Returns nullopt if the spare area has no room.
 std::optional<int64_t> ContainerWriter::record_in_spare(const ContainerRecord& record) {
   SharedStreams::Head& head = streams_.head();
   const Locked locked(head.log);
@@ -129,7 +129,7 @@ std::optional<int64_t> ContainerWriter::record_in_spare(const ContainerRecord& r
   return record_in(head.spare_area, record, {});
 }
 
-// What may be there of a record is none, if that can be written.
+// Invalidates a partially written record, if possible.
 void ContainerWriter::take_back(int64_t place) {
   try {
     file_.write_at(std::array<std::byte, container_alignment>{}, place);
@@ -137,8 +137,8 @@ void ContainerWriter::take_back(int64_t place) {
   }
 }
 
-// Readers need not look into the area again once they have read its end; nothing goes there any more, also if
-// what follows fails. Under the lock of the log.
+// Writes the end record, so that readers need not read the area again. Nothing is added to the area
+// afterwards, even if a later step fails. The caller holds the lock of the log.
 void ContainerWriter::end_log() {
   SharedStreams::Head& head = streams_.head();
   const int64_t left = std::exchange(head.log_area.bytes, 0) - head.log_area.used;
@@ -182,7 +182,7 @@ int64_t ContainerWriter::record_with(ContainerRecord piece, std::span<const std:
   return record_in_log(piece, data);
 }
 
-// Null: it is not in an area that is mapped. Under the mutex.
+// Returns null if the place is not in a mapped area. The caller holds the mutex.
 std::byte* ContainerWriter::mapped_at(int64_t at) {
   for (auto log = areas_.rbegin(); log != areas_.rend(); ++log)
     if (at >= log->area.place && at < log->area.place + log->area.bytes)
@@ -190,7 +190,8 @@ std::byte* ContainerWriter::mapped_at(int64_t at) {
   return nullptr;
 }
 
-// The end word first: a process that is killed has a checksum for all bytes that it has told of.
+// The end word is written before the length, so that a killed process leaves a checksum for all bytes that it
+// has announced.
 void ContainerWriter::note_length(int64_t record, int64_t length, int64_t modified, uint64_t end_word) {
   const uint64_t word = length_word(length, streams_.head().identity, record);
   const int64_t at = record + piece_words_at;
@@ -241,7 +242,7 @@ ContainerWriter::Room ContainerWriter::room(int64_t least, int64_t wanted) {
   const std::lock_guard guard(mutex_);
   int64_t begin = must_fit(align_up(stretch_, unit), "a container");
   if (wanted > stretch_end_ - begin) {
-    // What is large has a stretch of its own, which another piece must not be behind: it may grow there.
+    // A large piece gets a new stretch, and nothing else is placed after it, so that it can grow in place.
     if (least > stretch_end_ - begin || wanted >= next_stretch_) {
       next_stretch_ = std::clamp(2 * next_stretch_, first_stretch, largest_stretch);
       const int64_t bytes = whole_pages(std::max(wanted, next_stretch_));
@@ -259,7 +260,7 @@ bool ContainerWriter::extend(int64_t end, int64_t wanted) {
   const std::lock_guard guard(mutex_);
   if (end != stretch_) return false;
   if (wanted > stretch_end_ - stretch_) {
-    // The next stretch may begin where this one ends.
+    // Extend the stretch if the following bytes of the file are unallocated.
     const int64_t bytes = whole_pages(std::max(wanted, next_stretch_));
     int64_t tail = stretch_end_;
     if (!streams_.head().tail.compare_exchange_strong(tail, stretch_end_ + bytes)) return false;
@@ -274,9 +275,9 @@ std::shared_ptr<std::byte> ContainerWriter::map(const Area& area) {
   return mapped_ ? map_range(file_, area.place, area.bytes) : nullptr;
 }
 
-// Zeros first, so that there is room for records that are stored; then the entry, without which nobody would
-// look there. Where records are written, the file is only made so long: areas lie inside of it. before: bytes
-// of the last one; 0: there is none.
+// Writes zeros first, which allocates disk space for records stored through the mapping, then the table entry
+// that makes readers find the area. Without mappings, the file is only extended, because areas must lie
+// inside the file. `before`: bytes of the preceding area; 0: first area.
 Area ContainerWriter::make_area(int64_t least, int64_t before) {
   Area area;
   area.bytes = whole_pages(std::max(least, std::clamp(4 * before, first_area, largest_area)));
@@ -294,7 +295,7 @@ void ContainerWriter::next_area(int64_t least) {
   used_ = 0;
 }
 
-// Entries that are there stay, also those of a process that was killed: other hosts may have read them.
+// Existing entries stay, including those of a killed process, because other hosts may have read them.
 void ContainerWriter::pass_over_entries() {
   SharedStreams::Head& head = streams_.head();
   for (;;) {
@@ -332,7 +333,7 @@ void ContainerWriter::enter(const Area& area) {
   ++head.last_entries;
 }
 
-// Of the header.
+// Writes a word of the header.
 void ContainerWriter::put_word(int64_t place, uint64_t word) {
   const std::lock_guard guard(mutex_);
   if (!header_) header_ = map({0, container_page});
@@ -345,7 +346,7 @@ void ContainerWriter::put_word(int64_t place, uint64_t word) {
   file_.write_at(bytes, place);
 }
 
-// Area and stretch are the parent's.
+// Area and stretch belong to the parent.
 void ContainerWriter::after_fork(bool in_child) {
   if (in_child) {
     areas_.clear();

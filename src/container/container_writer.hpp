@@ -1,14 +1,14 @@
-// container/container_writer: how one process writes to the container of its host (docs/format.md, section
-// 19).
+// container/container_writer: writes to the container of a host on behalf of one process (docs/format.md,
+// section 19).
 //
-// It has a stretch for bytes of streams, takes the next one when that is full, and shares it with nobody.
-// Where the file system lets files be mapped, it has an area of its own for records, too, and stores them
-// into the mapped file: that costs no system call, and is there as well if the process is killed. Where it
-// does not, hosts are apart, and others look for what is new: there all processes append to one area after
-// the other, so that what is new is in one place, and a small file is a record with its bytes inside.
+// A writer owns a stretch for the bytes of streams, and allocates the next one when that is full. If the file
+// system supports coherent mappings, the writer also owns an area for records, and stores records into the
+// mapped file. This needs no system call, and the records survive if the process is killed. Without coherent
+// mappings, other hosts have to search for new records. Then all processes of the host append to one common
+// log of areas, so that new records are in one place. A small file is one record that contains its bytes.
 //
-// Threads: any. Forks: before_fork() on the thread that forks, then after_fork() on both sides. Throws what
-// writing to files throws.
+// Threads: any. Forks: before_fork() on the forking thread, then after_fork() in parent and child. Throws the
+// errors of writing to files.
 #pragma once
 
 #include <cstdint>
@@ -27,52 +27,55 @@ namespace sheaf {
 
 class ContainerWriter final : public SumWords {
  public:
-  // `mapped`: mappings agree with reads. Both outlive the writer.
+  // `mapped`: mappings of the file are coherent with reads. `file` and `streams` must outlive the writer.
   ContainerWriter(File& file, SharedStreams& streams, bool mapped)
       : file_(file), streams_(streams), mapped_(mapped) {}
 
-  // Makes the container empty: a header, a table of areas, and if there is room for it the spare area.
+  // Initializes an empty container: a header, a table of areas, and the spare area if the disk has space for
+  // it.
   static void begin(File& file, const format::ContainerHeader& header, bool mapped);
-  // Where it was written to in the other way before, readers must know.
+  // Records for readers that processes now append to the common log of a container that they wrote through
+  // mappings before.
   static void begin_log(File& file);
 
-  // The spare area of a container that nobody writes to.
+  // Returns the spare area of a container that has no writers.
   static RecordArea spare_of(const ContainerContents& contents);
 
-  // Appends a record; returns its place. On a full disk removals, sizes and failures are written as long as
-  // the spare area has room.
+  // Appends a record and returns its place. On a full disk, the spare area takes removals, sizes and failures
+  // while it has space.
   int64_t record(const format::ContainerRecord& record);
 
-  // Whether so many bytes of a piece may be in its record.
+  // Returns whether a piece of `bytes` bytes may be stored inside its record.
   bool takes_inside(int64_t bytes) const;
-  // A record of a piece with its bytes; returns its place. Theirs is piece_head_size() behind it.
+  // Appends the record of a piece together with its bytes. Returns the place of the record; the bytes start
+  // piece_head_size() bytes after it.
   int64_t record_with(format::ContainerRecord piece, std::span<const std::byte> data);
 
-  // A piece has grown. `record`: the place of its record, whoever has written it; `end_word`: 0 if it begins
-  // no room.
+  // Updates the length of a piece that has grown. `record`: place of the piece's record, which any process of
+  // the host may have written. `end_word`: 0 if the piece does not begin a room.
   void note_length(int64_t record, int64_t length, int64_t modified, uint64_t end_word);
 
   void read_words(int64_t at, std::span<uint64_t> words) override;
   void write_words(int64_t at, std::span<const uint64_t> words) override;
 
-  // Room for `least` bytes of a stream, better for `wanted` >= least.
+  // Allocates space for bytes of a stream: `wanted` bytes if possible, at least `least`; least <= wanted.
   struct Room {
     int64_t place = 0;
     int64_t bytes = 0;
   };
   Room room(int64_t least, int64_t wanted);
-  // `wanted` bytes more behind room that ends at `end`; false: somebody has them.
+  // Extends space that ends at `end` by `wanted` bytes. Returns false if the following bytes are in use.
   bool extend(int64_t end, int64_t wanted);
 
-  // Says to other hosts that there is something new, unless they see it from records.
+  // Announces new records to other hosts, unless the records themselves do so.
   void note_change() {
     if (mapped_) put_word(format::container_changes_at, static_cast<uint64_t>(streams_.tick()));
   }
 
-  // The file is about to be synced.
+  // Records that the file is about to be synced.
   void note_sync() { put_word(format::container_synced_at, 1); }
 
-  // A write to a stream has failed, and no record can tell of it.
+  // Records that a write to a stream failed when no record can describe the failure.
   void note_failure() { put_word(format::container_failed_at, 1); }
 
   void before_fork() { mutex_.lock(); }
@@ -81,7 +84,7 @@ class ContainerWriter final : public SumWords {
  private:
   struct LogArea {
     format::Area area;
-    std::shared_ptr<std::byte> memory;  // null: not mapped
+    std::shared_ptr<std::byte> memory;  // null if not mapped
   };
 
   int64_t record_in_own_area(const format::ContainerRecord& record);
@@ -101,14 +104,14 @@ class ContainerWriter final : public SumWords {
   File& file_;
   SharedStreams& streams_;
   const bool mapped_;
-  std::mutex mutex_;            // guards what follows
-  std::vector<LogArea> areas_;  // the last ones, the newest at the end
-  int64_t used_ = 0;            // bytes of the newest
-  int64_t stretch_ = 0;         // place of what is free of the stretch
+  std::mutex mutex_;            // guards the following members
+  std::vector<LogArea> areas_;  // most recent areas, newest last
+  int64_t used_ = 0;            // bytes used in the newest area
+  int64_t stretch_ = 0;         // place of the free part of the stretch
   int64_t stretch_end_ = 0;
-  int64_t next_stretch_ = 0;  // bytes
+  int64_t next_stretch_ = 0;  // size of the next stretch, bytes
   std::vector<std::byte> buffer_;
-  std::shared_ptr<std::byte> header_;  // mapped; null: not yet, or never
+  std::shared_ptr<std::byte> header_;  // the mapped header; null if not mapped
 };
 
 }  // namespace sheaf

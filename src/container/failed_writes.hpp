@@ -1,9 +1,10 @@
-// container/failed_writes: writes to a stream that have failed and were not repeated since.
+// container/failed_writes: failed writes to a stream that have not been repeated.
 //
-// A program that ignores the result of a write must not take the stream for complete: flush() and sync() fail
-// until the missing bytes have been written. A write at an offset that the program gave is replaced by any
-// later one that covers its bytes. One at the program's position, or at the end, is repeated only by the same
-// bytes, in any number of writes, since those that follow take its place in the stream.
+// A program that ignores the result of a write must not mistake the stream for complete. Therefore flush()
+// and sync() fail until the missing bytes have been written. A write at an offset given by the program is
+// repaired by any later write that covers its extent. A write at the program's position, or at the end, is
+// repaired only by writing the same bytes again, in any number of writes. Its extent proves nothing, because
+// the following writes occupy it.
 #pragma once
 
 #include <algorithm>
@@ -18,27 +19,29 @@
 
 namespace sheaf {
 
-// Of one stream. One thread at a time.
+// Failed writes of one stream. Not thread-safe.
 class FailedWrites {
  public:
   using Parts = WriteParts;
 
-  // The bytes of `parts` from `done` on, which belong to `offset`, were not written because of `why`.
+  // Records that the bytes of `parts` from `done` on, intended for `offset`, were not written because of
+  // `why`.
   void add(Parts parts, int64_t done, int64_t offset, WriteAt how, const Error& why);
-  // The first `bytes` of `parts` are at `offset` now.
+  // Records that the first `bytes` bytes of `parts` have been written at `offset`.
   void note_written(Parts parts, int64_t bytes, int64_t offset);
-  // The stream ends at `size`: what was to be written behind that is not missing any more.
+  // Forgets failures at or beyond `size`, the new end of the stream.
   void cut(int64_t size);
 
   bool empty() const { return failures_.empty(); }
-  // Of the first one; not empty().
+  // Extent of the first failure. Must not be called if empty().
   int64_t offset() const { return failures_.front().offset; }
   int64_t bytes() const { return failures_.front().bytes; }
-  // Throws the error of the first one, not empty(), with its place in the stream `name`.
+  // Throws the error of the first failure with its extent in the stream `name`. Must not be called if
+  // empty().
   [[noreturn]] void refuse(const std::string& name) const;
 
  private:
-  // Bytes in the order in which they were written since, from the begin of one write on.
+  // Bytes written since the failure, in order, starting with one of the writes.
   struct Repeating {
     int64_t bytes = 0;
     uint32_t sum = 0;
@@ -67,7 +70,7 @@ inline void FailedWrites::add(Parts parts, int64_t done, int64_t offset, WriteAt
 }
 
 inline bool FailedWrites::is_repeated(Failure& failure, Parts parts, int64_t bytes) {
-  // The first one, which most programs mean, is kept.
+  // Keep the first candidate: it is the retry in most programs.
   if (failure.repeating.size() == container_constants::most_repeating)
     failure.repeating.erase(failure.repeating.begin() + 1);
   failure.repeating.emplace_back();

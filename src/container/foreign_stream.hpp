@@ -1,5 +1,6 @@
-// container/foreign_stream: a stream of other hosts or of the multifile, opened for reading on a host that
-// has not written to the set. Once it does, what its processes do to the stream is seen here, too.
+// container/foreign_stream: a stream of another host or of the multifile, opened for reading on a host that
+// has not written to the set. If a process of this host starts to write, the stream switches to the shared
+// view of the host.
 #pragma once
 
 #include <atomic>
@@ -23,7 +24,8 @@ inline StreamStatus status_of(const ReplayedStream& stream) {
 
 class ForeignStream final : public ContainerStream {
  public:
-  // As the processes of this host share it. Nothing: they share no set; null: the stream has lost its name.
+  // Returns the stream that the processes of this host share. nullopt: they share no set; null: the stream
+  // has lost its name.
   using Ask = std::function<std::optional<std::shared_ptr<ContainerStream>>()>;
 
   ForeignStream(std::shared_ptr<const SetContents> set, const ReplayedStream& stream, Ask ask)
@@ -65,13 +67,13 @@ class ForeignStream final : public ContainerStream {
   [[noreturn]] void refuse() const {
     throw os_error("not open for writing: the stream", stream_.name, EBADF);
   }
-  // No lock: a fork may come at any time.
+  // Uses no lock, because a fork may happen at any time.
   ContainerStream* shared() {
     if (const Shared* const known = shared_.load()) return known->get();
     std::optional<Shared> found;
     try {
       found = ask_();
-    } catch (const Error&) {  // what was there when it was opened can still be read
+    } catch (const Error&) {  // the content known at open stays readable
     }
     if (!found) return nullptr;
     auto made = std::make_unique<const Shared>(std::move(*found));

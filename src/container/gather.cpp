@@ -34,15 +34,15 @@ constexpr const char* left_as_they_are =
     ". All containers are left as they are; `sheaf defrag` makes a multifile of another name of what can be "
     "read";
 
-// Containers that nobody else may take up as long as this lives.
+// Locked containers that no other process can use while this object exists.
 class HeldContainers {
  public:
-  // Throws wrong_mode for one that is in use.
+  // Throws `wrong_mode` if a container is in use.
   HeldContainers(Store& store, const std::vector<std::string>& paths, bool force) {
     for (const std::string& path : paths) hold(store, path, force);
   }
 
-  // None of them was taken in by another job before it was held.
+  // Returns whether every container still existed when it was locked. Otherwise another job has gathered one.
   bool all_there() const { return all_there_; }
 
  private:
@@ -66,10 +66,10 @@ class HeldContainers {
     held_.push_back({file, std::move(lock)});
   }
 
-  // A job that makes the multifile excludes also those who would share the container.
+  // Returns whether another job gathers the container: its lock also conflicts with a shared lock.
   static bool is_taken_in(File& file) { return !file.lock(0, 1, false, Barred::refuse); }
 
-  // Servers hear late of locks of processes that have ended.
+  // Servers may report locks of ended processes for some time.
   static RangeLock lock_of(Store& store, const std::string& path, File& file) {
     const bool served = store.traits(path).coherence != Coherence::local;
     const auto begin = std::chrono::steady_clock::now();
@@ -82,19 +82,19 @@ class HeldContainers {
           return lock;
         std::this_thread::sleep_for(rest_between_tries);
       }
-    } catch (const Error&) {  // there are no locks
+    } catch (const Error&) {  // the file system has no locks
       return held_until([] {});
     }
   }
   struct Held {
     std::shared_ptr<File> file;
-    RangeLock lock;  // goes first
+    RangeLock lock;  // must be destroyed first
   };
   std::vector<Held> held_;
   bool all_there_ = true;
 };
 
-// The containers of a set, held until `held` goes; empty: there are none.
+// Returns the containers of a set, locked until `held` is destroyed; may be empty.
 std::vector<std::string> hold_containers(Store& store, const GatherRequest& request,
                                          std::optional<HeldContainers>& held) {
   const auto end = std::chrono::steady_clock::now() + patience_with_gathering;
@@ -103,13 +103,12 @@ std::vector<std::string> hold_containers(Store& store, const GatherRequest& requ
     held.emplace(store, containers, request.force);
     if (held->all_there()) return containers;
     held.reset();
-    std::this_thread::sleep_for(rest_between_tries);  // a directory may show names that have gone
+    std::this_thread::sleep_for(rest_between_tries);  // a directory may list removed names for some time
   } while (std::chrono::steady_clock::now() < end);
   throw file_error(Code::wrong_mode, request.set, "its containers come and go: make the multifile later");
 }
 
-// The checksum that a container has of exactly these bytes of a stream; nullopt: it has none, or one of
-// others.
+// Returns the checksum that a container has for exactly these bytes of a stream, or nullopt.
 std::optional<uint32_t> kept_sum(const SetContents& set, const ReplayedStream& stream, int64_t offset,
                                  int64_t bytes) {
   const layout::PieceMap::At at = stream.pieces.at(offset);
@@ -122,9 +121,9 @@ std::optional<uint32_t> kept_sum(const SetContents& set, const ReplayedStream& s
   return found.bytes == bytes ? std::optional(found.sum) : std::nullopt;
 }
 
-// Writes bytes one behind the other, many at a time; zeros are left out where there are many of them. Bytes
-// that do not match the checksums of their container never get one that they match: in place they are an
-// error, else damage that is told.
+// Writes the bytes of streams contiguously, with many bytes per request; long extents of zeros become holes.
+// Bytes that do not match the checksums of their container never get a matching one. In place they are an
+// error, otherwise damage to be reported.
 class Packer {
  public:
   Packer(File& file, int64_t at, const GatherRequest& request, WorkProgress& progress)
@@ -234,7 +233,7 @@ int64_t total_of(const std::vector<int64_t>& lengths) {
   return total;
 }
 
-// A container can claim streams of any length; what is in its file cannot be more than that.
+// A container can claim streams of any length, but their data cannot exceed its file. This limits the holes.
 void refuse_holes(const SetContents& set, const std::vector<const ReplayedStream*>& streams) {
   int64_t holes = 0;
   for (const ReplayedStream* const stream : streams) {
@@ -270,8 +269,8 @@ void write(File& file, const SetContents& set, const std::vector<const ReplayedS
   complete_packed_file(file, packed);
 }
 
-// Of all containers that the new multifile stands for, also of those that an earlier one does and that are
-// still there.
+// Returns the identities of all containers that the new multifile replaces. This includes containers that an
+// earlier multifile replaced and that still exist.
 std::vector<format::Identity> identities(const SetContents& set, size_t containers) {
   std::vector<format::Identity> all;
   for (const SetSource& source : set.sources)
@@ -281,7 +280,7 @@ std::vector<format::Identity> identities(const SetContents& set, size_t containe
   return all;
 }
 
-// In place an error: who removes the containers must have all of them.
+// In place, damage is an error: all content must be available before the containers are removed.
 std::vector<std::string> damage_of(const SetContents& set, const std::vector<const ReplayedStream*>& streams,
                                    bool in_place) {
   std::vector<std::string> all;
@@ -297,7 +296,7 @@ std::vector<std::string> damage_of(const SetContents& set, const std::vector<con
   return all;
 }
 
-// A container that has been taken in.
+// Removes a container that was gathered, or keeps it under another name if it is torn.
 void give_up(Store& store, const GatherRequest& request, const SetContents& set, const std::string& container,
              GatherReport& done) {
   const auto source = std::ranges::find(set.sources, container, &SetSource::path);
@@ -340,10 +339,10 @@ GatherReport gather(Store& store, const GatherRequest& request, WorkProgress& pr
     const auto file = outputs.add(output);
     progress.begin_output(0, output);
     write(*file, set, streams, packed, request, progress, in_place ? nullptr : &done.damage);
-    // What only the containers have must not get lost with them.
+    // The containers are removed afterwards, so the multifile must be durable first.
     if (in_place) file->sync();
     file->close();
-    // Whoever begins later looks for the multifile once its container is there.
+    // A host that starts to write later looks for the multifile after creating its container.
     if (in_place && containers_of(store, request.set) != containers)
       throw file_error(
           Code::wrong_mode, request.set,

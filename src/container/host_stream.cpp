@@ -63,7 +63,7 @@ void HostStream::require_writable() const {
   if (!writable_) throw os_error("a stream is not open for writing in", set_->file().path(), EBADF);
 }
 
-// --- what is where
+// --- Places of the pieces.
 
 void HostStream::look() {
   require_here();
@@ -92,9 +92,9 @@ void HostStream::look() {
   }
 }
 
-// --- writing
+// --- Writing.
 
-// Bytes [done, done + bytes) of all parts.
+// Writes bytes [done, done + bytes) of the concatenated parts.
 void HostStream::put(Parts parts, int64_t done, int64_t bytes, int64_t place) {
   if (parts.size() == 1)
     return set_->file().write_at(parts[0].subspan(static_cast<size_t>(done), static_cast<size_t>(bytes)),
@@ -112,7 +112,7 @@ void HostStream::put(Parts parts, int64_t done, int64_t bytes, int64_t place) {
   set_->file().write_pieces(pieces);
 }
 
-// The same bytes in one piece.
+// Returns bytes [done, done + bytes) of the concatenated parts in one buffer.
 std::vector<std::byte> HostStream::gathered(Parts parts, int64_t done, int64_t bytes) {
   std::vector<std::byte> all;
   for (const auto& part : parts) {
@@ -150,7 +150,8 @@ void HostStream::note_growth(SharedPlace piece, int64_t from) {
   stream_.grown.store(piece);
 }
 
-// Bytes that follow those of a piece are added to it, if they can lie behind it.
+// Extends the piece that ends at `offset`, if there is free space after it. Returns the number of bytes
+// added, 0 if none.
 int64_t HostStream::write_behind(Parts parts, int64_t done, int64_t bytes, int64_t offset) {
   if (offset == 0) return 0;
   const layout::PieceMap::At before = pieces_.at(offset - 1);
@@ -177,7 +178,7 @@ int64_t HostStream::write_behind(Parts parts, int64_t done, int64_t bytes, int64
   const int64_t time = now();
   try {
     set_->writer().note_length(piece.record, length + bytes, time, end);
-  } catch (...) {  // what is not accepted shall not be found, if that can be written
+  } catch (...) {  // restore the old length, if possible, so that unaccepted bytes stay invisible
     attempt([&] { set_->writer().note_length(piece.record, length, stream_.modified.load(), 0); });
     throw;
   }
@@ -189,7 +190,7 @@ int64_t HostStream::write_behind(Parts parts, int64_t done, int64_t bytes, int64
   return bytes;
 }
 
-// A record with room for the checksums of a piece of up to `capacity` bytes.
+// Adds to a record the checksum slots for a piece of at most `capacity` bytes.
 void HostStream::begin_room(ContainerRecord& record, const SumWriter::Fresh& fresh, int64_t capacity) const {
   if (!streams_.head().summed) return;
   record.room = true;
@@ -207,7 +208,7 @@ void HostStream::write_new(Parts parts, int64_t done, int64_t bytes, int64_t off
   const bool is_summed = streams_.head().summed;
   const auto fresh = is_summed ? SumWriter::fresh(parts, done, bytes) : SumWriter::Fresh();
   try {
-    // Of a larger one only the first bytes: what grows should not be many records.
+    // Only the first bytes of a stream go into the record: a growing stream should not need many records.
     if (stream_.size.load() == 0 && stream_.first.load() == 0 && set_->writer().takes_inside(bytes)) {
       begin_room(record, fresh, 0);
       record.time = record.modified = streams_.tick();
@@ -251,7 +252,7 @@ void HostStream::require_range(int64_t offset, int64_t bytes) const {
     throw os_error("a stream cannot be so long in", set_->file().path(), EFBIG);
 }
 
-// `done` of them are in the stream, also if it throws.
+// On return, also by an exception, `done` is the number of bytes that are in the stream.
 void HostStream::write_parts(Parts parts, int64_t total, int64_t offset, int64_t& done) {
   while (done < total) {
     const layout::PieceMap::At at = pieces_.at(offset + done);
@@ -318,7 +319,7 @@ void HostStream::truncate(int64_t size) {
     return;
   }
   if (size < stream_.size.load()) unused = set_->unused(stream_, size);
-  // What is cut away need not be told of, and on a full disk could not be.
+  // Bytes that are cut off need no record, which a full disk might not take.
   if (const SharedPlace grown = stream_.grown.load();
       grown != 0 && size > streams_.piece(grown).offset + stream_.grown_from.load())
     set_->record_growth(stream_);

@@ -1,4 +1,4 @@
-// container/host_stream: a stream that is open on the host whose processes share it.
+// container/host_stream: an open stream of a host that writes to the set; the processes of the host share it.
 #pragma once
 
 #include <array>
@@ -15,20 +15,20 @@
 
 namespace sheaf {
 
-// What status() says of a shared stream. Any thread, without a lock.
+// Returns the status of a shared stream. Any thread, without a lock.
 StreamStatus status_of(SharedStream& stream);
-// The number of a stream for programs, by its key.
+// Returns StreamStatus::number of the stream with this key.
 uint64_t number_of(const format::StreamKey& key);
 
 void require_name(std::string_view name, const std::string& set);
 
 class HostStream final : public ContainerStream {
  public:
-  // Under the lock of names: the stream is open from now on.
+  // Opens the stream `at`. The caller holds the lock of names.
   HostStream(std::shared_ptr<OpenSet> set, SharedPlace at, bool writable);
   ~HostStream() override;
 
-  // The stream is new, which the next flush tells.
+  // Marks the stream as new, so that the next flush() announces it.
   void note_change() { has_written_ = true; }
 
   size_t read(std::span<std::byte> data, int64_t offset) override;
@@ -45,7 +45,8 @@ class HostStream final : public ContainerStream {
   void flush() override;
   void sync() override;
 
-  // Its part of ContainerSet::move_out; the name is the caller's to take. False: somebody else was first.
+  // Performs the stream's part of ContainerSet::move_out(); the caller takes the name. Returns false if
+  // another process moved the stream first.
   bool move_out(const std::string& target, const ContainerSet::CopyOut& copy);
 
  private:
@@ -53,14 +54,14 @@ class HostStream final : public ContainerStream {
   struct Segment {
     layout::StreamPiece piece;  // tag 0: zeros
     uint64_t origin = 0;
-    BlockSums sums = {};  // of a piece of the own container
+    BlockSums sums = {};  // for a piece of the host's own container
   };
 
-  // Throws SumMismatch, whose place counts in the stream: the caller knows the name.
+  // Throws SumMismatch with a place relative to the stream; the caller adds the name.
   size_t read_from(std::span<std::byte> data, int64_t offset, bool locked);
   void require_here() const;
 
-  // Under the lock of the stream:
+  // The caller holds the lock of the stream:
   void look();
   int64_t write_locked(Parts parts, int64_t offset, WriteAt how);
   void write_parts(Parts parts, int64_t total, int64_t offset, int64_t& done);
@@ -91,15 +92,15 @@ class HostStream final : public ContainerStream {
   const bool writable_;
   OpenSet::Opens::iterator noted_;
 
-  // Under the lock of the stream: what this object knows of its pieces.
-  layout::PieceMap pieces_;  // tag: the place of the piece
+  // This object's copy of the pieces of the stream. Guarded by the lock of the stream.
+  layout::PieceMap pieces_;  // tag: the SharedPlace of the piece
   SharedPlace seen_ = 0;
   uint64_t version_ = 0;
   uint64_t growth_ = 0;
-  bool restamp_ = false;  // the time of the stream is not in a record
+  bool restamp_ = false;  // no record has the stream's time yet
   FailedWrites failed_;
-  int64_t told_ = 0;                       // time of the record that tells of the first of them; 0: none does
-  int64_t told_offset_ = 0;                // which it says
+  int64_t told_ = 0;                       // time of the record that reports the first failure; 0 if none
+  int64_t told_offset_ = 0;                // offset in that record
   std::atomic<bool> has_failed_ = false;   // failed_ is not empty
   std::atomic<bool> has_written_ = false;  // since the last flush
 };

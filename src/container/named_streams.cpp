@@ -62,7 +62,7 @@ class SetStreams final : public NamedStreams {
     }
   }
 
-  // Of whom a stream is.
+  // Counts the stream for the file that has its newest bytes; an empty stream counts for its creator.
   void count(const ReplayedStream& stream) {
     const auto by_origin = std::ranges::find(contents_.sources, stream.key.origin, &SetSource::origin);
     const bool has_bytes = !stream.pieces.all().empty();

@@ -25,14 +25,14 @@ using namespace container_constants;
 
 namespace {
 
-// Shared memory of a file: the same for whoever has it open, by whatever name.
+// Returns the key of a container's shared memory, which does not depend on the name of the file.
 std::string memory_key(const FileStatus& status, const std::string& container) {
   std::array<char, 64> text;
   if (status.number != 0) {
     std::snprintf(text.data(), text.size(), "%llx-%llx-%llx", static_cast<unsigned long long>(own_user()),
                   static_cast<unsigned long long>(status.device),
                   static_cast<unsigned long long>(status.number));
-  } else {  // files of this process
+  } else {  // files that only this process has
     const uint64_t name = format::hash_of(std::as_bytes(std::span(container)));
     std::snprintf(text.data(), text.size(), "p%lld-%llx", static_cast<long long>(process_number()),
                   static_cast<unsigned long long>(name));
@@ -40,7 +40,7 @@ std::string memory_key(const FileStatus& status, const std::string& container) {
   return text.data();
 }
 
-// Of file systems known to keep room for what is written through a mapping of bytes that were written before.
+// Returns whether written bytes are known to keep their disk space, so that stores through a mapping succeed.
 bool can_be_mapped(const FileSystemTraits& traits) {
   return traits.mmap && traits.coherence == Coherence::local &&
          (traits.kind == FileSystem::ext4 || traits.kind == FileSystem::xfs ||
@@ -59,7 +59,7 @@ void SetView::look() {
   done_ = number;
 }
 
-// Nobody but this host: then all there is is in the memory it shares.
+// If only this host has a container, the shared memory of the host already has all of the set.
 void SetView::replay(uint64_t own_origin) {
   contents_ = std::make_shared<SetContents>(reader_.contents(own_origin));
   own_origin_ = own_origin;
@@ -111,7 +111,7 @@ std::shared_ptr<OpenSet> OpenSet::join(Store& store, const std::string& path, co
   }
 }
 
-// False: the container was removed meanwhile.
+// Returns false if the container was removed during the call.
 bool OpenSet::join_once(Store& store, const std::string& container, const std::string& host,
                         const std::string& directory, bool make) {
   try {
@@ -129,7 +129,7 @@ bool OpenSet::join_once(Store& store, const std::string& container, const std::s
     memory_ = HostMemory::join(directory, memory_key(status, container), SharedStreams::layout,
                                [&](HostMemory& memory) { fill(store, container, host, memory); });
   } catch (const Error&) {
-    // Whoever took it in could not remove it any more.
+    // The container was gathered, but the gathering job could not remove it.
     if (!was_taken_) throw;
     remove_container(store, container, directory);
     return false;
@@ -140,26 +140,26 @@ bool OpenSet::join_once(Store& store, const std::string& container, const std::s
   writer_ = std::make_unique<ContainerWriter>(*file_, *streams_, mapped_);
   sums_ = std::make_unique<SumWriter>(*file_, *writer_, *memory_);
   if (!lock_container()) return false;
-  // Who took it in before it was locked has removed it.
+  // A job that gathered the container before it was locked has removed it.
   const FileStatus now = store.status(container);
   return now.exists && now.number == status.number && now.device == status.device;
 }
 
-// Tells who would take the container in, on this host or where locks reach further, that it is in use. False:
-// somebody does that now, and it will be gone.
+// Locks the container as in use, for gathering jobs wherever locks are visible. Returns false if a job is
+// gathering the container, which will then be removed.
 bool OpenSet::lock_container() {
   bool locked = true;
   try {
     lock_ = file_->lock(0, 1, false, Barred::refuse);
     locked = static_cast<bool>(lock_);
     locked_at_ = forks();
-  } catch (const Error&) {  // there are no locks
+  } catch (const Error&) {  // the file system has no locks
   }
   if (!locked) std::this_thread::sleep_for(std::chrono::milliseconds(10));
   return locked;
 }
 
-// Nobody else has the container open.
+// Runs while no other process has the container open.
 void OpenSet::fill(Store& store, const std::string& container, const std::string& host, HostMemory& memory) {
   auto contents = read_container(store, container);
   if (!contents) {
@@ -208,14 +208,14 @@ void OpenSet::fill(Store& store, const std::string& container, const std::string
 OpenSet::~OpenSet() {
   if (registered_) forget_set(this);
   if (lock_ && locked_at_ != forks())
-    new RangeLock(std::move(lock_));  // that of a forked child is its parent's, who gives it back
+    new RangeLock(std::move(lock_));  // after a fork the lock belongs to the parent, which releases it
   sums_.reset();
   writer_.reset();
   streams_.reset();
   memory_.reset();
 }
 
-// Of a piece of the own container, as its records have them. Throws no_space.
+// Copies the checksum places of a piece of the own container from its records. Throws `no_space`.
 void OpenSet::copy_sums(SharedPiece& made, const RoomIndex& index) {
   SharedSums& sums = made.sums;
   for (int64_t at = made.place, end = made.place + made.length.load(); at < end;) {
@@ -234,7 +234,7 @@ void OpenSet::copy_sums(SharedPiece& made, const RoomIndex& index) {
   }
 }
 
-// In place of those it has. Throws no_space; then it has those still.
+// Replaces the pieces of `stream`. Throws `no_space`, and then changes nothing.
 void OpenSet::copy_pieces(SharedStream& stream, const ReplayedStream& from, const SetContents& contents) {
   std::vector<SharedPlace> places(from.pieces.all().size());
   try {
@@ -269,7 +269,7 @@ SharedPlace OpenSet::bring_in(const ReplayedStream& from, const SetContents& els
   try {
     entry = streams_->make_entry(at, from.name);
     copy_pieces(streams_->stream(at), from, elsewhere);
-    streams_->note_key(at);  // once it is known it is not brought in again
+    streams_->note_key(at);  // a known key prevents a second import
   } catch (...) {
     if (entry != 0) streams_->drop_entry(entry);
     streams_->let_go(at);
@@ -288,7 +288,7 @@ void OpenSet::bring_up_to_date(const std::shared_ptr<const SetContents>& elsewhe
   streams_->for_each([&](SharedPlace at) {
     const SharedStream& stream = streams_->stream(at);
     const ReplayedStream* const now = elsewhere->find(stream.key);
-    // Another process may have brought it to what a later look has found.
+    // Another process may have applied the result of a later check already.
     if (now != nullptr && now->elsewhere != stream.elsewhere.load() &&
         elsewhere->looked > stream.looked.load())
       changed.emplace_back(at, now);
@@ -308,8 +308,8 @@ void OpenSet::bring_up_to_date(const std::shared_ptr<const SetContents>& elsewhe
   known_ = elsewhere;
 }
 
-// What was written here since the containers were read is not in `elsewhere`, and a stream that is open may
-// change meanwhile: then what they have more is read, under the lock of the stream.
+// `elsewhere` lacks what was written here since the containers were read, and an open stream may still
+// change. In these cases the containers are read again, under the lock of the stream.
 void OpenSet::bring_up_to_date(SharedPlace at, const ReplayedStream& now, const SetContents& elsewhere) {
   SharedStream& stream = streams_->stream(at);
   const SharedStreams::StreamLock lock(*streams_, at);
@@ -351,7 +351,7 @@ void OpenSet::discard(const std::vector<UnusedBytes>& all) {
   }
 }
 
-// Killed behind the record: another one for the same blocks does no harm.
+// After a kill, the next call may repeat the record for the same blocks, which is harmless.
 void OpenSet::make_slots(SharedPiece& piece, int64_t length) {
   const int64_t wanted = length / format::summed_block;
   for (int64_t has = blocks_with_slots(*memory_, piece.sums); has < wanted;) {
@@ -372,7 +372,7 @@ void OpenSet::make_slots(SharedPiece& piece, int64_t length) {
   }
 }
 
-// Killed behind the record: another one like it does no harm.
+// If the process is killed after the record, the next call repeats it, which is harmless.
 void OpenSet::record_growth(SharedStream& stream) {
   const SharedPlace at = stream.grown.load();
   if (at == 0) return;

@@ -1,7 +1,7 @@
-// container/open_set: a set that a process of this host has open for more than reading: the container of the
-// host, and what its processes share. Its streams keep it.
+// container/open_set: a set that a process of this host has opened for writing. Consists of the host's
+// container and the state shared by the host's processes. Its streams keep it alive.
 //
-// Threads: any. Forks: objects know by themselves.
+// Threads: any. Forks: handled by the objects themselves.
 #pragma once
 
 #include <atomic>
@@ -22,8 +22,8 @@
 
 namespace sheaf {
 
-// A lock of this process that is free in the child of a fork, and what it guards is whole there. Forks take
-// those of sets first, then those of open sets, then those of views.
+// A mutex of this process that is unlocked in the child of a fork, with consistent data. A fork acquires the
+// mutexes of sets first, then those of open sets, then those of views.
 class SetMutex : public std::mutex {
  public:
   enum class Of : uint8_t { set, view };
@@ -34,19 +34,19 @@ class SetMutex : public std::mutex {
   const Of what_;
 };
 
-// What to ask other hosts' containers, and the multifile, for.
+// A cached view of the containers of other hosts and of the multifile.
 class SetView {
  public:
   SetView(Store& store, const std::string& path, const std::string& own, Checking checking)
       : checking_(checking), reader_(store, path, own, checking) {}
 
-  // The set as it was when something had last changed; never null. `look`: see whether something has. Who
-  // comes while another one looks waits, and all who have waited are content with one look that began after
-  // they came.
+  // Returns the contents of the set as of the last change found; never null. With `look`, checks for changes
+  // first. Concurrent callers share checks: a caller that waited for a check in progress uses the next one,
+  // which began after the call.
   std::shared_ptr<const SetContents> now(bool look, uint64_t own_origin);
-  // With all of the own container, in any case.
+  // Returns the contents with a complete, new read of the host's own container.
   std::shared_ptr<const SetContents> again(uint64_t own_origin);
-  // Whether the last look has found containers of others.
+  // Returns whether the last check found containers of other hosts.
   bool has_others() const { return has_others_; }
   Checking checking() const { return checking_; }
 
@@ -55,19 +55,20 @@ class SetView {
   void replay(uint64_t own_origin);
 
   const Checking checking_;
-  std::atomic<uint64_t> begun_ = 0;  // looks
+  std::atomic<uint64_t> begun_ = 0;  // checks started
   std::atomic<bool> has_others_ = false;
-  SetMutex mutex_{SetMutex::Of::view};  // guards what follows
+  SetMutex mutex_{SetMutex::Of::view};  // guards the following members
   SetReader reader_;
-  uint64_t done_ = 0;  // the last look that has succeeded
+  uint64_t done_ = 0;  // the last successful check
   bool known_ = false;
-  uint64_t own_origin_ = 0;  // that the contents are for
+  uint64_t own_origin_ = 0;  // own container that contents_ were read for
   std::shared_ptr<const SetContents> contents_ = std::make_shared<SetContents>();
 };
 
 class OpenSet : public std::enable_shared_from_this<OpenSet> {
  public:
-  // make: the container, if there is none. null: there is none.
+  // Opens the container of `host` and the memory shared by its processes. With `make`, creates a missing
+  // container; otherwise returns null if the container does not exist.
   static std::shared_ptr<OpenSet> join(Store& store, const std::string& path, const std::string& host,
                                        const std::string& memory_directory, bool make,
                                        const std::shared_ptr<SetView>& view);
@@ -82,43 +83,47 @@ class OpenSet : public std::enable_shared_from_this<OpenSet> {
   uint64_t origin() const { return origin_; }
   SetView& view() { return *view_; }
   SumWriter& sums() { return *sums_; }
-  // Blocks of the own container that were compared.
+  // Verified blocks of the own container.
   CheckedBlocks& checked() { return checked_; }
 
-  // As records of the own container have it.
+  // Returns `key` in the form used by records of the own container.
   format::StreamKey recorded(const format::StreamKey& key) const {
     return {key.number, key.origin == origin_ ? 0 : key.origin};
   }
 
-  // The source of a piece from elsewhere; throws not_found if it has gone.
+  // Returns the file that has the bytes of a piece of another container or the multifile. Throws `not_found`
+  // if the file was removed.
   SetSource source(uint64_t origin);
 
-  // A stream of `elsewhere` among those that are shared, with its name; under the lock of names.
+  // Adds a stream of `elsewhere`, with its name, to the shared streams. The caller holds the lock of names.
   SharedPlace bring_in(const ReplayedStream& stream, const SetContents& elsewhere);
-  // What other hosts have done, as `elsewhere` knows, to streams that are shared here; under the lock of
-  // names.
+  // Applies the changes of other hosts, as known to `elsewhere`, to the shared streams. The caller holds the
+  // lock of names.
   void bring_up_to_date(const std::shared_ptr<const SetContents>& elsewhere);
 
-  // Before the first record of the own container about a stream that was made elsewhere: one that says which
-  // name it has. What made it may have become part of another multifile by then. Under the lock of names.
+  // Records the name of a stream that was created elsewhere, before the first other record of the own
+  // container about it. The container that created the stream may have been gathered since, so that its key
+  // means nothing any more. The caller holds the lock of names.
   void bind(SharedPlace at);
 
-  // Gives a stream the name of `entry`, or, entry 0, takes the one it has, in the container as well. If it
-  // throws nothing has happened; who is killed within has done it once somebody looks for a name. Under the
-  // lock of names.
+  // Renames the stream `at` to the name of `entry`, or removes its name if `entry` is 0, in shared memory and
+  // in the container. A call that throws has changed nothing. If the process is killed within the call, the
+  // next process that looks up a name completes the rename. The caller holds the lock of names.
   void rename(SharedPlace at, SharedPlace entry);
-  // Takes the name of a stream that has been renamed out of the set; false: it has not. Under the lock of
-  // names.
+  // Removes the name of a stream that was renamed out of the set. Returns false if it was not. The caller
+  // holds the lock of names.
   bool take_name_of_moved(SharedPlace at);
 
-  // Own bytes of a stream from `size` on, which can be given back to the file system when nobody wants them.
+  // Returns the stream's own bytes from `size` on; discard() releases them to the file system once they are
+  // unused.
   std::vector<UnusedBytes> unused(SharedStream& stream, int64_t size);
   void discard(const std::vector<UnusedBytes>& unused);
 
-  // Makes slots for all blocks that end in the first `length` bytes of a piece. Under the lock of its stream.
+  // Creates checksum slots for all blocks that end in the first `length` bytes of `piece`. The caller holds
+  // the lock of its stream.
   void make_slots(SharedPiece& piece, int64_t length);
 
-  // Streams that are open here, for forks.
+  // Open streams of this process, for forks.
   using Opens = std::list<SharedPlace>;
   Opens::iterator note_open(SharedPlace at);
   void note_close(Opens::iterator at);
@@ -126,14 +131,14 @@ class OpenSet : public std::enable_shared_from_this<OpenSet> {
   void before_fork();
   void after_fork(bool in_child);
 
-  // A piece that has grown where its record is gets a record of what it has grown by: who knows the first one
-  // need not read it again. Under the lock of the stream.
+  // Appends a record of the bytes by which a piece has grown since its own record. Readers that know the
+  // first record then need not read it again. The caller holds the lock of the stream.
   void record_growth(SharedStream& stream);
 
-  // What a close has to do for other hosts.
+  // Publishes changes to other hosts; part of each close.
   void hand_over();
 
-  int64_t block_size() const { return block_size_; }  // bytes: of requests that the file system likes
+  int64_t block_size() const { return block_size_; }  // bytes, preferred request size of the file system
 
  private:
   OpenSet(std::string path, std::shared_ptr<SetView> view) : view_(std::move(view)), path_(std::move(path)) {}
@@ -156,24 +161,24 @@ class OpenSet : public std::enable_shared_from_this<OpenSet> {
   CheckedBlocks checked_;
   uint64_t origin_ = 0;
   int64_t block_size_ = 0;
-  bool mapped_ = false;                       // mappings of the container agree with reads
-  bool local_ = false;                        // one cache: a close has nothing to do
-  std::shared_ptr<const SetContents> known_;  // what streams are up to date with; under the lock of names
+  bool mapped_ = false;                       // mappings of the container are coherent with reads
+  bool local_ = false;                        // one cache: nothing to publish at close
+  std::shared_ptr<const SetContents> known_;  // contents applied to the streams; guarded by the lock of names
   std::mutex opens_mutex_;
   Opens opens_;
   bool registered_ = false;
-  RangeLock lock_;          // says that the container is in use
-  int64_t locked_at_ = -1;  // how many forks there had been then; -1: it is not
-  bool was_taken_ = false;  // the container is in the multifile
+  RangeLock lock_;          // marks the container as in use
+  int64_t locked_at_ = -1;  // number of forks when the lock was acquired; -1: not locked
+  bool was_taken_ = false;  // the container was gathered into the multifile
 };
 
-// Removes a container that has been taken in, and what killed processes have left in memory for it.
+// Removes a container that was gathered, and the shared memory that killed processes have left for it.
 void remove_container(Store& store, const std::string& container, const std::string& memory_directory);
-// The same, but the file is kept as `to`.
+// As remove_container(), but keeps the file as `to`.
 void set_container_aside(Store& store, const std::string& container, const std::string& to,
                          const std::string& memory_directory);
 
-// Tells the open sets of this process of its forks, from note_set() to forget_set() (set_forks.cpp).
+// Start and end the fork notifications of an open set (set_forks.cpp).
 void note_set(OpenSet* set);
 void forget_set(OpenSet* set);
 

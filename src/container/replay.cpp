@@ -18,7 +18,7 @@ using format::ContainerRecord;
 using format::RecordKind;
 using format::StreamKey;
 
-// Carries out the records of a set, in their order.
+// Applies the records of a set in their order.
 class Replayer {
  public:
   Replayer(SetContents& set, uint64_t own) : set_(set), own_(own) {}
@@ -33,7 +33,7 @@ class Replayer {
     if (stream == nullptr || stream->name.empty()) return;
     if (container == own_) stream->here = true;
     if (record.kind == RecordKind::create && !record.empties && record.time > stream->named)
-      return;  // it was there, and has not changed
+      return;  // the stream existed and is unchanged
     stream->changed = std::max(stream->changed, record.time);
     if (container != own_) ++stream->elsewhere;
     change(*stream, record, source);
@@ -153,7 +153,7 @@ bool was_taken(const SetContents& set, const format::Identity& identity) {
   });
 }
 
-// nullopt: it is being made, or was removed.
+// Returns nullopt if the container is being created or was removed.
 std::optional<ContainerContents> read_if_there(Store& store, const std::string& path) {
   try {
     return read_container(store, path);
@@ -171,12 +171,12 @@ ReadsOfBlocks reads_in(Store& store, const std::string& path, Checking checking)
   return {checking, store.traits(path).coherence != Coherence::local};
 }
 
-// Records of all containers are in the order in which they count only together.
+// Orders the records of all containers, since their effect depends on the common order.
 class Turns {
  public:
   Turns(const ReadsOfBlocks& reads) : reads_(reads) {}
 
-  // `found` is there until carry_out(). null: the multifile has what is in it.
+  // `found` must stay valid until carry_out(). Returns null if the multifile already has the content.
   SetSource* add(SetContents& set, const std::string& path, const ContainerContents& found) {
     if (was_taken(set, found.header.identity)) return nullptr;
     const auto source = static_cast<uint32_t>(set.sources.size());
@@ -218,7 +218,7 @@ class Turns {
   std::vector<Turn> turns_;
 };
 
-// Containers may have grown since their sizes were asked for.
+// Reads the sizes again, because containers may have grown since.
 void find_cut_off(SetContents& set) {
   for (const auto& [name, stream] : set.names)
     for (const auto& [offset, piece] : stream->pieces.all()) {
@@ -231,7 +231,7 @@ void find_cut_off(SetContents& set) {
     }
 }
 
-// Bytes that a program could not write, and did not write again.
+// Reports bytes that a program failed to write and did not write again.
 void find_failures(SetContents& set) {
   for (SetSource& source : set.sources)
     if (source.failed && source.damage.empty())
@@ -287,7 +287,7 @@ SetContents read_set(Store& store, const std::vector<std::string>& containers, c
 SetReader::SetReader(Store& store, std::string path, std::string own, Checking checking)
     : store_(store), path_(std::move(path)), reads_(reads_in(store, path_, checking)), own_{std::move(own)} {}
 
-// True: it has more than was known, or is another one.
+// Returns true if the container has new records, or was created, replaced or removed.
 bool SetReader::bring_up_to_date(Known& known, bool unsaid) {
   try {
     const Come come = known.contents ? read_more(store_, known.path, *known.contents, unsaid) : Come::another;
@@ -301,7 +301,7 @@ bool SetReader::bring_up_to_date(Known& known, bool unsaid) {
   }
 }
 
-// True: one of them has gone.
+// Returns true if a container has disappeared.
 bool SetReader::look_for_containers(const std::vector<std::string>& paths) {
   const size_t forgotten = std::erase_if(
       others_, [&](const Known& known) { return !std::ranges::binary_search(paths, known.path); });
@@ -334,7 +334,7 @@ bool SetReader::look() {
   looked_at_ = time_of_reading();
   looked_ = std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
   const SetFiles files = files_of(store_, path_);
-  // Containers go when a multifile has what was in them, so it is looked for after them.
+  // A container disappears once a multifile has its content, so the multifile is read after the containers.
   const bool gone = look_for_containers(files.containers);
   if (files.multifile || gone || base_seen_ != 0) look_for_base();
   return changed_;

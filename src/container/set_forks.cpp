@@ -54,7 +54,7 @@ struct Everybody {
   }
 };
 
-// There from the start and never destroyed: programs fork while their static objects go away.
+// Constant-initialized and never destroyed: programs may fork during the destruction of static objects.
 union Kept {
   constexpr Kept() : all() {}
   ~Kept() {}
@@ -89,11 +89,11 @@ void OpenSet::note_close(Opens::iterator at) {
   opens_.erase(at);
 }
 
-// What the child will have open is open from now on, whatever the parent closes.
+// Streams that the child inherits count as open from now on, even if the parent closes them.
 void OpenSet::before_fork() {
   {
     const SharedStreams::NamesLock lock(*streams_);
-    opens_mutex_.lock();  // in the order in which opens take them
+    opens_mutex_.lock();  // same lock order as when opening
     for (const SharedPlace at : opens_) streams_->open(at);
   }
   memory_->before_fork();

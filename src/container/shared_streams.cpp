@@ -14,11 +14,11 @@ namespace sheaf {
 
 namespace {
 
-constexpr uint64_t grain = 64;  // bytes: blocks of memory are multiples
+constexpr uint64_t grain = 64;  // bytes; block sizes are multiples
 constexpr uint64_t first_buckets = 1024;
 constexpr uint64_t most_buckets = HostMemory::chunk / sizeof(SharedPlace);
 constexpr int64_t entries_per_bucket = 2;
-constexpr int64_t latest = INT64_MAX / 2;  // in 2116: what is damaged must not bring the clock to its end
+constexpr int64_t latest = INT64_MAX / 2;  // year 2116; keeps damaged times from exhausting the clock
 
 uint64_t entry_bytes(size_t name) { return (offsetof(SharedEntry, name) + name + grain - 1) / grain * grain; }
 
@@ -26,7 +26,7 @@ uint64_t target_bytes(size_t path) {
   return (offsetof(SharedTarget, path) + path + grain - 1) / grain * grain;
 }
 
-// As a name that no stream can have.
+// A key as a name that no stream can have.
 struct KeyText {
   explicit KeyText(const format::StreamKey& key) {
     text[0] = '\0';
@@ -72,12 +72,12 @@ void SharedStreams::hear(int64_t time) {
   }
 }
 
-// --- memory
+// --- Memory.
 
 SharedPlace SharedStreams::allocate(uint64_t bytes) {
   Head& h = head();
   const uint64_t size = (bytes + grain - 1) / grain;
-  // What a killed process was about to take or give back is lost until the memory is made anew.
+  // After a kill, the free lists may be inconsistent. Their blocks are lost until the memory is rebuilt.
   if (h.memory.lock()) std::ranges::fill(h.free, 0);
   SharedPlace at = 0;
   if (size < std::size(h.free) && (at = h.free[size]) != 0) {
@@ -107,9 +107,9 @@ void SharedStreams::release(SharedPlace at, uint64_t bytes) {
   h.memory.unlock();
 }
 
-// --- names
+// --- Names.
 
-// Entries go to the newest level, and stay there; so nothing ever has to be moved while others look.
+// New entries go to the newest level and stay there, so no entry moves while other processes search.
 void SharedStreams::add_level() {
   Head& h = head();
   const uint32_t count = h.level_count.load();
@@ -226,7 +226,7 @@ std::string_view SharedStreams::name_of(SharedPlace at) {
   return name == 0 ? std::string_view() : name_in(name);
 }
 
-// --- streams
+// --- Streams.
 
 SharedPlace SharedStreams::make_stream(const format::StreamKey& key, uint32_t mode, int64_t time) {
   Head& h = head();
@@ -254,7 +254,7 @@ SharedPlace SharedStreams::make_stream(const format::StreamKey& key, uint32_t mo
   return at;
 }
 
-// A stream that nobody can find or holds any more is free, unless its key must stay known.
+// Frees a stream that is neither open nor named, unless its key must stay known.
 void SharedStreams::close(SharedPlace at) {
   SharedStream& one = stream(at);
   if (one.opens.fetch_sub(1) > 1 || one.entry.load() != 0) return;
@@ -266,7 +266,7 @@ void SharedStreams::close(SharedPlace at) {
   head().spare.store(at);
 }
 
-// --- pieces
+// --- Pieces.
 
 void SharedStreams::drop_piece(SharedPlace at) {
   take_slots(memory_, piece(at).sums, [&](SharedPlace slots) { release(slots, sizeof(SharedSlots)); });
@@ -326,9 +326,9 @@ void SharedStreams::cut(SharedStream& one, int64_t size, int64_t time) {
   one.cut_to.store(-1);
 }
 
-// --- after somebody was killed
+// --- Repair after a kill.
 
-// Every stream knows its name, so all chains can be made anew. One that was to get its first name is free.
+// Rebuilds all hash chains from the streams, which refer to their names. Frees streams without a first name.
 void SharedStreams::mend_names() {
   Head& h = head();
   std::vector<SharedPlace> keys;
@@ -374,8 +374,7 @@ void SharedStreams::mend_names() {
   h.streams.store(named);
 }
 
-// Pieces count only if they are in the list; a size that was about to be set is set, and what was about to
-// move has moved.
+// Repairs a stream: only pieces in the list count, and a size or a move that was in progress is completed.
 void SharedStreams::mend(SharedStream& one) {
   one.version.fetch_add(1);
   SharedPlace last = 0;

@@ -1,13 +1,12 @@
-// container/shared_streams: what the processes of a host share of a set while it is open: names, streams, and
-// where their bytes are.
+// container/shared_streams: the state of an open set that the processes of a host share: names, streams, and
+// the places of their bytes.
 //
-// It lies in memory that they share (process/host_memory), and can be made from the containers at any time,
-// so nothing depends on it once they are gone. Nothing here is written to a file. A process may be killed
-// anywhere: what others see is changed by single stores, the last of which counts, and who next takes a lock
-// that was held puts right what is half done.
+// The state is in shared memory (process/host_memory) and can be rebuilt from the containers at any time, so
+// it need not survive its processes. It is never written to a file. A process may be killed at any point:
+// every change becomes visible with one final store. The next process that acquires an abandoned lock
+// completes or repairs the change.
 //
-// Locks are taken in this order: names, a stream's, log, tables, memory. Places are offsets in the shared
-// memory; 0 is none.
+// Lock order: names, a stream, log, tables, memory. Places are offsets in the shared memory; 0 means none.
 #pragma once
 
 #include <atomic>
@@ -24,103 +23,105 @@ namespace sheaf {
 
 using SharedPlace = uint64_t;
 
-// Bytes of a stream in one piece. Under the lock of the stream, but for reading.
+// A contiguous extent of a stream. Changed under the lock of the stream; single fields may be read without
+// it.
 struct SharedPiece {
   std::atomic<SharedPlace> next;
   int64_t offset;                 // in the stream
-  std::atomic<int64_t> length;    // 0: cut away
-  std::atomic<int64_t> capacity;  // >= length: it may grow so far. Of a multifile: the task
+  std::atomic<int64_t> length;    // 0: cut off
+  std::atomic<int64_t> capacity;  // >= length: the limit of growth; for a multifile, the task
   int64_t place;                  // in the file
-  int64_t record;                 // its record in the own container; 0: it does not grow
-  int64_t time;                   // of that
-  uint64_t origin;                // of its container or multifile; 0: the own container
-  SharedSums sums;                // of a piece in the own container
+  int64_t record;                 // place of its record in the own container; 0: it does not grow
+  int64_t time;                   // time of that record
+  uint64_t origin;                // container or multifile of its bytes; 0: the own container
+  SharedSums sums;                // for a piece in the own container
 };
 static_assert(sizeof(SharedPiece) == 128);
 
 struct SharedStream {
-  HostMutex lock;                  // of what follows, but for reading single numbers
-  SharedPlace all;                 // the next of all that there ever were
-  std::atomic<SharedPlace> entry;  // its name; 0: none. Under the lock of names
-  std::atomic<int64_t> opens;      // that somebody holds. Under the lock of names
-  std::atomic<uint32_t> used;      // 0: free; 2: its first name is still to come, nobody else knows it
-  std::atomic<uint32_t> bound;     // the own container says which name it has. Under the lock of names
+  HostMutex lock;                  // guards the following fields; single numbers may be read without it
+  SharedPlace all;                 // next in the list of all streams ever allocated
+  std::atomic<SharedPlace> entry;  // its name; 0: none. Guarded by the lock of names
+  std::atomic<int64_t> opens;      // number of open handles. Guarded by the lock of names
+  std::atomic<uint32_t> used;      // 0: free; 2: not named yet, known only to its creator
+  std::atomic<uint32_t> bound;     // the own container has a record of its name. Guarded by the lock of names
   std::atomic<uint32_t> mode;
   std::atomic<int64_t> size;
   std::atomic<int64_t> modified;
   std::atomic<int64_t> changed;
-  std::atomic<int64_t> named;      // when it got its name
-  std::atomic<int64_t> cut_to;     // a size that is being set; -1: none is
-  std::atomic<int64_t> cut;        // when its size was set: pieces from before do not grow
-  std::atomic<int64_t> elsewhere;  // what it is of other containers that is in here (ReplayedStream)
-  std::atomic<int64_t> looked;     // when the look began that has found them (SetContents)
-  std::atomic<uint64_t> version;   // pieces have changed in another way than by growing or by new ones
-  std::atomic<uint64_t> growth;    // number of times that pieces have grown
-  std::atomic<SharedPlace> first;  // of its pieces, in the order in which they count
+  std::atomic<int64_t> named;      // time of the last naming
+  std::atomic<int64_t> cut_to;     // size that is being set; -1: none
+  std::atomic<int64_t> cut;        // time of the last change of size; older pieces do not grow
+  std::atomic<int64_t> elsewhere;  // state of other containers included here (ReplayedStream)
+  std::atomic<int64_t> looked;     // start of the check that found this state (SetContents)
+  std::atomic<uint64_t> version;   // counts changes to pieces other than growth and additions
+  std::atomic<uint64_t> growth;    // counts growths of pieces
+  std::atomic<SharedPlace> first;  // first piece, in order of precedence
   std::atomic<SharedPlace> last;
-  std::atomic<SharedPlace> grown;   // a piece of more bytes than records say that do not change; 0: none has
-  std::atomic<int64_t> grown_from;  // what they say of that one
-  std::atomic<SharedPlace> moving;  // where it goes while the container is being told; 0: nowhere
-  std::atomic<SharedPlace> moved;   // where it has gone that is not in the set any more; 0: it is
+  std::atomic<SharedPlace> grown;   // piece with more bytes than its immutable records state; 0: none
+  std::atomic<int64_t> grown_from;  // length that these records state
+  std::atomic<SharedPlace> moving;  // destination while the move is being recorded in the container; 0: none
+  std::atomic<SharedPlace> moved;   // destination of a stream that left the set; 0: it is in the set
   SharedOverwrite over;
   format::StreamKey key;  // origin: never 0
 };
 
-// A name, or a key of a stream that was made elsewhere.
+// A name, or the key of a stream that was created elsewhere.
 struct SharedEntry {
-  std::atomic<SharedPlace> next;  // in its bucket
+  std::atomic<SharedPlace> next;  // next in its bucket
   uint64_t hash;
   SharedPlace stream;
   uint32_t bytes;
-  char name[4];  // `bytes` of them
+  char name[4];  // `bytes` characters
 };
 
-// Of a stream that was renamed out of the set: what StreamTarget says.
+// Destination of a stream that was renamed out of the set, as in StreamTarget.
 struct SharedTarget {
   uint64_t device;
   uint64_t number;
   uint32_t bytes;
-  char path[4];  // `bytes` of them
+  char path[4];  // `bytes` characters
 };
 
-// An area where records of all processes go.
+// An area for records of all processes of the host.
 struct RecordArea {
   int64_t place;
   int64_t used;   // bytes
-  int64_t bytes;  // that it has; 0: there is none
-  bool entered;   // in a table of the container
+  int64_t bytes;  // size; 0: no area
+  bool entered;   // listed in a table of the container
 };
 
 class SharedStreams {
  public:
-  static constexpr uint32_t layout = 6;  // of everything here, and of the memory it is in
+  static constexpr uint32_t layout = 6;  // version of the structures here and of the memory that holds them
 
   explicit SharedStreams(HostMemory& memory) : memory_(memory) {}
-  void make(const format::Identity& identity, bool summed);  // in new memory
+  void make(const format::Identity& identity, bool summed);  // initializes new memory
 
   struct Head {
     HostMutex names;
     HostMutex memory;
-    HostMutex tables;  // of the container
-    HostMutex log;     // where records of all processes go, one behind the other (ContainerWriter)
+    HostMutex tables;  // guards the tables of the container
+    HostMutex log;     // guards the log of records of all processes (ContainerWriter)
     format::Identity identity;
     bool summed;                     // the container has checksums
-    std::atomic<int64_t> clock;      // the newest time that was given out
-    std::atomic<uint64_t> numbers;   // the newest number of a stream
-    std::atomic<int64_t> tail;       // the first place of the container that nobody has
-    int64_t last_table;              // under `tables`
-    int64_t last_entries;            // under `tables`
-    RecordArea log_area;             // under `log`
-    RecordArea spare_area;           // under `log`: for records that make room on a full disk
-    std::atomic<int64_t> streams;    // that have names
-    std::atomic<SharedPlace> all;    // streams
-    std::atomic<SharedPlace> spare;  // streams that are free
-    uint64_t used;                   // bytes of the memory, under `memory`
-    // Under the lock of names: a stream that gets another name, and its entry, 0 for none. `renamed` is 0
-    // unless that has been begun; who finds something else under the lock has it to finish.
+    std::atomic<int64_t> clock;      // newest time issued
+    std::atomic<uint64_t> numbers;   // newest stream number
+    std::atomic<int64_t> tail;       // first unallocated place of the container
+    int64_t last_table;              // guarded by `tables`
+    int64_t last_entries;            // guarded by `tables`
+    RecordArea log_area;             // guarded by `log`
+    RecordArea spare_area;           // guarded by `log`; for records that free space on a full disk
+    std::atomic<int64_t> streams;    // number of named streams
+    std::atomic<SharedPlace> all;    // head of the list of streams
+    std::atomic<SharedPlace> spare;  // head of the list of free streams
+    uint64_t used;                   // bytes of the memory; guarded by `memory`
+    // A rename in progress: the stream and its new entry, 0 to remove the name. Guarded by the lock of names.
+    // `renamed` is 0 unless a rename has begun; a process that acquires the lock and finds another value must
+    // complete the rename.
     std::atomic<SharedPlace> renamed;
     std::atomic<SharedPlace> renamed_to;
-    SharedPlace free[66];  // blocks by their size in 64 bytes, under `memory`
+    SharedPlace free[66];  // free blocks by size in units of 64 bytes; guarded by `memory`
     struct Level {
       std::atomic<SharedPlace> buckets;
       uint64_t mask;
@@ -135,12 +136,12 @@ class SharedStreams {
   SharedEntry& entry(SharedPlace at) { return memory_.as<SharedEntry>(at); }
   SharedTarget& target(SharedPlace at) { return memory_.as<SharedTarget>(at); }
 
-  // A time that no other record of this host has, now or as soon after as that can be.
+  // Returns a time that no other record of this host has, as close to the present as possible.
   int64_t tick();
-  // Somebody has given out this time elsewhere: what is done from now on is later.
+  // Advances the clock to `time`, which another host has issued: later calls of tick() return larger values.
   void hear(int64_t time);
 
-  // --- under the lock of names
+  // --- The caller holds the lock of names:
 
   class NamesLock {
    public:
@@ -155,31 +156,31 @@ class SharedStreams {
     SharedStreams& streams_;
   };
 
-  SharedPlace find(std::string_view name);         // the stream, or 0
-  SharedPlace find(const format::StreamKey& key);  // of those for which note_key() was called
+  SharedPlace find(std::string_view name);         // 0 if not found
+  SharedPlace find(const format::StreamKey& key);  // only streams registered with note_key()
   void note_key(SharedPlace stream);
-  // A stream without a name or pieces. Throws no_space.
+  // Allocates a stream without a name or pieces. Throws `no_space`.
   SharedPlace make_stream(const format::StreamKey& key, uint32_t mode, int64_t time);
-  // What give_name() will need, so that it cannot fail. The name is the caller's to check.
+  // Allocates an entry for give_name(), which then cannot fail. The caller has validated the name.
   SharedPlace make_entry(SharedPlace stream, std::string_view name);
   void drop_entry(SharedPlace entry);
-  // Its only name from now on; a stream that had it has none any more.
+  // Makes the entry's name the only name of its stream. Another stream with this name loses it.
   void give_name(SharedPlace entry, int64_t time);
   void take_name(SharedPlace stream);
   void open(SharedPlace stream) { this->stream(stream).opens.fetch_add(1); }
   void close(SharedPlace stream);
-  // It is free unless somebody has it open or can find it.
+  // Frees the stream unless it is open or can be found by name or key.
   void let_go(SharedPlace stream) { open(stream), close(stream); }
-  std::string_view name_of(SharedPlace stream);  // valid under the lock
+  std::string_view name_of(SharedPlace stream);  // valid while the lock is held
   std::string_view name_in(SharedPlace at) { return {entry(at).name, entry(at).bytes}; }
-  // Also those without a name.
+  // Visits all streams, including those without a name.
   template <class Visit>
   void for_each(Visit&& visit) {
     for (SharedPlace at = head().all.load(); at != 0; at = stream(at).all)
       if (stream(at).used.load() != 0) visit(at);
   }
 
-  // --- under the lock of the stream
+  // --- The caller holds the lock of the stream:
 
   class StreamLock {
    public:
@@ -194,23 +195,23 @@ class SharedStreams {
     SharedStream& stream_;
   };
 
-  // A place for a piece; throws no_space.
+  // Allocates a piece. Throws `no_space`.
   SharedPlace make_piece() {
     const SharedPlace at = allocate(sizeof(SharedPiece));
     ::new (memory_.at(at)) SharedPiece{};
     return at;
   }
-  // A place for more slots of a piece, which add_slots() then gives it; throws no_space.
+  // Allocates more slots for a piece, to be passed to add_slots(). Throws `no_space`.
   SharedPlace make_slots() { return allocate(sizeof(SharedSlots)); }
   void drop_slots(SharedPlace at) { release(at, sizeof(SharedSlots)); }
   void drop_piece(SharedPlace piece);
-  // Its fields are set; it is the last one from now on.
+  // Appends a fully initialized piece to the list of the stream.
   void add_piece(SharedStream& stream, SharedPlace piece);
   void drop_pieces(SharedStream& stream);
-  // Where it goes, for `moved`; throws no_space.
+  // Allocates a destination for `SharedStream::moved`. Throws `no_space`.
   SharedPlace make_target(std::string_view path);
   void drop_target(SharedPlace at);
-  // Sets the size; visit(piece, from) for each own piece of which something is cut away.
+  // Sets the size and cuts off the pieces beyond it.
   void cut(SharedStream& stream, int64_t size, int64_t time);
 
  private:

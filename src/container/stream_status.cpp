@@ -1,5 +1,5 @@
-// container/host_stream, container/open_set: how a stream is read, what is said of it, also of writes to it
-// that have failed, its close, how it leaves its set, and how it gets and loses names.
+// container/host_stream, container/open_set: reading and status of a stream, including failed writes; closing
+// it, moving it out of its set, and its names.
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -76,7 +76,7 @@ size_t HostStream::plan(int64_t offset, int64_t bytes, std::span<Segment> segmen
   return count;
 }
 
-// --- reading
+// --- Reading.
 
 void HostStream::fetch(const Segment& segment, std::span<std::byte> data) {
   if (segment.piece.tag == 0) {
@@ -125,7 +125,7 @@ size_t HostStream::read_from(std::span<std::byte> data, int64_t offset, bool loc
   return done;
 }
 
-// --- what is said of it
+// --- Status.
 
 void HostStream::set(const StreamAttributes& attributes) {
   const SharedStreams::StreamLock lock(streams_, at_);
@@ -190,7 +190,8 @@ std::optional<StreamTarget> HostStream::moved() {
   return StreamTarget{{target.path, target.bytes}, target.device, target.number};
 }
 
-// Who is killed before the target is noted has changed nothing for others; afterwards it has gone.
+// If the process is killed before `moving` is set, other processes see no change; afterwards, the move is
+// complete.
 bool HostStream::move_out(const std::string& path, const ContainerSet::CopyOut& copy) {
   const SharedStreams::StreamLock lock(streams_, at_);
   if (stream_.moved.load() != 0) return false;
@@ -215,7 +216,7 @@ bool HostStream::move_out(const std::string& path, const ContainerSet::CopyOut& 
   return true;
 }
 
-// --- writes that have failed
+// --- Failed writes.
 
 void HostStream::record_failure(int64_t failure, const FailedWrites& failed) {
   ContainerRecord record{
@@ -230,7 +231,7 @@ void HostStream::record_failure(int64_t failure, const FailedWrites& failed) {
   }
 }
 
-// The container says that bytes are missing, before the program can end, as long as they are.
+// Keeps a record of missing bytes in the container, so that it survives the end of the program.
 void HostStream::tell_failures() {
   has_failed_ = !failed_.empty();
   const bool is_told = told_ != 0 && !failed_.empty() && told_offset_ == failed_.offset();
@@ -239,8 +240,8 @@ void HostStream::tell_failures() {
   try {
     if (!failed_.empty()) record_failure(0, failed_);
     if (before != 0) record_failure(before, {});
-  } catch (const Error&) {  // there is no room for records, not even that kept for those that make room
-    // The call itself has succeeded or has its own error. flush() fails as long as `failed_` has the bytes.
+  } catch (const Error&) {  // even the spare area is full
+    // The call itself has succeeded, or throws its own error. flush() fails while `failed_` is not empty.
     attempt([&] { set_->writer().note_failure(); });
   }
 }
@@ -256,7 +257,7 @@ void HostStream::refuse_failed() {
   if (!failed_.empty() && !name.empty()) failed_.refuse(name);
 }
 
-// --- closing and syncing
+// --- Closing and syncing.
 
 void HostStream::flush() {
   if (stream_.moved.load() != 0) return;
@@ -289,10 +290,9 @@ void HostStream::sync() {
   refuse_failed();
 }
 
-// --- names
+// --- Names.
 
-// A full disk does not keep anybody from opening a stream, or from removing it: then whoever opens it next
-// tries again.
+// A full disk must not prevent opening or removing a stream. In this case, the next open tries again.
 void OpenSet::bind(SharedPlace at) {
   SharedStream& stream = streams_->stream(at);
   if (stream.bound.load() != 0 || stream.entry.load() == 0) return;
@@ -320,8 +320,8 @@ void OpenSet::rename(SharedPlace at, SharedPlace entry) {
   }
 }
 
-// Also what a killed process has begun: nobody has looked for a name since, so another record like the one
-// that may be there already does no harm.
+// Also completes a rename that a killed process began. No name was looked up since, so a second record after
+// one that was already written is harmless.
 void OpenSet::finish_renaming() {
   SharedStreams::Head& head = streams_->head();
   const SharedPlace at = head.renamed.load(), entry = head.renamed_to.load();
@@ -340,7 +340,7 @@ void OpenSet::finish_renaming() {
   head.renamed.store(0);
 }
 
-// Who has renamed it may have been killed before others were told.
+// The process that moved the stream may have been killed before it wrote the record.
 bool OpenSet::take_name_of_moved(SharedPlace at) {
   SharedStream& stream = streams_->stream(at);
   if (stream.moving.load() != 0) {

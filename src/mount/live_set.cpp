@@ -39,7 +39,7 @@ std::string LiveSet::path_below(uint64_t folder, std::string_view name) {
   return path_in(folder, name);
 }
 
-// The name is gone; who has the stream open still has it.
+// Removes the name of a node; open handles stay valid.
 void LiveSet::lose(const std::string& path) {
   const auto at = numbers_.find(path);
   if (at == numbers_.end()) return;
@@ -56,7 +56,7 @@ bool LiveSet::is_folder(const std::string& path) {
   return !is_empty(path);
 }
 
-// Whether no stream is in the folder of that path.
+// Returns whether the folder at `path` has no streams.
 bool LiveSet::is_empty(const std::string& path) {
   bool empty = true;
   set_->list(path + "/", [&](std::string_view, const StreamStatus&) { empty = false; });
@@ -200,7 +200,8 @@ void LiveSet::remove(uint64_t folder, std::string_view name) {
   const std::string path = path_below(folder, name);
   if (!set_->remove(path)) throw refused(is_folder(path) ? EISDIR : ENOENT, path);
   const std::lock_guard lock(mutex_);
-  // A folder is there because of what is in it: one that has lost the last stays, as on a file system.
+  // A folder exists because of its content. Register it, so that it stays when it becomes empty, as on other
+  // file systems.
   if (folder != top_) folders_.insert(path_of(folder));
   lose(path);
 }
@@ -210,7 +211,7 @@ void LiveSet::rename(uint64_t from_folder, std::string_view from, uint64_t to_fo
   const std::string old_path = path_below(from_folder, from), path = path_below(to_folder, to);
   if (!set_->status(path) && is_folder(path)) throw refused(EISDIR, path);
   if (!set_->rename(old_path, path, keep))
-    throw refused(is_folder(old_path) ? EXDEV : ENOENT, old_path);  // programs copy what cannot be renamed
+    throw refused(is_folder(old_path) ? EXDEV : ENOENT, old_path);  // on EXDEV, programs copy instead
   const std::lock_guard lock(mutex_);
   if (from_folder != top_) folders_.insert(path_of(from_folder));
   if (old_path == path) return;
@@ -235,7 +236,7 @@ void LiveSet::truncate(uint64_t number, int64_t size) {
 void LiveSet::set(uint64_t number, const StreamAttributes& attributes) {
   if (const auto stream = opened(number)) return stream->set(attributes);
   const Found found = at(number);
-  if (found.is_folder) return;  // folders have nothing of their own
+  if (found.is_folder) return;  // folders have no attributes of their own
   const std::unique_lock lock(mutex_);
   if (!set_->set(path_of(number), attributes)) throw refused(ENOENT, path_of(number));
 }

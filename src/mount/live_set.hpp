@@ -1,10 +1,10 @@
-// mount/live_set: the streams of a set of containers as files and folders that programs write, over
+// mount/live_set: the streams of a set of containers as files and folders that programs can write, on top of
 // container/container_set.
 //
-// Streams are found in the set whenever they are asked for, so what other programs do to it is seen. Folders
-// are what the names of streams have before their slashes; those that are made here are remembered until they
-// are removed or this object goes. Numbers belong to names as long as the kernel remembers them. From any
-// thread. Everything throws what a file system would say, as an Error with that errno.
+// Each request looks the stream up in the set, so that changes by other programs are visible. Folders follow
+// from the slashes in stream names. Folders created here are remembered until they are removed or this object
+// is destroyed. A number belongs to a name as long as the kernel remembers it. Thread-safe. All functions
+// throw an Error with the errno that a file system would return.
 #pragma once
 
 #include <memory>
@@ -22,7 +22,7 @@ namespace sheaf::mount {
 
 class LiveSet {
  public:
-  // Of files and folders here; the top folder has that of the tree
+  // First number of files and folders here. The top folder has its number in the tree.
   static constexpr uint64_t first_number = uint64_t{1} << 62;
 
   struct Found {
@@ -39,14 +39,15 @@ class LiveSet {
 
   bool has(uint64_t number) const { return number >= first_number; }
 
-  // Counts as one memory of the kernel. Nothing if there is none of that name.
+  // Returns nullopt if the name does not exist. A successful call adds one to the kernel's lookup count of
+  // the number.
   std::optional<Found> find(uint64_t folder, std::string_view name);
   Found at(uint64_t number);
   void forget(uint64_t number, uint64_t times);
   std::vector<Listed> list(uint64_t folder);
 
   std::shared_ptr<ContainerStream> open(uint64_t number, bool write, bool truncate);
-  // Counts as find() does.
+  // Increments the lookup count, as find() does.
   struct Created {
     Found found;
     std::shared_ptr<ContainerStream> stream;
@@ -55,7 +56,7 @@ class LiveSet {
   Found make_folder(uint64_t folder, std::string_view name);
   void remove_folder(uint64_t folder, std::string_view name);
   void remove(uint64_t folder, std::string_view name);
-  // keep: what is called `to` stays, and that is an error.
+  // With `keep`, an existing `to` is an error and stays unchanged.
   void rename(uint64_t from_folder, std::string_view from, uint64_t to_folder, std::string_view to,
               bool keep);
   void truncate(uint64_t number, int64_t size);
@@ -65,29 +66,30 @@ class LiveSet {
   struct Node {
     std::string path;  // empty: removed
     uint64_t remembered = 0;
-    std::weak_ptr<ContainerStream> open;  // the last time, for whatever: perhaps not to write
-    uint64_t stream = 0;                  // StreamStatus::number of what was opened last
+    std::weak_ptr<ContainerStream> open;  // the stream opened last; perhaps read-only
+    uint64_t stream = 0;                  // StreamStatus::number of the stream opened last
   };
 
-  // With the mutex:
+  // The caller holds the mutex:
   uint64_t number_of(const std::string& path);
   std::string path_of(uint64_t number) const;  // throws ENOENT
   std::string path_in(uint64_t folder, std::string_view name) const;
   void lose(const std::string& path);
-  // Without it:
+  // The caller does not hold the mutex:
   std::string path_below(uint64_t folder, std::string_view name);
   bool is_folder(const std::string& path);
   bool is_empty(const std::string& path);
   std::shared_ptr<ContainerStream> opened(uint64_t number);
-  // To write what has lost its name and is still open; null: it has one, or nobody has it open.
+  // Returns a writable handle of an open stream that has lost its name. Returns null if the stream has a name
+  // or is not open.
   std::shared_ptr<ContainerStream> nameless(uint64_t number);
 
   std::shared_ptr<ContainerSet> set_;
   const uint64_t top_;
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the following members
   std::unordered_map<uint64_t, Node> nodes_;
   std::unordered_map<std::string, uint64_t> numbers_;  // by path
-  std::set<std::string> folders_;                      // made here
+  std::set<std::string> folders_;                      // folders created here
   uint64_t next_ = first_number;
 };
 

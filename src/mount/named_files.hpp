@@ -1,5 +1,5 @@
-// mount/named_files: the streams of a set that has names (container/named_streams), as files under them: what
-// was there when it was opened.
+// mount/named_files: the streams of a set with names (container/named_streams) as files, in their state when
+// the set was opened.
 #pragma once
 
 #include "container/named_streams.hpp"

@@ -1,4 +1,4 @@
-// mount/sources: what there is of multifiles and sets, for mounts and for who shows the same otherwise.
+// mount/sources: finds the streams of multifiles and sets, for mounts and other views of the same content.
 #pragma once
 
 #include <functional>
@@ -13,25 +13,26 @@
 namespace sheaf::mount {
 
 struct Source {
-  std::string path;  // of the multifile or the set, or one container
+  std::string path;  // path of the multifile, set, or single container
   std::shared_ptr<Streams> streams;
   bool joins = false;  // as in Tree::Multifile
 };
 
-// What people should know of a file, which is shown all the same.
+// Receives a message for the user about a file that is shown nevertheless.
 using Tell = std::function<void(const std::string& path, const std::string& what)>;
 
-// The streams of `path`: tasks of a multifile, unless they are among the streams of a set, and those of
-// containers, whose bytes are newer than those of a task of that name. containers: what is in containers as
-// well. Multifiles are read from `store`; containers are files of the operating system. Throws what opening
-// throws.
+// Returns the streams of `path`: the tasks of a multifile without names and, with `containers`, the streams
+// of a set. Named tasks are streams of the set; a stream in a container is newer, and hides a task of the
+// same name. Multifiles are read from `store`; containers are read from the operating system's files. Throws
+// the errors of opening.
 std::vector<Source> sources_of(Store& store, const std::string& path, Checking checking, bool containers,
                                const Tell& tell);
 
-// Of all these, in their order; each lies in a folder of its own, called as its file, if there are several.
+// Returns a tree of all sources in their order. If there are several, each is in a folder named after its
+// file.
 Tree tree_of(const std::vector<Source>& sources);
 
-// A file whose owner, mode and time those of the streams are.
+// Returns the path of a file that has the owner, mode and time of the streams.
 std::string file_behind(Store& store, const std::string& path);
 
 }  // namespace sheaf::mount

@@ -1,5 +1,5 @@
-// mount/stream_checksum: the CRC32C of a whole stream, from the checksums of its pieces that the multifile
-// has, without reading the stream.
+// mount/stream_checksum: computes the CRC32C of a complete stream from the piece checksums in the multifile,
+// without reading the stream.
 #pragma once
 
 #include <optional>
@@ -9,8 +9,8 @@
 
 namespace sheaf::mount {
 
-// "crc32c:0123abcd". Nothing where the checksums do not tell: the file has none, they are those of compressed
-// bytes, or a block goes beyond its chunk. Throws what reading throws.
+// Returns text like "crc32c:0123abcd". Returns nullopt if the file has no checksums, if they cover compressed
+// bytes, or if a block exceeds its chunk. Throws the errors of reading.
 std::optional<std::string> stream_checksum(const PhysicalFile& file, const TaskRow& row);
 
 }  // namespace sheaf::mount

@@ -1,10 +1,8 @@
-// mount/streams: what a multifile looks like to who mounts it: streams that have names and sizes and are read
-// at any place.
+// mount/streams: a multifile as a mount sees it: streams with names and sizes and random read access.
 //
-// The room `mount` owns the way from names to streams: names and numbers of files and folders (mount/tree),
-// the streams behind them (mount/task_streams), what extended attributes say of them. It calls multifile/ and
-// what is below, and knows nothing of FUSE; cli/mount/ is what makes a file system of it. Sizes and offsets
-// in bytes.
+// The module `mount` maps names to streams: names and numbers of files and folders (mount/tree), the streams
+// themselves (mount/task_streams), and their extended attributes. It calls multifile/ and lower modules, and
+// does not depend on FUSE; cli/mount/ builds the file system. Sizes and offsets are in bytes.
 #pragma once
 
 #include <cstdint>
@@ -18,47 +16,47 @@
 
 namespace sheaf::mount {
 
-// One stream, while somebody has it open. From any thread.
+// An open stream. Thread-safe.
 class Reader {
  public:
   virtual ~Reader() = default;
   virtual int64_t size() const = 0;
-  // Fills `out` from `offset`; returns the bytes read, fewer only at the end. Throws what reading throws:
-  // damaged where bytes are not those that their checksum is of.
+  // Fills `out` from `offset`. Returns the number of bytes read, fewer than requested only at the end. Throws
+  // the errors of reading, `damaged` if bytes do not match their checksum.
   virtual size_t read_at(std::span<std::byte> out, int64_t offset) = 0;
 };
 
 struct Facts {
   int64_t size = 0;      // bytes
-  int64_t modified = 0;  // nanoseconds since 1970; 0: when the multifile was
+  int64_t modified = 0;  // nanoseconds since 1970; 0: the time of the multifile
   uint32_t mode = 0;     // permissions; 0: those of the multifile
 };
 
 // Names without "user.sheaf.", and values, as text.
 using Attributes = std::vector<std::pair<std::string, std::string>>;
 
-// The streams of one multifile, numbered from 0. From any thread. Everything throws what reading the metadata
-// throws.
+// The streams of one multifile, numbered from 0. Thread-safe. All functions throw the errors of reading the
+// metadata.
 class Streams {
  public:
   virtual ~Streams() = default;
 
   virtual int64_t count() const = 0;
-  virtual int64_t bytes() const = 0;  // of all, as they are stored
-  // Of the file; with slashes: of folders and the file.
+  virtual int64_t bytes() const = 0;  // stored size of all streams
+  // Returns the path of the file: folders and file name, separated by slashes.
   virtual std::string name(int64_t stream) const = 0;
-  // Whether names follow from numbers and have no slash: then find() has the stream of a name, or nothing if
-  // there is none.
+  // Returns whether names are computed from numbers and have no slash. Then find() returns the stream of a
+  // name, or nullopt for other names.
   virtual bool computes_names() const { return false; }
   virtual std::optional<int64_t> find(std::string_view /*name*/) const { return {}; }
 
   virtual Facts facts(int64_t stream) = 0;
-  // Whether sizes are there without reading: else lists of many streams do without them.
+  // Returns whether sizes are available without reading. If not, listings of many streams omit them.
   virtual bool knows_sizes() const = 0;
   virtual std::unique_ptr<Reader> open(int64_t stream) = 0;
 
   virtual Attributes attributes(int64_t stream) = 0;
-  virtual Attributes attributes() = 0;  // of all together
+  virtual Attributes attributes() = 0;  // of the multifile
 };
 
 }  // namespace sheaf::mount

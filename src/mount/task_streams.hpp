@@ -1,6 +1,6 @@
-// mount/task_streams: a file for each task of a multifile: "task.000017", with as many digits as the last one
-// needs, six at least; where tasks have names (docs/format.md, section 14.5), under these. What a task has
-// written, uncompressed; of a key-value multifile its records as they are.
+// mount/task_streams: one file per task of a multifile. The name is the task's name if tasks have names
+// (docs/format.md, section 14.5), otherwise "task.000017" with at least six digits. The content is what the
+// task has written, uncompressed; for a key-value multifile, its records unchanged.
 #pragma once
 
 #include <mutex>
@@ -13,7 +13,7 @@ namespace sheaf::mount {
 
 class TaskStreams final : public Streams {
  public:
-  // names: of all tasks, or none.
+  // `names`: of all tasks, or empty.
   TaskStreams(Multifile multifile, std::vector<format::TaskName> names);
 
   int64_t count() const override { return multifile_.ntasks(); }

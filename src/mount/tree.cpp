@@ -10,8 +10,8 @@ namespace sheaf::mount {
 
 namespace {
 
-// Numbers of folders are small; those of files have the multifile, from 1 on, above this bit, and the stream
-// below.
+// Folders have small numbers. The number of a file has the index of its multifile plus one above this bit,
+// and the stream number below.
 constexpr int multifile_shift = 40;
 constexpr uint64_t stream_mask = (uint64_t{1} << multifile_shift) - 1;
 
@@ -55,7 +55,7 @@ void Tree::add_named(uint64_t folder, size_t multifile, int64_t stream) {
     throw Error(Code::invalid_argument,
                 "stream " + std::to_string(stream) + " is called '" + whole + "', " + why);
   };
-  // Those of files elsewhere are absolute: they are shown below the root.
+  // Names of files outside the set's directory are absolute; they are shown below the root.
   for (std::string_view rest = std::string_view(whole).substr(whole.starts_with('/'));;) {
     const size_t slash = rest.find('/');
     const std::string name(rest.substr(0, slash));
@@ -134,7 +134,7 @@ int64_t Tree::entries(uint64_t folder) const {
 
 std::vector<std::string> Tree::folder_paths() const {
   std::vector<std::string> paths(folders_.size());
-  for (size_t f = 0; f < folders_.size(); ++f)  // who lies in a folder has a greater number
+  for (size_t f = 0; f < folders_.size(); ++f)  // a subfolder has a greater number than its parent
     for (const Entry& e : folders_[f].entries)
       if (e.node.is_folder()) paths[e.node.number - root] = f == 0 ? e.name : paths[f] + "/" + e.name;
   paths.erase(paths.begin());

@@ -1,9 +1,8 @@
-// mount/tree: the files and folders that a mount shows, and the numbers (inode numbers) that they have.
+// mount/tree: the files and folders of a mount, and their inode numbers.
 //
-// A single multifile is the root; of several, each is a folder of the root. Streams whose names have slashes
-// are in folders of folders. Numbers stay what they are as long as the tree is there. Nothing is kept of
-// streams whose names can be computed, so a multifile of a million tasks takes no memory here. From any
-// thread.
+// A single multifile is the root; several multifiles are folders of the root. Slashes in stream names create
+// further folders. Numbers stay the same during the lifetime of the tree. Computed stream names are not
+// stored, so a multifile of a million tasks takes no memory here. Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -21,9 +20,9 @@ namespace sheaf::mount {
 // A file or a folder.
 struct Node {
   uint64_t number = 0;
-  size_t multifile = 0;        // as given to the tree; of the root of several: 0
-  Streams* streams = nullptr;  // of the multifile; null for the root of several
-  int64_t stream = -1;         // of a file
+  size_t multifile = 0;        // index in the constructor's argument; 0 for the root of several
+  Streams* streams = nullptr;  // streams of that multifile; null for the root of several
+  int64_t stream = -1;         // number of a file's stream; negative for a folder
   bool is_folder() const { return stream < 0; }
 };
 
@@ -37,26 +36,27 @@ class Tree {
   static constexpr uint64_t root = 1;
 
   struct Multifile {
-    std::string name;  // of its folder, where there are several
+    std::string name;  // name of its folder if the tree has several multifiles
     std::shared_ptr<Streams> streams;
-    bool joins = false;  // these streams lie where those before them do: they are of one multifile
+    bool joins = false;  // these streams belong to the preceding multifile and share its folder
   };
-  // Throws invalid_argument if two have one name, or one has a stream of a name that no file can have.
+  // Throws `invalid_argument` if two multifiles have the same name, or if a stream name is not a valid file
+  // name.
   explicit Tree(std::vector<Multifile> multifiles);
 
-  // Nothing if no file and no folder has that number.
+  // Returns nullopt if no file or folder has this number.
   std::optional<Node> at(uint64_t number) const;
-  // Nothing if the folder has none of that name.
+  // Returns nullopt if the folder has no entry of that name.
   std::optional<Node> find(uint64_t folder, std::string_view name) const;
-  // The entry of a folder at `position`, which counts from 0; nothing behind the last one.
+  // Returns the entry of a folder at `position`, counted from 0; nullopt after the last one.
   std::optional<Entry> entry(uint64_t folder, int64_t position) const;
-  int64_t entries(uint64_t folder) const;  // how many there are
+  int64_t entries(uint64_t folder) const;  // number of entries
   uint64_t parent(uint64_t folder) const { return folders_[folder - root].parent; }
-  // Folders that lie in this one.
+  // Returns the number of folders directly in this one.
   int64_t subfolders(uint64_t folder) const { return folders_[folder - root].subfolders; }
-  // Of all folders but the root, from there: "a", "a/b".
+  // Returns the paths of all folders except the root, relative to the root: "a", "a/b".
   std::vector<std::string> folder_paths() const;
-  // Of all multifiles.
+  // Totals of all multifiles.
   int64_t files() const;
   int64_t bytes() const;
   bool knows_sizes() const;
@@ -66,10 +66,10 @@ class Tree {
     uint64_t parent = root;
     size_t multifile = 0;
     Streams* streams = nullptr;
-    bool computed = false;  // all streams lie here, under names that `streams` makes
+    bool computed = false;  // contains all streams, with names computed by `streams`
     int64_t subfolders = 0;
     std::vector<Entry> entries;
-    std::unordered_map<std::string, size_t> places;  // in entries, by name
+    std::unordered_map<std::string, size_t> places;  // index in `entries` by name
   };
   Node folder_node(uint64_t number) const;
   Node file_node(size_t multifile, int64_t stream) const;
@@ -79,7 +79,7 @@ class Tree {
   void add(uint64_t folder, Entry entry);
 
   std::vector<Multifile> multifiles_;
-  std::vector<Folder> folders_;  // number 1 first
+  std::vector<Folder> folders_;  // the folder with number 1 first
 };
 
 }  // namespace sheaf::mount

@@ -1,4 +1,4 @@
-// SHEAF_BUILD, SHEAF_MPIS and SHEAF_FEATURES: cmake/Features.cmake.
+// SHEAF_BUILD, SHEAF_MPIS and SHEAF_FEATURES are defined in cmake/Features.cmake.
 #include "cli/about/build.hpp"
 
 #include "codec/codec.hpp"

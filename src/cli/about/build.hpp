@@ -1,4 +1,4 @@
-// cli/about/build: what this build of Sheaf consists of.
+// cli/about/build: describes this build of Sheaf.
 #pragma once
 
 #include <string_view>
@@ -15,7 +15,8 @@ struct Build {
 };
 Build this_build();
 
-// The build in lines. Loads the libraries of codecs; one that cannot be loaded adds a line that says why.
+// Describes the build in rows. Loads the compression libraries; a library that cannot be loaded adds a row
+// with the reason.
 std::vector<Row> rows_of_build();
 
 }  // namespace sheaf::cli

@@ -23,15 +23,15 @@ namespace sheaf::cli {
 
 namespace {
 
-// Options are single letters, anywhere; what is left are the file names.
+// Parsed arguments. Options are single letters at any position; the remaining arguments are file names.
 struct ClassicArguments {
-  bool good = false;                    // no unknown option, as many file names as the tool takes
-  std::map<char, std::string> options;  // with their values, "" where they have none
+  bool good = false;                    // only known options, and the tool's number of file names
+  std::map<char, std::string> options;  // with their values, "" for options without one
   std::vector<std::string> files;
 
   bool has(char option) const { return options.contains(option); }
-  // The value of an option as a number, `otherwise` if it was not given. Throws
-  // invalid_argument if it is none, or outside least..most.
+  // Returns the value of an option as a number, `otherwise` if it was not given. Throws `invalid_argument` if
+  // it is no number, or outside [least, most].
   int64_t number(char option, int64_t otherwise, int64_t least, int64_t most) const {
     const auto found = options.find(option);
     if (found == options.end()) return otherwise;
@@ -44,9 +44,9 @@ struct ClassicArguments {
   }
 };
 
-// `letters` are the options there are, as getopt(3) has them.
+// `letters`: the known options in the notation of getopt(3).
 ClassicArguments parse_classic(int argc, char** argv, const char* letters, size_t files) {
-  // What --force asks for, the classic tools do anyway.
+  // --force is accepted and ignored: the classic tools always overwrite.
   static constexpr option words[] = {{"force", no_argument, nullptr, 0}, {}};
   ClassicArguments a;
   opterr = 0;
@@ -107,9 +107,9 @@ int run_cat(const ClassicArguments& a) {
 struct Tool {
   std::string_view name;
   int (*run)(const ClassicArguments&);
-  const char* letters;  // as getopt(3) has them
+  const char* letters;  // in the notation of getopt(3)
   size_t files;
-  const char* usage;  // behind the name
+  const char* usage;  // without the name
 };
 
 constexpr Tool tools[] = {{"siondump", run_dump, "amMlkKSvVh", 1,

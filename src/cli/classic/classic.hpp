@@ -1,4 +1,4 @@
-// cli/classic/classic: sionsplit and siondefrag, which print what they do.
+// cli/classic/classic: sionsplit and siondefrag, which print each step.
 #pragma once
 
 #include "cli/commands.hpp"

@@ -1,5 +1,5 @@
-// cli/command_line/command_line: commands and their options. CLI11, which parses them, is included by the
-// files of this folder alone, because compiling it takes longer than all commands.
+// cli/command_line/command_line: commands and their options. Only the files of this folder include the parser
+// library CLI11, because compiling it takes longer than compiling all commands.
 #pragma once
 
 #include <cstdint>
@@ -19,15 +19,16 @@ class Option;
 
 namespace sheaf::cli {
 
-// A mistake in the command line, found while a command begins.
+// An error in the command line that is detected after parsing, at the start of a command.
 class UsageError : public std::runtime_error {
  public:
-  // option: its name; empty for a mistake that several have made.
+  // `option`: its name; empty if several options cause the error.
   UsageError(const std::string& option, const std::string& what)
       : std::runtime_error(option.empty() ? what : option + ": " + what) {}
 };
 
-// An option or argument of a command; copies mean the same one. Every call returns this option.
+// An option or argument of a command; copies refer to the same one. Every member function returns this
+// option.
 class Option {
  public:
   explicit Option(CLI::Option* option) : option_(option) {}
@@ -36,31 +37,32 @@ class Option {
   Option between(int least, int most);
   Option not_negative();
   Option positive();
-  // check: returns what is wrong with the text of a value, or "".
+  // `check` returns an error text for the text of a value, or "".
   Option checked(std::function<std::string(const std::string&)> check);
   Option excludes(const Option& other);
   Option excludes(const std::string& name);
   Option needs(const Option& other);
   Option with_default_in_help();
   Option separated_by(char delimiter);
-  Option one_value_each();  // the option is repeated for further values
+  Option one_value_each();  // repeat the option for further values
   Option from_environment(const std::string& variable);
 
  private:
   CLI::Option* option_;
 };
 
-// A command, or the program itself; copies mean the same one. Values live as long as the command line.
+// A command, or the program itself; copies refer to the same one. Value references must outlive the command
+// line.
 class Command {
  public:
   explicit Command(CLI::App& app) : app_(&app) {}
 
   Command command(const std::string& name, const std::string& what);
   void require_command();
-  void footer(const std::string& text);  // else that of the command above
+  void footer(const std::string& text);  // default: the footer of the parent command
   void on_use(std::function<void()> act);
 
-  // names: "-o,--option", or NAME for an argument. what: the line of the help.
+  // `names`: "-o,--option", or NAME for an argument. `what`: the line of the help.
   Option option(const std::string& names, std::string& value, const std::string& what);
   Option option(const std::string& names, int& value, const std::string& what);
   Option option(const std::string& names, std::optional<int64_t>& value, const std::string& what);
@@ -70,14 +72,14 @@ class Command {
   Option flag(const std::string& names, bool& value, const std::string& what);
   Option version_flag(const std::string& names, std::function<std::string()> text);
 
-  // No option is looked for behind the first argument.
+  // Stops option parsing at the first argument.
   void end_options_at_first_argument();
 
  private:
   CLI::App* app_;
 };
 
-// Makes what parses the command line of the program `name`: for programs that include a part of CLI11.
+// Returns the CLI11 parser of the program `name`, for programs that include CLI11 themselves.
 std::shared_ptr<CLI::App> new_app(const std::string& what, const std::string& name);
 
 // The command line of the program `name`.
@@ -88,8 +90,8 @@ class CommandLine {
   Command& top() { return top_; }
   bool has_command(const std::string& name) const;
 
-  // Sets the values and calls what on_use() has been given. Returns the exit code if that is known: after
-  // --help and --version, which are printed, and after a mistake, which is reported on stderr.
+  // Sets the values and calls the functions given to on_use(). Returns the exit code if the program should
+  // end: after --help or --version, or after an error, which is reported on stderr.
   std::optional<int> parse(int argc, char** argv);
 
  private:
@@ -97,14 +99,14 @@ class CommandLine {
   Command top_;
 };
 
-// A command and its options, which live as long as the command line does.
+// A command and its options, which live as long as the command line.
 template <class Options>
 struct CommandWith {
   Command sub;
   std::shared_ptr<Options> o;
 };
 
-// Adds one, which `run` carries out.
+// Adds a command that calls `run` and stores its result in `status`.
 template <class Options>
 CommandWith<Options> add(Command& above, int& status, int (*run)(const Options&), const char* name,
                          const char* what, const std::string& footer = {}) {

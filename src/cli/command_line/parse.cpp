@@ -18,7 +18,7 @@ std::optional<int> CommandLine::parse(int argc, char** argv) {
     app_->parse(argc, argv);
     return std::nullopt;
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app_->exit(error);  // help and version
+    if (error.get_exit_code() == 0) return app_->exit(error);  // --help and --version
     mistake = error.what();
   } catch (const UsageError& error) {
     mistake = error.what();

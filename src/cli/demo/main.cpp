@@ -1,5 +1,4 @@
-// cli/demo/main: `sheaf dump FILE` and no other command, for `make demo`, which compiles no more than it
-// shows.
+// cli/demo/main: only `sheaf dump FILE`, for `make demo`, which compiles just what it demonstrates.
 #include <cstdio>
 #include <exception>
 #include <string_view>

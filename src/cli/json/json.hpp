@@ -1,6 +1,6 @@
-// cli/json/json: JSON values, and the one way they are printed. Commands do not include the library that
-// prints them, because compiling it takes longer than a command. File names need not be UTF-8; bytes that are
-// not become U+FFFD.
+// cli/json/json: JSON values and their output format. Commands do not include the underlying JSON library,
+// because compiling it takes longer than compiling a command. File names need not be UTF-8; invalid bytes
+// become U+FFFD.
 #pragma once
 
 #include <concepts>
@@ -13,9 +13,8 @@
 
 namespace sheaf::cli {
 
-// A value, whose objects keep their members in the order of insertion. Copies share what they hold until one
-// of them changes. Accessors throw std::logic_error for a value of another kind, and for members that are
-// missing.
+// A value. Objects keep their members in the order of insertion. Copies share their content until a copy
+// changes. Accessors throw std::logic_error if the value has another kind or a member is missing.
 class Json {
  public:
   Json() = default;  // null
@@ -29,11 +28,12 @@ class Json {
   Json(const std::string& text) : Json(std::string_view(text)) {}
   Json(std::string_view text);
   Json(const std::vector<std::string>& texts);
-  // An object if all values are arrays of two with a text first, which is the name; else an array.
+  // Creates an object if all values are two-element arrays that start with a text, the member name; else an
+  // array.
   Json(std::initializer_list<Json> values);
 
   static Json array();
-  // Null if `text` is no JSON.
+  // Returns null if `text` is not valid JSON.
   static Json parse(const std::string& text);
 
   bool is_null() const { return !value_; }
@@ -44,17 +44,17 @@ class Json {
   double real() const;
   const std::string& text() const;
 
-  // Arrays; a null becomes one.
+  // Arrays; a null value becomes an array.
   void push_back(Json value);
   const Json* begin() const;
   const Json* end() const;
   bool empty() const { return begin() == end(); }
 
-  // Objects; a null becomes one, and a member that is missing is added as null.
+  // Objects; a null value becomes an object, and a missing member is added as null.
   Json& operator[](const std::string& name);
   const Json& operator[](const std::string& name) const;
   bool contains(const std::string& name) const { return find(name) != nullptr; }
-  const Json* find(const std::string& name) const;  // null if it is missing
+  const Json* find(const std::string& name) const;  // null if missing
   void set_all(const Json& members);
   void remove(const std::string& name);
 
@@ -76,7 +76,7 @@ class Json {
   std::shared_ptr<Value> value_;
 };
 
-// indent: spaces for each level; negative: all in one line.
+// `indent`: spaces per level; negative: a single line.
 std::string text_of(const Json& json, int indent = -1);
 
 }  // namespace sheaf::cli

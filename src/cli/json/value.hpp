@@ -1,4 +1,4 @@
-// cli/json/value: what a JSON value holds.
+// cli/json/value: the representation of a JSON value.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// cli/mount/answer: every request of the kernel gets exactly one answer, whatever happens meanwhile.
+// cli/mount/answer: ensures exactly one reply to each kernel request, also if an error occurs.
 #pragma once
 
 #include <cerrno>
@@ -14,10 +14,10 @@ inline const FileSystem& file_system_of(fuse_req_t request) {
   return *static_cast<const FileSystem*>(fuse_req_userdata(request));
 }
 
-// What a program gets for it: damaged data are an error of input and output.
+// Returns the errno for a program: damaged data become EIO.
 inline int errno_of(const Error& error) { return error.errno_value() != 0 ? error.errno_value() : EIO; }
 
-// Runs `body`, which answers as its last act; answers with an error where it throws.
+// Runs `body`, which must reply as its last step; replies with an error if it throws.
 template <class Body>
 void answer(fuse_req_t request, Body&& body) noexcept {
   try {
@@ -32,55 +32,57 @@ void answer(fuse_req_t request, Body&& body) noexcept {
   }
 }
 
-// The file or folder of that number in the tree; throws ENOENT.
+// Returns the file or folder with this number in the tree; throws ENOENT.
 inline mount::Node node_at(const FileSystem& system, fuse_ino_t number) {
   if (const auto node = system.tree.at(number)) return *node;
   throw Error(Code::not_found, "there is no file with number " + std::to_string(number), ENOENT);
 }
 
-// The set that streams of this folder are written to; null: nothing can be written there.
+// Returns the set to which new streams of this folder are written; null if the folder is read-only.
 inline mount::LiveSet* live_in(const FileSystem& system, fuse_ino_t folder) {
   const bool is_there = system.live && (folder == mount::Tree::root || system.live->has(folder));
   return is_there ? system.live.get() : nullptr;
 }
-// The set that this file or folder is of, as above.
+// Returns the set that this file or folder belongs to; null if it is read-only.
 inline mount::LiveSet* live_at(const FileSystem& system, fuse_ino_t number) {
   return system.live && system.live->has(number) ? system.live.get() : nullptr;
 }
-// Throw EROFS where there is none.
+// Throws EROFS if `set` is null.
 inline mount::LiveSet& writable(mount::LiveSet* set) {
   if (set) return *set;
   throw Error(Code::permission, "the tasks of a multifile can only be read", EROFS);
 }
 
-// What an open file is to the kernel: its fh.
+// State of an open file or folder; stored in the fh field.
 struct Opened {
-  std::unique_ptr<mount::Reader> reader;    // of the tree
-  std::shared_ptr<ContainerStream> stream;  // of the live set
-  std::vector<mount::LiveSet::Listed>
-      of_live_set;  // an open folder: what is there behind the entries of the tree
+  std::unique_ptr<mount::Reader> reader;            // a file of the tree
+  std::shared_ptr<ContainerStream> stream;          // a file of the live set
+  std::vector<mount::LiveSet::Listed> of_live_set;  // entries of an open folder after those of the tree
 };
 inline Opened& opened(const fuse_file_info* info) { return *reinterpret_cast<Opened*>(info->fh); }
 
-// Answers an open. One that was interrupted is closed by nobody.
+// Replies to an open request. If the request was interrupted, the kernel sends no release, so the state is
+// freed here.
 inline void reply_opened(fuse_req_t request, std::unique_ptr<Opened> what, fuse_file_info* info) {
   info->fh = reinterpret_cast<uint64_t>(what.get());
   if (fuse_reply_open(request, info) == 0) static_cast<void>(what.release());
 }
 
-// The extended attributes of a node; names without "user.sheaf.".
+// Returns the extended attributes of a node, with names that lack "user.sheaf.".
 mount::Attributes extended_attributes(const FileSystem& system, fuse_ino_t number);
 
-// Attributes of a node, and of what is in a live set. The former throws what the size of a stream throws.
+// Attributes of a node of the tree, and of an entry of a live set. The former throws the errors of
+// determining a stream's size.
 struct stat attributes_of(const FileSystem& system, const mount::Node& node);
 struct stat attributes_of(const FileSystem& system, const mount::LiveSet::Found& found);
 fuse_entry_param entry_of(const FileSystem& system, const mount::LiveSet::Found& found);
 
-// What does not change may be kept for so long, and what others may change; in seconds.
+// Cache times of the kernel in seconds: for content that does not change, and for content that other programs
+// may change.
 inline constexpr double for_long = 30 * 24 * 3600.0;
 inline constexpr double for_a_moment = 1;
 
-// The requests about folders, about extended attributes, and those that change a live set.
+// Handlers of requests about folders, about extended attributes, and those that change a live set.
 void open_folder(fuse_req_t request, fuse_ino_t number, fuse_file_info* info);
 void read_folder(fuse_req_t request, fuse_ino_t number, size_t size, off_t offset, fuse_file_info* info);
 void read_folder_plus(fuse_req_t request, fuse_ino_t number, size_t size, off_t offset, fuse_file_info* info);

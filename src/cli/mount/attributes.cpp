@@ -1,4 +1,4 @@
-// Extended attributes: what the metadata say of a stream, and of the multifile.
+// Extended attributes: metadata of a stream and of the multifile.
 #include <unistd.h>
 
 #include "cli/mount/answer.hpp"
@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::string_view prefix = "user.sheaf.";
 
-// With room for nothing, what is asked for is the size.
+// Replies with `text`. If `room` is 0, the kernel asks only for the size.
 void reply(fuse_req_t request, const std::string& text, size_t room) {
   if (room == 0)
     fuse_reply_xattr(request, text.size());
@@ -26,7 +26,7 @@ mount::Attributes extended_attributes(const FileSystem& system, fuse_ino_t numbe
   mount::Attributes all;
   if (!node.is_folder()) return node.streams->attributes(node.stream);
   if (node.streams) all = node.streams->attributes();
-  // Whom `sheaf umount` waits for.
+  // `sheaf umount` waits for this process.
   if (number == mount::Tree::root) all.emplace_back("process", std::to_string(getpid()));
   return all;
 }

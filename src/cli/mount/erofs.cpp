@@ -14,9 +14,9 @@ namespace {
 constexpr uint32_t magic = 0xE0F5E1E2;
 constexpr size_t superblock_at = 1024;
 constexpr uint8_t block_bits = 12;
-constexpr int64_t number_unit = 32;  // inodes are found by their distance from the first, in these
+constexpr int64_t number_unit = 32;  // bytes; inodes are addressed in this unit, relative to the first
 
-constexpr uint16_t extended = 1;  // and data in blocks one behind the other, all from this file
+constexpr uint16_t extended = 1;  // extended inode; contiguous data blocks, all in this image
 constexpr int64_t inode_size = 64;
 constexpr int64_t attributes_header = 12;
 constexpr size_t entry_header = 4;
@@ -40,7 +40,7 @@ void put(std::byte* to, const T&... fields) {
 void put_superblock(std::span<std::byte> block, const Superblock& superblock) {
   const uint32_t none = 0;
   const uint64_t time = 0;
-  const std::array<std::byte, 32> names{};  // and the identity
+  const std::array<std::byte, 32> names{};  // volume name and UUID
   put(&block[superblock_at], magic, none, none, block_bits, uint8_t{0}, uint16_t{number_of(0)},
       superblock.inodes, time, none, superblock.blocks, superblock.inodes_at, none, names);
 }
@@ -65,7 +65,7 @@ void put_attributes(std::span<std::byte> block, const mount::Attributes& attribu
     std::memcpy(&block[at + entry_header + whole.size()], value.data(), value.size());
     at += size;
   }
-  // One of nobody, without a name, has the rest.
+  // An attribute without a namespace and a name fills the rest of the block.
   if (at < block.size()) put(&block[at], uint8_t{0}, of_nobody, uint16_t(block.size() - at - entry_header));
 }
 

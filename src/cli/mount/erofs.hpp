@@ -1,10 +1,9 @@
-// cli/mount/erofs: the parts of an image of EROFS, the read-only file system of Linux, as its documentation
-// gives them (Documentation/filesystems/erofs.rst; fields are little-endian, inodes extended, data in blocks
-// one behind the other).
+// cli/mount/erofs: the parts of an image of EROFS, the read-only file system of Linux, according to its
+// documentation (Documentation/filesystems/erofs.rst). Fields are little-endian, inodes have the extended
+// format, and data blocks are contiguous.
 //
-// Block 0 has the superblock; folders and data lie in blocks of their own; inodes are numbered from 0, the
-// root, and each has room for its attributes behind it. Sizes and offsets in bytes, or in blocks where it
-// says so.
+// Block 0 has the superblock. Folders and data occupy separate blocks. Inodes are numbered from 0, the root,
+// and each is followed by space for its attributes. Sizes and offsets are in bytes unless marked as blocks.
 #pragma once
 
 #include <sys/stat.h>
@@ -20,19 +19,20 @@
 namespace sheaf::cli::erofs {
 
 inline constexpr int64_t block_size = 4096;
-// An inode ends its first block; its attributes have the second, and are made only when that is read.
+// An inode is at the end of its first block. Its attributes are in the second block, which is generated only
+// when it is read.
 inline constexpr int64_t inode_blocks = 2;
 inline constexpr int64_t most_blocks = UINT32_MAX;
 
 struct Superblock {
   uint64_t inodes = 0;
-  uint32_t blocks = 0;     // of the whole image
-  uint32_t inodes_at = 0;  // block
+  uint32_t blocks = 0;     // size of the complete image
+  uint32_t inodes_at = 0;  // block number
 };
 void put_superblock(std::span<std::byte> block, const Superblock& superblock);
 
 void put_inode(std::span<std::byte> block, const struct stat& status, uint32_t data_at);
-// Of Sheaf, as extended ones of the user. Those that do not fit are left out.
+// Writes the extended attributes of Sheaf in the user namespace. Attributes that do not fit are omitted.
 void put_attributes(std::span<std::byte> block, const mount::Attributes& attributes);
 
 struct Child {
@@ -40,7 +40,8 @@ struct Child {
   uint64_t inode = 0;
   bool is_folder = false;
 };
-// Appends whole blocks with these, among which "." and ".." are; returns the size of the folder.
+// Appends complete blocks with these entries; the caller includes "." and "..". Returns the size of the
+// folder in bytes.
 int64_t append_folder(std::vector<std::byte>& blocks, std::vector<Child> children);
 
 }  // namespace sheaf::cli::erofs

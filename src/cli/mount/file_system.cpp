@@ -14,19 +14,19 @@ namespace sheaf::cli {
 
 namespace {
 
-// What cat and cp read at once, and as much as a request can have
+// Read size of cat and cp, and the maximum size of a request.
 constexpr blksize_t preferred_request = 1 << 20;
-constexpr unsigned most_in_background = 64;  // requests of the kernel's read-ahead under way
+constexpr unsigned most_in_background = 64;  // read-ahead requests of the kernel in flight
 
 void begin(void*, fuse_conn_info* connection) {
-  // Times that change would drop what is kept
+  // With this flag, a changed modification time would invalidate cached data.
   connection->want &= ~static_cast<unsigned>(FUSE_CAP_AUTO_INVAL_DATA);
   connection->max_background = most_in_background;
-  // The kernel goes by the least of this and of what the mount has been given (read_ahead_far in main.cpp).
+  // The kernel uses the minimum of this value and that of the mount (read_ahead_far in main.cpp).
   connection->max_readahead = preferred_request;
 }
 
-// Its size is not known before it is opened, and nobody asks.
+// The size is unknown until the image is opened; no program needs it.
 struct stat attributes_of_image() {
   struct stat attributes {};
   attributes.st_ino = Front::image_number;
@@ -55,7 +55,7 @@ void look_up(fuse_req_t request, fuse_ino_t folder, const char* name) {
       }
       entry = entry_of(system, *found);
     } else {
-      entry.entry_timeout = for_long;  // of number 0: that there is none may be kept, too
+      entry.entry_timeout = for_long;  // number 0: the kernel may cache the absence, too
     }
     fuse_reply_entry(request, &entry);
   });
@@ -78,13 +78,13 @@ void forget(fuse_req_t request, fuse_ino_t number, uint64_t times) {
 
 void open_file(fuse_req_t request, fuse_ino_t number, fuse_file_info* info) {
   answer(request, [&](const FileSystem& system) {
-    // libfuse has the kernel leave the cutting to the open: no request for the size comes before it.
+    // libfuse delegates truncation to open: no separate request for the size precedes it.
     const bool truncate = info->flags & O_TRUNC;
     const bool write = truncate || (info->flags & O_ACCMODE) != O_RDONLY;
     auto what = std::make_unique<Opened>();
     if (number == Front::image_number) {
       what->reader = std::make_unique<Image>(system);
-      info->direct_io = 1;  // the kernel keeps what it reads above
+      info->direct_io = 1;  // the kernel caches the EROFS mount on top instead
     } else if (mount::LiveSet* const live = live_at(system, number)) {
       what->stream = live->open(number, write, truncate);
     } else {
@@ -98,7 +98,7 @@ void open_file(fuse_req_t request, fuse_ino_t number, fuse_file_info* info) {
 }
 
 void read_file(fuse_req_t request, fuse_ino_t number, size_t size, off_t offset, fuse_file_info* info) {
-  const FileSystem& system = file_system_of(request);  // the request is gone once it is answered
+  const FileSystem& system = file_system_of(request);  // the request is invalid after the reply
   bool is_read = false;
   answer(request, [&](const FileSystem&) {
     static constinit ThreadValue<LineBytes> buffers;
@@ -114,7 +114,7 @@ void read_file(fuse_req_t request, fuse_ino_t number, size_t size, off_t offset,
   if (number == Front::image_number && !is_read) system.front->drop();
 }
 
-// How much there is, and where more can be written, how much room.
+// Reports the size of the content and, if the mount is writable, the free space.
 void tell_room(fuse_req_t request, fuse_ino_t) {
   answer(request, [&](const FileSystem& system) {
     struct statvfs room {};
@@ -132,7 +132,7 @@ void tell_room(fuse_req_t request, fuse_ino_t) {
 
 timespec time_of(int64_t nanoseconds) {
   constexpr int64_t second = 1'000'000'000;
-  const int64_t rest = (nanoseconds % second + second) % second;  // also before 1970
+  const int64_t rest = (nanoseconds % second + second) % second;  // nonnegative, also before 1970
   return {(nanoseconds - rest) / second, rest};
 }
 

@@ -1,9 +1,10 @@
 // cli/mount: the program sheaf-mount, which shows multifiles as directories with FUSE (libfuse 3, low-level
-// interface). `sheaf mount` starts it, so that nothing else of Sheaf needs libfuse.
+// interface). `sheaf mount` starts it as a separate program, so that the rest of Sheaf does not depend on
+// libfuse.
 //
-// file_system: the requests of the kernel answered from a mount::Tree, and from a mount::LiveSet where
-// streams are written. What a tree shows does not change, so the kernel may keep its names, attributes and
-// bytes for as long as it likes. Requests come from several threads.
+// file_system: answers kernel requests from a mount::Tree and, for writable streams, from a mount::LiveSet.
+// The content of a tree does not change, so the kernel may cache its names, attributes and bytes
+// indefinitely. Requests arrive on several threads.
 #pragma once
 
 #include <sys/stat.h>
@@ -18,7 +19,7 @@
 
 namespace sheaf::cli {
 
-// Whose files those of a multifile are, their modes and times.
+// Owner, modes and time of the files of a multifile.
 struct Look {
   uid_t owner = 0;
   gid_t group = 0;
@@ -27,21 +28,22 @@ struct Look {
   timespec changed{};
 };
 
-// As that file is, but that nobody may write. Throws what stat(2) fails with.
+// Returns the attributes of the file `path` without write permissions. Throws the errors of stat(2).
 Look look_of(const std::string& path);
 
 struct FileSystem {
   mount::Tree tree;
-  std::vector<Look> looks;               // of the tree's multifiles
-  std::unique_ptr<mount::LiveSet> live;  // where streams can be written: at the root, beside the tree's
-  Look live_look;                        // of what is in there, and of a root without the tree's
-  std::string beside;                    // a file on the file system whose room it takes
-  bool foreground = false;               // problems are told on stderr
-  bool for_all = false;                  // users
-  std::unique_ptr<Front> front;          // where there is one
+  std::vector<Look> looks;               // one per multifile of the tree
+  std::unique_ptr<mount::LiveSet> live;  // writable streams at the root; null: read-only
+  Look live_look;                        // look of the live set, and of a root without a tree
+  std::string beside;                    // path on the file system that stores new streams
+  bool foreground = false;               // report problems on stderr
+  bool for_all = false;                  // accessible to all users
+  std::unique_ptr<Front> front;          // null: not used
 };
 
-// The answers, for a session whose userdata is a FileSystem; `writable`: with those that change a live set.
+// Returns the request handlers for a session with a FileSystem as userdata. With `writable`, includes those
+// that change a live set.
 fuse_lowlevel_ops operations(bool writable);
 
 }  // namespace sheaf::cli

@@ -1,4 +1,4 @@
-// The lists of folders: names alone, or with the attributes, which saves the kernel a request for each.
+// Folder listings: names only, or with attributes, which saves the kernel one request per entry.
 #include <vector>
 
 #include "cli/mount/answer.hpp"
@@ -7,14 +7,14 @@ namespace sheaf::cli {
 
 namespace {
 
-constexpr off_t dots = 2;                 // before the entries of the tree
-constexpr ino_t any_number = 0xffffffff;  // of what the kernel has not asked for yet
+constexpr off_t dots = 2;                 // entries before those of the tree
+constexpr ino_t any_number = 0xffffffff;  // number of an entry that the kernel has not looked up yet
 
 struct Item {
   std::string name;
   bool is_folder = false;
   uint64_t number = any_number;
-  std::optional<mount::Node> node;  // in the tree
+  std::optional<mount::Node> node;  // for entries of the tree
 };
 
 std::optional<Item> dot_at(const FileSystem& system, fuse_ino_t folder, off_t position) {
@@ -22,7 +22,7 @@ std::optional<Item> dot_at(const FileSystem& system, fuse_ino_t folder, off_t po
   return Item{"..", true, live_at(system, folder) ? mount::Tree::root : system.tree.parent(folder), {}};
 }
 
-// First what is in the tree, then what the open folder knows of the live set.
+// Positions first count the entries of the tree, then those of the live set in `what`.
 std::optional<Item> item_at(const FileSystem& system, fuse_ino_t folder, const Opened& what, off_t position) {
   if (position < dots) return dot_at(system, folder, position);
   position -= dots;
@@ -44,7 +44,7 @@ struct stat type_of(const Item& item) {
   return attributes;
 }
 
-// One of number 0 tells only the name: the kernel asks for the rest if anybody wants it.
+// An entry with number 0 has only a name and a type: the kernel looks up the rest on demand.
 fuse_entry_param entry_of(const FileSystem& system, const Item& item) {
   fuse_entry_param entry{};
   entry.attr = type_of(item);
@@ -55,7 +55,7 @@ fuse_entry_param entry_of(const FileSystem& system, const Item& item) {
   return entry;
 }
 
-// add(at, room, item, position): as fuse_add_direntry().
+// `add`(at, room, item, position) has the semantics of fuse_add_direntry().
 template <class Add>
 void fill(fuse_req_t request, fuse_ino_t folder, size_t size, off_t offset, const fuse_file_info* info,
           Add&& add) {

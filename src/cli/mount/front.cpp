@@ -24,10 +24,11 @@ namespace sheaf::cli {
 
 namespace {
 
-// Bytes, the mean: of what is less, folios are hardly larger than pages
+// Bytes, mean size of streams. For smaller streams, folios are hardly larger than pages.
 constexpr int64_t large_stream = 128 << 10;
 
-// Calls of Linux 5.2 that C libraries have had for a shorter time; the same numbers and bits everywhere.
+// System calls since Linux 5.2 that older C libraries lack. Numbers and flags are the same on all
+// architectures.
 constexpr long sys_open_tree = 428, sys_move_mount = 429, sys_fsopen = 430, sys_fsconfig = 431,
                sys_fsmount = 432;
 constexpr unsigned set_flag = 0, set_string = 1, create = 6;   // FSCONFIG_
@@ -35,8 +36,8 @@ constexpr unsigned close_on_exec = 1, attributes = 1 | 2 | 4;  // FSMOUNT_; MOUN
 constexpr unsigned clone_and_close_on_exec = 1 | O_CLOEXEC;    // OPEN_TREE_
 constexpr unsigned from_descriptor = 4, beneath = 0x200;  // MOVE_MOUNT_F_EMPTY_PATH, MOVE_MOUNT_BENEATH (6.5)
 
-// In the place of what is on the directory; beneath that first, where it can be, so that there is always one
-// of the two. False, with errno: nothing may be there now.
+// Replaces the mount on the directory by `mount`. If possible, mounts beneath it first, so that one of the
+// two is always visible. On failure returns false with errno; the directory may then have no mount.
 bool replace_on(const std::string& directory, int mount) {
   const auto attach = [&](unsigned how) {
     return syscall(sys_move_mount, mount, "", AT_FDCWD, directory.c_str(), from_descriptor | how) == 0;
@@ -45,8 +46,8 @@ bool replace_on(const std::string& directory, int mount) {
   return umount2(directory.c_str(), MNT_DETACH | UMOUNT_NOFOLLOW) == 0 && (is_beneath || attach(0));
 }
 
-// A mount of EROFS that is nowhere; negative: there is none. Without access control lists, since who looks
-// for them would have all attributes computed.
+// Creates a detached EROFS mount. Returns a negative value on failure. Access control lists are off, because
+// looking them up would compute all extended attributes.
 int mount_of_image(const std::string& image) {
   const auto system = static_cast<int>(syscall(sys_fsopen, "erofs", close_on_exec));
   if (system < 0) return -1;
@@ -60,12 +61,13 @@ int mount_of_image(const std::string& image) {
   return mounted;
 }
 
-constexpr std::string_view no_image = ".sheaf.no-image";  // what a helper looks for that could not mount it
+constexpr std::string_view no_image = ".sheaf.no-image";  // looked up by a helper that failed to mount
 
 constexpr std::string_view devices = "/sys/class/bdi";
 
-// What the kernel calls the mount of EROFS that was made last: it numbers them, and no mount tells its
-// number. One that is made at the same time may be taken for it, and be the one that reads ahead.
+// Returns the device name of the newest EROFS mount. The kernel numbers these mounts but does not report the
+// number of a mount. A mount that another process makes concurrently may be taken for ours, and then gets the
+// larger read-ahead.
 std::string newest_device() {
   constexpr std::string_view begin = "erofs-";
   uint64_t most = 0;
@@ -79,7 +81,8 @@ std::string newest_device() {
   return std::string(begin) + std::to_string(most);
 }
 
-// As fuse_daemonize() does, whose first process cannot help.
+// Detaches from the terminal like fuse_daemonize(), which cannot be used because its first process must
+// become the helper.
 void leave_terminal() {
   setsid();
   const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -112,7 +115,7 @@ void Front::divide(fuse_session* session, bool foreground) {
   session_ = session;
   if (const auto mounted = mounted_on(directory_)) device_ = mounted->device;
   fuse_ = static_cast<int>(syscall(sys_open_tree, AT_FDCWD, directory_.c_str(), clone_and_close_on_exec));
-  if (foreground) std::signal(SIGCHLD, SIG_IGN);  // nobody waits for the helper
+  if (foreground) std::signal(SIGCHLD, SIG_IGN);  // the helper becomes no zombie
   const pid_t first = getpid();
   const pid_t child = fork();
   if (child < 0) throw os_error("cannot serve in the background", directory_, errno);
@@ -121,7 +124,8 @@ void Front::divide(fuse_session* session, bool foreground) {
   if (!foreground) leave_terminal();
 }
 
-// Does not keep the session open if the server ends meanwhile.
+// Closes the helper's session descriptor first, so that the helper does not keep the session alive when the
+// server ends.
 void Front::help(pid_t server, bool waits) {
   close(fuse_session_fd(session_));
   bool failed = !put_up(server);
@@ -136,7 +140,7 @@ void Front::help(pid_t server, bool waits) {
   _exit(failed ? 1 : 0);
 }
 
-// False, with errno, if nothing is mounted now: the server ends then.
+// Mounts the image. Returns false with errno if the directory has no mount any more; the server then ends.
 bool Front::put_up(pid_t server) {
   const int front = fuse_ < 0 ? -1 : mount_of_image(directory_ + image_of(server));
   if (front < 0 || !is_on_top()) {
@@ -156,13 +160,13 @@ bool Front::shows(fuse_req_t request, std::string_view name) {
   return name == image_of(getpid()).substr(1);
 }
 
-// Whether what is on the directory is of this session.
+// Returns whether the top mount on the directory belongs to this session.
 bool Front::is_on_top() const {
   const auto mounted = mounted_on(directory_);
   return mounted && (mounted->device == device_ || is_front_of(*mounted, getpid()));
 }
 
-// Whether it was up; one caller alone learns that.
+// Returns whether the image was mounted; true for one caller only.
 bool Front::take_down() {
   const std::lock_guard lock(mutex_);
   eventfd_t mounted = 0;
@@ -173,7 +177,7 @@ bool Front::take_down() {
 void Front::drop() {
   if (!is_on_top() || !take_down()) return;
   replace_on(directory_, fuse_);
-  close(std::exchange(fuse_, -1));  // or it could not be unmounted
+  close(std::exchange(fuse_, -1));  // an open descriptor would prevent unmounting
 }
 
 void Front::released() {

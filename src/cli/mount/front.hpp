@@ -1,11 +1,11 @@
-// cli/mount/front: EROFS instead of what FUSE shows. The kernel keeps files of FUSE in pages, those of its
-// own read-only file system in larger folios, from which a second look is read twice as fast. So where root
-// mounts large streams, a file of the mount that is in no list, an image of it (cli/mount/image), is mounted
-// in its place; what the kernel has not yet is read through FUSE as ever. Without such a kernel (Linux 6.12)
-// the mount is what it is.
+// cli/mount/front: mounts an EROFS image over the FUSE mount. The kernel caches files of FUSE in single
+// pages, but files of EROFS in larger folios, so that repeated reads are twice as fast. When root mounts
+// large streams, the FUSE mount contains a hidden file, an image of the tree (cli/mount/image). That file is
+// mounted over the FUSE mount, and the kernel reads uncached bytes through FUSE as before. Kernels before
+// Linux 6.12 cannot do this; there the FUSE mount is used alone.
 //
-// The server cannot mount what it serves: a helper, another process, does. Others may mount and unmount on
-// the directory, too: nothing is unmounted there that is not of this session.
+// A server cannot mount a file that it serves itself, so a helper process does this. Other programs may mount
+// and unmount on the directory, too; only mounts of this session are unmounted.
 #pragma once
 
 #define FUSE_USE_VERSION 312
@@ -19,34 +19,34 @@ namespace sheaf::cli {
 
 struct FileSystem;
 
-// Lets the kernel read ahead as much as one request can have from what sysfs(5) calls so in class/bdi, where
-// the user may say so (root).
+// Raises the kernel's read-ahead for `device`, a name in class/bdi of sysfs(5), to the maximum size of a
+// request. Requires root; has no effect for other users.
 void read_ahead_far(const std::string& device);
 
 class Front {
  public:
-  static constexpr fuse_ino_t image_number = fuse_ino_t{1} << 61;  // the tree and live sets have others
+  static constexpr fuse_ino_t image_number = fuse_ino_t{1} << 61;  // not used by the tree or live sets
 
-  // Whether a second look at the streams would be faster.
+  // Returns whether the image would make repeated reads faster.
   static bool pays(const FileSystem& system);
 
-  explicit Front(std::string directory);  // throws io
+  explicit Front(std::string directory);  // throws `io`
   Front(const Front&) = delete;
   Front& operator=(const Front&) = delete;
   ~Front();
 
-  // Divides this process into who serves the session, which is mounted, and the helper, which ends in here.
-  // Throws io.
+  // Forks: one process returns and serves the mounted session; the other becomes the helper and ends inside
+  // this call. The parent serves if `foreground` is set, else the child. Throws `io`.
   void divide(fuse_session* session, bool foreground);
-  // Whether it is the helper that looks for the image.
+  // Returns whether the request is the helper's lookup of the image.
   bool shows(fuse_req_t request, std::string_view name);
 
-  // Has FUSE back in its place, as when the image could not be read: what is read there tells which bytes,
-  // since nothing larger than a page fails.
+  // Restores FUSE as the visible mount, for example if the image could not be read. Reads through FUSE then
+  // identify the unreadable bytes, because no request larger than a page fails.
   void drop();
-  // Nobody uses the image any more: if it has been mounted, it was unmounted, and the session ends.
+  // Called when the image has no users left. If it was mounted, it has been unmounted, and the session ends.
   void released();
-  // Behind the end of the session.
+  // Called after the end of the session.
   void unmount();
 
  private:
@@ -56,12 +56,12 @@ class Front {
   bool is_on_top() const;
 
   const std::string directory_;
-  const int is_mounted_;  // eventfd, to which the helper writes
+  const int is_mounted_;  // eventfd that the helper writes to
   fuse_session* session_ = nullptr;
   std::string device_;  // of FUSE
   pid_t helper_ = -1;
-  std::mutex mutex_;  // guards what follows
-  int fuse_ = -1;     // another mount of it, which is nowhere: as long as that is there FUSE is
+  std::mutex mutex_;  // guards the following members
+  int fuse_ = -1;     // a detached second mount of FUSE, which keeps FUSE alive while it is open
   bool is_up_ = false;
 };
 

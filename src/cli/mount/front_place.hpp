@@ -1,4 +1,4 @@
-// cli/mount/front_place: how `sheaf umount` and sheaf-mount know what is mounted instead of FUSE
+// cli/mount/front_place: how `sheaf umount` and sheaf-mount recognize an image that is mounted over FUSE
 // (cli/mount/front).
 #pragma once
 
@@ -11,7 +11,8 @@
 
 namespace sheaf::cli {
 
-// Of a file in the top folder: no other server has this one. The directory above may get another name.
+// Path suffix of the image file in the top folder, unique per server. The directory part of the path may be
+// renamed.
 inline constexpr std::string_view image_prefix = "/.sheaf.image.";
 inline std::string image_of(pid_t server) { return std::string(image_prefix) + std::to_string(server); }
 

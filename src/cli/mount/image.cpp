@@ -15,7 +15,7 @@ namespace {
 using erofs::block_size;
 using erofs::inode_blocks;
 
-constexpr size_t most_readers = 64;  // streams that are read at a time; each keeps its table of sizes
+constexpr size_t most_readers = 64;  // streams read concurrently; each keeps its table of sizes
 
 }  // namespace
 
@@ -64,12 +64,12 @@ size_t Image::read_at(std::span<std::byte> out, int64_t offset) {
   return done;
 }
 
-// Of one block, or of the folders.
+// Reads from one metadata block, or from the folders.
 size_t Image::read_metadata(std::span<std::byte> out, int64_t offset) const {
   const int64_t block = offset / block_size;
   std::array<std::byte, block_size> made{};
   std::span<const std::byte> found = made;
-  int64_t begin = 0;  // of what is found, in blocks
+  int64_t begin = 0;  // block number of the start of `found`
   if (block == 0) {
     erofs::put_superblock(made,
                           {items_.size(), static_cast<uint32_t>(blocks_), static_cast<uint32_t>(inodes_at_)});
@@ -93,14 +93,14 @@ size_t Image::read_metadata(std::span<std::byte> out, int64_t offset) const {
 void Image::put_inode(std::span<std::byte> block, const Item& item) const {
   struct stat status = attributes_of(system_, item.node);
   status.st_size = item.size;
-  if (item.node.number == mount::Tree::root && !system_.for_all) {  // as FUSE lets in who has mounted, alone
+  if (item.node.number == mount::Tree::root && !system_.for_all) {  // as FUSE: only the mounting user
     status.st_uid = getuid();
     status.st_mode &= static_cast<mode_t>(S_IFMT | S_IRWXU);
   }
   erofs::put_inode(block, status, static_cast<uint32_t>(item.at));
 }
 
-// Of one stream, or zeros up to the next one.
+// Reads from one stream, or zeros up to the next stream.
 size_t Image::read_data(std::span<std::byte> out, int64_t offset) {
   const auto behind = std::ranges::upper_bound(files_, offset / block_size, {},
                                                [this](size_t file) { return items_[file].at; });

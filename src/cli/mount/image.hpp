@@ -1,8 +1,8 @@
-// cli/mount/image: a tree as an image of EROFS, made while it is read: what the kernel mounts over the tree
-// (cli/mount/front).
+// cli/mount/image: presents a tree as an EROFS image that is generated while it is read. The kernel mounts it
+// over the tree (cli/mount/front).
 //
-// Behind the superblock the folders, then the inodes, then the streams, each from a block of its own. In
-// memory are the folders, and a few words for each stream. From any thread.
+// Layout: superblock, folders, inodes, streams; each stream starts on a block boundary. Memory: the folders,
+// and a few words per stream. Thread-safe.
 #pragma once
 
 #include <memory>
@@ -17,17 +17,17 @@ namespace sheaf::cli {
 
 class Image final : public mount::Reader {
  public:
-  // The file system outlives it; sizes are known without reading. Throws unsupported if there are too many
-  // blocks.
+  // `system` must outlive the image and know all sizes without reading. Throws `unsupported` if the image
+  // would have too many blocks.
   explicit Image(const FileSystem& system);
 
   int64_t size() const override { return blocks_ * erofs::block_size; }
   size_t read_at(std::span<std::byte> out, int64_t offset) override;
 
  private:
-  struct Item {  // numbered as its inode
+  struct Item {  // its index is the inode number
     mount::Node node;
-    int64_t at = 0;    // block of its data
+    int64_t at = 0;    // block number of its data
     int64_t size = 0;  // bytes
   };
   void add_folder(size_t item);
@@ -38,13 +38,13 @@ class Image final : public mount::Reader {
 
   const FileSystem& system_;
   std::vector<Item> items_;
-  std::vector<size_t> parents_;     // of the items
-  std::vector<size_t> files_;       // items, by their blocks
-  std::vector<std::byte> folders_;  // from block 1 on
-  int64_t inodes_at_ = 0;           // blocks
+  std::vector<size_t> parents_;     // of each item
+  std::vector<size_t> files_;       // indices of items, sorted by block
+  std::vector<std::byte> folders_;  // starting with block 1
+  int64_t inodes_at_ = 0;           // block number
   int64_t data_at_ = 0;
   int64_t blocks_ = 0;
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the following member
   std::unordered_map<size_t, std::shared_ptr<mount::Reader>> readers_;
 };
 

@@ -1,5 +1,5 @@
-// sheaf-mount WORDS DIR FILE...: what `sheaf mount` runs once it has read its command line. WORDS are
-// options, with commas: foreground, ignore-checksums, allow-other; or -. Names are absolute.
+// sheaf-mount WORDS DIR FILE...: the program that `sheaf mount` runs after parsing its command line. WORDS
+// are comma-separated options (foreground, ignore-checksums, allow-other, write), or "-". Paths are absolute.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -13,7 +13,7 @@ namespace sheaf::cli {
 
 namespace {
 
-// Arguments of libfuse, which takes them apart.
+// Arguments for libfuse, in its own format.
 class Arguments {
  public:
   Arguments() { fuse_opt_add_arg(&arguments_, "sheaf-mount"); }
@@ -81,7 +81,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "sheaf-mount: use `sheaf mount FILE... DIR`, which starts this program\n");
     return 2;
   }
-  // What is opened here is none of the standard descriptors, also where a program has closed these.
+  // Occupies unused standard descriptors, so that no file opened later gets one of their numbers.
   int fd = 0;
   while (fd >= 0 && fd <= STDERR_FILENO) fd = open("/dev/null", O_RDWR | O_CLOEXEC);
   close(fd);

@@ -1,4 +1,4 @@
-// cli/mount/opening: the multifiles and sets of a command line as a file system.
+// cli/mount/opening: opens the multifiles and sets of a command line as a file system.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace sheaf::cli {
 
-// How `sheaf mount` tells sheaf-mount its options: words with commas between them.
+// Options that `sheaf mount` passes to sheaf-mount as comma-separated words.
 struct MountWords {
   bool foreground = false;
   bool allow_other = false;
@@ -18,8 +18,8 @@ struct MountWords {
 };
 MountWords mount_words(const std::string& text);
 
-// Paths are absolute. To write, there is one. Says on stderr what was never closed, and what cannot be read.
-// Throws what opening throws.
+// `paths` must be absolute; exactly one path if words.write is set. Reports unclosed multifiles and
+// unreadable content on stderr. Throws the errors of opening.
 FileSystem open_multifiles(const std::vector<std::string>& paths, const MountWords& words);
 
 }  // namespace sheaf::cli

@@ -1,4 +1,4 @@
-// The requests that change a live set. What a write has accepted is in a container when it is answered.
+// Requests that change a live set. Accepted bytes of a write are in a container before the reply.
 #include <fcntl.h>
 
 #include <ctime>
@@ -33,7 +33,8 @@ void write_file(fuse_req_t request, fuse_ino_t, const char* data, size_t size, o
   });
 }
 
-// Of each descriptor that is closed: whoever opens the stream on another host from now on finds it all.
+// Called at each close of a descriptor: publishes all bytes to programs on other hosts that open the stream
+// later.
 void flush_file(fuse_req_t request, fuse_ino_t, fuse_file_info* info) {
   answer(request, [&](const FileSystem&) {
     if (opened(info).stream) opened(info).stream->flush();
@@ -65,7 +66,7 @@ int64_t now() {
   return nanoseconds(time);
 }
 
-// Owners are those of the mount; times of access are nowhere.
+// The owner is fixed for the whole mount, and access times are not stored.
 void set_attributes(fuse_req_t request, fuse_ino_t number, struct stat* wanted, int which,
                     fuse_file_info* info) {
   answer(request, [&](const FileSystem& system) {
@@ -94,7 +95,7 @@ void make_folder(fuse_req_t request, fuse_ino_t folder, const char* name, mode_t
   });
 }
 
-// Throws EROFS for what is in the tree: it cannot be changed.
+// Returns the live set for a change of `name`. Throws EROFS for entries of the tree, which are read-only.
 mount::LiveSet& with_entry(const FileSystem& system, fuse_ino_t folder, const char* name) {
   return writable(system.tree.find(folder, name) ? nullptr : live_in(system, folder));
 }

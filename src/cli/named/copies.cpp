@@ -1,4 +1,4 @@
-// Streams under their names as files, and containers as a multifile.
+// Copies of streams with names: as files, or from containers to a multifile.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -29,8 +29,8 @@ Checking checking_of(bool ignore_checksums) { return ignore_checksums ? Checking
 
 enum class Holes { read, leave_out };
 
-// Calls take(bytes, offset) for all of a stream, or for all but holes that are larger than what is read at
-// once.
+// Calls take(bytes, offset) for all bytes of a stream. With Holes::leave_out, skips holes larger than a read
+// request.
 template <class Take>
 void read_stream(const NamedStreams& streams, size_t number, Holes holes, Take take) {
   const auto from = [&](int64_t offset) {
@@ -52,7 +52,7 @@ void copy_stream_to(const NamedStreams& streams, size_t number, File& file) {
   close_output(file, streams.streams()[number].size);
 }
 
-// The file for a stream; throws for a name that leads out of the place where files are to be.
+// Returns the output file of a stream. Throws if the name leads out of the output directory.
 std::string output_name(const std::string& prefix, const std::string& name) {
   for (const auto& part : std::filesystem::path(name))
     if (part == ".." || part == "/")
@@ -62,7 +62,7 @@ std::string output_name(const std::string& prefix, const std::string& name) {
   return prefix + name;
 }
 
-// Another user may have planted a link in the place of a directory that names of streams lead through.
+// Throws if a directory of the output path is a symbolic link, which another user may have planted.
 void refuse_linked_directories(const std::string& prefix, const std::string& name) {
   for (size_t end = name.find('/', prefix.size()); end != std::string::npos; end = name.find('/', end + 1)) {
     const std::string directory = name.substr(0, end);
@@ -82,7 +82,7 @@ void make_alike(const std::string& path, const NamedStream& stream) {
   fs::last_write_time(path, std::chrono::file_clock::from_sys(time), ignored);
 }
 
-// Names that differ may be those of one file.
+// Throws if different names of streams denote the same file.
 void refuse_same_files(const std::vector<NamedStream>& streams, const std::vector<std::string>& names) {
   std::map<std::string, size_t> files;
   for (size_t number = 0; number < names.size(); ++number) {

@@ -1,4 +1,4 @@
-// cli/named/named: streams under their names, in containers and in multifiles that name their tasks.
+// cli/named/named: commands for streams with names, in containers and in multifiles that name their tasks.
 #pragma once
 
 #include <string>
@@ -8,18 +8,19 @@
 
 namespace sheaf::cli {
 
-// Throws, and says what to do, if it is one for which the command at hand has no use.
+// Throws, with advice to the user, if `path` is a set of containers that the current command does not
+// support.
 void refuse_containers(const std::string& path);
 
 struct LsOptions {
   std::string path;
-  std::string prefix;  // only names that begin so
+  std::string prefix;  // list only names with this prefix
   bool details = false;
   bool json = false;
 };
 int ls(const LsOptions& options);
 
-// What `sheaf cat`, `split`, `defrag`, `info` and `repair` do with names and containers.
+// Implementations of `sheaf cat`, `split`, `defrag`, `info` and `repair` for names and containers.
 int cat_named(const CatOptions& options);
 int split_by_names(const SplitOptions& options);
 int gather(const DefragOptions& options);

@@ -1,4 +1,4 @@
-// What is shown of streams under their names: `sheaf ls`, and sets of containers in other commands.
+// Output about streams with names: `sheaf ls`, and sets of containers in other commands.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -30,7 +30,7 @@ std::string time_text(int64_t nanoseconds) {
   return text.data();
 }
 
-// Of a multifile whose tasks have no names: their numbers, as a mount calls them.
+// Lists a multifile without task names, with the names that a mount uses.
 std::vector<NamedStream> numbered(const std::string& path) {
   const Multifile multifile = load(path);
   const size_t digits =
@@ -114,7 +114,7 @@ int info_of_containers(const InfoOptions& options) {
   return 0;
 }
 
-// They are complete at any moment, so there is nothing to do but to say what cannot be read.
+// Containers are complete at any time, so that repair only reports unreadable content.
 int repair_containers(const RepairOptions& options) {
   if (!options.request.copy_to.empty())
     throw file_error(Code::unsupported, options.path,

@@ -1,4 +1,4 @@
-// The output of partest of SIONlib 1.7, line by line, all on stderr.
+// The output of SIONlib 1.7's partest, line by line, on stderr.
 #include <fmt/format.h>
 
 #include <ctime>
@@ -16,7 +16,8 @@ void line(const char* format, Arguments... arguments) {
   std::fprintf(stderr, format, arguments...);
 }
 
-// "open=0.01s, write=0.02s, close=0.01s" for the steps of a phase, and before them those of the creation.
+// Returns "open=0.01s, write=0.02s, close=0.01s" for the steps of a phase, preceded by the creation steps if
+// `created`.
 std::string steps(const double (&t)[step_count], bool writes, bool created, int digits) {
   const auto one = [&](const char* name, Step step) {
     return fmt::format("{}={:.{}f}s", name, t[step], digits);

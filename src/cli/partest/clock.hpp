@@ -1,5 +1,5 @@
-// cli/partest/clock: a clock that all tasks share, so that the time a step takes runs from the first task
-// that begins to the last that ends, whoever gets the processor when.
+// cli/partest/clock: a clock shared by all tasks. The time of a step runs from the first task that begins it
+// to the last task that ends it, independent of scheduling.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,11 @@ namespace sheaf::partest {
 
 class SharedClock {
  public:
-  // Collective. Within a node the system's clock is shared; between nodes the offset to task 0 is the median
-  // over a few barriers, as exact as a barrier releases its tasks together.
+  // Collective. Tasks of one host use the system's clock. The offset of another host to task 0 is the median
+  // over a few barriers; its error is the skew with which a barrier releases the tasks.
   explicit SharedClock(Comm& comm);
 
-  // Nanoseconds.
+  // Returns nanoseconds.
   int64_t now() const;
 
  private:

@@ -16,7 +16,7 @@ void add_size(CLI::App& app, const std::string& names, Value& value, const char*
   app.add_option_function<std::string>(
          names,
          [&value, names, least, most](const std::string& given) {
-           // Negative numbers stand for sizes that the library chooses.
+           // Negative numbers select a size chosen by the library.
            const std::optional<int64_t> bytes =
                given.starts_with('-') ? parse_number(given) : parse_bytes(given);
            if (!bytes)
@@ -34,7 +34,7 @@ struct Numeric {
   const char* names;
   int& value;
   const char* text;
-  std::optional<int> least{};  // none: -v and --verbose switch on, --verbose=0 off
+  std::optional<int> least{};  // nullopt: -v and --verbose switch on, --verbose=0 off
 };
 
 void add(CLI::App& app, std::initializer_list<Numeric> options) {

@@ -1,4 +1,4 @@
-// cli/partest/declared_options: the options of sheaf-partest, as CLI11 is told of them.
+// cli/partest/declared_options: declares the options of sheaf-partest for CLI11.
 #pragma once
 
 #include "cli/partest/options.hpp"

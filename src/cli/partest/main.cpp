@@ -1,8 +1,8 @@
-// cli/partest: sheaf-partest, and the same program under the names partest and ompi_partest of SIONlib 1.7.
-// Compares ways to store the data of many tasks in files; docs/tools/sheaf-partest.md.
+// cli/partest: sheaf-partest, which also implements partest and ompi_partest of SIONlib 1.7 under these
+// names. Compares methods of storing the data of many tasks in files; see docs/tools/sheaf-partest.md.
 //
-// Unlike the rest of Sheaf it calls MPI-IO and the operating system itself: they are what multifiles are
-// compared with. The multifiles are written and read through the C interface, as a program would.
+// Unlike the rest of Sheaf, it calls MPI-IO and the operating system directly, because multifiles are
+// compared with these. Multifiles are written and read through the C interface, as in an application.
 #include <mpi.h>
 #include <omp.h>
 
@@ -40,7 +40,7 @@ std::unique_ptr<Report> make_report(const Setting& setting, const Options& optio
   return make_classic_lines(setting, options);
 }
 
-// What one task does; the exit code, the same on all tasks.
+// Runs the benchmark on one task. Returns the exit code, which is the same on all tasks.
 int run_task(const std::string& program, const Options& options, Comm& comm) {
   const bool first = comm.rank() == 0;
   if (const auto problem = contradiction(options, comm.size())) {

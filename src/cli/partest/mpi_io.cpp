@@ -1,4 +1,4 @@
-// MPI-IO of the MPI the program runs with: one shared file, the data of the tasks one behind the other.
+// MPI-IO of the MPI library in use: one shared file with the concatenated data of the tasks.
 #include <mpi.h>
 
 #include <string>

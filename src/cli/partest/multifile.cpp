@@ -1,4 +1,4 @@
-// Multifiles: of MPI tasks, of threads of MPI processes, or of the threads of each process alone.
+// Multifiles of MPI tasks, of the threads of MPI processes, or of the threads of each single process.
 #include <mpi.h>
 #include <omp.h>
 
@@ -38,7 +38,7 @@ class Multifile : public Target {
   ~Multifile() override {
     try {
       if (sid_ >= 0) close();
-    } catch (const Error&) {  // the phase has failed already
+    } catch (const Error&) {  // the phase has already failed
     }
     if (reading_ != MPI_COMM_NULL) MPI_Comm_free(&reading_);
     if (group_ != MPI_COMM_NULL) MPI_Comm_free(&group_);
@@ -127,7 +127,7 @@ class Multifile : public Target {
 
   bool collective() const override { return writes ? options.collwrite : options.collread && !independent_; }
 
-  // Whole processes are shifted where a process opens for all its threads.
+  // If a process opens for all its threads, complete processes are shifted.
   int source() const override {
     if (independent_ && !alone_) return Target::source();
     return process_of_file() * threads_ + comm.rank() % threads_;
@@ -144,22 +144,22 @@ class Multifile : public Target {
     const int64_t whole = offset / threads_ + (offset % threads_ > 0 ? 1 : 0);
     return static_cast<int>(((whole % p) + p) % p);
   }
-  // The process whose data this one handles.
+  // Returns the process that wrote the data of this process.
   int process_of_file() const { return writes ? process_ : (process_ + shift()) % processes_; }
   std::string name_of(int process) const {
     return alone_ && processes_ > 1 ? numbered(options.filename, process) : options.filename;
   }
   std::string name() const { return name_of(process_of_file()); }
 
-  const bool alone_;        // a multifile per process
-  const bool independent_;  // every task opens its part for reading by itself
-  // The processes behind the tasks of a Comm, in its order.
-  const int threads_ = std::max(options.threads, 1);  // of each
+  const bool alone_;        // one multifile per process
+  const bool independent_;  // each task opens its part separately for reading
+  // The processes of the tasks of `comm`, in rank order.
+  const int threads_ = std::max(options.threads, 1);  // per process
   const int process_ = comm.rank() / threads_;
   const int processes_ = comm.size() / threads_;
   int sid_ = -1;
-  MPI_Comm reading_ = MPI_COMM_NULL;  // the processes in the order in which they read
-  MPI_Comm group_ = MPI_COMM_NULL;    // the processes of this one's physical file
+  MPI_Comm reading_ = MPI_COMM_NULL;  // the processes in reading order
+  MPI_Comm group_ = MPI_COMM_NULL;    // the processes of this physical file
 };
 
 }  // namespace

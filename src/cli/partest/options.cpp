@@ -26,7 +26,7 @@ bool is_number(const std::string& word) {
   return word.size() > sign && std::isdigit(static_cast<unsigned char>(word[sign]));
 }
 
-// "--verbose 1" and "-r -1" mean "--verbose=1" and, for the parser, a value although it begins with a dash.
+// Joins "--verbose 1" to "--verbose=1", and "-r -1" to one word, so that the parser accepts -1 as a value.
 std::vector<std::string> joined(int argc, char** argv) {
   std::vector<std::string> words;
   for (int i = 1; i < argc; ++i) {
@@ -44,11 +44,11 @@ std::vector<std::string> joined(int argc, char** argv) {
       words.push_back(word);
     }
   }
-  std::reverse(words.begin(), words.end());  // as the parser wants them
+  std::reverse(words.begin(), words.end());  // order expected by the parser
   return words;
 }
 
-// Hash of a task number in [0, 1).
+// Returns a hash of a task number in [0, 1).
 double chance(int64_t task) {
   return static_cast<double>(mixed(static_cast<uint64_t>(task) + 0x9E3779B97F4A7C15u) >> 11) * 0x1p-53;
 }

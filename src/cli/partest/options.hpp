@@ -1,5 +1,5 @@
-// cli/partest/options: what the benchmark is asked to do. Options and defaults are those of partest of
-// SIONlib 1.7, and some of Sheaf's own (docs/tools/sheaf-partest.md).
+// cli/partest/options: options of the benchmark. Options and defaults are those of partest of SIONlib 1.7,
+// with additions by Sheaf (docs/tools/sheaf-partest.md).
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace sheaf::partest {
 
-// -T: what is measured. With threads 0 and 1 are hybrid, 2 and 3 OpenMP multifiles, one per process.
-// one_task and posix_shared are Sheaf's own.
+// -T: the interface to measure. With threads, 0 and 1 use hybrid multifiles, 2 and 3 OpenMP multifiles, one
+// per process. one_task and posix_shared are additions of Sheaf.
 enum TestType {
   collective_read = 0,
   independent_read = 1,
@@ -20,19 +20,19 @@ enum TestType {
   posix_shared = 5
 };
 
-// All sizes in bytes.
+// All sizes are in bytes.
 struct Options {
   std::string filename = "partest_parfile.sion";
-  int numfiles = 1;              // <= 0: one per node, or per `tasks_per_file` tasks
-  int64_t chunksize = 20 << 20;  // < 0: as the data of the task
+  int numfiles = 1;              // <= 0: one per host, or per `tasks_per_file` tasks
+  int64_t chunksize = 20 << 20;  // < 0: the size of the task's data
   int64_t fsblksize = 2 << 20;   // < 0: the file system's
   std::vector<int> testtypes = {collective_read};
   int64_t bufsize = 10 << 20;
-  std::optional<int64_t> totalsize;  // of all tasks; instead of localsize
+  std::optional<int64_t> totalsize;  // sum over all tasks; replaces localsize
   int64_t localsize = 20 << 20;
-  double factor = 0;  // a task has up to so many times more data, by chance, in every run alike
+  double factor = 0;  // maximum relative increase of a task's data; pseudo-random, reproducible
   int read = 1;
-  int write = 1;  // 2: the files are created in a step of its own
+  int write = 1;  // 2: creation of the files is a separate step
   int verbose = 0;
   int nochecksum = 0;
   int debugtask = 0;
@@ -51,36 +51,36 @@ struct Options {
   int hintlargeblock = -1;
   int hintiobufsize = -1;
   int hintsparseaccess = -1;
-  int threads = 0;  // of each process; 0: no threads, only MPI
-  int iotasks = 0;  // tasks of a node that transfer at once; 0: all
+  int threads = 0;  // per process; 0: MPI only, no threads
+  int iotasks = 0;  // tasks of a host that transfer at once; 0: all
   bool json = false;
 
-  // Bytes of a task's data; what every task has at least.
+  // Size of a task's data, and the minimum over all tasks, in bytes.
   int64_t bytes_of(int64_t task, int64_t ntasks) const;
   int64_t least_bytes(int64_t ntasks) const { return totalsize ? *totalsize / ntasks : localsize; }
 };
 
-// What is to be printed instead of running, and the exit code.
+// Text to print instead of running, and the exit code.
 struct Refusal {
   std::string text;
-  int exit_code;  // 0: help or version, to be printed on stdout; 2: a mistake
+  int exit_code;  // 0: help or version, on stdout; 2: an error in the command line
 };
 
-// One line of `partest parameter:`; the letter is 0 if there is only the long form.
+// One line of `partest parameter:`; the letter is 0 if the option has only a long form.
 struct Parameter {
   char letter;
   std::string name;
   std::string value;
 };
 
-// Reads the command line of a program called `name`. ompi_partest runs with threads, by default as many as
-// OpenMP has. Local.
+// Parses the command line of a program called `name`. ompi_partest uses threads; the default number is that
+// of OpenMP. Local.
 std::optional<Refusal> parse(const std::string& name, int argc, char** argv, Options& options);
 
-// What can only be said when the number of tasks is known: a sentence on what does not fit, or nothing.
+// Checks the options against the number of tasks. Returns a sentence about a contradiction, or nullopt.
 std::optional<std::string> contradiction(const Options& options, int ntasks);
 
-// All parameters in the order of the help text.
+// Returns all parameters in the order of the help text.
 std::vector<Parameter> parameters(const Options& options);
 
 }  // namespace sheaf::partest

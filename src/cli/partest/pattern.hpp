@@ -1,5 +1,5 @@
-// cli/partest/pattern: the data of a task: bytes that say by whom they were written and where they belong,
-// made and checked without a cost that would show in the times.
+// cli/partest/pattern: test data of a task. The bytes identify the writing task and the offset. Generating
+// and checking them is cheap enough not to affect the measured times.
 #pragma once
 
 #include <cstddef>
@@ -12,20 +12,20 @@ namespace sheaf::partest {
 // The mixing function of SplitMix64.
 uint64_t mixed(uint64_t x);
 
-// The stream of `task` repeats a random block of its own. The length of the block is no multiple of usual
-// piece, chunk and block sizes, so that pieces in a wrong place show.
+// The stream of `task` repeats a random block that is specific to the task. The length of the block is no
+// multiple of common piece, chunk and block sizes, so that misplaced pieces are detected.
 class Pattern {
  public:
-  // For pieces of at most `largest` bytes, which is also the size of the memory behind it.
+  // `largest`: maximum size of a piece in bytes. Memory: one period and `largest` bytes.
   Pattern(int task, int64_t largest);
 
-  // The bytes of the stream from `offset` on: as many as a piece may have.
+  // Returns the bytes of the stream at `offset`, valid for one piece of maximum size.
   std::byte* at(int64_t offset) { return memory_.data() + offset % period; }
 
-  // The first of these bytes that is not as it should be: its offset in the stream.
+  // Returns the offset in the stream of the first byte of `data` that is wrong.
   std::optional<int64_t> difference(const std::byte* data, int64_t bytes, int64_t offset);
 
-  static constexpr int64_t period = int64_t{64} * 1021;  // whole cache lines, a prime number of them
+  static constexpr int64_t period = int64_t{64} * 1021;  // a prime number of cache lines
 
  private:
   std::vector<std::byte> memory_;

@@ -1,6 +1,6 @@
-// The calls of the operating system: one file per task, which may be a stream of stdio instead; one shared
-// file, the data of the tasks one behind the other; and one task that does all of that for the others, who
-// send what they have, or get what they are to read.
+// System calls as the interface under test, in three forms. One file per task, optionally as a stdio stream.
+// One shared file with the concatenated data of the tasks. One task that accesses this shared file for all
+// tasks and exchanges the data with them.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -24,7 +24,7 @@ namespace {
 
 constexpr int fresh = O_WRONLY | O_CREAT | O_TRUNC;
 
-// A file, to be written or read. All calls throw Error.
+// A file for writing or reading. All functions throw Error on failure.
 class SystemFile : private NonCopyable {
  public:
   explicit SystemFile(bool writes) : writes_(writes) {}
@@ -50,7 +50,7 @@ class SystemFile : private NonCopyable {
     }
   }
 
-  // Nothing if it is not open.
+  // Does nothing if the file is not open.
   void close() {
     const int descriptor = std::exchange(descriptor_, -1);
     if (descriptor >= 0 && ::close(descriptor) != 0) throw os_error("cannot close", path_, errno);
@@ -102,7 +102,7 @@ class TaskFile : public Target {
  private:
   std::string path_;
   FILE* stream_ = nullptr;
-  SystemFile file_{writes};  // instead of it, with --posix
+  SystemFile file_{writes};  // used instead of stream_ with --posix
   int64_t at_ = 0;
 };
 
@@ -110,7 +110,7 @@ class PosixShared : public Target {
  public:
   using Target::Target;
 
-  // The first task makes the file, the others find it.
+  // The first task creates the file before the other tasks open it.
   void open() override {
     const bool makes = writes && comm.rank() == 0;
     const auto problem = attempt([&] {
@@ -147,7 +147,7 @@ class OneTask final : public PosixShared {
     if (comm.rank() == 0) file_.open(options.filename, writes ? fresh : O_RDONLY);
   }
 
-  // A call takes one piece of every task through the first one, in the order of the tasks.
+  // Each call transfers one piece per task through the first task, in rank order.
   void move(std::byte* data, int64_t bytes) override {
     if (writes) {
       Gathered all = comm.gather({data, static_cast<size_t>(bytes)}, 0);
@@ -175,7 +175,7 @@ class OneTask final : public PosixShared {
       pieces.sizes.push_back(failed ? 0 : size);
       places_[task] += size;
     }
-    // The others wait for what they get, whatever has happened here.
+    // The scatter runs even after an error, because the other tasks wait for it.
     const std::vector<std::byte> mine = comm.scatter(pieces, 0);
     if (problem) throw *problem;
     if (std::ssize(mine) != bytes)
@@ -187,7 +187,7 @@ class OneTask final : public PosixShared {
   bool collective() const override { return true; }
 
  private:
-  std::vector<int64_t> places_;  // at the first task: where the next piece of each task goes
+  std::vector<int64_t> places_;  // on the first task: offset of the next piece of each task
 };
 
 }  // namespace

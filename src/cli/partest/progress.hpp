@@ -1,4 +1,4 @@
-// cli/partest/progress: how far the first task has come, on stderr, if that is a terminal.
+// cli/partest/progress: shows the progress of the first task on stderr, if that is a terminal.
 #pragma once
 
 #include <chrono>

@@ -1,5 +1,5 @@
-// cli/partest/report: what the results look like: a table or JSON on stdout, or the lines of partest of
-// SIONlib on stderr. All on task 0.
+// cli/partest/report: output formats of the results: a table or JSON on stdout, or the lines of SIONlib's
+// partest on stderr. All functions run on task 0.
 #pragma once
 
 #include <cstdio>
@@ -12,32 +12,33 @@
 
 namespace sheaf::partest {
 
-// About the run as a whole.
+// Properties of the complete run.
 struct Setting {
-  std::string program;  // as it was called
+  std::string program;  // name as invoked
   std::string mpi;      // library and version
   int ntasks = 0;
 };
 
-// A set of tasks as one: sums of bytes and chunks; times in seconds.
+// Totals over a set of tasks: sums of bytes and chunks; times in seconds.
 struct Totals {
   int64_t tasks = 0;
   int64_t bytes = 0;
   int64_t chunks = 0;
-  double time[step_count] = {};     // from the first task that begins to the last that ends
-  double spread[step_count] = {};   // from the first task that ends to the last
-  double barrier[step_count] = {};  // longest wait for the last task of all
-  // The steps from open to close, one after the other.
+  double time[step_count] = {};     // from the first task's begin to the last task's end
+  double spread[step_count] = {};   // from the first task's end to the last task's end
+  double barrier[step_count] = {};  // longest wait for the last task
+  // Returns the time from open to close, as the sum of the steps.
   double all_steps() const { return time[open_step] + time[transfer_step] + time[close_step]; }
 };
 Totals totals_of(const std::vector<Record>& tasks);
-// The records of the tasks of one physical file.
+// Returns the records of the tasks of one physical file.
 std::vector<Record> of_file(const Phase& phase, int64_t file);
 
-// Bytes per second in MiB; 0 if there was nothing to do.
+// Returns the rate in MiB per second; 0 if `bytes` or `seconds` is 0.
 double mebibytes_per_second(int64_t bytes, double seconds);
 
-// One for a run: made before the first phase, told of each, and of the end if nothing has failed.
+// Reports one run. It is created before the first phase and called after each phase; end() is called if no
+// phase failed.
 class Report {
  public:
   Report(Setting s, const Options& o) : setting(std::move(s)), options(o) {}

@@ -58,7 +58,7 @@ class PhaseRun {
     if (!writes_) memory_.resize(static_cast<size_t>(most));
   }
 
-  // Bytes of the call that begins at an offset of the data.
+  // Returns the number of bytes of the call at `offset` of the data.
   int64_t size_at(int64_t offset) const {
     const bool short_one = offset == 0 && options_.byteoffset > 0;
     return std::min({record_.bytes - offset, piece_, short_one ? options_.byteoffset : piece_});
@@ -69,7 +69,8 @@ class PhaseRun {
     agree(comm_, attempt(part));
   }
 
-  // Every task begins after all have ended what was before, and waits for all others afterwards.
+  // Runs one timed step between two barriers: every task starts after all tasks have ended the preceding
+  // step.
   template <class Part>
   void step(Step which, Part part) {
     comm_.barrier();
@@ -83,7 +84,7 @@ class PhaseRun {
     agree(comm_, problem);
   }
 
-  // So many tasks at a time as asked for.
+  // Transfers with the requested number of concurrent tasks.
   void take_turns() {
     if (options_.serialized == -2) target_->begin_transaction();
     const int at_a_time = options_.serialized > 0 ? options_.serialized : comm_.size();
@@ -96,7 +97,7 @@ class PhaseRun {
     if (problem) throw *problem;
   }
 
-  // A task that has failed takes part in the collective calls to the end, with nothing.
+  // A failed task participates in the remaining collective calls with 0 bytes.
   void transfer_all() {
     Progress progress(fmt::format("{} {}", writes_ ? "writing" : "reading", name_of_type(type_, options_)),
                       record_.bytes, comm_.rank() == 0);
@@ -146,10 +147,10 @@ class PhaseRun {
   Comm& comm_;
   const SharedClock& clock_;
   std::unique_ptr<Target> target_;
-  int64_t piece_ = 0;  // most bytes of a call
-  int64_t calls_ = 0;  // with collective ones, as many as the task with the most makes
+  int64_t piece_ = 0;  // maximum bytes per call
+  int64_t calls_ = 0;  // for collective calls, the maximum over all tasks
   Record record_;
-  int64_t checking_ = 0;  // nanoseconds spent checking within the current step
+  int64_t checking_ = 0;  // nanoseconds spent verifying within the current step
   std::optional<Pattern> pattern_;
   std::vector<std::byte> memory_;
 };

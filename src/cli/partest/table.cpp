@@ -1,4 +1,4 @@
-// The table of bandwidths.
+// The results as a table of bandwidths.
 #include <fmt/format.h>
 
 #include <utility>

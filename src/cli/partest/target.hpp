@@ -1,11 +1,11 @@
-// cli/partest/target: what is written or read: one class for each way to store the data of many tasks in
+// cli/partest/target: the interface under test; one class for each way to store the data of many tasks in
 // files.
 //
-// One Target serves one phase: construction, which is not timed and makes communicators and whatever else is
-// needed; open, transfers, close. Each step is called by all tasks; a step that fails throws on the tasks
-// that notice, and nobody waits for anybody within it but as the interface under test does. A target whose
-// open succeeded is closed by close(), or by the destructor if the phase fails. Destroy on all tasks in the
-// same order.
+// A Target serves one phase: construction, open, transfers, close. Construction is not timed and allocates
+// communicators and other resources. All tasks call each step. A failing step throws on the tasks that notice
+// the failure. Within a step, a task waits for other tasks only if the interface under test does. After a
+// successful open(), the target is closed by close(), or by the destructor if the phase fails. All tasks must
+// destroy targets in the same order.
 #pragma once
 
 #include <cstddef>
@@ -24,53 +24,54 @@ class Target : private NonCopyable {
   virtual ~Target() = default;
 
   virtual void open() = 0;
-  // Writes all bytes or reads all, as the phase does, or throws. With collective() every task makes the same
-  // number of calls, some with 0 bytes.
+  // Writes or reads all `bytes` bytes, depending on the phase, or throws. If collective(), every task makes
+  // the same number of calls, some with 0 bytes.
   virtual void move(std::byte* data, int64_t bytes) = 0;
-  // What is known about the open file only.
+  // Reads properties that are available only while the file is open.
   virtual void look() {}
   virtual void close() = 0;
-  // Before and after the transfers, with transactions.
+  // Called before and after the transfers in transaction mode.
   virtual void begin_transaction() {}
   virtual void end_transaction() {}
-  // After close. Removes what this task is responsible for.
+  // Called after close(). Removes the files that this task is responsible for.
   virtual void remove() = 0;
 
   virtual bool collective() const { return false; }
-  // The task whose data this one writes or reads.
+  // Returns the task that wrote the data which this task writes or reads.
   virtual int source() const { return source_of(comm.rank()); }
 
-  // Most bytes of one call.
+  // Returns the maximum number of bytes per call.
   virtual int64_t largest_piece() const { return options.bufsize; }
-  // After look(): physical file of this task, their number, and chunks in use by the task.
+  // Valid after look(): the physical file of this task, the number of files, and the chunks in use by the
+  // task.
   int file = 0;
   int files = 1;
   int64_t chunks = 1;
 
  protected:
   int source_of(int task) const;
-  // Where the data of a task begin in a file that has those of the tasks one behind the other.
+  // Returns the offset of a task's data in a file that concatenates the data of all tasks.
   int64_t begin_of(int task) const;
 
-  const bool writes;  // else reads
+  const bool writes;  // otherwise reads
   const Options& options;
   Comm& comm;
 };
 
-// The target of a test type. Collective.
+// Creates the target of a test type. Collective.
 std::unique_ptr<Target> make_target(int type, bool writes, const Options& options, Comm& comm);
 
-// "multifile", "MPI-IO", ...: what the rows of a type are called.
+// Returns the label of a test type: "multifile", "MPI-IO", ...
 std::string name_of_type(int type, const Options& options);
 
 std::unique_ptr<Target> make_multifile(int type, bool writes, const Options& options, Comm& comm);
 std::unique_ptr<Target> make_mpi_io(bool writes, const Options& options, Comm& comm);
-// task_local, one_task or posix_shared.
+// `type`: task_local, one_task or posix_shared.
 std::unique_ptr<Target> make_posix(int type, bool writes, const Options& options, Comm& comm);
 
-// NAME.000007
+// Returns names like NAME.000007.
 std::string numbered(const std::string& name, int number);
-// Removes a file; one that is not there is none of our business.
+// Removes a file; does nothing if it does not exist.
 void remove_file(const std::string& path);
 
 }  // namespace sheaf::partest

@@ -26,7 +26,7 @@ std::string quoted(const std::string& word) {
   return result + "'";
 }
 
-// Open MPI's launchers hand on to other hosts only those variables that they are told of.
+// Open MPI's launchers forward only the variables named on their command line to other hosts.
 bool is_open_mpi(const std::string& launcher) {
   const std::string name = fs::path(launcher).filename().string();
   if (!name.starts_with("mpirun") && !name.starts_with("mpiexec") && name != "orterun" && name != "prterun")
@@ -42,7 +42,7 @@ bool is_open_mpi(const std::string& launcher) {
          version.find("PRRTE") != version.npos;
 }
 
-volatile pid_t program = 0;  // that gets signals passed on
+volatile pid_t program = 0;  // receives forwarded signals
 
 void pass_on(int signal) {
   const int before = errno;
@@ -50,8 +50,9 @@ void pass_on(int signal) {
   errno = before;
 }
 
-// While it lives, what would end this process goes to the program instead. Those of the terminal reach the
-// program without help. Begin before the fork, with tell() behind it in the parent, or undo() in the child.
+// While this object exists, signals that would end this process are forwarded to the program. Signals from
+// the terminal reach the program directly. Create the object before the fork; then call tell() in the parent,
+// or undo() in the child.
 class PassedSignals : private NonCopyable {
  public:
   PassedSignals() {
@@ -63,7 +64,7 @@ class PassedSignals : private NonCopyable {
       struct sigaction action {};
       action.sa_handler = kept.signal == SIGINT || kept.signal == SIGQUIT ? SIG_IGN : pass_on;
       sigaction(kept.signal, nullptr, &kept.before);
-      // What is ignored here is so in the program, as `nohup` has it.
+      // Ignored signals stay ignored in the program, as `nohup` requires.
       if (kept.before.sa_handler != SIG_IGN) sigaction(kept.signal, &action, nullptr);
     }
   }
@@ -93,7 +94,7 @@ class PassedSignals : private NonCopyable {
 std::string own_library(const std::string& name, const std::string& reason) {
   const fs::path own = fs::read_symlink("/proc/self/exe").parent_path();
   fs::path library;
-  for (const char* const directory : {"../lib", SHEAF_BIN_TO_LIB}) {  // of a build, of an installation
+  for (const char* const directory : {"../lib", SHEAF_BIN_TO_LIB}) {  // in a build tree, in an installation
     library = (own / directory / name).lexically_normal();
     if (fs::exists(library)) return library.string();
   }
@@ -148,7 +149,7 @@ int run_command(const std::vector<std::string>& command) {
   passed->tell(child);
   siginfo_t end;
   while (waitid(P_PID, static_cast<id_t>(child), &end, WEXITED | WNOWAIT) < 0 && errno == EINTR) continue;
-  passed.reset();  // as long as the number is the program's
+  passed.reset();  // while the process number still belongs to the program
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);

@@ -1,4 +1,4 @@
-// cli/programs/launch: running a program with a library of ours before its own.
+// cli/programs/launch: runs a program with a preloaded library of Sheaf.
 #pragma once
 
 #include <string>
@@ -6,22 +6,25 @@
 
 namespace sheaf::cli {
 
-// The path of a library of the installation or build that this program is of; throws not_found, with
-// `reason`.
+// Returns the path of a library in the installation or build tree of this program. Throws `not_found` with
+// `reason` if it does not exist.
 std::string own_library(const std::string& name, const std::string& reason);
 
-// Puts a library before those that LD_PRELOAD names; throws invalid_argument if its path cannot stand there.
+// Prepends a library to LD_PRELOAD. Throws `invalid_argument` if its path contains characters that LD_PRELOAD
+// cannot represent.
 void preload(const std::string& library);
 
-// The command as it hands on these variables to other hosts, where it is a launcher that must be told.
+// Returns the command, extended by options that forward the variables to other hosts if the command is a
+// launcher that requires them.
 std::vector<std::string> with_variables(std::vector<std::string> command,
                                         const std::vector<const char*>& variables);
 
 [[noreturn]] void become(const std::vector<std::string>& command);  // throws if it cannot be run
-// Says why if it cannot be run, and ends this process with 127, as shells do.
+// Runs the command in place of this process. If this fails, reports the reason and exits with 127, as shells
+// do.
 [[noreturn]] void become_or_end(const std::vector<std::string>& command);
-// Runs it, leaves signals of the terminal to it, and passes on SIGTERM and SIGHUP. Its exit code; 128 + N for
-// signal N, 127 if it cannot be run.
+// Runs the command as a child process and returns its exit code: 128 + N after signal N, 127 if it cannot be
+// run. The child handles terminal signals; SIGTERM and SIGHUP are forwarded to it.
 int run_command(const std::vector<std::string>& command);
 
 }  // namespace sheaf::cli

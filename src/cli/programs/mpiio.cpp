@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The file of a run's report, gone with this object.
+// The temporary file with the report of a run; the destructor removes it.
 class ReportFile : private NonCopyable {
  public:
   ReportFile() : path_((fs::current_path() / (".sheaf-mpiio." + std::to_string(getpid()))).string()) {
@@ -32,7 +32,7 @@ class ReportFile : private NonCopyable {
 
   const std::string& path() const { return path_; }
 
-  // {"libraries": [...], "files": [...]}: a line of the file each.
+  // Returns {"libraries": [...], "files": [...]}; each line of the file is one element.
   Json read() const {
     Json all{{"libraries", Json::array()}, {"files", Json::array()}};
     std::ifstream lines(path_);
@@ -47,7 +47,7 @@ class ReportFile : private NonCopyable {
   std::string path_;
 };
 
-// 0 and "" if there is none.
+// Return 0 and "" for missing members.
 int64_t number(const Json& file, const char* name) {
   const Json* const found = file.find(name);
   return found ? found->number() : 0;

@@ -1,5 +1,5 @@
-// cli/programs/mpiio: `sheaf mpiio -- COMMAND`: runs programs with the MPI-IO drop-in, and says afterwards
-// what it did for which file.
+// cli/programs/mpiio: `sheaf mpiio -- COMMAND` runs a program with the MPI-IO drop-in, and reports its
+// actions per file afterwards.
 #pragma once
 
 #include <string>
@@ -10,11 +10,11 @@ namespace sheaf::cli {
 struct MpiIoOptions {
   std::vector<std::string> command;  // mpirun and its arguments, or a program
   bool report = false;
-  bool json = false;  // the report
+  bool json = false;  // format of the report
 };
 
-// Does not return without a report: the command takes the place of this process. With one, the exit code of
-// the command, 128 and the signal if one ended it.
+// Runs the command. Without `report`, the command replaces this process. With `report`, returns the command's
+// exit code, or 128 + N if signal N ended it.
 int mpiio(const MpiIoOptions& options);
 
 }  // namespace sheaf::cli

@@ -27,21 +27,21 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t files_told = 10;  // of plain files that match a pattern
+constexpr size_t files_told = 10;  // maximum number of plain files listed per pattern
 
-// Puts an entry behind the others of a variable.
+// Appends an entry to the value of a variable.
 void add_entry(std::string& all, const std::string& entry) { all += (all.empty() ? "" : ";") + entry; }
 
-// The directories of a view, which are made where they are missing and removed at the end.
+// The directories of the views. Missing directories are created, and removed at the end.
 class ViewDirectories : private NonCopyable {
  public:
   ViewDirectories() = default;
   ~ViewDirectories() {
     std::error_code ignored;
-    for (auto at = made_.rbegin(); at != made_.rend(); ++at) fs::remove(*at, ignored);  // only what is empty
+    for (auto at = made_.rbegin(); at != made_.rend(); ++at) fs::remove(*at, ignored);  // only empty ones
   }
 
-  // FILE:DIR with both absolute. All texts first, then fill().
+  // Adds a view and returns its text FILE:DIR with absolute paths. Call fill() after the last add().
   std::string add(const std::string& text) {
     const size_t colon = text.rfind(':');
     if (colon == text.npos || colon == 0 || colon + 1 == text.size())
@@ -55,7 +55,7 @@ class ViewDirectories : private NonCopyable {
     return entry_of(file, shown);
   }
 
-  // Room for the streams below each DIR.
+  // Creates the folders that the streams need below each DIR.
   void fill() {
     const auto tell = [](const std::string& path, const std::string& what) {
       fmt::print(stderr, "sheaf run: '{}': {}\n", printable(path), printable(what));
@@ -99,7 +99,8 @@ void tell_plain_files(const CaptureRule& rule) {
   if (files.size() > files_told) fmt::print(stderr, "  and {} more\n", files.size() - files_told);
 }
 
-// A pattern may not mean what its author thinks. Programs of other hosts are known by what they have written.
+// Warns about a pattern that matched nothing, which may be a mistake. Use by programs on other hosts shows in
+// the files they have written.
 void tell_unused(const CaptureRule& rule) {
   if (!plain_files_of(rule).empty() || !sets_with_containers(rule).empty()) return;
   fmt::print(stderr,
@@ -108,7 +109,7 @@ void tell_unused(const CaptureRule& rule) {
              rule.pattern.find('{') != std::string::npos ? " (braces stand for themselves)" : "");
 }
 
-// False: it could not be done; the containers hold all there is.
+// Returns false on failure; the containers then still have all data.
 bool gather_set(const std::string& set) {
   try {
     WorkProgress progress;
@@ -117,14 +118,14 @@ bool gather_set(const std::string& set) {
     return true;
   } catch (const Error& error) {
     if (error.code() == Code::not_found && containers_of(posix_store(), set).empty())
-      return true;  // another job, which has ended at the same time, has made the multifile of all of them
+      return true;  // another job that ended at the same time has gathered all containers
     fmt::print(stderr, "sheaf run: the containers of '{}' stay as they are: {}\n", printable(set),
                printable(error.what()));
-    return error.code() == Code::wrong_mode;  // another job has them open, and will gather them
+    return error.code() == Code::wrong_mode;  // another job has the containers open and will gather them
   }
 }
 
-// Of all patterns, in the order of `rules`, behind so many views.
+// Returns for each rule whether its pattern was used. The numbers of captures follow those of the views.
 std::vector<bool> patterns_noted(uint64_t hash, const std::vector<CaptureRule>& rules, size_t views) {
   std::vector<bool> noted;
   for (size_t k = 0; k < rules.size(); ++k)

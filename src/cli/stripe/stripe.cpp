@@ -25,8 +25,8 @@ namespace {
 using namespace sfio;
 
 struct StripeOptions {
-  std::string name;  // of the striped file
-  std::string root;  // empty: SHEAF_SFIO_ROOT, else this machine only
+  std::string name;  // the striped file
+  std::string root;  // empty: SHEAF_SFIO_ROOT; if unset, this machine only
   std::string file;  // the plain file of import and export
   std::optional<int64_t> unit;
   std::optional<int64_t> offset;
@@ -44,8 +44,8 @@ struct Place {
   StripeName name;
 };
 
-// Calls take(bytes, at) for what read(room, at) brings of `length` bytes from `at` on, until there are no
-// more.
+// Reads `length` bytes from offset `at` with read(room, at), and calls take(bytes, at) for each part until
+// the data end.
 template <class Read, class Take>
 void in_pieces(int64_t at, int64_t length, Read read, Take take) {
   LineBytes buffer(static_cast<size_t>(std::min(length, buffer_bytes)));
@@ -59,7 +59,7 @@ void in_pieces(int64_t at, int64_t length, Read read, Take take) {
   }
 }
 
-// The same of the logical file.
+// Calls take(bytes, at) for a range of the logical file.
 template <class Take>
 void read_through(StripedFile& file, int64_t offset, int64_t length, Take take) {
   in_pieces(
@@ -117,14 +117,14 @@ int stripe_cat(const StripeOptions& options) {
   return 0;
 }
 
-// Beside the subfiles, until the new file is whole.
+// Returns the names of the subfiles until the new file is complete; they are next to the final ones.
 StripeName temporary_name(const StripeName& name) {
   StripeName temporary = name;
   for (SubfilePlace& place : temporary.subfiles) place.path += ".part";
   return temporary;
 }
 
-// Before anything is written: no file of somebody else's is in the place of a subfile.
+// Throws if a path of a subfile is occupied by a file that is no subfile. Called before anything is written.
 void require_own(Link& link, const StripeName& name) {
   const std::vector<FoundSubfile> found = look(link, name);
   for (size_t i = 0; i < found.size(); ++i)
@@ -149,7 +149,8 @@ void copy_in(File& source, StripedFile& file, const std::string& path) {
       });
 }
 
-// Ctrl-C leaves nothing half made, and what is replaced stays until the new file is whole.
+// An interrupted import leaves no partial file, and a file to be replaced stays until the new one is
+// complete.
 int stripe_import(const StripeOptions& options) {
   Place place(options);
   if (options.unit) place.name.unit = *options.unit;
@@ -161,7 +162,7 @@ int stripe_import(const StripeOptions& options) {
   const StripeName made = options.replace ? temporary_name(place.name) : place.name;
   if (options.replace) {
     require_own(*place.link, place.name);
-    remove_striped(*place.link, made);  // of an import that was killed
+    remove_striped(*place.link, made);  // left by a killed import
   }
   const auto file = StripedFile::open(place.link, made, sfio::OpenMode::fresh);
   try {
@@ -172,7 +173,7 @@ int stripe_import(const StripeOptions& options) {
     remove_striped(*place.link, made);
     throw;
   }
-  // If that fails half-way, what has not got its name is still called .part.
+  // If this fails half-way, the remaining subfiles are still named .part.
   if (options.replace) rename_striped(*place.link, made, place.name);
   return 0;
 }
@@ -235,7 +236,7 @@ const char* const footer =
     "Example: sheaf stripe ls 'tonep0,/tmp/a.dat;tonep1,/tmp/a.dat;'\n"
     "Exit codes: 0 success, 1 a problem with a file or its data, 2 a mistake in the command line.";
 
-// What all of them have.
+// Adds a subcommand with the common options.
 auto add_striped(Command& parent, int& status, int (*run)(const StripeOptions&), const char* name,
                  const char* what) {
   auto made = add<StripeOptions>(parent, status, run, name, what);

@@ -1,14 +1,13 @@
-// cli/stripe/stripe: `sheaf stripe`: striped files without a running job. Hosts other than this machine are
-// reached through
-// --root DIR (SHEAF_SFIO_ROOT), a directory with one directory per host.
+// cli/stripe/stripe: `sheaf stripe` handles striped files without a running job. Data of other hosts are
+// accessed through --root DIR (SHEAF_SFIO_ROOT), a directory with one subdirectory per host.
 #pragma once
 
 #include "cli/command_line/command_line.hpp"
 
 namespace sheaf::cli {
 
-// Adds the subcommand with its own subcommands ls, cat, import, export, check and rm. `status` gets the exit
-// code.
+// Adds the subcommand `stripe` with its subcommands ls, cat, import, export, check and rm. The exit code is
+// stored in `status`.
 void add_stripe(Command& app, int& status);
 
 }  // namespace sheaf::cli

@@ -1,4 +1,4 @@
-// container/sums/parts: checksums of the bytes of a write, which are in several parts of memory.
+// container/sums/parts: checksums of the bytes of a write from several memory segments.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace sheaf {
 
 using WriteParts = std::span<const std::span<const std::byte>>;
 
-// Checksum of the bytes [begin, end) of the concatenated parts, appended to the bytes of `sum`.
+// Returns the checksum of bytes [begin, end) of the concatenated parts, continuing from the checksum `sum`.
 inline uint32_t sum_of_parts(WriteParts parts, int64_t begin, int64_t end, uint32_t sum = 0) {
   for (const auto& part : parts) {
     const int64_t size = std::ssize(part);

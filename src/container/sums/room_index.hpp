@@ -1,4 +1,4 @@
-// container/sums/room_index: which words of a container have the checksums of a place. Pure.
+// container/sums/room_index: maps a place of a container to the words with its checksums. Pure.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,14 @@ namespace sheaf {
 
 class RoomIndex {
  public:
-  // A record of the container, which is at `place` there. Others than those of rooms and slots are ignored.
+  // Adds the record at `place` of the container. Ignores records without rooms or slots.
   void add(const format::ContainerRecord& record, int64_t place);
-  // After the last of them.
+  // Sorts the index. Must be called after the last add() and before find().
   void sort();
 
   struct Found {
-    BlockSums sums;  // no room: there are no checksums
-    int64_t end;     // the first place behind `place` for which they are others
+    BlockSums sums;  // no room: no checksums
+    int64_t end;     // first place after `place` to which `sums` do not apply
   };
   Found find(int64_t place) const;
 
@@ -33,8 +33,8 @@ class RoomIndex {
     int64_t count;
     int64_t at;
   };
-  std::vector<Room> rooms_;   // by their places
-  std::vector<Slots> slots_;  // by room and first block
+  std::vector<Room> rooms_;   // sorted by place
+  std::vector<Slots> slots_;  // sorted by room and first block
 };
 
 }  // namespace sheaf

@@ -1,5 +1,5 @@
-// container/sums/shared_sums: what the processes of a host share about the checksums of a stream while it is
-// open (container/shared_streams). All of it under the lock of the stream.
+// container/sums/shared_sums: state of the checksums of an open stream that the processes of a host share
+// (container/shared_streams). Guarded by the lock of the stream.
 #pragma once
 
 #include <atomic>
@@ -10,39 +10,40 @@
 
 namespace sheaf {
 
-// More slots of a piece.
+// Additional slots of a piece.
 struct SharedSlots {
-  uint64_t next;  // place of further ones; 0: none
-  int64_t first;  // block
+  uint64_t next;  // place of the next additional slots; 0: none
+  int64_t first;  // block number
   int64_t count;
-  int64_t at;  // place of the first one in the container
+  int64_t at;  // place of the first slot in the container
 };
 
-// Of a piece.
+// Checksum state of a piece.
 struct SharedSums {
-  int64_t room;                     // place of block 0; 0: there are no checksums
+  int64_t room;                     // place of block 0; 0: no checksums
   int64_t end_at;                   // place of the end word
-  std::atomic<uint64_t> end;        // the end word of a piece that may grow
-  std::atomic<uint32_t> appending;  // 1: words may say more than the length of the piece
-  int64_t first;                    // block
+  std::atomic<uint64_t> end;        // end word of a piece that may grow
+  std::atomic<uint32_t> appending;  // 1: an append may have updated words before the length of the piece
+  int64_t first;                    // block number
   int64_t slots;                    // number of slots; 0: none
-  int64_t slots_at;                 // place of the first one
-  std::atomic<uint64_t> more;       // place of a SharedSlots, those with the greatest blocks first; 0: none
+  int64_t slots_at;                 // place of the first slot
+  std::atomic<uint64_t> more;       // place of a SharedSlots, largest block numbers first; 0: none
 };
 static_assert(sizeof(SharedSums) == 64);
 
-// The block that is written over: its word in the container says that nothing is known of it. Its writers
-// append to the checksum here, and write it when they go on to another block, or flush.
+// The block that is being overwritten; its word in the container is set to "unknown". Writers update the
+// checksum here, and write it to the container when they move to another block or flush.
 struct SharedOverwrite {
-  std::atomic<int64_t> at;       // place of the word; 0: there is no such block
-  std::atomic<uint64_t> sums;    // place of the SharedSums, if the word is an end word; else 0
-  std::atomic<int64_t> place;    // of the block
+  std::atomic<int64_t> at;       // place of the word; 0: no such block
+  std::atomic<uint64_t> sums;    // place of the SharedSums if the word is an end word, else 0
+  std::atomic<int64_t> place;    // place of the block
   std::atomic<int64_t> block;    // its number
-  std::atomic<uint64_t> word;    // that is right when `unsure` is 0
-  std::atomic<uint32_t> unsure;  // 1: a writer is between the bytes and `word`
+  std::atomic<uint64_t> word;    // valid while `unsure` is 0
+  std::atomic<uint32_t> unsure;  // 1: a writer is between changing the bytes and `word`
 };
 
-// Those of the block at `place`; `end`: the first place behind it for which they are others.
+// Returns the checksum places of the block at `place`. `end`: first place after `place` to which they do not
+// apply.
 inline BlockSums sums_at(HostMemory& memory, const SharedSums& sums, int64_t place, int64_t& end) {
   BlockSums found{.room = sums.room, .end_at = sums.end_at};
   end = INT64_MAX;
@@ -65,7 +66,7 @@ inline BlockSums sums_at(HostMemory& memory, const SharedSums& sums, int64_t pla
   return found;
 }
 
-// Gives `sums` the slots at `at`, which are of greater blocks than those that it has.
+// Adds the slots at `at` to `sums`. Their block numbers must exceed those of all present slots.
 inline void add_slots(HostMemory& memory, SharedSums& sums, uint64_t at, const SharedSlots& slots) {
   auto& made = memory.as<SharedSlots>(at);
   made = slots;
@@ -73,7 +74,7 @@ inline void add_slots(HostMemory& memory, SharedSums& sums, uint64_t at, const S
   sums.more.store(at);
 }
 
-// Takes all of these from it; release(place) for each.
+// Removes all additional slots from `sums` and calls release(place) for each.
 template <class Release>
 void take_slots(HostMemory& memory, SharedSums& sums, Release release) {
   for (uint64_t at = sums.more.exchange(0); at != 0;) {
@@ -83,7 +84,7 @@ void take_slots(HostMemory& memory, SharedSums& sums, Release release) {
   }
 }
 
-// The first block for which there is no slot.
+// Returns the number of the first block without a slot.
 inline int64_t blocks_with_slots(HostMemory& memory, const SharedSums& sums) {
   if (const uint64_t at = sums.more.load()) {
     const auto& more = memory.as<SharedSlots>(at);

@@ -23,7 +23,7 @@ uint32_t sum_in_file(File& file, int64_t place, int64_t bytes) {
 
 }  // namespace
 
-// --- appending
+// --- Appending.
 
 SumWriter::Fresh SumWriter::fresh(WriteParts parts, int64_t done, int64_t bytes) {
   Fresh made;
@@ -37,7 +37,7 @@ SumWriter::Fresh SumWriter::fresh(WriteParts parts, int64_t done, int64_t bytes)
   return made;
 }
 
-// A process was killed, or has failed, while it appended: words may be of bytes that were not accepted.
+// Repairs the words after an interrupted append, when they may cover bytes that were not accepted.
 void SumWriter::mend(SharedSums& sums, int64_t length) {
   if (sums.appending.load() == 0) return;
   const int64_t block = length / summed_block;
@@ -97,7 +97,7 @@ void SumWriter::after_append(SharedSums& sums, uint64_t end) {
   sums.appending.store(0);
 }
 
-// --- writing over what is there
+// --- Overwriting.
 
 FoundSum SumWriter::find(const SharedSums& sums, int64_t block) {
   int64_t next = 0;
@@ -126,8 +126,8 @@ void SumWriter::look_before(const SharedSums& sums, Change& change) {
         sum_in_file(file_, sums.room + change.block * summed_block + change.begin, end - change.begin);
 }
 
-// CRC32C is linear: what replaces bytes of a block changes its checksum by the difference, shifted by what
-// follows. So damage elsewhere in the block stays a mismatch.
+// CRC32C is linear: replacing bytes of a block changes its checksum by the difference, shifted by the length
+// of the following bytes. Damage elsewhere in the block therefore remains a mismatch.
 void SumWriter::finish(Change& change, WriteParts parts, int64_t done) {
   BlockSum& sum = change.found.sum;
   const int64_t from = done + change.skipped;
@@ -179,7 +179,7 @@ void SumWriter::overwrite_block(const Target& target, SharedOverwrite& over, Wri
   over.unsure.store(0);
 }
 
-// Words that follow each other are written at once.
+// Writes adjacent words in one request.
 void SumWriter::write_all(SharedSums& sums, std::span<const Change> changes) {
   std::vector<uint64_t> words;
   for (size_t k = 0; k < changes.size(); k += words.size()) {
@@ -219,7 +219,7 @@ void SumWriter::overwrite(const Target& target, SharedOverwrite& over, WritePart
   write_all(sums, changes);
 }
 
-// --- giving back
+// --- Releasing bytes to the file system.
 
 UnusedBytes SumWriter::unused(const SharedSums& sums, int64_t place, int64_t end) {
   UnusedBytes found{.place = place, .bytes = end - place};
@@ -244,7 +244,7 @@ UnusedBytes SumWriter::unused(const SharedSums& sums, int64_t place, int64_t end
   return found;
 }
 
-// The kept bytes of a block get a checksum of their own, unless the block is damaged.
+// The kept bytes of a partially released block get a new checksum, unless the block is damaged.
 void SumWriter::give_up(const UnusedBytes& unused) {
   if (const BlockSums& sums = unused.kept; sums.room != 0) {
     const int64_t block = sums.block_at(unused.place), place = sums.place_of(block);

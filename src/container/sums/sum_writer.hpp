@@ -1,9 +1,9 @@
-// container/sums/sum_writer: keeps the checksums of a container right while processes of its host write to it
-// (docs/format.md, section 19, "Checksums").
+// container/sums/sum_writer: keeps the checksums of a container consistent with the bytes that processes of
+// its host write (docs/format.md, section 19, "Checksums").
 //
-// What a killed process leaves: blocks whose words say that nothing is known, never a checksum that the bytes
-// do not have. Everything is called under the lock of the stream. Throws what reading and writing throw; then
-// the blocks concerned are without a checksum.
+// A killed process may leave words that say "unknown", never a checksum that does not match its bytes. All
+// functions are called under the lock of the stream. Throws the errors of reading and writing; the blocks
+// concerned then have no checksum.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace sheaf {
 
-// Words of the container of this host.
+// Access to the checksum words of the host's container.
 class SumWords {
  public:
   virtual ~SumWords() = default;
@@ -25,11 +25,11 @@ class SumWords {
   virtual void write_words(int64_t at, std::span<const uint64_t> words) = 0;
 };
 
-// Bytes that are given back to the file system, and the words that were theirs.
+// Bytes to be released to the file system, and their checksum words.
 struct UnusedBytes {
   int64_t place = 0;
   int64_t bytes = 0;
-  BlockSums kept = {};  // of the block whose first bytes are kept; no room: there is none
+  BlockSums kept = {};  // block that keeps its first bytes; no room: no such block
   struct Words {
     int64_t at = 0;
     int64_t count = 0;
@@ -39,50 +39,51 @@ struct UnusedBytes {
 
 class SumWriter {
  public:
-  // All of them outlive it.
+  // All arguments must outlive the writer.
   SumWriter(File& file, SumWords& words, HostMemory& memory) : file_(file), words_(words), memory_(memory) {}
 
-  // Of a piece that begins a room.
+  // Words for a piece that begins a room.
   struct Fresh {
-    std::vector<uint64_t> slots;  // of whole blocks
+    std::vector<uint64_t> slots;  // of complete blocks
     uint64_t end = 0;             // end word
   };
   static Fresh fresh(WriteParts parts, int64_t done, int64_t bytes);
 
-  // Before bytes are appended to a piece of `length` bytes which has slots for all blocks that become whole.
+  // Prepares an append to a piece of `length` bytes. The piece must have slots for all blocks that the append
+  // completes.
   void before_append(SharedSums& sums, SharedOverwrite& over, int64_t length);
-  // Once bytes [done, done + bytes) of the parts are behind it: returns the end word, which is written with
-  // the new length.
+  // Writes the slots of blocks that bytes [done, done + bytes) of the parts complete, after these bytes were
+  // appended. Returns the end word, which the caller writes together with the new length.
   uint64_t append(const SharedSums& sums, int64_t length, WriteParts parts, int64_t done, int64_t bytes);
-  // The length has been written.
+  // Completes an append after the length was written.
   static void after_append(SharedSums& sums, uint64_t end);
 
-  // Calls write(), which puts bytes [done, done + bytes) of the parts at `place`, in the piece that
-  // SharedSums are of; `length`: bytes of that, if it may grow, else 0.
+  // Overwrites bytes of a piece: calls write(), which writes bytes [done, done + bytes) of the parts at
+  // `place`, and updates the checksums. `length`: bytes of the piece if it may grow, else 0.
   struct Target {
-    uint64_t sums = 0;  // place of its SharedSums
+    uint64_t sums = 0;  // place of the piece's SharedSums
     int64_t length = 0;
     int64_t place = 0;
   };
   void overwrite(const Target& target, SharedOverwrite& over, WriteParts parts, int64_t done, int64_t bytes,
                  const std::function<void()>& write);
-  // Writes the checksum of the block that is written over.
+  // Writes the pending checksum of the overwritten block.
   void settle(SharedOverwrite& over);
 
-  // What is to be given back: bytes from `place` on to `end` of a piece.
+  // Describes the release of the bytes from `place` to `end` of a piece.
   UnusedBytes unused(const SharedSums& sums, int64_t place, int64_t end);
-  // Before they are.
+  // Invalidates the words of bytes that are about to be released.
   void give_up(const UnusedBytes& unused);
 
  private:
-  // A block, and what of it is written over.
+  // A block and its overwritten extent.
   struct Change {
     int64_t block = 0;
     FoundSum found = {};
-    int64_t begin = 0;    // in the block
-    int64_t end = 0;      // in the block
-    int64_t skipped = 0;  // bytes of the write before it
-    uint32_t before = 0;  // checksum of what is replaced of the covered bytes
+    int64_t begin = 0;    // offset in the block
+    int64_t end = 0;      // offset in the block
+    int64_t skipped = 0;  // bytes of the write that precede the block
+    uint32_t before = 0;  // checksum of the covered bytes that are replaced
     bool is_all = false;  // all covered bytes are replaced
   };
 

@@ -1,4 +1,4 @@
-// container/sums/wanted: whether the environment asks for checksums in containers.
+// container/sums/wanted: whether the environment requests checksums in containers.
 #pragma once
 
 #include "base/error.hpp"
@@ -9,8 +9,8 @@
 
 namespace sheaf {
 
-// Off: SHEAF_FLAGS has `checksums=off`, as for multifiles. Flags that no multifile could be opened with are
-// ignored: programs whose files are captured did not ask for them.
+// Returns off if SHEAF_FLAGS has `checksums=off`, as for multifiles. Invalid flags are ignored, because a
+// program with captured files did not set them for this purpose.
 inline Checking checking_of_environment() {
   Checking found = Checking::on;
   attempt([&] { found = parse_open_mode("w", words_of_environment()).checking(); });
