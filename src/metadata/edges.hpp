@@ -1,10 +1,10 @@
 // metadata/edges: the boundary blocks of a physical file, kept beside it until it is closed.
 //
 // Where hosts share no page cache, two hosts must not write the same block of a file (layout/regions). Bytes
-// that a task writes to a boundary block go to the same offset in a file of its host instead,
-// NAME.edges.<host>, which is created on demand (docs/format.md, section 18). At close, one task merges each
-// boundary block into the file (collective/edges_home). In a file that was never closed, readers and repairs
-// find them with metadata/edges_reader.
+// that a task writes to a boundary block go to a boundary file of its host instead, at a corresponding
+// offset. That file, NAME.edges.<host>, is created on demand (docs/format.md, section 18). At close, one task
+// merges each boundary block into the physical file (collective/edges_home). In a file that was never closed,
+// readers and repairs find them with metadata/edges_reader.
 #pragma once
 
 #include <memory>

@@ -1,12 +1,12 @@
 // metadata/row_slices: the arrays of physical files as one table with a row per task. The table is
-// partitioned into slices of consecutive rows, each held by one of a few metadata tasks (the metadata
-// writers, if the multifile is written). A process holds its own rows, a metadata task also those of its
-// slice.
+// partitioned into slices of consecutive rows. Each slice is held by one of a few metadata tasks, called
+// metadata writers while the multifile is written. A process holds its own rows, a metadata task also those
+// of its slice.
 //
-// There are two kinds. Rows anywhere (mapped access) are ordered by (physical file, local rank). Every
-// process communicates with every metadata task; an exchange is one gather or scatter per metadata task. Rows
-// by rank (one task per process) are those of one group, where each process has the row of its rank. A
-// process communicates only with its metadata task, in a communicator of their slice.
+// There are two kinds of tables. Rows anywhere (mapped access) are ordered by (physical file, local rank).
+// Every process communicates with every metadata task; an exchange is one gather or scatter per metadata
+// task. Rows by rank (one task per process) are those of one group, where each process has the row of its
+// rank. A process communicates only with its metadata task, in a communicator of their slice.
 #pragma once
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // metadata/slice_sums: transfers the data checksums of a slice of tasks through its metadata writer to the
 // file.
 //
-// A task with 16 GiB of data has 1 MiB of checksums, and a slice of 16,384 such tasks has 16 GiB, more than a
+// A task with 16 GiB of data has 1 MiB of checksums. A slice of 16,384 such tasks has 16 GiB, more than a
 // metadata writer can hold. Tasks with few checksums send them with their row (task_blocks.hpp). The others
 // send theirs in rounds, after the metadata writers have all rows. These checksums form an array in slice
 // order, and each round transfers its next window. A metadata writer writes the checksums it has before it

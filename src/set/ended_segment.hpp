@@ -24,11 +24,12 @@ struct EndedSegment : Segment {
   bool complete = false;         // the file is complete
 };
 
-// Broadcast by the first metadata writer of file 0 to all processes, summed up from all metadata writers.
+// What all processes learn at close: the element-wise maximum of these values over the processes. Only the
+// first metadata writer of file 0 sets the values of that file.
 struct ClosingLead {
   // Values of file 0.
   int64_t varheader = 0, maxblocks = 0, of_file = 0, fsblksize = 0, sums = 0, piece = 0;
-  int64_t process = -1;     // its first metadata writer
+  int64_t process = -1;     // rank of the first metadata writer of file 0
   int64_t sums_follow = 0;  // checksums that follow in rounds
   int64_t overran = 0;      // > 0: a program wrote beyond a chunk through its own handle
   int64_t incomplete = 0;   // > 0: files other than file 0 are incomplete

@@ -51,9 +51,8 @@ class SHEAF_EXPORT Reader {
   Reader(const Reader&) = delete;
   Reader& operator=(const Reader&) = delete;
 
-  int64_t ntasks() const {
-    return whole_ ? whole_->multifile.ntasks() : tasks_->ntasks();
-  }                                       // of the multifile
+  // Number of tasks of the multifile.
+  int64_t ntasks() const { return whole_ ? whole_->multifile.ntasks() : tasks_->ntasks(); }
   int64_t task() const { return task_; }  // the current task; -1: none in this process
   // Makes another task current, at its last position, initially its first byte. Throws out_of_range for a
   // task that is not open here.
@@ -75,9 +74,8 @@ class SHEAF_EXPORT Reader {
 
   Comm* comm() { return comm_.get(); }                 // all processes; null: one process alone
   Comm& local() { return local_ ? *local_ : *comm_; }  // tasks of this physical file, one per process
-  CollectiveReader* collective() {
-    return collecting_ ? collecting_->reader.get() : nullptr;
-  }  // null if the tasks read independently
+  // Null if the tasks read independently.
+  CollectiveReader* collective() { return collecting_ ? collecting_->reader.get() : nullptr; }
 
   // Closes the multifile. Collective over the processes. Throws on every process alike; the object is closed
   // in any case.

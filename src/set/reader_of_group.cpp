@@ -79,9 +79,8 @@ Reader::Reader(Store& given, std::unique_ptr<Comm> comm, const std::string& path
     if (means_of && plan_of(mode.collective, false, local().size()))
       means = means_of(*comm_, local(), place.file, lead.header.nfiles);
     plan = plan_of(mode.collective, false, local(), means);
-    if (lead.header.compressed)
-      plan.reset();  // a collective read needs to know the bytes in advance; with compression they depend on
-                     // decompressed data
+    // The stored bytes that a task needs depend on what it has decompressed, so they cannot be planned.
+    if (lead.header.compressed) plan.reset();
     const auto unopened = attempt([&] {
       if (local().rank() != 0 || place.file != 0) file.reset();
       const std::string name = tables->name(place.file);

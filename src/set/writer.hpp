@@ -1,9 +1,9 @@
 // set/writer: a multifile open for writing, by one process or by many. Each process has any number of tasks,
 // one of which is current.
 //
-// Open and close are collective; writing is local. The rows of the metadata are gathered by a few metadata
-// writers, each of which writes a slice, so no process holds the rows of all tasks. A file is marked as
-// complete only after the bytes of every task and the block tables are written.
+// Open and close are collective; writing is local. A few metadata writers gather the rows of the metadata,
+// and each writes a slice of them. No process holds the rows of all tasks. A file is marked as complete only
+// after the bytes of every task and the block tables are written.
 #pragma once
 
 #include <functional>

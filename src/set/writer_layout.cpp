@@ -98,7 +98,7 @@ Gathered Writer::collect_rows(const MappedWriteRequest& request, std::vector<Req
     wanted.push_back({mine_.tasks[i].row, request.tasks[i].globalrank, request.tasks[i].chunk_size});
   Gathered collected = placed_->rows->collect(std::span<const RequestedRow>(wanted));
   agree(*comm_, attempt([&] {
-    // There are as many requests as rows, so each row is requested exactly once unless one is requested
+    // There are as many requests as rows. Each row is therefore requested once, unless a row is requested
     // twice.
     rows.assign(static_cast<size_t>(placed_->rows->count()), {.row = -1, .globalrank = -1, .chunk_size = 0});
     for (const RequestedRow& asked : records_of<RequestedRow>(collected)) {
@@ -201,8 +201,7 @@ void Writer::know_journal(OwnFile& file, const format::Header& header,
   file.key = JournalKey::of(header, extension);
   file.key.hosts = hosts_;
   file.key.own_caches = own_caches_;
-  // If one host writes a page of META1, namely that of its metadata writer, that metadata writer sets the
-  // mark when it writes META1.
+  // If only the metadata writer may write a page of META1, it sets the mark when it writes META1.
   file.key.first = unit_ == 0 && std::ranges::any_of(mine_.tasks, [&](const OwnTask& t) {
                      return t.place.local_rank == 0 && mine_.files[t.file].number == file.number;
                    });

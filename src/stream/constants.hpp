@@ -18,7 +18,7 @@ inline constexpr int64_t first_buffer = 32;
 inline constexpr int64_t border = 64 << 10;
 // Bytes per checksum pass, so that they are still in the cache. Half or twice this size is slower.
 inline constexpr int64_t summed_at_once = 256 << 10;
-// Complete chunks per journal record, where each record costs a sync.
+// Bytes of complete chunks per batch of journal records, if recording costs a sync.
 inline constexpr int64_t recorded_at_once = 16 << 20;
 // Maximum number of failed requests remembered until they are repeated. A program that keeps a queue repeats
 // fewer. The limit bounds the memory if a program ignores failures.

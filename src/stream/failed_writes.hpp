@@ -51,8 +51,8 @@ class FailedWrites {
     int64_t task;
     int64_t bytes;
     uint32_t sum;
-    // Two positions: the end of the stream, where the request repeats an earlier one in parts, and the end
-    // after all earlier requests are repeated, which the request then follows.
+    // The possible positions: the end of the stream, if the request repeats an earlier one in parts; and the
+    // end after all earlier requests are repeated, if the request follows them.
     std::vector<Candidate> candidates;
     Error why;
 

@@ -36,8 +36,8 @@ class SHEAF_EXPORT ReadStream {
   int64_t max_buffer() const { return max_buffer_; }
 
   // Makes the blocks of a task current, at `position`. The table that `sizes` refers to must outlive its use.
-  // With `sums`, data are verified in whole pieces, except for bytes beyond a chunk and bytes that the
-  // program reads through a stream of its own.
+  // With `sums`, data are verified in whole pieces. Bytes beyond a chunk are not verified, nor are bytes that
+  // the program reads through a stream of its own.
   void load(std::shared_ptr<File> file, const layout::ChunkGeometry& geometry, BlockSizes sizes,
             ReadPosition position, SumsPlace sums = {});
   // Position of the current task.
@@ -68,7 +68,7 @@ class SHEAF_EXPORT ReadStream {
   bool at_end();
 
   // Seek operations return false, and change nothing, if there is no such position.
-  //  Seeks to offset p of block b; 0 <= p <= size of the block.
+  // Seeks to offset p of block b; 0 <= p <= size of the block.
   bool seek_block(int64_t block, int64_t offset);
   // Seeks to an offset in the stream. An offset at the end of a block stays in that block.
   bool seek_absolute(int64_t offset);

@@ -132,9 +132,11 @@ struct TaskBlocks {
 // KiB, or one piece, at a time.
 void sum_pieces(File& file, int64_t offset, int64_t bytes, uint32_t piece, std::span<uint32_t> sums);
 
-// Appends to `rows` the row of a task in native byte order: its row in the metadata arrays, its number of
-// blocks and whether it may have begun a journal, its number of checksums, its block sizes, and its
-// checksums. If there are more than `most_sums` checksums, they follow in rounds instead (slice_sums.hpp).
+// Appends to `rows` the row of a task in native byte order:
+//   its row in the metadata arrays;
+//   its number of blocks, and whether it may have begun a journal;
+//   its number of checksums, its block sizes, and its checksums.
+// If there are more than `most_sums` checksums, they follow in rounds instead (slice_sums.hpp).
 void append_row(std::vector<std::byte>& rows, int64_t row, const TaskBlocks& blocks, bool may_have_journal,
                 std::span<const uint32_t> sums, int64_t most_sums);
 

@@ -287,7 +287,7 @@ void WriteStream::require_nothing_lost() const {
 
 // Called with a full window. Enlarges the buffer, or empties it if it has its maximum size. The window ends
 // at the end of the buffer or of the chunk. A buffer of maximum size ends at a multiple of its size in the
-// file, so that the page cache stores each transfer as few large pages (docs/tuning.md).
+// file. The page cache then stores each transfer as few large pages (docs/tuning.md).
 void WriteStream::make_room(int64_t wanted) {
   const int64_t held = buffered();
   if (capacity_ < max_buffer_) {

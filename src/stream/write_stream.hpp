@@ -201,9 +201,8 @@ class WriteStream {
   }
 
   int64_t buffered() const { return window_.at - buffer_.get(); }
-  int64_t file_offset() const {
-    return geometry_.offset(chunk()) + blocks_.position;
-  }  // file offset of the first buffered byte
+  // Offset in the file of the first buffered byte.
+  int64_t file_offset() const { return geometry_.offset(chunk()) + blocks_.position; }
 
   template <class Act>
   void write_or_return(int64_t bytes, Act&& act);
