@@ -49,8 +49,8 @@ class Edges {
     in_use_ = false;
   }
 
-  // Accesses `data` at `offset` of the physical file, all within boundary blocks. Throw what the store
-  // throws, and `foreign`.
+  // Write and read bytes at `offset` of the physical file, which must all be in boundary blocks. Throw what
+  // the store throws, and `foreign`.
   void write(std::span<const std::byte> data, int64_t offset) { file().write_at(data, offset + shift_); }
   size_t read(std::span<std::byte> data, int64_t offset) { return file().read_at(data, offset + shift_); }
   // Returns when bytes written here would survive a power loss.

@@ -70,7 +70,7 @@ class MetadataReader {
   bool journal_lost() const { return journal_lost_; }
   // Damage that read_pointer() has found in the journal.
   JournalDamage journal_damage() const { return journal_ ? journal_->damage() : JournalDamage{}; }
-  // Accepts tasks with damaged journal records, with what their valid records state. Call before
+  // Accepts tasks with damaged journal records; their valid records count. Call before
   // read_pointer().
   void accept_lost_records() { lost_records_ = LostRecords::accepted; }
 

@@ -90,7 +90,7 @@ void for_each_place(const Multifile& multifile, Visit&& visit) {
                                             });
 }
 
-// Loads the stream of a task of `multifile`, positioned at its begin, with its uncompressed bytes. `row`
+// Loads the stream of a task of `multifile`, positioned at its start, with its uncompressed bytes. `row`
 // outlives the stream.
 SHEAF_EXPORT void load_stream(ReadStream& stream, const Multifile& multifile, int64_t task,
                               const TaskRow& row);

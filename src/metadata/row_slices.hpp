@@ -23,7 +23,7 @@
 
 namespace sheaf {
 
-// Permitted begins of slices.
+// Positions at which slices may start.
 enum class Slicing : uint8_t {
   groups,  // at groups of 1024 tasks of a file, so that one metadata task has a whole group
   files,   // at the first task of a file, so that one metadata task has all metadata of a file; used where
@@ -75,7 +75,7 @@ class RowSlices {
   // For rows by rank. Collective over `comm`, which outlives the object. root: as above.
   RowSlices(Comm& comm, Slicing slicing, int root = 0);
   // For rows anywhere: moves slices that begin within a file of `tasks` rows, starting at `first_row`, to a
-  // permitted begin. Local; all tasks must call it alike for all physical files in order.
+  // permitted start. Local; all tasks must call it alike for all physical files in order.
   void align_to_file(int64_t first_row, int64_t tasks);
 
   int64_t first() const { return first_; }  // first row of this process's slice
@@ -119,9 +119,9 @@ class RowSlices {
     return comm_->gather(piece, process_of(leader));
   }
 
-  // Reverse of collect(): sends one piece from each leader to each process. Collective. Returns the pieces
-  // for this process in the order of metadata tasks. If a metadata task fails, it may send pieces of any
-  // size, or none; an agreement must follow.
+  // Reverse of collect(): sends one piece from each metadata task to each process. Collective. Returns the
+  // pieces for this process in the order of metadata tasks. If a metadata task fails, it may send pieces of
+  // any size, or none; an agreement must follow.
   std::vector<std::byte> answer(Gathered pieces);
   // Answers collected records. At metadata tasks, act(records) returns one answer per record, in the same
   // order. Returns the answers to the `mine` records of this process. An error of act() goes to `problem`
@@ -167,7 +167,7 @@ class RowSlices {
   int root_ = 0;
   int slices_ = 1;
   int64_t rows_per_slice_ = 0;   // 0: rows anywhere
-  std::vector<int64_t> begins_;  // rows anywhere: begin of each slice, and the end of the last
+  std::vector<int64_t> begins_;  // rows anywhere: start of each slice, and the end of the last
   int number_ = -1;
   int64_t first_ = 0;
   int64_t count_ = 0;

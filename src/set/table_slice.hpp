@@ -75,7 +75,7 @@ struct TableSlice {
   // Reads the `data_sums` of the rows of a segment.
   void keep_sums(File& file, const Segment& s) {
     for (size_t row = s.row; row < s.end();) {
-      // Neighboring rows are adjacent in the file.
+      // Neighbouring rows are adjacent in the file.
       size_t next = row;
       int64_t n = 0;
       for (; next < s.end() && readers[next] == 0; ++next) n += count_sums(next);

@@ -105,7 +105,7 @@ void Writer::keep_hosts_apart() {
     const RunOfRow& run = runs_of_rows[k];
     const OwnTask& t = mine_.tasks[mine_.by_row[k]];
     Edges::Row row{t.place.local_rank, {run.begin, run.end, 0}};
-    // When appending, the boundary blocks of a task begin where its stream continues; those of its neighbors
+    // When appending, the boundary blocks of a task begin where its stream continues; those of its neighbours
     // may begin elsewhere.
     if (placed_->old)
       row = {

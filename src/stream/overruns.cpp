@@ -113,8 +113,8 @@ std::string name(int64_t task, const Part& part) {
 }
 
 // Both tasks have written to the part; it holds the bytes of the later write. Each task writes forward. If
-// the first byte of the part differs from the moved tail, the tail was moved before the neighbor wrote, and
-// nothing is lost. Otherwise the neighbor may have written first, and its bytes may be in the tail.
+// the first byte of the part differs from the moved tail, the tail was moved before the neighbour wrote, and
+// nothing is lost. Otherwise the neighbour may have written first, and its bytes may be in the tail.
 void check_part(File& file, const Report& by, const WrittenTask& task, const Part& part) {
   const Bytes state = compare(file, task, part);
   if (state == Bytes::overwritten) overwritten(file.path(), by.task, by.begin(), by.overrun, task.task, part);

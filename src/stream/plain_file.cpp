@@ -36,7 +36,7 @@ void PlainFile::choose(size_t index) {
   chosen_ = index;
 }
 
-// One request may cover several neighboring blocks or tasks.
+// One request may cover several neighbouring blocks or tasks.
 size_t PlainFile::read_at(std::span<std::byte> data, int64_t offset) {
   const std::lock_guard lock(mutex_);
   size_t done = 0;

@@ -18,7 +18,7 @@ inline constexpr int64_t tasks_at_once = 64 << 20;
 // Bytes of data read at a time, so that they are in the cache when they are checked.
 inline constexpr int64_t checked_at_once = 1 << 20;
 
-// Bytes of data in one share of the work on many tasks. Neighboring tasks are copied together.
+// Bytes of data in one share of the work on many tasks. Neighbouring tasks are copied together.
 inline constexpr int64_t bytes_of_share = 4 << 20;
 static_assert(bytes_of_share >= checked_at_once);
 

@@ -89,7 +89,7 @@ std::optional<format::Extension> extension_of_result(const Multifile& m, const f
   return made;
 }
 
-// Copies the streams of tasks from `first` on, in shares of neighboring tasks, whose extents may be merged.
+// Copies the streams of tasks from `first` on, in shares of neighbouring tasks, whose extents may be merged.
 // Writes to one file are serialized; reads run concurrently.
 void copy_streams(const Multifile& m, int64_t first, File& file, PackedFile& packed, WorkProgress& progress) {
   const int64_t ntasks = packed.header.ntasks;

@@ -157,7 +157,7 @@ std::optional<PhysicalFile> load(Store& store, const std::string& path, VerifyRe
 // one bit each, tasks_at_once tasks at a time.
 void check_mapping(const std::vector<std::optional<PhysicalFile>>& files, const Multifile& multifile,
                    FileReport& report) {
-  std::vector<int64_t> begins{0};  // begin of each file's tasks among all tasks
+  std::vector<int64_t> begins{0};  // number of tasks in preceding files
   for (const auto& file : files) begins.push_back(begins.back() + (file ? file->header.ntasks : 0));
   std::vector<bool> named;
   for (int64_t from = 0; from == 0 || from < begins.back(); from += tools::tasks_at_once) {

@@ -12,7 +12,7 @@ namespace sheaf {
 using Say = std::function<void(FileState state, const std::string& message)>;
 
 // Reads all recorded bytes of a physical file and compares them with their checksums, if any. Uses all cores;
-// each thread takes shares of neighboring tasks. Calls `say` for each defect, from one thread at a time.
+// each thread takes shares of neighbouring tasks. Calls `say` for each defect, from one thread at a time.
 // Throws other errors. Holds a few MiB per core.
 void check_data(const PhysicalFile& file, WorkProgress& progress, const Say& say);
 
