@@ -1,10 +1,10 @@
 // metadata/edges: the boundary blocks of a physical file, kept beside it until it is closed.
 //
-// Where hosts share no page cache, two hosts must not write the same block of a file (layout/regions). Bytes
-// that a task writes to a boundary block go to a boundary file of its host instead, at a corresponding
-// offset. That file, NAME.edges.<host>, is created on demand (docs/format.md, section 18). At close, one task
-// merges each boundary block into the physical file (collective/edges_home). In a file that was never closed,
-// readers and repairs find them with metadata/edges_reader.
+// Where hosts share no page cache, two hosts must not write within one block of the shared granularity, such
+// as a page (layout/regions). Bytes that a task writes to a boundary block go to a boundary file of its host
+// instead, at a corresponding offset. That file, NAME.edges.<host>, is created on demand (docs/format.md,
+// section 18). At close, one task merges each boundary block into the physical file (collective/edges_home).
+// In a file that was never closed, readers and repairs find them with metadata/edges_reader.
 #pragma once
 
 #include <memory>
@@ -29,11 +29,11 @@ class Edges {
   struct Row {
     int64_t task = 0;  // number in the physical file
     format::EdgesRow where;
-    // bytes from where.begin on, in round where.from, written by an earlier program
+    // Bytes from where.begin on, in round where.from, that an earlier program has written.
     int64_t before = 0;
   };
-  // Sets the runs in which this process writes. Call before the first write. `unit` is the shared granularity
-  // in bytes, equal on all tasks; 0: no boundary blocks.
+  // Sets the runs (docs/format.md, section 18) in which this process writes. Call before the first write.
+  // `unit` is the shared granularity in bytes, equal on all tasks; 0: no boundary blocks.
   void set(const JournalKey& key, int64_t unit, int64_t data_start, int64_t skip, std::vector<Row> rows);
   // Call before set() if an earlier program has written to the physical file. Its bytes in boundary blocks
   // are copied, so that readers of an unclosed file find all bytes of such a block in one place.
@@ -43,7 +43,7 @@ class Edges {
   // True if a boundary block was written here.
   bool is_made() const { return file_ != nullptr; }
   int64_t unit() const { return header_.unit; }
-  // Called when further writes may go to any block.
+  // Called when further bytes may be written directly to the physical file.
   void end() {
     map_ = {};
     in_use_ = false;

@@ -26,9 +26,9 @@ namespace sheaf {
 // Positions at which slices may start.
 enum class Slicing : uint8_t {
   groups,  // at groups of 1024 tasks of a file, so that one metadata task has a whole group
-  files,   // at the first task of a file, so that one metadata task has all metadata of a file; used where
-           // hosts must not write the same block
-  whole,   // one slice with all rows
+  files,  // at the first task of a file, so that one metadata task has all metadata of a file; used where two
+          // hosts must not write within one shared granularity
+  whole,  // one slice with all rows
 };
 
 // The rows of one physical file in a slice.

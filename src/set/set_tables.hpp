@@ -65,8 +65,8 @@ class SetTables {
   std::shared_ptr<File> open(int32_t number) const;
   std::shared_ptr<File> open_member(int32_t number) const;
 
-  // Reads the head of the first file at process 0, which stores it in `file`. Collective over `comm`. Throws
-  // on every process alike.
+  // Reads the head of the first file at process 0 and broadcasts it. Process 0 keeps the file open in `file`.
+  // Collective over `comm`. Throws on every process alike.
   SetLead read_lead(Comm& comm, std::shared_ptr<File>& file) const;
   // Finds the places in the set of the tasks in `wanted`, ascending. Collective over the processes of
   // `numbers`, which are slices of task numbers. `lead_file` is the file that read_lead() has stored, or

@@ -64,7 +64,7 @@ struct ParallelWriteRequest {
   CollectiveMeans means = {};  // resources of collective calls
   int64_t chunk_size = 0;      // requested bytes of this task, >= 0
   int32_t fsblksize = -1;      // bytes; <= 0: the file system's block size
-  bool keeps_chunks = false;   // chunk sizes stay as requested, even if hosts then share blocks
+  bool keeps_chunks = false;   // chunk sizes stay as requested, without space to separate hosts
 };
 
 // A task with a place (file, local rank) chosen by the caller.
@@ -315,7 +315,7 @@ class Writer {
   void number_local_groups();
   void open_group_file(const ParallelWriteRequest& request, const OpenMode& mode,
                        std::shared_ptr<WriteSlots> slots, const Apart& in_directory);
-  // Layout of this task's chunk where several hosts must not write the same block.
+  // Layout of this task's chunk if two hosts must not write within one shared granularity.
   struct RegionPlan {
     layout::RegionChunk chunk;
     layout::GroupPlace run;  // of this task
@@ -373,7 +373,7 @@ class Writer {
   bool blockwise_ = false;     // grouped_: each file has consecutive tasks
   bool own_caches_ = false;    // see JournalKey
   bool replaces_ = false;      // see OpenMode
-  int64_t unit_ = 0;           // shared granularity in bytes; 0: hosts may write the same block
+  int64_t unit_ = 0;           // shared granularity in bytes; 0: no limits on what hosts write
   int64_t ntasks_ = 0;
   OwnTasks mine_;
   std::vector<TaskBlocks> blocks_;   // parked, by index; the entry of the current task is stale

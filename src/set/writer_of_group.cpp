@@ -73,7 +73,7 @@ void Writer::choose_files(ParallelWriteRequest& request, const OpenMode& mode, A
                                             std::to_string(request.nfiles));
   if (policy == FilePolicy::automatic && comm_->node_count() > 1) {
     in_directory = find_apart();
-    // Hosts with a common file would share blocks too large for any layout to separate.
+    // The shared granularity would be too large to separate the hosts of a file by its layout.
     if (in_directory.unit > layout::largest_unit) policy = FilePolicy::per_node;
   }
   if (policy == FilePolicy::caller && request.nfiles > 0) {
