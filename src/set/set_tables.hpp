@@ -24,7 +24,7 @@ struct SetLead {
   format::HeaderFields header;
   format::Pointer pointer;
   int64_t ntasks = 0;                          // tasks of the whole multifile
-  std::optional<format::Extension> extension;  // after its checksum was verified
+  std::optional<format::Extension> extension;  // verified; none if checking is off
   std::optional<format::Identity> identity;    // as stored in the file
   FileIdentity watched;                        // identity of file 0; its `identity` is common to all files
   bool is_read = false;                        // false: process 0 has failed

@@ -76,8 +76,9 @@ struct MappedWriteTask {
 
 struct MappedWriteRequest {
   std::string path;
-  int32_t nfiles = 0;                      // > 0
-  int32_t fsblksize = -1;                  // bytes; <= 0: the block size of the file system
+  int32_t nfiles = 0;  // > 0
+  // Bytes; <= 0: block size of the file system, as found by the process with local rank 0.
+  int32_t fsblksize = -1;
   std::span<const MappedWriteTask> tasks;  // tasks of this process, may be empty
   NameOf name_of = {};
   std::string stored_name = {};  // name stored in the files; empty: `path`
