@@ -1,10 +1,10 @@
-// metadata/edges: what tasks write in units that hosts share, kept beside the physical file until its close.
+// metadata/edges: the boundary blocks of a physical file, kept beside it until it is closed.
 //
-// Where hosts share no page cache two of them must not write one unit of a file (layout/regions). What a task
-// writes in such a unit goes to the same place in a file of its host instead, NAME.edges.<host>, which is
-// made when it is needed (docs/format.md, section 18). In the close one task brings each unit home
-// (collective/edges_home); of a file that was never closed, readers and repairs find them
-// (metadata/edges_reader).
+// Where hosts share no page cache, two hosts must not write within one block of the shared granularity, such
+// as a page (layout/regions). Bytes that a task writes to a boundary block go to a boundary file of its host
+// instead, at a corresponding offset. That file, NAME.edges.<host>, is created on demand (docs/format.md,
+// section 18). At close, one task merges each boundary block into the physical file (collective/edges_home).
+// In a file that was never closed, readers and repairs find them with metadata/edges_reader.
 #pragma once
 
 #include <memory>
@@ -18,43 +18,45 @@
 
 namespace sheaf {
 
-// Of one physical file, for the tasks of one process. Local; one thread at a time.
+// The boundary blocks of one physical file, for the tasks of one process. Local; one thread at a time.
 class Edges {
  public:
-  // `store` outlives the object. `journal`: an unclosed file shall be found to have edges.
+  // `store` outlives the object. `journal`: announces the boundary blocks in the journal, so that readers of
+  // an unclosed file find them.
   Edges(Store& store, std::string physical_file, bool journal)
       : store_(store), path_(std::move(physical_file)), announces_(journal) {}
 
   struct Row {
-    int64_t task = 0;  // in the physical file
+    int64_t task = 0;  // number in the physical file
     format::EdgesRow where;
-    // Bytes from where.begin on, in round where.from, that an earlier program has written
+    // Bytes from where.begin on, in round where.from, that an earlier program has written.
     int64_t before = 0;
   };
-  // Before anything is written: the runs in which this process writes. unit 0, the same on all tasks: nobody
-  // has edges.
+  // Sets the runs (docs/format.md, section 18) in which this process writes. Call before the first write.
+  // `unit` is the shared granularity in bytes, equal on all tasks; 0: no boundary blocks.
   void set(const JournalKey& key, int64_t unit, int64_t data_start, int64_t skip, std::vector<Row> rows);
-  // Before set(): an earlier program has written to the physical file. What that has in edges is copied, so
-  // that readers of an unclosed file find all of an edge in one place.
+  // Call before set() if an earlier program has written to the physical file. Its bytes in boundary blocks
+  // are copied, so that readers of an unclosed file find all bytes of such a block in one place.
   void keep_earlier(std::shared_ptr<File> physical_file) { earlier_ = std::move(physical_file); }
   const layout::EdgeMap& map() const { return map_; }
   bool in_use() const { return in_use_; }
-  // Something was written here.
+  // True if a boundary block was written here.
   bool is_made() const { return file_ != nullptr; }
   int64_t unit() const { return header_.unit; }
-  // What is still to be written may be written anywhere.
+  // Called when further bytes may be written directly to the physical file.
   void end() {
     map_ = {};
     in_use_ = false;
   }
 
-  // Bytes of the physical file from `offset` on, all in an edge. Throw what the store throws, and `foreign`.
+  // Write and read bytes at `offset` of the physical file, which must all be in boundary blocks. Throw what
+  // the store throws, and `foreign`.
   void write(std::span<const std::byte> data, int64_t offset) { file().write_at(data, offset + shift_); }
   size_t read(std::span<std::byte> data, int64_t offset) { return file().read_at(data, offset + shift_); }
-  // What was written here would survive a loss of power.
+  // Returns when bytes written here would survive a power loss.
   void sync();
-  // Never throw: nothing is to be written; and when all is home, on every task: the file of the host is
-  // removed.
+  // Neither throws. close(): when nothing more will be written. remove(): on every task, after all boundary
+  // blocks were merged; deletes the file of the host.
   void close();
   void remove();
 
@@ -74,10 +76,10 @@ class Edges {
   std::shared_ptr<File> file_;
   bool in_use_ = false;
   bool was_open_ = false;
-  bool named_ = false;  // the name would survive a loss of power
+  bool named_ = false;  // the directory entry would survive a power loss
 };
 
-// The physical file as the task sees it. Nothing but its bytes is elsewhere.
+// The physical file as the task sees it: boundary blocks are redirected to `edges`.
 class EdgedFile final : public ForwardingFile {
  public:
   EdgedFile(std::shared_ptr<File> inner, std::shared_ptr<Edges> edges)
@@ -97,7 +99,7 @@ class EdgedFile final : public ForwardingFile {
   const std::shared_ptr<Edges> edges_;
 };
 
-// `file` itself if there are no `edges` (null).
+// Returns `file` itself if `edges` is null.
 std::shared_ptr<File> edged(std::shared_ptr<File> file, std::shared_ptr<Edges> edges);
 
 }  // namespace sheaf

@@ -19,7 +19,7 @@ namespace sheaf {
 
 namespace {
 
-// Of one host.
+// The boundary file of one host.
 struct Beside {
   std::shared_ptr<File> file;
   int64_t shift = 0;
@@ -30,14 +30,14 @@ class RejoinedFile final : public ForwardingFile {
   RejoinedFile(std::shared_ptr<File> inner, layout::EdgeMap map, std::vector<Beside> hosts)
       : ForwardingFile(std::move(inner)), map_(std::move(map)), hosts_(std::move(hosts)) {}
 
-  // Edges may reach further than the file does.
+  // Boundary blocks may extend beyond the end of the file.
   FileStatus status() override {
     FileStatus found = inner().status();
     for (const Beside& host : hosts_)
       found.size = std::max(found.size, host.file->status().size - host.shift);
     return found;
   }
-  // What is nowhere reads as zero, in front of the end of what is somewhere.
+  // Bytes stored in no file read as zeros up to the end found by status().
   size_t read_at(std::span<std::byte> data, int64_t offset) override {
     const int64_t length = std::clamp<int64_t>(status().size - offset, 0, std::ssize(data));
     map_.for_each_part(offset, length, [&](int64_t at, int64_t bytes, const auto& part) {
@@ -69,7 +69,7 @@ class RejoinedFile final : public ForwardingFile {
   const std::vector<Beside> hosts_;
 };
 
-// How many hosts write the file: its journal says so.
+// Returns the number of hosts that write the file, from its journal.
 int32_t hosts_of(Store& store, const std::string& place, const format::Identity& identity) {
   const std::string name = format::journal_name(place);
   if (const FileStatus found = store.status(name); !found.exists || found.is_directory) return 0;
@@ -81,7 +81,7 @@ int32_t hosts_of(Store& store, const std::string& place, const format::Identity&
   return header && header->identity == identity && header->hosts > 1 ? header->hosts : 0;
 }
 
-// Adds the runs of the tasks that have written at this host.
+// Adds the runs of the tasks that have written on this host.
 void add_runs(const format::EdgesHeader& header, File& file, size_t place,
               std::vector<layout::EdgeRange>& runs) {
   using Bytes = std::array<std::byte, format::edges_row_size>;

@@ -1,5 +1,5 @@
-// metadata/edges_reader: reading a physical file that was never closed, and whose hosts keep the edges of
-// their regions beside it (metadata/edges).
+// metadata/edges_reader: reads a physical file that was never closed and has boundary blocks beside it
+// (metadata/edges).
 #pragma once
 
 #include <memory>
@@ -9,13 +9,13 @@
 
 namespace sheaf {
 
-// `file`, a physical file that is not complete, as if all edges were in it, to read; `file` itself if there
-// are none. Keeps a file open for every host that has some, and 24 bytes for every task that has written
-// there. `map`, if given, is set to where the edges are. Throws what the store throws, and unsupported.
+// Returns an incomplete physical file for reading, as if all boundary blocks were merged; `file` itself if it
+// has none. Keeps a file open for every host with boundary blocks, and 24 bytes for every task that wrote
+// some. `map`, if given, receives their positions. Throws what the store throws, and unsupported.
 std::shared_ptr<File> with_edges(Store& store, std::shared_ptr<File> file, layout::EdgeMap* map = nullptr);
 
-// Brings those of the bytes [offset, offset + length) that are in edges into `target`, the file itself or a
-// copy. `edged` and `map` are those of with_edges().
+// Copies the bytes of [offset, offset + length) that are in boundary blocks to `target`, which is the file
+// itself or a copy. `edged` and `map` are those of with_edges().
 void copy_edges(File& edged, const layout::EdgeMap& map, File& target, int64_t offset, int64_t length);
 
 }  // namespace sheaf

@@ -1,5 +1,5 @@
-// metadata/facts: what every kind of open multifile can say about the physical file of its current task, and
-// how the files of a set are named.
+// metadata/facts: properties of the current task's physical file that every kind of open multifile reports,
+// and the names of the files of a set.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace sheaf {
 
-// Name of physical file `number` > 0 of a set, where that is not format::physical_name; null: it is.
+// Returns the name of physical file `number` > 0 of a set. Null: format::physical_name.
 using NameOf = std::function<std::string(int32_t number)>;
 
 inline std::string name_in_set(const std::string& base, int32_t number, const NameOf& name_of) {
@@ -22,11 +22,11 @@ struct FileFacts {
   int32_t filenumber = 0;
   int32_t fsblksize = 0;  // bytes
   bool keyval = false;
-  bool durable = false;  // writing: close() returns when the data would survive a loss of power
-  // reading: never closed; what is there was found in the journal, and it may be written to still
+  bool durable = false;  // writing: after close() the data survive a power loss
+  // reading: never closed; the contents come from the journal, and the file may still be written
   bool unclosed = false;
   bool compressed = false;
-  bool guessed = false;  // a repair could not tell all of the multifile
+  bool guessed = false;  // a repair could not recover the whole multifile
   ByteOrder userdata_order = native_order;
   ByteOrder metadata_order = native_order;
 };

@@ -23,7 +23,7 @@ int64_t ManyBlocks::next_candidate(int64_t block) {
 }
 
 void ManyBlocks::load(int64_t block) {
-  window_.clear();  // should reading fail
+  window_.clear();  // keeps the window empty if reading fails
   const int64_t tasks = tables_->reader->header().ntasks;
   const bool alone = tasks > most_neighbours;
   std::vector<int64_t> sizes(static_cast<size_t>(

@@ -1,5 +1,5 @@
-// metadata/many_blocks: the block sizes of a task that has too many to hold, read from the table of its file
-// in windows of at most 64 KiB. What lies in holes of the file is passed over.
+// metadata/many_blocks: the block sizes of a task that has too many to hold. They are read from the table of
+// the file in windows of at most 64 KiB. Holes of the file are skipped.
 #pragma once
 
 #include <memory>
@@ -12,13 +12,13 @@
 
 namespace sheaf {
 
-// A metadata reader for several threads.
+// A metadata reader shared by several threads.
 struct SharedReader {
   std::mutex mutex;
   std::unique_ptr<MetadataReader> reader;
   format::Pointer pointer;
 
-  // The reader, for one thread as long as the result lives.
+  // The reader, locked for one thread during the lifetime of the result.
   struct Locked {
     std::unique_lock<std::mutex> lock;
     MetadataReader* reader;
@@ -29,13 +29,13 @@ struct SharedReader {
 
 class SHEAF_EXPORT ManyBlocks final : public BlockSource {
  public:
-  // Of a local task with `count` blocks.
+  // Block sizes of local task `task`, which has `count` blocks.
   ManyBlocks(std::shared_ptr<SharedReader> tables, int64_t task, int64_t count)
       : tables_(std::move(tables)), task_(task), count_(count) {}
 
   int64_t size_of(int64_t block) override;
   int64_t next_candidate(int64_t block) override;
-  // Sizes that were read are read again (MetadataReader::find_overruns).
+  // Discards sizes read so far (see MetadataReader::find_overruns).
   void forget() { window_.clear(); }
 
  private:
@@ -46,10 +46,10 @@ class SHEAF_EXPORT ManyBlocks final : public BlockSource {
   int64_t task_;
   int64_t count_;
   int64_t begin_ = 0;
-  std::vector<int64_t> window_;  // sizes from there on
+  std::vector<int64_t> window_;  // sizes from block begin_ on
 };
 
-// The block sizes of one task, checked: in memory if they are not too many. They are there as long as `held`,
+// Returns the validated block sizes of one task, in memory if they are few. They are valid as long as `held`,
 // which is set. Throws damaged.
 BlockSizes read_blocks_of_task(const std::shared_ptr<SharedReader>& tables,
                                const layout::ChunkGeometry& geometry, int64_t local_rank,

@@ -29,7 +29,7 @@ Header read_header(File& file) {
     h.guessed = h.version >= 5 && format::says_guessed(std::span(bytes).first(got));
     return h;
   } catch (const Error&) {
-    regular_size(file);  // is what there is to say about a device
+    regular_size(file);  // for a device, throws a more precise error
     throw;
   }
 }
@@ -59,7 +59,7 @@ bool MetadataReader::reaches(int64_t end) {
   if (end <= std::max(opened_size_, file_size_)) return true;
   file_size_ = regular_size(file_);
   if (end <= file_size_) return true;
-  file_.renew();  // this host may know an old size of the file
+  file_.renew();  // this host may have cached an old size of the file
   file_size_ = regular_size(file_);
   return end <= file_size_;
 }
@@ -70,7 +70,7 @@ std::optional<Pointer> MetadataReader::read_stored_pointer() {
   const Pointer p = format::decode_pointer(bytes, header_.metadata_order);
   if (!present || p.varheader == 0 || (format::is_marked(p) && extension())) return std::nullopt;
   const int64_t begin = layout::data_start(header_.ntasks, header_.fsblksize);
-  // Without tasks, nothing in the file would bound the number of blocks.
+  // Without tasks, no other value in the file limits the number of blocks.
   const int32_t most = header_.ntasks > 0 ? INT32_MAX : 1;
   if (p.maxblocks < (header_.ntasks > 0) || p.maxblocks > most || p.varheader < begin)
     damaged("impossible block table: " + std::to_string(p.maxblocks) + " blocks, table at offset " +
@@ -80,7 +80,7 @@ std::optional<Pointer> MetadataReader::read_stored_pointer() {
     damaged("truncated: the block table at offset " + std::to_string(p.varheader) + " with " +
             std::to_string(p.maxblocks) + " blocks does not fit into " + std::to_string(file_size()) +
             " bytes");
-  file_size_ = -1;  // which has its last bytes before the pointer says so
+  file_size_ = -1;  // the file has its final size before the pointer is written
   return p;
 }
 
@@ -121,7 +121,7 @@ FileChecks* MetadataReader::checks(const format::Pointer& p) {
   if (checking_ == Checking::off || !p.complete() || checks_) return checks_.get();
   std::optional<FileChecks> opened;
   const auto open = [&](int64_t size) { opened = FileChecks::open(file_, size, header_, p, extension()); };
-  // Whoever opened it before its last byte was there asks again.
+  // If the size was taken before the last byte was written, queries it again.
   if (opened_size_ >= p.varheader && extension()) attempt([&] { open(opened_size_); });
   if (!opened) open(file_size());
   if (opened) checks_ = std::make_unique<FileChecks>(std::move(*opened));
@@ -135,7 +135,7 @@ void MetadataReader::read_chunk_sizes(int64_t first, std::span<int64_t> values) 
     if (size < 0)
       damaged("chunk size " + std::to_string(size) + " of task " +
               std::to_string(first + static_cast<int64_t>(i)));
-    // Format 3 and older hold the sizes that were asked for.
+    // Format 3 and older store the requested sizes.
     if (header_.version <= 3) {
       const auto aligned = align_up(size, header_.fsblksize);
       if (!aligned) damaged("a chunk size exceeds 2^63 bytes");
@@ -210,8 +210,8 @@ void MetadataReader::check_block(const format::Pointer& p, const layout::ChunkGe
   if (!end || (*end > p.varheader && (bytes <= g.size || !may_overrun(p) || !reaches(*end))))
     refuse(", which reach beyond the data");
   if (bytes <= g.size) return;
-  // Blocks that fit their chunks add up to no more than the data area; so that those that do not stay
-  // countable:
+  // The blocks that fit their chunks add up to at most the data area. The limit below keeps the sum of the
+  // others representable:
   const std::string of_chunk = " of a chunk of " + std::to_string(g.size);
   const auto entries = checked_mul(header_.ntasks, p.maxblocks);
   if (!entries || bytes > (INT64_MAX - p.varheader) / *entries)
@@ -236,7 +236,7 @@ void write_block_table(MetadataWriter& writer, const format::Pointer& p, int64_t
                        std::span<const int64_t> counts,
                        const std::function<int64_t(size_t t, int64_t block)>& size_of, int64_t unused) {
   if (counts.empty()) return;
-  // Rounds of a slice that covers the whole file are neighbours and go out together.
+  // Rounds are adjacent if the slice covers the whole file; several are then written together.
   const size_t rounds_per_write =
       writer.covers_file(counts.size())
           ? std::max<size_t>(1, metadata_constants::written_at_once / counts.size())
@@ -250,7 +250,8 @@ void write_block_table(MetadataWriter& writer, const format::Pointer& p, int64_t
         values.push_back(round < counts[t] ? size_of(t, round) : unused);
     writer.write_block_sizes(p, begin, first, values);
   }
-  // Behind the sizes they count: a table that is rewritten in place is right at every moment.
+  // The counts are written after the sizes they count, so that a table rewritten in place is valid at every
+  // moment.
   writer.write_block_counts(p, first, counts);
 }
 

@@ -1,7 +1,6 @@
-// metadata/metadata_io: the metadata of one physical file, read and written in slices at offsets that
-// everyone can compute. Shared by the serial handles, the parallel protocol and the tools; no call holds more
-// than it was asked for. Every number that is read is checked against the size of the file before it is
-// believed.
+// metadata/metadata_io: reads and writes the metadata of one physical file in slices, at offsets that every
+// task can compute. Used by the serial handles, the parallel protocol and the tools. No call holds more than
+// it was asked for. Every number read is validated against the size of the file before use.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +28,7 @@
 
 namespace sheaf {
 
-// Where a round of block sizes is, and the mapping behind the last one.
+// Offsets of a round of block sizes and of the mapping, which follows the last round.
 inline int64_t block_sizes_offset(const format::Header& h, const format::Pointer& p, int64_t round) {
   return p.varheader + 8 * int64_t{h.ntasks} * (1 + round);
 }
@@ -37,7 +36,7 @@ inline int64_t mapping_offset(const format::Header& h, const format::Pointer& p)
   return block_sizes_offset(h, p, p.maxblocks);
 }
 
-// A mapping is stored as numbers: the file of a task and its local rank, task by task.
+// Views a mapping as it is stored: for each task, the number of its file and its local rank.
 template <class Entry>
 auto numbers_of(std::span<Entry> entries) {
   using Number = std::conditional_t<std::is_const_v<Entry>, const int32_t, int32_t>;
@@ -47,85 +46,85 @@ auto numbers_of(std::span<Entry> entries) {
 
 // Reads one physical file. All calls throw damaged/unclosed errors that name the file.
 //
-// A file that was never closed has no META2. With a store, the reader takes its journal for it
-// (journal/journal_reader), and the global ranks of all files for the mapping; a Pointer from there says so,
-// and may travel to other readers.
+// A file that was never closed has no META2. With a store, the reader uses its journal instead
+// (journal/journal_reader), and derives the mapping from the global ranks of all files. A Pointer from the
+// journal is marked as such and may be sent to other readers.
 class MetadataReader {
  public:
-  // Reads and checks the header. `file`, and `store`, must outlive the reader.
+  // Reads and validates the header. `file` and `store` must outlive the reader.
   explicit MetadataReader(File& file);
   MetadataReader(Store& store, File& file, Checking checking = Checking::on, NameOf name_of = {});
-  // Takes over a header that another task has read.
+  // Uses a header that another task has read.
   MetadataReader(File& file, const format::Header& header)
       : file_(file), opened_size_(file.traits().opened_size), header_(header) {}
 
   const format::Header& header() const { return header_; }
   File& file() const { return file_; }
-  int64_t file_size();        // bytes; asked for once, and again when the pointer has been read
-  bool reaches(int64_t end);  // whether the file has so many bytes
+  int64_t file_size();        // bytes; queried once, and again after the pointer was read
+  bool reaches(int64_t end);  // whether the file has at least `end` bytes
 
-  // Reads the pointer to META2 and checks that META2 lies inside the file. Throws `unclosed` if it is not
-  // there and no journal can replace it. Checksums: the header and the pointer are compared with theirs.
+  // Reads the pointer to META2 and checks that META2 lies inside the file. Throws `unclosed` if there is no
+  // pointer and no journal can replace it. If the file has checksums, verifies the header and the pointer.
   format::Pointer read_pointer();
-  // Whether that was because the journal is lost which the file had.
+  // True if read_pointer() has failed because the file had a journal that is lost.
   bool journal_lost() const { return journal_lost_; }
-  // What read_pointer() has found damaged in the journal.
+  // Damage that read_pointer() has found in the journal.
   JournalDamage journal_damage() const { return journal_ ? journal_->damage() : JournalDamage{}; }
-  // To be called before read_pointer(): of a task with damaged records what the journal still tells counts.
+  // Accepts tasks with damaged journal records; their valid records count. Call before
+  // read_pointer().
   void accept_lost_records() { lost_records_ = LostRecords::accepted; }
 
-  // Whether a task has gone on without the journal: then that tells how each stream begins, but maybe not all
-  // of it.
+  // True if a task has continued without its journal. The journal may then lack the end of streams.
   bool has_journal_gap();
 
-  // What guards the rest of a complete file, opened at the first call. Null: nothing does, or it is not
-  // wanted.
+  // Returns the checksums of the rest of a complete file, opened at the first call. Null if the file has none
+  // or checking is off.
   FileChecks* checks(const format::Pointer& p);
-  // What the extension header says; throws damaged if that does not match its checksum.
+  // Returns the extension header. Throws damaged if its checksum does not match.
   const std::optional<format::Extension>& extension();
 
-  // Slices [first, first + values.size()) of the arrays. Chunk sizes are the final ones (aligned for format
-  // 3).
+  // Read slices [first, first + values.size()) of the arrays. Chunk sizes are the final ones (aligned for
+  // format 3).
   void read_globalranks(int64_t first, std::span<int64_t> values) {
     read_numbers(header_.globalranks_offset() + 8 * first, values, "global ranks");
   }
   void read_chunk_sizes(int64_t first, std::span<int64_t> values);
-  // The same as they are in the file: before format 4 those that were asked for.
+  // Reads chunk sizes as stored: before format 4 these are the requested ones.
   void read_stored_chunk_sizes(int64_t first, std::span<int64_t> values) {
     read_numbers(header_.chunksizes_offset() + 8 * first, values, "chunk sizes");
   }
-  // Counts are checked to be 1..maxblocks.
+  // Throws unless all counts are in 1..maxblocks.
   void read_block_counts(const format::Pointer& p, int64_t first, std::span<int64_t> values);
-  // After find_overruns(): those of blocks that are cut are what is known to be the task's own.
+  // After find_overruns(), a cut block has the number of bytes that are known to be the task's own.
   void read_block_sizes(const format::Pointer& p, int64_t round, int64_t first, std::span<int64_t> values);
-  // The same as they are in the file.
+  // Reads block sizes as stored.
   void read_stored_block_sizes(const format::Pointer& p, int64_t round, int64_t first,
                                std::span<int64_t> values);
-  // To be called when a block is larger than its chunk. Reads the whole block table of a complete file
-  // without checksums, and warns once if bytes are not known to be those of their task. Other files have none
-  // of these.
+  // Must be called if a block is larger than its chunk. Reads the whole block table of a complete file
+  // without checksums. Warns once if bytes are not known to belong to their task. Other files have no such
+  // blocks.
   const std::vector<layout::CutBlock>& find_overruns(const format::Pointer& p);
-  // Rounds from this one on, maybe not all, in which the block of the task is empty because its size lies in
-  // a hole of the file: found without reading them. 0: that is not known.
+  // Returns a number of rounds, from `round` on, in which the task's block is empty because its size lies in
+  // a hole of the file. Does not read them, and may miss some. 0: unknown.
   int64_t empty_rounds(const format::Pointer& p, int64_t round, int64_t task);
 
-  // The mapping of a set; only where header().leads_set(). Size: total number of tasks of the set.
+  // The mapping of a set; requires header().leads_set(). The size is the total number of tasks of the set.
   int64_t read_mapping_size(const format::Pointer& p);
   void read_mapping(const format::Pointer& p, int64_t first, std::span<layout::Placement> entries);
 
-  // Calls visit(first, sizes) for the chunk sizes of all tasks, so many at a time. Returns their sum; throws
-  // damaged if the first round would end beyond 2^63 bytes.
+  // Calls visit(first, sizes) for the chunk sizes of all tasks, `at_once` at a time. Returns their sum.
+  // Throws damaged if the first round would end beyond 2^63 bytes.
   template <class Visit>
   int64_t visit_chunk_sizes(int64_t at_once, Visit&& visit);
-  // Throws unless `p` points exactly behind the chunks: data_start + maxblocks * skip.
+  // Throws unless `p` points to the end of the chunks: data_start + maxblocks * skip.
   void check_pointer(const format::Pointer& p, int64_t skip) const {
     if (layout::end_of_rounds(header_.ntasks, header_.fsblksize, p.maxblocks, skip) != p.varheader)
       damaged("the block table is said to begin at offset " + std::to_string(p.varheader) +
               ", which is not the end of the chunks");
   }
-  // Throws unless the block lies inside the data area. A block larger than its chunk is legal in files that
-  // were written through FILE*, but not in key-value files (docs/format.md, section 9); without checksums it
-  // may reach to the end of the file.
+  // Throws unless the block lies inside the data area. A block may be larger than its chunk in files written
+  // through FILE*, but not in key-value files (docs/format.md, section 9). Without checksums it may extend to
+  // the end of the file.
   void check_block(const format::Pointer& p, const layout::ChunkGeometry& g, int64_t task, int64_t block,
                    int64_t bytes);
 
@@ -146,10 +145,10 @@ class MetadataReader {
   [[noreturn]] void lost_journal();
   void warn_of_damage() const;
   std::string what_to_do() const;
-  // Of a file that was not closed.
+  // Replaces the pointer of a file that was not closed.
   format::Pointer recover_pointer();
-  // Whether the program died while it wrote the pointer: the trailer has another one, and the journal, which
-  // is removed after that, is there.
+  // True if the program died while it wrote the pointer: the trailer has a different pointer, and the
+  // journal, which is removed after that write, still exists.
   bool is_pointer_torn();
   std::optional<format::Pointer> find_unmarked_table(int64_t skip);
   void recover_counts(const format::Pointer& p, int64_t first, std::span<int64_t> values);
@@ -161,8 +160,8 @@ class MetadataReader {
   void for_each_rank(const std::function<void(layout::Placement, int64_t rank)>& visit);
 
   File& file_;
-  int64_t file_size_ = -1;     // -1: not asked yet
-  const int64_t opened_size_;  // the file's, FileTraits
+  int64_t file_size_ = -1;     // -1: not queried yet
+  const int64_t opened_size_;  // see FileTraits
   format::Header header_;
   Store* store_ = nullptr;
   NameOf name_of_;
@@ -170,10 +169,10 @@ class MetadataReader {
   bool journal_lost_ = false;
   Checking checking_ = Checking::on;
   LostRecords lost_records_ = LostRecords::refused;
-  std::optional<std::optional<format::Extension>> extension_;  // none: not looked for yet
+  std::optional<std::optional<format::Extension>> extension_;  // none: not read yet
   std::unique_ptr<FileChecks> checks_;
-  std::optional<std::vector<layout::CutBlock>> overruns_;  // none: not looked for
-  std::optional<format::Pointer> closed_;                  // the file was completed behind the reader's back
+  std::optional<std::vector<layout::CutBlock>> overruns_;  // none: not searched yet
+  std::optional<format::Pointer> closed_;  // the file was completed after the reader was opened
 };
 
 template <class Visit>
@@ -189,36 +188,37 @@ int64_t MetadataReader::visit_chunk_sizes(int64_t at_once, Visit&& visit) {
   return *end - begin;
 }
 
-// Whether two files of a set are known to come from different opens. Nothing is known of those without an
+// True if two files of a set are known to come from different opens. Nothing is known about files without an
 // identity.
 inline bool is_of_another_open(const std::optional<format::Extension>& a,
                                const std::optional<format::Extension>& b) {
   return a && b && a->identity != b->identity;
 }
-// Throws damaged, of the member, if that is so. `lead`: of file 0.
+// Throws damaged, naming the member, if is_of_another_open(). `lead`: extension of file 0.
 void require_same_open(const std::optional<format::Extension>& lead, MetadataReader& member);
 
-// What tells a physical file that is read from another one that takes its place in the same file.
+// Identifies the contents of a physical file, to detect that a later file has replaced them.
 struct FileIdentity {
-  format::Identity identity{};  // zeros: it has none
-  int64_t pointer_offset = 0;   // 0: the pointer is not known, or says that the file was not closed
+  format::Identity identity{};  // zeros: none
+  int64_t pointer_offset = 0;   // 0: pointer unknown, or the file was not closed
   std::array<std::byte, format::pointer_size> pointer{};
 
   static FileIdentity of(const format::Header& header, const format::Pointer& pointer,
                          const std::optional<format::Extension>& extension);
 };
-// `file`, to read, which throws `foreign` once it is of another generation (storage/decorators/watched_file):
-// after every read by the identity, or, without one, by the pointer. `file` itself if neither is known.
+// Returns `file` for reading, with a check after every read that throws `foreign` once the file has another
+// generation (storage/decorators/watched_file). Compares the identity or, without one, the pointer. Returns
+// `file` itself if neither is known.
 std::shared_ptr<File> watched(std::shared_ptr<File> file, const FileIdentity& of);
 
-// Writes one physical file. Collective order is the caller's business.
+// Writes one physical file. The caller is responsible for the order of writes of different tasks.
 class MetadataWriter {
  public:
   MetadataWriter(File& file, const format::Header& header) : file_(file), header_(header) {}
 
-  // The fixed part, with the magic that goes with the extension.
+  // Writes the fixed part, with the magic that the extension requires.
   void write_header(const std::optional<format::Extension>& extension = {});
-  // One task's entries of META1 for tasks [first, first + n).
+  // Writes the entries of META1 for tasks [first, first + n).
   void write_ranks_and_sizes(int64_t first, std::span<const int64_t> globalranks,
                              std::span<const int64_t> chunk_sizes) {
     write_numbers(header_.globalranks_offset() + 8 * first, globalranks);
@@ -227,20 +227,20 @@ class MetadataWriter {
   void write_block_counts(const format::Pointer& p, int64_t first, std::span<const int64_t> counts) {
     write_numbers(p.varheader + 8 * first, counts);
   }
-  // One round of block sizes for tasks [first, first + n); several rounds if n is the number of tasks of the
-  // file.
+  // Writes one round of block sizes for tasks [first, first + n), or several rounds if n is the number of
+  // tasks of the file.
   void write_block_sizes(const format::Pointer& p, int64_t round, int64_t first,
                          std::span<const int64_t> sizes) {
     write_numbers(block_sizes_offset(header_, p, round) + 8 * first, sizes);
   }
-  // Serial and mapped writing, and file 0 of a set: the mapping size, then entries.
+  // For serial and mapped writing, and for file 0 of a set: the size of the mapping, then its entries.
   void write_mapping_size(const format::Pointer& p, int32_t size) {
     write_numbers(mapping_offset(header_, p), std::span<const int32_t>(&size, 1));
   }
   void write_mapping(const format::Pointer& p, int64_t first, std::span<const layout::Placement> entries) {
     write_numbers(mapping_offset(header_, p) + 4 + 8 * first, numbers_of(entries));
   }
-  // Last of all: makes the file complete.
+  // Makes the file complete. Must be the last write.
   void write_pointer(const format::Pointer& p) {
     file_.write_at(format::encode(p, header_.metadata_order), header_.pointer_offset());
   }
@@ -261,16 +261,17 @@ class MetadataWriter {
 };
 
 // Writes block counts and all rounds of block sizes of tasks [first, first + counts.size()). size_of(t, k)
-// gives block k < counts[t] of task first + t; rounds a task did not use are written as `unused` (0 or -1).
+// returns block k < counts[t] of task first + t. Rounds that a task did not use are written as `unused` (0 or
+// -1).
 void write_block_table(MetadataWriter& writer, const format::Pointer& p, int64_t first,
                        std::span<const int64_t> counts,
                        const std::function<int64_t(size_t t, int64_t block)>& size_of, int64_t unused);
 
-// Geometry of one task: reads the chunk sizes in pieces of bounded memory. Throws out_of_range for a bad
-// rank.
+// Returns the geometry of one task. Reads the chunk sizes in portions of bounded memory. Throws out_of_range
+// for an invalid rank.
 layout::ChunkGeometry read_geometry(MetadataReader& reader, const format::Pointer& p, int64_t local_rank);
 
-// Block sizes of one task, checked.
+// Returns the block sizes of one task after validation.
 std::vector<int64_t> read_blocks_of_task(MetadataReader& reader, const format::Pointer& p,
                                          const layout::ChunkGeometry& geometry, int64_t local_rank);
 

@@ -1,4 +1,4 @@
-// What MetadataReader tells of a file that was never closed.
+// Metadata of files that were never closed, as MetadataReader recovers them.
 #include <algorithm>
 
 #include "base/warnings.hpp"
@@ -13,7 +13,8 @@ namespace sheaf {
 using format::Pointer;
 using format::TableSource;
 
-// False if the file cannot have one. One that it could have, but has not, leaves journal_ empty.
+// Returns false if the file cannot have a journal. If it can have one but has none, returns true and leaves
+// journal_ null.
 bool MetadataReader::open_journal() {
   const auto own = store_ ? extension() : std::nullopt;
   if (own) journal_ = JournalReader::open(*store_, file_.path(), header_, *own, lost_records_);
@@ -31,7 +32,7 @@ bool MetadataReader::has_journal_gap() {
          (store_ && store_->status(format::journal_gap_name(place_beside(*store_, file_.path()))).exists);
 }
 
-// Repairs are for files that nobody writes any more.
+// Repair is advised only for files that are no longer being written.
 std::string MetadataReader::what_to_do() const {
   const LeaseView view = store_ ? look_at_lease(*store_, file_.path()) : LeaseView{};
   if (view.holder == Holder::living) return view.job() + " is writing it";
@@ -64,7 +65,7 @@ void MetadataReader::warn_of_damage() const {
 Pointer MetadataReader::recover_pointer() {
   const bool possible = open_journal();
   if (!journal_) {
-    // Whoever completes a file removes its journal after that.
+    // The journal of a completed file is removed after the pointer was written.
     if (const auto stored = read_stored_pointer()) return *stored;
     if (!possible)
       throw file_error(
@@ -72,7 +73,7 @@ Pointer MetadataReader::recover_pointer() {
           "the multifile was never closed: its block table is missing, and there is no journal (" +
               what_to_do() + ")");
     if (format::is_marked(read_marks())) {
-      open_journal();  // it may have been made a moment ago, or the file completed
+      open_journal();  // the journal may be new, or the file just completed
       if (!journal_)
         if (const auto stored = read_stored_pointer()) return *stored;
       if (!journal_) lost_journal();
@@ -93,8 +94,8 @@ Pointer MetadataReader::recover_pointer() {
   return {static_cast<int32_t>(most), *end, journal_ ? TableSource::journal : TableSource::nothing};
 }
 
-// A whole block table at the end of a file of which nobody has reported anything: then all data are there,
-// and only the pointer is not, because the program died in the last step of its close.
+// Finds a whole block table at the end of a file without reports of any task. All data are then written; the
+// program died in the last step of its close, before it wrote the pointer.
 std::optional<Pointer> MetadataReader::find_unmarked_table(int64_t skip) {
   const int64_t n = header_.ntasks;
   if (const auto p = pointer_in_trailer(file_, extension());
@@ -119,8 +120,9 @@ std::optional<Pointer> MetadataReader::find_unmarked_table(int64_t skip) {
   return std::nullopt;
 }
 
-// Where the block table is of a file that was not closed: there all the same, or the file has been completed
-// since `p` was made from its journal, which is gone then. Nothing: there is none, or the journal is open.
+// Returns the position of the block table of a file that was not closed. The file may have a table without a
+// pointer, or it was completed, and its journal removed, after `p` was made from the journal. Returns nullopt
+// if the file has no table, or if the journal is open.
 std::optional<Pointer> MetadataReader::table_of(const Pointer& p) {
   if (p.source == TableSource::unmarked) return Pointer{p.maxblocks, p.varheader};
   if (p.source == TableSource::nothing || journal_) return std::nullopt;
@@ -165,8 +167,8 @@ void require_same_open(const std::optional<format::Extension>& lead, MetadataRea
     member.damaged("was written by another open than file 0 of its set: their identities differ");
 }
 
-// Every task's place and number, in no order. Tasks below 0 are those that buddy copies put in front of their
-// own.
+// Visits the place and number of every task, in any order. Ignores tasks with negative numbers, which precede
+// the file's own tasks in buddy copies.
 void MetadataReader::for_each_rank(const std::function<void(layout::Placement, int64_t rank)>& visit) {
   const bool in_order = extension() && extension()->in_order();
   int64_t number = 0;
@@ -210,7 +212,7 @@ void MetadataReader::recover_mapping(int64_t first, std::span<layout::Placement>
     damaged("no task of the set has the global rank " + std::to_string(first + (missing - entries.begin())));
 }
 
-// With checksums these tell whether bytes are those of the task.
+// With checksums, these show whether bytes belong to the task.
 bool MetadataReader::may_overrun(const format::Pointer& p) {
   return p.complete() && !(checking_ == Checking::on && extension() && extension()->checksums());
 }
@@ -233,7 +235,7 @@ const std::vector<layout::CutBlock>& MetadataReader::find_overruns(const format:
   layout::OverrunScan scan;
   std::vector<int64_t> sizes;
   for (int64_t first = 0; first < entries; first += std::ssize(sizes)) {
-    // What lies in holes is passed over: the file may claim any number of blocks.
+    // Holes are skipped: the file may claim any number of blocks.
     first += std::max<int64_t>(0, (file_.next(Space::data, table + 8 * first) - table) / 8 - first);
     sizes.resize(static_cast<size_t>(std::clamp<int64_t>(entries - first, 0, overruns_read_at_once)));
     if (sizes.empty()) break;

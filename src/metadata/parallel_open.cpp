@@ -11,7 +11,7 @@ namespace sheaf {
 
 namespace {
 
-// What the first task says of its Ownership, in one number.
+// Bits of one number with the values of the first task's Ownership.
 constexpr int64_t took_over = 1;
 constexpr int64_t is_local = 2;
 
@@ -30,7 +30,7 @@ OpenMode agree_on_call(Comm& comm, const std::string& path, const std::string& m
         throw Error(Code::invalid_argument, "unknown file mode '" + mode + "' for '" + path +
                                                 "': it must contain a word to read (rb) or to write (wb)");
     });
-  // A number is the same everywhere if its maximum is its minimum; ~x turns one into the other.
+  // A number is the same on all tasks if its maximum equals its minimum. The minimum is computed as ~max(~x).
   constexpr size_t first_pair = 6, most_pairs = 5;
   std::array<int64_t, first_pair + 2 * most_pairs> pairs{
       static_cast<int64_t>(flags.size()), any && any->has_extras, 0, INT64_MIN, INT64_MIN, INT64_MIN};
@@ -94,7 +94,7 @@ Hosts find_hosts(Comm& all, Comm& local, const exchange::Nodes* known) {
 }
 
 PrefixedSum prefixed_sum(Comm& comm, int64_t mine) {
-  // Halves of 32 bits cannot overflow in sums over fewer than 2^31 tasks.
+  // Sums of 32-bit halves cannot overflow over fewer than 2^31 tasks.
   const std::array<int64_t, 2> halves{mine >> 32, mine & 0xffffffff};
   std::array<int64_t, 2> before = halves;
   std::array<int64_t, 2> total;

@@ -13,7 +13,7 @@ TaskRow PhysicalFile::row(int64_t local_rank) const { return FileRows(*this).at(
 
 namespace {
 
-// Of a file that is open; `store` has what lies beside it.
+// Loads an open file; `store` gives access to the files beside it.
 PhysicalFile load_opened_file(Store& store, std::shared_ptr<File> file, Checking checking,
                               int64_t most_held) {
   PhysicalFile f;
@@ -93,7 +93,7 @@ PhysicalFile plain_view(PhysicalFile given, const std::function<int64_t(int32_t 
   return view;
 }
 
-// Throws damaged unless the mapping names tasks that there are, and the data of all can be counted.
+// Throws damaged unless the mapping names existing tasks and the sum of their data is representable.
 void check_set(const Multifile& m) {
   int64_t largest = 0;
   for (const PhysicalFile& f : m.files) largest = std::max(largest, f.table->largest_task());
@@ -130,7 +130,7 @@ void load_stream(ReadStream& stream, const Multifile& m, int64_t task, const Tas
 
 Multifile plain_view(Multifile multifile) {
   if (!multifile.compressed()) return multifile;
-  std::vector<std::vector<int64_t>> tasks(multifile.files.size());  // of each file, by local rank
+  std::vector<std::vector<int64_t>> tasks(multifile.files.size());  // task numbers, by local rank
   for (size_t f = 0; f < tasks.size(); ++f)
     tasks[f].assign(static_cast<size_t>(multifile.files[f].header.ntasks), -1);
   for_each_place(multifile, [&](int64_t first, std::span<const layout::Placement> places) {
@@ -146,7 +146,7 @@ Multifile plain_view(Multifile multifile) {
 
 namespace {
 
-// From the files of one generation, as `files` opens them.
+// Loads the files of one generation, opened through `files`.
 Multifile load_generation(Store& store, GenerationStore& files, const std::string& path, Checking checking,
                           int64_t most_held) {
   Multifile m;

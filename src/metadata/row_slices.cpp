@@ -12,7 +12,7 @@ namespace sheaf {
 
 namespace {
 
-// What the first and the last segment of a slice add to a file that goes on in other slices.
+// Contributions of the first and the last segment of a slice to files that continue in other slices.
 struct Border {
   int64_t first_file = -1;
   SegmentSums first;
@@ -101,7 +101,7 @@ std::vector<FileSums> RowSlices::add_up(std::span<const Segment> segments, std::
                                         Totals totals) {
   std::vector<FileSums> found;
   for (const SegmentSums& s : own) found.push_back({0, s.sum, s.largest});
-  if (by_rank()) {  // one file, of which each leader has one segment
+  if (by_rank()) {  // one file, with one segment per metadata task
     if (slices_ == 1) return found;
     SegmentSums mine = own.empty() ? SegmentSums{} : own[0];
     if (totals == Totals::all) all_.all_max(std::span(&mine.largest, 1));

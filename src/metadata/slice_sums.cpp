@@ -26,7 +26,7 @@ void SliceSums::add(int64_t count, std::span<const std::byte> here, int source) 
 std::span<const std::byte> SliceSums::take_from_window(const Task& task, int64_t most, SumRounds& rounds) {
   const int64_t in_window = from_rounds_ % sums_of_window;
   if (in_window == 0) {
-    window_ = {};  // before the next one takes memory
+    window_ = {};  // frees memory before the next one is allocated
     window_ = rounds.next();
     unused_.clear();
     std::span<const std::byte> rest = window_.bytes;

@@ -1,12 +1,14 @@
-// metadata/slice_sums: the data checksums of a slice of tasks on their way through its leader into the file.
+// metadata/slice_sums: transfers the data checksums of a slice of tasks through its metadata writer to the
+// file.
 //
-// A task with 16 GiB of data has 1 MiB of checksums, a slice of 16,384 such tasks has 16 GiB, which no leader
-// can hold. Tasks that have few bring them with their row (task_blocks.hpp). Those of the others follow in
-// rounds when the leaders have all rows: they are an array in the order of the slice, of which every round
-// brings the next window. A leader writes what it got before it asks for more.
+// A task with 16 GiB of data has 1 MiB of checksums. A slice of 16,384 such tasks has 16 GiB, more than a
+// metadata writer can hold. Tasks with few checksums send them with their row (task_blocks.hpp). The others
+// send theirs in rounds, after the metadata writers have all rows. These checksums form an array in slice
+// order, and each round transfers its next window. A metadata writer writes the checksums it has before it
+// requests more.
 //
-// Memory of a leader: `sums_in_rows`, a window, and some 50 bytes per task. Messages: a gather per window, so
-// one for every 128 GiB of data of the slice; none where all tasks have few.
+// Memory of a metadata writer: `sums_in_rows`, one window, and some 50 bytes per task. Messages: one gather
+// per window, that is, per 128 GiB of data of the slice; none if all tasks have few checksums.
 #pragma once
 
 #include <algorithm>
@@ -21,36 +23,37 @@
 
 namespace sheaf {
 
-// Checksums that come with all rows of a slice, and in one round: 8 MiB each, so that a round takes a leader
-// no more memory than the rows.
+// Checksums sent with all rows of a slice, and in one round: 8 MiB each, so that a round takes no more memory
+// than the rows.
 inline constexpr int64_t sums_in_rows = 2 << 20;
 inline constexpr int64_t sums_of_window = 2 << 20;
 
-// Most checksums that a task brings with its row if its slice has so many tasks. Four take no more room than
-// the sizes of its blocks, however many tasks there are.
+// Maximum number of checksums that a task sends with its row, in a slice of `tasks` tasks. The minimum of
+// four takes no more memory than its block sizes, for any number of tasks.
 constexpr int64_t most_sums_in_row(int64_t tasks) {
   return std::max<int64_t>(4, sums_in_rows / std::max<int64_t>(1, tasks));
 }
 
-// Rounds for so many checksums.
+// Number of rounds for `sums` checksums.
 constexpr int64_t rounds_of(int64_t sums) { return (sums + sums_of_window - 1) / sums_of_window; }
 
-// What a task brings to round `round`: the part in that window of its checksums, the first of which is number
-// `begin` of those of the slice that come in rounds.
+// Returns the checksums that a task sends in round `round`: the part of `sums` in that window. `begin` is the
+// index of its first checksum among those of the slice that are sent in rounds.
 std::span<const uint32_t> part_in_window(std::span<const uint32_t> sums, int64_t begin, int64_t round);
 
-// The rounds of a slice as one of its tasks takes part in them. All of them are made whatever fails, so that
-// nobody waits for a leader that could not write.
+// The rounds of a slice, for one of its tasks. All rounds take place even after a failure, so that no task
+// waits for a metadata writer that could not write.
 class SumRounds {
  public:
-  SumRounds() = default;  // none
-  // gather(round) is collective over the slice and gives its leader a window, everyone else nothing.
+  SumRounds() = default;  // no rounds
+  // gather(round) is collective over the slice. It returns a window at the metadata writer and nothing at
+  // other tasks.
   SumRounds(int64_t rounds, std::function<Gathered(int64_t round)> gather)
       : rounds_(rounds), gather_(std::move(gather)) {}
 
-  // Collective. The next window. Throws mismatch if there are no more.
+  // Returns the next window. Collective. Throws mismatch if no round is left.
   Gathered next();
-  // Collective. Those that are left, of which nothing is used.
+  // Executes the remaining rounds and discards their checksums. Collective.
   void finish() {
     while (done_ < rounds_) gather_(done_++);
   }
@@ -61,19 +64,19 @@ class SumRounds {
   std::function<Gathered(int64_t)> gather_;
 };
 
-// At a leader: the checksums of the tasks of its slice, in order, of which it holds a part.
+// At a metadata writer: the checksums of the tasks of its slice in order, of which it holds a part.
 class SliceSums {
  public:
   explicit SliceSums(size_t tasks) { tasks_.reserve(tasks); }
 
-  // The next task has `count` checksums: either they are `here`, in memory that outlives the object, or
-  // `here` is empty, and they come in rounds as a part of what task `source` of the group brings.
+  // Adds the next task, which has `count` checksums. They are in `here`, which outlives the object; if `here`
+  // is empty, they are sent in rounds, in the parts of process `source` of the group.
   void add(int64_t count, std::span<const std::byte> here, int source);
 
   int64_t count(size_t task) const { return tasks_[task].count; }
-  int64_t in_rounds() const { return in_rounds_; }  // those of all tasks that come so
-  // Calls visit(task, begin) for every task in order; begin: number of checksums that come in rounds before
-  // its own.
+  int64_t in_rounds() const { return in_rounds_; }  // number of checksums sent in rounds
+  // Calls visit(task, begin) for every task in order. begin: number of checksums sent in rounds before those
+  // of the task.
   template <class Visit>
   void for_each_begin(Visit&& visit) const {
     int64_t begin = 0;
@@ -83,8 +86,8 @@ class SliceSums {
     }
   }
 
-  // Visits the next `count` checksums as they are in memory, in parts. Collective with those who make the
-  // same rounds, as far as these are needed.
+  // Visits the next `count` checksums in native byte order, in portions. Collective over the tasks of the
+  // same rounds, as far as rounds are needed.
   void take(int64_t count, SumRounds& rounds,
             const std::function<void(std::span<const std::byte> sums)>& visit);
 
@@ -98,12 +101,13 @@ class SliceSums {
 
   std::vector<Task> tasks_;
   int64_t in_rounds_ = 0;
-  // What is taken: tasks before this one, of this one, and of those that came in rounds.
+  // Position of take(): number of complete tasks, of checksums taken from the next task, and of checksums
+  // taken from rounds.
   size_t task_ = 0;
   int64_t of_task_ = 0;
   int64_t from_rounds_ = 0;
   Gathered window_;
-  std::vector<std::span<const std::byte>> unused_;  // of the window, by source
+  std::vector<std::span<const std::byte>> unused_;  // rest of the window, by source
 };
 
 }  // namespace sheaf

@@ -1,4 +1,4 @@
-// metadata/task_names: the names of the tasks of a multifile, if it has some (docs/format.md, section 14.5).
+// metadata/task_names: the optional names of the tasks of a multifile (docs/format.md, section 14.5).
 #pragma once
 
 #include <vector>
@@ -14,18 +14,18 @@ namespace sheaf {
 inline constexpr format::SectionKind names_section{5}, taken_section{6};
 
 struct TaskNames {
-  std::vector<format::TaskName> names;       // of all tasks, in their order; empty: they have none
-  std::vector<format::Identity> taken = {};  // containers that were taken in
+  std::vector<format::TaskName> names;       // names in task order; empty: tasks have no names
+  std::vector<format::Identity> taken = {};  // containers merged into the multifile
 };
 
-// Holds the names. Throws damaged, and what reading throws.
+// Reads all names into memory. Throws damaged, and what reading throws.
 SHEAF_EXPORT TaskNames read_task_names(const Multifile& multifile);
 
-// The sections that say them as they are in the trailer of `file`, for who writes that anew; none: there are
+// Returns the sections with names from the trailer of `file`, for rewriting that trailer. Empty if it has
 // none.
 std::vector<MoreSection> read_name_sections(File& file, const FileChecks& checks);
 
-// The sections of a trailer that say the same; none for what there is none of.
+// Returns the trailer sections for `names`; omits empty ones.
 std::vector<MoreSection> sections_of(const TaskNames& names);
 
 }  // namespace sheaf

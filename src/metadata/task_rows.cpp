@@ -49,7 +49,8 @@ const TaskRow& TaskRows::at(int64_t task) {
   return row_;
 }
 
-// File by file, so that each slice of a file is read once. False: they have too many blocks.
+// Reads rows file by file, so that each slice of a file is read once. Returns false if the tasks have too
+// many blocks.
 bool TaskRows::gather(int64_t first, int64_t tasks) {
   std::vector<layout::Placement> places(static_cast<size_t>(tasks));
   multifile_->read_places(first, places);
@@ -69,7 +70,7 @@ bool TaskRows::gather(int64_t first, int64_t tasks) {
     }
     TaskRow& row = batch->rows[i];
     row = rows->at(places[i].local_rank);
-    if (row.sizes.count > many_blocks) continue;  // read when they are asked for
+    if (row.sizes.count > many_blocks) continue;  // read on demand
     if (batch->sizes.size() + static_cast<size_t>(row.sizes.count) > most_sizes && tasks > 1) return false;
     begins[i] = batch->sizes.size();
     for (int64_t b = 0; b < row.sizes.count; ++b) batch->sizes.push_back(row.sizes[b]);

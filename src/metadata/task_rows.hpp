@@ -1,6 +1,6 @@
-// metadata/task_rows: goes through the tasks of a physical file, or of a multifile, whose tables need not be
-// in memory. In order it reads everything once; anywhere else it begins small. Holds a few MiB. The files
-// outlive it; one thread at a time, others have their own.
+// metadata/task_rows: iterates over the tasks of a physical file or multifile without holding all its tables
+// in memory. Access in task order reads everything once; random access begins with small reads. Holds a few
+// MiB. The files must outlive it. One thread at a time; threads may have objects of their own.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,8 @@ class FileRows {
   // number: of the file in its set, for the places of the rows.
   explicit FileRows(const PhysicalFile& file, int32_t number = 0) : file_(&file) { row_.place.file = number; }
 
-  // Valid until the next call, or as long as a copy of it. Throws what reading throws.
+  // Returns the row of a task. Valid until the next call; a copy of the row stays valid. Throws what reading
+  // throws.
   const TaskRow& at(int64_t local_rank);
 
  private:
@@ -30,7 +31,7 @@ class SHEAF_EXPORT TaskRows {
  public:
   explicit TaskRows(const Multifile& multifile);
 
-  // As above; of a task of the multifile.
+  // Like FileRows::at(), for a task of the multifile.
   const TaskRow& at(int64_t task);
 
  private:
@@ -43,8 +44,8 @@ class SHEAF_EXPORT TaskRows {
   bool gather(int64_t first, int64_t tasks);
 
   const Multifile* multifile_;
-  std::vector<FileRows> files_;   // of a single file, and of a set that is held
-  std::shared_ptr<Batch> batch_;  // of others
+  std::vector<FileRows> files_;   // one for a single file; one per file for a set held in memory
+  std::shared_ptr<Batch> batch_;  // of other sets
   int64_t tasks_at_once_ = 0;
   TaskRow row_;
 };

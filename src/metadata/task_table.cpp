@@ -34,7 +34,7 @@ TaskTable::TaskTable(std::unique_ptr<MetadataReader> reader, const format::Point
   check_blocks();
 }
 
-// If that takes no more than `most_held`.
+// Holds the rows if they take at most `most_held` bytes.
 void TaskTable::hold_rows(int64_t most_held) {
   if (const int64_t rest = most_held - bytes_of_row * ntasks(); rest >= 8 * ntasks()) {
     auto all = read_slice(0, starts_.front(), 0, ntasks(), rest / 8);
@@ -43,7 +43,7 @@ void TaskTable::hold_rows(int64_t most_held) {
   }
 }
 
-// Whether blocks are larger than their chunks.
+// Returns whether any block is larger than its chunk.
 bool TaskTable::check_blocks() {
   data_bytes_ = largest_task_ = 0;
   bool overruns = false;
@@ -55,7 +55,7 @@ bool TaskTable::check_blocks() {
   return overruns;
 }
 
-// What the checksums of the metadata say of all tasks.
+// Verifies the checksums of the metadata of all tasks.
 void TaskTable::check_against_sums() {
   FileChecks* const checks = tables_->reader->checks(tables_->pointer);
   if (!checks) return;
@@ -161,7 +161,7 @@ std::shared_ptr<const RowSlice> TaskTable::read_slice(int64_t first, int64_t sta
 }
 
 void TaskTable::read_sizes(RowSlice& slice) const {
-  std::vector<size_t> tasks;  // that have the round
+  std::vector<size_t> tasks;  // tasks not finished before the round
   int64_t most = 0;
   for (size_t i = 0; i < slice.counts.size(); ++i) {
     if (slice.sizes_at[i] < 0) continue;
@@ -174,7 +174,7 @@ void TaskTable::read_sizes(RowSlice& slice) const {
   std::vector<int64_t> table;
   for (int64_t round = 0; round < most;) {
     leave_out_finished(round);
-    // Rounds of all tasks of the file are neighbours, and worth it if most of the tasks have them.
+    // Rounds of all tasks of the file are adjacent. Reading them together pays off if most tasks have them.
     const bool together = std::ssize(slice.counts) == ntasks() && 4 * tasks.size() > slice.counts.size();
     const size_t begin = together ? 0 : tasks.front();
     const size_t width = together ? slice.counts.size() : tasks.back() + 1 - begin;
@@ -192,7 +192,7 @@ void TaskTable::read_sizes(RowSlice& slice) const {
   }
 }
 
-// They lie one behind the other, task by task.
+// The checksums are stored consecutively, task by task.
 void TaskTable::place_sums(RowSlice& slice, int64_t sum) const {
   slice.sums.reserve(slice.counts.size());
   for (size_t i = 0; i < slice.counts.size(); ++i) {

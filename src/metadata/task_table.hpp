@@ -1,7 +1,7 @@
-// metadata/task_table: what the metadata of a physical file say of its tasks. Everything is read and checked
-// once, in slices; after that it is held if it is little, and else read again where it is asked for. So a
-// file can claim any number of tasks and blocks without being given the memory for them. All sizes and
-// offsets in bytes.
+// metadata/task_table: the per-task metadata of a physical file. Everything is read and validated once, in
+// slices. Afterwards it is held in memory if it is small, and read again on demand otherwise. A file may
+// therefore claim any number of tasks and blocks without causing large allocations. All sizes and offsets in
+// bytes.
 #pragma once
 
 #include <cstdint>
@@ -20,35 +20,34 @@ namespace sheaf {
 struct TaskRow {
   layout::Placement place;
   int64_t globalrank = 0;
-  int64_t stored_chunk = 0;  // its chunk size in the file: before format 4 not that which places follow from
+  int64_t stored_chunk = 0;  // chunk size in the file; before format 4, offsets do not follow from it
   layout::ChunkGeometry geometry;
   SumsPlace sums;
-  BlockSizes sizes;                  // as long as somebody has
-  std::shared_ptr<const void> held;  // this
+  BlockSizes sizes;                  // valid as long as `held`
+  std::shared_ptr<const void> held;  // owner of the memory that `sizes` refers to
 };
 
 // Rows of consecutive tasks.
 struct RowSlice {
   int64_t first = 0;
   std::vector<int64_t> globalranks, chunks, counts;
-  std::vector<int64_t> stored_chunks;  // empty: the same as chunks
+  std::vector<int64_t> stored_chunks;  // empty: equal to chunks
   std::vector<int64_t> starts;         // of chunk 0
-  std::vector<int64_t> sums;           // offsets in the file of their checksums; empty: there are none
-  std::vector<int64_t> sizes;          // of the blocks of these tasks, one task behind the other
-  std::vector<int64_t> sizes_at;       // where those of a task begin; -1: it has too many
-  int64_t next_start = 0;              // of the task behind
-  int64_t next_sum = 0;                // number of checksums before it
+  std::vector<int64_t> sums;           // file offsets of the tasks' checksums; empty: no checksums
+  std::vector<int64_t> sizes;          // concatenated block sizes of the tasks
+  std::vector<int64_t> sizes_at;       // index in `sizes` of each task's first; -1: too many blocks
+  int64_t next_start = 0;              // start of the task after the slice
+  int64_t next_sum = 0;                // number of checksums before that task
 
   int64_t end() const { return first + std::ssize(counts); }
   int64_t bytes() const;
 };
 
-// From any thread.
+// Thread-safe.
 class SHEAF_EXPORT TaskTable {
  public:
-  // Reads and checks the tables of the file that `reader` reads and whose pointer is `pointer`. Holds them if
-  // that takes no more than `most_held`. Throws what the reader throws, and damaged. The file outlives the
-  // table.
+  // Reads and validates the tables of the file of `reader` with pointer `pointer`. Holds them if they take at
+  // most `most_held` bytes. Throws what the reader throws, and damaged. The file must outlive the table.
   TaskTable(std::unique_ptr<MetadataReader> reader, const format::Pointer& pointer, int64_t most_held);
 
   int64_t skip() const { return skip_; }              // distance between two chunks of a task
@@ -56,24 +55,24 @@ class SHEAF_EXPORT TaskTable {
   int64_t largest_task() const { return largest_task_; }
   int64_t largest_chunk() const { return largest_chunk_; }
   bool has_sums() const { return piece_ > 0; }
-  // Those whose size is not the stored one.
+  // Blocks with a size that differs from the stored one.
   std::span<const layout::CutBlock> cut_blocks() const { return cut_blocks_; }
   bool is_held() const { return held_ != nullptr; }
   int64_t bytes_held() const { return held_ ? held_->bytes() : 0; }
 
-  // The slice that has this task; the best one to read behind `before`, which may be null. Of most_tasks
-  // tasks, or fewer.
+  // Returns a slice of at most `most_tasks` tasks that contains `task`. `before`, which may be null, is the
+  // slice read previously; reading continues there if possible.
   std::shared_ptr<const RowSlice> slice_with(int64_t task, const RowSlice* before, int64_t most_tasks) const;
-  // Makes `row` that of a task in the slice, all but its place.
+  // Sets all members of `row` except its place, from a task of the slice.
   void fill(TaskRow& row, const std::shared_ptr<const RowSlice>& slice, int64_t task) const;
 
-  // Block sizes of one round as they are stored, also those that do not count.
+  // Reads block sizes of one round as stored, including those of unused rounds.
   void read_stored_sizes(int64_t round, int64_t first, std::span<int64_t> sizes) const;
-  // Of a set that this file leads: the number of entries of its mapping, and some of them, checked.
+  // For file 0 of a set: read the number of entries of its mapping, and validated entries.
   int64_t read_mapping_size() const;
   void read_mapping(int64_t first, std::span<layout::Placement> entries) const;
-  void check_mapping(int64_t entries) const;  // with its checksums, if there are any
-  // Compares the checksums of the data with their own. Throws damaged.
+  void check_mapping(int64_t entries) const;  // verifies its checksums, if any
+  // Verifies the checksums of the data checksums. Throws damaged.
   void check_sums() const;
 
  private:
@@ -84,7 +83,7 @@ class SHEAF_EXPORT TaskTable {
   void hold_rows(int64_t most_held);
   bool check_blocks();
   bool check_blocks(const std::shared_ptr<const RowSlice>& slice);
-  // sum: number of checksums before the first task, if it does not begin a group.
+  // sum: number of checksums before the first task; needed if that does not begin a group.
   std::shared_ptr<const RowSlice> read_slice(
       int64_t first, int64_t start, int64_t sum, int64_t most_tasks,
       int64_t sizes_at_once = metadata_constants::row_sizes_at_once) const;
@@ -97,10 +96,10 @@ class SHEAF_EXPORT TaskTable {
   int64_t data_bytes_ = 0, largest_task_ = 0, largest_chunk_ = 0;
   uint32_t piece_ = 0;
   std::vector<layout::CutBlock> cut_blocks_;
-  int64_t sums_at_ = 0;          // offset in the file of the checksums of the data
-  std::vector<int64_t> starts_;  // of chunk 0 of every starts_step_-th task
+  int64_t sums_at_ = 0;          // offset in the file of the data checksums
+  std::vector<int64_t> starts_;  // start of chunk 0 of every starts_step_-th task
   int64_t starts_step_ = format::group_tasks;
-  std::shared_ptr<const RowSlice> held_;  // null: too much
+  std::shared_ptr<const RowSlice> held_;  // null: too large
 };
 
 }  // namespace sheaf

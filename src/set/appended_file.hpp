@@ -1,10 +1,10 @@
-// set/appended_file: a complete physical file to which somebody appends.
+// set/appended_file: a complete physical file opened for appending.
 //
-// The block table lies where the next round of chunks would begin. As long as nobody needs that round the
-// file stays complete, with the table it has; the first task that does marks it as unclosed before its first
-// byte goes there, as a file of which only its journal can tell. Every task marks for itself, so tasks need
-// not talk to each other. Neither do they in finding out that another program has taken the multifile over,
-// which writes to the same file: every task looks before it writes.
+// The block table is stored where the next round of chunks would begin. Until a task needs that round, the
+// file stays complete with its old table. The first task that needs it marks the file as unclosed before it
+// writes there; from then on only the journal describes the contents. Every task sets the mark independently,
+// so no messages are needed. Another program may take over the multifile and write to the same file; every
+// task therefore checks its right before it writes.
 #pragma once
 
 #include <algorithm>
@@ -23,22 +23,22 @@ namespace sheaf {
 class AppendedFile final : public ForwardingFile, public ChunkWatch {
  public:
   struct Marks {
-    int64_t at = 0;                // where the file says that it is unclosed
-    std::optional<int64_t> table;  // offset of its block table; nullopt: the file is marked already
-    bool durable = false;          // the mark is on disk before anything is overwritten
+    int64_t at = 0;                // offset of the mark "unclosed" in the file
+    std::optional<int64_t> table;  // offset of the block table; nullopt: the file is marked already
+    bool durable = false;          // the mark is synced before anything is overwritten
   };
-  // right: null where the multifile is written without a lease.
+  // right: null if the multifile is written without a lease.
   AppendedFile(std::shared_ptr<File> inner, const Marks& marks, std::shared_ptr<WritingRight> right)
       : ForwardingFile(std::move(inner)), marks_(marks), right_(std::move(right)) {}
 
-  // The pointer of a file of which only its journal can tell.
+  // Returns the pointer of a file with contents that only the journal describes.
   static std::array<std::byte, format::pointer_size> unclosed() {
     std::array<std::byte, format::pointer_size> pointer{};
     std::ranges::copy(format::journal_mark, pointer.begin());
     return pointer;
   }
 
-  // These throw `foreign` if another program has taken the multifile over.
+  // The following calls throw `foreign` if another program has taken over the multifile.
   void write_at(std::span<const std::byte> data, int64_t offset) override {
     require_right();
     inner().write_at(data, offset);

@@ -44,7 +44,7 @@ class MultifileStreams final : public BaseStreams {
   const Multifile multifile_;
   const TaskNames names_;
   std::vector<int64_t> sizes_;
-  mutable std::mutex mutex_;  // guards what follows: the task that was read last
+  mutable std::mutex mutex_;  // guards the following members: the task read last
   mutable int64_t task_ = -1;
   mutable TaskRow row_;
   mutable ReadStream stream_;

@@ -1,5 +1,4 @@
-// set/base_streams: the tasks of a multifile that have names (docs/format.md, section 14.5), as
-// streams.
+// set/base_streams: the tasks of a multifile with names (docs/format.md, section 14.5), read as streams.
 #pragma once
 
 #include <cstdint>
@@ -16,18 +15,19 @@ namespace sheaf {
 
 class BaseStreams {
  public:
-  // null: there is no such file, or a multifile that neither has names nor was made of containers. Throws
-  // what reading a multifile throws.
+  // Opens the multifile `path`. Returns null if there is no such file, or if the multifile has no names and
+  // was not made of containers. Throws what reading a multifile throws.
   static std::shared_ptr<const BaseStreams> open(Store& store, const std::string& path,
                                                  Checking checking = Checking::on);
   virtual ~BaseStreams() = default;
 
-  virtual const std::vector<format::TaskName>& names() const = 0;  // of the tasks, in their order
+  virtual const std::vector<format::TaskName>& names() const = 0;  // names in task order
   virtual int64_t size(int64_t task) const = 0;                    // bytes
-  // Containers that were taken in: they say nothing that is not here.
+  // Identities of containers merged into this multifile; their contents are all here.
   virtual const std::vector<format::Identity>& taken() const = 0;
-  virtual uint64_t origin() const = 0;  // its identity in short
-  // Returns the bytes read: fewer at the end of the task.
+  virtual uint64_t origin() const = 0;  // short form of its identity
+  // Reads from `offset` of the task's stream. Returns the number of bytes read, fewer only at the end of the
+  // task.
   virtual size_t read(int64_t task, std::span<std::byte> data, int64_t offset) const = 0;
 };
 

@@ -1,5 +1,5 @@
-// set/block_table: what a leader gets in the close of every task of its slice (append_row); what is not among
-// it stays as it was, in a multifile that is appended to.
+// set/block_table: at close, the rows that a metadata writer receives from the tasks of its slice
+// (append_row). When a multifile is appended to, tasks without a row keep their earlier one.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace sheaf {
 
 class BlockTable {
  public:
-  // `collected` holds what each process has brought; `old`: null, or outlives the table.
+  // `collected` holds the rows of each process. `old` is null or outlives the table.
   BlockTable(Gathered collected, const RowSlices& slices, const TableSlice* old)
       : collected_(std::move(collected)),
         old_(old),
@@ -34,7 +34,7 @@ class BlockTable {
   BlockTable(const BlockTable&) = delete;
   BlockTable& operator=(const BlockTable&) = delete;
 
-  // visit(process, number in the slice, RowView), in the order in which they came.
+  // Calls visit(process, number in the slice, RowView) in the order of the processes.
   template <class Visit>
   void for_each_row(Visit&& visit) const {
     const std::byte* next = collected_.bytes.data();

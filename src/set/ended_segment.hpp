@@ -1,4 +1,4 @@
-// set/ended_segment: what the leaders of physical files learn in a close, and tell each other.
+// set/ended_segment: what the metadata writers of physical files learn at close and exchange with each other.
 #pragma once
 
 #include <cstddef>
@@ -11,35 +11,36 @@
 
 namespace sheaf {
 
-// A segment, and what its leader knows of the physical file in the end.
+// A segment, and the final state of its physical file as its metadata writer knows it.
 struct EndedSegment : Segment {
   size_t number = 0;  // among the segments of the slice
   format::Identity identity{};
-  uint32_t piece = 0;  // bytes per checksum; 0: there are none
+  uint32_t piece = 0;  // bytes per checksum; 0: no checksums
   format::Pointer pointer{};
   int64_t sums_before = 0;       // data checksums of the tasks before the segment
-  int64_t sums = 0;              // of all tasks of the file
+  int64_t sums = 0;              // data checksums of the file
   bool sound = false;            // no task of the file has failed
-  bool may_have_journal = true;  // where several lead a file, that is not asked
-  bool complete = false;         // the file is
+  bool may_have_journal = true;  // always true if the file has several metadata writers
+  bool complete = false;         // the file is complete
 };
 
-// What the first leader of file 0 tells all processes; and what any of them knows.
+// What all processes learn at close: the element-wise maximum of these values over the processes. Only the
+// first metadata writer of file 0 sets the values of that file.
 struct ClosingLead {
-  // Of file 0.
+  // Values of file 0.
   int64_t varheader = 0, maxblocks = 0, of_file = 0, fsblksize = 0, sums = 0, piece = 0;
-  int64_t process = -1;     // that leads it
-  int64_t sums_follow = 0;  // in rounds
-  int64_t overran = 0;      // a program wrote behind a chunk itself
-  int64_t incomplete = 0;   // files other than 0 are so
+  int64_t process = -1;     // rank of the first metadata writer of file 0
+  int64_t sums_follow = 0;  // checksums that follow in rounds
+  int64_t overran = 0;      // > 0: a program wrote beyond a chunk through its own handle
+  int64_t incomplete = 0;   // > 0: files other than file 0 are incomplete
 
-  // All of these, which are nothing else.
+  // Views all members as one array, for reductions.
   std::span<int64_t> values() {
     constexpr size_t count = 10;
     static_assert(sizeof(ClosingLead) == count * sizeof(int64_t));
     return {reinterpret_cast<int64_t*>(this), count};
   }
-  // Of no rows.
+  // Returns file 0 as a segment without rows.
   EndedSegment file() const {
     return {{.fsblksize = static_cast<int32_t>(fsblksize), .file_tasks = of_file},
             0,

@@ -40,7 +40,7 @@ OpenTasks::OpenTasks(Store& store, Comm& comm, const MappedReadRequest& request,
     try {
       open();
     } catch (...) {
-      own = {};  // a store that shares open files would find them again
+      own = {};  // otherwise a store that shares open files would find them again
       no_task.reset();
       throw;
     }
@@ -80,7 +80,7 @@ void OpenTasks::choose_tasks(Comm& comm, const MappedReadRequest& request) {
   };
   agree(comm, attempt([&] {
           if (request.automatic) {
-            // The first processes have one task more where the tasks cannot be divided evenly.
+            // The first processes have one task more if the tasks cannot be divided evenly.
             const int64_t each = ntasks_ / comm.size();
             const int64_t more = ntasks_ % comm.size();
             const int64_t first = each * comm.rank() + std::min<int64_t>(more, comm.rank());
@@ -97,7 +97,7 @@ void OpenTasks::choose_tasks(Comm& comm, const MappedReadRequest& request) {
         }));
 }
 
-// Collective. The mapping of a set, in slices of task numbers.
+// Reads the mapping of a set in slices of task numbers. Collective.
 void OpenTasks::find_places(Comm& comm, const SetLead& lead, const std::shared_ptr<File>& lead_file) {
   own.index();
   if (!lead.header.leads_set()) return;
@@ -111,7 +111,7 @@ void OpenTasks::find_places(Comm& comm, const SetLead& lead, const std::shared_p
   own.index();
 }
 
-// Collective. Every process reads the heads of its share of the physical files.
+// Counts the tasks per file. Collective; every process reads the heads of its share of the physical files.
 std::vector<FileShare> OpenTasks::count_files(Comm& comm, const SetLead& lead) {
   const auto border = [&](int64_t rank) { return static_cast<int32_t>(files() * rank / comm.size()); };
   std::vector<FileShare> share;
@@ -143,7 +143,7 @@ void OpenTasks::find_rows(Comm& comm, std::span<const FileShare> share, Slicing 
         }));
 }
 
-// Collective. All processes open the files of their tasks.
+// Reads the rows of the local tasks. Collective; every process opens the files of its tasks.
 void OpenTasks::read_rows(Comm& comm, const SetLead& lead, LedRows& tables, bool appends) {
   std::vector<TaskRequest> wanted;
   for (const size_t i : own.by_row) wanted.push_back({own.tasks[i].row});

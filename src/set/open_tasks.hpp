@@ -1,9 +1,9 @@
-// set/open_tasks: tasks of a multifile that a process has open to read, as many as it asked for. Any number
-// of processes, which may have asked for the same tasks.
+// set/open_tasks: the tasks of a multifile that a process has open for reading. Any number of processes may
+// open any tasks, also the same ones.
 //
-// Opening is collective: leaders read slices of the metadata arrays (metadata/row_slices) and answer whoever
-// asks for a row. Task t of a set is where the mapping has it; that of a single physical file is local task t
-// (docs/format.md: readers do not look at the mapping of a single file).
+// Open is collective: metadata tasks read slices of the metadata arrays (metadata/row_slices) and answer
+// requests for rows. The mapping gives the place of task t of a set. In a single physical file, task t is
+// local task t: readers ignore the mapping of a single file (docs/format.md, section 6).
 #pragma once
 
 #include <memory>
@@ -23,7 +23,7 @@
 
 namespace sheaf {
 
-// The end of the error for an open by another number of tasks than the multifile has.
+// Last part of the error when a multifile is opened by another number of tasks than it has.
 inline constexpr const char* advice_on_other_numbers_of_tasks =
     "use as many, or a mapped open, which takes any number of processes: sion_paropen_mapped_mpi in C and "
     "C++, "
@@ -31,40 +31,40 @@ inline constexpr const char* advice_on_other_numbers_of_tasks =
 
 struct MappedReadRequest {
   std::string path;
-  bool automatic = false;            // consecutive tasks, as many on each process as on others or one more
-  std::span<const int64_t> tasks{};  // else: those of this process
+  bool automatic = false;            // consecutive tasks, evenly distributed over the processes
+  std::span<const int64_t> tasks{};  // unless automatic: tasks of this process
   NameOf name_of = {};
 };
 
-// The rows of the metadata, and those this process leads.
+// All rows of the metadata, and the part that this process reads or writes for the others.
 struct LedRows {
   std::unique_ptr<RowSlices> rows;  // by (file, local rank)
-  std::vector<Segment> segments;    // of the slice this process leads
-  std::unique_ptr<TableSlice> old;  // what it has read of it: what appending goes on from
+  std::vector<Segment> segments;    // segments in the slice of this process
+  std::unique_ptr<TableSlice> old;  // slice as it was read; base of appending
 };
 
 class OpenTasks {
  public:
-  // Collective over `comm`. Throws on every process alike. appends: keeps what leaders have read, in such
-  // slices.
+  // Opens the tasks of `request`. Collective over `comm`. Throws on every process alike. `appends` receives
+  // what the metadata tasks have read, in slices as `slicing` says.
   OpenTasks(Store& store, Comm& comm, const MappedReadRequest& request, const OpenMode& mode,
             LedRows* appends = nullptr, Slicing slicing = Slicing::groups);
-  // Local: one task, whose place, file and blocks the caller has found.
+  // Opens one task after the caller has found its place, file and blocks. Local.
   OpenTasks(const FileFacts& facts, int64_t ntasks, int64_t task, int64_t file_tasks, Readable stored);
 
-  int64_t ntasks() const { return ntasks_; }  // of the whole multifile
+  int64_t ntasks() const { return ntasks_; }  // tasks of the whole multifile
   const FileFacts& facts() const { return facts_; }
-  FileFacts file_facts(size_t index) const;  // of the file of a task of this process
-  // The task as it is stored.
+  FileFacts file_facts(size_t index) const;  // facts of the file of a local task
+  // Returns the task as it is stored.
   const Readable& stored(size_t index) const { return stored_[index]; }
-  // The task as programs read it: of a compressed file, its plain bytes. Throws damaged.
+  // Returns the task as programs read it: the uncompressed bytes of a compressed file. Throws damaged.
   Readable readable(size_t index);
   int64_t bytes_held() const;
-  // Of all tasks, read for this call: local. Empty if the tasks were not found by leaders.
+  // Reads the places of all tasks. Local. Returns nothing if the caller had found the task.
   std::vector<layout::Placement> read_mapping() const;
 
   OwnTasks own;
-  std::shared_ptr<File> no_task;  // what a process without tasks has for a file
+  std::shared_ptr<File> no_task;  // stands for the file on a process without tasks
 
  private:
   void choose_tasks(Comm& comm, const MappedReadRequest& request);
@@ -79,7 +79,7 @@ class OpenTasks {
   FileFacts facts_;
   int64_t ntasks_ = 0;
   std::vector<Readable> stored_;
-  std::vector<std::shared_ptr<PlainFile>> plain_;  // of a compressed file, of each task that was asked for
+  std::vector<std::shared_ptr<PlainFile>> plain_;  // by task; set by readable() if compressed
 };
 
 }  // namespace sheaf

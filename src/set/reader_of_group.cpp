@@ -1,4 +1,4 @@
-// Opening a multifile by a process for each of its tasks.
+// Opens a multifile with one process per task.
 #include "buddy/buddy.hpp"
 #include "exchange/transfer/throttle.hpp"
 #include "generation/generation.hpp"
@@ -10,7 +10,7 @@ namespace sheaf {
 
 namespace {
 
-// What a reader opens its files with. copies: null without buddy copies.
+// Stores through which a reader opens its files. copies: null without buddy copies.
 struct Stores {
   Stores(Store& given, const std::string& path, int levels)
       : generation(given, path),
@@ -27,7 +27,8 @@ Reader::Reader(Store& given, std::unique_ptr<Comm> comm, const std::string& path
                const NameOf& name_of, const MeansOf& means_of)
     : comm_(std::move(comm)) {
   stream_.set_max_buffer(mode.read_buffer());
-  // With copies or collective reading files are opened later, too. Otherwise nothing of this is kept.
+  // With buddy copies or collective reading, files are opened later as well, so the stores are kept.
+  // Otherwise they are released after the open.
   std::optional<Stores> passing;
   std::shared_ptr<Stores> kept;
   const int levels_of_copies = mode.collective.buddies;
@@ -38,7 +39,7 @@ Reader::Reader(Store& given, std::unique_ptr<Comm> comm, const std::string& path
   Store& store = stores.opening();
   if (kept) copies_ = {kept, &store};
   const int rank = comm_->rank();
-  // Copies have names that follow the format.
+  // Copies exist only of files with names as in docs/format.md.
   const int levels = name_of ? 0 : mode.collective.buddies;
   const auto slots = share_slots(*comm_, store, mode.io_tasks);
   CollectiveMeans means;
@@ -47,7 +48,7 @@ Reader::Reader(Store& given, std::unique_ptr<Comm> comm, const std::string& path
   if (stores.copies) generation.find_record(*comm_);
   generation.open_multifile(*comm_, [&] {
     if (levels > 0) restore_from_buddies(generation, *comm_, path, levels, 1, rank == 0 ? 0 : -1);
-    std::optional<SetTables> tables;  // which few bytes are left for, once a task has its row
+    std::optional<SetTables> tables;  // destroyed below to free memory, once the task has its row
     tables.emplace(std::shared_ptr<Store>(kept, &store), path, name_of, mode.checking());
     std::shared_ptr<File> file;
     const SetLead lead = tables->read_lead(*comm_, file);
@@ -60,12 +61,12 @@ Reader::Reader(Store& given, std::unique_ptr<Comm> comm, const std::string& path
     const TaskRequest own_task{rank};
     local_.reset();
     if (lead.header.leads_set()) {
-      // Where there are copies, only rank 0 may see file 0.
+      // With copies, possibly only rank 0 can open file 0.
       RowSlices numbers(*comm_, levels > 0 ? Slicing::whole : Slicing::groups);
       std::optional<Error> problem;
       place = tables->find_places(numbers, lead, std::span(&own_task, 1), file, problem)[0];
       agree(*comm_, problem);
-      // With as many files as tasks each file has one: everybody is alone.
+      // With as many files as tasks, every task is alone in its file.
       local_ = lead.header.nfiles == comm_->size() ? self_comm() : comm_->split(place.file, place.local_rank);
       if (levels > 0)
         restore_from_buddies(generation, *comm_, path, levels, lead.header.nfiles,
@@ -78,12 +79,12 @@ Reader::Reader(Store& given, std::unique_ptr<Comm> comm, const std::string& path
     if (means_of && plan_of(mode.collective, false, local().size()))
       means = means_of(*comm_, local(), place.file, lead.header.nfiles);
     plan = plan_of(mode.collective, false, local(), means);
-    if (lead.header.compressed)
-      plan.reset();  // what the tasks need of it depends on what they have decompressed
+    // The stored bytes that a task needs depend on what it has decompressed, so they cannot be planned.
+    if (lead.header.compressed) plan.reset();
     const auto unopened = attempt([&] {
       if (local().rank() != 0 || place.file != 0) file.reset();
       const std::string name = tables->name(place.file);
-      // Task 0 has opened file 0; others are only said to be there.
+      // Task 0 has opened file 0; the other files are known only by name.
       if (!file && (!plan || local().rank() == 0))
         file = place.file == 0 ? tables->open(0) : tables->open_member(place.file);
       if (plan) file = std::make_shared<FetchedFile>(store, name, std::move(file));
@@ -111,7 +112,7 @@ Reader::Reader(Store& given, std::unique_ptr<Comm> comm, const std::string& path
       if (unclosed && !plan) file = with_edges(kept ? store : given, std::move(file));
       if (!plan) file = watched(std::move(file), identity);
       if (!plan)
-        file = throttled(std::move(file), slots);  // else the collectors are as many as collsize says
+        file = throttled(std::move(file), slots);  // otherwise collsize limits the number of collectors
       stored.filenumber = place.file;
       stored.file = file;
       FileFacts facts = lead.facts();
@@ -120,14 +121,15 @@ Reader::Reader(Store& given, std::unique_ptr<Comm> comm, const std::string& path
       tasks_->own.files[0].file = std::move(file);
       load(tasks_->readable(0), rank);
     });
-    // Of a plain file that was closed nothing is read here: only memory can be missing.
+    // No agreement for a closed, uncompressed file: nothing was read here, and only memory allocation can
+    // fail.
     if (lead.header.compressed || unclosed || plan) agree(*comm_, unloaded);
   });
   if (unloaded) throw *unloaded;
   if (plan) begin_collective(*plan, std::move(means));
 }
 
-// Collective: who reads for whom. The file is the FetchedFile that open_file() has made.
+// Forms the groups of collective reading. Collective. The file must be the FetchedFile of the constructor.
 void Reader::begin_collective(const CollectivePlan& plan, CollectiveMeans means) {
   stream_.set_max_buffer(0);
   Comm& meeting = means.meeting ? *means.meeting : local();

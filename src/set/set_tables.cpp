@@ -16,7 +16,7 @@ using layout::Placement;
 
 namespace {
 
-// What a leader tells about a row, followed by the sizes of its blocks.
+// Answer of a metadata task for one row, followed by the block sizes of the row.
 struct RowAnswer {
   layout::ChunkGeometry geometry;
   int32_t fsblksize;
@@ -30,7 +30,8 @@ void append(std::vector<std::byte>& bytes, const Value& value) {
   bytes.insert(bytes.end(), more.begin(), more.end());
 }
 
-// At a leader: the rows in its `table` that processes have `asked` for; by rank: each its own.
+// At a metadata task: returns the requested rows of its `table`. For rows by rank, each process gets its own
+// row.
 Gathered answer_rows(const Gathered& asked, const RowSlices& slices, std::span<const Segment> segments,
                      TableSlice& table) {
   const size_t count = slices.by_rank() ? table.sizes.size() : asked.bytes.size() / sizeof(TaskRequest);
@@ -164,7 +165,7 @@ void SetTables::check_member(const MetadataReader& reader, const SetLead& lead, 
     reader.damaged("is compressed or not, unlike file 0 of its set");
 }
 
-// Reads what the table is to have of a segment.
+// Reads the columns of one segment into the table.
 SegmentSums SetTables::read_segment(Segment& s, const SetLead& lead, File& file, TableSlice& table,
                                     bool appends) const {
   MetadataReader reader = reader_of(file);
@@ -189,7 +190,7 @@ SegmentSums SetTables::read_segment(Segment& s, const SetLead& lead, File& file,
   return sums;
 }
 
-// Finds where the chunks of a segment are, the next ones in the table, and checks their blocks.
+// Computes the chunk offsets of a segment, the next one in the table, and validates its blocks.
 void SetTables::place_segment(Segment& s, const FileSums& sums, size_t number, File& file, TableSlice& table,
                               bool appends) const {
   MetadataReader checker(file, table.headers[number]);
@@ -212,7 +213,7 @@ void SetTables::place_segment(Segment& s, const FileSums& sums, size_t number, F
   if (overruns && !appends) cut_overruns(s, checker, p, table);
 }
 
-// What is not known to be the task's own is not given to it. An append refuses such files.
+// Removes bytes that are not known to be the task's own. Append refuses such files.
 void SetTables::cut_overruns(const Segment& s, MetadataReader& reader, const format::Pointer& p,
                              TableSlice& table) const {
   for (const auto& block : reader.find_overruns(p)) {

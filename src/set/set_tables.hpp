@@ -1,5 +1,5 @@
-// set/set_tables: the metadata of a multifile that many processes read: leaders read slices of the arrays
-// (metadata/row_slices) and answer whoever asks.
+// set/set_tables: the metadata of a multifile read by many processes. Metadata tasks read slices of the
+// arrays (metadata/row_slices) and answer requests of all processes.
 #pragma once
 
 #include <functional>
@@ -19,15 +19,15 @@
 
 namespace sheaf {
 
-// The head of the first physical file.
+// Head of the first physical file.
 struct SetLead {
   format::HeaderFields header;
   format::Pointer pointer;
-  int64_t ntasks = 0;                          // of the whole multifile
-  std::optional<format::Extension> extension;  // where it is checked
-  std::optional<format::Identity> identity;    // as it is in the file
-  FileIdentity watched;                        // of file 0; `identity` in it is that of all files
-  bool is_read = false;                        // else process 0 has failed
+  int64_t ntasks = 0;                          // tasks of the whole multifile
+  std::optional<format::Extension> extension;  // verified; none if checking is off
+  std::optional<format::Identity> identity;    // as stored in the file
+  FileIdentity watched;                        // identity of file 0; its `identity` is common to all files
+  bool is_read = false;                        // false: process 0 has failed
 
   FileFacts facts() const;
   FileIdentity identity_of(int32_t number) const {
@@ -35,19 +35,19 @@ struct SetLead {
   }
 };
 
-// What a stream can load: a task, where it is read.
+// A task that a stream can load.
 struct Readable {
   int32_t filenumber = 0;   // in its set
-  int32_t fsblksize = 0;    // of its file, where leaders or the one-task reader have told it
-  int64_t globalrank = -1;  // -1: nobody has asked for it
+  int32_t fsblksize = 0;    // block size of its file, if reported by a metadata task or the one-task reader
+  int64_t globalrank = -1;  // -1: not requested
   std::shared_ptr<File> file = {};
   layout::ChunkGeometry geometry = {};
-  BlockSizes sizes = {};                  // as long as somebody has
-  std::shared_ptr<const void> held = {};  // this
-  SumsPlace sums = {};                    // from leaders with its local rank also where there are none
+  BlockSizes sizes = {};                  // valid as long as `held`
+  std::shared_ptr<const void> held = {};  // owner of the tables that `sizes` refers to
+  SumsPlace sums = {};                    // with the local rank also if there are no checksums
 };
 
-// What a process asks a leader for.
+// Request of a process to a metadata task.
 struct TaskRequest {
   int64_t row;
 };
@@ -60,29 +60,33 @@ class SetTables {
   Store& store() const { return *store_; }
   const std::string& path() const { return path_; }
   std::string name(int32_t number) const { return name_in_set(path_, number, name_of_); }
-  // What is known to be there, or named by another file.
+  // Opens physical file `number`, with retries for a file that is not visible yet. open_member(), for a file
+  // that only another file names, retries for a shorter time.
   std::shared_ptr<File> open(int32_t number) const;
   std::shared_ptr<File> open_member(int32_t number) const;
 
-  // Collective over `comm`. Process 0 reads it, and keeps `file`. Throws on every process alike.
+  // Reads the head of the first file at process 0 and broadcasts it. Process 0 keeps the file open in `file`.
+  // Collective over `comm`. Throws on every process alike.
   SetLead read_lead(Comm& comm, std::shared_ptr<File>& file) const;
-  // Collective over the processes of `numbers`, slices of task numbers: where in the set tasks are, which are
-  // `wanted` in ascending order. `lead_file`: as read_lead() has kept it, null where it has not. What a
-  // leader fails in is its `problem`; an agreement must follow.
+  // Finds the places in the set of the tasks in `wanted`, ascending. Collective over the processes of
+  // `numbers`, which are slices of task numbers. `lead_file` is the file that read_lead() has stored, or
+  // null. An error of a metadata task goes to its `problem`; an agreement must follow.
   std::vector<layout::Placement> find_places(RowSlices& numbers, const SetLead& lead,
                                              std::span<const TaskRequest> wanted,
                                              const std::shared_ptr<File>& lead_file,
                                              std::optional<Error>& problem) const;
-  // Local: that of all tasks.
+  // Reads the places of all tasks. Local.
   std::vector<layout::Placement> read_mapping() const;
 
   // Throws damaged unless the file belongs to the set.
   void check_member(const MetadataReader& reader, const SetLead& lead, int32_t number) const;
-  // Collective over `comm`, to which the processes of `slices` belong. The rows that this process has
-  // `wanted`, ascending, without number and file; `table` and `segments` get what it has read as a leader.
-  // open(number): the file to read from. appends: checksums of the data are read, too. unclosed: whether any
-  // process has found a file that was never closed. `problem`: what has gone wrong here before. Throws on
-  // every process alike.
+  // Reads the rows in `wanted`, ascending; numbers and files are not set. Collective over `comm`, to which
+  // the processes of `slices` belong. Throws on every process alike.
+  //   open(number): returns the file to read from.
+  //   table, segments: receive what this process has read as a metadata task.
+  //   appends: checksums of the data are read, too.
+  //   unclosed: set to whether any process found a file that was never closed.
+  //   problem: earlier error of this process.
   std::vector<Readable> read_rows(Comm& comm, RowSlices& slices, const SetLead& lead,
                                   std::span<Segment> segments, std::span<const TaskRequest> wanted,
                                   const std::function<std::shared_ptr<File>(int32_t number)>& open,

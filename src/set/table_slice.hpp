@@ -1,4 +1,4 @@
-// set/table_slice: the rows of the metadata arrays that a leader has read.
+// set/table_slice: the rows of the metadata arrays that a metadata task has read.
 #pragma once
 
 #include <algorithm>
@@ -13,21 +13,21 @@
 namespace sheaf {
 
 struct TableSlice {
-  std::vector<format::Header> headers;  // one per segment, as the next
+  std::vector<format::Header> headers;  // one per segment, like the next two
   std::vector<format::Pointer> pointers;
   std::vector<std::optional<format::Extension>> extensions;
-  std::vector<int64_t> sizes;              // chunk sizes, one per row, as the next ones
+  std::vector<int64_t> sizes;              // chunk sizes, one per row, like the next ones
   std::vector<int64_t> counts;             // blocks
   std::vector<int64_t> firsts;             // sizes of the first blocks
-  std::vector<std::vector<int64_t>> more;  // sizes of the blocks behind those; empty if no task has any
+  std::vector<std::vector<int64_t>> more;  // sizes of the following blocks; empty if no task has any
   std::vector<int64_t> starts;             // of chunk 0
   std::vector<SumsPlace> sums;
-  // Appending: the checksums of the rows that nobody asked for, one behind the other. They go into the new
-  // trailer, and data that are appended may come to lie where the old one is, so they are held until then.
-  // Those of all other rows are with the processes that asked: there are none here if all tasks are opened.
+  // When appending: concatenated checksums of the rows that no process requested. They go into the new
+  // trailer. Appended data may overwrite the old trailer, so the checksums are held until then. Checksums of
+  // requested rows are held by the requesting processes.
   std::vector<uint32_t> data_sums;
-  std::vector<int32_t> readers;  // how often a row was asked for
-  int64_t unused = 0;            // what is stored for rounds that a task has not used
+  std::vector<int32_t> readers;  // number of requests for a row
+  int64_t unused = 0;            // value stored for rounds that a task has not used
 
   // Appends the rows of a segment.
   void read(MetadataReader& reader, const format::Pointer& p, const Segment& s) {
@@ -72,10 +72,10 @@ struct TableSlice {
     return count;
   }
 
-  // Reads `data_sums` of the rows of a segment.
+  // Reads the `data_sums` of the rows of a segment.
   void keep_sums(File& file, const Segment& s) {
     for (size_t row = s.row; row < s.end();) {
-      // Rows that are neighbours are so in the file.
+      // Neighbouring rows are adjacent in the file.
       size_t next = row;
       int64_t n = 0;
       for (; next < s.end() && readers[next] == 0; ++next) n += count_sums(next);

@@ -59,7 +59,7 @@ void Writer::open_placed(const MappedWriteRequest& request, const OpenMode& mode
   if (facts_.compressed || format::extensible(request.stored_name.empty() ? path_ : request.stored_name))
     placed_->extension = mode.extension();
   if (placed_->extension && placed_->in_order) placed_->extension->flags |= format::flag_in_order;
-  std::array<int64_t, 3> sums{std::ssize(request.tasks)};  // and, of process 0, the identity
+  std::array<int64_t, 3> sums{std::ssize(request.tasks)};  // tasks, then the identity from process 0
   if (placed_->extension && comm_->rank() == 0)
     std::memcpy(&sums[1], placed_->extension->identity.data(), sizeof(format::Identity));
   comm_->all_sum(sums);
@@ -115,7 +115,7 @@ void Writer::open_placed(const MappedWriteRequest& request, const OpenMode& mode
 // Collective.
 int64_t Writer::tasks_per_node() { return std::max(1, comm_->size() / std::max(1, comm_->node_count())); }
 
-// The codec is there. neighbours: tasks that share the cores.
+// The codec must be available. neighbours: tasks that share the cores.
 void Writer::compress(const codec::Compression& how, int64_t neighbours) {
   compressed_ = std::make_unique<CompressedWriter>(stream_, codec::with_threads(how, neighbours), path_);
   compressed_->parked.resize(mine_.tasks.size());
@@ -136,7 +136,7 @@ void Writer::load_first() {
   stream_.load({}, {}, 0);
 }
 
-// Makes the task the current one. The stream must be bound to its file.
+// Makes a task the current one. The stream must be bound to its file.
 void Writer::enter(size_t index) {
   const OwnTask& t = mine_.tasks[index];
   current_ = index;
@@ -186,7 +186,7 @@ Writer::Made& Writer::made() {
   return *made_;
 }
 
-// Local: a physical file, without truncating.
+// Creates a physical file or opens an existing one, without truncating. Local.
 NewFile Writer::create(int32_t number, std::string_view stored_name) {
   const std::string name = name_of(number);
   const bool renamed = !name_of_ && !stored_name.empty();
@@ -198,14 +198,14 @@ NewFile Writer::create(int32_t number, std::string_view stored_name) {
   return opened;
 }
 
-// Local: the open has come so far that files would be truncated.
+// Removes renamed files, once the open has reached the point at which files would be truncated. Local.
 void Writer::drop_set_aside() {
   if (!made_) return;
   for (const auto& [name, aside] : made_->aside) remove_set_aside(*store_, name, aside);
   made_->aside.clear();
 }
 
-// The process that has local rank 0 of a file creates it. The files of mine_ that this one has created.
+// Creates the files of which this process has local rank 0. Returns their indices in mine_.
 std::vector<size_t> Writer::create_files(const MappedWriteRequest& request) {
   std::vector<size_t> begun;
   for (const OwnTask& t : mine_.tasks)
@@ -247,7 +247,7 @@ void Writer::discard() {
   made_->aside.clear();
 }
 
-// Ends the frames that tasks have begun.
+// Ends the partial frames of all tasks.
 void Writer::commit_frames() {
   come_back();
   const size_t current = current_;
@@ -258,7 +258,7 @@ void Writer::commit_frames() {
       compressed_->flush();
     }
   });
-  // What could not be stored of another task is there, so that one stays until it can.
+  // The frame of another task could not be stored, so that task stays current until a retry succeeds.
   if (auto stuck = attempt([&] { change_to(current); })) {
     leave(current);
     if (!problem) problem = std::move(stuck);
@@ -267,7 +267,7 @@ void Writer::commit_frames() {
   compressed_->flush();
 }
 
-// To the task that a commit has left. Calls of the stream come here as well, on the way.
+// Returns to the task that a failed commit has left. Also called by the stream itself, before its calls.
 void Writer::come_back() {
   if (!compressed_ || !compressed_->left) return;
   const size_t task = *std::exchange(compressed_->left, std::nullopt);
@@ -286,7 +286,7 @@ void Writer::leave(size_t task) {
 
 void Writer::refuse(const FailedWrites::Request& request, const Error& why) {
   if (stream().geometry().size == 0) throw why;  // a task without a chunk: no retry can succeed
-  // A merged stream belongs to the collector, and this task has no place in it.
+  // A merged stream belongs to the collector; this task has no position in it.
   const bool has_place = !collecting_ || !collecting_->plan.merge;
   const std::string place =
       has_place ? ", at byte " + std::to_string(stream().bytes_written()) + " of its stream," : "";

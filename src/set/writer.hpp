@@ -1,9 +1,9 @@
-// set/writer: a multifile that is written, by a process alone or by many, each with any number of its tasks,
-// one of them current.
+// set/writer: a multifile open for writing, by one process or by many. Each process has any number of tasks,
+// one of which is current.
 //
-// Opening and closing are collective, writing is local. Rows of the metadata travel to a few leaders, each of
-// which writes a slice of them, so no process holds what all know. On disk nothing says that the file is
-// complete until every task's bytes and the block tables are written.
+// Open and close are collective; writing is local. A few metadata writers gather the rows of the metadata,
+// and each writes a slice of them. No process holds the rows of all tasks. A file is marked as complete only
+// after the bytes of every task and the block tables are written.
 #pragma once
 
 #include <functional>
@@ -36,151 +36,151 @@
 
 namespace sheaf {
 
-// A process alone has all tasks.
+// One process writes all tasks.
 struct SerialWriteRequest {
   std::string path;
   std::span<const int64_t> chunk_sizes;  // requested bytes per task, >= 0
-  std::span<const int64_t> globalranks;  // one per task, any
-  int32_t fsblksize = -1;                // bytes; <= 0: the file system's
-  bool keep_sizes = false;               // store the sizes as they are instead of rounding them up to blocks
-  std::string stored_name = {};          // what the files say they are called; empty: `path`
-  // Physical files, > 0, filled with consecutive tasks. The open mode (files=) may decide otherwise.
+  std::span<const int64_t> globalranks;  // one per task, any values
+  int32_t fsblksize = -1;                // bytes; <= 0: the file system's block size
+  bool keep_sizes = false;               // stores the sizes unchanged instead of rounding them up to blocks
+  std::string stored_name = {};          // name stored in the files; empty: `path`
+  // Number of physical files, > 0, filled with consecutive tasks. The open mode (files=) takes precedence.
   int32_t nfiles = 1;
 };
 
-// A process for each task.
+// Each process writes one task.
 struct ParallelWriteRequest {
   std::string_view path;              // outlives the open
-  std::string_view stored_name = {};  // what the files say they are called; outlives the open; empty: `path`
-  // Physical files: > 0: that many, filled with consecutive tasks; <= 0: one per `local` group. The open mode
-  // (files=) may decide otherwise.
+  std::string_view stored_name = {};  // name stored in the files; outlives the open; empty: `path`
+  // Physical files. > 0: that many, filled with consecutive tasks. <= 0: one per `local` group. The open mode
+  // (files=) takes precedence.
   int32_t nfiles = 1;
-  // The group this task belongs to if nfiles <= 0; null: all tasks are one group.
+  // Group of this task if nfiles <= 0; null: all tasks form one group.
   std::unique_ptr<Comm> local;
-  // >= 0: the caller has placed the tasks: `local` is those of physical file `filenumber` of `nfiles`,
-  // whatever the open mode says. Given on all tasks or on none.
+  // >= 0: the caller has assigned the tasks to files. `local` then holds the tasks of physical file
+  // `filenumber` of `nfiles`, and the open mode (files=) is ignored. Set on all tasks or on none.
   int32_t filenumber = -1;
-  NameOf name_of = {};         // null: names follow the format
-  CollectiveMeans means = {};  // of collective calls
+  NameOf name_of = {};         // null: names as in docs/format.md
+  CollectiveMeans means = {};  // resources of collective calls
   int64_t chunk_size = 0;      // requested bytes of this task, >= 0
-  int32_t fsblksize = -1;      // bytes; <= 0: the file system's
-  bool keeps_chunks = false;   // chunks are as large as asked for, whatever hosts have to keep apart then
+  int32_t fsblksize = -1;      // bytes; <= 0: the file system's block size
+  bool keeps_chunks = false;   // chunk sizes stay as requested, without space to separate hosts
 };
 
-// Any tasks, each at a place (file, local rank) of the caller's choice.
+// A task with a place (file, local rank) chosen by the caller.
 struct MappedWriteTask {
-  int64_t globalrank = 0;  // over all processes: 0..M-1, each once
+  int64_t globalrank = 0;  // 0..M-1 over all processes, each once
   int64_t chunk_size = 0;  // requested bytes, >= 0
   layout::Placement place;
 };
 
 struct MappedWriteRequest {
   std::string path;
-  int32_t nfiles = 0;      // > 0
-  int32_t fsblksize = -1;  // bytes; <= 0: the file system's, found by the process that has local rank 0
-  std::span<const MappedWriteTask> tasks;  // of this process, may be empty
+  int32_t nfiles = 0;  // > 0
+  // Bytes; <= 0: block size of the file system, as found by the process with local rank 0.
+  int32_t fsblksize = -1;
+  std::span<const MappedWriteTask> tasks;  // tasks of this process, may be empty
   NameOf name_of = {};
-  std::string stored_name = {};  // what the files say they are called; empty: `path`
+  std::string stored_name = {};  // name stored in the files; empty: `path`
 };
 
-// A complete multifile to which its processes append.
+// A complete multifile to which the processes append.
 struct MappedAppendRequest {
-  MappedReadRequest tasks;                   // of this process; a task has one process at most
-  int64_t ntasks = 0;                        // that the multifile must have; 0: any
-  std::shared_ptr<WritingRight> right = {};  // of the first task; the others open the lease OpenMode::lease
+  MappedReadRequest tasks;                   // tasks of this process; a task belongs to at most one process
+  int64_t ntasks = 0;                        // required number of tasks of the multifile; 0: any
+  std::shared_ptr<WritingRight> right = {};  // first task; others: OpenMode::lease
 };
 
 class BlockTable;
 
 class Writer {
  public:
-  // The first task becomes current. Nothing on disk is touched if an argument is wrong; files that did not
-  // exist are removed again if the open fails, and nothing that existed is truncated before all files could
-  // be opened. Throws on every process alike.
+  // Makes the first task current. Changes nothing on disk if an argument is invalid. If the open fails,
+  // removes the files it created; existing files are truncated only after all files could be opened. Throws
+  // on every process alike.
   Writer(Store& store, const SerialWriteRequest& request, const OpenMode& mode);
-  // Collective over `comm`; every task has agreed on `mode` (agree_on_call).
+  // Collective over `comm`. All tasks have agreed on `mode` (agree_on_call).
   Writer(Store& store, std::unique_ptr<Comm> comm, ParallelWriteRequest request, const OpenMode& mode);
-  // The same; also on path, nfiles and fsblksize. Throws invalid_argument for a placement that leaves gaps or
-  // uses a place twice, and for global ranks that are not 0..M-1.
+  // Like the above; all tasks have also agreed on path, nfiles and fsblksize. Throws invalid_argument if the
+  // places have gaps or duplicates, or if the global ranks are not 0..M-1.
   Writer(Store& store, std::unique_ptr<Comm> comm, const MappedWriteRequest& request, const OpenMode& mode);
-  // Collective over `comm`, as OpenTasks; the tasks stand at the ends of their streams. Nothing on disk
-  // changes. Throws on every process alike, also unsupported, mismatch, unclosed for what cannot be appended
-  // to (docs/api-sion.md, "Append").
+  // Opens a multifile to append, collective over `comm` like OpenTasks. Every task is positioned at the end
+  // of its stream. Changes nothing on disk. Throws on every process alike: also unsupported, mismatch or
+  // unclosed for a multifile that does not permit appending (docs/api-sion.md, "Append").
   Writer(Store& store, std::unique_ptr<Comm> comm, const MappedAppendRequest& request, const OpenMode& mode);
 
-  int64_t ntasks() const { return ntasks_; }                      // of all processes
+  int64_t ntasks() const { return ntasks_; }                      // over all processes
   std::span<const OwnTask> tasks() const { return mine_.tasks; }  // of this process
-  int64_t task() const {                                          // the current one
+  int64_t task() const {                                          // number of the current task; -1: none
     const size_t index = compressed_ && compressed_->left ? *compressed_->left : current_;
     return mine_.tasks.empty() ? -1 : mine_.tasks[index].task;
   }
-  // Makes another task of this process current, where it was left. Throws out_of_range.
+  // Makes another task of this process current, at its last position. Throws out_of_range.
   void select(int64_t task);
-  FileFacts facts() const;                                           // of the current task
-  const std::string& path() const { return stream_.file().path(); }  // of the current task's physical file
-  const std::string& base_name() const { return path_; }             // of the set
+  FileFacts facts() const;                                           // facts of the current task
+  const std::string& path() const { return stream_.file().path(); }  // path of the current task's file
+  const std::string& base_name() const { return path_; }             // name of the set
   int open_files() const { return static_cast<int>(mine_.files.size()); }
   int64_t bytes_held() const;
-  Comm* comm() { return comm_.get(); }                 // of all processes
-  Comm& local() { return local_ ? *local_ : *comm_; }  // a process for each task: those of this physical file
-  // What the program writes to: of a compressed file, what is not compressed yet.
+  Comm* comm() { return comm_.get(); }                 // all processes
+  Comm& local() { return local_ ? *local_ : *comm_; }  // tasks of this physical file
+  // The stream that the program writes to. For a compressed file it takes the uncompressed bytes.
   WriteStream& stream() { return compressed_ ? compressed_->stream() : stream_; }
-  // What a task of this process has written, as its program sees it.
+  // Returns what the program has written to a task of this process, before compression.
   const TaskBlocks& blocks_of(int64_t task);
-  std::span<const int64_t> globalranks() const { return placed_->globalranks; }  // of a process alone
+  std::span<const int64_t> globalranks() const { return placed_->globalranks; }  // if is_alone()
   bool is_alone() const { return alone_; }
-  // Null if the tasks write on their own.
+  // Null if the tasks write independently.
   CollectiveWriter* collective() { return collecting_ ? collecting_->writer.get() : nullptr; }
-  // Collective over the tasks of the physical file, where collective() is there: CollectiveWriter::write().
+  // CollectiveWriter::write(). Collective over the tasks of the physical file. Requires collective().
   void write_collectively(std::span<const std::byte> data, const std::optional<Error>& mine);
 
-  // Runs act(), which appends the bytes of one call of the program, `head` and `body`, to the current task's
-  // stream. If it throws, these bytes are remembered, and commit() and close() fail, until the task's stream
-  // continues with the same bytes (stream/failed_writes). Throws what act() throws.
+  // Runs act(), which appends the bytes of one call of the program (`head` and `body`) to the current task's
+  // stream. Throws what act() throws. After a failure, commit() and close() fail until the task's stream
+  // continues with the same bytes (stream/failed_writes).
   template <class Act>
   void append(std::span<const std::byte> head, std::span<const std::byte> body, Act&& act) {
     const FailedWrites::Request request{stray_.why ? stray_.task : task(), head, body};
     try {
       if (const auto problem = attempt([&] { stray_.why ? std::rethrow_exception(stray_.why) : act(); }))
         refuse(request, *problem);
-    } catch (const std::bad_alloc&) {  // no memory for the error
+    } catch (const std::bad_alloc&) {  // no memory for the error object
       failed_.fail_unremembered(request);
       throw;
     }
     if (failed_.any()) failed_.accept(request);
   }
-  // The program could not select `task`, one of this process, and may ignore that: append() throws `why`
-  // until a select() succeeds, so that no task gets the bytes of another task. No collective writing.
+  // Records that the program could not select `task` of this process. append() throws `why` until a select()
+  // succeeds, so that no bytes reach the wrong task. Not for collective writing.
   void stray(int64_t task, const Error& why) noexcept { stray_ = {task, std::make_exception_ptr(why)}; }
-  // append() or a select() has failed, and the program has not repeated it: all its bytes must pass append().
+  // True if an append() or select() failed and was not repeated. All bytes must then pass append().
   bool awaits_retry() const { return stray_.why || failed_.any(); }
-  // At the first task: the right to write the multifile, without which flush and close fail.
+  // Sets the right to write the multifile, at the first task. Flush and close fail once it is lost.
   void own(std::shared_ptr<Ownership> ownership) {
     if (ownership || right_) right().ownership = std::move(ownership);
   }
 
-  // Local: what the tasks of this process have written is in the files, and found there whatever becomes of
-  // the program (WriteStream::commit). Throws also, after that, if append() has failed and the program has
-  // not repeated it.
+  // Writes all bytes of the tasks of this process to the files, so that they survive the end of the program
+  // (WriteStream::commit). Local. Throws afterwards if an append() has failed and was not repeated.
   void commit();
 
-  // Collective: new chunk sizes before anything was written. Throws wrong_mode on every task if any has
-  // written, or if the processes do not have one new task each.
+  // Sets new chunk sizes before the first write. Collective. Throws wrong_mode on every task if any task has
+  // written, or unless each process has exactly one new task.
   void resize_chunks(int64_t chunk_size);
 
-  // Collective. Throws on every process alike, also if commit() throws for a failed append() on any. The
-  // object is closed all the same, and the files stay unclosed then.
+  // Closes the multifile. Collective. Throws on every process alike, also after a failed append() on any
+  // process. The object is closed in any case; after an error the files stay unclosed.
   void close();
-  // Local, instead of close(), on every process, before anything was written: removes the files this open
-  // created; those it was to append to are as they were.
+  // Undoes the open instead of close(). Local; called on every process, before the first write. Removes the
+  // files that the open created and leaves files opened for appending unchanged.
   void discard();
 
  private:
   std::vector<layout::Placement> place_alone(int32_t nfiles, const OpenMode& mode);
-  // What all kinds of open begin with.
+  // First step of every kind of open.
   Writer(Store& store, std::unique_ptr<Comm> comm, std::string path, NameOf name_of, const OpenMode& mode);
 
-  // Tasks that are placed anywhere.
+  // Tasks at places of the caller's choice.
   void open_placed(const MappedWriteRequest& request, const OpenMode& mode);
   void check(const MappedWriteRequest& request) const;
   void require_tasks_for_files() const;
@@ -189,12 +189,12 @@ class Writer {
   void append_to(OwnFile& file);
   void drop_set_aside();
   void open_own_files();
-  // The unit that no two hosts may write, or 0, and whether they have caches of their own.
+  // Shared granularity and page caches of the hosts.
   struct Apart {
     int64_t unit = 0;
     int64_t own_caches = 0;
     int64_t kind = 0;        // FileSystem
-    int64_t everywhere = 0;  // 1: for all files of the directory alike
+    int64_t everywhere = 0;  // 1: the values hold for all files of the directory
   };
   static Apart apart_by(const FileSystemTraits& traits);
   Apart find_apart();
@@ -206,7 +206,7 @@ class Writer {
                      const std::optional<format::Extension>& extension);
   void record_blocks(File& file, const JournalKey& key, int64_t first, std::span<const int64_t> counts,
                      const std::function<int64_t(size_t task, int64_t block)>& size_of);
-  // RequestedRows as they were collected; `rows`: those of the slice that this process leads, by row.
+  // Returns the RequestedRows of all processes. `rows` receives those of this process's slice, by row.
   Gathered collect_rows(const MappedWriteRequest& request, std::vector<RequestedRow>& rows);
   void collect_mapping();
   void lay_out(const Gathered& collected, std::vector<RequestedRow>& rows);
@@ -216,20 +216,20 @@ class Writer {
                       std::string_view stored_name, const std::optional<format::Extension>& extension);
   format::Header header_of(int32_t file, int64_t file_tasks, int32_t fsblksize) const;
 
-  // What only some tasks have is behind a pointer: every task of a file has a Writer.
+  // Optional state is allocated separately, because every task of a file has a Writer.
   struct Made {
-    std::vector<std::string> created;  // files that this open made
-    // Files that were set aside for new ones: their own name, and the one they have now.
+    std::vector<std::string> created;  // files that this open created
+    // Files renamed to make room for new ones: original and current name.
     std::vector<std::pair<std::string, std::string>> aside;
   };
   struct Right {
-    std::shared_ptr<Ownership> ownership;    // null: of another task, or none could be taken
+    std::shared_ptr<Ownership> ownership;    // null: held by another task, or none was acquired
     std::shared_ptr<WritingRight> to_write;  // appending; null: the multifile has no lease
-    std::exception_ptr lost;                 // why the files are not to be written any more
+    std::exception_ptr lost;                 // why the files must not be written any more
   };
-  Right& right();  // made if need be
-  Made& made();    // the same
-  // Local: throws `foreign`, from then on always, once another program may write the files.
+  Right& right();  // allocated at the first call
+  Made& made();    // allocated at the first call
+  // Throws `foreign` if another program may write the files, and from then on at every call. Local.
   void require_ownership(Ownership::Look look);
   void require_files_in_place();
   void require_same_file(File& file, const format::Identity& identity) const;
@@ -239,10 +239,10 @@ class Writer {
     // In the order of rows: what each task has written (append_row), and its checksums.
     std::vector<std::byte> rows;
     std::vector<uint32_t> sums;
-    // What tasks of this process have lost by writing behind a chunk themselves.
+    // Bytes that tasks of this process lost because the program wrote beyond a chunk through its own handle.
     std::optional<Error> losses;
   };
-  // visit(index, RowView, its checksums)
+  // Calls visit(index, RowView, checksums of the row) for each row.
   template <class Visit>
   void for_each_row(const Closing& closing, Visit&& visit) const {
     const std::byte* next = closing.rows.data();
@@ -282,11 +282,11 @@ class Writer {
   void report_rows(std::span<const std::byte> row) noexcept;
   WrittenTask written(size_t index, std::span<const uint32_t> sums = {}) const;
   void look_for_losses(const Closing& closing);
-  // Appending: the slice as it was, at a leader; else null.
+  // While appending: the earlier contents of the slice, at its metadata writer; else null.
   const TableSlice* old() const { return placed_ ? placed_->old.get() : nullptr; }
-  // Of all tasks that write the same files, and perhaps others.
+  // All tasks that write the same files, possibly with tasks of further files.
   Comm& tasks_of_files() { return grouped_ ? local() : *comm_; }
-  // Of the mapping field in file 0; -1: there is none.
+  // Entries of the mapping field in file 0; -1: no such field.
   int64_t mapping_entries() const {
     return !grouped_ ? placed_->mapping_entries : facts_.nfiles > 1 ? ntasks_ : -1;
   }
@@ -311,53 +311,53 @@ class Writer {
   void mark_appended();
   void give_back_pointers();
 
-  // A process for each task.
+  // Each process has one task.
   void choose_files(ParallelWriteRequest& request, const OpenMode& mode, Apart& in_directory);
   void number_local_groups();
   void open_group_file(const ParallelWriteRequest& request, const OpenMode& mode,
                        std::shared_ptr<WriteSlots> slots, const Apart& in_directory);
-  // How this task's chunk is laid out where several hosts may not write one unit.
+  // Layout of this task's chunk if two hosts must not write within one shared granularity.
   struct RegionPlan {
     layout::RegionChunk chunk;
     layout::GroupPlace run;  // of this task
-    int64_t unit = 0;        // 0: no run has edges
+    int64_t unit = 0;        // shared granularity in bytes; 0: no run has boundary blocks
   };
   RegionPlan plan_regions(int64_t chunk_size, const NewGroups& groups);
   const std::shared_ptr<Edges>& edges() const { return mine_.files[0].edges; }
   std::optional<Error> form_groups(int64_t request, int64_t& chunk_size, NewGroups& groups);
-  // is_new: the file holds nothing from before this open.
+  // is_new: the file has no contents from before this open.
   void lay_out_group(int64_t chunk_size, std::string_view base, bool is_new, std::optional<Error> problem,
                      NewGroups groups, const std::optional<format::Extension>& extension);
   File& file() const { return stream_.file(); }
-  // Where the collective calls of this file take place.
+  // Tasks that take part in the collective calls of this file.
   Comm& meeting() {
     return collecting_ && collecting_->means.meeting ? *collecting_->means.meeting : local();
   }
 
   struct Collecting {
     CollectivePlan plan;
-    int buddies = 0;              // copies to make in the close
-    int32_t fsblksize = 0;        // of the file system, or given; that of the file may be smaller
-    bool chooses_blocks = false;  // the library does
+    int buddies = 0;              // copies to make at close
+    int32_t fsblksize = 0;        // given, or of the file system; that of the file may be smaller
+    bool chooses_blocks = false;  // the library chooses the block size
     CollectiveMeans means = {};
     exchange::Nodes nodes = {};
     std::shared_ptr<CollectedFile> file = nullptr;
-    // Null before the groups are formed, and in the close.
+    // Null before the groups are formed, and during the close.
     std::unique_ptr<CollectiveWriter> writer = nullptr;
   };
 
-  // What writers of tasks that are placed anywhere know beside.
+  // Additional state of writers with arbitrarily placed tasks.
   struct Placed : LedRows {
-    std::optional<format::Extension> extension;  // of the files this open makes
-    std::vector<int64_t> globalranks;            // alone: as they are stored
-    bool in_order = false;                       // alone: as Extension::in_order()
-    std::vector<ReadPosition> ends_before;       // appending: where the stream of each task ended, by index
-    std::unique_ptr<RowSlices> numbers;          // by task number
-    std::vector<layout::Placement> mapping;      // of the tasks this process leads
-    int64_t mapping_entries = 0;                 // as mapping_entries()
-    std::vector<MoreSection> names;              // appending: of the tasks; only process 0 has them
-    std::shared_ptr<WriteSlots> slots;           // null: no limit
-    std::shared_ptr<File> no_task;               // what a process without tasks has for a file
+    std::optional<format::Extension> extension;  // extension of new files
+    std::vector<int64_t> globalranks;            // one process for all tasks: as stored
+    bool in_order = false;                       // one process for all tasks: Extension::in_order()
+    std::vector<ReadPosition> ends_before;   // appending: earlier end of the stream of each task, by index
+    std::unique_ptr<RowSlices> numbers;      // by task number
+    std::vector<layout::Placement> mapping;  // places of the tasks in this process's slice
+    int64_t mapping_entries = 0;             // see mapping_entries()
+    std::vector<MoreSection> names;          // appending: sections with names of tasks; at process 0 only
+    std::shared_ptr<WriteSlots> slots;       // null: no limit
+    std::shared_ptr<File> no_task;           // stands for the file on a process without tasks
   };
 
   Store* store_;
@@ -367,33 +367,33 @@ class Writer {
   NameOf name_of_;
   FileFacts facts_;
   Hosts hosts_;
-  bool alone_ = false;         // as opened by a process alone
-  bool grouped_ = false;       // a process for each task, none of which was there before
-  bool keeps_sizes_ = false;   // alone: chunk sizes are not rounded up to blocks
-  bool keeps_chunks_ = false;  // as in ParallelWriteRequest
-  bool blockwise_ = false;     // grouped: consecutive tasks in each file
-  bool own_caches_ = false;    // as in JournalKey
-  bool replaces_ = false;      // as in OpenMode
-  int64_t unit_ = 0;           // bytes; > 0: no two hosts may write one unit of a file before its close
+  bool alone_ = false;         // opened by one process for all tasks
+  bool grouped_ = false;       // one new task per process
+  bool keeps_sizes_ = false;   // alone_: chunk sizes are not rounded up to blocks
+  bool keeps_chunks_ = false;  // see ParallelWriteRequest
+  bool blockwise_ = false;     // grouped_: each file has consecutive tasks
+  bool own_caches_ = false;    // see JournalKey
+  bool replaces_ = false;      // see OpenMode
+  int64_t unit_ = 0;           // shared granularity in bytes; 0: no limits on what hosts write
   int64_t ntasks_ = 0;
   OwnTasks mine_;
   std::vector<TaskBlocks> blocks_;   // parked, by index; the entry of the current task is stale
-  std::unique_ptr<Made> made_;       // null: nothing
+  std::unique_ptr<Made> made_;       // null: no files created or renamed
   std::vector<uint8_t> unreported_;  // 1: the task was parked since the last commit; empty: none was
   OwnOverruns overruns_;
-  std::unique_ptr<Placed> placed_;  // null: grouped_
-  std::unique_ptr<Right> right_;    // null: as one without either
+  std::unique_ptr<Placed> placed_;  // null if grouped_
+  std::unique_ptr<Right> right_;    // null: neither ownership nor lease
   size_t current_ = 0;
-  int64_t buffer_ = 0;  // as in the open mode
+  int64_t buffer_ = 0;  // bytes; see OpenMode
   WriteStream stream_;
   struct Stray {
     int64_t task = -1;
-    std::exception_ptr why = nullptr;  // null: the program is where it wants to be
+    std::exception_ptr why = nullptr;  // null: the program could select its task
   };
   FailedWrites failed_;
   Stray stray_;
-  std::unique_ptr<CompressedWriter> compressed_;  // null: what is written is what is stored
-  std::unique_ptr<Collecting> collecting_;        // null: the tasks write on their own
+  std::unique_ptr<CompressedWriter> compressed_;  // null: bytes are stored as written
+  std::unique_ptr<Collecting> collecting_;        // null: the tasks write independently
 };
 
 }  // namespace sheaf

@@ -1,4 +1,4 @@
-// Opening a complete multifile to write on at the ends of its streams.
+// Opens a complete multifile to append at the ends of its streams.
 #include <algorithm>
 
 #include "base/checked.hpp"
@@ -21,7 +21,7 @@ Writer::Writer(Store& store, std::unique_ptr<Comm> comm, const MappedAppendReque
   placed_ = std::make_unique<Placed>();
   find_unit();
   OpenMode reading = mode;
-  reading.checksums = true;  // nothing is built on what is damaged already
+  reading.checksums = true;  // damaged files must not be appended to
   OpenTasks found(store, *comm_, request.tasks, reading, placed_.get(), slicing());
   facts_ = found.facts();
   facts_.durable = mode.durable;
@@ -45,7 +45,7 @@ Writer::Writer(Store& store, std::unique_ptr<Comm> comm, const MappedAppendReque
   load_first();
 }
 
-// Collective. Frames go on behind those that the tasks have, as their files say.
+// Restores the frame tables, so that new frames follow the existing ones. Collective.
 void Writer::go_on_compressing(const OpenTasks& found, const OpenMode& mode) {
   std::vector<CompressedWriter::Task> tasks;
   codec::Compression how;
@@ -67,8 +67,8 @@ void Writer::go_on_compressing(const OpenTasks& found, const OpenMode& mode) {
   compressed_->parked = std::move(tasks);
 }
 
-// Collective. What the tasks have, with its checksums, which the leaders have compared with theirs. That of a
-// piece which is begun goes on from what it is now.
+// Restores the blocks and checksums of the tasks; the metadata tasks have verified the checksums. Collective.
+// The checksum of a partial last piece continues from its current value.
 void Writer::go_on_behind(const OpenTasks& found) {
   agree(*comm_, attempt([&] {
     for (size_t i = 0; i < found.own.tasks.size(); ++i) {
@@ -131,11 +131,11 @@ void Writer::check_appending(const MappedAppendRequest& request, const OpenMode&
   }
 }
 
-// Collective. The mapping is needed only to be moved; it lies where new chunks may come to lie.
+// Reads the mapping, which is only moved: new chunks may overwrite its old position. Collective.
 void Writer::read_mapping() {
   placed_->numbers =
       std::make_unique<RowSlices>(*comm_, ntasks_, unit_ > 0 ? Slicing::whole : Slicing::groups);
-  int64_t entries = -1;  // of the field; -1: there is none
+  int64_t entries = -1;  // entries of the field; -1: no field
   auto problem = attempt([&] {
     if (comm_->rank() != 0) return;
     const auto file = store_->open(path_, Access::read);
@@ -168,8 +168,8 @@ void Writer::read_mapping() {
   agree(*comm_, problem);
 }
 
-// Collective. What the files hold already, which their journals must tell as soon as their block tables are
-// overwritten: nothing else would. Throws if that cannot be written.
+// Records the existing contents in the journals: once the block tables are overwritten, only the journals
+// describe them. Collective. Throws if a journal cannot be written.
 void Writer::write_old_slots() {
   if (!stream_.keeps_journal()) return;
   const auto remove_journals = [&] {
@@ -208,8 +208,9 @@ void Writer::write_old_slots() {
   }
 }
 
-// Collective, by leaders, before anybody writes: as a page of META1 has one writer, nobody could say later
-// that the block table makes way for a further round. If one of them cannot, all files are left complete.
+// Marks the files as unclosed before any task writes. Collective; done by the metadata tasks. A page of META1
+// has one writer, so other tasks could not set the mark later, when a further round overwrites the block
+// table. If one file cannot be marked, all files stay complete.
 void Writer::mark_appended() {
   const auto problem = attempt([&] {
     for (const Segment& s : placed_->segments)
@@ -226,7 +227,7 @@ void Writer::mark_appended() {
   }
 }
 
-// Local, of files that are as they were: they are complete again. Never throws.
+// Marks unchanged files as complete again. Local. Never throws.
 void Writer::give_back_pointers() {
   for (size_t s = 0; s < placed_->segments.size(); ++s) {
     if (placed_->segments[s].first != 0) continue;
@@ -238,8 +239,8 @@ void Writer::give_back_pointers() {
   }
 }
 
-// Local: a complete file that this process has opened. Where it has edges it says already that it is
-// unclosed (mark_appended).
+// Appends to a complete file that this process has opened. Local. A file with boundary blocks is already
+// marked as unclosed (mark_appended).
 void Writer::append_to(OwnFile& f) {
   MetadataReader reader(*f.file);
   AppendedFile::Marks marks{reader.header().pointer_offset(), std::nullopt, facts_.durable};

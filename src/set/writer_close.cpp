@@ -1,5 +1,5 @@
-// Closing a multifile. Order on disk, in every file: data, then block table and mapping, then the pointer
-// that makes it complete; and file 0, which everyone reads first, is completed when all others are.
+// Closes a multifile. Order of writes in every file: data, then block table and mapping, then the pointer,
+// which makes the file complete. File 0, which all readers open first, is completed after all other files.
 #include "buddy/buddy.hpp"
 #include "comm/agree.hpp"
 #include "set/block_table.hpp"
@@ -12,7 +12,7 @@ namespace sheaf {
 
 void Writer::close() {
   Closing closing;
-  // Readers of a file that stays unclosed find all that was accepted.
+  // If the file stays unclosed, its readers find all accepted bytes.
   if (failed_.any()) attempt([&] { commit(); });
   try {
     finish(closing);
@@ -31,7 +31,7 @@ void Writer::finish(Closing& closing) {
   RowSlices& slices = by_rank ? *by_rank : *placed_->rows;
   const std::vector<Segment> own = grouped_ ? own_segment(slices) : std::vector<Segment>();
 
-  // Of a multifile that is appended to, what is written now may be another program's by now.
+  // When appending, another program may have taken over the multifile; its files must not be written then.
   if (old()) agree(*comm_, attempt([&] { require_ownership(Ownership::Look::at_name); }));
   auto problem = finish_streams(closing, most_sums_in_row(slices.largest()));
   const BlockTable table(slices.collect_pieces([&, begin = size_t{0}](int leader) mutable {
@@ -50,7 +50,7 @@ void Writer::finish(Closing& closing) {
     if (!problem) problem = attempt(act);
   };
   if (unit_ > 0) {
-    if (old()) agree(*comm_, problem);  // its table says nothing of tasks that have failed
+    if (old()) agree(*comm_, problem);  // its table has no information on failed tasks
     const auto lost = bring_edges_home(segments);
     if (!problem) problem = lost;
   }
@@ -64,8 +64,9 @@ void Writer::finish(Closing& closing) {
   if (!sums_follow)
     step([&] {
       write_tables(segments, table, sums, rounds);
-      // A file with one leader needs no agreement of its own: its leader sees from the rows that every task's
-      // bytes are there, and completes it at once. write_tables() has written no table if any task failed.
+      // A file with one metadata writer needs no agreement of its own. Its metadata writer sees from the rows
+      // that the bytes of every task are written, and completes it at once. write_tables() has written no
+      // table if any task failed.
       if (!std::ranges::all_of(segments, &EndedSegment::sound)) return;
       for (EndedSegment& s : segments)
         if (s.file != 0 && s.count == s.file_tasks && !old() && unit_ == 0) complete_file(s);
@@ -79,7 +80,7 @@ void Writer::finish(Closing& closing) {
     rounds.finish();
     agree(*comm_, problem);
   }
-  // An append to a file without tasks has no segments; the file stays as it is, complete.
+  // An append to a file without tasks has no segments; the file stays unchanged and complete.
   const bool has_tasks = lead.process >= 0;
   if (has_tasks && mapping_entries() >= 0 && !(grouped_ && blockwise_)) {
     step([&] { write_known_mapping(lead); });
@@ -96,13 +97,13 @@ void Writer::finish(Closing& closing) {
   for (const OwnFile& f : mine_.files)
     if (f.edges) f.edges->remove();
   if (collecting_ && collecting_->buddies > 0) {
-    comm_->barrier();  // files are completed by one task each, and read by others
+    comm_->barrier();  // one task completes each file, other tasks read it
     write_buddies(*store_, *comm_, local(), facts_, path(), path_, collecting_->buddies);
   }
   if (lead.overran) look_for_losses(closing);
 }
 
-// Local: what this process knows.
+// Local: returns what this process knows.
 Writer::Lead Writer::lead_of(std::span<const EndedSegment> segments) const {
   Lead lead;
   for (const EndedSegment& s : segments)
@@ -115,8 +116,8 @@ Writer::Lead Writer::lead_of(std::span<const EndedSegment> segments) const {
   return lead;
 }
 
-// Collective where tasks write collectively. All bytes are in the files then, or beside them, and what every
-// task has written is known; returns what went wrong.
+// Writes all bytes to the files or boundary files, and computes the rows of the tasks. Collective in
+// collective writing. Returns an error of this process.
 std::optional<Error> Writer::finish_streams(Closing& closing, int64_t most_sums) {
   auto problem = attempt([&] { failed_.require_none(); });
   attempt(problem, [&] {
@@ -138,8 +139,8 @@ std::optional<Error> Writer::finish_streams(Closing& closing, int64_t most_sums)
     for (const size_t i : mine_.row_order()) {
       const OwnTask& t = mine_.tasks[i];
       const OwnFile& f = mine_.files[t.file];
-      // This process may have begun the journal, or its leader has: edges announce themselves in one, and
-      // mark_unclosed() makes it.
+      // The journal may have been begun by this process or by its metadata writer: boundary blocks are
+      // announced in it, and mark_unclosed() creates it.
       const bool may_have_journal = (!grouped_ && unit_ > 0) || f.journal ||
                                     (t.file == mine_.tasks[current_].file && stream_.journal()) ||
                                     (f.edges && f.edges->in_use());
@@ -156,13 +157,13 @@ std::optional<Error> Writer::finish_streams(Closing& closing, int64_t most_sums)
         closing.sums.insert(closing.sums.end(), sums.begin(), sums.end());
       }
     }
-    // What the operating system says late, at the close, must be known before a file is called complete.
+    // Late errors of the operating system, at close, must be known before a file is marked as complete.
     for (OwnFile& f : mine_.files) {
       if (facts_.durable) f.file->sync();
       if (!kept_open(f.number)) {
         f.file->close();
       } else if (!facts_.durable) {
-        bool is_local = false;  // on a file system of this host alone, as far as that can be told
+        bool is_local = false;  // known to be on a file system of this host only
         if (!own_caches_)
           attempt([&] { is_local = store_->traits_of(*f.file).coherence == Coherence::local; });
         if (!is_local) publish(*f.file);
@@ -170,7 +171,7 @@ std::optional<Error> Writer::finish_streams(Closing& closing, int64_t most_sums)
     }
     if (right_ && right_->to_write) right_->to_write->end();
     stream_.require_nothing_lost();
-    if (hosts_.count == 1) return;  // else a leader looks at the journals before it removes them
+    if (hosts_.count == 1) return;  // otherwise a metadata writer reads the journals before it removes them
     stream_.release_journal();
     for (OwnFile& f : mine_.files) f.journal.reset();
   });
@@ -178,8 +179,8 @@ std::optional<Error> Writer::finish_streams(Closing& closing, int64_t most_sums)
   return problem;
 }
 
-// A process alone, and the first task of a group, go on with a file they have open, whatever has become of
-// its name. Null for other files.
+// Returns the file if this process keeps it open: a process with all tasks, and the first task of a group.
+// They continue with that file even if its name was removed or replaced. Null for other files.
 const OwnFile* Writer::kept_open(int32_t file) const {
   if (alone_) return &mine_.files[static_cast<size_t>(file)];
   const bool is_first = grouped_ && facts_.filenumber == file && mine_.tasks[0].place.local_rank == 0;
@@ -195,7 +196,7 @@ void Writer::change_file(const Segment& segment,
                          const std::function<void(File&, const format::Header&)>& change, Outlives what) {
   const auto file = open_segment(segment, Access::write);
   const format::Header header = header_of(segment.file, segment.file_tasks, segment.fsblksize);
-  if (old()) {  // whose table is changed in place, and right at every moment
+  if (old()) {  // the table is changed in place and must be valid at every moment
     change(*file, header);
   } else {
     GatheredFile together(file);
@@ -209,17 +210,17 @@ void Writer::change_file(const Segment& segment,
   if (!kept_open(segment.file)) file->close();
 }
 
-// Local, of a multifile that was complete: says that it is not, where the checksums of a table change.
+// Marks files that were complete as incomplete before the checksums of their tables change. Local.
 void Writer::take_pointers_away(std::span<const EndedSegment> segments) {
   for (const EndedSegment& s : segments)
     change_file(s, [&](File& file, const format::Header& h) {
       require_unfinished(file, h.pointer_offset(), old()->pointers[s.number]);
-      // In one write: of two, a loss of power could leave the second.
+      // In one write: after two, a power loss could leave only the second.
       if (s.first == 0 && s.piece > 0) MetadataWriter(file, h).write_pointer({-1, 0});
     });
 }
 
-// Local, by the first leader of a file when all the rest is there.
+// Completes a file after everything else was written. Local; called by its first metadata writer.
 void Writer::complete_file(EndedSegment& segment) {
   change_file(segment, [&](File& file, const format::Header& h) {
     if (segment.file == 0 && right_ && right_->ownership)
@@ -232,10 +233,10 @@ void Writer::complete_file(EndedSegment& segment) {
   segment.complete = true;
 }
 
-// Collective, when the files are complete: what else there is can be read.
+// Checks for bytes lost by overruns. Collective, after the files are complete: all other data can be read.
 void Writer::look_for_losses(const Closing& closing) {
   std::optional<Error> problem;
-  if (!alone_) {  // else all tasks are its own
+  if (!alone_) {  // otherwise all tasks are local
     std::vector<WrittenTask> all;
     for_each_row(closing, [&](size_t i, const RowView&, std::span<const uint32_t> sums) {
       all.push_back(written(i, sums));
@@ -247,8 +248,8 @@ void Writer::look_for_losses(const Closing& closing) {
   agree(*comm_, closing.losses ? closing.losses : problem);
 }
 
-// After a close that has failed on some task: whoever opens the file finds all that this task has brought
-// into it.
+// Records the progress of this task after a close that has failed on some task: readers of the file then find
+// all bytes that this task has written.
 void Writer::report_rows(std::span<const std::byte> row) noexcept {
   if (right_ && right_->lost) return;
   attempt([&] {

@@ -1,5 +1,5 @@
-// How a multifile written by processes with several tasks each keeps hosts apart (layout/regions,
-// metadata/edges).
+// Separates the bytes of different hosts in a multifile written by processes with several tasks each
+// (layout/regions, metadata/edges).
 #include <algorithm>
 
 #include "collective/edges_home.hpp"
@@ -13,22 +13,22 @@ namespace sheaf {
 
 namespace {
 
-// A chunk of the first round, which tasks of a host write.
+// A chunk of the first round, with the host that writes it.
 struct HostedRow {
   int64_t row = 0;
   int64_t host = 0;
-  int64_t begin = 0;  // absolute offsets
+  int64_t begin = 0;  // absolute offset
   int64_t end = 0;
 };
 
-// What its leader answers.
+// Answer of the metadata writer for one row.
 struct RunOfRow {
-  int64_t begin = 0;  // of the consecutive chunks of that host, among which it is
+  int64_t begin = 0;  // extent of the consecutive chunks of the host that contain the row
   int64_t end = 0;
-  int64_t unit = 0;  // of the file; 0: hosts share none anyway
+  int64_t unit = 0;  // shared granularity of the file; 0: no boundary blocks
 };
 
-// Of the rows of one file, in order; those of no host are written by nobody.
+// Finds the runs in the rows of one file, in order. Rows without a host are never written.
 void find_runs(std::span<const HostedRow> rows, const Segment& file, int64_t unit, std::span<RunOfRow> runs) {
   int64_t smallest = INT64_MAX;
   for (size_t first = 0, end = 0; first < rows.size(); first = end) {
@@ -38,28 +38,29 @@ void find_runs(std::span<const HostedRow> rows, const Segment& file, int64_t uni
     if (rows[first].host >= 0) smallest = std::min(smallest, run.end - run.begin);
   }
   if (unit > layout::largest_unit && smallest < unit) unit = layout::largest_page;
-  if (file.fsblksize % unit == 0) return;  // all chunks begin at units
+  if (file.fsblksize % unit == 0) return;  // all chunks are aligned
   for (RunOfRow& run : runs) run.unit = unit;
 }
 
 }  // namespace
 
-// Local, at the task that asks for all: what hosts have to keep apart at this name.
+// Returns what the hosts must keep apart on this file system. Local; called by the task that asks for all
+// tasks.
 Writer::Apart Writer::apart_by(const FileSystemTraits& traits) {
   if (traits.coherence == Coherence::local) return {};
   return {traits.unit > 1 ? traits.unit : 0, 1, static_cast<int64_t>(traits.kind),
           !lays_out_files(traits.kind)};
 }
 
-// Collective; the answer of process 0.
+// Returns the answer of process 0. Collective.
 Writer::Apart Writer::find_apart() {
   Apart found;
   if (comm_->rank() == 0)
     attempt([&] {
       found = apart_by(store_->traits(path_));
       if (store_->target_of(path_) != path_)
-        found.everywhere = 0;  // the other files are not where a link leads
-    });                        // a missing directory is found when the files are made
+        found.everywhere = 0;  // the other files are not in the directory of the link's target
+    });                        // a missing directory is reported when the files are created
   comm_->broadcast(std::as_writable_bytes(std::span(&found, 1)), 0);
   return found;
 }
@@ -77,7 +78,7 @@ std::shared_ptr<Edges> Writer::edges_of(int32_t file) const {
   return unit_ > 0 ? std::make_shared<Edges>(*store_, name_of(file), stream_.keeps_journal()) : nullptr;
 }
 
-// Collective, when all chunks have their places.
+// Sets up the boundary blocks. Collective, after all chunks are placed.
 void Writer::keep_hosts_apart() {
   if (unit_ == 0) return;
   std::vector<HostedRow> mine;
@@ -104,8 +105,8 @@ void Writer::keep_hosts_apart() {
     const RunOfRow& run = runs_of_rows[k];
     const OwnTask& t = mine_.tasks[mine_.by_row[k]];
     Edges::Row row{t.place.local_rank, {run.begin, run.end, 0}};
-    // Of a task that is appended to, edges begin where its stream goes on; its neighbours' may begin
-    // elsewhere.
+    // When appending, the boundary blocks of a task begin where its stream continues; those of its neighbours
+    // may begin elsewhere.
     if (placed_->old)
       row = {
           t.place.local_rank,
@@ -122,8 +123,9 @@ void Writer::keep_hosts_apart() {
   }
 }
 
-// Local, by the leader of a new file: says that its journal tells what is in it, and makes that, with a first
-// record, since one without any counts as lost. Where it cannot be made the tasks find that out themselves.
+// Marks a new file as described by its journal, and creates the journal with a first record, since a journal
+// without records counts as lost. Local; called by the metadata writer. If the journal cannot be created, the
+// tasks detect that themselves.
 void Writer::mark_unclosed(File& file, const format::Header& header,
                            const std::optional<format::Extension>& extension) {
   JournalKey key = JournalKey::of(header, extension);
@@ -136,7 +138,7 @@ void Writer::mark_unclosed(File& file, const format::Header& header,
   if (!unmade) file.write_at(format::journal_mark, key.pointer_offset());
 }
 
-// Local: makes records of blocks, in a journal to which nobody else has written (JournalWriter::report_all).
+// Records blocks in a journal that no other task has written to (JournalWriter::report_all). Local.
 void Writer::record_blocks(File& file, const JournalKey& key, int64_t first, std::span<const int64_t> counts,
                            const std::function<int64_t(size_t, int64_t)>& size_of) {
   JournalWriter journal(*store_, key, facts_.durable ? Journaling::durable : Journaling::required);
@@ -145,11 +147,11 @@ void Writer::record_blocks(File& file, const JournalKey& key, int64_t first, std
   journal.close();
 }
 
-// Collective, when all bytes are written. Returns what went wrong here; of a file with a task that has failed
-// nothing is brought home.
+// Merges the boundary blocks into the files, except for files with a failed task. Collective, after all bytes
+// were written. Returns an error of this process.
 std::optional<Error> Writer::bring_edges_home(std::span<const EndedSegment> segments) {
   constexpr int32_t files_at_once = 64;
-  struct FileEdges {  // of a file; the largest of all processes
+  struct FileEdges {  // values of one file; maximum over all processes
     int64_t has_edges, failed, unit, data_start, end, leader;
   };
   static_assert(sizeof(FileEdges) % sizeof(int64_t) == 0);

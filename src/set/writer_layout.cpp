@@ -1,4 +1,4 @@
-// Of a mapped open for writing: leaders learn the tasks, chunks get their places, META1 is written.
+// Layout of a mapped open for writing: metadata writers receive the tasks, place the chunks and write META1.
 #include <algorithm>
 #include <ranges>
 
@@ -18,7 +18,7 @@ struct MappingRow {
 };
 
 struct BlockSizeOfFile {
-  int64_t row;  // of local rank 0
+  int64_t row;  // row of local rank 0
   int64_t fsblksize;
 };
 
@@ -31,14 +31,14 @@ void place_segment(Segment& segment, const FileSums& sums, std::span<const Reque
   int64_t start = begin + sums.before;
   for (const RequestedRow& row : rows) {
     places.push_back({{start, segment.skip, row.chunk_size}, segment.fsblksize});
-    start = saturated_add(start, row.chunk_size);  // refused above, or elsewhere, if they do not fit
+    start = saturated_add(start, row.chunk_size);  // overflow was refused above or by another process
   }
 }
 
 }  // namespace
 
-// The process is one node, whose tasks take turns: the policies by node give it one file, and so does
-// `automatic`.
+// The process counts as one host with its tasks written in turn. The per-host policies and `automatic`
+// therefore give it one file.
 std::vector<layout::Placement> Writer::place_alone(int32_t nfiles, const OpenMode& mode) {
   std::vector<layout::Placement> places(static_cast<size_t>(ntasks_));
   const bool are_numbers = std::ranges::equal(placed_->globalranks, std::views::iota(int64_t{0}, ntasks_));
@@ -71,8 +71,8 @@ void Writer::require_tasks_for_files() const {
                                             " physical files for " + std::to_string(ntasks_) + " tasks");
 }
 
-// Collective. Counts the files and brings every row to its leader; what is wrong with the places is found
-// before anything is touched.
+// Counts the tasks of each file and sends every row to its metadata writer. Collective. Finds errors in the
+// places before any file is changed.
 Gathered Writer::collect_rows(const MappedWriteRequest& request, std::vector<RequestedRow>& rows) {
   std::vector<FileShare> own;
   for (const OwnFile& f : mine_.files) own.push_back({f.number, f.own_tasks});
@@ -98,7 +98,8 @@ Gathered Writer::collect_rows(const MappedWriteRequest& request, std::vector<Req
     wanted.push_back({mine_.tasks[i].row, request.tasks[i].globalrank, request.tasks[i].chunk_size});
   Gathered collected = placed_->rows->collect(std::span<const RequestedRow>(wanted));
   agree(*comm_, attempt([&] {
-    // As many rows as all slices have, so each is there exactly if none is there twice.
+    // There are as many requests as rows. Each row is therefore requested once, unless a row is requested
+    // twice.
     rows.assign(static_cast<size_t>(placed_->rows->count()), {.row = -1, .globalrank = -1, .chunk_size = 0});
     for (const RequestedRow& asked : records_of<RequestedRow>(collected)) {
       RequestedRow& place = rows[static_cast<size_t>(asked.row - placed_->rows->first())];
@@ -131,7 +132,8 @@ void Writer::collect_mapping() {
   }));
 }
 
-// Collective: leaders round up the chunk sizes in their `rows`, place the chunks and answer every process.
+// Rounds up the chunk sizes in `rows`, places the chunks and answers every process, at metadata writers.
+// Collective.
 void Writer::lay_out(const Gathered& collected, std::vector<RequestedRow>& rows) {
   RowSlices& slices = *placed_->rows;
   std::vector<Segment>& segments = placed_->segments;
@@ -141,7 +143,7 @@ void Writer::lay_out(const Gathered& collected, std::vector<RequestedRow>& rows)
       sizes_of_blocks.push_back({mine_.tasks[i].row, mine_.files[mine_.tasks[i].file].fsblksize});
   auto found = records_of<BlockSizeOfFile>(slices.collect(std::span<const BlockSizeOfFile>(sizes_of_blocks)));
   std::ranges::sort(found, {}, &BlockSizeOfFile::row);
-  size_t next = 0;  // segments that begin a file, in order of rows
+  size_t next = 0;  // segments that begin a file, in row order
   std::vector<SegmentSums> values;
   for (const Segment& s : segments)
     values.push_back({0, s.first != 0   ? 0
@@ -189,7 +191,7 @@ format::Header Writer::header_of(int32_t file, int64_t file_tasks, int32_t fsblk
            .fsblksize = fsblksize,
            .ntasks = static_cast<int32_t>(file_tasks),
            .nfiles = facts_.nfiles,
-           // What serial writers of the format have always stored for a file that is the only one.
+           // Serial writers of the format have always stored 1 for a single file.
            .filenumber = alone_ && facts_.nfiles == 1 ? 1 : file,
            .flag1 = format::Header::flag_of(facts_.keyval ? KeyvalMode::inline_ : KeyvalMode::none)}};
 }
@@ -199,13 +201,13 @@ void Writer::know_journal(OwnFile& file, const format::Header& header,
   file.key = JournalKey::of(header, extension);
   file.key.hosts = hosts_;
   file.key.own_caches = own_caches_;
-  // Where a page of META1 has one host, that of its leader, the leader marks it when it writes it.
+  // If only the metadata writer may write a page of META1, it sets the mark when it writes META1.
   file.key.first = unit_ == 0 && std::ranges::any_of(mine_.tasks, [&](const OwnTask& t) {
                      return t.place.local_rank == 0 && mine_.files[t.file].number == file.number;
                    });
 }
 
-// Local, by leaders, who write all of META1: a page of it has one writer.
+// Writes all of META1, so that each of its pages has one writer. Local; called by metadata writers.
 void Writer::write_metadata(std::span<const Segment> segments, const std::vector<RequestedRow>& rows,
                             std::string_view stored_name, const std::optional<format::Extension>& extension) {
   for (const Segment& s : segments) {
@@ -223,7 +225,7 @@ void Writer::write_metadata(std::span<const Segment> segments, const std::vector
         mark_unclosed(file, h, extension);
       writer.write_ranks_and_sizes(s.first, ranks, sizes);
     };
-    // What one file of a set has flushed needs the others to be found.
+    // Files of a set that were flushed are readable only if the other files are found.
     change_file(s, write, stream_.keeps_journal() && own_caches_ ? Outlives::host : Outlives::process);
   }
 }

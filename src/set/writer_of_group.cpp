@@ -16,8 +16,8 @@ namespace sheaf {
 
 namespace {
 
-// Physical files that the writers of one node are given by files=auto: enough that two that run at the same
-// time rarely meet at one inode (docs/tuning.md, "How many physical files").
+// Number of physical files for the writers of one host with files=auto. Large enough that two simultaneous
+// writers rarely use the same inode (docs/tuning.md, "How many physical files").
 int64_t files_per_node() { return 4 * int64_t{std::max(1u, std::thread::hardware_concurrency())}; }
 
 }  // namespace
@@ -40,7 +40,7 @@ Writer::Writer(Store& store, std::unique_ptr<Comm> comm, ParallelWriteRequest re
   auto slots = share_slots(*comm_, store, mode.io_tasks);
   try {
     if (auto plan = plan_of(mode.collective, true, local(), request.means)) {
-      stream_.watch_length(false);  // bytes are with collectors
+      stream_.watch_length(false);  // the bytes are with the collectors
       plan->may_collect &= request.means.may_collect;
       collecting_ =
           std::make_unique<Collecting>(Collecting{*plan, mode.collective.buddies, 0, request.fsblksize <= 0,
@@ -53,7 +53,7 @@ Writer::Writer(Store& store, std::unique_ptr<Comm> comm, ParallelWriteRequest re
   }
 }
 
-// in_directory: what is so at that name, if somebody has asked.
+// in_directory: properties of the directory, if they were queried.
 void Writer::choose_files(ParallelWriteRequest& request, const OpenMode& mode, Apart& in_directory) {
   if (request.filenumber < 0 && mode.file_policy == FilePolicy::table) {
     const FilePlace place = read_file_table(*comm_, *store_, mode.table);
@@ -73,7 +73,7 @@ void Writer::choose_files(ParallelWriteRequest& request, const OpenMode& mode, A
                                             std::to_string(request.nfiles));
   if (policy == FilePolicy::automatic && comm_->node_count() > 1) {
     in_directory = find_apart();
-    // Hosts that share a file would share units which no layout can keep apart well.
+    // The shared granularity would be too large to separate the hosts of a file by its layout.
     if (in_directory.unit > layout::largest_unit) policy = FilePolicy::per_node;
   }
   if (policy == FilePolicy::caller && request.nfiles > 0) {
@@ -114,7 +114,7 @@ void Writer::choose_files(ParallelWriteRequest& request, const OpenMode& mode, A
   local_ = facts_.nfiles == comm_->size() ? self_comm() : comm_->split(facts_.filenumber, comm_->rank());
 }
 
-// Groups are numbered in the order of the global ranks of their first tasks.
+// Numbers the groups in the order of the global ranks of their first tasks.
 void Writer::number_local_groups() {
   int64_t number = local_->rank() == 0;
   int64_t groups = number;
@@ -123,12 +123,12 @@ void Writer::number_local_groups() {
   local_->broadcast(std::as_writable_bytes(std::span(&number, 1)), 0);
   facts_.filenumber = static_cast<int32_t>(number);
   facts_.nfiles = static_cast<int32_t>(groups);
-  // A single file has no mapping: its readers take the rank for the local rank, whatever order the group has.
+  // A single file has no mapping: its readers use the rank as local rank, whatever the order of the group.
   if (groups == 1) local_.reset();
 }
 
-// The first task of each file creates it without truncating. A file that is new gets its metadata at once;
-// what was there before is given up only when every task has its file open.
+// Opens the files. The first task of each file creates it without truncating. A new file gets its metadata at
+// once; existing contents are discarded only after every task has opened its file.
 void Writer::open_group_file(const ParallelWriteRequest& request, const OpenMode& mode,
                              std::shared_ptr<WriteSlots> slots, const Apart& in_directory) {
   const std::string_view stored_name = request.stored_name.empty() ? request.path : request.stored_name;
@@ -136,14 +136,14 @@ void Writer::open_group_file(const ParallelWriteRequest& request, const OpenMode
   std::shared_ptr<File> file;
   hosts_ = find_hosts(*comm_, local(), collecting_ ? &collecting_->nodes : nullptr);
   const bool on_several_hosts = comm_->node_count() > 1;
-  struct Start {  // what the first task tells the others
+  struct Start {  // broadcast by the first task
     int64_t fsblksize = 0;
     int64_t existed = 0;  // before this open
     format::Identity identity{};
-    uint64_t number = 0;  // FileStatus::number for tasks that open the file later; 0: not known
+    uint64_t number = 0;  // FileStatus::number for tasks that open the file later; 0: unknown
     Apart apart;
   } start;
-  std::optional<format::Extension> extension;  // at the first task
+  std::optional<format::Extension> extension;  // set at the first task
   auto problem = attempt([&] {
     if (local().rank() != 0) return;
     NewFile opened = create(facts_.filenumber, request.stored_name);
@@ -152,7 +152,7 @@ void Writer::open_group_file(const ParallelWriteRequest& request, const OpenMode
     extension = mode.extension();
     if (extension && format::extensible(stored_name)) start.identity = extension->identity;
     if (on_several_hosts) {
-      // Without a message where the directory has told, unless files are elsewhere.
+      // No request to the file system if the directory has answered for its files and the files are in it.
       const bool is_known = in_directory.everywhere && !name_of_;
       start.apart = is_known ? in_directory : apart_by(store_->traits_of(*file));
       if (PastCache* const past = file->traits().past_cache)
@@ -179,7 +179,7 @@ void Writer::open_group_file(const ParallelWriteRequest& request, const OpenMode
                      .own_caches = own_caches_,
                      .first = local().rank() == 0});
 
-  // Collective, so also where this task has failed.
+  // Collective, so also called if this task has failed.
   const int64_t neighbours = mode.compression.on() ? tasks_per_node() : 1;
   int64_t aligned = 0;
   if (!problem && facts_.fsblksize > 0) {
@@ -203,7 +203,7 @@ void Writer::open_group_file(const ParallelWriteRequest& request, const OpenMode
       aligned = layout::aligned_chunk(request.chunk_size, facts_.fsblksize);
     });
   }
-  const bool opened = facts_.fsblksize > 0;  // else the first task has failed
+  const bool opened = facts_.fsblksize > 0;  // otherwise the first task has failed
   if (opened) {
     const auto unformed = form_groups(problem ? 0 : request.chunk_size, aligned, groups);
     if (!problem) problem = unformed;
@@ -211,8 +211,8 @@ void Writer::open_group_file(const ParallelWriteRequest& request, const OpenMode
   lay_out_group(aligned, stored_name, opened && !start.existed, problem, std::move(groups), extension);
 }
 
-// Collective over the tasks of the file: who collects, and how large the chunks are. Collectors open the
-// file, before anything changes in it. What fails is returned on all tasks of the file.
+// Chooses the collectors and the chunk sizes. Collective over the tasks of the file. Collectors open the file
+// before it is changed. Returns an error on all tasks of the file.
 std::optional<Error> Writer::form_groups(int64_t request, int64_t& chunk_size, NewGroups& groups) {
   if (!collecting_) return std::nullopt;
   return attempt([&] {
@@ -232,7 +232,7 @@ std::optional<Error> Writer::form_groups(int64_t request, int64_t& chunk_size, N
   });
 }
 
-// Collective over all tasks: places the chunks and writes META1.
+// Places the chunks and writes META1. Collective over all tasks.
 void Writer::lay_out_group(int64_t chunk_size, std::string_view base, bool is_new,
                            std::optional<Error> problem, NewGroups groups,
                            const std::optional<format::Extension>& extension) {
@@ -241,7 +241,7 @@ void Writer::lay_out_group(int64_t chunk_size, std::string_view base, bool is_ne
     const RegionPlan plan = plan_regions(chunk_size, groups);
     chunk_size = plan.chunk.size;
     const PrefixedSum sum = groups.placed && !edges() ? *groups.placed : prefixed_sum(local(), chunk_size);
-    if (facts_.fsblksize == 0) return;  // the first task of the file has failed, and says so below
+    if (facts_.fsblksize == 0) return;  // the first task of the file has failed and reports it below
     const int64_t begin = layout::data_start(local().size(), facts_.fsblksize);
     must_fit(checked_add(begin, sum.total), "the multifile");
     geometry = {begin + sum.before, sum.total, plan.chunk.usable};
@@ -269,7 +269,7 @@ void Writer::lay_out_group(int64_t chunk_size, std::string_view base, bool is_ne
   agree(*comm_, problem, std::span(&in_the_way, 1));
   if (in_the_way) {
     if (!is_new) {
-      // Slices may be written only behind the truncation.
+      // Slices may be written only after the truncation.
       if (local().rank() == 0)
         problem = attempt([&] {
           drop_set_aside();
@@ -315,14 +315,13 @@ void Writer::resize_chunks(int64_t chunk_size) {
     collecting_->file->hold(0, 0);
   }
   const auto unformed = form_groups(chunk_size, aligned, groups);
-  stream_.release_journal();  // of the old layout
+  stream_.release_journal();  // journal of the old layout
   lay_out_group(aligned, base, false, unformed, std::move(groups), extension);
 }
 
 void Writer::write_collectively(std::span<const std::byte> data, const std::optional<Error>& mine) {
   if (!compressed_) return collective()->write(data, mine);
-  // What goes to the collectors is what is stored; the bytes of a call may be in a frame that a later one
-  // ends.
+  // Collectors receive the stored bytes. The bytes of a call may be in a frame that a later call ends.
   WriteStream& plain = compressed_->stream();
   std::optional<WriteStream::Mark> before;
   std::optional<Error> problem = mine;

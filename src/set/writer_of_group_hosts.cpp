@@ -1,4 +1,4 @@
-// How a multifile written in parallel keeps hosts apart.
+// Separates the bytes of different hosts in a multifile written in parallel.
 #include <algorithm>
 
 #include "base/warnings.hpp"
@@ -6,7 +6,7 @@
 
 namespace sheaf {
 
-// Collective over the tasks of the file. Throws on all of them alike.
+// Collective over the tasks of the file. Throws on all these tasks alike.
 Writer::RegionPlan Writer::plan_regions(int64_t chunk_size, const NewGroups& groups) {
   RegionPlan plan{{chunk_size, chunk_size}, {}, 0};
   if (!edges() || facts_.fsblksize == 0) return plan;
@@ -28,7 +28,7 @@ Writer::RegionPlan Writer::plan_regions(int64_t chunk_size, const NewGroups& gro
       unit = layout::largest_page;
     }
   }
-  if (facts_.fsblksize % unit == 0) return plan;  // chunks and groups begin at units
+  if (facts_.fsblksize % unit == 0) return plan;  // all chunks and groups are aligned
   const int64_t start = layout::data_start(local().size(), facts_.fsblksize);
   const auto enlarged = attempt(
       [&] { plan.chunk = layout::enlarged_chunk(local().rank(), chunk_size, plan.run, start, unit); });

@@ -1,5 +1,5 @@
-// Whether what a writer has open is still its own: another program may have taken the multifile over, and
-// files may have been removed, replaced or cut. Commits, which require that.
+// Checks that a writer still owns its files: another program may have taken over the multifile, and files may
+// have been removed, replaced or truncated. Also the commits, which require that.
 #include "comm/agree.hpp"
 #include "set/writer.hpp"
 
@@ -24,8 +24,8 @@ void Writer::require_ownership(Ownership::Look look) {
   throw *problem;
 }
 
-// Without a message: where hosts have caches of their own only the first task asks. Where tasks write
-// collectively the file is their collector's, and so are the bytes that hosts keep beside it.
+// Avoids requests to the file system: with separate page caches per host, only the first task checks. In
+// collective writing the collector has the file and the boundary blocks of its host.
 void Writer::require_files_in_place() {
   if (collecting_) return;
   for (size_t f = 0; f < mine_.files.size(); ++f) {
@@ -41,7 +41,8 @@ void Writer::require_files_in_place() {
   }
 }
 
-// `file` was opened by its name. Zeros: it has no identity.
+// Throws unless `file`, opened by its name, has this identity. Accepts any file if the identity is zeros
+// (none).
 void Writer::require_same_file(File& file, const format::Identity& identity) const {
   if (identity == format::Identity{}) return;
   const auto extension = MetadataReader(file).extension();

@@ -1,4 +1,4 @@
-// What leaders write in the close of a multifile: block tables, checksums, mapping.
+// Writes of the metadata writers at close: block tables, checksums, mapping.
 #include <algorithm>
 
 #include "base/checked.hpp"
@@ -16,7 +16,7 @@ std::vector<Segment> Writer::own_segment(const RowSlices& slices) const {
   return {{t.place.file, facts_.fsblksize, slices.first(), slices.count(), t.file_tasks, t.geometry.skip, 0}};
 }
 
-// Collective. What follows for each segment from all segments of its file.
+// Combines the segments of each file into the final state of the file. Collective.
 std::vector<EndedSegment> Writer::find_ends(RowSlices& slices, std::span<const Segment> segments,
                                             const BlockTable& table, const SliceSums& sums,
                                             std::optional<Error>& problem) {
@@ -55,8 +55,8 @@ std::vector<EndedSegment> Writer::find_ends(RowSlices& slices, std::span<const S
   return ended;
 }
 
-// At a leader: its part of META2, and of the trailers, if no task of its files has failed. Local but for the
-// rounds.
+// Writes a metadata writer's part of META2 and of the trailers, unless a task of its files has failed. Local,
+// except for the rounds of checksums.
 void Writer::write_tables(std::span<const EndedSegment> segments, const BlockTable& table, SliceSums& sums,
                           SumRounds& rounds) {
   if (!std::ranges::all_of(segments, &EndedSegment::sound)) return;
@@ -68,21 +68,21 @@ void Writer::write_table(const EndedSegment& segment, const BlockTable& table, S
   int64_t own_sums = 0;
   for (size_t t = segment.row; t < segment.end(); ++t) own_sums += sums.count(t);
   change_file(segment, [&](File& file, const format::Header& h) {
-    // Whoever is appended to was looked at before it changed.
+    // When appending, the file was checked before it was changed.
     if (!old() && (!grouped_ || stream_.journal_key().may_mark()))
       require_unfinished(file, h.pointer_offset());
-    // A leader on another host may not see the header before it is published.
+    // A metadata writer on another host may not see the header before it is published.
     if ((segment.first == 0 || !own_caches_) && !kept_open(segment.file))
       require_same_file(file, segment.identity);
     MetadataWriter writer(file, h);
-    // What is stored for rounds that a task has not used: serial and mapped writers of the format differ.
+    // Value for rounds that a task has not used: serial and mapped writers of the format differ.
     const int64_t unused = old() ? old()->unused : alone_ || grouped_ ? 0 : -1;
     write_block_table(
         writer, segment.pointer, segment.first, segment.of(table.counts()),
         [&](size_t t, int64_t block) { return table.size_of(segment.row + t, block); }, unused);
     if (grouped_ && blockwise_ && segment.file == 0) {
-      // Everybody can compute this mapping: the leaders of file 0 write equal shares of it without having to
-      // ask.
+      // Every task can compute this mapping. The metadata writers of file 0 therefore write equal shares of
+      // it without communication.
       const auto share = [&](int64_t task) {
         return std::min(ntasks_,
                         task * format::groups_of(ntasks_) / segment.file_tasks * format::group_tasks);
@@ -94,7 +94,7 @@ void Writer::write_table(const EndedSegment& segment, const BlockTable& table, S
                     });
     }
     if (segment.piece == 0) return;
-    // Of the names only who writes the footer needs to know: they lie behind all else.
+    // Only the writer of the footer needs the names: they follow all other sections.
     const bool first = segment.first == 0;
     const auto more = placed_ && first && segment.file == 0 ? std::span<const MoreSection>(placed_->names)
                                                             : std::span<const MoreSection>();
@@ -109,7 +109,7 @@ void Writer::write_table(const EndedSegment& segment, const BlockTable& table, S
   });
 }
 
-// Local, into file 0: entries begin..end-1 of the mapping, and their checksums.
+// Writes entries [begin, end) of the mapping, and their checksums, to file 0. Local.
 void Writer::write_mapping(File& file, const format::Header& h, const EndedSegment& lead, int64_t begin,
                            int64_t end, const std::function<layout::Placement(int64_t task)>& place_of) {
   constexpr int64_t at_once = 4 * format::group_tasks;
@@ -126,8 +126,8 @@ void Writer::write_mapping(File& file, const format::Header& h, const EndedSegme
   TrailerWriter(file, h, plan, lead.piece).write_mapping(begin, end - begin, mapping_entries());
 }
 
-// Collective: a mapping that only the tasks, or leaders of slices of all tasks, know. Of several hosts it
-// goes through the process that writes all that lies around it.
+// Writes a mapping that only the tasks, or the metadata writers of slices of task numbers, know. Collective.
+// With several hosts, the process that writes the surrounding bytes writes all of it.
 void Writer::write_known_mapping(const Lead& lead) {
   std::vector<layout::Placement> gathered;
   std::optional<RowSlices> by_rank;
@@ -147,9 +147,9 @@ void Writer::write_known_mapping(const Lead& lead) {
   });
 }
 
-// Collective. The rounds in which leaders get the checksums that did not come with the rows: one gather to
-// each leader that still lacks some. A process whose leader could not tell it where its own belong brings
-// none, and the leader fails.
+// Plans the rounds in which metadata writers receive the checksums that were not sent with the rows: one
+// gather to each metadata writer that still lacks some. Collective. If a metadata writer could not tell a
+// process the position of its checksums, the process sends none, and the metadata writer fails.
 SumRounds Writer::plan_rounds(RowSlices& slices, const BlockTable& table, const SliceSums& sums,
                               const Closing& closing, std::optional<Error>& problem) {
   struct Brought {
@@ -157,8 +157,8 @@ SumRounds Writer::plan_rounds(RowSlices& slices, const BlockTable& table, const 
     std::span<const uint32_t> sums;
   };
   const std::vector<int64_t> in_rounds = slices.share(sums.in_rounds());
-  std::vector<std::vector<Brought>> own(in_rounds.size());  // by leader, in the order of rows
-  Gathered begins;  // of all that have come, in the order in which they did
+  std::vector<std::vector<Brought>> own(in_rounds.size());  // by metadata writer, in row order
+  Gathered begins;                                          // all received rows in order of arrival
   attempt(problem, [&] {
     std::vector<int64_t> of_rows(static_cast<size_t>(slices.count()));
     sums.for_each_begin([&](size_t row, int64_t begin) { of_rows[row] = begin; });

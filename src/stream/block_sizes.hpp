@@ -1,8 +1,8 @@
-// stream/block_sizes: the recorded sizes of the blocks of one task, and places in the stream that they
-// make. All sizes in bytes.
+// stream/block_sizes: the recorded block sizes of one task, and the resulting positions in its stream. All
+// sizes in bytes.
 //
-// Most tasks have few blocks, and a table of their sizes lies in memory. A file may claim billions, most of
-// them in a hole: those are read from it when they are asked for (BlockSource).
+// Most tasks have few blocks, and a table of their sizes is held in memory. A file may claim billions of
+// blocks, most of them in a hole. Their sizes are read from the file on demand (BlockSource).
 #pragma once
 
 #include <algorithm>
@@ -13,27 +13,27 @@
 
 namespace sheaf {
 
-// Where the sizes of a task come from that has too many blocks to hold. Not for several threads. Throws what
+// Source of the block sizes of a task that has too many to hold in memory. Not thread-safe. Throws what
 // reading throws.
 class BlockSource {
  public:
   virtual ~BlockSource() = default;
   virtual int64_t size_of(int64_t block) = 0;
-  // The first block from this one on that may have bytes; all before it are empty. INT64_MAX: none.
+  // Returns the first block >= `block` that may have bytes; all blocks between are empty. INT64_MAX: none.
   virtual int64_t next_candidate(int64_t block) = 0;
 };
 
-// The sizes of one task's blocks, inside a larger table that somebody else owns.
+// The block sizes of one task: a view of a larger table, or of a BlockSource. Owns neither.
 struct SHEAF_EXPORT BlockSizes {
   BlockSizes() = default;
   BlockSizes(const int64_t* first, int32_t blocks) : count(blocks), first_(first) {}
   BlockSizes(BlockSource& source, int32_t blocks) : count(blocks), source_(&source) {}
 
   int64_t operator[](int64_t block) const { return source_ ? source_->size_of(block) : first_[block]; }
-  // Whether they are in a table in memory, for any number of threads; else one thread at a time asks for
-  // them.
+  // True if the sizes are in a table in memory, which any number of threads may read. Otherwise only one
+  // thread at a time may read them.
   bool in_memory() const { return source_ == nullptr; }
-  // The first block from this one on that is not empty; count: none.
+  // Returns the first block >= `block` that is not empty; count: none.
   int64_t next_used(int64_t block) const;
   int64_t total() const;
   std::vector<int64_t> all() const;
@@ -42,10 +42,10 @@ struct SHEAF_EXPORT BlockSizes {
 
  private:
   const int64_t* first_ = nullptr;
-  BlockSource* source_ = nullptr;  // null: they are in the table
+  BlockSource* source_ = nullptr;  // null: sizes are in the table
 };
 
-// visit(block, bytes) for the blocks that are not empty, in order.
+// Calls visit(block, bytes) for the blocks that are not empty, in order.
 template <class Visit>
 void for_each_used(const BlockSizes& sizes, Visit&& visit) {
   for (int64_t b = sizes.next_used(0); b < sizes.count; b = sizes.next_used(b + 1)) visit(b, sizes[b]);
@@ -56,20 +56,20 @@ struct ReadPosition {
   int64_t offset = 0;  // inside the block
 };
 
-// Where the bytes of a stream are: the begins of its blocks, or of some of them if there are very many (at
-// most 128 KiB).
+// Maps stream offsets to positions. Holds the start of each block, or of every n-th block if there are very
+// many (at most 128 KiB).
 class SHEAF_EXPORT StreamPlaces {
  public:
   StreamPlaces() = default;
   explicit StreamPlaces(const BlockSizes& sizes);
 
   int64_t total() const { return total_; }
-  // Where the byte at `offset` is; from total() on, behind the last one. `sizes` are those of the
-  // constructor.
+  // Returns the position of the byte at `offset`; for offsets >= total(), the position after the last byte.
+  // `sizes` must be those of the constructor.
   ReadPosition find(const BlockSizes& sizes, int64_t offset) const;
 
  private:
-  int64_t step_ = 1;  // blocks between two of
+  int64_t step_ = 1;  // blocks between two entries of begins_
   std::vector<int64_t> begins_;
   int64_t total_ = 0;
 };

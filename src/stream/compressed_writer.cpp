@@ -10,11 +10,11 @@ using format::PlainPlace;
 
 using namespace stream_constants;
 
-// The file that the plain stream writes to: its chunks lie where those of the task do, but nothing gets
-// there.
+// The file that the uncompressed stream writes to. Its chunks have the offsets of the task's chunks, but no
+// bytes are written there.
 //
-// A write that comes back to an earlier place takes back what lies behind: the program was told that it had
-// failed. Frames that are stored already stay; the next one replaces them for readers.
+// A write at an earlier position discards the bytes after it, since the call that wrote them has failed.
+// Frames stored already stay in the file; for readers, the next frame replaces them.
 class CompressedWriter::Sink final : public File, public ChunkWatch {
  public:
   // `plain`: the stream that writes here.
@@ -29,12 +29,11 @@ class CompressedWriter::Sink final : public File, public ChunkWatch {
     frames_submitted_ = frames_stored_ = complete_ = recorded_ = 0;
   }
 
-  // Without the blocks. All that was stored is in the file then, so that parking the stored stream cannot
-  // fail.
+  // Returns the state of the task without its blocks. All stored bytes are then in the file, so parking the
+  // stored stream cannot fail.
   Task park() {
     go_to(end_of_plain());
-    if (task_.pending_at < submitted_)
-      submit_pending();  // takes back what a write that has failed left in frames
+    if (task_.pending_at < submitted_) submit_pending();  // discards what a failed write left in frames
     store_frames(true);
     stored_.flush();
     return std::exchange(task_, {});
@@ -42,8 +41,8 @@ class CompressedWriter::Sink final : public File, public ChunkWatch {
 
   int64_t pending() const { return std::ssize(task_.pending); }
 
-  // Everything in front of the place where the plain stream is, and nothing behind it, is in the stored
-  // stream.
+  // Ends the current frame. The stored stream then contains all bytes before the position of the uncompressed
+  // stream, and no later ones.
   void end_frame() {
     go_to(end_of_plain());
     if (has_news()) submit_pending();
@@ -78,8 +77,8 @@ class CompressedWriter::Sink final : public File, public ChunkWatch {
     if (!queue_.has_threads()) store_frames(true);
   }
 
-  // The program has completed a chunk: its frames are recorded when all of them are stored. What a write that
-  // has failed left behind the end of the chunk is no part of it.
+  // The program has completed a chunk. Its frames are recorded when all of them are stored. Bytes that a
+  // failed write left beyond the end of the chunk are excluded.
   void before_writing(int64_t) override {
     go_to(end_of_plain());
     if (!stored_.keeps_journal()) return;
@@ -104,7 +103,7 @@ class CompressedWriter::Sink final : public File, public ChunkWatch {
   }
 
   PlainPlace end_of_plain() const { return {static_cast<int32_t>(plain_.chunk()), plain_.position()}; }
-  // Frames do not end where the pending bytes do.
+  // True if the frames do not end with the pending bytes.
   bool has_news() const { return !task_.pending.empty() || submitted_ != task_.pending_at; }
   PlainPlace next() const { return {task_.pending_at.block, task_.pending_at.offset + pending()}; }
 
@@ -129,7 +128,7 @@ class CompressedWriter::Sink final : public File, public ChunkWatch {
     task_.pending.clear();
   }
 
-  // Queues a frame of `plain`, which lies at task_.pending_at and on. After a failure nothing has changed.
+  // Enqueues a frame of `plain`, which begins at task_.pending_at. A failure changes nothing.
   void submit(std::span<const std::byte> plain) {
     store_frames(false);
     if (queue_.full()) store_front(true);
@@ -140,7 +139,7 @@ class CompressedWriter::Sink final : public File, public ChunkWatch {
     task_.indexed = false;
   }
 
-  // Stores frames as long as there are some; without `wait` those that are ready.
+  // Stores all queued frames; without `wait`, only those that are ready.
   void store_frames(bool wait) {
     while (!queue_.empty() && store_front(wait)) {
     }
@@ -171,10 +170,9 @@ class CompressedWriter::Sink final : public File, public ChunkWatch {
   codec::FrameQueue queue_;
   layout::ChunkGeometry chunks_;
   Task task_;                 // without its blocks
-  PlainPlace submitted_;      // behind the last frame in the queue or the table
-  int64_t stored_bytes_ = 0;  // of the task
-  // Frames since load(): queued, stored, and of these the ones that end the latest complete chunk, and what
-  // is recorded.
+  PlainPlace submitted_;      // end of the last frame in the queue or the table
+  int64_t stored_bytes_ = 0;  // bytes stored for the task
+  // Numbers of frames since load(): queued, stored, up to the end of the latest complete chunk, recorded.
   int64_t frames_submitted_ = 0;
   int64_t frames_stored_ = 0;
   int64_t complete_ = 0;

@@ -1,10 +1,10 @@
-// stream/compressed_writer: a task's stream of plain bytes that is stored as frames (docs/format.md,
+// stream/compressed_writer: a task's stream of uncompressed bytes that is stored as frames (docs/format.md,
 // section 14.4).
 //
-// Two WriteStreams, one above the other: the program writes to the upper one, which decides about chunks as
-// if nothing were compressed; what leaves it is cut into frames, and these are appended to the lower one, the
-// stream of the physical file. So a program sees the same blocks and positions with and without compression.
-// Local; one thread at a time. Sizes in bytes.
+// Uses two WriteStreams. The program writes to the upper one, which fills chunks as if nothing were
+// compressed. Its output is cut into frames, which are appended to the lower one, the stream of the physical
+// file. A program therefore sees the same blocks and positions with and without compression. Local; one
+// thread at a time. Sizes in bytes.
 #pragma once
 
 #include <memory>
@@ -20,37 +20,38 @@ namespace sheaf {
 
 class CompressedWriter {
  public:
-  // One task, while another one is current.
+  // State of a task that is not current.
   struct Task {
-    TaskBlocks blocks;          // plain
+    TaskBlocks blocks;          // uncompressed
     format::FrameTable frames;  // stored
-    bool indexed = false;       // an index of all of them is stored behind them
+    bool indexed = false;       // an index of all frames is stored after them
     format::PlainPlace pending_at;
-    std::vector<std::byte> pending;  // plain bytes that no frame holds yet
+    std::vector<std::byte> pending;  // uncompressed bytes not yet in a frame
   };
 
-  // `stored` outlives the object. how.threads >= 0. Throws unsupported, naming `path`, if the codec is
-  // missing.
+  // `stored` outlives the object. how.threads >= 0. Throws unsupported, with `path` in the message, if the
+  // codec is missing.
   CompressedWriter(WriteStream& stored, const codec::Compression& how, std::string_view path);
   ~CompressedWriter();
 
-  // The task that is current for the program, while a commit that failed stands elsewhere.
+  // Task that is current for the program, if it differs from the current task here after a failed commit.
   std::optional<size_t> left;
-  // The other tasks of the process, by index; the entry of the current one is stale.
+  // State of all tasks of the process, by index; the entry of the current task is stale.
   std::vector<Task> parked;
 
   WriteStream& stream() { return plain_; }
   const codec::Compression& compression() const { return how_; }
 
-  // After stored.load(), with what park() has given for this task and the geometry of its chunks.
+  // Makes a task current. Call after stored.load(), with the result of park() for the task and the geometry
+  // of its chunks.
   void load(Task task, int64_t local_rank, const layout::ChunkGeometry& chunks);
-  // Before stored.park(). What no frame holds yet is kept in memory, up to a bound over all parked tasks.
-  // Throws; then the task is still the current one.
+  // Returns the state of the current task. Call before stored.park(). Bytes not yet in a frame are kept in
+  // memory, up to a bound over all parked tasks. Throws; the task then stays current.
   Task park();
 
-  // Ends the current frame. All that was written is then in the stored stream, which may buffer it.
+  // Ends the current frame. All bytes written so far are then in the stored stream, which may buffer them.
   void flush();
-  // flush(), and the index: nothing more will be written to this task.
+  // Flushes and appends the index. The task accepts no further writes.
   void finish();
 
  private:
@@ -61,7 +62,7 @@ class CompressedWriter {
   int64_t parked_bytes_ = 0;
 };
 
-// What a stream holds so far, to go on from there.
+// Returns the state from which a task with these frames continues when its file is appended to.
 CompressedWriter::Task appended_task(format::FrameTable frames, bool indexed);
 
 }  // namespace sheaf

@@ -15,7 +15,7 @@ uint32_t sum_of(const FailedWrites::Request& request) {
   return crc32c(crc32c(0, request.head), request.body);
 }
 
-// Continues `sum` with `bytes` bytes of the request from `begin` on.
+// Continues `sum` with `bytes` bytes of the request, starting at `begin`.
 uint32_t continue_sum(uint32_t sum, const FailedWrites::Request& request, int64_t begin, int64_t bytes) {
   const auto in_head = std::min(begin, std::ssize(request.head));
   const auto from_head = std::min(bytes, std::ssize(request.head) - in_head);
@@ -28,7 +28,7 @@ uint32_t continue_sum(uint32_t sum, const FailedWrites::Request& request, int64_
 }  // namespace
 
 bool FailedWrites::Failed::is_repeated_by(const Request& request, uint32_t request_sum) const {
-  // A queue of failed requests may fail again in any part.
+  // A queue of failed requests may fail again at any request.
   const auto is_untouched = [](const Candidate& c) { return c.done == 0; };
   return task == request.task && bytes == request.bytes() && sum == request_sum &&
          std::ranges::any_of(candidates, is_untouched);
@@ -63,7 +63,7 @@ void FailedWrites::accept(const Request& request) {
   if (failed_->empty()) failed_.reset();
 }
 
-// Whether the request completes the failed one. A candidate that got other bytes is given up.
+// Returns whether `request` completes the failed one. Drops candidates that received other bytes.
 bool FailedWrites::continues(Failed& failed, const Request& request) {
   bool completed = false;
   std::erase_if(failed.candidates, [&](Candidate& c) {

@@ -1,9 +1,9 @@
-// stream/failed_writes: bytes that a program asked to write and that no call has accepted yet.
+// stream/failed_writes: write requests of a program that have failed and not been repeated.
 //
-// A write that fails accepts nothing: the program may repeat it. A program that ignores the failure must not
-// get a multifile that looks complete. So every failed request is remembered, by its length and checksum,
-// until the task's stream continues with the same bytes, written by one request or by several. Local; one
-// thread at a time.
+// A write that fails accepts no bytes, and the program may repeat it. If a program ignores the failure, the
+// multifile must not look complete. Every failed request is therefore remembered by its length and checksum,
+// until the task's stream continues with the same bytes, in one request or several. Local; one thread at a
+// time.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ namespace sheaf {
 
 class FailedWrites {
  public:
-  // The bytes of one call, `head` and `body` concatenated.
+  // The bytes of one call: `head` followed by `body`.
   struct Request {
     int64_t task = 0;
     std::span<const std::byte> head;
@@ -30,29 +30,29 @@ class FailedWrites {
   };
 
   bool any() const { return overflowed_ || failed_ != nullptr; }
-  // Remembers a request of which nothing was accepted. A request without bytes, or one that repeats a
-  // remembered request, adds nothing. `what`: one sentence for the user, without a final stop.
+  // Remembers a request of which no byte was accepted. Ignores empty requests and repetitions of a remembered
+  // request. `what`: one sentence for the user, without a full stop.
   void fail(const Request& request, const Error& why, const std::string& what) noexcept;
-  // The same without memory for it: nothing completes this request.
+  // Like fail(), for use when memory is exhausted: no later request completes this one.
   void fail_unremembered(const Request& request) noexcept { overflowed_ |= request.bytes() > 0; }
-  // Removes the requests that these accepted bytes complete.
+  // Removes the requests that are completed by these accepted bytes.
   void accept(const Request& request);
-  // Throws the failure of the oldest remembered request, if there is one.
+  // Throws the error of the oldest remembered request, if any.
   void require_none() const;
 
  private:
-  // A place in the task's stream where a retry may put the bytes of a failed request.
+  // A position in the task's stream at which a retry may place the bytes of a failed request.
   struct Candidate {
-    int64_t ahead = 0;  // bytes of the stream before the place that no call has accepted yet
-    int64_t done = 0;   // bytes accepted from the place on
-    uint32_t sum = 0;   // checksum of these
+    int64_t ahead = 0;  // bytes of the stream before the position that are not accepted yet
+    int64_t done = 0;   // bytes accepted from the position on
+    uint32_t sum = 0;   // checksum of the accepted bytes
   };
   struct Failed {
     int64_t task;
     int64_t bytes;
     uint32_t sum;
-    // Where the stream ended, and where it would have ended if all earlier requests had been accepted: the
-    // request repeats an earlier one in parts, or follows the earlier ones.
+    // The possible positions: the end of the stream, if the request repeats an earlier one in parts; and the
+    // end after all earlier requests are repeated, if the request follows them.
     std::vector<Candidate> candidates;
     Error why;
 
@@ -61,7 +61,7 @@ class FailedWrites {
   static bool continues(Failed& failed, const Request& request);
 
   std::unique_ptr<std::vector<Failed>> failed_;  // in the order of the calls; null: none
-  bool overflowed_ = false;                      // there were too many to remember: nothing completes them
+  bool overflowed_ = false;                      // too many to remember; can no longer be completed
 };
 
 }  // namespace sheaf

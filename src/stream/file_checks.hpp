@@ -1,8 +1,8 @@
-// stream/file_checks: the checksums of a complete physical file (docs/format.md, section 14.2 and 14.3), as
-// readers use them and writers write them.
+// stream/file_checks: the checksums of a complete physical file (docs/format.md, section 14.2 and 14.3), for
+// readers and writers.
 //
-// Tasks are taken in whole groups of format::group_tasks, so that a leader of a slice needs nobody else.
-// Memory: what a group takes, and what is returned.
+// Tasks are processed in whole groups of format::group_tasks, so that the task that holds a slice of the
+// metadata needs no data of other slices. Memory: one group, and the result.
 #pragma once
 
 #include <cstdint>
@@ -17,24 +17,27 @@
 
 namespace sheaf {
 
-// Where data are that are checked, for messages.
+// Location of checked data, for messages.
 struct DataPlace {
-  int64_t task = 0;  // its local rank
+  int64_t task = 0;  // local rank
   int64_t block = 0;
   int64_t offset = 0;  // in the block
 };
 
-// Compares `data`, whole pieces of a block but for the last one, with their checksums, which begin at offset
-// `sums_at` of `file`. Throws damaged.
+// Compares `data` with its checksums, which begin at offset `sums_at` of `file`. `data` consists of whole
+// pieces of a block; only the last may be shorter. Throws damaged.
 void check_pieces(File& file, int64_t sums_at, uint32_t piece, std::span<const std::byte> data,
                   const DataPlace& place);
 
-// The same for one piece of `bytes` bytes of which `sum` is the CRC32C: for those too large to hold.
+// Compares `sum`, the CRC32C of one piece of `bytes` bytes, with the checksum at `sum_at`. For pieces that
+// are too large to hold. Throws damaged.
 void check_piece(File& file, int64_t sum_at, uint32_t sum, int64_t bytes, const DataPlace& place);
 
-// The sections of a file that is complete but for its pointer: what all who write the trailer compute alike.
-//   sums: data checksums of the whole file. mapping: entries of the mapping field; -1: there is none.
-//   more: sections behind these, which TrailerWriter::write_more() writes.
+// Returns the layout of the trailer. The file must be complete except for its pointer. All tasks that write
+// parts of the trailer compute the same layout.
+//   sums: data checksums of the whole file.
+//   mapping: entries of the mapping field; -1: no field.
+//   more: further sections, which TrailerWriter::write_more() writes.
 struct MoreSection {
   format::SectionKind kind{};
   std::vector<std::byte> bytes;
@@ -43,29 +46,31 @@ format::Trailer plan_trailer(const format::Header& header, const format::Pointer
                              const format::Identity& identity, int64_t sums, int64_t mapping,
                              std::span<const MoreSection> more = {});
 
-// How many data checksums belong to a file whose META1, but for the last 12 bytes, and META2 are written.
+// Returns the number of data checksums of a file. META1 (except for its last 12 bytes) and META2 must be
+// written.
 int64_t count_sums(File& file, const format::Header& header, const format::Pointer& pointer, uint32_t piece);
 
-// The checks of a file that is read.
+// Verifies the checksums of a file that is read.
 class FileChecks {
  public:
-  // Reads the trailer of a file of `size` bytes, as it was when the pointer had been read, and compares it
-  // with header and pointer. Throws damaged, also if there is none. nullopt for a file without checksums.
+  // Reads the trailer and compares it with the header and the pointer. `size` is the size of the file in
+  // bytes when the pointer was read. Throws damaged, also if there is no trailer. Returns nullopt for a file
+  // without checksums.
   static std::optional<FileChecks> open(File& file, int64_t size, const format::Header& header,
                                         const format::Pointer& pointer,
                                         const std::optional<format::Extension>& extension);
 
-  // Checks META1 and META2 of the tasks first.. up to first + count, whole groups. Returns where each finds
-  // its sums.
+  // Checks META1 and META2 of tasks [first, first + count), whole groups. Returns the place of the checksums
+  // of each task.
   std::vector<SumsPlace> check_tasks(int64_t first, int64_t count);
-  // The same for entries [first, first + count) of the mapping of `size` entries, in whole groups.
+  // Checks entries [first, first + count), whole groups, of a mapping of `size` entries.
   void check_mapping(int64_t first, int64_t count, int64_t size);
-  // The data checksums of the same tasks, themselves checked.
+  // Reads the data checksums of tasks [first, first + count) and verifies them.
   std::vector<uint32_t> read_sums(int64_t first, int64_t count);
-  // Checks those of tasks in whole groups, or all of them, one MiB at a time.
+  // Verifies the data checksums of all tasks, or of tasks in whole groups, 1 MiB at a time.
   void check_sums(int64_t first, int64_t count);
   void check_sums() { check_sums(0, header_.ntasks); }
-  // Number of data checksums before those of the first task of a group. Believed only after check_tasks().
+  // Number of data checksums before those of the first task of a group. Valid only after check_tasks().
   int64_t sums_before(int64_t group) { return read_group(group).first_sum; }
   // Bytes of data per checksum.
   uint32_t piece() const { return piece_; }
@@ -79,8 +84,8 @@ class FileChecks {
     throw file_error(Code::damaged, file_->path(), finding);
   }
   format::Group read_group(int64_t group);
-  // Visits the data checksums of tasks in whole groups, as they are in the file, one MiB at a time, and
-  // compares those of each group with their own checksum behind that.
+  // Visits the data checksums of tasks in whole groups, in file byte order, 1 MiB at a time. After each
+  // group, compares them with the checksum of the group.
   template <class Visit>
   void visit_sums(int64_t first, int64_t count, Visit&& visit);
   int64_t sums_in_file() const {
@@ -94,10 +99,10 @@ class FileChecks {
   uint32_t piece_;
 };
 
-// Reads data checksums, which begin at offset `at` of the file, without a check.
+// Reads data checksums, which begin at offset `at` of the file, without verifying them.
 SHEAF_EXPORT void read_sums(File& file, int64_t at, std::span<uint32_t> sums);
 
-// Runs act(). False if it finds something damaged; what else it throws is thrown.
+// Runs act(). Returns false if it throws damaged; passes on other errors.
 template <class Act>
 bool unless_damaged(Act&& act) {
   try {
@@ -109,35 +114,35 @@ bool unless_damaged(Act&& act) {
   }
 }
 
-// Of a file that has no pointer to META2 (yet): whether there is a trailer, and the META2 it speaks of, which
-// is at `pointer`.
+// For a file without a pointer to META2: returns whether it has a trailer, and whether that describes a META2
+// at `pointer`.
 bool matches_trailer(File& file, const format::Header& header, const format::Pointer& pointer,
                      const std::optional<format::Extension>& extension);
-// The pointer that such a trailer speaks of; nullopt if there is none for this file.
+// Returns the pointer that the trailer of such a file contains; nullopt if it has none for this file.
 std::optional<format::Pointer> pointer_in_trailer(File& file,
                                                   const std::optional<format::Extension>& extension);
 
-// The trailer of a file whose META1 but for the last 12 bytes, META2 and mapping are written.
+// Writes the trailer of a file. META1 (except for its last 12 bytes), META2 and mapping must be written.
 class TrailerWriter {
  public:
-  // `header` need not know the name. Both are kept by reference.
+  // Keeps references to `header` and `plan`. `header` need not contain the name.
   TrailerWriter(File& file, const format::Header& header, const format::Trailer& plan, uint32_t piece)
       : file_(file), header_(header), plan_(plan), piece_(piece) {}
 
-  // Tasks first.. up to first + count, whole groups, and their data checksums, which are written as they
-  // come: begin_groups(), then add_sums() with portions of any size in the order of the format, as they are
-  // in memory, then end_groups(). `sums_before`: those of all tasks before. Throws damaged if they are not as
-  // many as META2 says. Memory: one MiB.
+  // Write the records of tasks [first, first + count), whole groups, and their data checksums. Call
+  // begin_groups(), add_sums() with portions of any size in the order of the format and in native byte order,
+  // then end_groups(). `sums_before`: number of checksums of all preceding tasks. Throw damaged if the number
+  // of checksums differs from META2. Memory: 1 MiB.
   void begin_groups(int64_t first, int64_t count, int64_t sums_before);
   void add_sums(std::span<const std::byte> sums);
   void end_groups();
-  // Entries [first, first + count) of the mapping of `size` entries, whole groups.
+  // Writes the hashes of entries [first, first + count), whole groups, of a mapping of `size` entries.
   void write_mapping(int64_t first, int64_t count, int64_t size);
-  // Those that the trailer was planned with.
+  // Writes the sections that the trailer was planned with.
   void write_more(std::span<const MoreSection> more);
   void write_footer();
-  // All of it, by who has all tasks: add(*this) adds the checksums. entries: of the mapping; -1: there is
-  // none.
+  // Writes the whole trailer, for callers that have all tasks. add(*this) adds the checksums. entries: of the
+  // mapping; -1: no mapping.
   template <class Add>
   void write_all(int64_t entries, std::span<const MoreSection> more, Add&& add) {
     begin_groups(0, header_.ntasks, 0);
@@ -156,15 +161,15 @@ class TrailerWriter {
   const format::Header& header_;
   const format::Trailer& plan_;
   uint32_t piece_;
-  // Between begin_groups() and end_groups().
-  std::vector<std::byte> records_;  // of the groups that are complete, and what lies in front of the first
-  int64_t records_at_ = 0;          // their offset in the file
-  int64_t next_ = 0, end_ = 0;      // tasks of the groups that have not begun
-  std::optional<format::Group> group_;  // the one that has
-  format::Hash hash_;                   // of its checksums so far
-  uint64_t missing_ = 0;                // of them
-  int64_t sums_ = 0;                    // number in the file of the next one
-  std::vector<std::byte> unwritten_;    // in front of that
+  // State between begin_groups() and end_groups().
+  std::vector<std::byte> records_;      // records of the complete groups, and preceding bytes
+  int64_t records_at_ = 0;              // their offset in the file
+  int64_t next_ = 0, end_ = 0;          // tasks of the groups not begun yet
+  std::optional<format::Group> group_;  // the group in progress
+  format::Hash hash_;                   // hash of its checksums so far
+  uint64_t missing_ = 0;                // checksums that the group still lacks
+  int64_t sums_ = 0;                    // number of the next checksum in the file
+  std::vector<std::byte> unwritten_;    // checksums preceding number sums_
 };
 
 }  // namespace sheaf

@@ -1,4 +1,4 @@
-// Data compared with their checksums.
+// Compares data with their checksums.
 #include <algorithm>
 #include <array>
 

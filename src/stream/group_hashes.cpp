@@ -8,12 +8,12 @@ namespace sheaf {
 
 void read_whole(File& file, std::span<std::byte> to, int64_t offset, const char* what) {
   if (file.read_at(to, offset) == to.size()) return;
-  file.renew();  // this host may know an old size of the file
+  file.renew();  // this host may have cached an old size of the file
   if (file.read_at(to, offset) != to.size())
     throw file_error(Code::damaged, file.path(), std::string("truncated inside the ") + what);
 }
 
-// Hashes are of the bytes as they are; numbers are decoded only to count the sums, and believed by nobody.
+// Hashes the bytes as stored. Numbers are decoded only to count the checksums, and are not trusted.
 GroupContents read_contents(File& file, const format::Header& h, const format::Pointer& p, int64_t group,
                             uint32_t piece) {
   const int64_t first = group * format::group_tasks;
@@ -33,7 +33,7 @@ GroupContents read_contents(File& file, const format::Header& h, const format::P
   add(meta2, p.varheader, "block counts");
   format::decode(bytes, h.metadata_order, std::span(counts));
   contents.sums.resize(n);
-  // Rounds of a group that is the whole file are neighbours.
+  // Rounds are adjacent if the group is the whole file.
   const int64_t rounds_at_once =
       static_cast<int64_t>(n) == all ? std::max<int64_t>(1, bytes_at_once / (8 * all)) : 1;
   for (int64_t round = 0; round < p.maxblocks;) {

@@ -17,17 +17,17 @@ namespace {
 
 using namespace stream_constants;
 
-// Where byte `at` of the tail behind a chunk comes to lie.
+// Returns the offset to which byte `at` of the tail after a chunk is moved.
 int64_t moved_to(const ChunkGeometry& g, int64_t chunk, int64_t at) {
   return g.offset(chunk + 1 + at / g.size) + at % g.size;
 }
 
-// Fills `data`; behind the end of the file there is nothing.
+// Fills `data`; bytes beyond the end of the file are zeros.
 void read_all(File& file, std::span<std::byte> data, int64_t offset) {
   std::ranges::fill(data.subspan(file.read_at(data, offset)), std::byte{});
 }
 
-// What one process tells the others of an overrun.
+// An overrun, as one process reports it to the others.
 struct Report {
   int64_t process, file, task;
   ChunkGeometry geometry;
@@ -37,12 +37,12 @@ struct Report {
   bool moved() const { return overrun.kept == overrun.bytes; }
 };
 
-// Bytes of one block of a task.
+// Extent of one block of a task.
 struct Part {
   int64_t block, from, until;
 };
 
-// The bytes of a task in [begin, end) of the file.
+// Visits the parts of the task's blocks in [begin, end) of the file.
 template <class Visit>
 void for_each_part(const WrittenTask& task, int64_t begin, int64_t end, Visit&& visit) {
   const ChunkGeometry& g = task.geometry;
@@ -72,7 +72,7 @@ Bytes compare(File& file, const WrittenTask& task, const Part& part) {
   return std::ranges::equal(found, wanted) ? Bytes::as_written : Bytes::overwritten;
 }
 
-// How many bytes at the begin of the part are those that the tail has in the same place.
+// Returns how many bytes at the start of the part equal the bytes of the moved tail at the same position.
 int64_t alike(File& file, const Report& by, const WrittenTask& task, const Part& part) {
   const int64_t offset = task.geometry.offset(part.block);
   std::vector<std::byte> here, moved;
@@ -112,14 +112,13 @@ std::string name(int64_t task, const Part& part) {
   refuse(path, by, offset, o, "over " + name(task, part) + ", which are lost");
 }
 
-// Both have written to the part, and what the later one has written is there. Each task writes forward: if
-// the tail as it was moved and what is there now differ in the first byte, the tail was moved before the
-// neighbour wrote, and nothing is lost. If they do not, the neighbour's bytes may have been there, or come,
-// before that.
+// Both tasks have written to the part; it holds the bytes of the later write. Each task writes forward. If
+// the first byte of the part differs from the moved tail, the tail was moved before the neighbour wrote, and
+// nothing is lost. Otherwise the neighbour may have written first, and its bytes may be in the tail.
 void check_part(File& file, const Report& by, const WrittenTask& task, const Part& part) {
   const Bytes state = compare(file, task, part);
   if (state == Bytes::overwritten) overwritten(file.path(), by.task, by.begin(), by.overrun, task.task, part);
-  if (!by.moved() && state == Bytes::as_written) return;  // the other process says what is lost
+  if (!by.moved() && state == Bytes::as_written) return;  // the other process reports the loss
   const int64_t doubtful = by.moved() ? alike(file, by, task, part) : part.until - part.from;
   if (doubtful > 0)
     refuse(
@@ -127,7 +126,7 @@ void check_part(File& file, const Report& by, const WrittenTask& task, const Par
         "where " + name(task.task, part) + " are: nobody knows whose " + count(doubtful) + " are left there");
 }
 
-// Collective: what each process has, on all.
+// Returns the reports of all processes, on each process. Collective.
 std::vector<Report> share(Comm& comm, std::span<const Report> mine) {
   Gathered all = comm.gather(std::as_bytes(mine), 0);
   int64_t bytes = std::ssize(all.bytes);
@@ -140,9 +139,9 @@ std::vector<Report> share(Comm& comm, std::span<const Report> mine) {
 
 }  // namespace
 
-// From the end on: a byte moves to where it lies or further, so what is still to be moved is never
-// overwritten. Read twice, since of a write by another task at the same moment any part may be seen; whoever
-// has begun it is seen by the second reading.
+// Moves from the end: a byte moves to its own offset or a later one, so bytes still to be moved are never
+// overwritten. Reads twice: a read concurrent with a write of another task may see any part of it, and the
+// second read then differs.
 void move_tail(File& file, const ChunkGeometry& g, int64_t chunk, int64_t bytes) {
   const int64_t begin = g.offset(chunk) + g.size;
   std::vector<std::byte> data, again;
@@ -209,12 +208,12 @@ std::optional<Error> check_neighbours(Comm& comm, std::span<const WrittenTask> m
   });
 }
 
-// The program stands so many bytes behind the chunk, which is full: it goes on behind the same bytes in
+// The program is `tail` bytes beyond its chunk, which is full. Continues the stream after these bytes in
 // further chunks.
 void WriteStream::take_in(int64_t tail) {
   const int64_t begin = geometry_.offset(chunk()) + geometry_.size;
   blocks_.position = blocks_.high = geometry_.size;
-  tail = std::min(tail, file_->status().size - begin);  // who only moves ahead has written nothing there
+  tail = std::min(tail, file_->status().size - begin);  // a mere seek writes nothing
   if (tail <= 0) return move_handle();
   TaskBlocks::Overrun& overrun = blocks_.add_overrun(tail);
   try {
@@ -232,7 +231,7 @@ void WriteStream::take_in(int64_t tail) {
   } catch (const Error& e) {
     try {
       move_handle();
-    } catch (const Error&) {  // the next call tries again
+    } catch (const Error&) {  // the next call retries
     }
     throw Error(e.code(),
                 "'" + file_->path() + "': " + std::to_string(tail - overrun.kept) +

@@ -12,7 +12,7 @@ PlainFile::PlainFile(std::shared_ptr<File> file, std::vector<StoredTask> tasks, 
     : file_(std::move(file)), load_(std::move(load)) {
   stored_.set_max_buffer(stored_buffer);
   bool fits = true;
-  int64_t skip = 0;  // of chunks as large as their largest blocks
+  int64_t skip = 0;  // sum of chunk sizes enlarged to the largest blocks
   for (const StoredTask& what : tasks) {
     choose(tasks_.size());
     Task& task = tasks_.emplace_back(Task{what, read_frames(stored_, what), {}, what.geometry});
@@ -36,7 +36,7 @@ void PlainFile::choose(size_t index) {
   chosen_ = index;
 }
 
-// Ranges of neighbours, blocks or tasks, may come as one.
+// One request may cover several neighbouring blocks or tasks.
 size_t PlainFile::read_at(std::span<std::byte> data, int64_t offset) {
   const std::lock_guard lock(mutex_);
   size_t done = 0;
@@ -44,7 +44,7 @@ size_t PlainFile::read_at(std::span<std::byte> data, int64_t offset) {
   return done;
 }
 
-// As far as one block goes.
+// Reads up to the end of one block.
 size_t PlainFile::read_block(std::span<std::byte> data, int64_t offset) {
   const layout::ChunkGeometry first = tasks_.empty() ? layout::ChunkGeometry{} : tasks_.front().geometry;
   if (first.skip == 0 || data.empty() || offset < first.start) return 0;
@@ -71,7 +71,8 @@ size_t PlainFile::read_block(std::span<std::byte> data, int64_t offset) {
   return wanted;
 }
 
-// Plain bytes of a frame, from its `begin`-th on. A frame of which something else may be wanted is kept.
+// Copies uncompressed bytes of a frame, starting at `begin`. Caches the frame unless it was needed
+// completely.
 void PlainFile::copy_from_frame(size_t index, size_t number, size_t begin, std::span<std::byte> out) {
   if (plain_task_ != index || plain_frame_ != number) {
     choose(index);

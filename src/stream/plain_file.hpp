@@ -1,11 +1,10 @@
-// stream/plain_file: the plain bytes of tasks whose stored streams consist of frames (docs/format.md,
-// section 14.4), as a File that readers and tools use like one that is not compressed.
+// stream/plain_file: a File with the uncompressed bytes of tasks that are stored as frames (docs/format.md,
+// section 14.4), for readers and tools.
 //
-// Its tasks have chunks and blocks as their writers had: block b of task t lies at geometry(t).offset(b),
-// which is where it would be in a file that is not compressed, unless a tool has made the chunks smaller than
-// the blocks. A read decompresses the frames it touches and no others, and keeps the last one. Frame tables
-// are read once, from the index of the task or from frame to frame: 32 bytes a frame. Any thread, one at a
-// time. Sizes in bytes.
+// Tasks have the chunks and blocks of their writers. Block b of task t is at geometry(t).offset(b), as in an
+// uncompressed file, unless a tool has made the chunks smaller than the blocks. A read decompresses only the
+// frames it touches and caches the last one. Frame tables are read once, from the index of the task or from
+// frame to frame; they take 32 bytes per frame. Any thread, one at a time. Sizes in bytes.
 #pragma once
 
 #include <functional>
@@ -24,8 +23,9 @@ class PlainFile final : public File {
  public:
   // Loads the stored stream of tasks[index].
   using Load = std::function<void(ReadStream& stream, size_t index)>;
-  // `file` is the physical file, held for as long as this one, `tasks` some of it, in the order of their
-  // local ranks. `load` is called now, for all, and later. Throws as read_frames() does.
+  // `file` is the physical file, shared as long as this object lives. `tasks` are some of its tasks, in the
+  // order of their local ranks. Calls `load` now for all tasks, and again later. Throws what read_frames()
+  // throws.
   PlainFile(std::shared_ptr<File> file, std::vector<StoredTask> tasks, Load load);
 
   layout::ChunkGeometry geometry(size_t index) const { return tasks_[index].geometry; }
@@ -40,7 +40,7 @@ class PlainFile final : public File {
 
   size_t read_at(std::span<std::byte> data, int64_t offset) override;
   void write_at(std::span<const std::byte>, int64_t) override { read_only(); }
-  // Of the physical file, but without an end.
+  // Status of the physical file, with unlimited size.
   FileStatus status() override {
     FileStatus status = file_->status();
     status.size = INT64_MAX;
@@ -57,7 +57,7 @@ class PlainFile final : public File {
     StoredTask what;
     StoredFrames frames;
     std::vector<int64_t> sizes;
-    layout::ChunkGeometry geometry;  // of the plain bytes
+    layout::ChunkGeometry geometry;  // layout of the uncompressed bytes
   };
   [[noreturn]] void read_only() const { throw file_error(Code::wrong_mode, path(), "is open for reading"); }
   size_t read_block(std::span<std::byte> data, int64_t offset);
@@ -68,19 +68,19 @@ class PlainFile final : public File {
   std::vector<Task> tasks_;
   Load load_;
 
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the following members
   ReadStream stored_;
-  StreamPlaces places_;       // in it
-  size_t chosen_ = SIZE_MAX;  // whose stream that is
+  StreamPlaces places_;       // in stored_
+  size_t chosen_ = SIZE_MAX;  // index of the task loaded in stored_
   FrameReader frames_;
-  std::vector<std::byte> plain_;  // of the frame below
+  std::vector<std::byte> plain_;  // decoded frame: plain_frame_ of plain_task_
   size_t plain_task_ = SIZE_MAX;
   size_t plain_frame_ = 0;
   int64_t decoded_ = 0;
 };
 
-// Loads the plain stream of one task, at its begin: through a PlainFile if `header` says that the file is
-// compressed. The table behind `sizes` outlives its use.
+// Loads the uncompressed stream of one task, positioned at its start; uses a PlainFile if `header` says that
+// the file is compressed. The table of `sizes` must outlive the stream.
 void load_stream(ReadStream& stream, const format::Header& header, std::shared_ptr<File> file,
                  const StoredTask& task, BlockSizes sizes);
 

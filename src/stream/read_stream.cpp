@@ -27,8 +27,8 @@ void ReadStream::load(std::shared_ptr<File> file, const layout::ChunkGeometry& g
 }
 
 int64_t ReadStream::sums_at(int64_t block, int64_t offset) const {
-  // Most blocks are full or have a piece: a division for each would take the most time of a jump over
-  // thousands of them.
+  // Most blocks are full or have one piece. A division per block would dominate the time of a seek over
+  // thousands of blocks.
   const int64_t full = 4 * format::sums_of_block(geometry_.size, geometry_.size, piece());
   const auto bytes_of = [&](int64_t b) {
     const int64_t size = sizes_[b];
@@ -92,7 +92,7 @@ bool ReadStream::at_end() {
 
 bool ReadStream::seek_block(int64_t block, int64_t offset) {
   if (block < 0 || block >= sizes_.count || offset < 0 || offset > sizes_[block]) return false;
-  // Inside what has been read ahead: no need to read it again.
+  // inside the read-ahead: not read again
   const int64_t back = fetched_ - offset;
   if (!handle() && block == block_ && back >= 0 && buffer_ && back <= window_.end - buffer_.get()) {
     window_.at = window_.end - back;
@@ -116,7 +116,7 @@ bool ReadStream::seek_from_end(int64_t offset) {
   if (offset > 0 || sizes_.count == 0) return false;
   if (offset == 0) return seek_block(sizes_.count - 1, sizes_[sizes_.count - 1]);
   if (!seek_absolute(sizes_.total() + offset)) return false;
-  // A border between blocks is the begin of the later one.
+  // A position between two blocks becomes the start of the later block.
   while (position() == sizes_[block_] && block_ + 1 < sizes_.count) seek_block(block_ + 1, 0);
   return true;
 }
@@ -155,7 +155,7 @@ size_t ReadStream::fetch(std::span<std::byte> out) {
       done += (handle() ? fetch_shared(out.subspan(done), end) : fetch_checked(out.subspan(done), end));
       continue;
     }
-    // Nothing is left to read ahead when all of the block is wanted.
+    // If the whole rest of the block is requested, no read-ahead is possible.
     if (handle() || want >= left || want >= std::min<int64_t>(WriteStream::direct_bytes, max_buffer_)) {
       done += transfer(out.subspan(done, static_cast<size_t>(std::min(want, left))));
     } else {
@@ -165,8 +165,8 @@ size_t ReadStream::fetch(std::span<std::byte> out) {
   return done;
 }
 
-// From the position on, in a part of the block that ends at `end` and has checksums: whole pieces into the
-// caller's memory, or nothing, but then there is something in the window.
+// Reads from the position, in a part of the block that ends at `end` and has checksums. Reads whole pieces
+// into the caller's memory and returns their size, or returns 0 after filling the window.
 size_t ReadStream::fetch_checked(std::span<std::byte> out, int64_t end) {
   const auto whole = static_cast<size_t>(whole_pieces(fetched_, std::ssize(out), end));
   if (whole > 0) {
@@ -179,8 +179,8 @@ size_t ReadStream::fetch_checked(std::span<std::byte> out, int64_t end) {
   return whole;
 }
 
-// The same where the program shares the position: there is no window, but what the buffer holds is kept in
-// mind.
+// Like fetch_checked(), while the program shares the position: no window is used, but the verified contents
+// of the buffer are remembered.
 size_t ReadStream::fetch_shared(std::span<std::byte> out, int64_t end) {
   const int64_t at = fetched_;
   Shared& s = *shared_;
@@ -200,7 +200,7 @@ size_t ReadStream::fetch_shared(std::span<std::byte> out, int64_t end) {
   return n;
 }
 
-// Whole pieces of a block, compared with their checksums.
+// Reads whole pieces of a block and compares them with their checksums.
 void ReadStream::read_checked(ReadPosition from, std::span<std::byte> out) const {
   const int64_t at_once = std::max<int64_t>(piece(), checked_at_once / piece() * piece());
   while (!out.empty()) {
@@ -225,7 +225,7 @@ ReadPosition ReadStream::read_apart(ReadPosition from, std::span<std::byte> out)
     } else if (const int64_t whole = whole_pieces(from.offset, std::ssize(part), end); whole > 0) {
       part = part.first(static_cast<size_t>(whole));
       read_checked(from, part);
-    } else {  // of a piece of which only a part is wanted, that part
+    } else {  // only a part of a piece is requested
       const int64_t skipped = from.offset % piece();
       const ReadPosition begin{from.block, from.offset - skipped};
       edge.resize(static_cast<size_t>(std::min<int64_t>(end - begin.offset, piece())));
@@ -248,7 +248,7 @@ void ReadStream::ends_early(ReadPosition at) const {
                        std::to_string(at.block) + " of the task");
 }
 
-// Straight into the caller's memory.
+// Reads directly into the caller's memory.
 size_t ReadStream::transfer(std::span<std::byte> out) {
   const int64_t at = geometry_.offset(block_) + fetched_;
   const bool second = handle() && handle()->second_stream();
@@ -266,8 +266,8 @@ uint32_t ReadStream::next_ahead() {
   return std::min(max_buffer_, bytes);
 }
 
-// Reads ahead in a part of the block that ends at `end`: whole pieces, compared with their checksums; pieces
-// of one byte have none.
+// Reads ahead in a part of the block that ends at `end`. Whole pieces of `unit` bytes are compared with their
+// checksums; with `unit` 1 there are no checksums.
 void ReadStream::refill(int64_t end, uint32_t unit) {
   const ReadPosition begin{block_, fetched_ / unit * unit};
   const int64_t n = std::min<int64_t>(end - begin.offset, std::max(unit, next_ahead() / unit * unit));

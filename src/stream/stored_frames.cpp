@@ -25,14 +25,14 @@ std::string place_of(const ReadStream& stored, const StoredTask& task, int64_t o
   throw Error(Code::damaged, place_of(stored, task, offset) + " " + finding);
 }
 
-// To an offset in the stream: as seek_absolute(), but not past all blocks in front of it.
+// Like seek_absolute(), without a pass over all preceding blocks.
 bool go_to(ReadStream& stored, const StreamPlaces& places, int64_t offset) {
   if (offset >= places.total()) return stored.seek_absolute(offset);
   const ReadPosition at = places.find(stored.sizes(), offset);
   return stored.seek_block(at.block, at.offset);
 }
 
-// The frames of an index, some at a time; what has been visited counts only if the result is true.
+// Visits the frames of an index in portions. If the result is false, the visited frames must be discarded.
 bool read_index(ReadStream& stored, const StreamPlaces& places,
                 const std::function<void(std::span<const Frame>)>& visit) {
   const int64_t total = places.total();
@@ -56,7 +56,8 @@ bool read_index(ReadStream& stored, const StreamPlaces& places,
   return index.is_whole();
 }
 
-// From head to head. visit(table) after each frame. Returns the stored bytes of whole frames.
+// Reads the frames from head to head. Calls visit(table) after each frame. Returns the stored bytes of whole
+// frames.
 template <class Visit>
 int64_t walk(ReadStream& stored, const StreamPlaces& places, const StoredTask& task,
              format::FrameTable& table, Visit&& visit) {
@@ -66,7 +67,7 @@ int64_t walk(ReadStream& stored, const StreamPlaces& places, const StoredTask& t
     std::array<std::byte, frame_head_size> bytes{};
     go_to(stored, places, at);
     const size_t there = stored.read(bytes);
-    // Behind the end of what a program has written before it was killed there may be zeros, or nothing.
+    // After a program was killed, its bytes may be followed by zeros or by the end of the file.
     const bool cut = there < bytes.size();
     if (task.unclosed && (cut || is_zero(bytes))) return at;
     const auto head = cut ? std::nullopt : format::decode_frame(bytes);

@@ -22,7 +22,7 @@ void TaskBlocks::sum(std::span<const std::byte> bytes, int64_t ahead) {
   }
 }
 
-// The checksums of the current block are complete, or unknown.
+// Ends the checksums of the current block, or marks them as unknown.
 void TaskBlocks::end_sums(int64_t chunk_size) {
   Past& p = make_past();
   const int64_t pieces = format::sums_of_block(high, chunk_size, piece);
@@ -62,7 +62,7 @@ void TaskBlocks::return_to(int64_t block, int64_t to, int64_t highest, int64_t c
   high = highest;
 }
 
-// Sums of pieces that do not lie in front of `to` in `block`, the current one.
+// Discards the checksums of pieces that do not end before `to` in `block`, the current block.
 void TaskBlocks::forget_behind(int64_t block, int64_t to, int64_t chunk_size) {
   Past& p = *past;
   const int64_t whole = to / piece;
@@ -93,7 +93,7 @@ std::vector<uint32_t> TaskBlocks::take_sums(File& file, const layout::ChunkGeome
   Past& p = *past;
   std::vector<uint32_t> sums = std::move(p.sums);
   int64_t block = 0;
-  int64_t begin = 0;  // of the block's sums
+  int64_t begin = 0;  // index of the block's first checksum
   std::ranges::sort(p.unknown, {}, &Pieces::block);
   for (const Pieces& u : p.unknown) {
     for (; block < u.block; ++block) begin += format::sums_of_block(size_of(block), geometry.size, piece);
@@ -125,7 +125,7 @@ void sum_pieces(File& file, int64_t offset, int64_t bytes, uint32_t piece, std::
   std::vector<std::byte> buffer(static_cast<size_t>(std::min(at_once, bytes)));
   for (size_t next = 0; next < sums.size();) {
     auto data = std::span(buffer).first(static_cast<size_t>(std::min(at_once, bytes)));
-    // Behind the end of the file there will be zeros once its block table is written.
+    // Bytes beyond the end of the file become zeros when its block table is written.
     const size_t found = file.read_at(data, offset);
     if (found < data.size() && file.status().size > offset + static_cast<int64_t>(found))
       throw Error(Code::io, "'" + file.path() + "': reading ended at offset " +
@@ -150,7 +150,7 @@ void append_row(std::vector<std::byte>& rows, int64_t row, const TaskBlocks& blo
   };
   const int64_t count = blocks.count();
   const bool here = std::ssize(sums) <= most_sums;
-  if (rows.empty())  // most processes have one task, and no memory to spare
+  if (rows.empty())  // most processes have one task and little memory
     rows.reserve(static_cast<size_t>(8 * (3 + count)) + (here ? sums.size_bytes() : 0));
   append(std::array{row, 2 * count + may_have_journal, here ? std::ssize(sums) : ~std::ssize(sums)});
   for (int64_t b = 0; b < count; ++b) append(std::array{blocks.size_of(b)});

@@ -1,8 +1,8 @@
-// stream/task_blocks: what one task has written: the sizes of its blocks, and the checksums of their pieces.
+// stream/task_blocks: what one task has written: its block sizes and the checksums of their pieces.
 //
-// Checksums follow the bytes that go into the file. Where that is not possible (the program writes to the
-// chunk itself, or a write has failed and is taken back), pieces are remembered as unknown, and read back
-// once at the end.
+// Checksums are computed from the bytes that go into the file. That is impossible if the program writes to
+// the chunk itself, or if a failed write is undone. Such pieces are marked as unknown and read back once at
+// the end.
 #pragma once
 
 #include <algorithm>
@@ -19,41 +19,41 @@
 
 namespace sheaf {
 
-// Enough to park a stream and to write its row of the block table. Small, since tools and mapped programs
-// have one of many tasks.
+// State needed to park a stream and to write its row of the block table. Kept small, because tools and mapped
+// programs have one for each of many tasks.
 struct TaskBlocks {
-  // Pieces first..last-1 of a block.
+  // Pieces [first, last) of a block.
   struct Pieces {
     int64_t block;
     int64_t first;
     int64_t last;
   };
-  // What the program wrote behind chunk `chunk` itself (stream/overruns).
+  // Bytes that the program itself wrote beyond chunk `chunk` (stream/overruns).
   struct Overrun {
     int64_t chunk;
     int64_t bytes;
-    int64_t kept;  // of these, in the chunks that follow
+    int64_t kept;  // bytes moved to the following chunks
   };
-  // What tasks have that wrote more than a piece.
+  // State of tasks that wrote more than one piece.
   struct Past {
     std::vector<int64_t> finished;  // sizes of the blocks before the current one
-    std::vector<uint32_t> sums;     // of all pieces of these, and of the whole pieces of the current one
-    int64_t current_sums = 0;       // begin of the latter in `sums`
-    std::vector<Pieces> unknown;    // whose sums are not what is in the file
-    bool shared = false;  // the program writes to the current block itself: none of its sums are known
+    std::vector<uint32_t> sums;     // sums of finished blocks, then of the current block's whole pieces
+    int64_t current_sums = 0;       // index in `sums` of the current block's first checksum
+    std::vector<Pieces> unknown;    // pieces that may differ from their entry in `sums`
+    bool shared = false;            // the program writes to the current block: all its sums are unknown
     std::vector<Overrun> overruns;
-    size_t overruns_seen = 0;  // of these, by see_overruns()
+    size_t overruns_seen = 0;  // overruns processed by see_overruns()
   };
 
   std::unique_ptr<Past> past = {};
   int64_t position = 0;  // next byte in the current chunk
   int64_t high = 0;      // bytes used of the current chunk, >= position
-  uint32_t running = 0;  // checksum of the begun piece in front of `position`
-  uint32_t piece = 0;    // bytes per checksum; 0: none are kept
+  uint32_t running = 0;  // checksum of the partial piece before `position`
+  uint32_t piece = 0;    // bytes per checksum; 0: no checksums
 
   static TaskBlocks with_sums(uint32_t piece) { return {.piece = piece}; }
 
-  // take_sums() will read from the file.
+  // True if take_sums() will read from the file.
   bool reads_back() const {
     return piece > 0 && past && (past->shared || !past->unknown.empty() || position != high);
   }
@@ -66,13 +66,14 @@ struct TaskBlocks {
     return past ? std::accumulate(past->finished.begin(), past->finished.end(), high) : high;
   }
 
-  // `bytes` are in the chunk, from `position` on, which moves behind them.
+  // Accounts for `bytes`, written to the chunk at `position`, and advances the position.
   void advance(std::span<const std::byte> bytes) {
     sum(bytes, 0);
     move(std::ssize(bytes));
   }
-  // The same in two steps, for bytes that are written in parts: the checksums of each, `ahead` bytes behind
-  // `position`; then the move, or, if a part cannot be written, back to the checksums from before.
+  // Does the same in two steps, for bytes written in parts. sum() adds the checksums of a part, `ahead` bytes
+  // after `position`. Then move() advances the position, or return_to() restores the checksums if a part
+  // could not be written.
   struct Sums {
     uint32_t running;
     size_t whole;
@@ -87,22 +88,23 @@ struct TaskBlocks {
     running = before.running;
     if (past) past->sums.resize(before.whole);
   }
-  // The program may write to the current chunk itself.
+  // Notes that the program may write to the current chunk itself.
   void share() {
     if (piece > 0) make_past().shared = true;
   }
-  // Nothing more goes into the current chunk, which has `chunk_size` bytes; the next one is current.
+  // Ends the current chunk, which has `chunk_size` bytes, and makes the next one current.
   void finish_block(int64_t chunk_size);
-  // Back to a place in front of which nothing has changed.
+  // Returns to an earlier position; the bytes before it must be unchanged.
   void return_to(int64_t block, int64_t to, int64_t highest, int64_t chunk_size);
-  // Goes on behind what others have written (append): blocks of these sizes, and their checksums but for that
-  // of the last piece, if it is begun, which has to be set.
+  // Continues after the data of an earlier program (append). `sizes` are those of its blocks, `sums` their
+  // checksums without that of a partial last piece. The caller must set the latter.
   void continue_behind(std::span<const int64_t> sizes, std::vector<uint32_t> sums = {});
 
-  // The checksums of all blocks, in the order of the format. Everything is in `file`; what is not known is
-  // read back.
+  // Returns the checksums of all blocks, in the order of the format. All bytes must be in `file`; unknown
+  // checksums are computed from it.
   std::vector<uint32_t> take_sums(File& file, const layout::ChunkGeometry& geometry);
-  // Number of the first checksum of `pieces` among these; nothing if one of them was read back.
+  // Index of the first checksum of `pieces` in the result of take_sums(); nullopt if any of `pieces` was read
+  // back.
   std::optional<int64_t> find_sums(const Pieces& pieces, int64_t chunk_size) const;
 
   std::span<const Overrun> overruns() const {
@@ -125,19 +127,20 @@ struct TaskBlocks {
   void forget_behind(int64_t block, int64_t to, int64_t chunk_size);
 };
 
-// Checksums of `bytes` bytes of `file` at `offset`, one for each `piece` of them, the last one for what is
-// left, as far as `sums` goes. Bytes behind the end of the file count as zeros. Reads at most 512 KiB, or a
-// piece, at a time.
+// Computes the checksums of `bytes` bytes of `file` at `offset`, one per `piece` bytes and one for the
+// remainder; stops when `sums` is full. Bytes beyond the end of the file count as zeros. Reads at most 512
+// KiB, or one piece, at a time.
 void sum_pieces(File& file, int64_t offset, int64_t bytes, uint32_t piece, std::span<uint32_t> sums);
 
-// How a task tells what it has written, in native byte order: its row in the metadata arrays, the number of
-// its blocks and whether it may have begun a journal, the number of its checksums, the sizes of its blocks,
-// and its checksums if there are no more than `most_sums`; others follow in rounds (slice_sums.hpp). Appended
-// to `rows`.
+// Appends to `rows` the row of a task in native byte order:
+//   its row in the metadata arrays;
+//   its number of blocks, and whether it may have begun a journal;
+//   its number of checksums, its block sizes, and its checksums.
+// If there are more than `most_sums` checksums, they follow in rounds instead (slice_sums.hpp).
 void append_row(std::vector<std::byte>& rows, int64_t row, const TaskBlocks& blocks, bool may_have_journal,
                 std::span<const uint32_t> sums, int64_t most_sums);
 
-// A view of such a row; null: there is none.
+// A view of such a row; null: no row.
 class RowView {
  public:
   explicit RowView(const std::byte* at = nullptr) : at_(at) {}
@@ -148,7 +151,7 @@ class RowView {
   int64_t sums() const { return empty() ? 0 : sums_follow() ? ~word(2) : word(2); }
   int64_t size_of(int64_t block) const { return word(3 + block); }
   bool sums_follow() const { return !empty() && word(2) < 0; }
-  // The checksums that the row has.
+  // Checksums stored in the row.
   std::span<const std::byte> sums_here() const {
     if (empty() || sums_follow()) return {};
     return {at_ + 8 * (3 + blocks()), static_cast<size_t>(4 * sums())};

@@ -1,4 +1,4 @@
-// The trailer as writers make it.
+// Writes the trailer of a physical file.
 #include <algorithm>
 
 #include "layout/chunk_layout.hpp"
@@ -42,7 +42,7 @@ int64_t count_sums(File& file, const format::Header& h, const format::Pointer& p
 
 void TrailerWriter::begin_groups(int64_t first, int64_t count, int64_t sums_before) {
   const format::Section& groups = *plan_.find(SectionKind::groups);
-  // What lies between the end of the plain file and the trailer is zero, whatever was there before.
+  // Bytes between the plain end of the file and the trailer must be zero; older contents are overwritten.
   records_.assign(first == 0 ? static_cast<size_t>(groups.offset - plan_.plain_end) : 0, std::byte{});
   records_at_ =
       first == 0 ? plan_.plain_end : groups.offset + format::group_entry_size * (first / format::group_tasks);
@@ -51,7 +51,7 @@ void TrailerWriter::begin_groups(int64_t first, int64_t count, int64_t sums_befo
   sums_ = sums_before;
 }
 
-// Ends the group that has begun. False: there is no other one.
+// Ends the current group and begins the next one. Returns false if all groups are done.
 bool TrailerWriter::begin_group() {
   if (group_) {
     group_->sums = hash_.value();
@@ -78,7 +78,7 @@ void TrailerWriter::add_sums(std::span<const std::byte> sums) {
     const auto part = sums.first(4 * std::min<uint64_t>(most / 4, missing_));
     unwritten_.insert(unwritten_.end(), part.begin(), part.end());
     const auto added = std::span(unwritten_).last(part.size());
-    if constexpr (native_order != ByteOrder::little)  // that of the file
+    if constexpr (native_order != ByteOrder::little)  // byte order of the file
       for (size_t i = 0; i < added.size(); i += 4)
         store(&added[i], load<uint32_t>(&added[i], native_order), ByteOrder::little);
     hash_.add(added);
@@ -128,7 +128,7 @@ void TrailerWriter::write_more(std::span<const MoreSection> more) {
 
 void TrailerWriter::write_footer() {
   file_.write_at(format::encode(plan_), plan_.table);
-  // What a write that has failed has left behind: the footer must be at the end.
+  // A failed write may have left bytes after the footer, which must end the file.
   if (file_.status().size > plan_.end()) file_.resize(plan_.end());
 }
 

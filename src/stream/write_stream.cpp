@@ -64,7 +64,7 @@ void WriteStream::learn_from_handle() {
     }
   }
   if (!handle()) return;
-  // stdio keeps no bytes that it could not write: no later flush stores them.
+  // stdio discards bytes that it could not write, so no later flush stores them.
   if (handle()->failed())
     lose(file_error(Code::io, file_->path(),
                     "a write of the program to its own stream has failed (ferror); bytes are missing from " +
@@ -90,7 +90,7 @@ void WriteStream::too_large(int64_t bytes) const {
 
 void WriteStream::begin_next_chunk() {
   flush_buffer();
-  const int64_t next = geometry_.offset(chunk() + 1);  // throws before anything changes, beyond 2^63
+  const int64_t next = geometry_.offset(chunk() + 1);  // throws beyond 2^63, before anything changes
   if (journal_key_.watch) journal_key_.watch->before_writing(next);
   if (durable_) require_nothing_lost();
   if (durable_ && make_journal() && !journal()->deferred()) sync();
@@ -110,7 +110,7 @@ void WriteStream::ensure_free_space(int64_t bytes) {
   if (bytes > geometry_.size - position()) begin_next_chunk();
 }
 
-// act() appends `bytes` bytes; if it fails, the stream is where it was.
+// Runs act(), which appends `bytes` bytes; restores the stream if it fails.
 template <class Act>
 inline void WriteStream::write_or_return(int64_t bytes, Act&& act) {
   const Mark before = mark();
@@ -153,7 +153,7 @@ void WriteStream::return_to(const Mark& mark) {
   if (chunk() == mark.chunk && mark.position >= blocks_.position) {
     window_.at = buffer_.get() + (mark.position - blocks_.position);
     blocks_.high = mark.high;
-  } else {  // everything in front of the mark is in the file
+  } else {  // everything before the mark is in the file
     if (chunk() > mark.chunk && journal())
       journal()->withdraw(local_rank_, mark.chunk, chunk(), std::max(mark.high, mark.position));
     blocks_.return_to(mark.chunk, mark.position, mark.high, geometry_.size);
@@ -174,8 +174,8 @@ void WriteStream::put(std::span<const std::byte> piece) {
   }
 }
 
-// Writes what is buffered and as much of the piece as ends on a border in one transfer; returns the rest,
-// which is smaller than a border's distance and goes into the buffer.
+// Writes the buffered bytes, and as much of the piece as ends on a border, in one transfer. Returns the rest,
+// which is shorter than the distance of two borders and goes into the buffer.
 std::span<const std::byte> WriteStream::put_directly(std::span<const std::byte> piece) {
   const int64_t end = file_offset() + buffered() + std::ssize(piece);
   const bool fills_chunk = position() + static_cast<int64_t>(piece.size()) == geometry_.size;
@@ -194,8 +194,8 @@ std::span<const std::byte> WriteStream::put_directly(std::span<const std::byte> 
   return piece.last(static_cast<size_t>(rest));
 }
 
-// Both from the position on, which stays. Bytes that are summed go to the file in parts, and are summed
-// behind it: then the kernel's copy has brought them to the cache, faster than a sum could.
+// Writes `head` and `body` at the position without advancing it. Bytes with checksums are written in parts,
+// and each part is summed after its write: the kernel's copy has loaded it into the cache.
 void WriteStream::write_summed(std::span<const std::byte> head, std::span<const std::byte> body) {
   if (watches_length_) require_length();
   const int64_t begin = file_offset();
@@ -261,7 +261,7 @@ void WriteStream::record_progress() {
   report(blocks(), local_rank_);
 }
 
-// After a sync that has failed nobody knows what is on disk.
+// After a failed sync the contents of the disk are unknown, so nothing is recorded.
 void WriteStream::report(const TaskBlocks& blocks, int64_t local_rank, bool finished) {
   if (JournalWriter* const to = make_journal(); to && !attached_->lost)
     to->report(*file_, local_rank, blocks.count() - 1, blocks.high, finished);
@@ -285,9 +285,9 @@ void WriteStream::require_nothing_lost() const {
       e.errno_value());
 }
 
-// Called with a full window: grows the buffer, or empties it once it has its full size. The window ends at
-// the end of the buffer or of the chunk. A buffer of full size ends at a multiple of its size in the file:
-// the page cache then takes each transfer as few large pages (docs/tuning.md).
+// Called with a full window. Enlarges the buffer, or empties it if it has its maximum size. The window ends
+// at the end of the buffer or of the chunk. A buffer of maximum size ends at a multiple of its size in the
+// file. The page cache then stores each transfer as few large pages (docs/tuning.md).
 void WriteStream::make_room(int64_t wanted) {
   const int64_t held = buffered();
   if (capacity_ < max_buffer_) {

@@ -22,7 +22,7 @@ void compress_streams(const Multifile& m, int64_t first, const codec::Compressio
     const TaskRow& row = rows.at(first + t);
     ReadStream plain;
     plain.load(m.file_of(row).file, row.geometry, row.sizes, {}, row.sums);
-    // How long the chunk becomes is known when all of it is there; until then it has no end.
+    // The length of the chunk is known only after its last byte; until then it is unlimited.
     const layout::ChunkGeometry chunk{start, tools::endless_chunk, tools::endless_chunk};
     stored.load(chunk, TaskBlocks::with_sums(piece), t);
     frames.load({}, t, chunk);

@@ -1,4 +1,4 @@
-// tools/defaults: the table of what Sheaf does where it is not told otherwise; printed by `sheaf info`.
+// tools/defaults: the table of default settings, printed by `sheaf info`.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace sheaf {
 struct Default {
   std::string name;
   std::string value;
-  std::string change;  // how to change it; empty: fixed
+  std::string change;  // how to change the setting; empty: fixed
 };
 
 SHEAF_EXPORT std::vector<Default> defaults();

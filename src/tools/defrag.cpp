@@ -23,7 +23,7 @@ namespace sheaf {
 
 namespace {
 
-// Of the first file.
+// Returns the header of the first output file.
 format::Header header_of_result(const Multifile& m, const DefragRequest& request) {
   if (m.ntasks() > INT32_MAX) throw file_error(Code::invalid_argument, m.path, "more than 2^31-1 tasks");
   if (request.nfiles < 1 || (request.nfiles > 1 && request.nfiles > m.ntasks()))
@@ -38,13 +38,13 @@ format::Header header_of_result(const Multifile& m, const DefragRequest& request
           Code::unsupported, f.path(),
           "has another byte order than '" + m.path + "': their records do not fit into one file");
   format::Header h{{
-      // The words in front of each record are metadata and are copied as they are.
+      // The words before each record are metadata and are copied unchanged.
       .metadata_order = records ? first.metadata_order : native_order,
       .userdata_order = first.userdata_order,
       .fsblksize = request.fsblksize > 0 ? request.fsblksize : first.fsblksize,
       .ntasks = static_cast<int32_t>(m.ntasks()),
       .nfiles = request.nfiles,
-      .filenumber = request.nfiles == 1 ? 1 : 0,  // 1 as the serial writers of the format
+      .filenumber = request.nfiles == 1 ? 1 : 0,  // 1: as serial writers of the format do
       .flag1 = format::Header::flag_of(first.keyval()),
   }};
   h.set_name(format::physical_name(request.output, 0));
@@ -55,8 +55,8 @@ format::Header header_of_result(const Multifile& m, const DefragRequest& request
   return h;
 }
 
-// Checksums if the source has some: else the result is the plain file it always was. Frames are copied as
-// they are.
+// The result has checksums if the source has some; otherwise it stays a plain file. Frames are copied
+// unchanged.
 std::optional<format::Extension> extension_of_result(const Multifile& m, const format::Header& header,
                                                      const codec::Compression& how) {
   const bool checked = std::ranges::any_of(
@@ -71,7 +71,7 @@ std::optional<format::Extension> extension_of_result(const Multifile& m, const f
         Code::unclosed, m.path,
         "was not closed, and may end in a part of a frame: use --decompress, or `sheaf repair` first");
   const bool guessed = m.files.front().header.guessed;
-  // The files of a set are told from those of another one by their identity.
+  // The identity distinguishes the files of a set from those of another set.
   const bool needs_none = !checked && !guessed && header.nfiles == 1;
   if (!compressed && !how.on() && (needs_none || !format::extensible(header.name()))) return std::nullopt;
   OpenMode mode;
@@ -89,8 +89,8 @@ std::optional<format::Extension> extension_of_result(const Multifile& m, const f
   return made;
 }
 
-// The streams of tasks `first`.. of the multifile, in shares of neighbours, whose ranges may join. Writing
-// into one file goes one at a time, reading goes beside it.
+// Copies the streams of tasks from `first` on, in shares of neighbouring tasks, whose extents may be merged.
+// Writes to one file are serialized; reads run concurrently.
 void copy_streams(const Multifile& m, int64_t first, File& file, PackedFile& packed, WorkProgress& progress) {
   const int64_t ntasks = packed.header.ntasks;
   TaskRows all(m);
@@ -123,7 +123,7 @@ void copy_streams(const Multifile& m, int64_t first, File& file, PackedFile& pac
              });
 }
 
-// Makes the file of the tasks `first`.. that `packed` describes, and closes it.
+// Writes and closes the file that `packed` describes, with tasks from `first` on.
 void make_file(const Multifile& m, int64_t first, const DefragRequest& request, PackedFile& packed,
                const std::shared_ptr<File>& file, WorkProgress& progress) {
   MetadataWriter(*file, packed.header).write_header(packed.extension);
@@ -136,11 +136,11 @@ void make_file(const Multifile& m, int64_t first, const DefragRequest& request, 
     copy_streams(m, first, *file, packed, progress);
   complete_packed_file(*file, packed);
   if (request.replace || request.nfiles > 1)
-    file->sync();  // what it replaces may be the only copy, and the input
+    file->sync();  // the replaced files may be the input and its only copy
   file->close();
 }
 
-// Several files, each with a part of the tasks. check() is called before they appear as one generation.
+// Writes several files, each with a part of the tasks. Calls check() before they appear as one generation.
 void make_set(Store& store, const Multifile& m, const DefragRequest& request, const PackedFile& lead,
               const std::function<void()>& check, WorkProgress& progress) {
   const auto ntasks = static_cast<int32_t>(m.ntasks());
@@ -154,7 +154,7 @@ void make_set(Store& store, const Multifile& m, const DefragRequest& request, co
     packed.header.filenumber = k;
     packed.header.ntasks = end - first;
     if (k == 0) packed.mapping = mapping;
-    if (k > 0) packed.extension->guessed_ends = 0;  // the first file has them all
+    if (k > 0) packed.extension->guessed_ends = 0;  // the first file has the total
     const auto file = files.add();
     progress.begin_output(first, format::physical_name(request.output, k));
     make_file(m, first, request, packed, file, progress);

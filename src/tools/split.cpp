@@ -15,7 +15,7 @@ namespace sheaf {
 
 namespace {
 
-// Those that are wanted, in order.
+// Returns the tasks to write, in order.
 std::vector<int64_t> chosen_tasks(const Multifile& m, const SplitRequest& request) {
   std::vector<int64_t> tasks = request.tasks;
   if (tasks.empty()) {
@@ -59,8 +59,7 @@ void split_plain(const PhysicalFile& file, const TaskRow& row, File& output, Wor
   close_output(output, length);
 }
 
-// Several threads, since most of the time goes into creating the files. Outputs begin in the order of the
-// tasks.
+// Uses several threads, since creating the files takes most of the time. Outputs begin in task order.
 void split_plain(const Multifile& m, const std::vector<int64_t>& tasks, const SplitRequest& request,
                  OutputSet& outputs, WorkProgress& progress) {
   struct Begun {
@@ -112,7 +111,7 @@ void split(Store& store, const Multifile& given, const SplitRequest& request, Wo
   for (const int64_t task : tasks) {
     const TaskRow& row = rows.at(task);
     total += row.sizes.total();
-    if (!keyval) outputs.check(split_name(request, task, row));  // the names of keys are not known yet
+    if (!keyval) outputs.check(split_name(request, task, row));  // the names for keys are not known yet
   }
   progress.begin(total);
 

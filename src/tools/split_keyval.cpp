@@ -17,10 +17,10 @@ namespace {
 struct KeyOutput {
   size_t number = 0;           // in the OutputSet
   int64_t length = 0;          // bytes written
-  std::shared_ptr<File> file;  // null: closed for the time being
+  std::shared_ptr<File> file;  // null: temporarily closed
 };
 
-// The outputs of one task, of which only so many are open.
+// The outputs of one task, a limited number of which are open.
 class KeyOutputs {
  public:
   KeyOutputs(OutputSet& outputs, std::string name, int64_t task, WorkProgress& progress)
@@ -68,12 +68,12 @@ void split_keyval(const PhysicalFile& source, int64_t task, const TaskRow& row, 
   KeyvalScanner records(stream, source.header.metadata_order, source.path(), task);
   KeyOutputs keys(outputs, name, task, progress);
   std::vector<std::byte> buffer(static_cast<size_t>(tools::split_buffer));
-  const bool checked = row.sums.piece > 0;  // what is to be compared with checksums has to be read
+  const bool checked = row.sums.piece > 0;  // data with checksums must be read to be verified
 
   while (const auto record = records.next()) {
     KeyOutput& out = keys.of(record->key);
     while (records.left() > 0) {
-      if (stream.at_end()) break;  // moves to the next block if there is one
+      if (stream.at_end()) break;  // moves to the next block, if any
       const int64_t here = std::min(records.left(), stream.available_in_block());
       if (here >= tools::copied_directly && !checked) {
         RangeCopier copier(*out.file, progress);

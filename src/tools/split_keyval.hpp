@@ -1,4 +1,4 @@
-// tools/split_keyval: the records of one task of a key-value multifile as one file per key; a part of
+// tools/split_keyval: writes the records of one task of a key-value multifile to one file per key. Part of
 // split.
 #pragma once
 
@@ -8,7 +8,8 @@
 
 namespace sheaf {
 
-// Adds one output per key of a task of `file`, in the order of first appearance, named split_name(name, key).
+// Adds one output per key of a task of `file`, in the order of first appearance, with the name
+// split_name(name, key).
 void split_keyval(const PhysicalFile& file, int64_t task, const TaskRow& row, const std::string& name,
                   OutputSet& outputs, WorkProgress& progress);
 

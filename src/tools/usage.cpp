@@ -12,8 +12,8 @@ namespace sheaf {
 
 namespace {
 
-// Chunks of several files, and rounds that only some have, may add up to more than 2^63 bytes: the sum stays
-// there.
+// Adds with saturation: chunks of several files, and of rounds that only some files have, may exceed 2^63
+// bytes in total.
 void grow(int64_t& sum, int64_t chunk, int64_t rounds) {
   sum = checked_mul_add(chunk, rounds, sum).value_or(INT64_MAX);
 }
@@ -40,7 +40,7 @@ void add_task(Usage& u, const TaskRow& row, int64_t rounds, int64_t fsblksize) {
   u.empty_chunks += empty;
 }
 
-// Reads entries of a mapping field that is no more than that of a single file.
+// Reads entries of a mapping field that may be just that of a single file.
 template <class Visit>
 void read_entries(const PhysicalFile& f, int64_t entries, Visit&& visit) {
   layout::for_each_slice<layout::Placement>(0, entries, metadata_constants::places_at_once,
@@ -50,7 +50,7 @@ void read_entries(const PhysicalFile& f, int64_t entries, Visit&& visit) {
                                             });
 }
 
-// Whether they name each task once: kept in bits, of so many tasks at a time.
+// Returns whether the entries name each task once. Tests tasks_at_once tasks at a time, with one bit each.
 bool is_permutation(const PhysicalFile& f, int64_t entries) {
   std::vector<bool> seen;
   bool right = true;
@@ -91,7 +91,7 @@ std::optional<int64_t> stored_mapping_size(const Multifile& m, size_t file) {
   const int64_t rest = f.file->status().size - at;
   if (f.header.nfiles > 1 || rest < 4) return std::nullopt;
   MetadataReader reader(*f.file, f.header);
-  std::optional<int64_t> plain_end;  // as far as it is known
+  std::optional<int64_t> plain_end;  // unknown without checksums
   attempt([&] {
     if (const FileChecks* const checks = reader.checks(f.pointer)) plain_end = checks->trailer().plain_end;
   });

@@ -48,7 +48,7 @@ void add_finding(FileReport& report, const std::string& text) {
   add_finding(report, FileState::damaged, "'" + report.path + "': " + text);
 }
 
-// Runs a check; what it throws becomes a finding. Errors of the caller's own (from `progress`) pass.
+// Runs a check and turns its errors into findings. Passes on errors of the caller (from `progress`).
 template <class Check>
 void guarded(FileReport& report, Check check) {
   try {
@@ -58,7 +58,8 @@ void guarded(FileReport& report, Check check) {
   }
 }
 
-// Blocks that go beyond their chunks: legal, but two tasks may have written to the same place.
+// Notes blocks that extend beyond their chunks. They are legal, but two tasks may have written to the same
+// bytes.
 void look_for_overruns(const PhysicalFile& f, FileReport& report) {
   int64_t overruns = 0;
   int64_t first_task = 0;
@@ -86,7 +87,8 @@ void look_for_overruns(const PhysicalFile& f, FileReport& report) {
     report.notes.push_back(text);
 }
 
-// What readers can still make good. Damage that hides a part of a stream is an error of the loading.
+// Notes journal damage that readers can compensate. Damage that hides part of a stream is reported as an
+// error of loading.
 void look_for_journal_damage(Store& store, const PhysicalFile& f, FileReport& report) {
   const auto journal = JournalReader::open(store, report.path, f.header, *f.extension);
   if (!journal) return;
@@ -99,7 +101,7 @@ void look_for_journal_damage(Store& store, const PhysicalFile& f, FileReport& re
                             " record(s) of its journal had a wrong bit; they can be read all the same");
 }
 
-// What is known of the streams of an unclosed file.
+// Describes the source of the contents of an unclosed file.
 const char* knowledge_of(format::TableSource source) {
   switch (source) {
     case format::TableSource::journal:
@@ -137,7 +139,7 @@ void check_file(Store& store, const PhysicalFile& f, FileReport& report) {
   look_for_overruns(f, report);
 }
 
-// Takes what the file's tables hold off `most_held`.
+// Loads a file and reduces `most_held` by the memory of its tables.
 std::optional<PhysicalFile> load(Store& store, const std::string& path, VerifyReport& report,
                                  int64_t& most_held) {
   FileReport& file = report.files.emplace_back();
@@ -151,11 +153,11 @@ std::optional<PhysicalFile> load(Store& store, const std::string& path, VerifyRe
   return loaded;
 }
 
-// The mapping of the set against the files that could be loaded: which tasks are named is kept in bits, of so
-// many tasks at a time.
+// Checks the mapping of the set against the files that could be loaded. Records which tasks are named with
+// one bit each, tasks_at_once tasks at a time.
 void check_mapping(const std::vector<std::optional<PhysicalFile>>& files, const Multifile& multifile,
                    FileReport& report) {
-  std::vector<int64_t> begins{0};  // of the tasks of each file among all
+  std::vector<int64_t> begins{0};  // number of tasks in preceding files
   for (const auto& file : files) begins.push_back(begins.back() + (file ? file->header.ntasks : 0));
   std::vector<bool> named;
   for (int64_t from = 0; from == 0 || from < begins.back(); from += tools::tasks_at_once) {
@@ -193,7 +195,7 @@ void check_set(Store& store, const std::string& path, std::vector<std::optional<
     table.check_mapping(multifile.set_tasks);
     if (multifile.set_tasks == 0)
       add_finding(report.files.front(), "a set of several files with an empty mapping");
-    for_each_place(multifile, [](int64_t, std::span<const layout::Placement>) {});  // is it all there?
+    for_each_place(multifile, [](int64_t, std::span<const layout::Placement>) {});  // throws if incomplete
   });
   int32_t missing = 0;
   for (int32_t k = 1; k < lead.nfiles && missing < tools::most_missing_files; ++k) {
@@ -224,7 +226,7 @@ bool VerifyReport::ok() const {
 
 namespace {
 
-// What readers would have thrown for the first finding; nullopt: there is none.
+// Returns the error that readers would throw for the first finding; nullopt without findings.
 std::optional<Error> problem_in(const VerifyReport& report) {
   for (const FileReport& file : report.files) {
     if (file.findings.empty()) continue;
@@ -234,7 +236,7 @@ std::optional<Error> problem_in(const VerifyReport& report) {
   return std::nullopt;
 }
 
-// The files that could be loaded, and what is to say of all.
+// The files that could be loaded, and the report on all files.
 struct Loaded {
   VerifyReport report;
   Multifile multifile;
@@ -262,9 +264,9 @@ VerifyReport verify(Store& store, const std::string& path, bool read_data, WorkP
   Loaded loaded;
   const auto failed = attempt([&] {
     generation.open_multifile([&] {
-      loaded = {};  // a store that shares open files would find them again
+      loaded = {};  // otherwise a store that shares open files would find them again
       loaded = load_set(generation, path);
-      if (const auto problem = problem_in(loaded.report)) throw *problem;  // maybe of a commit
+      if (const auto problem = problem_in(loaded.report)) throw *problem;  // maybe due to a commit
     });
   });
   if (failed && loaded.report.ok()) throw *failed;

@@ -1,9 +1,9 @@
-// tools/verify: everything that can be found wrong with a multifile without knowing its contents.
+// tools/verify: finds all defects of a multifile that are detectable without knowing its contents.
 //
-// Per physical file: the rules of docs/format.md, section "Complete, unclosed and damaged files". Over the
-// set: its members belong together and the mapping names every task once. Then the data: every recorded byte
-// can be read, and the records of a key-value multifile fill their streams. Findings make the multifile bad;
-// notes do not.
+// Checks each physical file against docs/format.md, section "Complete, unclosed and damaged files". Checks
+// that the files of a set belong together and that the mapping names every task once. Then checks the data:
+// every recorded byte must be readable, and the records of a key-value multifile must fill their streams.
+// Findings make the multifile bad; notes do not.
 #pragma once
 
 #include <optional>
@@ -21,40 +21,40 @@ enum class FileState : uint8_t {
   complete,
   unclosed,    // never closed: no block table
   damaged,     // contradicts itself, the size of the file or the set
-  unreadable,  // the operating system refuses
+  unreadable,  // access refused by the operating system
   foreign,     // no multifile, or of an unknown version
 };
 
-// The state that an error of this kind shows.
+// Returns the state of a file for which an error of this kind was thrown.
 FileState state_of(Code code);
-// Lower-case name of a state. Static storage.
+// Returns the lower-case name of a state. Static storage.
 SHEAF_EXPORT const char* name_of(FileState state);
 
 struct Finding {
   FileState state;
-  std::string message;                        // names the path
-  std::optional<Error> cause = std::nullopt;  // what a check has thrown
+  std::string message;                        // contains the path
+  std::optional<Error> cause = std::nullopt;  // error thrown by the check
 };
 
 struct FileReport {
   std::string path;
-  FileState state = FileState::complete;  // the first finding's
+  FileState state = FileState::complete;  // state of the first finding
   std::vector<Finding> findings;          // at most 100
-  bool more = false;                      // there were more
+  bool more = false;                      // further findings were omitted
   std::vector<std::string> notes;
   int64_t ntasks = 0;
-  int64_t data_bytes = 0;  // recorded
-  bool checksums = false;  // there are some, of data and metadata
+  int64_t data_bytes = 0;  // recorded bytes
+  bool checksums = false;  // data and metadata have checksums
 };
 
 struct SHEAF_EXPORT VerifyReport {
   std::string path;
-  std::vector<FileReport> files;  // physical files, those of a set that are missing included
+  std::vector<FileReport> files;  // physical files, including missing ones of a set
   bool ok() const;
 };
 
-// `read_data` false: metadata only. Throws only what `progress` throws. Memory: at most 64 MiB, whatever the
-// files claim.
+// `read_data` false: checks the metadata only. Throws only what `progress` throws. Memory: at most 64 MiB,
+// whatever the files claim.
 SHEAF_EXPORT VerifyReport verify(Store& store, const std::string& path, bool read_data,
                                  WorkProgress& progress);
 

@@ -15,8 +15,8 @@ namespace sheaf {
 
 namespace {
 
-// Reads the data of one physical file and, where there are checksums, compares them. What is wrong is
-// reported with `say`.
+// Reads the data of one physical file and compares them with their checksums, if any. Reports defects through
+// `say`.
 class DataCheck {
  public:
   DataCheck(const PhysicalFile& file, WorkProgress& progress, const Say& say)
@@ -31,13 +31,13 @@ class DataCheck {
   }
 
  private:
-  // False: something cannot be read.
+  // Returns false if a part cannot be read.
   bool check_block(int64_t b) {
     places_.seek_block(b, 0);
     const int64_t checked = places_.checked_size(b);
     const int64_t piece = places_.piece();
     const int64_t bytes = row_->sizes[b];
-    uint32_t sum = 0;  // of a piece that is larger than the buffer, so far
+    uint32_t sum = 0;  // checksum so far of a piece larger than the buffer
     for (int64_t at = 0; at < bytes;) {
       const bool is_checked = at < checked;
       const bool is_large = is_checked && piece > tools::checked_at_once;
@@ -61,7 +61,7 @@ class DataCheck {
     return true;
   }
 
-  // At most the buffer; nothing if there is something that cannot be read.
+  // Reads at most one buffer; returns nothing if a part cannot be read.
   std::span<const std::byte> read(int64_t block, int64_t at, int64_t bytes) {
     const auto part = std::span(buffer_).first(static_cast<size_t>(std::min(bytes, tools::checked_at_once)));
     const int64_t offset = row_->geometry.offset(block) + at;
@@ -84,7 +84,7 @@ class DataCheck {
     };
     const auto unlike = compare(part, at);
     if (!unlike || unlike->code() != Code::damaged) return tell(unlike);
-    for (size_t done = 0; done < part.size(); done += places_.piece())  // which ones?
+    for (size_t done = 0; done < part.size(); done += places_.piece())  // finds the damaged pieces
       tell(compare(part.subspan(done, std::min<size_t>(places_.piece(), part.size() - done)),
                    at + static_cast<int64_t>(done)));
   }
@@ -97,7 +97,7 @@ class DataCheck {
   WorkProgress& progress_;
   const Say& say_;
   std::vector<std::byte> buffer_;
-  ReadStream places_;  // of the checksums
+  ReadStream places_;  // position of the checksums
   const TaskRow* row_ = nullptr;
   int64_t task_ = 0;
 };
@@ -125,7 +125,7 @@ void check_frames(const Multifile& m, int64_t task, const TaskRow& row) {
   const PhysicalFile& f = m.file_of(row);
   if (!f.header.compressed) return;
   ReadStream stored;
-  stored.set_max_buffer(4 << 10);  // whole frames are read past it
+  stored.set_max_buffer(4 << 10);  // whole frames bypass the buffer
   stored.load(f.file, row.geometry, row.sizes, {});
   const StreamPlaces places(row.sizes);
   const StoredTask what{task, row.geometry, !f.pointer.complete()};

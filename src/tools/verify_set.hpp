@@ -1,4 +1,4 @@
-// tools/verify_set: verify() for whatever has a name: a multifile, containers beside it, or containers alone.
+// tools/verify_set: verify() for any path: a multifile, its containers, or containers alone.
 #pragma once
 
 #include <optional>
@@ -11,16 +11,15 @@
 
 namespace sheaf {
 
-// At least one of the two is there.
+// At least one of the two optional reports is set.
 struct SHEAF_EXPORT SetReport {
   std::optional<VerifyReport> multifile;
-  std::optional<FileReport> containers;  // of all of them; `ntasks` counts streams
+  std::optional<FileReport> containers;  // all containers; `ntasks` counts streams
   bool ok() const;
 };
 
-// Checks the multifile `path` if there is one, and its containers: what is damaged is a finding, what a
-// killed program may have left is a note. `read_data` false: metadata only. Throws only what `progress`
-// throws.
+// Checks the multifile `path`, if it exists, and its containers. Damage is a finding; possible remains of a
+// killed program are notes. `read_data` false: checks the metadata only. Throws only what `progress` throws.
 SHEAF_EXPORT SetReport verify_set(Store& store, const std::string& path, bool read_data,
                                   WorkProgress& progress);
 
