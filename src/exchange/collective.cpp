@@ -301,7 +301,7 @@ int64_t Collective::transfer(File& file, const ViewAccess& access, const Collect
             if (going == Going::when_published) by_itself();
           }));
   if (summary.low == summary.high) return done;
-  // Window memory is allocated only when a call needs it: programs whose tasks always transfer independently
+  // Window memory is allocated only when a call needs it: programs with only independent transfers
   // never do. The pool holds the tasks' ranges, so the tasks repeat the reduction with a new pool.
   const auto again = [&] { summary = meet(file, access, rest, how, writes, problem, false); };
   if (find_stage(file, how, summary)) {
