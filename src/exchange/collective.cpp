@@ -279,7 +279,7 @@ bool Collective::shares_requests(const ViewAccess& access, const CallSummary& su
   return range / sparse <= summary.bytes || gaps / summary.pieces < gap_worth_a_request;
 }
 
-// Publishes the tasks' earlier writes. None of those writes reaches the server after the data of the current
+// Publishes the tasks' earlier writes. No such write reaches the server after the data of the current
 // transfer.
 void Collective::publish(File& file) {
   agree(comm_, attempt([&] { file.traits().apart->publish(); }));

@@ -1,11 +1,11 @@
 // exchange/collective: transfers that all tasks of a group carry out together (docs/architecture.md,
 // "Exchange").
 //
-// One reduction gives every task a summary of the call. A task transfers independently if each of its extents
-// covers whole units, if its access lies in its exclusive extent, or if the ranges of the tasks do not
-// interleave. All other bytes pass through the window pool of the host (exchange/stage) and, between hosts,
-// from aggregator to aggregator (exchange/host_exchange). This is two-phase I/O (Blue Gene/L paper, section
-// 3). A failure on one task is thrown on all tasks; no task waits for a failed one.
+// One reduction gives every task a summary of the call. A task transfers independently if its extents cover
+// whole units or lie in its exclusive extent. All tasks do so if their ranges do not interleave. All other
+// bytes pass through the window pool of the host (exchange/stage) and, between hosts, from aggregator to
+// aggregator (exchange/host_exchange). This is two-phase I/O (Blue Gene/L paper, section 3). A failure on one
+// task is thrown on all tasks; no task waits for a failed one.
 #pragma once
 
 #include <algorithm>

@@ -16,11 +16,13 @@
 // afterwards; a task that fills a window checks the token afterwards. So at least one of the two sees the
 // other's change. A task that needs a word to change sleeps on that word.
 //
-// The steps run on a `Call`, which describes the call and is the same on all tasks: begin(), end(), slots(),
-// pens(), pen_of(n), due(n), free_for(n), kept(), and the words state(n), arrived(n), pen(p). due(n) is the
-// number of the host's tasks that have a part of window n; it is 0 only if aggregators own the windows.
-// kept() is true if aggregators own the windows; no task needs an I/O token then. A step returns the action
-// that the task must perform before its next step.
+// The steps run on a `Call`, which is the same on all tasks. It provides begin(), end(), slots(), pens(),
+// pen_of(n), free_for(n), the words state(n), arrived(n) and pen(p), and two more:
+//
+//   due(n)             number of the host's tasks that have a part of window n; 0 only if kept()
+//   kept()             aggregators own the windows, and no task needs an I/O token
+//
+// A step returns the action that the task must perform before its next step.
 #pragma once
 
 #include <cstdint>

@@ -18,9 +18,9 @@
 //
 // Errors: sheaf::Error. wrong_mode: for example, writing to a file opened for reading. not_found, permission,
 // no_space, io: as reported by the operating system. After an error, file pointers keep their advanced
-// positions, and the contents of the range of a failed write are undefined. sync() and close() throw the
-// error of a failed write on all tasks. They do so until its task has written the same bytes, or the file has
-// been truncated before them.
+// positions. The contents of the range of a failed write are undefined. sync() and close() throw the error of
+// a failed write on all tasks. They do so until its task has written the same bytes, or the file has been
+// truncated before them.
 #pragma once
 
 #include <memory>

@@ -24,10 +24,10 @@ std::string place_beside(Store& store, const std::string& path);
 std::shared_ptr<File> make_beside(Store& store, const std::string& path);
 
 // Opens an existing file for reading and writing. Throws `foreign` unless it is a regular file without other
-// names and with an accepted owner: the user of this process, or the owner of `neighbour`, the file that it
-// lies beside. An empty `neighbour` stands for a file that only its own user writes. Another owner is then
-// accepted only if the file system reports that owner for new files of this process, too. Throws not_found,
-// and the errors of the store.
+// names and with an accepted owner. Accepted owners are the user of this process and the owner of
+// `neighbour`, the file that it lies beside. An empty `neighbour` stands for a file that only its own user
+// writes. Another owner is then accepted only if the file system reports that owner for new files of this
+// process, too. Throws not_found, and the errors of the store.
 std::shared_ptr<File> open_beside(Store& store, const std::string& path, const std::string& neighbour);
 
 // Like open_beside(), but creates the file if it is missing; `made` is true if this call has created it.

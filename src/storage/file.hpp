@@ -119,10 +119,10 @@ class File : private NonCopyable {
 
   // Locks a range for this File alone (exclusive), or together with others that only read. It conflicts with
   // any other holder: another process, another File of this process, or another thread with this File.
-  // `barred` says how to handle a conflict; waits are bounded (storage/range_lock.hpp). Transfers do not take
-  // locks themselves. A thread must not lock a range that overlaps one it already holds. Throws io if the
-  // file system has no locks, and with errno EAGAIN if the range has not become free; holds no lock then. The
-  // default is for stores for a single task, which need no locks.
+  // `barred` says how to handle a conflict; waits are bounded (storage/range_lock.hpp). Locks are advisory:
+  // they exclude other locks, not transfers. A thread must not lock a range that overlaps one it already
+  // holds. Throws io if the file system has no locks, and with errno EAGAIN if the range has not become free;
+  // holds no lock then. The default is for stores for a single task, which need no locks.
   virtual RangeLock lock_range(const LockRequest&) { return {{std::shared_ptr<void>(), this}}; }
   RangeLock lock(int64_t offset, int64_t length, bool exclusive, Barred barred = Barred::wait) {
     return lock_range({offset, length, exclusive, barred, lock_patience(lockers_, length)});

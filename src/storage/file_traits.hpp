@@ -64,8 +64,8 @@ class Published {
   // Returns true if each transfer is published on its own, because the task would not see its own writes
   // before.
   virtual bool at_once() const = 0;
-  // Records that all tasks have published. Any state cached on this host may be stale then, and no task has
-  // changes.
+  // Records that all tasks have published. Any state cached on this host may be stale then, and no
+  // unannounced writes remain.
   virtual void published() = 0;
   // Records that aggregators, also of other hosts, have written and published [begin, end); reads fetch from
   // the server again.

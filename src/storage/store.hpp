@@ -63,8 +63,8 @@ class Store {
   // current directory changes. Returns the path itself if names do not count from a directory.
   virtual std::string place_of(const std::string& path) { return path; }
 
-  // Returns the name to which rename() must move a new file so that it is found as `path`: the final target
-  // of symbolic links, so that the links stay; without links, `path`.
+  // Returns the name to which rename() must move a new file that replaces `path`. This is the final target of
+  // symbolic links, so that the links stay; without links, it is `path`.
   virtual std::string target_of(const std::string& path) { return path; }
 
   // Copies the attributes of `like` to the file `path`, which this process has just created: mode, owner,

@@ -11,8 +11,8 @@ namespace sheaf::sfio {
 
 namespace {
 // Orders the queues by listener number, and lets each task start with the next listener. The order of the
-// task's bytes would not spread the load: if ranges of equal length begin with stripe units of one listener,
-// all tasks would start with that listener.
+// task's bytes would not spread the load: ranges of equal length may all begin with stripe units of the same
+// listener.
 std::vector<size_t> visits_of(const std::vector<int>& listeners, int task) {
   std::vector<size_t> visits(listeners.size());
   std::iota(visits.begin(), visits.end(), size_t{0});

@@ -86,7 +86,7 @@ class SHEAF_EXPORT StripedFile {
   // block, the bytes before the end of the file.
   int64_t moved(const Operation& operation, std::span<const Block> blocks);
 
-  // Transfers without the request cache: one message and one disk request per stripe piece, one at a time
+  // Transfers without the request cache: one message and one disk request per stripe unit, one at a time
   // (mread, mwrite of the paper, for comparison).
   void transfer_simply(Direction direction, const Block& block);
 

@@ -105,7 +105,7 @@ int64_t PosixFile::bring_up_to_date(bool opens) {
 }
 
 // FUSE forwards exactly the bytes of a write unless mounted with a write-back cache. Direct writes are no
-// better on FUSE, and unsafe: one that fails beyond the end sets the file to the size known to this host,
+// better on FUSE, and unsafe. One that fails beyond the end sets the file to the size known to this host,
 // which cuts off bytes of other hosts. Where descriptors keep lengths (forgets_lengths), these writes use a
 // descriptor that the next sync closes.
 bool PosixFile::write_past_cache(std::span<const std::byte> data, int64_t offset) {

@@ -2,8 +2,8 @@
 //
 // No other code in Sheaf asks what a file system is. One task per physical file determines the traits at open
 // (Store::traits) and sends them to the other tasks. All code that depends on a file system uses them.
-// Unknown file systems get the most cautious values in use: other hosts see bytes after a close and a new
-// open, and locks reach only tasks of the same host.
+// Unknown file systems get the most cautious values in use. Other hosts then see bytes only after a close and
+// a new open, and locks reach only tasks of the same host.
 #pragma once
 
 #include <cstdint>

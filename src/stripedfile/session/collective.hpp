@@ -18,9 +18,9 @@ struct Part {
 
 // Collective over `comm`, the compute tasks of a session. Argument errors of any task are detected before any
 // bytes move. Written bytes can be read by every task afterwards. Where blocks of several tasks overlap,
-// either may win. Returns the bytes moved: the sum of all blocks; for a read of a single block, only its
-// bytes before the end of the file (the remaining ones are set to zero). If any part fails, throws on all
-// tasks as agree() does, after all other parts have ended.
+// either may win. Returns the bytes moved, which is the sum of all blocks. A read of a single block counts
+// only its bytes before the end of the file; the remaining ones are set to zero. If any part fails, throws on
+// all tasks as agree() does, after all other parts have ended.
 SHEAF_EXPORT int64_t transfer_together(Comm& comm, Direction direction, const Part& part);
 
 }  // namespace sheaf::sfio
