@@ -373,7 +373,7 @@ class OpenFile final : public SharedFile {
   bool is_announced_ = false;
   int64_t block_ = 4096;
   bool atomic_ = false;
-  std::atomic<bool> several_sequences_ = false;  // transfers of two may be in flight at once
+  std::atomic<bool> several_sequences_ = false;  // transfers of two sequences may be in flight
   AcrossHosts across_;
   int64_t per_host_ = -1;  // maximum aggregators on this host by cb_config_list; negative: unlimited
   std::unique_ptr<SharedPointer> pointer_;

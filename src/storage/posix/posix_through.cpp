@@ -25,8 +25,8 @@ bool are_one_file(int a, int b) {
 
 }  // namespace
 
-// Without statx(2), uses fstat(2), which may return cached attributes. Where attributes are not cached,
-// statx(2) may cost one more message.
+// Fills `found` as fstat(2) does, without calling it: fstat(2) may cost another message. Uses fstat(2) only
+// on systems without statx(2).
 bool status_of_server(int fd, struct stat& found) {
   struct statx there;
   if (::statx(fd, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_BASIC_STATS, &there) != 0)
