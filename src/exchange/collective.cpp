@@ -20,7 +20,7 @@ namespace {
 
 constexpr int64_t none = std::numeric_limits<int64_t>::min();
 
-// Asked for once: the C library reads a file of the kernel for it.
+// Cached, because the C library reads a kernel file for each query.
 int64_t hardware_threads() {
   static const int64_t threads = std::thread::hardware_concurrency();
   return threads;
@@ -30,7 +30,7 @@ int64_t saturated_product(int64_t a, int64_t b) {
   return checked_mul(a, b).value_or(std::numeric_limits<int64_t>::max());
 }
 
-// Whole units, or a part of one that fits into it.
+// Returns the largest multiple of `unit` up to `wanted`. A larger `unit` is halved until it fits or is odd.
 int64_t window_of_units(int64_t unit, int64_t wanted) {
   if (unit <= wanted) return wanted - wanted % unit;
   while (unit > wanted && unit % 2 == 0) unit /= 2;
@@ -48,7 +48,7 @@ Stage::Shape shape_on_one_host(File& file, const CollectiveOptions& how) {
   return {window_size(how, file.traits().dear_requests ? dear_window : usual_window), stage_slots};
 }
 
-// As large as calls over such a range need it.
+// Returns the pool shape that calls over a range of this length need.
 Stage::Shape shape_between_hosts(const CollectiveOptions& how, const Hosts& hosts, int64_t range) {
   const int64_t slots = rounds_under_way * hosts.owners(), memory = memory_of_a_lane * hosts.lanes();
   const int64_t usual =
@@ -56,7 +56,7 @@ Stage::Shape shape_between_hosts(const CollectiveOptions& how, const Hosts& host
   return {how.window_of_range(range, window_size(how, usual), hosts.owners()), static_cast<int>(slots)};
 }
 
-// Every piece of the access is whole units.
+// Returns true if every extent of the access is whole units.
 bool has_whole_units(const ViewAccess& access, int64_t unit) {
   if (access.bytes() / access.pieces() < unit) return false;
   bool whole = true;
@@ -70,10 +70,10 @@ Hosts::Rules rules_of(const CollectiveOptions& how, bool shared) {
   return {how.aggregators > 0 ? how.aggregators : how.stripes, how.per_host, shared};
 }
 
-// A third or more of its range is not its own.
+// Returns true if a third or more of the access's range belongs to other tasks.
 bool has_gaps(const ViewAccess& access) { return (access.high() - access.low()) / 3 > access.bytes() / 2; }
 
-// Bytes of the units that the range of an access touches.
+// Returns the bytes of all units that the access's range overlaps.
 int64_t length_in_units(const ViewAccess& access, int64_t unit) {
   return access.high() - access.low() + access.low() % unit + (unit - access.high() % unit) % unit;
 }
@@ -111,7 +111,7 @@ bool Collective::find_stage(File& file, const CollectiveOptions& how, const Call
   return true;
 }
 
-// Where the tasks of a host do not share memory every task counts as a host.
+// Where the tasks of a host do not share memory, every task counts as a host.
 void Collective::make_stages(const CollectiveOptions& how, int64_t range, bool shared) {
   if (!hosts_) {
     hosts_ = Hosts::find(comm_, rules_of(how, shared));
@@ -121,8 +121,8 @@ void Collective::make_stages(const CollectiveOptions& how, int64_t range, bool s
   if (hosts_->my_lane() >= 0) lane_ = std::make_unique<HostExchange>(*hosts_);
 }
 
-// The sums of a call are cleared before anybody can have come to it: all have left the last call but one,
-// which they were of.
+// Clears the sums of the next call before any task can enter that call. They belonged to the call before
+// last, which all tasks have left.
 void Collective::bring(const ViewAccess& access, const CollectiveOptions& how) {
   Comm& host = hosts_ ? hosts_->host() : comm_;
   Stage::Sums& sums = stage_->sums(call_);
@@ -179,7 +179,7 @@ Collective::CallSummary Collective::meet(File& file, const ViewAccess& all, cons
   comm_.all_max(values);
   if (values[13] != 0) claim_ = {};
   const int call = call_;
-  if (stage_) call_ = (call_ + 1) % 3;  // also if the call fails: its sums are not those of the next one
+  if (stage_) call_ = (call_ + 1) % 3;  // also if the call fails: the next call must not use its sums
   if (values[0] != 0) {
     wish_.reset();
     agree(comm_, problem);
@@ -226,7 +226,7 @@ Collective::Going Collective::way_of(File& file, const ViewAccess& access, const
   return large ? Going::ahead : Going::together;
 }
 
-// Bytes of the whole blocks that ranges of the host's tasks touch.
+// Returns the bytes of all blocks that the ranges of the host's tasks overlap.
 int64_t Collective::touched(const CallSummary& summary, int64_t block) const {
   std::vector<std::pair<int64_t, int64_t>> parts;
   for (const Stage::Range& range : stage_->ranges(summary.call)) {
@@ -243,8 +243,8 @@ int64_t Collective::touched(const CallSummary& summary, int64_t block) const {
   return bytes;
 }
 
-// Each task claims what begins with its first unit and ends before that of the task behind; false, and nobody
-// has a claim, if a unit would have two writers.
+// Each task's exclusive extent begins with its first unit and ends before the first unit of the following
+// task. If two tasks would write one unit, returns false and leaves all tasks without an exclusive extent.
 bool Collective::claim(const ViewAccess& access, int64_t unit) {
   const bool works = access.bytes() > 0;
   claim_ = {works ? access.low() - access.low() % unit : 0, 0};
@@ -260,13 +260,13 @@ bool Collective::keeps_to_claim(const ViewAccess& access) const {
   return claim_.has(access) && !has_gaps(access);
 }
 
-// Collective. Whether requests are worth being put together.
+// Collective. Returns true if the requests of the tasks are worth merging.
 bool Collective::shares_requests(const ViewAccess& access, const CallSummary& summary,
                                  const CollectiveOptions& how, bool writes) {
   const int64_t whole = summary.high - summary.low;
   const int64_t range = hosts_ ? std::min(whole, summary.lengths) : touched(summary, how.block);
   const bool always = how.exchange == CollectiveOptions::Way::always;
-  // Of several hosts nobody knows what their ranges have in common.
+  // Across hosts, no task knows the overlap of the ranges.
   const bool separate =
       hosts_ ? !summary.gaps && summary.lengths <= whole + whole / 2 : summary.lengths <= range + range / 2;
   if (writes && how.unit > 0) {
@@ -279,7 +279,8 @@ bool Collective::shares_requests(const ViewAccess& access, const CallSummary& su
   return range / sparse <= summary.bytes || gaps / summary.pieces < gap_worth_a_request;
 }
 
-// Nothing that a task has written before reaches the server after what is transferred now.
+// Publishes the tasks' earlier writes. No such write reaches the server after the data of the current
+// transfer.
 void Collective::publish(File& file) {
   agree(comm_, attempt([&] { file.traits().apart->publish(); }));
   file.traits().apart->published();
@@ -287,7 +288,7 @@ void Collective::publish(File& file) {
 
 int64_t Collective::transfer(File& file, const ViewAccess& access, const CollectiveOptions& how, bool writes,
                              std::optional<Error> problem, Tally& tally) {
-  // Who need not ask the others goes ahead; the reduction then tells how that went.
+  // A task that needs no exchange transfers ahead of the others; the reduction then reports its result.
   int64_t done = 0;
   const auto by_itself = [&] { done = transfer_alone(file, access, how.independent, writes, tally); };
   const Going going = problem ? Going::together : way_of(file, access, how, writes);
@@ -300,7 +301,8 @@ int64_t Collective::transfer(File& file, const ViewAccess& access, const Collect
             if (going == Going::when_published) by_itself();
           }));
   if (summary.low == summary.high) return done;
-  // Programs whose tasks always go alone never need the memory. Ranges of tasks are in it: they meet again.
+  // Window memory is allocated only when a call needs it: programs with only independent transfers
+  // never do. The pool holds the tasks' ranges, so the tasks repeat the reduction with a new pool.
   const auto again = [&] { summary = meet(file, access, rest, how, writes, problem, false); };
   if (find_stage(file, how, summary)) {
     again();

@@ -1,11 +1,11 @@
 // exchange/collective: transfers that all tasks of a group carry out together (docs/architecture.md,
 // "Exchange").
 //
-// One reduction tells every task what all want to do. A task transfers alone what covers whole units or lies
-// in its claim, or everything if the tasks' ranges do not interleave; all else passes through the stage of
-// its host (exchange/stage) and, between several hosts, from aggregator to aggregator
-// (exchange/host_exchange): two-phase I/O (Blue Gene/L paper, section 3). A failure on one task is thrown on
-// all; no task waits for one that has failed.
+// One reduction gives every task a summary of the call. A task transfers independently if its extents cover
+// whole units or lie in its exclusive extent. All tasks do so if their ranges do not interleave. All other
+// bytes pass through the window pool of the host (exchange/stage) and, between hosts, from aggregator to
+// aggregator (exchange/host_exchange). This is two-phase I/O (Blue Gene/L paper, section 3). A failure on one
+// task is thrown on all tasks; no task waits for a failed one.
 #pragma once
 
 #include <algorithm>
@@ -28,30 +28,33 @@
 
 namespace sheaf::exchange {
 
-// How a collective transfer is to be carried out; the same on all tasks but for `per_host`.
+// Options of a collective transfer. All tasks pass the same values, except for `per_host`.
 struct CollectiveOptions {
   enum class Way : uint8_t { automatic, always, never };
-  Way exchange = Way::automatic;   // whether tasks exchange bytes
-  IndependentOptions independent;  // for those transfers that do not; `locked`: for all (atomic mode)
-  // Where hosts share no page cache, gaps in windows are filled with what the file holds there: always, since
-  // nobody else writes; or, if they are short, where `others` (null: nobody can) are kept out. One lane only.
+  Way exchange = Way::automatic;  // whether tasks exchange data
+  // Options of independent transfers; `locked` applies to all transfers (atomic mode).
+  IndependentOptions independent;
+  // True: without a shared page cache, gaps in windows are always filled with the file's contents, since no
+  // other handle writes. False: short gaps are filled while `others` are kept out (null: gaps stay). Filling
+  // requires that no other sequence of transfers is in flight.
   bool fills_gaps = false;
   OtherHandles* others = nullptr;  // null on all tasks or on none
-  int64_t aggregators = 0;         // 0: automatic
-  int64_t per_host = -1;           // most aggregators on the host of this task; negative: any number
-  int64_t stripes = 0;             // that the file has, 0: not known; as many aggregators on several hosts
-  int64_t buffer = 0;              // bytes of a window at most; 0: automatic
-  int64_t block = 4096;            // windows begin and end on multiples of it
-  // Above 0: hosts share no page cache; in a call a part of the file from a multiple on has one writer
+  int64_t aggregators = 0;         // 0: chosen automatically
+  int64_t per_host = -1;           // maximum number of aggregators on this task's host; negative: unlimited
+  int64_t stripes = 0;   // stripes of the file, 0: unknown; default number of aggregators on several hosts
+  int64_t buffer = 0;    // maximum bytes of a window; 0: chosen automatically
+  int64_t block = 4096;  // bytes; windows begin and end on multiples of this size
+  // Shared granularity in bytes, above 0 where hosts share no page cache. In one call, each unit (extent of
+  // this size and alignment) has a single writer.
   int64_t unit = 0;
-  bool others_write = false;  // other sequences of transfers may be under way in the file
-  // For measuring.
-  bool shared = true;   // tasks of a host share memory, else each counts as a host
-  bool overlap = true;  // rounds between hosts, and reading ahead, go on while others are under way
-  bool reuse = true;    // a plan is kept as long as it holds
+  bool others_write = false;  // another sequence of transfers may be in flight on the file
+  // Switches for measurements.
+  bool shared = true;   // tasks of a host share memory; false: each task counts as a host
+  bool overlap = true;  // rounds between hosts and read-ahead overlap with transfers in flight
+  bool reuse = true;    // an exchange plan is reused while the access signatures stay the same
 
-  // Bytes of a window, at most `size`: a short range is shared by all owners, but for units of several
-  // windows, which have one owner each.
+  // Returns the window size in bytes for a transfer over `range` bytes, at most `size`. A short range is
+  // shared by all aggregators. If a unit spans several windows, one aggregator gets all windows of the unit.
   int64_t window_of_range(int64_t range, int64_t size, int64_t owners) const {
     const bool parts = unit > size;
     const int64_t grain = std::max<int64_t>({block, parts ? 0 : unit, 1}),
@@ -67,49 +70,50 @@ class Collective {
  public:
   explicit Collective(Comm& comm) : comm_(comm) {}
 
-  // Collective. `problem`: why this task cannot take part; it then brings nothing, and all tasks throw.
-  // Throws on all tasks what the lowest failing one met (comm/agree.hpp).
+  // Collective. `problem` is the reason why this task cannot take part: the task then contributes no bytes,
+  // and all tasks throw. Throws on all tasks the error of the lowest failing task (comm/agree.hpp).
   void write(File& file, const ViewAccess& access, const CollectiveOptions& how, std::optional<Error> problem,
              Tally& tally);
-  // Collective. Returns the bytes read here, from the beginning of the stream on.
+  // Collective. Returns the bytes that this task has read, counted from the start of its stream.
   int64_t read(File& file, const ViewAccess& access, const CollectiveOptions& how,
                std::optional<Error> problem, Tally& tally);
 
-  // Collective, on several hosts. Spares the first transfer to find them.
+  // Collective, for groups on several hosts. Determines the hosts ahead of the first transfer.
   void find_hosts(const CollectiveOptions& how);
 
-  // Local. What a transfer of many bytes by all tasks uses.
+  // Local. Parameters of a transfer of many bytes by all tasks.
   struct Chosen {
     int64_t aggregators = 1;
-    int64_t window = 0;  // bytes that an aggregator transfers at once
+    int64_t window = 0;  // bytes that an aggregator transfers per request
   };
   Chosen chosen(File& file, const CollectiveOptions& how) const;
 
  private:
-  // What all tasks know of a call; sizes and pieces of several hosts are about right, and not too small.
+  // Summary of a call, known to all tasks. On several hosts, the byte and extent counts are upper estimates.
   struct CallSummary {
     int64_t low = 0;
     int64_t high = 0;
-    bool repeated = false;     // every task wants what it wanted before
-    bool changed = false;      // somebody has written alone what others may not know of
-    bool waits = false;        // somebody goes alone when that is published
-    bool alone = false;        // a host of several has no memory for its tasks
-    bool other_hosts = false;  // the rules for aggregators are others now
-    bool gaps = false;         // a third or more of some task's range is not its own
-    int64_t threads = 1;       // that can run at once
-    int64_t bytes = 0;         // of all tasks
+    bool repeated = false;     // every task repeats its last access signature
+    bool changed = false;      // a task has unpublished independent writes
+    bool waits = false;        // a task transfers independently after that publish
+    bool alone = false;        // a host of several has no memory shared by its tasks
+    bool other_hosts = false;  // the rules for aggregators have changed
+    bool gaps = false;         // in some task's range, a third or more of the bytes are not its own
+    int64_t threads = 1;       // threads that the hardware runs at once
+    int64_t bytes = 0;         // total of all tasks
     int64_t pieces = 1;
-    int64_t lengths = 0;  // of their ranges, in whole blocks
-    bool tiled = false;   // one host: pieces fill the range
-    int call = 0;         // whose sums and ranges these are
+    int64_t lengths = 0;  // total length of the tasks' ranges, in whole blocks
+    bool tiled = false;   // one host: the extents of all tasks fill the range
+    int call = 0;         // index of the sums and ranges of this call in the window pool
   };
-  // Bytes that no other task writes in collective calls as long as each keeps to its own; whole units.
+  // Exclusive extent: bytes in whole units that no other task writes in collective calls while each task
+  // stays inside its own exclusive extent.
   struct Claim {
     int64_t begin = 0;
     int64_t end = 0;
     bool has(const ViewAccess& access) const { return access.low() >= begin && access.high() <= end; }
   };
-  // What this task wants in a call. Whoever reads what was written wants the same.
+  // Access signature of this task in a call. Reading back the same region yields the same signature.
   struct Wish {
     uint64_t filetype = 0;
     int64_t displacement = 0;
@@ -124,8 +128,8 @@ class Collective {
   int64_t transfer(File& file, const ViewAccess& access, const CollectiveOptions& how, bool writes,
                    std::optional<Error> problem, Tally& tally);
   void publish(File& file);
-  // Whether a task carries out its part alone, whatever the others do: before it meets them, or when they
-  // have published what they wrote alone.
+  // I/O path of a task that may bypass the exchange: with the other tasks, ahead of the reduction, or after
+  // all tasks have published their independent writes.
   enum class Going : uint8_t { together, ahead, when_published };
   int64_t pens_on_one_host(const CollectiveOptions& how, int64_t threads) const;
   Going way_of(File& file, const ViewAccess& access, const CollectiveOptions& how, bool writes) const;
@@ -134,11 +138,11 @@ class Collective {
   bool keeps_to_claim(const ViewAccess& access) const;
   bool shares_requests(const ViewAccess& access, const CallSummary& summary, const CollectiveOptions& how,
                        bool writes);
-  // `access`: what is left of all that the task wants.
+  // `all` is the whole access of this task, `access` the rest that needs the other tasks.
   CallSummary meet(File& file, const ViewAccess& all, const ViewAccess& access, const CollectiveOptions& how,
                    bool writes, const std::optional<Error>& problem, bool waits);
   void bring(const ViewAccess& access, const CollectiveOptions& how);
-  // Collective; whether it is another one now.
+  // Collective. Returns true if the window pool has been replaced.
   bool find_stage(File& file, const CollectiveOptions& how, const CallSummary& summary);
   void drop_stage();
   void make_stages(const CollectiveOptions& how, int64_t range, bool shared);
@@ -151,17 +155,17 @@ class Collective {
                         const CallSummary& summary, Tally& tally);
 
   Comm& comm_;
-  std::unique_ptr<Hosts> hosts_;        // where there are several
-  std::unique_ptr<Stage> stage_;        // of this host; null until it is needed
-  std::unique_ptr<HostExchange> lane_;  // of an aggregator of several hosts
-  std::optional<Wish> wish_;            // of the last call; none: nothing is known of it, or it has failed
-  std::optional<uint64_t> coverage_;    // of that wish; on one host, of a write
-  bool planned_ = false;                // the aggregators' plan is that of the last call
-  std::optional<bool> gaps_;            // whether pieces leave gaps in windows of that plan
-  Windows written_;                     // of the last write between hosts
-  Claim claim_;                         // empty: a task has written elsewhere, or none has claimed anything
-  int call_ = 0;                        // whose sums and ranges are next
-  uint64_t next_ = 0;                   // window
+  std::unique_ptr<Hosts> hosts_;        // null on a single host
+  std::unique_ptr<Stage> stage_;        // window pool of this host; null until first use
+  std::unique_ptr<HostExchange> lane_;  // null unless this task is an aggregator of several hosts
+  std::optional<Wish> wish_;            // signature of the last call; empty: unknown, or failed
+  std::optional<uint64_t> coverage_;    // coverage of that access; writes on one host only
+  bool planned_ = false;                // the aggregators' exchange plan matches the last call
+  std::optional<bool> gaps_;            // whether the plan leaves gaps in its windows
+  Windows written_;                     // windows of the last write between hosts
+  Claim claim_;                         // empty: none agreed, or a task has written outside its own
+  int call_ = 0;                        // index of the next call's sums and ranges
+  uint64_t next_ = 0;                   // number of the next window
 };
 
 }  // namespace sheaf::exchange

@@ -1,4 +1,4 @@
-// The three ways of a collective transfer (exchange/collective).
+// The data paths of a collective transfer (exchange/collective): within one host and between hosts.
 #include <algorithm>
 #include <limits>
 #include <mutex>
@@ -21,7 +21,7 @@ StageCall Collective::call_for(const CallSummary& summary, const CollectiveOptio
   return call;
 }
 
-// threads: that can run at once.
+// `threads` is the number of threads that the hardware runs at once.
 int64_t Collective::pens_on_one_host(const CollectiveOptions& how, int64_t threads) const {
   const int64_t tasks = how.per_host < 0 ? comm_.size() : std::clamp<int64_t>(how.per_host, 1, comm_.size());
   return std::min<int64_t>(
@@ -60,7 +60,7 @@ int64_t Collective::on_one_host(File& file, const ViewAccess& access, const Coll
   return 0;
 }
 
-// Asked for by writes only, once for a plan.
+// Called by writes only, once per exchange plan.
 bool Collective::leave_gaps(const CollectiveOptions& how) {
   if (gaps_) return *gaps_;
   int64_t somewhere = lane_ && (how.fills_gaps ? lane_->leaves_gaps(1, std::numeric_limits<int64_t>::max())
@@ -70,8 +70,8 @@ bool Collective::leave_gaps(const CollectiveOptions& how) {
   return *gaps_;
 }
 
-// Collective: how gaps that the plan leaves are filled; nothing: there are none, or they stay. `kept_out` is
-// to be held until all have done so.
+// Collective. Returns how to fill the gaps that the plan leaves, or nothing if there are no gaps or they
+// stay. The caller holds `kept_out` until all tasks have written.
 std::optional<Sieving> Collective::sieving_of_gaps(const CollectiveOptions& how, RangeLock& kept_out) {
   if ((!how.fills_gaps && how.others == nullptr) || !leave_gaps(how)) return std::nullopt;
   if (how.fills_gaps) return Sieving::always;

@@ -11,8 +11,8 @@ namespace sheaf::exchange {
 
 namespace {
 
-// Bytes of runs between a window and a message; at most `bytes` of the message. Returns the first byte of a
-// run that is left, or the window's length.
+// Moves bytes of runs between a window and a message, at most `bytes` bytes of the message. Returns the first
+// byte of a run that was not moved, or `length`, the window's length.
 template <class Move>
 int64_t for_each_part(const Runs& runs, int64_t bytes, int64_t length, Move move) {
   int64_t done = 0, missing = length;
@@ -38,7 +38,7 @@ int64_t unpack_runs(const Runs& runs, std::byte* window, const std::byte* messag
   });
 }
 
-// Bytes of runs that lie below `end` of the window.
+// Returns the bytes of runs below `end` of the window.
 int64_t bytes_below(const Runs& runs, int64_t end) {
   if (end >= runs.end) return runs.bytes;
   int64_t bytes = 0;
@@ -49,7 +49,7 @@ int64_t bytes_below(const Runs& runs, int64_t end) {
 
 }  // namespace
 
-// What the tasks of the host have marked in the round.
+// Encodes what the tasks of the host have marked in the windows of the round.
 void HostExchange::collect_runs(const StageCall& call, int64_t round) {
   for (size_t owner = 0; owner < owners(); ++owner) {
     const uint64_t number = number_of(call, round, owner);
@@ -93,8 +93,8 @@ bool HostExchange::leaves_gaps(int64_t least, int64_t longest) const {
   return false;
 }
 
-// The codes to the owners of the lane from all its hosts: how long each is, and as much of it as goes with
-// that. Whether one of this host is longer.
+// Exchanges codes with the owners of the channel: the length of each code and its first part. Returns true if
+// a code of this host is longer than that part.
 bool HostExchange::tell_owners(const StageCall& call, Told& told) {
   const bool owns = std::ranges::find(hosts_.owner_hosts(), hosts_.me()) != hosts_.owner_hosts().end();
   told.codes.resize(owns ? static_cast<size_t>(lane_.size()) : 0);
@@ -164,7 +164,7 @@ void HostExchange::learn(const StageCall& call, std::span<const std::byte> code,
   }
 }
 
-// Windows of other owners are packed, and their slots free; messages to this one come.
+// Packs windows of other owners, releases their slots, and starts the messages of the round.
 void HostExchange::start_write(const StageCall& call, int64_t round, Round& r, Tally& tally) {
   const Clock clock(tally.exchange_ns);
   std::vector<Outgoing> outgoing;
@@ -194,7 +194,7 @@ void HostExchange::finish_write(const StageCall& call, Round& r) {
   });
 }
 
-// What all hosts have in the window.
+// Writes the bytes of all hosts in this aggregator's windows.
 void HostExchange::write_out(const StageCall& call, int64_t round, File& file, Sieving sieving,
                              Tally& tally) {
   for_each_window(call, round, true, [&](int, uint64_t number, const Window& window) {
@@ -231,7 +231,7 @@ void HostExchange::read_in(const StageCall& call, int64_t round, File& file, Tal
   });
 }
 
-// A message is shorter where the file ends.
+// Starts the messages of the round. A message is shorter where the file ends.
 void HostExchange::start_read(const StageCall& call, int64_t round, Round& r, Tally& tally) {
   const Clock clock(tally.exchange_ns);
   std::vector<Outgoing> outgoing;

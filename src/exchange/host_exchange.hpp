@@ -1,10 +1,10 @@
-// exchange/host_exchange: what an aggregator does for its host in a collective transfer of several hosts,
-// between the stage and the other hosts.
+// exchange/host_exchange: an aggregator's side of a collective transfer between hosts: it moves bytes between
+// the window pool of its host and the other hosts.
 //
-// A plan holds, for every window of the aggregator's lane, the runs of bytes that this host has there, and,
-// for those that it owns, the runs of all hosts. It stays as long as no task wants anything else. Data then
-// travel in rounds of one window of each owner: to the owner in writing, from there in reading, only bytes of
-// runs.
+// An exchange plan lists the byte runs of this host in every window of the aggregator channel. For windows
+// that this aggregator owns, it lists the runs of all hosts. The plan is valid until a task changes its
+// access signature. Data then travel in rounds of one window per owner: to the owner in a write, from the
+// owner in a read. Only the bytes of runs travel.
 #pragma once
 
 #include <memory>
@@ -28,18 +28,19 @@ class HostExchange {
  public:
   explicit HostExchange(Hosts& hosts) : hosts_(hosts), lane_(hosts.lane()) {}
 
-  // Collective over the aggregators. Tasks of the host mark in the maps of `call`, whose windows are those of
-  // the transfers to come, what they have; `marks` is this task's pass. Nothing is thrown; returns what went
-  // wrong in this lane: nothing is transferred then.
+  // Collective over the aggregators. Builds the exchange plan from the bytes that the tasks of the host mark
+  // in the maps of `call`; later transfers must use the same windows. `marks` is this task's own pass. Never
+  // throws; returns the error of this aggregator channel, after which no data must be transferred.
   template <class Mark>
   std::optional<Error> plan(const StageCall& call, PutPass& marks, Mark mark);
 
-  // Whether a window of this aggregator's has `least` gaps, no longer than `longest` bytes, between what is
-  // in the plan.
+  // Returns true if a window owned by this aggregator has at least `least` gaps between planned runs, each of
+  // at most `longest` bytes.
   bool leaves_gaps(int64_t least, int64_t longest) const;
 
-  // Collective over the aggregators, by the plan. `own`: this task's pass, which copies by `copy`. Nothing is
-  // thrown; returns what went wrong here. `overlap`: the file works while messages travel.
+  // Collective over the aggregators; follows the plan. `own` is this task's pass, which copies with `copy`.
+  // If `overlap` is true, file requests overlap with messages. Never throws; returns the error of this
+  // aggregator.
   template <class Copy>
   std::optional<Error> write(const StageCall& call, PutPass& own, Copy copy, File& file, Sieving sieving,
                              bool overlap, Tally& tally);
@@ -48,16 +49,16 @@ class HostExchange {
                             Tally& tally);
 
  private:
-  // Of a window of this lane.
+  // The planned runs of one window of the aggregator channel.
   struct Window {
     struct Theirs {
       int host = 0;
       Runs runs;
     };
     Runs ours;
-    std::vector<Theirs> theirs;  // at the owner
+    std::vector<Theirs> theirs;  // runs of the other hosts, on the owner
   };
-  // Bytes of runs on their way, from or for the window `number`.
+  // Bytes of runs in flight, sent from or received for window `number`.
   struct Message {
     uint64_t number = 0;
     const Runs* runs = nullptr;
@@ -67,7 +68,7 @@ class HostExchange {
     std::vector<Message> came, sent;
     std::unique_ptr<Exchange> exchange;
 
-    // Adds a message, with memory for it.
+    // Appends a message with memory for its runs; returns that memory.
     static std::span<std::byte> add(std::vector<Message>& to, uint64_t number, const Runs& runs) {
       const auto bytes = static_cast<size_t>(runs.bytes);
       return {to.emplace_back(Message{number, &runs, std::make_unique_for_overwrite<std::byte[]>(bytes)})
@@ -75,7 +76,7 @@ class HostExchange {
               bytes};
     }
   };
-  // Owners of the lane are counted from 0 on.
+  // Owners are numbered within the channel, from 0.
   uint64_t number_of(const StageCall& call, int64_t round, size_t owner) const {
     return call.begin() + static_cast<uint64_t>(round * call.windows().owners + hosts_.first_owner()) + owner;
   }
@@ -90,9 +91,9 @@ class HostExchange {
   }
 
   void collect_runs(const StageCall& call, int64_t round);
-  // A code begins with its length behind that.
+  // Length of the prefix of a code: the number of bytes that follow the prefix.
   static constexpr size_t code_head = sizeof(int64_t);
-  // Codes from the hosts of the lane, by host, and their whole lengths.
+  // Codes and their full lengths, received from the hosts of the channel, indexed by host.
   struct Told {
     std::vector<std::vector<std::byte>> codes;
     std::vector<int64_t> lengths;
@@ -106,8 +107,8 @@ class HostExchange {
   void read_in(const StageCall& call, int64_t round, File& file, Tally& tally);
   void start_read(const StageCall& call, int64_t round, Round& r, Tally& tally);
   void finish_read(const StageCall& call, int64_t round, Round& r);
-  // use(host, number, window) for the windows of a round that are this aggregator's, or for the others: of
-  // whom each is.
+  // Calls use(host, number, window) for windows of a round: if `mine`, for those that this aggregator owns,
+  // else for the remaining ones. `host` is the owner's host.
   template <class Use>
   void for_each_window(const StageCall& call, int64_t round, bool mine, Use use) {
     for (size_t owner = 0; owner < owners(); ++owner)
@@ -117,9 +118,9 @@ class HostExchange {
 
   Hosts& hosts_;
   Comm& lane_;
-  std::vector<Window> windows_;                // round by round, in a round by owner
-  std::vector<std::vector<std::byte>> codes_;  // of a plan that is being made, for the owners of the lane
-  std::optional<Error> problem_;               // of the transfer
+  std::vector<Window> windows_;                // ordered by round, then by owner
+  std::vector<std::vector<std::byte>> codes_;  // codes of the plan being built, one per owner of the channel
+  std::optional<Error> problem_;               // first error of the current transfer
 };
 
 template <class Mark>

@@ -30,7 +30,7 @@ void Hosts::find_hosts() {
   all_.all_max(std::span(&fewest, 1));
   lanes_ = -fewest;
   const int64_t number = host_->rank();
-  // Members of all lanes are in the order of the hosts' first tasks, whose I/O nodes count.
+  // Channel members are ordered by the hosts' first tasks. The I/O node of a host is that of its first task.
   std::array<int64_t, 2> first{all_.rank(), io_node};
   host_->broadcast(bytes_of(first), 0);
   io_node_ = first[1];

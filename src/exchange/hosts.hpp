@@ -1,8 +1,9 @@
-// exchange/hosts: the hosts of a group of tasks, their aggregators, and the stage of this host.
+// exchange/hosts: the hosts of a group of tasks, their aggregators, and the tasks of this host.
 //
-// A host has up to four aggregators, its first tasks. Aggregator l of every host is in lane l, whose members
-// talk to each other. Only some of them may own windows of files: owners are numbered lane by lane, in a lane
-// in the order of the hosts. Every task knows how many there are, and only aggregators know the hosts.
+// The first tasks of a host, up to four, are its aggregators. The k-th aggregators of all hosts form
+// aggregator channel (lane) k and communicate with each other. Some aggregators own windows of files. Owners
+// are numbered channel by channel, and within a channel in the order of the hosts. Every task knows the
+// number of owners; only aggregators know the hosts.
 #pragma once
 
 #include <array>
@@ -17,27 +18,30 @@ namespace sheaf::exchange {
 
 class Hosts {
  public:
-  struct Rules {              // the same on all tasks but for `most_here`
-    int64_t aggregators = 0;  // in all; 0: as many as suit the hosts
-    int64_t most_here = -1;   // on the host of this task; negative: any number
-    bool shared = true;       // tasks of a host share memory; else each counts as a host
+  // All tasks pass the same rules, except for `most_here`.
+  struct Rules {
+    int64_t aggregators = 0;  // total; 0: chosen to suit the hosts
+    int64_t most_here = -1;   // maximum on the host of this task; negative: unlimited
+    bool shared = true;       // tasks of a host share memory; false: each task counts as a host
     bool operator==(const Rules&) const = default;
   };
 
-  // Collective over `all`, which outlives it. Several hosts, and tasks that share no memory.
+  // Collective over `all`, which must outlive the result. For several hosts, or for tasks that share no
+  // memory.
   static std::unique_ptr<Hosts> find(Comm& all, const Rules& rules);
 
   const Rules& rules() const { return rules_; }
   Comm& host() { return host_ ? *host_ : all_; }
-  Comm& lane() { return *lane_; }  // an aggregator's
+  Comm& lane() { return *lane_; }  // requires an aggregator
   int64_t lanes() const { return lanes_; }
-  int my_lane() const { return my_lane_; }  // -1: no aggregator
+  int my_lane() const { return my_lane_; }  // -1: this task is not an aggregator
   int64_t owners() const { return ends_[most_lanes - 1]; }
 
-  // An aggregator's: the number of this host in its lane, and of those that own windows.
+  // Aggregators only. The rank of this host in its channel, and the number of the first owner in that
+  // channel.
   int me() const { return lane_->rank(); }
   int64_t first_owner() const { return my_lane_ == 0 ? 0 : ends_[static_cast<size_t>(my_lane_) - 1]; }
-  const std::vector<int>& owner_hosts() const { return owner_hosts_; }  // by owner, from first_owner() on
+  const std::vector<int>& owner_hosts() const { return owner_hosts_; }  // by owner, from first_owner()
 
  private:
   Hosts(Comm& all, const Rules& rules) : all_(all), rules_(rules) {}
@@ -50,8 +54,8 @@ class Hosts {
   std::unique_ptr<Comm> lane_;
   int my_lane_ = -1;
   int64_t lanes_ = 1;
-  int64_t io_node_ = -1;                    // of this host; -1: there are none
-  std::array<int64_t, most_lanes> ends_{};  // of the owners of each lane
+  int64_t io_node_ = -1;                    // I/O node of this host; -1: none
+  std::array<int64_t, most_lanes> ends_{};  // end of the owner numbers of each channel
   std::vector<int> owner_hosts_;
 };
 

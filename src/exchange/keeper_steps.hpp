@@ -1,25 +1,26 @@
-// exchange/keeper_steps: the steps of an aggregator in the protocol of the stage (exchange/stage_steps).
+// exchange/keeper_steps: the steps of an aggregator in the window protocol (exchange/stage_steps).
 #pragma once
 
 #include "exchange/stage_steps.hpp"
 
 namespace sheaf::exchange {
 
-// An aggregator whose windows are kept for it. Each call is to be repeated until it says leave.
+// The steps of an aggregator on a window that it owns. The caller repeats each call until it returns
+// Do::leave.
 template <class Word>
 class KeeperSteps {
  public:
-  // The slot is the window's.
+  // Waits until the slot is free for `window`.
   template <class Call>
   Act<Word> await_free(Call& call, uint64_t window) {
     return await(call.state(window), call.free_for(window));
   }
-  // All tasks have put their parts into it; the slot is the window's.
+  // Waits until all tasks have packed their parts. The slot must already be in use for `window`.
   template <class Call>
   Act<Word> await_full(Call& call, uint64_t window) {
     return await(call.arrived(window), call.due(window));
   }
-  // What was put is where it belongs.
+  // Releases the slot after the window's contents have been written to the file or sent.
   template <class Call>
   Act<Word> empty(Call& call, uint64_t window) {
     if (at_ == At::begin) {
@@ -29,7 +30,7 @@ class KeeperSteps {
     }
     return set_state(call, window, SlotState::done(call.free_for(window)));
   }
-  // What was read may be taken; done, if nobody takes.
+  // Publishes a window that has been read, or releases its slot if no task takes a part.
   template <class Call>
   Act<Word> offer(Call& call, uint64_t window) {
     const uint32_t free = call.free_for(window);

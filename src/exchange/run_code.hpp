@@ -1,5 +1,5 @@
-// exchange/run_code: which bytes of a window a host has, or wants, as a short message: runs of bytes, equal
-// ones at equal distances once.
+// exchange/run_code: a compact message that lists the byte runs of a window that a host has or needs. Equal
+// runs at equal distances are encoded once.
 #pragma once
 
 #include <cstddef>
@@ -14,18 +14,18 @@ namespace sheaf::exchange {
 
 struct Runs {
   std::vector<std::byte> code;
-  int64_t bytes = 0;  // of all runs
-  int64_t begin = 0;  // of the first one, in the window
-  int64_t end = 0;    // of the last one
+  int64_t bytes = 0;  // total length of all runs
+  int64_t begin = 0;  // start of the first run, in the window
+  int64_t end = 0;    // end of the last run
 };
 
-// The bytes below `length` that are set.
+// Encodes the set bytes below `length`.
 Runs encode_runs(const CoverageMap& map, int64_t length);
 
-// Runs as they come in a message, of a window of `length` bytes. Throws damaged if the code makes no sense.
+// Validates a code received for a window of `length` bytes. Throws damaged if the code is invalid.
 Runs check_runs(std::span<const std::byte> code, int64_t length);
 
-// use(begin, length) for all runs in order, of code that makes sense.
+// Calls use(begin, length) for all runs of a valid code, in order.
 template <class Use>
 void for_each_run(std::span<const std::byte> code, Use use) {
   for (int64_t at = 0; !code.empty();) {

@@ -1,8 +1,8 @@
-// exchange/stage: memory of a host through which windows of a file pass between its tasks and the file.
+// exchange/stage: the window pool of a host: shared memory through which windows of a file pass between the
+// tasks and the file.
 //
-// Tasks copy their pieces of a window straight to where they belong in a slot, or from there: bytes are
-// copied once on their way to the request. exchange/stage_steps is the protocol, exchange/stage_call what a
-// transfer does with it.
+// Tasks copy their extents directly to or from their place in a slot, so bytes are copied once on the way to
+// the request. exchange/stage_steps is the protocol; exchange/stage_call applies it to a transfer.
 #pragma once
 
 #include <atomic>
@@ -25,17 +25,17 @@ class Stage {
   struct Slot {
     alignas(64) SharedWord state;
     SharedWord arrived;
-    std::atomic<int64_t> got;  // bytes that the file had of the window
+    std::atomic<int64_t> got;  // bytes of the window that the file had
   };
-  // What tasks bring to a call, summed up; and what they find out in it.
+  // Sums over what the tasks contribute to a call, and the failure flag of that call.
   struct Sums {
     alignas(64) std::atomic<uint64_t> coverage;
     std::atomic<int64_t> bytes;
     std::atomic<int64_t> pieces;
-    std::atomic<int64_t> lengths;  // of their ranges
+    std::atomic<int64_t> lengths;  // total length of the tasks' ranges
     SharedWord failed;
   };
-  // Of the file, in which a task has pieces; low == high: none.
+  // The range of the file in which a task has extents; low == high: none.
   struct Range {
     std::atomic<int64_t> low;
     std::atomic<int64_t> high;
@@ -45,34 +45,36 @@ class Stage {
     int slots = 0;
   };
 
-  // Collective over the tasks of a host. Null on all of them if they share no memory.
+  // Collective over the tasks of a host. Returns null on all tasks if they share no memory.
   static std::unique_ptr<Stage> make(Comm& host, const Shape& shape);
 
   const Shape& shape() const { return shape_; }
   Slot& slot(uint64_t number) const { return slot_[number % static_cast<uint64_t>(shape_.slots)]; }
-  std::byte* memory(uint64_t number, int64_t length);  // of the window, which has that length, in its slot
-  // Its coverage map.
+  // Returns the memory of window `number`, `length` bytes, in its slot.
+  std::byte* memory(uint64_t number, int64_t length);
+  // Coverage map of window `number`.
   std::span<std::atomic<uint64_t>> map(uint64_t number) const {
     const size_t words = CoverageMap::words_for(shape_.window);
     return {maps_ + number % static_cast<uint64_t>(shape_.slots) * words, words};
   }
   SharedWord& pen(int number) const { return head_->pens[number].word; }
-  // Three calls take turns: what one leaves is cleared when all have come to the next, for the one after
-  // that.
+  // Sums and ranges rotate through three calls. When the host's task 0 enters a call, it clears the sums of
+  // the next call. All tasks have left the last call that used those sums by then.
   Sums& sums(int call) const { return head_->sums[call]; }
   std::span<Range> ranges(int call) const {
     return {ranges_ + static_cast<size_t>(call) * static_cast<size_t>(tasks_), static_cast<size_t>(tasks_)};
   }
 
-  // Lets transfers of this task take the stage's memory, until the result is dropped; null if they cannot.
+  // Lends the pool's memory to transfers of this task until the result is dropped. Returns null if the memory
+  // cannot be lent.
   std::unique_ptr<Loan> lend() const {
     const auto memory = shared_->lent();
     return memory ? std::make_unique<Loan>(*memory) : nullptr;
   }
 
   void wake(SharedWord& word) { shared_->wake(word); }
-  // Looks whether `word` is still `value`, or `ready`, as windows pass within microseconds; then sleeps while
-  // it is.
+  // Spins while `word` is `value` and `ready` is false, since windows pass within microseconds; then blocks
+  // while `word` is `value`.
   template <class Ready>
   void sleep(SharedWord& word, uint32_t value, Ready ready) {
     const auto goes_on = [&] { return word.load(std::memory_order_acquire) != value || ready(); };

@@ -13,13 +13,13 @@ StageCall::StageCall(Stage& stage, uint64_t begin, const Windows& windows,
     firsts_.push_back(windows_.at(range.low));
     lasts_.push_back(windows_.at(range.high - 1));
   }
-  for (auto* places : {&firsts_, &lasts_})  // mostly they are in the order of the tasks
+  for (auto* places : {&firsts_, &lasts_})  // mostly sorted already, in task order
     if (!std::ranges::is_sorted(*places)) std::ranges::sort(*places);
   if (kept()) {
     end_ += static_cast<uint64_t>(windows_.count());
     return;
   }
-  // Where ranges begin, and none is left that has not ended, a run begins.
+  // A run begins where a range begins and all earlier ranges have ended.
   for (size_t i = 0; i < firsts_.size(); ++i) {
     if (i == 0 || firsts_[i] > lasts_[i - 1] + 1) runs_.push_back({end_, firsts_[i]});
     end_ = runs_.back().number + static_cast<uint64_t>(lasts_[i] + 1 - runs_.back().place);
@@ -41,7 +41,7 @@ uint64_t StageCall::next(uint64_t number, const Range& range) const {
                    to = run.number + static_cast<uint64_t>(last - run.place);
     return number > to ? end_ : std::max(number, from);
   }
-  // Windows of a row are not in the order of the file.
+  // The windows of a row are not in file order.
   const auto row = static_cast<uint64_t>(windows_.row());
   number = std::max(number, begin_ + static_cast<uint64_t>(first) / row * row);
   const uint64_t end = std::min(end_, begin_ + (static_cast<uint64_t>(last) / row + 1) * row);
@@ -56,7 +56,7 @@ uint32_t StageCall::due(uint64_t number) const {
   return static_cast<uint32_t>(begun - ended);
 }
 
-// The next window of a pen is full: a task that waits can write it.
+// Returns true if the next window of a free I/O token is full, so that a waiting task can write it.
 bool StageCall::has_work() const {
   for (int i = 0; i < pens_; ++i) {
     const uint32_t word = pen(i).load();

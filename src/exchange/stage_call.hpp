@@ -1,7 +1,8 @@
-// exchange/stage_call: one pass of a task over the windows of a transfer, through the stage of its host.
+// exchange/stage_call: one pass of a task over the windows of a transfer, through the window pool of its
+// host.
 //
-// What a pass does with its part of a window, and with a whole one, is up to the caller: copy bytes, or mark
-// them.
+// The caller decides what a pass does with the task's part of a window and with a whole window: copy bytes,
+// or mark them.
 #pragma once
 
 #include <span>
@@ -15,15 +16,15 @@
 
 namespace sheaf::exchange {
 
-// Windows of a call, numbered from `begin` on, as the steps ask for them.
+// The windows of a call, numbered from `begin`, with the interface that the steps need.
 class StageCall {
  public:
   struct Range {
     int64_t low = 0;
     int64_t high = 0;
   };
-  // `ranges` of the tasks of the host. `pens` > 0: only windows in which a task has its range
-  // are numbered; 0: windows are kept for aggregators, and all are numbered.
+  // `ranges` are the ranges of the host's tasks. If `pens` > 0, only windows that contain bytes of a range
+  // are numbered. If `pens` is 0, aggregators own the windows, and all windows are numbered.
   StageCall(Stage& stage, uint64_t begin, const Windows& windows, std::span<const Stage::Range> ranges,
             int pens);
 
@@ -39,10 +40,10 @@ class StageCall {
     return {memory(number), static_cast<size_t>(length(number))};
   }
 
-  // The first window from `number` on that `range` touches; end() if none.
+  // Returns the first window at or after `number` that overlaps `range`; end() if none.
   uint64_t next(uint64_t number, const Range& range) const;
 
-  // For exchange/stage_steps.
+  // Interface for exchange/stage_steps.
   uint64_t begin() const { return begin_; }
   uint64_t end() const { return end_; }
   uint64_t slots() const { return static_cast<uint64_t>(stage_.shape().slots); }
@@ -57,11 +58,11 @@ class StageCall {
   SharedWord& arrived(uint64_t number) const { return stage_.slot(number).arrived; }
   SharedWord& pen(int number) const { return stage_.pen(number); }
 
-  // Does what an act asks for, beside copies and transfers.
+  // Carries out an action other than copies and transfers.
   void carry_out(const Act<SharedWord>& act) const;
 
  private:
-  struct Run {  // of windows with consecutive numbers
+  struct Run {  // windows with consecutive numbers
     uint64_t number;
     int64_t place;
   };
@@ -72,18 +73,18 @@ class StageCall {
   const uint64_t begin_;
   uint64_t end_;
   const int pens_;
-  std::vector<int64_t> firsts_, lasts_;  // places of windows where ranges begin and end, in order
+  std::vector<int64_t> firsts_, lasts_;  // places of the first and last windows of the ranges, sorted
   std::vector<Run> runs_;
 };
 
-// A task's part of a window: bytes [from, to) of its stream, maybe none.
+// A task's part of a window: stream bytes [from, to), possibly none.
 struct WindowPart {
   uint64_t number = 0;
   int64_t from = 0;
   int64_t to = 0;
 };
 
-// How a task goes through the windows that its access touches; `Steps` are PutSteps or TakeSteps.
+// Moves a task through the windows of its access; `Steps` is PutSteps or TakeSteps.
 template <class Steps>
 class StagePass {
  public:
@@ -93,8 +94,8 @@ class StagePass {
         own_(access.bytes() > 0 ? StageCall::Range{access.low(), access.high()} : StageCall::Range{}),
         steps_(call.next(call.begin(), own_)) {}
 
-  // Up to the first own window from `until` on. copy(part), transfer(number). `ahead`: as TakeSteps::step()
-  // wants it.
+  // Advances to the task's first window at or after `until`. Calls copy(part) and transfer(number). `ahead`
+  // is passed to TakeSteps::step().
   template <class Copy, class Transfer, class... Ahead>
   void go(uint64_t until, Copy copy, Transfer transfer, Ahead... ahead) {
     const auto next_own = [this](uint64_t number) { return call_.next(number, own_); };
@@ -128,11 +129,11 @@ class StagePass {
   const ViewAccess& access_;
   const StageCall::Range own_;
   Steps steps_;
-  int64_t behind_ = -1;  // where the last window ended
-  int64_t to_ = 0;       // and the position in the stream there
+  int64_t behind_ = -1;  // end of the last window
+  int64_t to_ = 0;       // stream position at that end
 };
 
-// What an aggregator does with a window that is kept for it.
+// An aggregator's operations on a window that it owns.
 using Keeper = KeeperSteps<SharedWord>;
 using KeeperStep = Act<SharedWord> (Keeper::*)(const StageCall&, uint64_t);
 inline void keep(const StageCall& call, uint64_t number, KeeperStep step) {

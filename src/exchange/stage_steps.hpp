@@ -1,25 +1,28 @@
-// exchange/stage_steps: the protocol of the stage (exchange/stage), one access to shared memory per step, so
+// exchange/stage_steps: the window protocol (exchange/stage). Each step makes one access to shared memory, so
 // that a test can run all interleavings (tests/exchange/stage_steps_test).
 //
-// A call works on windows begin..end-1, numbered over all calls; window n goes through slot n mod slots.
-// Words in shared memory:
+// A call works on windows begin..end-1, numbered over all calls. Window n uses slot n mod slots. Words in
+// shared memory:
 //
-//   state of a slot    free_for(n): window n may use it; there(n): window n has been read into it. Changed by
-//                      who is done with a window: writing, who has written it; reading, who has read it,
-//                      then the last one to take of it.
-//   arrived of a slot  tasks that have put, or taken, their part of the window: each +1; 0 before the state
-//                      changes.
-//   pen                the next window of this pen, and whether somebody holds it. Windows of a pen are
-//                      written, or read, one after the other by who holds it.
+//   state of a slot    free_for(n): window n may use the slot; there(n): window n has been read into the
+//                      slot. In a write, the task that wrote the window changes it. In a read, the task that
+//                      read the window changes it, then the last task that unpacks its part.
+//   arrived of a slot  number of tasks that have packed, or unpacked, their part of the window; reset to 0
+//                      before the state changes.
+//   pen                I/O token: the next window of the token and whether a task holds the token. The
+//                      holder writes, or reads, the token's windows one by one.
 //
-// All accesses are sequentially consistent: who gives a pen back looks at the next window afterwards, who
-// fills a window looks at the pen afterwards, so one of them sees the other. Who needs a word to change
-// sleeps on it.
+// All accesses are sequentially consistent. A task that releases an I/O token checks the next window
+// afterwards; a task that fills a window checks the token afterwards. So at least one of the two sees the
+// other's change. A task that needs a word to change sleeps on that word.
 //
-// What the steps are run on, `Call`, tells of the call, the same on all tasks: begin(), end(), slots(),
-// pens(), pen_of(n), due(n) (tasks of the host that have a part of window n; 0 only if windows are kept),
-// free_for(n), kept() (windows belong to aggregators, nobody needs a pen), and the words state(n),
-// arrived(n), pen(p). A step returns what the task has to do before it takes the next one.
+// The steps run on a `Call`, which is the same on all tasks. It provides begin(), end(), slots(), pens(),
+// pen_of(n), free_for(n), the words state(n), arrived(n) and pen(p), and two more:
+//
+//   due(n)             number of the host's tasks that have a part of window n; 0 only if kept()
+//   kept()             aggregators own the windows, and no task needs an I/O token
+//
+// A step returns the action that the task must perform before its next step.
 #pragma once
 
 #include <cstdint>
@@ -28,12 +31,12 @@
 namespace sheaf::exchange {
 
 enum class Do : uint8_t {
-  go_on,     // the next step
-  copy,      // its part of window `number`, to the slot or from there
-  transfer,  // window `number`, to the file or from there
-  sleep,     // as long as `word` is `value`
-  wake,      // who sleep on `word`
-  leave      // done
+  go_on,     // proceed to the next step
+  copy,      // copy this task's part of window `number` to or from the slot
+  transfer,  // transfer window `number` to or from the file
+  sleep,     // sleep while `word` equals `value`
+  wake,      // wake the tasks that sleep on `word`
+  leave      // finished
 };
 
 template <class Word>
@@ -44,13 +47,13 @@ struct Act {
   uint64_t number = 0;
 };
 
-// The word of a pen.
+// The word of an I/O token.
 struct Pen {
   static uint32_t free_at(uint64_t number) { return static_cast<uint32_t>(number) << 1; }
   static uint32_t held_at(uint64_t number) { return free_at(number) | 1; }
   static bool is_held(uint32_t word) { return (word & 1) != 0; }
-  // The first window from there on, or from the begin of the call, behind which pens stay that other calls
-  // had, that the pen has.
+  // Returns the first window of the token at or after the one in `word`. A token last used by an earlier
+  // call starts at the beginning of this call.
   template <class Call>
   static uint64_t next(const Call& call, int pen, uint32_t word) {
     const auto ahead = static_cast<int32_t>((word & ~1U) - free_at(call.begin())) / 2;
@@ -72,7 +75,7 @@ struct SlotState {
   static uint32_t done(uint32_t free) { return free + 2; }
 };
 
-// What a task knows of its way through the windows of a call. `At`: what it does next.
+// State of a task on its way through the windows of a call. `At` is the type of its next step.
 template <class Word, class At>
 class Steps {
  public:
@@ -85,24 +88,25 @@ class Steps {
     at_ = next;
     return act;
   }
-  // Before its next own window; in the end only where it need not wait for others.
+  // Returns true if the task leaves before its next own window. At the end of a call, this is allowed only if
+  // it need not wait for other tasks.
   template <class Call>
   bool leaves(const Call& call, uint64_t until) const {
     return number_ >= until && (until < call.end() || call.kept());
   }
-  // What it knows of pens is old.
+  // Discards the cached token state.
   void forget_pens() {
     pen_ = 0;
     window_ = 0;
     word_ = 0;
   }
 
-  uint64_t number_;      // own window that comes next
-  uint64_t window_ = 0;  // that a pen has
-  uint32_t seen_ = 0;    // of the word to sleep on
-  uint32_t word_ = 0;    // of the pen
+  uint64_t number_;      // next own window
+  uint64_t window_ = 0;  // window of the token
+  uint32_t seen_ = 0;    // value of the word to sleep on
+  uint32_t word_ = 0;    // value of the token's word
   int pen_ = 0;
-  int waits_for_ = 0;  // pen that is not at the end yet
+  int waits_for_ = 0;  // first token that has not reached the end
   At at_{};
 };
 
@@ -119,8 +123,8 @@ enum class PutAt : uint8_t {
   moved
 };
 
-// A task that puts its parts of windows. `next_own(n)`: the first window from n on that it has a part of, or
-// end().
+// A task that packs its parts of windows. `next_own(n)` returns the first window at or after n in which it
+// has a part, or end().
 template <class Word>
 class PutSteps : public Steps<Word, PutAt> {
   using At = PutAt;
@@ -131,8 +135,8 @@ class PutSteps : public Steps<Word, PutAt> {
  public:
   using Base::Base;
 
-  // `until`: leaves before the first own window from there on; end(): when all windows are written, or at
-  // once if they are kept.
+  // Stops before the first own window at or after `until`. If `until` is end(), stops when all windows are
+  // written, or at once if aggregators own the windows.
   template <class Call, class NextOwn>
   Act<Word> step(Call& call, NextOwn next_own, uint64_t until) {
     switch (at_) {
@@ -149,8 +153,8 @@ class PutSteps : public Steps<Word, PutAt> {
         at_ = At::look;
         if (arrived.fetch_add(1) + 1 != call.due(number)) return {};
         if (call.kept()) return {Do::wake, &arrived};
-        // The last one to come should not write if another one waits: others may wait for its next parts.
-        // Nobody does for a slot at first.
+        // The last task to arrive leaves the write to a waiting task, since other tasks may need its next
+        // parts. In the first round of slots no task waits, so the last task tries to write.
         hurries_ = number < call.begin() + call.slots();
         if (hurries_) at_ = At::find_pen;
         return {Do::wake,
@@ -171,7 +175,7 @@ class PutSteps : public Steps<Word, PutAt> {
   }
 
  private:
-  // Writes what is full, by any pen that is free; then sleeps.
+  // Writes full windows with any free token; then sleeps.
   template <class Call>
   Act<Word> write(Call& call) {
     switch (at_) {
@@ -193,7 +197,7 @@ class PutSteps : public Steps<Word, PutAt> {
       case At::empty:
         call.state(window_).store(SlotState::done(call.free_for(window_)));
         return then(At::moved, {Do::wake, &call.state(window_)});
-      default:  // moved: given back, and taken again if the next window is full
+      default:  // moved: releases the token, and acquires it again if the next window is full
         window_ = Pen::from_on(call, pen_, window_ + 1);
         call.pen(pen_).store(Pen::free_at(window_));
         if (window_ < call.end()) return then(At::find_pen);
@@ -213,7 +217,7 @@ class PutSteps : public Steps<Word, PutAt> {
     return then(At::finish, {Do::sleep, &call.pen(waits_for_), seen_});
   }
 
-  bool hurries_ = false;  // has parts to put while it looks for a pen
+  bool hurries_ = false;  // has parts to pack while it looks for a token
 };
 
 enum class TakeAt : uint8_t {
@@ -231,7 +235,7 @@ enum class TakeAt : uint8_t {
   finish
 };
 
-// A task that takes its parts of windows.
+// A task that unpacks its parts of windows.
 template <class Word>
 class TakeSteps : public Steps<Word, TakeAt> {
   using At = TakeAt;
@@ -242,8 +246,9 @@ class TakeSteps : public Steps<Word, TakeAt> {
  public:
   using Base::Base;
 
-  // `until`: as for PutSteps, with all windows read. `ahead`: so many windows behind the own one are read if
-  // their slots are free, by who has read the own one, and by who waits for it.
+  // `until` as for PutSteps, where all windows must have been read. `ahead` is the number of windows read
+  // ahead of the own one if their slots are free. They are read by the task that has read the own window and
+  // by tasks that wait for it.
   template <class Call, class NextOwn>
   Act<Word> step(Call& call, NextOwn next_own, uint64_t until, uint64_t ahead) {
     switch (at_) {
@@ -260,8 +265,8 @@ class TakeSteps : public Steps<Word, TakeAt> {
         return find_pen(call, ahead);
       case At::look_at_slot: {
         const uint32_t state = call.state(window_).load();
-        const auto early =
-            static_cast<int32_t>(call.free_for(window_) - state);  // else others have read it meanwhile
+        // Negative: another task has already read the window.
+        const auto early = static_cast<int32_t>(call.free_for(window_) - state);
         if (early == 0) return then(At::claim);
         if (tried_ > 0) return try_next();
         if (early < 0) return look_again();
@@ -295,7 +300,7 @@ class TakeSteps : public Steps<Word, TakeAt> {
       case At::freed:
         call.state(window_).store(SlotState::done(call.free_for(window_)));
         return look_again({Do::wake, &call.state(window_)});
-      default:  // finish: others read what they need
+      default:  // finish: other tasks read the windows that they need
         if (waits_for_ == call.pens()) return {Do::leave};
         word_ = call.pen(waits_for_).load();
         if (Pen::next(call, waits_for_, word_) != call.end())
@@ -306,8 +311,8 @@ class TakeSteps : public Steps<Word, TakeAt> {
   }
 
  private:
-  // The pen of the own window; while another task holds that and reads, a free pen of a window that comes
-  // soon. Sleeps if there is none.
+  // Tries the token of the own window. If another task holds that token and reads, tries a free token with a
+  // window that comes soon. Sleeps if no token is usable.
   template <class Call>
   Act<Word> find_pen(Call& call, uint64_t ahead) {
     const int own = call.pen_of(number_);
@@ -317,7 +322,7 @@ class TakeSteps : public Steps<Word, TakeAt> {
     window_ = Pen::next(call, pen_, word_);
     if (tried_ == 0) {
       seen_ = word_;
-      if (window_ > number_) return look_again();  // read meanwhile
+      if (window_ > number_) return look_again();  // already read by another task
     }
     if (Pen::is_held(word_) || window_ >= call.end() || window_ > number_ + ahead) return try_next();
     return then(At::look_at_slot);
@@ -333,7 +338,7 @@ class TakeSteps : public Steps<Word, TakeAt> {
     return then(At::find_pen);
   }
 
-  int tried_ = 0;  // pens that are of no use now, the own one first
+  int tried_ = 0;  // tokens that are unusable now, starting with the own one
 };
 
 }  // namespace sheaf::exchange

@@ -1,4 +1,4 @@
-// exchange/staged: what a task does in passes over the stage of its host (exchange/stage_call).
+// exchange/staged: the operations of a task in its passes over the window pool (exchange/stage_call).
 #pragma once
 
 #include <optional>
@@ -15,7 +15,7 @@ namespace sheaf::exchange {
 // One task's part of a transfer.
 class Staged {
  public:
-  // `marks`: which bytes are put is marked, for windows with gaps.
+  // If `marks` is true, packed bytes are marked in the coverage map, for windows with gaps.
   Staged(const StageCall& call, const ViewAccess& access, bool marks, Tally& tally)
       : call_(call), access_(access), marks_(marks), done_(access.to), tally_(tally) {}
 
@@ -23,11 +23,11 @@ class Staged {
   void put(const WindowPart& part);
   void take(const WindowPart& part);
 
-  // One host: whole windows, to the file and from there. Nothing is thrown.
+  // On one host: transfer whole windows to or from the file. Never throw.
   void write(uint64_t number, File& file, Sieving sieving);
   void read(uint64_t number, File& file);
 
-  // The position in the stream up to which bytes were there to be taken.
+  // Returns the stream position up to which bytes could be read.
   int64_t done() const { return done_; }
   const std::optional<Error>& problem() const { return problem_; }
 

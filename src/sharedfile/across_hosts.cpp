@@ -26,10 +26,10 @@ void AcrossHosts::apply(exchange::IndependentOptions& how, bool writes) const {
 }
 
 void AcrossHosts::apply(exchange::CollectiveOptions& how, bool writes) const {
-  // The program may say that nobody writes by another handle (romio_ds_write); else OtherHandles tells.
+  // The program may state that no other handle writes (romio_ds_write); otherwise OtherHandles determines it.
   how.fills_gaps = how.independent.sieving == exchange::Sieving::always;
   apply(how.independent, writes);
-  // Where aggregators keep nothing any of them may read a part of a unit.
+  // Without cached windows, any aggregator may read a part of a unit.
   if (caches()) how.unit = writes || !at_once() ? unit : std::min(unit, exchange::most_host_page);
 }
 
@@ -53,7 +53,7 @@ AcrossHosts across_hosts(const FileSystemTraits& traits, Comm& comm) {
 
 std::shared_ptr<File> open_first(Store& store, const std::string& path, const SharedMode& mode,
                                  const Striping& wanted, FileSystemTraits& traits) {
-  // Before its traits are asked for, which tell its stripes.
+  // Must precede the query of the traits, which report the file's stripes.
   const bool made = mode.create && wanted.is_wished() && store.make_in_stripes(path, wanted);
   attempt([&] { traits = store.traits(path); });
   const bool apart = traits.coherence == Coherence::close_to_open;

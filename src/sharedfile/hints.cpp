@@ -11,7 +11,7 @@ namespace sheaf {
 
 namespace {
 
-// What is understood as a choice. The first word for each is the one that is shown.
+// The words accepted for a choice. The first word of each value is the one displayed.
 using ChoiceWord = std::pair<std::string_view, Choice>;
 constexpr ChoiceWord choices[] = {{"enable", Choice::enable},      {"true", Choice::enable},
                                   {"1", Choice::enable},           {"disable", Choice::disable},
@@ -22,12 +22,12 @@ enum class Kind : uint8_t { count, bytes, choice, flag, text };
 
 struct Known {
   std::string_view key;
-  const char* variable;  // that says the same; null: none
+  const char* variable;  // equivalent environment variable; null: none
   Kind kind;
-  int64_t HintValues::*number = nullptr;  // of counts and bytes
+  int64_t HintValues::*number = nullptr;  // for counts and bytes
   Choice HintValues::*choice = nullptr;
 };
-// In the order in which they are shown.
+// In display order.
 constexpr Known known[] = {
     {"cb_nodes", "SHEAF_CB_NODES", Kind::count, &Hints::aggregators},
     {"cb_buffer_size", "SHEAF_CB_BUFFER_SIZE", Kind::bytes, &Hints::buffer_size},

@@ -17,7 +17,7 @@ namespace sheaf {
 
 namespace {
 
-constexpr int64_t most_bytes = 1 << 20;  // a longer file is none of hints
+constexpr int64_t most_bytes = 1 << 20;  // a longer file cannot be a file of hints
 
 std::string read_text(Store& store, const std::string& path) {
   const auto file = store.open(path, Access::read);
@@ -29,7 +29,7 @@ std::string read_text(Store& store, const std::string& path) {
   return text;
 }
 
-// taken: the keys of the lines before.
+// `taken` holds the keys of the preceding lines.
 void take_line(std::string_view line, const std::string& path, Hints& hints,
                std::set<std::string, std::less<>>& taken) {
   line = trimmed(line.substr(0, line.find('#')));

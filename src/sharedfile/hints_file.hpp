@@ -1,8 +1,7 @@
-// sharedfile/hints_file: hints that a user or a site gives to all programs in a text file, as ROMIO's users
-// know it.
+// sharedfile/hints_file: hints that a user or a site gives to all programs in a text file, in ROMIO's format.
 //
-// One hint per line: a key, blanks, and its value to the end of the line. '#' begins a comment. Of two lines
-// with one key the first valid one counts, as with ROMIO.
+// Each line has a key, blanks, and the value up to the end of the line. '#' starts a comment. If a key occurs
+// twice, the first valid line counts, as in ROMIO.
 #pragma once
 
 #include "sharedfile/hints.hpp"
@@ -10,12 +9,12 @@
 
 namespace sheaf {
 
-// The variable that names the file. Where it is not set, the site's is read, if there is one.
+// The environment variable that names the file. If it is not set, the site's file is read if it exists.
 inline constexpr const char* hints_variable = "ROMIO_HINTS";
 inline constexpr const char* site_hints = "/etc/romio-hints";
 
-// Takes over what the file says. Unknown keys are ignored; so are values that are not understood, and a file
-// that cannot be read, each with a warning (base/setting). Local, for the one task that tells the others.
+// Local; for the one task that sends the hints to the others. Applies the hints of the file. Unknown keys are
+// ignored. Invalid values and an unreadable file are ignored with a warning (base/setting).
 void take_hints_file(Store& store, Hints& hints);
 
 }  // namespace sheaf

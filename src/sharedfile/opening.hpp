@@ -1,5 +1,5 @@
-// sharedfile/opening: what task 0 tells all tasks when a file is opened, as one message, short enough for a
-// meeting in shared memory (comm/shared_meeting).
+// sharedfile/opening: the message that task 0 broadcasts when a file is opened. It is short enough for a
+// shared-memory barrier (comm/shared_meeting).
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,11 @@ namespace sheaf {
 
 struct Opening {
   int64_t opened;   // whether task 0 could open the file
-  uint64_t id;      // of this open
-  int64_t reports;  // number of places where task 0 reports statistics
+  uint64_t id;      // identifies this open
+  int64_t reports;  // number of targets for task 0's statistics
   FileSystemTraits traits;
   HintValues hints;
-  char config_list[232];  // cut off if it is too long
+  char config_list[232];  // truncated if too long
 };
 
 void keep(const Hints& hints, Opening& to);

@@ -1,4 +1,4 @@
-// sharedfile/sequence: what one sequence of collective transfers needs of its own.
+// sharedfile/sequence: the state of one sequence of collective transfers.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// Opening, closing, pointers; transfers hand over to src/exchange.
+// Opening, closing and file pointers; src/exchange performs the transfers.
 #include "sharedfile/shared_file.hpp"
 
 #include <algorithm>
@@ -79,16 +79,16 @@ class OpenFile final : public SharedFile {
     std::optional<Error> problem = across_.meet_before_close(*file_, comm(), mode_.write);
     if (const auto missing = incomplete()) problem = missing;
     attempt(problem, [&] { pointer_->close(); });
-    // Who has announced the handle takes that back when all tasks have closed.
+    // Task 0, which has announced the handle, withdraws it after all tasks have closed.
     const bool closes_last = others_.is_announced();
     attempt(problem, [&] { closes_last ? bring_home() : file_->close(); });
     if (is_reported_) attempt(problem, [&] { report(comm(), store_, statistics(), path_, targets_); });
-    // The files may go when all tasks have closed them.
+    // Files can be removed only after all tasks have closed them.
     int64_t used = pointer_->used();
     std::optional<Error> outcome = attempt([&] { agree(comm(), problem, std::span(&used, 1)); });
     if (closes_last) {
       others_.retire();
-      attempt([&] { file_->close(); });  // all is home
+      attempt([&] { file_->close(); });  // everything is already published
     }
     const bool cleans_up = mode_.delete_on_close || used != 0 || outcome;
     std::optional<Error> removing;
@@ -222,24 +222,24 @@ class OpenFile final : public SharedFile {
   }
   void fail_all(Sequence& sequence, bool writes, const Error& problem) override {
     Tally tally;
-    take_refused();  // all learn of this one
+    take_refused();  // all tasks receive this error
     carry_out(sequence, {}, writes, problem, tally);
   }
 
  private:
-  // For collective calls.
+  // The communicator of collective calls.
   Comm& comm() const { return sequence_.comm(); }
 
   void take_hints(const Opening& told) {
     hints_ = hints_in(told);
     per_host_ = hints_.allowed_on(host_name());
   }
-  // At task 0. Where locks fail no handle knows of another one, and none fills gaps.
+  // On task 0. Where locks fail, handles cannot see each other, and none fills gaps.
   std::optional<Error> announce() {
     const auto problem = attempt([&] { others_.announce(file_); });
     return problem && problem->errno_value() == EAGAIN ? problem : std::nullopt;
   }
-  // Why sync() and close() must fail.
+  // Returns the error with which sync() and close() must fail.
   std::optional<Error> incomplete() const {
     return mode_.delete_on_close ? std::nullopt : unwritten_.problem(path_, rank());
   }
@@ -249,7 +249,7 @@ class OpenFile final : public SharedFile {
           }));
     see_others();
   }
-  // What a close does for the bytes of this task.
+  // Publishes this task's writes as a close would.
   void bring_home() { across_.caches() ? exchange::to_server(*file_) : publish(*file_); }
 
   std::optional<Error> take_refused() {
@@ -307,7 +307,7 @@ class OpenFile final : public SharedFile {
     agree_with(comm(), rank() == 0 ? attempt(act) : std::nullopt, 0);
     see_others();
   }
-  // All have synced.
+  // Requires that all tasks have synced. Makes their bytes visible to this task.
   void see_others() {
     if (Published* const apart = file_->traits().apart) return apart->published();
     if (across_.apart()) agree(comm(), attempt([&] { file_->renew(); }));
@@ -339,8 +339,8 @@ class OpenFile final : public SharedFile {
     how.block = block();
     return how;
   }
-  // What transfer(tally) returns; what became of it, as one of `calls`, is counted also if it throws. A write
-  // that throws may have written any part of its bytes.
+  // Returns the result of transfer(tally) and counts the operation in `calls`, even if it throws. A failed
+  // write may have written any part of its bytes.
   template <class Transfer>
   int64_t counted(const exchange::ViewAccess& access, bool writes, int64_t Statistics::*calls,
                   Transfer transfer) {
@@ -354,7 +354,7 @@ class OpenFile final : public SharedFile {
       const std::lock_guard lock(mutex_);
       statistics_.add(one);
     }
-    // A call that was refused for its arguments, or those of another task, is no write.
+    // A call rejected for its arguments, or for those of another task, counts as no write.
     const bool refused = failed && failed->code() == Code::invalid_argument;
     if (writes && !refused) failed ? unwritten_.add(access, *failed) : unwritten_.remove(access);
     if (failed) throw *failed;
@@ -366,23 +366,23 @@ class OpenFile final : public SharedFile {
   const std::string path_;
   const SharedMode mode_;
   Hints hints_;
-  std::vector<std::string> targets_;  // of statistics; task 0 alone
+  std::vector<std::string> targets_;  // statistics targets; task 0 only
   bool is_reported_ = false;          // task 0 has targets
   std::shared_ptr<File> file_;
-  mutable exchange::OtherHandles others_;  // at task 0
+  mutable exchange::OtherHandles others_;  // on task 0
   bool is_announced_ = false;
   int64_t block_ = 4096;
   bool atomic_ = false;
-  std::atomic<bool> several_sequences_ = false;  // transfers of two may be under way at once
+  std::atomic<bool> several_sequences_ = false;  // transfers of two sequences may be in flight
   AcrossHosts across_;
-  int64_t per_host_ = -1;  // aggregators that cb_config_list allows on this host; negative: any number
+  int64_t per_host_ = -1;  // maximum aggregators on this host by cb_config_list; negative: unlimited
   std::unique_ptr<SharedPointer> pointer_;
   exchange::UnwrittenBytes unwritten_;  // of this task
-  int64_t shared_base_ = 0;             // where the shared pointer began
-  mutable std::mutex mutex_;            // guards what follows
+  int64_t shared_base_ = 0;             // start of the shared pointer
+  mutable std::mutex mutex_;            // guards the members below
   Statistics statistics_;
   std::shared_ptr<const View> view_;
-  std::optional<Error> refused_;  // a view, of which the others do not know yet
+  std::optional<Error> refused_;  // error of a rejected view that is not yet reported to the other tasks
   int64_t individual_ = 0;
 };
 

@@ -18,10 +18,10 @@ namespace sheaf {
 
 namespace {
 
-// A name that only one task can make. Those who wait for it look again and again.
+// A mutex: a file name that only one task can create. Waiting tasks poll with a backoff.
 class NameLock : private NonCopyable {
  public:
-  // Throws io with errno EAGAIN if another task keeps it longer than `patience`.
+  // Throws io with errno EAGAIN if another task keeps the name longer than `patience`.
   NameLock(Store& store, std::string path, std::chrono::milliseconds patience)
       : store_(store), path_(std::move(path)) {
     for (const Looks looks;; looks.rest()) {
@@ -48,7 +48,7 @@ class NameLock : private NonCopyable {
 };
 
 std::string beside(const std::string& path, uint64_t id) {
-  const size_t slash = path.rfind('/') + 1;  // 0 if there is none
+  const size_t slash = path.rfind('/') + 1;  // 0: no directory part
   char number[17];
   std::snprintf(number, sizeof number, "%016llx", static_cast<unsigned long long>(id));
   return path.substr(0, slash) + "." + path.substr(slash) + ".pointer." + number;
@@ -60,7 +60,7 @@ SharedPointer::SharedPointer(Store& store, const std::string& path, uint64_t id,
                              const AcrossHosts& across)
     : store_(store), data_(path), path_(beside(path, id)), id_(id), tasks_(tasks), across_(across) {}
 
-// One task has made it, maybe at this moment on another host.
+// Creates the file or opens an existing one. Another host may be creating it at the same moment.
 std::shared_ptr<File> SharedPointer::made_or_found() {
   const std::chrono::seconds patience = across_.apart() ? patience_with_names : std::chrono::seconds(0);
   return patiently(patience, [&](bool last) -> std::shared_ptr<File> {
@@ -78,7 +78,7 @@ std::shared_ptr<File> SharedPointer::made_or_found() {
   });
 }
 
-// A write of the first bytes may have failed on its way.
+// The write of the identity may have failed half-way.
 SharedPointer::Owner SharedPointer::owner_of(File& file) const {
   uint64_t found = 0;
   const size_t bytes = file.read_at(std::as_writable_bytes(std::span(&found, 1)), 0);
@@ -86,7 +86,7 @@ SharedPointer::Owner SharedPointer::owner_of(File& file) const {
   return found == 0 || std::memcmp(&found, &id_, bytes) == 0 ? Owner::nobody_yet : Owner::others;
 }
 
-// Its first 8 bytes say whose it is; the first task writes them.
+// The first task writes the identity of the open into the first 8 bytes.
 void SharedPointer::open() {
   if (file_) return;
   std::shared_ptr<File> file = across_.wrap(made_or_found());
@@ -102,7 +102,7 @@ void SharedPointer::open() {
   file_ = std::move(file);
 }
 
-// While no other task does the same.
+// Calls `part` while no other task does the same.
 template <class Part>
 void SharedPointer::while_alone(File& file, int64_t at, Part part) {
   constexpr int64_t length = sizeof(int64_t);
@@ -118,7 +118,7 @@ void SharedPointer::while_alone(File& file, int64_t at, Part part) {
 template <class Change>
 int64_t SharedPointer::change(Change next) {
   const std::lock_guard lock(mutex_);
-  used_ = true;  // also if the first use fails, which may have made the file
+  used_ = true;  // even if the first use fails, which may have created the file
   open();
   const int64_t at = (1 + views_) * static_cast<int64_t>(sizeof(int64_t));
   int64_t before = 0;
@@ -141,15 +141,15 @@ void SharedPointer::set(int64_t position) {
   change([position](int64_t) { return position; });
 }
 
-// One that was used is there, whatever this host knows of it, or its first use failed. Nothing is written,
-// which may be what failed.
+// If any task has used the pointer, the file exists, even if this host does not see it yet, or its first use
+// failed. Writes nothing, since the failure may have been a write.
 void SharedPointer::remove(bool used) {
   if (!(used && across_.apart()) && !store_.status(path_).exists) return;
   std::shared_ptr<File> file;
   try {
     file = across_.wrap(made_or_found());
   } catch (const Error& e) {
-    if (e.code() == Code::foreign || !store_.status(path_).exists) return;  // ours is gone
+    if (e.code() == Code::foreign || !store_.status(path_).exists) return;  // the file is already removed
     throw;
   }
   const Owner owner = owner_of(*file);

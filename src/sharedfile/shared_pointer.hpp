@@ -1,12 +1,12 @@
-// sharedfile/shared_pointer: the file pointer that all tasks share.
+// sharedfile/shared_pointer: the file pointer shared by all tasks.
 //
-// It lives in a small file beside the data, made at its first use and removed at close: 8 bytes that say
-// which open it belongs to, then 8 for each view that the file has had, changed under a lock. So any task can
-// move it at any time, whatever the others do, and on whatever node they are; and a new view, whose pointer
-// is 0, needs no word with the others.
+// It is stored in a small file beside the data, created on first use and removed at close. The file holds 8
+// bytes that identify the open, then 8 bytes per view that the file has had, updated under a lock. So any
+// task on any host can advance the pointer at any time, independently of the others. Setting a new view,
+// which starts at pointer 0, needs no communication.
 //
-// Where locks do not reach as far as the tasks, who changes it makes a second file meanwhile, `.lock` behind
-// the name: only one can.
+// Where locks do not reach all tasks, a task that changes the pointer creates a second file, with `.lock`
+// appended to the name, as a mutex. Only one task can create it.
 #pragma once
 
 #include <atomic>
@@ -22,23 +22,24 @@ namespace sheaf {
 
 class SharedPointer {
  public:
-  // `id`: the same on all `tasks` of the file, another for every open. Local, touches nothing.
+  // Local; accesses no file. `id` is the same on all `tasks` of the file and differs between opens.
   SharedPointer(Store& store, const std::string& path, uint64_t id, int64_t tasks, const AcrossHosts& across);
 
-  // The position, which moves on by `bytes`. Thread-safe; other tasks are excluded. Throws what File::lock()
-  // throws if they do not come to an end.
+  // Returns the pointer and advances it by `bytes`. Thread-safe; excludes other tasks. Throws the error of
+  // File::lock() if another task does not release the pointer in time.
   int64_t claim(int64_t bytes);
   void set(int64_t position);
 
-  // Another view: its own pointer, at 0. As often on all tasks.
+  // Starts a new view with its own pointer at 0. All tasks must call it equally often.
   void begin_view() {
     const std::lock_guard lock(mutex_);
     ++views_;
   }
 
-  // This task has used it, or tried to, so that there may be a file to be removed.
+  // Returns true if this task has used the pointer, or tried to, so that the file may exist.
   bool used() const { return used_; }
-  // Closes the file here; `remove`: one task does it, when all have closed theirs; `used`: by any of them.
+  // close() closes the file of this task. remove() is called by one task after all have closed; `used` is
+  // true if any task has used the pointer.
   void close() {
     if (file_) file_->close();
     file_.reset();
@@ -63,7 +64,7 @@ class SharedPointer {
   const AcrossHosts across_;
   std::mutex mutex_;
   std::shared_ptr<File> file_;
-  int64_t views_ = 0;  // before the present one
+  int64_t views_ = 0;  // number of views before the current one
   std::atomic<bool> used_ = false;
 };
 

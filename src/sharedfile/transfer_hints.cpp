@@ -10,7 +10,7 @@ namespace sheaf {
 
 namespace {
 
-// As a Sieving, or a Way of collective transfers.
+// Returns the choice as a Sieving, or as a Way of collective transfers.
 template <class Wanted>
 Wanted wanted(Choice choice) {
   return choice == Choice::enable    ? Wanted::always

@@ -1,4 +1,4 @@
-// sharedfile/view_access: what may be a view, and the access that a transfer through one is.
+// sharedfile/view_access: checks of views, and the access that a transfer through a view makes.
 #pragma once
 
 #include <string>
@@ -8,12 +8,13 @@
 
 namespace sheaf {
 
-// Local, all: throw invalid_argument, or out_of_range where a number does not fit.
+// These functions are local. They throw invalid_argument, or out_of_range if a number does not fit.
 void require_position(int64_t position);
-// reads: nobody writes through it, so its file type may overlap itself.
+// `reads`: the view is only read through, so its file type may overlap itself.
 void require_usable(const View& view, bool reads);
-// The bytes of `memory` from byte `position` of the stream on, in an order in which offsets rise
-// (sharedfile/interleaved), for the file `path`. View and memory outlive it.
+// Returns the access to the bytes of `memory` from stream byte `position`, with increasing file offsets
+// (sharedfile/interleaved). `path` names the file in messages. The view and the memory must outlive the
+// result.
 template <class Byte>
 exchange::ViewAccess access_to(const View& view, int64_t position, const MemoryOf<Byte>& memory, bool writes,
                                const std::string& path);

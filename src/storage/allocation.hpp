@@ -1,4 +1,4 @@
-// storage/allocation: what fallocate(2) can be asked for that moves no bytes.
+// storage/allocation: the fallocate(2) operations that move no bytes.
 #pragma once
 
 #include <fcntl.h>
@@ -9,11 +9,11 @@
 
 namespace sheaf {
 
-// What becomes of the bytes of a range that gets room: they stay; all are zeros; all are zeros, and what
-// nobody has written gets none.
+// Effect of an allocation on the bytes of a range: keep them; zero them and allocate space; zero them and
+// deallocate the space.
 enum class Allocation : uint8_t { keep, zero, hole };
 
-// nullopt: a mode that there is not, or that moves bytes.
+// Returns the operation of a fallocate mode; nullopt for an unknown mode and for one that moves bytes.
 inline std::optional<Allocation> allocation_of(int mode) {
   switch (mode) {
     case 0:
@@ -31,7 +31,7 @@ inline std::optional<Allocation> allocation_of(int mode) {
 
 inline bool extends(int mode) { return (mode & FALLOC_FL_KEEP_SIZE) == 0; }
 
-// The other way.
+// Returns the fallocate mode of an operation; `extend` allows the file to grow.
 inline int mode_of(Allocation what, bool extend) {
   constexpr int modes[] = {0, FALLOC_FL_ZERO_RANGE, FALLOC_FL_PUNCH_HOLE};
   static_assert(static_cast<size_t>(Allocation::hole) + 1 == std::size(modes));

@@ -21,7 +21,8 @@ std::string place_beside(Store& store, const std::string& path) {
 
 namespace {
 
-// Some file systems show every file as one of another user: then a new file has the same owner as `found`.
+// Some file systems report one owner for all files. Returns true if a new file in the directory gets the same
+// owner as `found`.
 bool shows_own_as(Store& store, const std::string& path, const FileStatus& found) {
   const std::string probe =
       path.substr(0, path.rfind('/') + 1) + ".sheaf-owner." + std::to_string(random_number());
@@ -75,10 +76,11 @@ std::shared_ptr<File> make_or_open_beside(Store& store, const std::string& path,
     } catch (const Error& e) {
       if (e.errno_value() != EEXIST) throw;
     }
-    // Somebody else was faster in making it, or in removing it.
+    // Another task has created or removed the file in between.
     if (tries == most_beside_tries) throw os_error("cannot create", path, EEXIST);
     if (tries > 1)
-      std::this_thread::sleep_for(beside_pause);  // it comes and goes, or is a striped file in the making
+      // It is being created and removed repeatedly, or is a striped file in creation.
+      std::this_thread::sleep_for(beside_pause);
   }
 }
 

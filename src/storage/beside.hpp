@@ -1,10 +1,10 @@
-// storage/beside: every file that the library creates beside one that a user has named: journals, leases,
+// storage/beside: files that the library creates beside a file that a user has named: journals, leases,
 // boundary files, containers, shared pointers, further files of a set, buddy copies, temporary files.
 //
-// In a directory that others may write to, another user can plant a link, a pipe or a file under the name. So
-// make_beside() creates exclusively and follows no link, and an existing file is opened by open_beside(),
-// which checks type, link count and owner. The caller checks the contents, and neither writes to nor removes
-// a file whose contents are not its own. tests/house allows Access::fresh nowhere else.
+// In a directory that others may write to, another user can plant a link, a pipe or a file under such a name.
+// Therefore make_beside() creates exclusively and follows no link. open_beside() opens an existing file and
+// checks its type, link count and owner. The caller checks the contents, and neither writes to nor removes a
+// file with foreign contents. tests/house allows Access::fresh nowhere else.
 #pragma once
 
 #include <memory>
@@ -14,22 +14,24 @@
 
 namespace sheaf {
 
-// The path whose neighbours they are: where symbolic links lead that stand for the file, so that they are
-// found by whatever name the file is opened. The path itself where the links cannot be followed.
+// Returns the path that names beside a file are built from. It is the target of symbolic links in `path`, so
+// that the files are found whatever name is used to open the file. Returns `path` itself if the links cannot
+// be followed.
 std::string place_beside(Store& store, const std::string& path);
 
-// Creates `path`, to read and write it. Throws what the store throws, with errno EEXIST if the name exists,
-// also as a dangling link.
+// Creates `path` for reading and writing. Throws the errors of the store; errno is EEXIST if the name exists,
+// even as a dangling link.
 std::shared_ptr<File> make_beside(Store& store, const std::string& path);
 
-// Opens an existing file, to read and write it. Throws `foreign` unless it is a regular file with one name
-// that belongs to the user of this process or to the owner of `neighbour`, the file it lies beside. An empty
-// `neighbour` stands for a file that only its own user writes: then another owner is accepted only if the
-// file system shows new files of this process as that owner's. Throws not_found, and what the store throws.
+// Opens an existing file for reading and writing. Throws `foreign` unless it is a regular file without other
+// names and with an accepted owner. Accepted owners are the user of this process and the owner of
+// `neighbour`, the file that it lies beside. An empty `neighbour` stands for a file that only its own user
+// writes. Another owner is then accepted only if the file system reports that owner for new files of this
+// process, too. Throws not_found, and the errors of the store.
 std::shared_ptr<File> open_beside(Store& store, const std::string& path, const std::string& neighbour);
 
-// The same for one that is made if there is none; `made` says whether this call has. Several tasks may do so
-// at once.
+// Like open_beside(), but creates the file if it is missing; `made` is true if this call has created it.
+// Several tasks may call it at once.
 std::shared_ptr<File> make_or_open_beside(Store& store, const std::string& path, const std::string& neighbour,
                                           bool& made);
 

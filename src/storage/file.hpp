@@ -1,12 +1,12 @@
 // storage/file: the only way from Sheaf to the bytes of files.
 //
-// A File does large positional transfers. It knows no task, chunk or multifile. All offsets and lengths are
-// in bytes. Every call either does all it says or throws sheaf::Error with the path and the errno;
-// interrupted and short transfers are continued inside. What a failed transfer leaves in its byte range of
-// the file is undefined; bytes outside the range are untouched.
+// A File makes large positional transfers. It has no notion of tasks, chunks or multifiles. All offsets and
+// lengths are in bytes. Every call either succeeds completely or throws sheaf::Error with the path and the
+// errno; interrupted and short transfers are resumed inside. After a failed transfer, the contents of its
+// byte range of the file are undefined; bytes outside the range are unchanged.
 //
-// Threads: the positional calls of one File may be used from several threads. close() may not run while
-// another call on the same File does.
+// Threads: the positional calls of one File may be used from several threads. close() must not run
+// concurrently with another call on the same File.
 #pragma once
 
 #include <cstddef>
@@ -30,32 +30,32 @@ struct FileSystemTraits;  // storage/traits/traits.hpp
 enum class Access : uint8_t {
   read,    // the file must exist
   write,   // read and write; the file must exist
-  create,  // read and write; created (mode 0666 less umask) if missing; contents are kept if it exists
-  fresh,   // read and write; must not exist yet: fails with EEXIST otherwise
-  beside,  // read and write; must exist. For what lies beside files that a user has named
-           // (storage/beside.hpp): throws `foreign` unless it is a regular file that has no other name and
-           // that no link in its place leads to. Never waits.
+  create,  // read and write; creates a missing file (mode 0666 less umask), keeps existing contents
+  fresh,   // read and write; the file must not exist: fails with EEXIST otherwise
+  // Read and write; must exist. For files beside those that a user has named (storage/beside.hpp): throws
+  // `foreign` unless it is a regular file without other names and not reached through a link. Never waits.
+  beside,
 };
 
 struct FileStatus {
   bool exists = false;
   bool is_directory = false;
   int64_t size = 0;  // bytes
-  // st_blksize in bytes: the unit in which the file system likes to be accessed, on some the page of the
-  // host: tasks of several agree on the largest, or on that of one
+  // st_blksize in bytes: the preferred block size of the file system, on some the host's page size. Tasks on
+  // several hosts agree on the largest, or on that of one task.
   int64_t block_size = 0;
-  int64_t allocated = 0;    // bytes it takes on disk; 0 where the store does not know
-  bool is_special = false;  // a device, pipe or socket: not to be replaced by a file
-  int64_t links = 1;   // names it has; 0: it was removed while it is open. 1 where the store does not count
-  int64_t owner = 0;   // whose it is: a number of the operating system, 0 where the store has none
-  bool is_own = true;  // it belongs to the user of this process
-  bool others_may_write = false;  // its mode lets its group or everybody write
-  // Which file it is, of all on this host, whatever names it has; 0 where the store does not know.
+  int64_t allocated = 0;          // bytes of disk space; 0 if the store does not know
+  bool is_special = false;        // a device, pipe or socket: must not be replaced by a file
+  int64_t links = 1;              // number of names; 0: removed while open. 1 if the store does not count
+  int64_t owner = 0;              // numeric user id; 0 if the store has none
+  bool is_own = true;             // owned by the user of this process
+  bool others_may_write = false;  // the mode lets the group or all users write
+  // Identifies the file among all files on this host, whatever names it has; 0 if the store does not know.
   uint64_t device = 0;
   uint64_t number = 0;
 };
 
-// Bytes of a file from `offset` on, and the memory for them.
+// Segment: bytes of a file from `offset`, and the memory for them.
 template <class Byte>
 struct Piece {
   int64_t offset = 0;
@@ -64,23 +64,24 @@ struct Piece {
   int64_t end() const { return offset + std::ssize(memory); }
 };
 
-// Where a file has bytes of its own.
+// Kind of space that next() searches for.
 enum class Space : uint8_t { data, hole };
 
-// Which descriptor of a file is wanted.
+// Kind of descriptor that a caller requests.
 enum class Whose : uint8_t {
-  file,    // its own, which stays its
-  reader,  // another one with a position of its own, closed on exec, that the caller owns; opened by the name
-           // of the file, which means what it meant when the File was opened
-  writer,  // the same, also to write
+  file,  // the File's own; remains owned by the File
+  // A separate one with its own position, closed on exec, owned by the caller; opened by the name of the
+  // file, resolved as when the File was opened.
+  reader,
+  writer,  // likewise, for reading and writing
 };
 
 struct FileDescriptor {
-  int number = -1;            // -1: there is none
-  std::shared_ptr<void> pin;  // Whose::file: keeps it open if the File may do without it for a while
+  int number = -1;            // -1: none
+  std::shared_ptr<void> pin;  // Whose::file: keeps an evictable file's descriptor open
 };
 
-// docs/architecture.md says why each of these calls is there.
+// docs/architecture.md gives the reason for each call.
 class File : private NonCopyable {
  public:
   virtual ~File() = default;
@@ -88,91 +89,91 @@ class File : private NonCopyable {
   // Writes all of `data` at `offset`.
   virtual void write_at(std::span<const std::byte> data, int64_t offset) = 0;
 
-  // Writes pieces that do not overlap, in as few requests as the store can. What a failure leaves in any of
-  // them is open.
+  // Writes segments that do not overlap, in as few requests as the store supports. After a failure, the
+  // contents of all segments are undefined.
   virtual void write_pieces(std::span<const Piece<const std::byte>> pieces);
 
-  // Fills `data` from `offset`; returns the bytes read, which is less than asked for only at the end of the
-  // file.
+  // Fills `data` from `offset`. Returns the bytes read; fewer than requested only at the end of the file.
   virtual size_t read_at(std::span<std::byte> data, int64_t offset) = 0;
 
-  // Fills pieces. What lies behind the end of the file reads as zero.
+  // Fills segments. Bytes beyond the end of the file read as zero.
   virtual void read_pieces(std::span<const Piece<std::byte>> pieces);
 
-  // Size of the file and its preferred block, both in bytes.
+  // Returns the size of the file and its preferred block, both in bytes.
   virtual FileStatus status() = 0;
 
   // Makes the file exactly `size` bytes long; new bytes read as zero.
   virtual void resize(int64_t size) = 0;
 
-  // Returns when all bytes written through this File would survive a loss of power.
+  // Returns when all bytes written through this File would survive a power failure.
   virtual void sync() = 0;
 
-  // Syncs, and forgets what this host has of the file, so that what others have closed or synced is read, and
-  // its size is theirs. Locks stay. Nothing by default. Throws what sync() throws, also ESTALE or not_found
-  // for a file that is gone at its server.
+  // Revalidates: syncs, then discards this host's cached state of the file. Later reads, and the size,
+  // include what other hosts have closed or synced. Keeps locks. No effect by default. Throws the errors of
+  // sync(), and ESTALE or not_found if the file no longer exists on its server.
   virtual void renew() {}
 
-  // First offset >= `offset` that is in such a space, or the file size: data is what is not inside a hole.
-  // Stores without holes have data everywhere; they may know of fewer holes when asked for the next one.
+  // Returns the first offset >= `offset` that is in such a space, or the file size. Bytes outside holes are
+  // data. Stores without holes report data everywhere. A store may report fewer holes than there are.
   virtual int64_t next(Space space, int64_t offset) = 0;
 
-  // Locks a range for this File alone (exclusive), or together with others who only read: no other holder
-  // stands in the way then, be it in another process, another File of this one, or another thread with this
-  // File. Waits as `barred` says, and not for ever: storage/range_lock.hpp tells how long, and what to do
-  // about locks of the program's own. For those who ask for it, not for transfers. A thread may not lock a
-  // range of which it holds a part. Throws io where the file system knows no locks, and with errno EAGAIN if
-  // the range has not come free; nothing is held then. Stores for a single task need none, as here.
+  // Locks a range for this File alone (exclusive), or together with others that only read. It conflicts with
+  // any other holder: another process, another File of this process, or another thread with this File.
+  // `barred` says how to handle a conflict; waits are bounded (storage/range_lock.hpp). Locks are advisory:
+  // they exclude other locks, not transfers. A thread must not lock a range that overlaps one it already
+  // holds. Throws io if the file system has no locks, and with errno EAGAIN if the range has not become free;
+  // holds no lock then. The default is for stores for a single task, which need no locks.
   virtual RangeLock lock_range(const LockRequest&) { return {{std::shared_ptr<void>(), this}}; }
   RangeLock lock(int64_t offset, int64_t length, bool exclusive, Barred barred = Barred::wait) {
     return lock_range({offset, length, exclusive, barred, lock_patience(lockers_, length)});
   }
-  // Says that so many tasks, all in all, may lock ranges of the file: who waits for one with lock() lets all
-  // of them have their turn.
+  // Sets the number of tasks that may lock ranges of the file. A lock() then waits long enough for all of
+  // them to have their turn.
   void expect_lockers(int64_t tasks) { lockers_ = tasks; }
 
   virtual FileTraits traits() { return {}; }
 
-  // A descriptor of the operating system. Another one throws what an open throws; unsupported where there are
-  // none.
+  // Returns a descriptor of the operating system. Opening a separate one throws the errors of an open;
+  // `unsupported` if the store has no descriptors.
   virtual FileDescriptor descriptor(Whose whose);
 
-  // Name it was opened under, for messages.
+  // Name under which the file was opened, for messages.
   virtual const std::string& path() const = 0;
 
-  // Releases the file. Throws if the operating system reports a delayed error; the file is released all the
-  // same. The destructor closes silently a file that was not closed.
+  // Releases the file, even if it throws. Throws if the operating system reports a delayed error. The
+  // destructor silently closes a file that is still open.
   virtual void close() = 0;
 
  private:
   int64_t lockers_ = 1;
 };
 
-// Copies `length` bytes of `source` at `offset` to `target` at `target_offset`, inside the kernel where both
-// have a descriptor. Throws Code::damaged if the source ends before. Within one file the two ranges may not
+// Copies `length` bytes of `source` at `offset` to `target` at `target_offset`, inside the kernel if both
+// have a descriptor. Throws Code::damaged if the source ends early. Within one file, the ranges must not
 // overlap.
 void copy_range(File& source, File& target, int64_t offset, int64_t target_offset, int64_t length);
 
-// Room for the first `size` bytes, as far as the file system can promise it; the file is then at least so
-// long. What was there stays, new bytes read as zero.
+// Allocates space for the first `size` bytes, as far as the file system can guarantee it. The file is at
+// least `size` bytes long afterwards. Existing bytes are kept; new bytes read as zero.
 void set_room_aside(File& file, int64_t size);
 
-// Memory that is `length` bytes of the file from `offset` on, a multiple of the page: what is stored there is
-// what others read at once, and stays if the process is killed. To be used only where bytes have been written
-// before, which sets room aside, and where the traits say that mappings agree with reads. Unmapped with the
-// last copy of the result; the File may be gone. null where the file has no descriptor, or cannot be mapped.
+// Maps `length` bytes of the file from `offset`, a multiple of the page size. Stores to the mapping are
+// visible to readers at once and survive a kill of the process. Use it only for bytes that have been written
+// before, which allocates their space, and only if the traits say that mappings agree with reads. The last
+// copy of the result unmaps; the File may be closed before. Returns null if the file has no descriptor or
+// cannot be mapped.
 std::shared_ptr<std::byte> map_range(File& file, int64_t offset, int64_t length);
 
-// Says that nobody wants these bytes any more: they read as zeros or as they were, and take no room where the
-// file system can do that.
+// Discards bytes that are no longer needed. They read as zeros or as before; their space is released if the
+// file system supports that.
 void discard_range(File& file, int64_t offset, int64_t length);
 
-// What a close does for other hosts, while the file stays open: who opens it from now on finds what was
-// written. Throws what close() throws.
+// Publishes as a close does, but keeps the file open: a task that opens the file later sees the bytes
+// written. Throws the errors of close().
 void publish(File& file);
 
-// Returns when what was written through `file` outlives this host: it is at the server, or on the disk where
-// that cannot be told. Throws as File::sync().
+// Returns when bytes written through `file` survive the loss of this host: they are on the server, or on the
+// disk if that is unknown. Throws the errors of File::sync().
 void bring_to_server(File& file);
 
 }  // namespace sheaf

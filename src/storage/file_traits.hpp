@@ -1,5 +1,5 @@
-// storage/file_traits: what an open file is like, for those who choose between ways of a transfer. What the
-// file system is like is in storage/traits/traits.hpp.
+// storage/file_traits: properties of an open file, for code that chooses how to transfer. Properties of the
+// file system are in storage/traits/traits.hpp.
 #pragma once
 
 #include <cstddef>
@@ -12,75 +12,84 @@ namespace sheaf {
 class File;
 enum class FileSystem : uint8_t;
 
-// Transfers past what this host keeps of a file, where hosts do not share a page cache.
+// Direct I/O: transfers that bypass this host's cache of a file, where hosts do not share a page cache.
 class PastCache {
  public:
-  // Writes exactly these bytes: what other hosts have written beside them stays. They are at the server after
-  // publish() or File::sync() at the latest. False where the file system cannot, or not at such places; some
-  // of the bytes may be written then. Throws as File::write_at().
+  // Writes exactly these bytes; bytes that other hosts have written next to them stay. The bytes reach the
+  // server by publish() or File::sync() at the latest. Returns false if the file system does not support
+  // this, or not for such offsets; some of the bytes may have been written then. Throws the errors of
+  // File::write_at().
   virtual bool write_past_cache(std::span<const std::byte> data, int64_t offset) = 0;
-  // As File::read_at(), but what the server has, as far as the file system lets this be asked for. For who
-  // has renewed.
+  // Like File::read_at(), but reads the server's bytes, as far as the file system allows. Requires that the
+  // caller has revalidated.
   virtual size_t read_past_cache(std::span<std::byte> data, int64_t offset) = 0;
-  // What was written here, past the cache or through it, is at the server, where other hosts find it; maybe
-  // not on a disk yet, which is File::sync()'s. Throws as File::sync().
+  // Publishes all bytes written on this host, directly or through the cache. They need not be on a disk yet,
+  // which is what File::sync() is for. Throws the errors of File::sync().
   virtual void publish() = 0;
-  // File::renew() of a file that was opened a moment ago, and asks for nothing that the open has told.
-  // Returns how many names it has (FileStatus::links).
+  // Like File::renew() for a file that was just opened; does not query again what the open has returned.
+  // Returns the number of names (FileStatus::links).
   virtual int64_t renew_opened() = 0;
-  // One task has found for all what the file system is. Until then nothing is taken for granted.
+  // Sets the kind of file system, which one task has determined for all. Until then, nothing is assumed.
   virtual void know(FileSystem kind) = 0;
 
  protected:
   ~PastCache() = default;
 };
 
-// An open file whose descriptor may go for a while. Not while another call on the file runs.
+// An open file with a descriptor that can be evicted. Calls must not run concurrently with other calls on the
+// file.
 class RestingFile {
  public:
-  // Gives the descriptor back. False: it is still there, and needed (the file is written, or is not open).
+  // Evicts the descriptor. Returns false if the file still needs it because it is writable or not open.
   virtual bool rest() = 0;
-  // Opens again, after rest(), what was open. Throws what an open throws, and io (ESTALE) if the name is
-  // another file's by now; it rests on then.
+  // Reopens an evicted file. Throws the errors of an open, and io (ESTALE) if the name now belongs to another
+  // file; the file stays evicted then.
   virtual void wake() = 0;
 
  protected:
   ~RestingFile() = default;
 };
 
-// A file that tasks of several hosts have open, each host with a page cache of its own. What a task has
-// written alone is seen by the others when all have synced and published (MPI 3.1, 13.6.1); the task itself
-// sees it at once, in what its host keeps.
+// Visibility policy of a file that tasks of several hosts have open, each host with its own page cache. Other
+// tasks see independent writes after all tasks have synced and published (MPI 3.1, 13.6.1). The writing task
+// sees them at once, in its host's cache.
 class Published {
  public:
-  // This task writes alone: others know nothing of it yet.
+  // Records independent writes of this task that are not announced to the others.
   virtual void change() = 0;
   virtual bool changed() const = 0;
-  // What this task has written is at the server; no more than that (File::sync). Throws as File::sync().
+  // Publishes the writes of this task; does not sync them to the device (File::sync). Throws the errors of
+  // File::sync().
   virtual void publish() = 0;
-  // Each transfer is published by itself: the task itself would not see its writes before.
+  // Returns true if each transfer is published on its own, because the task would not see its own writes
+  // before.
   virtual bool at_once() const = 0;
-  // All tasks have published. Whatever this host keeps may be others' by now, and nothing has changed since.
+  // Records that all tasks have published. Any state cached on this host may be stale then, and no
+  // unannounced writes remain.
   virtual void published() = 0;
-  // Aggregators, of other hosts too, write [begin, end) and have published that; reads ask the server again.
+  // Records that aggregators, also of other hosts, have written and published [begin, end); reads fetch from
+  // the server again.
   virtual void forget(int64_t begin, int64_t end) = 0;
-  // From now on others may write in windows that were this task's.
+  // Records that other tasks may now write in windows that this task owned.
   virtual void forget_windows() = 0;
-  // This task has written all of [begin, end) alone, and nobody has published other bytes there since.
+  // Returns true if this task alone has written all of [begin, end) and no other bytes have been published
+  // there since.
   virtual bool keeps(int64_t begin, int64_t end) const = 0;
-  // Who writes alone shares it meanwhile; who has it alone knows that this task writes nowhere.
+  // Independent writers hold it shared; its exclusive holder knows that this task is not writing.
   virtual std::shared_mutex& writers() = 0;
-  // The same file for who has parts of it alone in collective transfers, and finds there what it wrote.
+  // Returns the file as an aggregator uses it in collective transfers: it reads back the windows that it has
+  // written.
   virtual File& windows() = 0;
 
  protected:
   ~Published() = default;
 };
 
-// A file that is read, and may have been written anew since it was opened.
+// A file opened for reading that may have been rewritten since.
 class Watch {
  public:
-  // For callers that have found something wrong in it. Throws `foreign` if it is not what was opened.
+  // For callers that have found wrong data. Throws `foreign` if the file has been rewritten since it was
+  // opened.
   virtual void require_unchanged() = 0;
 
  protected:
@@ -88,17 +97,18 @@ class Watch {
 };
 
 struct FileTraits {
-  // A request costs a message, whatever is in it: who has many pieces gives them together
-  // (File::write_pieces), and nothing is read in order to be written back. So with files on I/O listeners.
+  // Each request costs a message, whatever its size: callers pass many segments together
+  // (File::write_pieces), and no write reads bytes in order to write them back. True for files on I/O
+  // listeners.
   bool dear_requests = false;
-  // null: no task of another host has it open, or all hosts share a page cache. Else bytes are brought to the
-  // server by sync(), and nothing is read in order to be written back.
+  // null: no task of another host has the file open, or all hosts share a page cache. Otherwise sync()
+  // publishes, and no write reads bytes in order to write them back.
   Published* apart = nullptr;
-  PastCache* past_cache = nullptr;  // lives as long as the File; null: nothing is between it and its bytes
-  RestingFile* resting = nullptr;   // the same; null: it has no descriptor that could go
-  Watch* watch = nullptr;           // the same; null: nothing tells whether it is still what was opened
-  // Bytes of a regular file when it was opened to be read: so many it has, unless somebody has cut it since,
-  // and no message is needed to know. -1: not known.
+  PastCache* past_cache = nullptr;  // lives as long as the File; null: no cache to bypass
+  RestingFile* resting = nullptr;   // likewise; null: no evictable descriptor
+  Watch* watch = nullptr;           // likewise; null: rewriting cannot be detected
+  // Size in bytes of a regular file when it was opened for reading. It is valid unless the file has been
+  // truncated since, and costs no message. -1: unknown.
   int64_t opened_size = -1;
 
   bool written_as_pieces() const { return dear_requests || apart; }

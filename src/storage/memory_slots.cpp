@@ -17,7 +17,7 @@ struct Named {
 };
 
 Named& named() {
-  static auto* const all = new Named;  // slots may be given back while static objects of the program go away
+  static auto* const all = new Named;  // slots may be released during the destruction of static objects
   return *all;
 }
 

@@ -11,13 +11,14 @@ namespace {
 
 bool may_pass(const Error& e, Access access) {
   const int why = e.errno_value();
-  // Who may make the file misses its directory, which nobody is about to make.
+  // With Access::create, a missing name means that the directory is missing, which no task is about to
+  // create.
   return why == ESTALE || (access == Access::create ? why == EEXIST : e.code() == Code::not_found);
 }
 
 bool is_gone(const Error& e) { return e.errno_value() == ESTALE || e.code() == Code::not_found; }
 
-// Null: it is gone, or not known to be there, at the server.
+// Returns null if the file is gone from the server or not yet visible there.
 std::shared_ptr<File> at_server(std::shared_ptr<File> file, bool last) {
   try {
     PastCache* const past = file->traits().past_cache;

@@ -1,6 +1,6 @@
-// storage/patience: names on file systems that several hosts share. What one host has just made, or removed
-// and made anew, another one may not know for a while: ENOENT, ESTALE, or EEXIST from a call that would not
-// mind.
+// storage/patience: names on file systems that several hosts share. A host may not see for a while what
+// another host has just created, removed or recreated. It gets ENOENT, ESTALE, or EEXIST from a call that
+// allows an existing file.
 #pragma once
 
 #include <algorithm>
@@ -14,13 +14,13 @@
 namespace sheaf {
 
 inline constexpr std::chrono::seconds patience_with_names{5};
-// With those that another file names, which may have been lost since.
+// Timeout for names that another file lists; such files may have been lost.
 inline constexpr std::chrono::milliseconds patience_with_members{100};
-// With who has made a file and is about to write its first bytes, which others can write as well.
+// Timeout for the creator of a file to write its first bytes, which other tasks can write as well.
 inline constexpr std::chrono::milliseconds patience_with_makers{500};
 
-// What attempt(last) returns, which is asked for until it is something or time is over (`last`); then what it
-// throws or returns counts.
+// Calls attempt(last) with a backoff until it returns a file or the timeout expires. The final call gets last
+// = true, and its result or exception is that of patiently().
 template <class Attempt>
 std::shared_ptr<File> patiently(std::chrono::milliseconds patience, Attempt attempt) {
   using std::chrono::milliseconds;
@@ -32,21 +32,21 @@ std::shared_ptr<File> patiently(std::chrono::milliseconds patience, Attempt atte
   }
 }
 
-// Opens what is known to be there, because another task has opened it, or may be made by several at once
-// (Access::create): tries again while the name is only just not known right, but not longer than `patience`.
-// Throws what Store::open throws last.
+// Opens a file that is known to exist because another task has opened it, or that several tasks may create at
+// once (Access::create). Retries for at most `patience` while the name is not yet visible. Throws the last
+// error of Store::open.
 std::shared_ptr<File> open_patiently(Store& store, const std::string& path, Access access,
                                      std::chrono::milliseconds patience = patience_with_names);
 
-// What is known of a name to be opened.
+// Prior knowledge about a name to be opened.
 enum class Name : uint8_t {
-  may_be_there,  // that it is missing is an error at once; Access::fresh: that it is there as well
+  may_be_there,  // fails at once if it is missing or, for Access::fresh, if it exists
   is_there,      // another task has opened it
 };
 
-// The same for file systems that several hosts see through caches of their own, some of which open what is
-// gone at the server: what was opened is asked for at the server (File::renew), and opened again if it is
-// gone. Access::create and fresh may be among them.
+// Like open_patiently(), for file systems that hosts see through separate caches, some of which open files
+// that no longer exist on the server. Checks the opened file on the server (File::renew) and opens it again
+// if it is gone. Access::create and fresh are allowed.
 std::shared_ptr<File> open_at_server(Store& store, const std::string& path, Access access, Name name,
                                      std::chrono::milliseconds patience = patience_with_names);
 

@@ -1,4 +1,4 @@
-// storage/probes: files that are made, written, locked and looked at through one or two directories.
+// storage/probes: creates, writes, locks and queries files through one or two directories.
 #include "storage/probes.hpp"
 
 #include <fcntl.h>
@@ -32,11 +32,11 @@ using namespace storage_constants;
 
 std::span<const std::byte> bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
 
-// Names that nobody else has in one directory, removed in the end through whichever of its two views finds
-// them.
+// Creates unique names in a directory. Its destructor removes the files through whichever of the two views
+// finds them.
 class Scratch : private NonCopyable {
  public:
-  // The same name on each side.
+  // One name, as seen from each side.
   struct Name {
     std::string here;
     std::string there;
@@ -51,7 +51,7 @@ class Scratch : private NonCopyable {
         if (!std::filesystem::remove(begins_.here + number, ignored) && begins_.there != begins_.here)
           std::filesystem::remove(begins_.there + number, ignored);
       }
-    } catch (const std::exception&) {  // no memory for a name: it stays
+    } catch (const std::exception&) {  // out of memory for a name: the file stays
     }
   }
   Name next() {
@@ -76,7 +76,7 @@ std::string read_from(File& file, size_t length, int64_t offset = 0) {
   return found;
 }
 
-// A name that another host's cache has under an old file is right at the second call.
+// If this host has cached an older file under the name, the second call reads the current one.
 std::string read_anew(const std::string& path, size_t length) {
   for (int again = 0;; ++again) try {
       return read_from(*opened(path, Access::read), length);
@@ -90,7 +90,7 @@ void count(Tried& tried, bool well) {
   tried.well += well ? 1 : 0;
 }
 
-// A file with these bytes, which others find from now on.
+// Writes a file with these contents and closes it, so that other hosts can see it.
 void write_closed(const std::string& path, Access access, const std::string& text) {
   const auto file = opened(path, access);
   file->write_at(bytes_of(text), 0);
@@ -116,7 +116,7 @@ void require_same_place(Scratch& scratch, const std::string& here, const std::st
                                           "' by another way: a file made in one is not in the other");
 }
 
-// One round: each text is as long as the others, and read through a file of its own.
+// One round. All texts have the same length, and each is read through a separate file.
 void probe_visibility(PairFindings& found, const std::string& writing, const std::string& reading) {
   const std::array<std::string, 4> texts = {"first ", "second", "third ", "fourth"};
   const size_t length = texts[0].size();
@@ -181,11 +181,11 @@ LockScope scope_of_locks(const Scratch::Name& name) {
     if (!keeps_out(name.here)) return LockScope::none;
     return keeps_out(name.there) ? LockScope::global : LockScope::host;
   } catch (const Error&) {
-    return LockScope::none;  // it knows none
+    return LockScope::none;  // the file system has no locks
   }
 }
 
-// Both sides make one name after the other at the same moment. Each writes a byte in a unit of its own.
+// Both sides create the same names at the same moments. Each side writes a byte into its own unit.
 void probe_races(PairFindings& found, Scratch& scratch, int64_t unit, const std::function<void()>& check) {
   for (const Access access : {Access::create, Access::fresh})
     for (int round = 0; round < race_rounds; ++round) {
@@ -258,7 +258,8 @@ DirectoryFindings probe_directory(const std::string& directory) {
   Scratch scratch(directory, directory);
   try {
     const auto file = opened(scratch.next().here, Access::fresh);
-    file->write_at(bytes_of(std::string(mapped_bytes, '.')), 0);  // where it has room no signal comes
+    // Allocated space: stores to the mapping raise no signal.
+    file->write_at(bytes_of(std::string(mapped_bytes, '.')), 0);
     found.mmap = maps_for_writing(*file);
     found.fallocate =
         uninterrupted([&] {

@@ -1,7 +1,7 @@
-// storage/probes: what a file system does when it is tried, for `sheaf doctor`. Programs do not try: they ask
-// for traits.
+// storage/probes: experiments that determine what a file system does, for `sheaf doctor`. Programs use traits
+// instead.
 //
-// Files are made under names of their own in the directories, and removed whatever happens.
+// Files are created under unique names in the directories and always removed.
 #pragma once
 
 #include <cstdint>
@@ -15,34 +15,34 @@
 namespace sheaf {
 
 struct DirectoryFindings {
-  std::string obstacle;  // why nothing could be tried; empty: none
+  std::string obstacle;  // why the directory could not be probed; empty: no obstacle
   bool fallocate = false;
   bool mmap = false;
 };
 
 SHEAF_EXPORT DirectoryFindings probe_directory(const std::string& directory);
 
-// How often something was tried, and came out well.
+// Number of attempts and of successes.
 struct Tried {
   int times = 0;
   int well = 0;
   bool always() const { return well == times; }
 };
 
-// Two views of one directory. What was written through one of them is read through the other, each in turn.
+// Two views of one directory. Data written through one view is read through the other, in both directions.
 struct PairFindings {
-  Tried after_close;      // written and closed, then opened and read: fresh
+  Tried after_close;      // written and closed, then opened and read: current
   Tried after_sync;       // written and synced, then opened and read
   Tried at_once;          // written, then opened and read
-  Tried kept_open;        // written, then read in a file that had been open, and read, before
-  Tried kept_open_after;  // the same once it was closed
-  Tried page;             // each side wrote a part of one page: both parts are there
-  Tried create;  // both made one name at once, neither insisting on being the first: both have the same file
-  Tried exclusive;                        // both did, insisting: one of them succeeded
-  std::optional<double> attribute_delay;  // s until the other side told a new size of a file; nothing: longer
-                                          // than it was waited
+  Tried kept_open;        // written, then read through a file already open and read before
+  Tried kept_open_after;  // likewise, after the writer has closed
+  Tried page;             // each side wrote a part of one page: both parts arrived
+  Tried create;           // both created one name at once, non-exclusively: both got the same file
+  Tried exclusive;        // both created one name at once, exclusively: exactly one succeeded
+  // Seconds until the other side saw a new file size; empty: not within the limit.
+  std::optional<double> attribute_delay;
   LockScope locks = LockScope::none;
-  double sharing_cost = 1;  // time of writing in turn into one unit, over that of writing into a unit each
+  double sharing_cost = 1;  // time to write alternately into one unit, relative to separate units
 
   bool is_coherent() const {
     return at_once.always() && kept_open.always() && kept_open_after.always() && page.always();
@@ -50,10 +50,11 @@ struct PairFindings {
   bool is_close_to_open() const { return after_close.always() && after_sync.always(); }
 };
 
-constexpr double most_attribute_delay = 5;  // s
+constexpr double most_attribute_delay = 5;  // seconds
 
-// `unit` in bytes. `check` is called now and then, and may throw to end it. Throws invalid_argument if what
-// is made in one of the directories is not found in the other, and what the file system reports.
+// `unit` is the shared granularity in bytes. `check` is called from time to time and may throw to stop.
+// Throws invalid_argument if a file created in one directory is not visible in the other, and the errors of
+// the file system.
 SHEAF_EXPORT PairFindings probe_pair(const std::string& here, const std::string& there, int64_t unit,
                                      const std::function<void()>& check);
 

@@ -1,4 +1,4 @@
-// storage/range: the checks that every store makes on the arguments of a transfer, with one wording.
+// storage/range: argument checks of transfers, shared by all stores for uniform messages.
 #pragma once
 
 #include <cerrno>

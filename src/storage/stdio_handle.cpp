@@ -1,9 +1,9 @@
-// storage/stdio_handle: keeping stdio's idea of the position and the kernel's the same.
+// storage/stdio_handle: keeps the positions of stdio and of the kernel equal.
 //
-// fflush makes them agree: it writes what is pending, moves the descriptor back over what was read ahead, and
-// makes glibc ask the kernel for the position the next time. After that an lseek on the descriptor moves
-// both. fseeko is of no use on our own stream: on an input stream glibc reads ahead to a page boundary and
-// leaves the descriptor there.
+// fflush makes them equal: it writes pending output, moves the descriptor back over read-ahead, and makes
+// glibc query the kernel's position the next time. An lseek on the descriptor then moves both. fseeko does
+// not work on the own stream: on an input stream, glibc reads ahead to a page boundary and leaves the
+// descriptor there.
 #include "storage/stdio_handle.hpp"
 
 #include <fcntl.h>
@@ -55,7 +55,7 @@ void StdioHandle::move_to(int64_t position) {
     return;
   }
   flush();
-  // Of a stream to write the error mark stays: it tells the program that bytes are lost.
+  // Keeps the error flag of a stream that writes: it tells the program that bytes are lost.
   const bool stays = witness_.get() >= 0 && std::ferror(own_) != 0;
   if (own_ != nullptr && !stays) std::clearerr(own_);
   if (::lseek(fd_, position, SEEK_SET) < 0)
@@ -92,7 +92,7 @@ void StdioHandle::flush() {
 }
 
 void StdioHandle::flush_own() {
-  // Where characters were pushed back with ungetc, fflush gets the position wrong; ftello does not.
+  // After ungetc, fflush computes a wrong position, but ftello does not.
   const off_t reading_at = ::__freading(own_) != 0 ? ::ftello(own_) : -1;
   if (reading_at >= 0) ::__fpurge(own_);
   if (std::fflush(own_) != 0) throw os_error("cannot flush the stream on", path_, errno);

@@ -1,4 +1,4 @@
-// storage/store: what a File can do for every store, in terms of its positional transfers.
+// storage/store: default implementations of File and Store calls, based on positional transfers.
 #include "storage/store.hpp"
 
 #include <algorithm>

@@ -1,11 +1,12 @@
 // storage/store: the only way from Sheaf to the names of the operating system's files.
 //
-// A Store names files by path and opens them (storage/file.hpp). It knows no task, chunk or multifile. Every
-// call either does all it says or throws sheaf::Error with the path and the errno.
+// A Store names files by path and opens them (storage/file.hpp). It has no notion of tasks, chunks or
+// multifiles. Every call either succeeds completely or throws sheaf::Error with the path and the errno.
 //
 // Threads: a Store may be used from several threads.
 //
-// Only what calls a Store includes this header. Headers that name one, or a File, include storage/file.hpp.
+// Only code that calls a Store includes this header. Headers that name a Store or a File include
+// storage/file.hpp.
 #pragma once
 
 #include <cstdint>
@@ -21,14 +22,14 @@ namespace sheaf {
 
 class WriteSlots;
 
-// How a program wishes a new file to be spread over the servers of a file system; 0: as that likes.
+// Requested striping of a new file; 0 selects the file system's default.
 struct Striping {
   int64_t unit = 0;   // bytes of a stripe
   int64_t count = 0;  // servers, or objects on them
   bool is_wished() const { return unit > 0 || count > 0; }
 };
 
-// How far a new file is that will take the place of another one, or be a copy of it.
+// State of a replacement file, or of a copy of a file.
 enum class Making : uint8_t {
   begun,  // being written
   done,
@@ -40,65 +41,66 @@ class Store {
 
   virtual std::shared_ptr<File> open(const std::string& path, Access access) = 0;
 
-  // Makes the file `path` (as Access::fresh), empty and spread as wished, where the file system takes such
-  // wishes from programs and there is no such file: to be opened with Access::write then. Else nothing
-  // happens, and the result is false. A wish that cannot be granted is no error.
+  // Creates the empty file `path` (as Access::fresh) with the requested striping, to be opened with
+  // Access::write. Returns false, and creates nothing, if the file system does not let programs choose the
+  // striping or if the file exists. A striping that cannot be granted is no error.
   virtual bool make_in_stripes(const std::string& /*path*/, const Striping&) { return false; }
 
-  // Status of a path; `exists` is false if there is nothing. Throws for any other obstacle.
+  // Returns the status of a path; `exists` is false if there is no such file. Throws for any other obstacle.
   virtual FileStatus status(const std::string& path) = 0;
 
-  // Removes a file; one that does not exist is an error (not_found).
+  // Removes a file. Throws not_found if it does not exist.
   virtual void remove(const std::string& path) = 0;
 
   // Renames a file, replacing `to` atomically.
   virtual void rename(const std::string& from, const std::string& to) = 0;
 
-  // Names in a directory (empty: the current one), in no order, without those of the directory itself and the
-  // one above. Throws not_found without it. None where the store cannot tell.
+  // Returns the names in a directory (empty: the current one), in no particular order, without "." and "..".
+  // Throws not_found if there is no such directory. Stores that cannot list names return none.
   virtual std::vector<std::string> names_in(const std::string& /*directory*/) { return {}; }
 
-  // What `path` stands for now: the same text again only for the same place, whatever directory is current
-  // then. For tables of open files; the path itself where names do not count from a directory.
+  // Returns the canonical path, for tables of open files: equal texts denote equal places, even if the
+  // current directory changes. Returns the path itself if names do not count from a directory.
   virtual std::string place_of(const std::string& path) { return path; }
 
-  // The name that a new file gets by rename() to be found as `path`: where symbolic links in its place lead
-  // in the end, so that they stay; else `path`.
+  // Returns the name to which rename() must move a new file that replaces `path`. This is the final target of
+  // symbolic links, so that the links stay; without links, it is `path`.
   virtual std::string target_of(const std::string& path) { return path; }
 
-  // Makes the file `path`, new and of this process, what `like` is to its users: mode, owner, group, access
-  // control lists and extended attributes, as far as the system permits; that it does not is no error. begun:
-  // nobody else may open it until done. Nothing happens where there is no `like`, or in stores whose files
-  // have only bytes.
+  // Copies the attributes of `like` to the file `path`, which this process has just created: mode, owner,
+  // group, access control lists and extended attributes. Attributes that the system refuses are skipped
+  // without an error. With Making::begun, no other user can open the file until Making::done. No effect if
+  // `like` does not exist, or in stores without attributes.
   virtual void take_after(const std::string& /*path*/, const std::string& /*like*/, Making) {}
 
-  // What the file system does on which the file or directory `path` is, or the new file `path` will be
-  // (storage/traits/traits.hpp): for one task per physical file, which tells the others. By default that of
-  // memory that all tasks share. Throws not_found without the directory.
+  // Returns the traits (storage/traits/traits.hpp) of the file system that holds the file or directory
+  // `path`, or will hold the new file `path`. One task per physical file calls it and sends the result to the
+  // others. The default describes memory that all tasks share. Throws not_found if there is no such
+  // directory.
   virtual FileSystemTraits traits(const std::string& path);
-  // The same of a file that this store has opened, without another look at its name, which is a message where
-  // files are at a server.
+  // Returns the traits for a file that this store has opened. Does not look up its name again, which costs a
+  // message if the file is on a server.
   virtual FileSystemTraits traits_of(File& file) { return traits(file.path()); }
 
-  // Returns when the name of the file `path` would survive a loss of power.
+  // Returns when the name of the file `path` would survive a power failure.
   virtual void sync_name(const std::string& path);
 
-  // A store of what is beneath the directory `root` (storage/posix/beneath.hpp), by default for stores
-  // without links. This one outlives it.
+  // Returns a store of the files beneath the directory `root` (storage/posix/beneath.hpp); the default is for
+  // stores without links. This store must outlive the result.
   virtual std::shared_ptr<Store> beneath(std::string root);
 
-  // Slots for at most `count` > 0 transfers at once (storage/write_slots.hpp), shared with those who join
-  // them under their name: by default inside this process, in the operating system's store on this machine.
+  // Create, or join by name, slots for at most `count` > 0 concurrent transfers (storage/write_slots.hpp).
+  // The slots are shared within this process by default, and on this host in the operating system's store.
   virtual std::shared_ptr<WriteSlots> make_slots(int count);
   virtual std::shared_ptr<WriteSlots> join_slots(const std::string& name, int count);
 };
 
-// The operating system's files. One object for the process; lives until exit.
+// Returns the store of the operating system's files. One object per process; lives until exit.
 SHEAF_EXPORT Store& posix_store();
 
-// The same files, with relative names that count from the directory that is current at this call, whatever is
-// current later: for who opens, renames or removes by name while a file is open. Keeps that directory
-// (storage/working_directory.hpp). Files may outlive it.
+// Returns a store of the same files in which relative names count from the directory that is current at this
+// call, even if the current directory changes later. For callers that open, rename or remove by name while a
+// file is open. Keeps that directory (storage/working_directory.hpp). Files may outlive the store.
 SHEAF_EXPORT std::shared_ptr<Store> posix_store_here();
 
 }  // namespace sheaf

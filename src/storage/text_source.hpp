@@ -1,5 +1,5 @@
-// storage/text_source: text that a file holds or a program prints: tables of a site that the environment
-// names.
+// storage/text_source: text from a file or from the output of a program, for site tables named in the
+// environment.
 #pragma once
 
 #include <string>
@@ -9,11 +9,11 @@ namespace sheaf {
 
 inline constexpr size_t most_source_bytes = 4 << 20;
 
-// Whether a word is "file:PATH" or "cmd:PROGRAM".
+// Returns true for words "file:PATH" and "cmd:PROGRAM".
 bool is_text_source(std::string_view word);
 
-// The text of "file:PATH", or what "cmd:PROGRAM" prints; PROGRAM goes to the shell and has to end with 0.
-// Throws what opening says, io for a program that fails, and invalid_argument for more than
+// Returns the text of "file:PATH", or the output of "cmd:PROGRAM". The shell runs PROGRAM, which must exit
+// with 0. Throws the errors of an open, io if the program fails, and invalid_argument for more than
 // most_source_bytes.
 std::string read_text_source(std::string_view word);
 

@@ -1,6 +1,6 @@
 // storage/working_directory: the directory that relative names count from. A program may change its current
-// directory while a file is open; whoever opens, renames or removes by name later keeps the one that was
-// current at the open.
+// directory while a file is open. Code that opens, renames or removes by name later uses the directory that
+// was current at the open.
 #pragma once
 
 #include <fcntl.h>
@@ -13,16 +13,18 @@
 namespace sheaf {
 
 struct WorkingDirectory {
-  // The current one: the same object, and one descriptor, for all who ask while it is current and somebody
-  // keeps it. It stays the same directory if it is renamed, or its name becomes too long, or may not be read.
-  // Null if it cannot be kept (no descriptor is left): names then count from whatever is current. Any thread.
+  // Returns the current directory. Callers share one object and one descriptor while the directory is current
+  // and a caller holds the object. It stays the same directory if it is renamed, if its name becomes too
+  // long, or if it becomes unreadable. Returns null if no descriptor is left: names then count from whatever
+  // directory is current. Any thread.
   static std::shared_ptr<const WorkingDirectory> now();
 
   Descriptor descriptor;
-  std::string identity;  // differs from that of any other directory as long as this object lives
+  std::string identity;  // unique among directories while this object lives
 };
 
-// What openat(2) and its like take for names that count from `directory`; null: from the current one.
+// Returns the directory argument of openat(2) and similar calls for names that count from `directory`; null:
+// the current one.
 inline int base_of(const WorkingDirectory* directory) {
   return directory ? directory->descriptor.get() : AT_FDCWD;
 }

@@ -1,10 +1,10 @@
-// storage/write_slots: at most so many transfers at once, counted over tasks of several threads and processes
-// of one machine.
+// storage/write_slots: a limit on concurrent transfers, over tasks in several threads and processes of one
+// host.
 //
-// One task makes the slots under a new name, the others join them by it; then the name can go, and what is
-// left goes with the last of them. Made and joined through a Store (store.hpp): the operating system's keeps
-// slots in record locks on a file of its own, which the kernel gives back when a process dies; a store in
-// memory keeps them in memory.
+// One task creates the slots under a new name, and the others join them by that name. The name can be removed
+// afterwards; the slots live until the last task drops them. A Store (store.hpp) creates and joins slots. The
+// operating system's store keeps slots as record locks on a separate file, which the kernel releases when a
+// process dies. A store in memory keeps them in memory.
 #pragma once
 
 #include <memory>
@@ -14,24 +14,24 @@
 
 namespace sheaf {
 
-// One task's end. Calls from several threads are allowed: they then count as one task and wait for each
+// One task's access to the slots. Several threads may call it: they count as one task and wait for each
 // other.
 class WriteSlots {
  public:
   virtual ~WriteSlots() = default;
 
-  // Sleeps until a slot is free and takes it; returns its number. Waiting tasks are served in about the order
-  // in which they came. Throws io if the operating system refuses.
+  // Acquires a slot and returns its number; blocks until one is free. Waiting tasks are served approximately
+  // in order of arrival. Throws io if the operating system refuses.
   virtual int take() = 0;
-  // By the thread that took it.
+  // Releases a slot. Must be called by the thread that acquired it.
   virtual void give_back(int slot) noexcept = 0;
 
   virtual const std::string& name() const = 0;
-  // Removes the name: nobody can join any more, those who have keep their slots.
+  // Removes the name: no further task can join, and tasks that have joined keep their slots.
   virtual void hide() noexcept = 0;
 };
 
-// A slot, for as long as this lives.
+// Holds a slot during its lifetime.
 class Slot : private NonCopyable {
  public:
   explicit Slot(WriteSlots& slots) : slots_(slots), number_(slots.take()) {}
@@ -42,14 +42,14 @@ class Slot : private NonCopyable {
   const int number_;
 };
 
-// Slots inside this process. join_memory_slots() returns the same object; throws not_found for an unknown
+// Slots inside this process. join_memory_slots() returns the same object; it throws not_found for an unknown
 // name.
 std::shared_ptr<WriteSlots> make_memory_slots(int count);
 std::shared_ptr<WriteSlots> join_memory_slots(const std::string& name);
 
-// Slots among the processes of a machine, in record locks on a small file in /dev/shm or, where there is
-// none, in the directory for temporary files. Every end holds a descriptor. Throw what open(2) refuses, and
-// io where files cannot be locked.
+// Slots shared by the processes of a host, as record locks on a small file in /dev/shm or, without that
+// directory, in the directory for temporary files. Every task's object holds a descriptor. Throw the errors
+// of open(2), and io if files cannot be locked.
 std::shared_ptr<WriteSlots> make_locked_slots(int count);
 std::shared_ptr<WriteSlots> join_locked_slots(const std::string& name, int count);
 

@@ -27,7 +27,7 @@ bool overlap(const std::vector<Block>& all) {
 std::vector<Block> sorted_writes(std::span<const Block> blocks) {
   std::vector<Block> all = sorted(blocks);
   if (!overlap(all)) return all;
-  layout::PieceMap pieces;  // source: which of the blocks
+  layout::PieceMap pieces;  // source: index of the block
   for (size_t i = 0; i < blocks.size(); ++i)
     pieces.put(blocks[i].offset, {.length = blocks[i].length, .source = static_cast<uint32_t>(i)});
   std::vector<Block> result;
@@ -41,7 +41,7 @@ std::vector<Block> sorted_reads(std::span<const Block> blocks, std::vector<Copy>
   if (!overlap(all)) return all;
   std::vector<Block> result;
   for (const Block& block : all) {
-    // What is read already lies at the end of the result, without a gap from block.offset on.
+    // The bytes already read are at the end of the result, without a gap from block.offset.
     auto known =
         std::ranges::partition_point(result, [&](const Block& b) { return b.end() <= block.offset; });
     int64_t at = block.offset;

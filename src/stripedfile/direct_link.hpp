@@ -1,5 +1,5 @@
-// stripedfile/direct_link: no listeners, no messages: the calling task does their work in its own file
-// system. For tools and for programs that open `sfio:` names without a session.
+// stripedfile/direct_link: a link without listeners and messages: the calling task does the listeners' work
+// in its own file system. For tools, and for programs that open `sfio:` names without a session.
 #pragma once
 
 #include <memory>
@@ -11,9 +11,8 @@
 
 namespace sheaf::sfio {
 
-// Where a host's subfiles are, seen from here: nothing in front of their paths if `host` is this machine,
-// whose name is `name`; with a root directory, "<root>/<host>" for every host. root: empty: only this
-// machine. `store` must outlive the link.
+// Without `root`, only subfiles of this host, named `name`, are reachable, under their own paths. With a root
+// directory, the paths of any host are prefixed with "<root>/<host>". `store` must outlive the link.
 SHEAF_EXPORT std::unique_ptr<Link> direct_link(Store& store, std::string root, std::string name);
 
 }  // namespace sheaf::sfio

@@ -1,7 +1,7 @@
-// stripedfile/link: how a compute task reaches the I/O listeners: through messages, or, where there is no
-// session, by doing their work itself. What is above knows listeners by number only.
+// stripedfile/link: how a compute task reaches the I/O listeners: by messages or, without a session, by doing
+// their work itself. Callers identify listeners by number only.
 //
-// Threads: one at a time on one Link.
+// Threads: one at a time per Link.
 #pragma once
 
 #include <algorithm>
@@ -18,62 +18,65 @@
 namespace sheaf::sfio {
 
 struct ListenerFacts {
-  std::string name;  // host, as the names of striped files say it
-  int task = 0;      // among the tasks of the session
-  int64_t room = 0;  // bytes of data of one message
+  std::string name;  // host, as in the names of striped files
+  int task = 0;      // rank among the tasks of the session
+  int64_t room = 0;  // bytes of data per message
 };
 
-// A request under way. Ends with an answer or an Error of the link; ending it early gives the answer up.
+// A request in flight. It ends with an answer or an Error of the link; destroying it earlier abandons the
+// answer.
 class Call {
  public:
   virtual ~Call() = default;
-  // Whether the answer is there; moves the call on. Throws Error io if the listener is gone: does not answer
-  // for so long.
+  // Returns true if the answer has arrived; advances the call. Throws Error io if the listener is considered
+  // dead because it has not answered within the timeout.
   virtual bool done() = 0;
   virtual const Answer& answer() const = 0;
 };
 
 struct LinkCounts {
-  int64_t messages = 0;  // requests that went out
+  int64_t messages = 0;  // requests sent
   int64_t bytes = 0;     // data in both directions
-  int64_t lent = 0;      // of them: what listeners took from lent memory, or put there
+  int64_t lent = 0;      // part of `bytes` that listeners copied from or to lent memory
 };
 
 class Link {
  public:
   virtual ~Link() = default;
 
-  // By number. More may become known by find(), none goes.
+  // Listeners by number. find() may add listeners; none is ever removed.
   virtual const std::vector<ListenerFacts>& listeners() const = 0;
 
-  // Number of the listener of subfiles on `host`. Where several listeners have the name, `occurrence` chooses
-  // in turn;
-  // "#N" is listener N; "localhost" is any if all have one name. Throws not_found with the names there are.
+  // Returns the number of the listener for subfiles on `host`. If several listeners have that name,
+  // `occurrence` selects among them round-robin. "#N" is listener N. "localhost" is any listener if all have
+  // one name. Throws not_found with the known names.
   virtual int find(const std::string& host, int occurrence) = 0;
 
-  // Sends a request. A write takes its bytes from `memory`, a read brings them there; others need none. It
-  // must live as long as the Call. Errors of the request itself come as an answer. Throws Error io if the
-  // listener is known to be gone.
+  // Sends a request. A write takes its bytes from `memory`, a read stores them there; other requests need no
+  // memory. The memory must outlive the Call. Errors of the request itself are returned in the answer. Throws
+  // Error io if the listener is already known to be dead.
   virtual std::unique_ptr<Call> start(int listener, Request request, std::vector<MemoryRun> memory) = 0;
 
-  // The file behind a handle if this task has it open itself, for locks between processes; null behind
-  // messages. For any thread.
+  // Returns the file of a handle if this task itself has it open, for locks between processes; null on links
+  // that use messages. Any thread.
   virtual std::shared_ptr<File> local_file(int /*listener*/, int64_t /*handle*/) { return nullptr; }
 
   virtual void rest(double idle) = 0;
   virtual double now() = 0;
   virtual LinkCounts counts() const = 0;
 
-  // Differs between tasks: where each begins, so that not all begin with the same listener.
+  // Differs between tasks. Each task starts with another listener, so that they do not all start with the
+  // same one.
   virtual int number() const { return 0; }
 
-  // Messages of transfers under way at a listener, of all operations of this task; the operations count.
+  // Number of transfer messages in flight to a listener, over all operations of this task. The operations
+  // update it.
   int& flights(int listener) {
     flights_.resize(std::max(flights_.size(), static_cast<size_t>(listener) + 1));
     return flights_[static_cast<size_t>(listener)];
   }
 
-  // Held by whoever uses the link, where several threads may.
+  // Must be held by users of the link if several threads may use it.
   std::recursive_mutex& lock() { return lock_; }
 
  private:
@@ -81,7 +84,7 @@ class Link {
   std::recursive_mutex lock_;
 };
 
-// The answer's error, with the listener's name in front; nothing if it is none.
+// Returns the error in an answer, prefixed with the listener's name; nothing if the answer is no error.
 SHEAF_EXPORT std::optional<Error> error_of(const Link& link, int listener, const Answer& answer);
 
 struct Question {
@@ -89,7 +92,7 @@ struct Question {
   Request request;
 };
 
-// The same question about each of `n` things, the i-th by question_of(i).
+// Returns one question for each index from `first` to `n` - 1, created by question_of(i).
 template <class QuestionOf>
 std::vector<Question> questions(size_t first, size_t n, QuestionOf question_of) {
   std::vector<Question> all;
@@ -97,9 +100,9 @@ std::vector<Question> questions(size_t first, size_t n, QuestionOf question_of) 
   return all;
 }
 
-// Sends all questions at once and waits for all answers, in their order. If any failed: throws the error of
-// the first, after all have come. `unanswered`: instead of throwing, errors are left in the answers (code !=
-// 0), those of the link too.
+// Sends all questions at once and returns the answers in the order of the questions. OnError::raise: after
+// all answers have arrived, throws the first error, if any. OnError::keep: errors, also those of the link,
+// are left in the answers (code != 0).
 enum class OnError : uint8_t { raise, keep };
 SHEAF_EXPORT std::vector<Answer> ask(Link& link, std::vector<Question> questions,
                                      OnError on_error = OnError::raise);

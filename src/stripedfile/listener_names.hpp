@@ -1,4 +1,4 @@
-// stripedfile/listener_names: which listener a host in the name of a striped file means.
+// stripedfile/listener_names: finds the listener for a host in the name of a striped file.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace sheaf::sfio {
 
-// The directory beneath `root` that stands for the file system of a host; "" without a root. Throws
-// invalid_argument if the host's name would lead elsewhere.
+// Returns the directory beneath `root` that represents the file system of a host; "" without a root. Throws
+// invalid_argument if the host name would lead outside of `root`.
 std::string root_of_host(const std::string& root, const std::string& host);
 
-// As Link::find() says.
+// See Link::find().
 int find_listener(const std::vector<ListenerFacts>& listeners, const std::string& host, int occurrence);
 
 }  // namespace sheaf::sfio

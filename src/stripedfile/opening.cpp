@@ -1,4 +1,4 @@
-// Looking at the subfiles of a name, and opening them.
+// Querying the subfiles of a name, and opening them.
 #include <algorithm>
 #include <map>
 
@@ -25,8 +25,8 @@ std::string place_of(const Link& link, const StripeName& name, size_t i, int lis
          link.listeners()[static_cast<size_t>(listener)].name + "'";
 }
 
-// Subfiles that are all there, all missing, or of a file that is being made. Others may be made at this
-// moment by another task: asked again a few times.
+// Returns true if all subfiles exist, all are missing, or the file is being created. Otherwise another task
+// may be creating it at this moment, so the caller queries again a few times.
 bool is_settled(const std::vector<FoundSubfile>& found) {
   const auto missing = std::ranges::count_if(found, [](const FoundSubfile& f) { return !f.exists; });
   if (missing == 0 || missing == std::ssize(found)) return true;
@@ -99,14 +99,15 @@ std::unique_ptr<StripedFile> StripedFile::open(const std::shared_ptr<Link>& link
 
 namespace {
 
-// Whether a listener has answered, and has left nothing that it made.
+// Returns true if a listener has answered and has left no file that it created.
 bool left_nothing(const Answer& answer) {
   return answer.code == 0 ? answer.values[0] == 0 : answer.values[0] == 0 && answer.values[1] == 1;
 }
 
 }  // namespace
 
-// Closes what is open, and has removed what was made; subfile 0, without which there is no file, last.
+// Closes the open subfiles and has the created ones removed. Subfile 0, without which the file does not
+// exist, comes last.
 void StripedFile::give_up(Made state) {
   const auto close = [](const SubfileHandle& subfile, bool goes) {
     return about(subfile, Kind::close, {-1, goes});
@@ -121,7 +122,7 @@ void StripedFile::give_up(Made state) {
   subfiles_.clear();
 }
 
-// Subfile 0 decides which file this is; then all others at once.
+// Opens subfile 0 first, which determines the identity of the file, then all others at once.
 void StripedFile::ask_for_all(const StripeName& name, OpenMode mode, const std::vector<FoundSubfile>& found,
                               Made& state) {
   StripeIdentity identity{.file = {random_number(), random_number()},
@@ -153,19 +154,19 @@ void StripedFile::ask_for_all(const StripeName& name, OpenMode mode, const std::
   }
   if (failed) throw *failed;
   if (made->complete || mode == OpenMode::read) return;
-  // Subfile 0 last: as long as it is incomplete, others may be missing.
+  // Commits subfile 0 last: while it is incomplete, other subfiles may be missing.
   ask(*link_,
       questions(1, subfiles_.size(), [&](size_t i) { return about(subfiles_[i], Kind::commit, {true}); }));
   const auto uncommitted = attempt([&] { ask(*link_, {about(subfiles_[0], Kind::commit, {true})}); });
   if (!uncommitted) return;
-  // It may say so all the same. If that cannot be changed, the file is whole, and stays.
+  // The commit may have taken effect. If it cannot be undone, the file is complete and stays.
   if (attempt([&] { ask(*link_, {about(subfiles_[0], Kind::commit, {false})}); })) state = Made::stays;
   throw *uncommitted;
 }
 
 namespace {
 
-// Before anything is changed: throws damaged if one of the files that a name stands for is somebody else's.
+// Throws damaged, before any change, if one of the files of a name is not a subfile.
 void require_own(Link& link, const StripeName& name) {
   const std::vector<FoundSubfile> found = look(link, name);
   for (size_t i = 0; i < found.size(); ++i)
@@ -196,7 +197,7 @@ bool remove_striped(Link& link, const StripeName& name) {
   const std::lock_guard hold(link.lock());
   const std::vector<int> listeners = listeners_of(link, name);
   require_own(link, name);
-  // Subfile 0 last: as long as it is there the file counts as damaged, not as none.
+  // Removes subfile 0 last: while it exists, the file counts as damaged, not as missing.
   const auto question = [&](size_t i) {
     return Question{listeners[i], {.kind = Kind::remove, .path = name.subfiles[i].path}};
   };

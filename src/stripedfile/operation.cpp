@@ -10,9 +10,9 @@
 namespace sheaf::sfio {
 
 namespace {
-// By the listeners' numbers, so that task after task begins with the next one. Not in the order of the task's
-// bytes: where ranges of equal length begin with stripe units of one listener, all tasks would begin with
-// that.
+// Orders the queues by listener number, and lets each task start with the next listener. The order of the
+// task's bytes would not spread the load: ranges of equal length may all begin with stripe units of the same
+// listener.
 std::vector<size_t> visits_of(const std::vector<int>& listeners, int task) {
   std::vector<size_t> visits(listeners.size());
   std::iota(visits.begin(), visits.end(), size_t{0});
@@ -43,7 +43,7 @@ Operation::~Operation() {
 
 bool Operation::advance() {
   if (done_) return true;
-  // One message to everybody before anybody gets a second one.
+  // Every listener gets one message before any gets a second one.
   bool more = true;  // to send
   bool all = false;
   for (size_t most = 1; more && most <= most_flights; ++most) {
@@ -60,7 +60,7 @@ bool Operation::advance() {
   return true;
 }
 
-// Whether the queue is at its end. After an error it sends nothing more.
+// Advances one queue; returns true at its end. After an error, sends nothing more.
 bool Operation::advance(size_t number, size_t most) {
   Queue& queue = queues_[number];
   const int listener = streams_.listeners()[number];

@@ -6,8 +6,8 @@
 
 namespace sheaf::sfio {
 
-// Nobody is kept from the link while this waits: who holds the range may be another thread of this task. So
-// the listener is asked again and again; it does not answer late, which would look as if it were gone.
+// Does not hold the link's lock while it waits, since the holder of the range may be another thread of this
+// task. So it polls the listener. The listener does not delay its answer, which would make it look dead.
 RangeLock StripedFile::lock_range(const LockRequest& wanted) {
   const auto& [offset, length, exclusive, barred, patience] = wanted;
   if (const auto local = link_->local_file(subfiles_[0].listener, subfiles_[0].handle))
@@ -26,7 +26,7 @@ RangeLock StripedFile::lock_range(const LockRequest& wanted) {
                        std::chrono::seconds(static_cast<int64_t>(waited)));
     link_->rest(waited);
   }
-  // What is closed has given everything back.
+  // Closing the file has already released its locks.
   return held_until([this, is_open = std::weak_ptr(open_), offset = offset, length = length] {
     if (is_open.expired()) return;
     const std::lock_guard hold(link_->lock());

@@ -10,7 +10,8 @@ namespace sheaf::sfio {
 RequestStreams::RequestStreams(const layout::Stripes& stripes, std::span<const SubfileHandle> subfiles,
                                std::vector<Block> blocks)
     : stripes_(stripes), subfiles_(subfiles), blocks_(std::move(blocks)) {
-  std::vector<std::pair<int, int>> places(subfiles.size(), {-1, -1});  // stream and row, if it has them
+  // Stream and row of each subfile; -1: none yet.
+  std::vector<std::pair<int, int>> places(subfiles.size(), {-1, -1});
   for (size_t i = 0; i < blocks_.size(); ++i) {
     const int64_t first = blocks_[i].offset / stripes_.unit;
     const int64_t last = (blocks_[i].end() - 1) / stripes_.unit;

@@ -1,8 +1,9 @@
-// stripedfile/request_stream: the requests of one call, by I/O listener and subfile, cut into messages that
-// fit the listener's buffer (SFIO paper, section 2: mrw, the two-dimensional request cache, mkbset).
+// stripedfile/request_stream: the requests of one call, grouped by I/O listener and subfile and cut into
+// messages that fit the listener's buffer (SFIO paper, section 2: mrw, the two-dimensional request cache,
+// mkbset).
 //
-// Only offsets and addresses are kept, never data. Requests that are consecutive in a subfile become one. A
-// block costs the same however many stripe units it has.
+// Holds offsets and addresses only, no data. Requests that are consecutive in a subfile are merged. The cost
+// of a block does not depend on its number of stripe units.
 #pragma once
 
 #include <memory>
@@ -18,14 +19,14 @@
 
 namespace sheaf::sfio {
 
-// Where the subfiles of an open striped file are.
+// Location of a subfile of an open striped file.
 struct SubfileHandle {
   int listener = 0;
   int64_t handle = 0;
   std::string path;  // for messages
 };
 
-// A question about an open one, without bytes.
+// Returns a question about an open subfile, without data.
 inline Question about(const SubfileHandle& subfile, Kind kind, std::array<int64_t, 2> values = {}) {
   return {subfile.listener,
           {.kind = kind, .handle = subfile.handle, .values = values, .about = subfile.path}};
@@ -34,34 +35,34 @@ inline Question about(const SubfileHandle& subfile, Kind kind, std::array<int64_
 // One message to one listener.
 struct Batch {
   std::vector<Section> sections;
-  std::vector<MemoryRun> runs;  // the memory of all extents, in their order
+  std::vector<MemoryRun> runs;  // memory of all extents, in their order
   int64_t bytes = 0;
   std::string about;  // path of the first section's subfile
 };
 
 class RequestStreams {
  public:
-  // blocks: sorted and disjoint (stripedfile/blocks.hpp).
+  // `blocks` must be sorted and disjoint (stripedfile/blocks.hpp).
   RequestStreams(const layout::Stripes& stripes, std::span<const SubfileHandle> subfiles,
                  std::vector<Block> blocks);
 
-  // Numbers of the listeners that something goes to.
+  // Returns the numbers of the listeners that receive requests.
   const std::vector<int>& listeners() const { return listeners_; }
 
-  // The next message to listeners()[i], of at most `room` bytes of data; without bytes when there is nothing
-  // left.
+  // Returns the next message to listeners()[i], with at most `room` bytes of data; with 0 bytes if all have
+  // been returned.
   Batch next(size_t i, int64_t room);
 
  private:
-  struct Row {  // requests to one subfile: blocks that touch it
+  struct Row {  // requests to one subfile: the blocks that touch it
     int subfile = 0;
     std::vector<size_t> blocks;
   };
-  struct Stream {  // to one listener
+  struct Stream {  // requests to one listener
     std::vector<Row> rows;
     size_t row = 0;
-    size_t block = 0;  // in the row
-    int64_t done = 0;  // bytes of that block's share
+    size_t block = 0;  // index in the row
+    int64_t done = 0;  // bytes of that block's share already returned
   };
 
   layout::Stripes stripes_;

@@ -20,7 +20,7 @@ std::unique_ptr<StripedFile> StripedFile::adopt(std::shared_ptr<Link> link, cons
   std::unique_ptr<StripedFile> file(new StripedFile(std::move(link), name));
   file->stripes_ = {token[0], token[1]};
   StripeName parsed;
-  attempt([&] { parsed = parse_stripe_name(name); });  // only for messages: any name will do
+  attempt([&] { parsed = parse_stripe_name(name); });  // only for messages: any name is accepted
   for (size_t i = 2; i + 1 < token.size(); i += 2) {
     const size_t number = i / 2 - 1;
     const std::string& path = number < parsed.subfiles.size() ? parsed.subfiles[number].path : name;
@@ -68,7 +68,7 @@ void StripedFile::transfer_simply(Direction direction, const Block& block) {
     start(direction, {&piece, 1})->finish();
     done += length;
   }
-  if (block.length <= 0) start(direction, {&block, 1});  // for its checks
+  if (block.length <= 0) start(direction, {&block, 1});  // for the argument checks
 }
 
 std::vector<Answer> StripedFile::ask_all(Kind kind, const std::function<int64_t(int)>& value,

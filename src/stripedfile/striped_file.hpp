@@ -1,8 +1,8 @@
-// stripedfile/striped_file: one open striped file, as seen by one compute task. Everything here is local:
-// collective calls (api/sfio) let one task open and the others adopt what it found.
+// stripedfile/striped_file: an open striped file, as seen by one compute task. All functions are local;
+// collective calls (api/sfio) let one task open the file and the others adopt its token.
 //
 // Errors are sheaf::Error with the listener's name and the path. Threads: calls are serialized by the link's
-// lock, but for an Operation that is under way, whose user takes the lock around advance() and finish().
+// lock. The user of an Operation in flight takes that lock around advance() and finish().
 #pragma once
 
 #include <functional>
@@ -17,7 +17,7 @@
 
 namespace sheaf::sfio {
 
-// What a name stands for at the moment.
+// Current state of one subfile of a name.
 struct FoundSubfile {
   int listener = 0;
   bool exists = false;
@@ -26,39 +26,40 @@ struct FoundSubfile {
   int64_t block_size = 0;
   int64_t allocated = 0;
   bool is_directory = false;
-  bool is_own = true;  // false: not a file of ours, which nobody may remove or replace
+  bool is_own = true;  // false: a file that is no subfile and must not be removed or replaced
   std::optional<format::StripeIdentity> identity;
 };
-// Asks all listeners at once. Throws what they or the link throw.
+// Queries all listeners at once. Throws their errors and those of the link.
 SHEAF_EXPORT std::vector<FoundSubfile> look(Link& link, const StripeName& name);
 
-// Logical size of a striped file whose subfiles have these sizes.
+// Returns the logical size of a striped file with these subfile sizes.
 SHEAF_EXPORT int64_t logical_size(const layout::Stripes& stripes, std::span<const int64_t> subfile_sizes);
 
 struct StripedStatus {
   int64_t size = 0;        // bytes of the logical file
   int64_t unit = 0;        // bytes
   int64_t block_size = 0;  // the largest of the subfiles' file systems
-  int64_t allocated = 0;   // bytes that the subfiles take
+  int64_t allocated = 0;   // bytes of disk space of all subfiles
   std::vector<int64_t> subfile_sizes{};
-  int32_t listeners = 0;  // that hold them
+  int32_t listeners = 0;  // listeners that hold the subfiles
 };
 
 class SHEAF_EXPORT StripedFile {
  public:
-  // Opens. name.unit 0: the file's own, for a new one `unit_of_new`. A new file is made as a whole or, if
-  // that fails, what this call has made of it is removed again, unless somebody else uses it by now. Where
-  // that cannot be done, because a listener is gone or its disk fails, subfile 0 stays too, marked as
-  // incomplete, and the next open that may make files goes on with it. Throws not_found (also a single
-  // missing subfile), mismatch (another stripe unit, order or number, subfiles of different files), damaged
+  // Opens a file. If name.unit is 0, uses the unit of the existing file, or `unit_of_new` for a new one. A
+  // new file is created completely. If that fails, the files created by this call are removed, unless another
+  // task already uses them. If they cannot be removed, because a listener is dead or its disk fails, subfile
+  // 0 stays, marked as incomplete, and the next creating open resumes. Throws not_found (also for a single
+  // missing subfile), mismatch (different stripe unit, order or number, subfiles of different files), damaged
   // (short subfile, lost identity), io with EEXIST for `fresh`.
   static std::unique_ptr<StripedFile> open(const std::shared_ptr<Link>& link, const StripeName& name,
                                            OpenMode mode, int64_t unit_of_new = default_stripe_unit);
 
-  // Makes a file without bytes and without a stripe unit, which the first open chooses. Throws as `fresh`.
+  // Creates an empty file without a stripe unit, which the first open will choose. Throws like open() with
+  // `fresh`.
   static void make_empty(const std::shared_ptr<Link>& link, const StripeName& name);
 
-  // What another task needs to use the file through its own link to the same listeners; numbers only.
+  // Returns the numbers that another task needs to use the file through its own link to the same listeners.
   std::vector<int64_t> token() const;
   static std::unique_ptr<StripedFile> adopt(std::shared_ptr<Link> link, const std::string& name,
                                             std::span<const int64_t> token);
@@ -67,54 +68,54 @@ class SHEAF_EXPORT StripedFile {
   const layout::Stripes& stripes() const { return stripes_; }
   const std::string& name() const { return name_; }
 
-  // Throws invalid_argument for offsets and lengths that no file has.
+  // Throws invalid_argument for offsets or lengths that no file can have.
   void check(std::span<const Block> blocks) const;
   // Starts a transfer; checks the blocks first.
   std::unique_ptr<Operation> start(Direction direction, std::span<const Block> blocks);
 
-  // The same and waits; what lies behind the end of the file is read as zero. Returns moved().
+  // Transfers and waits; bytes beyond the end of the file read as zero. Returns moved().
   int64_t transfer(Direction direction, std::span<const Block> blocks);
   void write(std::span<const Block> blocks) { transfer(Direction::write, blocks); }
   void read(std::span<const Block> blocks) {
     const std::lock_guard hold(link_->lock());
     start(Direction::read, blocks)->finish();
   }
-  // Bytes read of a single block, less than its length only at the end of the file.
+  // Returns the bytes read of a single block, fewer than its length only at the end of the file.
   int64_t read_block(const Block& block) { return transfer(Direction::read, {&block, 1}); }
-  // Bytes that a transfer of these blocks has moved, once it is finished: all of them, or of a single one
-  // that was read those that the file has, up to its end.
+  // Returns the bytes that a finished transfer of `blocks` has moved: all bytes or, for a read of a single
+  // block, the bytes before the end of the file.
   int64_t moved(const Operation& operation, std::span<const Block> blocks);
 
-  // Without the request cache: one message and one disk request for every piece of a stripe, one after the
-  // other (mread, mwrite of the paper, for comparison).
+  // Transfers without the request cache: one message and one disk request per stripe unit, one at a time
+  // (mread, mwrite of the paper, for comparison).
   void transfer_simply(Direction direction, const Block& block);
 
   StripedStatus status();
   void resize(int64_t size);
   void sync();
 
-  // As File::lock_range() (storage/store.hpp); the first subfile's listener keeps the books, without a
-  // session the operating system. A lock also ends with close().
+  // Like File::lock_range() (storage/store.hpp). The first subfile's listener manages the locks; without a
+  // session, the operating system does. Locks end with close() at the latest.
   RangeLock lock_range(const LockRequest& wanted);
 
-  // Once, by one of the tasks that share it. The file is released even if it throws.
+  // Must be called once, by one of the tasks that share the file. Releases the file even if it throws.
   void close();
 
  private:
   StripedFile(std::shared_ptr<Link> link, std::string name)
       : link_(std::move(link)), name_(std::move(name)) {}
 
-  // What becomes of what a failed open has made.
+  // Fate of the files that a failed open has created.
   enum class Made : uint8_t {
     goes,
-    in_part,  // something is left on a listener: subfile 0 stays, so that the next open goes on
-    stays,    // all is there
+    in_part,  // a file is left on a listener: keep subfile 0, so that the next open resumes
+    stays,    // all subfiles exist
   };
 
   void ask_for_all(const StripeName& name, OpenMode mode, const std::vector<FoundSubfile>& found,
                    Made& state);
   void give_up(Made state);
-  // Of all subfiles, with a value for each, by number.
+  // Sends a request for each subfile, with a value chosen by its number.
   std::vector<Answer> ask_all(
       Kind kind, const std::function<int64_t(int)>& value = [](int) { return 0; },
       OnError on_error = OnError::raise);
@@ -123,15 +124,16 @@ class SHEAF_EXPORT StripedFile {
   std::string name_;
   layout::Stripes stripes_;
   std::vector<SubfileHandle> subfiles_;
-  std::shared_ptr<char> open_ = std::make_shared<char>();  // until close(), for locks that outlive it
+  // Until close(); observed by locks that outlive the file.
+  std::shared_ptr<char> open_ = std::make_shared<char>();
 };
 
-// Removes what there is of a striped file; true if there was anything.
+// Removes all existing parts of a striped file; returns true if there were any.
 SHEAF_EXPORT bool remove_striped(Link& link, const StripeName& name);
 
-// Renames every subfile where it is, replacing what is at the new name. Throws invalid_argument unless hosts
-// and number of the subfiles agree. Not atomic over several listeners: what an error leaves in between is
-// refused when opened.
+// Renames every subfile on its host, replacing an existing file. Throws invalid_argument unless the subfiles'
+// hosts and number agree. Not atomic over several listeners: after an error, opens refuse the intermediate
+// state.
 SHEAF_EXPORT void rename_striped(Link& link, const StripeName& from, const StripeName& to);
 
 }  // namespace sheaf::sfio

@@ -56,7 +56,7 @@ class StoredFile final : public File {
 
   RangeLock lock_range(const LockRequest& wanted) override { return file().lock_range(wanted); }
 
-  // Holes of subfiles are not told.
+  // Holes of subfiles are not reported.
   int64_t next(Space space, int64_t offset) override {
     require_range(path_, offset, 0);
     const int64_t size = status().size;
@@ -117,7 +117,7 @@ class StripedStore final : public Store {
                                         access != Access::read);
   }
 
-  // A file of which a subfile is missing exists: opening it says what is wrong.
+  // A file with a missing subfile exists; opening it reports the defect.
   FileStatus status(const std::string& path) override {
     const StripeName name = named(path);
     const std::lock_guard hold(link_->lock());
@@ -143,8 +143,8 @@ class StripedStore final : public Store {
     if (!remove_striped(*link_, named(path))) throw os_error("cannot remove", path, ENOENT);
   }
 
-  // Subfiles may lie on different file systems, and without I/O listeners each task goes through the caches
-  // of its own host. Coherent, since a subfile has one listener, which all bytes go through.
+  // Subfiles may be on different file systems, and without I/O listeners each task uses its host's cache.
+  // Reported as coherent, since all bytes of a subfile pass through one listener.
   FileSystemTraits traits(const std::string& path) override {
     const StripeName name = named(path);
     return {.coherence = Coherence::coherent,
@@ -153,7 +153,7 @@ class StripedStore final : public Store {
             .stripe_size = name.unit > 0 ? name.unit : default_stripe_unit};
   }
 
-  // Every subfile keeps its host and its place in the order.
+  // Requires that every subfile keeps its host and its position in the order.
   void rename(const std::string& from, const std::string& to) override {
     if (is_stripe_path(from) != is_stripe_path(to))
       throw Error(Code::invalid_argument,
@@ -167,7 +167,7 @@ class StripedStore final : public Store {
 
 struct Sessions {
   std::mutex mutex;
-  std::shared_ptr<Store> store;  // null: there is no session
+  std::shared_ptr<Store> store;  // null: no session
 };
 
 // Never destroyed: files may be closed while the process exits.
@@ -181,17 +181,17 @@ std::string root() {
   return root ? root : "";
 }
 
-// Whether a subfile's place depends on the directory that is current, if this task reaches it itself.
+// Returns true if the place of a subfile depends on the current directory when this task accesses it itself.
 bool counts_from_directory(const std::string& path) {
   if (!root().empty()) return !root().starts_with('/');
   return std::ranges::any_of(parse_stripe_name(path).subfiles,
                              [](const SubfilePlace& p) { return !p.path.starts_with('/'); });
 }
 
-// Asks for the right store in every call.
+// Selects the store in every call.
 class AnyStore final : public ForwardingStore {
  public:
-  // For names that mean the same in any directory. Lives until exit.
+  // The store for names that do not depend on the current directory. Lives until exit.
   static AnyStore& wherever() {
     static auto* const store = new AnyStore({std::shared_ptr<Store>(), &posix_store()});
     return *store;
@@ -220,15 +220,15 @@ class AnyStore final : public ForwardingStore {
     if (directory_ && !counts_from_directory(path)) return wherever().store_of(path);
     const std::lock_guard hold(sessions().mutex);
     if (sessions().store) return sessions().store;
-    // Files may outlive this object.
+    // The link keeps `files_` alive, since files may outlive this object.
     const auto keep_files = [files = files_](Link* link) { delete link; };
     if (!own_) own_ = make_striped_store({direct_link(*files_, root(), host_name()).release(), keep_files});
     return own_;
   }
 
   const std::shared_ptr<Store> files_;
-  const std::shared_ptr<const WorkingDirectory> directory_;  // null: that of each call
-  std::shared_ptr<Store> own_;                               // reaches subfiles itself
+  const std::shared_ptr<const WorkingDirectory> directory_;  // null: the current directory of each call
+  std::shared_ptr<Store> own_;                               // for access to subfiles by this task itself
 };
 
 }  // namespace

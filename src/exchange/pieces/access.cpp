@@ -16,7 +16,8 @@ using layout::EqualBlocks;
 using layout::Run;
 using layout::TypeMap;
 
-// Calls body(length) with lengths that programs have as constants, so that their copies become a few moves.
+// Calls body(length) with the common lengths as compile-time constants, so that their copies become a few
+// moves.
 using Constants = std::index_sequence<1, 2, 4, 8, 12, 16, 24, 32, 40, 48, 64, 128>;
 template <class Body, size_t first, size_t... others>
 void with_constant(size_t length, Body body, std::index_sequence<first, others...>) {
@@ -28,7 +29,7 @@ void with_constant(size_t length, Body body, std::index_sequence<first, others..
   }
 }
 
-// Moves a stream to the pieces (scatters) or the pieces to the stream.
+// Copies a stream to the extents of a type (if `scatters`), or the extents to the stream.
 template <bool scatters>
 class PieceMover final : public layout::PieceVisitor {
  public:
@@ -57,7 +58,7 @@ class PieceMover final : public layout::PieceVisitor {
   }
 
  private:
-  // A length that is a constant by its type stays one.
+  // `Length` may be a compile-time constant, so that memcpy is inlined.
   template <class Length>
   void move(int64_t offset, Length length) {
     if constexpr (scatters) {

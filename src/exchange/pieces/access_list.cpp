@@ -23,7 +23,7 @@ void write_pieces(File& file, std::vector<Piece<const std::byte>> pieces) {
   std::ranges::stable_sort(sorted, {}, &Piece<const std::byte>::offset);
   const auto overlaps = [](const auto& piece, const auto& next) { return next.offset < piece.end(); };
   if (std::ranges::adjacent_find(sorted, overlaps) == sorted.end()) return file.write_pieces(sorted);
-  for (const auto& piece : pieces) file.write_at(piece.memory, piece.offset);  // in their own order
+  for (const auto& piece : pieces) file.write_at(piece.memory, piece.offset);  // in list order
 }
 
 void read_pieces(File& file, std::vector<Piece<std::byte>> pieces, int64_t gap) {

@@ -1,5 +1,5 @@
-// exchange/pieces/access_list: the pieces of a file that one task touches for many, sorted and merged so that
-// the file sees few, large requests.
+// exchange/pieces/access_list: segments that one task transfers on behalf of many, sorted and merged into
+// few, large file requests.
 #pragma once
 
 #include <algorithm>
@@ -14,24 +14,24 @@
 
 namespace sheaf::exchange {
 
-// Writes pieces, of which later ones win where they overlap. Where they do not, the file gets
-// them together, in its order. Throws what the file throws; which of the pieces are in the file is then
-// open.
+// Writes `pieces`. Where segments overlap, the later one in the list wins. Without overlap, the file receives
+// all segments in one call, sorted by offset. Throws the errors of the file; any subset of the segments may
+// have been written then.
 void write_pieces(File& file, std::vector<Piece<const std::byte>> pieces);
 
-// Fills pieces; runs of neighbours (overlap allowed) that are at least as long as `gap` apart are read on
-// their own, others together. Throws damaged if the file ends before.
+// Fills `pieces`, which may overlap. Reads segments together unless the gap between them is at least `gap`
+// bytes. Throws damaged if the file ends early.
 void read_pieces(File& file, std::vector<Piece<std::byte>> pieces, int64_t gap);
 
-// Bytes in memory and where in the file they belong: those of the extents, one behind the other.
+// Memory for the bytes of several file extents, concatenated.
 template <class Byte>
 struct Placed {
   std::span<const Extent> extents;
   std::span<Byte> memory;
 };
 
-// Adds pieces of `placed`, whose memory begins with byte `from` of the extents and may end before they do. It
-// must outlive the use of the pieces.
+// Appends the segments of `placed` to `to`. The memory begins with byte `from` of the extents and may end
+// before they do; it must outlive the use of `to`.
 template <class Byte>
 void add_pieces(std::vector<Piece<Byte>>& to, const Placed<Byte>& placed, int64_t from = 0) {
   std::span<Byte> memory = placed.memory;

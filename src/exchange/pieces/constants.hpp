@@ -1,5 +1,4 @@
-// exchange/pieces/constants: the numbers that src/exchange and the rooms in it go by, each with its unit and
-// its reason.
+// exchange/pieces/constants: the constants of src/exchange and its subdirectories, each with unit and reason.
 #pragma once
 
 #include <chrono>
@@ -8,76 +7,77 @@
 
 namespace sheaf::exchange {
 
-// --- What a request costs, in bytes that could be moved meanwhile. The kernel copies about 2 KiB in the time
-// of a call; a request to a server, or a message, costs as much as a hundred KiB.
-inline constexpr int64_t bytes_per_write = 2 << 10;      // in writing: what is read, and written back
-inline constexpr int64_t bytes_per_read = 4 << 10;       // gaps are read over
-inline constexpr int64_t gap_worth_a_request = 4 << 10;  // in writing gaps are left out, not read and written
-inline constexpr int64_t gap_worth_a_message = 64 << 10;  // the same where a request goes to a server
-// So many gaps of a window, each a request more, cost as much as it takes to fill them: keeping others out, a
-// flush and a new look at the file on all hosts, and the read.
+// --- Cost of a request, in bytes that could be moved in the same time. The kernel copies about 2 KiB during
+// one system call. A request to a server, or a message, costs as much as moving a hundred KiB.
+inline constexpr int64_t bytes_per_write = 2 << 10;  // write sieving: the cost of reading and writing back
+inline constexpr int64_t bytes_per_read = 4 << 10;   // read sieving: gaps are read as well
+inline constexpr int64_t gap_worth_a_request = 4 << 10;   // writes skip larger gaps instead of filling them
+inline constexpr int64_t gap_worth_a_message = 64 << 10;  // likewise for requests to a server
+// A window with this many gaps is filled, since each gap costs one more request. Filling costs locking out
+// other handles, a flush and a revalidation on all hosts, and the read.
 inline constexpr int64_t gaps_worth_filling = 16;
-inline constexpr int64_t gap_worth_reading = 16 << 10;  // in pieces that lie in memory of their own
+inline constexpr int64_t gap_worth_reading = 16 << 10;  // for segments with separate memory
 static_assert(bytes_per_write * 2 == gap_worth_a_request && gap_worth_a_request <= gap_worth_reading);
 static_assert(gap_worth_reading <= gap_worth_a_message);
 
-// --- Memory of a task's own transfer, in bytes.
-inline constexpr int64_t packed_bytes = 1 << 20;      // of memory that is not contiguous
-inline constexpr int64_t scattered_bytes = 16 << 20;  // the same where requests are dear
-inline constexpr int64_t longest_read = 16 << 20;     // of pieces that are read together
-inline constexpr int64_t mover_bytes = 16 << 10;      // between two type maps: fits into the nearest cache
+// --- Memory of an independent transfer, in bytes.
+inline constexpr int64_t packed_bytes = 1 << 20;      // packed at once from non-contiguous memory
+inline constexpr int64_t scattered_bytes = 16 << 20;  // likewise where each request costs a message
+inline constexpr int64_t longest_read = 16 << 20;     // maximum length of segments that are read together
+inline constexpr int64_t mover_bytes = 16 << 10;      // between two type maps: fits into the L1 cache
 static_assert(mover_bytes < packed_bytes && packed_bytes < scattered_bytes);
 
-// Writes that nobody may read and write back are repeated if somebody may have: a program that takes and
-// gives back its lock all the time is not run after.
+// Number of attempts for a write that must not be overwritten by a read-modify-write of another task. The
+// write is repeated if one may have intervened. The bound ends a race with a program that takes and releases
+// its lock all the time.
 inline constexpr int most_guarded_writes = 8;
-// Pages of any host have so many bytes at most; ranges that are locked for other hosts are whole ones.
+// Largest page size of any host, in bytes. Extents that are locked against other hosts are whole pages.
 inline constexpr int64_t most_host_page = 64 << 10;
 
-// --- Who goes alone (exchange/collective). Where a page cache serves all tasks, pieces from this size on are
-// worth a request: it costs less than a copy more.
+// --- Independent transfer or exchange (exchange/collective). Where all tasks share a page cache, an extent
+// from this size on is worth its own request: that costs less than another copy.
 inline constexpr int64_t piece_worth_a_write = 32 << 10;
 inline constexpr int64_t piece_worth_a_read = 16 << 10;
 static_assert(piece_worth_a_read >= gap_worth_reading && piece_worth_a_read <= piece_worth_a_write);
-// Exchanging pays where the tasks together want this part of the range, or gaps are shorter on average than
-// what a request costs; if the program wants it, the second part will do. Where each unit shall have one
-// writer, tasks exchange what is sparse, too, unless there are more windows.
+// An exchange pays if the tasks access at least 1/`sparse` of the range, or if the mean gap is shorter than
+// the cost of a request. If the program requests exchange, 1/`very_sparse` suffices. Where each unit must
+// have one writer, sparse accesses are exchanged too, unless they need more than `most_windows` windows.
 inline constexpr int64_t sparse = 8;
 inline constexpr int64_t very_sparse = 256;
 inline constexpr int64_t most_windows = 1 << 20;
 static_assert(sparse < very_sparse);
 
-// --- The stage of one host, whose page cache puts requests together.
-inline constexpr int64_t usual_window = 128 << 10;  // bytes; a program's first call makes all slots
-inline constexpr int64_t dear_window = 1 << 20;     // where requests are dear
-inline constexpr int64_t largest_window = 8 << 20;  // if blocks of the file are that large
-inline constexpr int stage_slots = 16;              // a power of two; 2 MiB of usual windows
-inline constexpr int most_pens = 8;                 // tasks that may be at the file at a time
-inline constexpr uint64_t windows_ahead = 3;        // that a task reads before their time
+// --- The window pool of one host. Its page cache merges requests.
+inline constexpr int64_t usual_window = 128 << 10;  // bytes; the first call of a program touches all slots
+inline constexpr int64_t dear_window = 1 << 20;     // where each request costs a message
+inline constexpr int64_t largest_window = 8 << 20;  // for files with blocks of that size
+inline constexpr int stage_slots = 16;              // a power of two; 2 MiB with the usual window
+inline constexpr int most_pens = 8;                 // maximum number of tasks that access the file at once
+inline constexpr uint64_t windows_ahead = 3;        // windows that a task reads ahead
 static_assert((stage_slots & (stage_slots - 1)) == 0 && stage_slots > most_pens + windows_ahead);
 static_assert(usual_window < dear_window && dear_window < largest_window);
 
-// --- The stages of several hosts.
+// --- The window pools of several hosts.
 inline constexpr int most_lanes = 4;              // aggregators of a host
-inline constexpr int64_t most_owners = 1024;      // of windows; more writers gain nothing
-inline constexpr int64_t hosts_window = 4 << 20;  // bytes: requests to servers, and messages, are long
+inline constexpr int64_t most_owners = 1024;      // owners of windows; more writers gain nothing
+inline constexpr int64_t hosts_window = 4 << 20;  // bytes; makes requests to servers, and messages, long
 inline constexpr int64_t least_hosts_window = 64 << 10;
-// A short range is cut into so many windows for each owner, so that none has twice as much as another, but
-// into no shorter ones than that.
+// A short range is cut into this many windows per owner, so that no owner gets twice as much as another.
+// Windows do not become shorter than `short_window`.
 inline constexpr int64_t windows_of_an_owner = 4;
 inline constexpr int64_t short_window = 256 << 10;     // bytes
-inline constexpr int64_t memory_of_a_lane = 48 << 20;  // bytes of windows, on every host
-// Of a plan's codes, in bytes: so much of them goes with their lengths.
+inline constexpr int64_t memory_of_a_lane = 48 << 20;  // bytes of windows per channel, on every host
+// Bytes of a plan's code that are sent in the same message as its length.
 inline constexpr size_t short_code = 4 << 10;
-inline constexpr int rounds_under_way = 3;  // one is filled, one travels, one is written
+inline constexpr int rounds_under_way = 3;  // one is filled, one is in flight, one is written
 static_assert(most_lanes * memory_of_a_lane >= rounds_under_way * most_owners * least_hosts_window);
 static_assert(least_hosts_window <= short_window && short_window <= hosts_window);
 
-// --- Other handles of a file (transfer/other_handles): so many of their marks taken at once are rather one
-// who fills gaps than chance, and who does so is waited for.
+// --- Other handles of a file (transfer/other_handles). If this many random marks in a row are taken, the
+// cause is another handle that fills gaps rather than chance. The task then waits for that handle.
 inline constexpr int tries_at_once = 4;
 inline constexpr std::chrono::seconds patience_with_fillers{60};
 
-inline constexpr size_t stage_page = 4096;  // parts of a stage begin on pages
+inline constexpr size_t stage_page = 4096;  // sections of a window pool begin on pages
 
 }  // namespace sheaf::exchange

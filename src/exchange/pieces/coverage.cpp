@@ -24,7 +24,7 @@ uint64_t coverage_of_range(int64_t low, int64_t high) { return hash(high) - hash
 
 uint64_t coverage(const ViewAccess& access, int64_t from, int64_t to) {
   uint64_t sum = 0;
-  int64_t last = -1;  // neighbours need no hash between them
+  int64_t last = -1;  // the terms of adjacent extents cancel and need no hash
   if (from < to)
     layout::for_each_piece(*access.filetype, access.displacement, from, to,
                            [&](int64_t begin, int64_t length) {

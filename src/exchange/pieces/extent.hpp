@@ -1,4 +1,4 @@
-// exchange/pieces/extent: a run of bytes of a file.
+// exchange/pieces/extent: an extent of a file.
 #pragma once
 
 #include <cstdint>

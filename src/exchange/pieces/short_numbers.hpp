@@ -1,4 +1,4 @@
-// exchange/pieces/short_numbers: numbers of variable length in messages, seven bits in a byte.
+// exchange/pieces/short_numbers: variable-length numbers in messages, seven bits per byte.
 #pragma once
 
 #include <cstddef>
@@ -15,12 +15,12 @@ inline void append_number(std::vector<std::byte>& to, uint64_t value) {
   to.push_back(static_cast<std::byte>(value));
 }
 
-// What is thrown of a message that is not what append_number() makes.
+// Throws damaged for a message that append_number() cannot have produced.
 [[noreturn]] inline void throw_senseless() {
   throw Error(Code::damaged, "a list of pieces between tasks makes no sense");
 }
 
-// Takes a number from the front. Throws damaged if there is none.
+// Removes a number from the front of `code` and returns it. Throws damaged if `code` does not begin with one.
 inline uint64_t take_number(std::span<const std::byte>& code) {
   uint64_t value = 0;
   for (int shift = 0; shift < 64; shift += 7) {

@@ -1,9 +1,10 @@
-// exchange/pieces/windows: the range of a collective transfer cut into windows, and whose they are.
+// exchange/pieces/windows: the range of a collective transfer, cut into windows, and the owner of each
+// window.
 //
-// Windows begin and end on multiples of their size, so that no block is touched by two requests (Blue Gene/L
-// paper, section 3.4). Units, of one or more windows, are dealt out to the owners in turn, the same way in
-// every call: unit u of the file is that of owner u mod owners. Windows are worked on in rounds, one of each
-// owner.
+// Windows begin and end on multiples of their size, so that no two requests touch one block (Blue Gene/L
+// paper, section 3.4). A unit is one or more windows. Units are assigned to the owners round-robin, the same
+// way in every call: unit u of the file belongs to owner u mod owners. Windows are processed in rounds of one
+// window per owner.
 #pragma once
 
 #include <algorithm>
@@ -17,9 +18,9 @@ struct Windows {
   int64_t size = 1;  // bytes of a window
   int64_t per_unit = 1;
   int64_t owners = 1;
-  int64_t first = 0;  // where the first row of units begins, one of each owner; <= low
+  int64_t first = 0;  // start of the first row of units (one per owner); <= low
 
-  // 0 <= low < high, size > 0; `unit`, if more than the size, is a multiple of it.
+  // Requires 0 <= low < high and size > 0. `unit` must be a multiple of `size` if it is larger.
   static Windows over(int64_t low, int64_t high, int64_t size, int64_t unit = 0, int64_t owners = 1) {
     Windows windows{low, high, size, std::max<int64_t>(unit / size, 1), owners};
     windows.first = low - low % windows.row_bytes();
@@ -27,8 +28,8 @@ struct Windows {
   }
 
   int64_t row() const { return per_unit * owners; }  // windows
-  // Windows are numbered in the order of work; `place` is that in the file. Those outside the range are
-  // empty.
+  // Windows are numbered in processing order; `place` is their index in file order. Windows outside the range
+  // are empty.
   int64_t count() const {
     return row() == 1 ? (high - first - 1) / size + 1 : ((high - first - 1) / row_bytes() + 1) * row();
   }
@@ -40,7 +41,7 @@ struct Windows {
   int64_t end(int64_t place) const { return std::clamp(first + (place + 1) * size, low, high); }
   int64_t at(int64_t offset) const { return (offset - first) / size; }  // place
   int64_t rounds() const { return count() / owners; }
-  // Each byte has the same owner here as there.
+  // Returns true if each byte has the same owner in both.
   bool has_owners_of(const Windows& other) const {
     return size * per_unit == other.size * other.per_unit && owners == other.owners;
   }

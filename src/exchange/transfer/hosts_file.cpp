@@ -13,7 +13,7 @@ namespace sheaf::exchange {
 
 namespace {
 
-// The whole pages that the range touches.
+// Returns the request extended to whole pages.
 LockRequest in_pages(LockRequest wanted) {
   constexpr int64_t most = std::numeric_limits<int64_t>::max();
   const int64_t end = wanted.offset + std::min(std::max<int64_t>(wanted.length, 1), most - wanted.offset);
@@ -33,7 +33,7 @@ void HostsFile::while_locked(int64_t offset, int64_t length, Part part) {
   } catch (const Error& e) {
     if (e.errno_value() == EAGAIN) throw;
   }
-  if (!held) renew();  // there are no locks: then nobody is kept out
+  if (!held) renew();  // without locks no other task is excluded
   auto problem = attempt(part);
   attempt(problem, [&] { sync(); });
   if (problem) throw *problem;
@@ -50,11 +50,11 @@ void HostsFile::write(std::span<const std::byte> data, int64_t offset, KeptRange
     through_ = false;
     while_locked(offset, std::ssize(data), [&] { inner().write_at(data, offset); });
   }
-  written_ = Written::here;  // also if another thread has published meanwhile
+  written_ = Written::here;  // even if another thread has published in the meantime
   kept.add(offset, offset + std::ssize(data));
 }
 
-// Piece by piece, by `file`, which is this one or its windows.
+// Writes segment by segment with `file`, which is this file or its aggregator view.
 void HostsFile::write_pieces_by(File& file, std::span<const Piece<const std::byte>> pieces) {
   if (pieces.empty()) return;
   const auto write = [&] { file.File::write_pieces(pieces); };
@@ -86,7 +86,7 @@ void HostsFile::resize(int64_t size) {
   inner().resize(size);
 }
 
-// Threads that come while one renews wait for it.
+// Revalidates. Threads that arrive during a revalidation wait for it.
 void HostsFile::look_anew() {
   const std::lock_guard lock(renewing_);
   if (!stale_.exchange(false)) return;
@@ -104,14 +104,14 @@ void HostsFile::close() {
   if (publishing) throw *publishing;
 }
 
-// Who comes while another thread brings bytes to the server waits until they are there.
+// Threads that arrive while another thread publishes or syncs wait until it has finished.
 template <class Part>
 void HostsFile::bring(Written to, Part part) {
   const std::lock_guard lock(bringing_);
   if (written_ <= to) return;
   written_ = to;
   const auto problem = attempt(part);
-  if (at_once_) stale_ = true;  // what it has written itself this task, too, finds only when it looks
+  if (at_once_) stale_ = true;  // own writes, too, are visible only after a revalidation
   if (!problem) return;
   written_ = Written::here;
   throw *problem;
@@ -139,7 +139,7 @@ RangeLock HostsFile::lock_range(const LockRequest& wanted) {
   return mine;
 }
 
-// Whoever has one writes by it.
+// The holder of a descriptor may write with it.
 FileDescriptor HostsFile::descriptor(Whose whose) {
   written_ = Written::here;
   changed_ = true;

@@ -1,13 +1,15 @@
-// exchange/transfer/hosts_file: a file that tasks of several hosts have open, each host with a page cache of
-// its own.
+// exchange/transfer/hosts_file: a file that tasks of several hosts have open, each host with its own page
+// cache.
 //
-// Caches write back whole pages, with what other hosts had in them before, and go on to show what they have.
-// So this file reads and writes past the cache: exactly the bytes of the call (storage/file_traits.hpp), or,
-// where the file system refuses such, under a lock, with the cache forgotten before and synced afterwards;
-// Linux writes back no other bytes of a page in which its host holds a lock. What was written is at the
-// server after sync(). A read asks the server, and renews before if others have published since it did so
-// last; only what the task itself has written since then comes from what its host keeps. Nobody reads bytes
-// in order to write them back while others may write, so that transfers need no other locks.
+// Page caches write back whole pages, including stale bytes of other hosts, and keep serving what they hold.
+// This file therefore bypasses the cache and transfers exactly the bytes of the call
+// (storage/file_traits.hpp). Where the file system refuses that, it takes a lock, drops the cache before the
+// transfer and syncs afterwards. Linux writes back no other bytes of a page in which its host holds a lock.
+// Written bytes are at the server after sync().
+//
+// A read fetches from the server, and revalidates first if other tasks have published since the last
+// revalidation. Only bytes that the task itself has written since then come from its host's cache. No task
+// reads bytes in order to write them back while others may write, so transfers need no other locks.
 //
 // Threads: any. Offsets and lengths are in bytes.
 #pragma once
@@ -26,13 +28,13 @@ namespace sheaf::exchange {
 
 class HostsFile final : public ForwardingFile, private Published {
  public:
-  // `locks`: whom those of the file system keep out.
-  // `at_once`: each transfer is published by itself, and nothing is read from what the host keeps.
+  // `locks` is the scope of the file system's locks. If `at_once` is true, each transfer is published on its
+  // own, and no read is served from the host's cache.
   HostsFile(std::shared_ptr<File> inner, LockScope locks, bool at_once)
       : ForwardingFile(std::move(inner)), locks_(locks), at_once_(at_once), windows_(*this) {}
 
   void write_at(std::span<const std::byte> data, int64_t offset) override { write(data, offset, alone_); }
-  // Where writes need a lock, with one for all of them.
+  // Where writes need a lock, takes a single lock for all segments.
   void write_pieces(std::span<const Piece<const std::byte>> pieces) override {
     write_pieces_by(*this, pieces);
   }
@@ -43,15 +45,15 @@ class HostsFile final : public ForwardingFile, private Published {
     forget_all();
     look_anew();
   }
-  // Publishes before; the file is closed also if that fails.
+  // Publishes first; the file is closed even if publishing fails.
   void close() override;
-  // Only if something was written through this File.
+  // Does nothing if no bytes were written through this File.
   void sync() override;
   void publish() override;
 
-  // For atomic mode: who has the lock sees what others wrote under theirs, and the other way round. Throws
-  // what File::lock_range() throws, and whatever renew() does. What could not be brought to the server is
-  // told by the transfer, which brings it before the lock ends.
+  // For atomic mode: the holder of a lock sees what other holders wrote under theirs. Throws the errors of
+  // File::lock_range() and renew(). A failure to publish is reported by the transfer, which publishes before
+  // the lock is released.
   RangeLock lock_range(const LockRequest& wanted) override;
 
   FileTraits traits() override { return {.apart = this}; }
@@ -76,7 +78,7 @@ class HostsFile final : public ForwardingFile, private Published {
   std::shared_mutex& writers() override { return writers_; }
   File& windows() override { return windows_; }
 
-  // What aggregators have of the file.
+  // The aggregator's view of the file.
   class Windows final : public ForwardingFile {
    public:
     explicit Windows(HostsFile& file)
@@ -114,21 +116,21 @@ class HostsFile final : public ForwardingFile, private Published {
 
   const LockScope locks_;
   const bool at_once_;
-  std::atomic<bool> through_ = true;                // writes past the cache have not been refused yet
-  std::atomic<Written> written_ = Written::synced;  // where all that was written is at the least
-  std::atomic<bool> changed_ = false;               // the same, alone, and the others have not been told
-  std::atomic<int> held_ = 0;                       // ranges that this task has locked
-  // Others have published since the file was renewed; `at_once_`: or this task.
+  std::atomic<bool> through_ = true;                // writes that bypass the cache have not been refused yet
+  std::atomic<Written> written_ = Written::synced;  // state that all written bytes have reached at least
+  std::atomic<bool> changed_ = false;  // has independent writes that are not announced to the other tasks
+  std::atomic<int> held_ = 0;          // number of ranges that this task has locked
+  // Other tasks (or, with `at_once_`, this task) have published since the last revalidation.
   std::atomic<bool> stale_ = false;
   std::shared_mutex writers_;
   std::mutex renewing_;
-  std::mutex bringing_;  // to the server
+  std::mutex bringing_;  // serializes publish and sync
   KeptRanges alone_;
   Windows windows_;
 };
 
-// For files of several hosts; nothing for others. What this task has written is at the server; what it reads
-// from now on is what has been there.
+// For files of several hosts; no effect on others. to_server() publishes the writes of this task.
+// from_server() revalidates: later reads return bytes that were at the server by then.
 inline void to_server(File& file) {
   if (Published* const apart = file.traits().apart) apart->publish();
 }

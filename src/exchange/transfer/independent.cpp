@@ -17,13 +17,13 @@ namespace sheaf::exchange {
 
 namespace {
 
-// Neighbouring pieces in one request: request(offset, stream position, length), as long as it returns true.
-// The result is that of the last call.
+// Merges adjacent extents into requests and calls request(offset, stream position, length) while it returns
+// true. Returns the result of the last call.
 template <class Request>
 bool in_requests(const ViewAccess& access, int64_t from, int64_t to, Request request) {
   bool going = true;
   int64_t next = from;  // position in the stream
-  int64_t begin = 0;    // of the request in the file
+  int64_t begin = 0;    // file offset of the pending request
   int64_t length = 0;
   const auto finish = [&] {
     if (length > 0 && going) going = request(begin, next - length, length);
@@ -46,8 +46,9 @@ bool sieves(const ViewAccess& access, const IndependentOptions& how, int64_t wor
   return how.sieving == Sieving::always || (access.high() - access.low()) / pieces < worth;
 }
 
-// Windows of the file, at most how.buffer long, that hold pieces: use(from, to, offset, window) with the
-// stream positions in each, its first byte, and memory for it. `use` returns false to end.
+// Splits the access into file windows of at most how.buffer bytes. Calls use(from, to, offset, window) with
+// the stream positions of the window, its file offset and memory for its bytes. Stops when `use` returns
+// false.
 template <class Use>
 void in_windows(const ViewAccess& access, int64_t to, const IndependentOptions& how, Use use) {
   LineBytes memory(static_cast<size_t>(std::min(how.buffer, access.high() - access.low())));
@@ -59,9 +60,10 @@ void in_windows(const ViewAccess& access, int64_t to, const IndependentOptions& 
   }
 }
 
-// Parts of the stream positions [from, end), at most `step` bytes long where memory is contiguous, else
-// `most`, so that what is packed stays small: move(from, to, stream) says up to where it has moved the bytes
-// that are, or shall be, at `stream`. Ends where that is not all. Returns the last of these positions.
+// Splits stream positions [from, end) into parts: at most `step` bytes if memory is contiguous, else at most
+// `most`, which bounds the packed memory. Calls move(from, to, stream), where `stream` holds or receives the
+// bytes; it returns the position up to which it has moved them. Stops at a short move. Returns the last
+// position.
 template <class Move>
 int64_t in_parts(const ViewAccess& access, int64_t from, int64_t end, int64_t step, int64_t most, bool writes,
                  Move move) {
@@ -79,7 +81,7 @@ int64_t in_parts(const ViewAccess& access, int64_t from, int64_t end, int64_t st
   return done;
 }
 
-// Stream positions [from, to), piece by piece.
+// Writes stream positions [from, to) with one request per extent.
 void write_direct(File& file, const ViewAccess& access, int64_t from, int64_t to, Tally& tally) {
   in_parts(access, from, to, to - from, packed_bytes, true,
            [&](int64_t begin, int64_t end, const std::byte* stream) {
@@ -148,7 +150,7 @@ int64_t read_sieved(File& file, const ViewAccess& access, const IndependentOptio
   return done - access.from;
 }
 
-// All pieces of stream positions [from, to) that lie in `memory` one behind the other.
+// Returns the segments of stream positions [from, to); their bytes are contiguous in `memory`.
 template <class Byte>
 std::vector<Piece<Byte>> pieces_of(const ViewAccess& access, int64_t from, int64_t to, Byte* memory) {
   std::vector<Piece<Byte>> pieces;
@@ -159,7 +161,7 @@ std::vector<Piece<Byte>> pieces_of(const ViewAccess& access, int64_t from, int64
   return pieces;
 }
 
-// Parts are so long that the lists of their pieces stay small; one part for a single piece.
+// Returns a part length that keeps the segment lists small; a single extent is one part.
 int64_t longest_part(const ViewAccess& access) {
   return access.pieces() == 1 ? access.bytes() : scattered_bytes;
 }

@@ -1,10 +1,10 @@
-// exchange/transfer/independent: a transfer that one task carries out alone.
+// exchange/transfer/independent: a transfer that one task carries out without the other tasks.
 //
-// Pieces that are large, or far apart, are transferred one by one. Small ones that are close together are
-// sieved: a range of the file passes through memory as a whole; for writing it is read first, changed and
-// written back, while nobody else writes there (File::lock): who writes without reading first shares the
-// range with others who do (exchange/transfer/shared_range). Where the program itself has locked a part of
-// it, pieces are written one by one.
+// Extents that are large or far apart are transferred one by one. Small extents that are close together are
+// sieved: a whole range of the file passes through memory. For a write, the range is read, changed and
+// written back under an exclusive lock (File::lock). Plain writers share the range with each other
+// (exchange/transfer/shared_range). Where the program itself holds a lock in the range, extents are written
+// one by one.
 #pragma once
 
 #include "comm/agree.hpp"
@@ -20,20 +20,21 @@ enum class Sieving : uint8_t { automatic, always, never };
 struct IndependentOptions {
   Sieving sieving = Sieving::automatic;
   int64_t buffer = 512 << 10;  // bytes
-  bool locked = false;         // its range is, meanwhile: others see all of it or nothing (atomic mode)
+  bool locked = false;  // locks the range: other tasks see all of the transfer or nothing (atomic mode)
 };
 
-// Local. Holds the range of the access meanwhile if `how` says that it is locked, for itself if it writes.
-// Returns the bytes transferred from the beginning of the stream on; fewer than wanted only in reading at the
-// end of the file. Throws what the file throws, and what File::lock() throws if the range does not come free;
-// what is in the pieces of a write is then undefined, other bytes are untouched.
+// Local. If `how.locked` is set, locks the range of the access during the transfer, exclusively for a write.
+// Returns the bytes transferred from the start of the stream; a read may return fewer at the end of the file.
+// Throws the errors of the file, and of File::lock() if the range stays locked. After a failed write, the
+// contents of its extents are undefined; other bytes are unchanged.
 int64_t transfer_alone(File& file, const ViewAccess& access, const IndependentOptions& how, bool writes,
                        Tally& tally);
 
-// Writes while nobody may read and write back these bytes; counted.
+// Writes under a shared lock that excludes read-modify-write by other tasks; updates `tally`.
 void put_shared(File& file, std::span<const std::byte> data, int64_t offset, Tally& tally);
 
-// Requests that are counted; all pieces, which do not overlap, in as few as the file can.
+// Requests that update `tally`. put_pieces() writes disjoint segments in as few requests as the file
+// supports.
 void put_pieces(File& file, std::span<const Piece<const std::byte>> pieces, Tally& tally);
 void put(File& file, std::span<const std::byte> data, int64_t offset, Tally& tally);
 size_t get(File& file, std::span<std::byte> data, int64_t offset, Tally& tally);

@@ -1,4 +1,4 @@
-// exchange/transfer/kept_ranges: ranges of a file that a task has written and nobody else since.
+// exchange/transfer/kept_ranges: extents of a file that a task has written and no other task has overwritten.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +11,8 @@
 
 namespace sheaf::exchange {
 
-// Bytes [begin, end). Threads: any. Never more ranges than it was written, maybe fewer: what is forgotten is
-// asked for at the server.
+// A set of extents [begin, end). Threads: any. May drop extents when it is full, but never adds unwritten
+// bytes; dropped extents are read from the server.
 class KeptRanges {
  public:
   static constexpr int64_t everywhere = std::numeric_limits<int64_t>::max();
@@ -52,10 +52,10 @@ class KeptRanges {
   }
 
  private:
-  static constexpr std::ptrdiff_t most = 4096;  // ranges: some hundred KiB of memory
+  static constexpr std::ptrdiff_t most = 4096;  // extents: some hundred KiB of memory
 
   mutable std::mutex mutex_;
-  std::map<int64_t, int64_t> ranges_;  // begin, end; they do not touch
+  std::map<int64_t, int64_t> ranges_;  // begin, end; extents do not touch
 };
 
 }  // namespace sheaf::exchange

@@ -9,8 +9,7 @@ namespace sheaf::exchange {
 
 namespace {
 
-// Of a byte for each handle, in a part of the file in which there are no bytes. Handles rarely choose the
-// same.
+// Each handle locks one byte of a region beyond all data. Two handles rarely choose the same byte.
 constexpr int64_t first_mark = int64_t{1} << 62;
 constexpr int64_t marks = 1 << 20;
 
@@ -23,7 +22,7 @@ RangeLock try_lock(File& file, int64_t begin, int64_t end) {
 void OtherHandles::announce(std::shared_ptr<File> file) {
   for (const Looks looks;; looks.rest()) {
     for (int tries = 0; tries < tries_at_once; ++tries) {
-      mine_ = 1 + static_cast<int64_t>(random_number() % (marks - 2));  // not the first, nor the last
+      mine_ = 1 + static_cast<int64_t>(random_number() % (marks - 2));  // neither the first nor the last
       if (!(mark_ = try_lock(*file, mine_, mine_ + 1))) continue;
       file_ = std::move(file);
       return;
@@ -33,7 +32,7 @@ void OtherHandles::announce(std::shared_ptr<File> file) {
   }
 }
 
-// Two who try at the same time keep each other from it.
+// Two handles that try at the same time exclude each other, and both fail.
 RangeLock OtherHandles::keep_out() {
   if (!mark_) return {};
   try {
@@ -41,7 +40,7 @@ RangeLock OtherHandles::keep_out() {
     if (!before) return {};
     return kept_with(try_lock(*file_, mine_ + 1, marks), std::move(before.held));
   } catch (const Error&) {
-    return {};  // then it is not known
+    return {};  // unknown: treated as another handle
   }
 }
 

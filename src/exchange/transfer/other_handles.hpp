@@ -1,11 +1,11 @@
-// exchange/transfer/other_handles: whether a file that is written on hosts without a common page cache is
-// open for writing by another handle, too: of another communicator, or of one task.
+// exchange/transfer/other_handles: whether another handle has a file open for writing, where hosts share no
+// page cache. The other handle may belong to another communicator or to a single task.
 //
-// By MPI's rules (3.1, 13.6.1) two handles may write side by side without telling each other, so nobody may
-// read a gap between pieces and write it back while there is another one. Task 0 of each handle that writes
-// locks one byte of its own, chosen at random behind all that files hold, as long as the handle is open. Who
-// can lock all other such bytes is alone, and stays so until it gives them back. Programs that write without
-// MPI-IO have no such byte: docs/sharedfile.md.
+// MPI (3.1, 13.6.1) allows two handles to write side by side without synchronization. So no task may read a
+// gap between extents and write it back while another handle writes. Task 0 of each writing handle locks one
+// byte, chosen at random beyond all data, as long as the handle is open. A task that can lock all other such
+// bytes is alone until it releases them. Programs that write without MPI-IO hold no such byte:
+// docs/sharedfile.md.
 #pragma once
 
 #include <memory>
@@ -16,22 +16,22 @@ namespace sheaf::exchange {
 
 class OtherHandles {
  public:
-  // Local, at task 0: from now on others know of this handle. Waits while another one is filling gaps. Throws
-  // io with EAGAIN if that does not end, and what locks throw.
+  // Local, on task 0. Announces this handle to other handles. Waits while another handle fills gaps. Throws
+  // io with EAGAIN if that handle does not finish in time, and the errors of locking.
   void announce(std::shared_ptr<File> file);
-  // Local: others need not know any more. All tasks of the handle have brought home what they wrote.
+  // Local. Withdraws the announcement. All tasks of the handle must have published their writes.
   void retire() {
     mark_ = {};
     file_.reset();
   }
   bool is_announced() const { return static_cast<bool>(mark_); }
 
-  // At task 0. No other handle is written by as long as the result is held; null: one may be.
+  // On task 0. While the result is held, no other handle writes. Returns null if another handle may be open.
   RangeLock keep_out();
 
  private:
   std::shared_ptr<File> file_;
-  int64_t mine_ = 0;  // which of the bytes
+  int64_t mine_ = 0;  // index of this handle's byte
   RangeLock mark_;
 };
 

@@ -8,7 +8,7 @@
 namespace sheaf::exchange {
 
 SharedRange::SharedRange(File& file, int64_t offset, int64_t length) : file_(file) {
-  if (length == 0 || file.traits().written_as_pieces()) return;  // the latter are never read and written back
+  if (length == 0 || file.traits().written_as_pieces()) return;  // no task sieves such files
   try {
     hold(offset, offset + length);
   } catch (const Error& error) {

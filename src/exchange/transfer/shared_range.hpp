@@ -1,4 +1,5 @@
-// exchange/transfer/shared_range: ranges that a task writes while nobody reads and writes them back.
+// exchange/transfer/shared_range: ranges that a task writes while no other task reads them and writes them
+// back.
 #pragma once
 
 #include <utility>
@@ -10,17 +11,16 @@
 
 namespace sheaf::exchange {
 
-// Holds a range together with others who write there without reading first. Nothing where the file knows no
-// locks: nobody reads and writes back there; nor for files that take their pieces together (FileTraits).
-// Parts that the program has locked are left out: in them nobody else gets a lock either, as long as it does.
+// Holds a shared lock on a range, together with other plain writers. Takes no lock if the file supports none,
+// since then no task sieves writes, and none for files that take segments together (FileTraits). Parts that
+// the program has locked are skipped: no other task gets a lock there either until the program unlocks them.
 class SharedRange : private NonCopyable {
  public:
-  // Throws what File::lock throws of a range that does not come free.
-  SharedRange(File& file, int64_t offset, int64_t length);  // bytes; none: nothing is held
+  // Throws the error of File::lock if the range stays locked.
+  SharedRange(File& file, int64_t offset, int64_t length);  // bytes; length 0: no lock is taken
 
-  // Gives the range back. Whether a lock of the program's has gone since, or been another for a moment: then
-  // somebody may have read a part of the range before this task wrote it, and may have written it back
-  // afterwards.
+  // Releases the range. Returns true if a lock of the program was released or replaced in the meantime.
+  // Another task may then have read a part of the range before this write and written it back afterwards.
   bool was_unguarded();
 
  private:
@@ -33,8 +33,8 @@ class SharedRange : private NonCopyable {
   std::vector<Part> barred_;
 };
 
-// Carries out `part`, which writes the range, while nobody reads and writes it back; once more if that is not
-// sure.
+// Calls `part`, which writes the range, while no task reads the range and writes it back. Calls it again if
+// that could not be guaranteed.
 template <class Part>
 void while_shared(File& file, int64_t offset, int64_t length, Part part) {
   for (int times = 0; times < most_guarded_writes; ++times) {

@@ -1,4 +1,4 @@
-// exchange/transfer/tally: what transfers did, counted where they do it.
+// exchange/transfer/tally: counters of transfers, updated where the work is done.
 #pragma once
 
 #include <chrono>
@@ -12,18 +12,18 @@ struct Tally {
   int64_t requests = 0;  // reads and writes of the file
   int64_t file_bytes_written = 0;
   int64_t file_bytes_read = 0;
-  int64_t exchanged_bytes = 0;  // that went through the memory of, or a message to, another task
+  int64_t exchanged_bytes = 0;  // passed to another task through shared memory or in a message
   int64_t direct_calls = 0;
   int64_t exchange_calls = 0;
   int64_t sieve_calls = 0;
   int64_t plans_made = 0;
   int64_t plans_reused = 0;
-  int64_t aggregators = 0;  // the most in one call
+  int64_t aggregators = 0;  // maximum in one call
   int64_t exchange_ns = 0;
   int64_t file_ns = 0;
 };
 
-// Adds the time it lives to a counter.
+// Adds its lifetime, in nanoseconds, to a counter.
 class Clock : private NonCopyable {
  public:
   explicit Clock(int64_t& sum) : sum_(sum), begin_(std::chrono::steady_clock::now()) {}

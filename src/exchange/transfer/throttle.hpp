@@ -1,4 +1,4 @@
-// exchange/transfer/throttle: no more than so many tasks of a node transfer at once (open mode and hint
+// exchange/transfer/throttle: a limit on the tasks of a host that transfer at once (open option and hint
 // iotasks=K).
 #pragma once
 
@@ -10,9 +10,9 @@
 
 namespace sheaf {
 
-// Collective over `comm`; throws on every task alike. The slots that the tasks of a node share; null where
-// io_tasks is 0 (no limit) or no smaller than the number of tasks of the node. Two broadcasts within the node
-// and a reduction over all; nothing if io_tasks is 0.
+// Collective over `comm`; throws on every task alike. Returns the slots that the tasks of a host share.
+// Returns null if io_tasks is 0 (no limit) or at least the number of tasks on the host. Costs two broadcasts
+// within the host and a reduction over all tasks, or nothing if io_tasks is 0.
 std::shared_ptr<WriteSlots> share_slots(Comm& comm, Store& store, int32_t io_tasks);
 
 }  // namespace sheaf

@@ -11,8 +11,8 @@ namespace sheaf::exchange {
 
 namespace {
 
-// Extents that are kept apart, some 100 bytes of memory each. Beyond that, one extent covers all, and a retry
-// has to cover it.
+// Maximum number of separate extents, at some 100 bytes of memory each. Beyond it, a single extent covers
+// all, and a retry must cover that extent.
 constexpr std::ptrdiff_t most_extents = 1 << 16;
 
 template <class Visit>
@@ -36,7 +36,7 @@ std::shared_ptr<const UnwrittenBytes::Failure> UnwrittenBytes::failure_of(const 
   return std::make_shared<const Failure>(Failure{failures_++, why});
 }
 
-// Bytes that were missing before keep their failure, which is the earlier one.
+// Bytes that were already missing keep their earlier failure.
 void UnwrittenBytes::insert(int64_t begin, int64_t end, const std::shared_ptr<const Failure>& failure) {
   auto next = missing_.upper_bound(begin);
   if (next != missing_.begin()) begin = std::max(begin, std::prev(next)->second.end);
@@ -109,7 +109,7 @@ std::optional<Error> UnwrittenBytes::problem(const std::string& path, int task) 
       missing_, {}, [](const Extents::value_type& extent) { return extent.second.failure->number; });
   const auto& [end, failure] = first->second;
   const Error& why = failure->why;
-  // MPI_Error_string has room for 256 characters.
+  // MPI_Error_string limits the text to 256 characters.
   const std::string reason = why.what();
   const std::string quoted = "'" + path + "'";
   const std::string name = reason.find(quoted) == std::string::npos ? quoted + ": " : "";

@@ -1,8 +1,7 @@
 // exchange/transfer/unwritten: the bytes of a file that a task could not write.
 //
-// Programs that write files need not look at every result (errors of MPI-IO return by default), so a file
-// remembers what is missing: sync and close fail until the same bytes have been written. Local to a task;
-// threads: any.
+// Programs need not check every result, since MPI-IO returns errors by default. So a file remembers its
+// missing bytes: sync and close fail until the same bytes have been written. Local to a task. Threads: any.
 #pragma once
 
 #include <cstdint>
@@ -20,18 +19,18 @@ namespace sheaf::exchange {
 
 class SHEAF_EXPORT UnwrittenBytes {
  public:
-  // A write of these bytes has failed. `access`: its offsets in the file rise.
+  // Records a failed write. The file offsets of `access` must increase.
   void add(int64_t offset, int64_t length, const Error& why);
   void add(const ViewAccess& access, const Error& why);
 
-  // They have been written.
+  // Records a successful write.
   void remove(int64_t offset, int64_t length);
   void remove(const ViewAccess& access);
-  // The file now ends at `offset`.
+  // Records that the file now ends at `offset`.
   void cut(int64_t offset);
 
-  // Why the file is not complete: the first failure of which bytes are still missing, with its code, errno
-  // and `task`, which wrote them. Nothing if no byte is missing.
+  // Returns the first failure with bytes that are still missing, with its code, its errno and `task`, the
+  // writer. Returns nothing if no byte is missing.
   std::optional<Error> problem(const std::string& path, int task) const;
 
  private:
@@ -43,7 +42,7 @@ class SHEAF_EXPORT UnwrittenBytes {
     int64_t end;
     std::shared_ptr<const Failure> failure;
   };
-  using Extents = std::map<int64_t, Missing>;  // by begin; they do not overlap
+  using Extents = std::map<int64_t, Missing>;  // by begin; extents do not overlap
 
   void insert(int64_t begin, int64_t end, const std::shared_ptr<const Failure>& failure);
   void erase(int64_t begin, int64_t end);

@@ -12,7 +12,8 @@ namespace {
 
 using Parts = std::span<const Piece<const std::byte>>;
 
-// Parts of `run` in one request, with what the file holds between them; `run` begins and ends with one.
+// Writes `parts` of `run` in one request, together with the file's bytes between them. The first part must
+// begin, and the last part end, with `run`.
 void write_together(File& file, std::span<std::byte> run, Parts parts, Tally& tally) {
   const int64_t offset = parts.front().offset;
   ++tally.sieve_calls;

@@ -1,4 +1,4 @@
-// exchange/transfer/write_covered: a window of which tasks have filled some parts.
+// exchange/transfer/write_covered: writing a window that tasks have filled in part.
 #pragma once
 
 #include <span>
@@ -10,11 +10,11 @@
 
 namespace sheaf::exchange {
 
-// Writes the bytes of `window`, which begins at `offset` of the file, that are set in `map`. Where gaps are
-// smaller than what a request costs (sieving: automatic), or always, or never, what the file holds in them is
-// read, kept in `window` and written back, under a lock; where the program itself has locked a part of it,
-// they are left out as well. On files of several hosts nobody takes a lock: who lets them be sieved keeps all
-// tasks from writing meanwhile.
+// Writes those bytes of `window` that are set in `map`; the window begins at file offset `offset`. Data
+// sieving fills the gaps: the file's bytes are read into `window` and written back under a lock. With
+// Sieving::automatic, it fills only gaps smaller than the cost of a request. Where the program itself holds a
+// lock in the range, gaps are skipped. On files of several hosts no lock is taken: a caller that allows
+// sieving must keep all tasks from writing during the call.
 void write_covered(File& file, std::span<std::byte> window, const CoverageMap& map, int64_t offset,
                    Sieving sieving, Tally& tally);
 

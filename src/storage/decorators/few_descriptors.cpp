@@ -28,17 +28,17 @@ size_t descriptors_for_files() {
 
 bool lacks_descriptors(const Error& e) { return e.errno_value() == EMFILE || e.errno_value() == ENFILE; }
 
-// A file that may rest.
+// An evictable file and its state.
 struct Sleeper {
   RestingFile& resting;
-  std::mutex waking{};  // of the threads that use the file
-  bool rests = false;   // changed by users under `waking`, and by Awake where there are none
-  int64_t users = 0;    // from here on guarded by Awake
+  std::mutex waking{};  // serializes the threads that reopen the file
+  bool rests = false;   // written under `waking` during a use, and by Awake while the file has no users
+  int64_t users = 0;    // this and the following members are guarded by Awake
   bool listed = false;
   std::list<Sleeper*>::iterator place{};
 };
 
-// Those that have a descriptor, the one used last in front.
+// The list of files that hold a descriptor, most recently used first.
 class Awake {
  public:
   void begin_use(Sleeper& file) {
@@ -66,7 +66,7 @@ class Awake {
   }
 
  private:
-  // The caller holds the mutex. Those in use stay.
+  // Evicts files beyond the first `most`, except for files in use. The caller holds the mutex.
   void rest_those_beyond(size_t most) {
     for (auto at = files_.end(); files_.size() > most && at != files_.begin();) {
       Sleeper& file = **--at;
@@ -98,7 +98,7 @@ auto with_descriptors(Open open) {
   return open();
 }
 
-// Keeps the file open while it exists.
+// Keeps the file open during its lifetime.
 class Use : private NonCopyable {
  public:
   explicit Use(Sleeper& file) : file_(file) {
@@ -154,7 +154,7 @@ class OneOfMany final : public ForwardingFile {
   }
 
  private:
-  // The inner file, open while the result is there.
+  // The inner file, kept open during the lifetime of the result.
   struct Open {
     Use used;
     File& file;

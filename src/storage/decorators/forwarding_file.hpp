@@ -1,6 +1,6 @@
-// storage/decorators/forwarding_file: a File that hands on to another one what every File has to do;
-// decorators override what they are about. Traits, pieces and the file's own descriptor are as File has them
-// by default: a decorator must not be passed by.
+// storage/decorators/forwarding_file: a File that forwards the mandatory calls to another File; decorators
+// override some of the calls. Traits, segment transfers and the own descriptor keep the defaults of File,
+// because a caller must not bypass a decorator.
 #pragma once
 
 #include <memory>

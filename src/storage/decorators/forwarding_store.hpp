@@ -1,5 +1,5 @@
-// storage/decorators/forwarding_store: a Store that hands on to another one, or to several; decorators
-// override what they are about. Its files are those of the other one, unless a decorator wraps them.
+// storage/decorators/forwarding_store: a Store that forwards to another Store, or to several; decorators
+// override some of the calls. It returns the files of the inner store unless a decorator wraps them.
 #pragma once
 
 #include "storage/store.hpp"
@@ -8,7 +8,7 @@ namespace sheaf {
 
 class ForwardingStore : public Store {
  public:
-  explicit ForwardingStore(Store& inner) : inner_(inner) {}  // which outlives the object
+  explicit ForwardingStore(Store& inner) : inner_(inner) {}  // must outlive the object
   std::shared_ptr<File> open(const std::string& path, Access access) override {
     return store_of(path)->open(name_there(path), access);
   }
@@ -43,7 +43,7 @@ class ForwardingStore : public Store {
  protected:
   Store& inner() const { return inner_; }
 
-  // The store that a path belongs to, and its name there.
+  // store_of() returns the store of a path, and name_there() the path's name in that store.
   virtual std::shared_ptr<Store> store_of(const std::string& /*path*/) {
     return {std::shared_ptr<Store>(), &inner_};
   }

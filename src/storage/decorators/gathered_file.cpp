@@ -6,7 +6,7 @@
 
 namespace sheaf {
 
-// The first run that ends at `offset` or behind it.
+// Returns the first run that ends at or after `offset`.
 GatheredFile::Runs::iterator GatheredFile::first_behind(int64_t offset) {
   auto run = kept_.upper_bound(offset);
   if (run != kept_.begin() && end_of(*std::prev(run)) >= offset) --run;
@@ -26,7 +26,7 @@ void GatheredFile::write_at(std::span<const std::byte> data, int64_t offset) {
   if (data.empty()) return;
   if (bytes_ + data.size() > storage_constants::most_gathered) flush();
   if (data.size() > storage_constants::most_gathered) return inner().write_at(data, offset);
-  // All runs that it touches become one, in which the new bytes count.
+  // All runs that the write touches are merged into one; the new bytes win.
   const int64_t end = offset + std::ssize(data);
   const auto first = first_behind(offset);
   auto last = first;
@@ -58,7 +58,8 @@ size_t GatheredFile::read_at(std::span<std::byte> data, int64_t offset) {
   }
   if (run != kept_.end() && run->first < end) flush();
   const size_t got = inner().read_at(data, offset);
-  // In front of what is kept there are zeros where the file ends; a read that ends before is the caller's.
+  // The inner file may end before the buffered bytes: the space between reads as zeros. A read beyond the
+  // buffered bytes may be short.
   if (got == data.size() || kept_.empty() || kept_.rbegin()->first < end) return got;
   if (offset + static_cast<int64_t>(got) < inner().status().size) return got;
   std::ranges::fill(data.subspan(got), std::byte{});

@@ -1,6 +1,6 @@
-// storage/decorators/gathered_file: a File whose small writes are kept until they go out together, neighbours
-// in one request. For metadata, which is made of many small arrays side by side: where files are at a server
-// each write is a message.
+// storage/decorators/gathered_file: a File that buffers small writes and merges adjacent ones into one
+// request. It serves metadata, which consists of many small adjacent arrays: each write to a file on a server
+// is a message.
 #pragma once
 
 #include <map>
@@ -10,14 +10,15 @@
 
 namespace sheaf {
 
-// Reads find what is kept. Nobody else does before flush(), which sync() and whatever asks for more than
-// bytes call first; what a failed flush() has kept stays kept. Without a flush it is gone with the object.
-// For one thread. Memory: at most storage_constants::most_gathered bytes, and larger writes pass by.
+// Reads through this File see the buffered bytes. Other readers see them after flush(), which sync() and all
+// calls other than transfers run first. A failed flush() keeps the bytes that it has not written. Bytes that
+// are not flushed are lost with the object. For one thread. Memory: at most storage_constants::most_gathered
+// bytes; larger writes are not buffered.
 class GatheredFile final : public ForwardingFile {
  public:
   using ForwardingFile::ForwardingFile;
 
-  // Writes what is kept, in the order of offsets. Throws what writes throw.
+  // Writes the buffered bytes in the order of offsets. Throws the errors of write_at().
   void flush();
 
   void write_at(std::span<const std::byte> data, int64_t offset) override;
@@ -34,7 +35,7 @@ class GatheredFile final : public ForwardingFile {
   void close() override { flushed().close(); }
 
  private:
-  using Runs = std::map<int64_t, std::vector<std::byte>>;  // by offset; no two touch
+  using Runs = std::map<int64_t, std::vector<std::byte>>;  // by offset; runs do not touch
   static int64_t end_of(const Runs::value_type& run) { return run.first + std::ssize(run.second); }
   Runs::iterator first_behind(int64_t offset);
   File& flushed() {
@@ -43,7 +44,7 @@ class GatheredFile final : public ForwardingFile {
   }
 
   Runs kept_;
-  size_t bytes_ = 0;  // in kept_
+  size_t bytes_ = 0;  // bytes in kept_
 };
 
 }  // namespace sheaf

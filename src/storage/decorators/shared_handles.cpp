@@ -1,4 +1,4 @@
-// storage/decorators/shared_handles: the table of open files and the File that counts its holders.
+// storage/decorators/shared_handles: the table of open files, and the File that counts its holders.
 #include "storage/decorators/shared_handles.hpp"
 
 #include <map>
@@ -9,16 +9,16 @@
 
 namespace sheaf {
 
-// What is open now. Handles keep it alive, so they may outlive the SharedHandles.
+// The files that are open now. Handles share the table, so they may outlive the SharedHandles.
 class SharedHandles::Table {
  public:
-  using Key = std::pair<std::string, bool>;  // the place, and whether it is open for writing
+  using Key = std::pair<std::string, bool>;  // canonical path, and whether the file is open for writing
   struct Entry {
-    const Handle* who;  // to compare only
+    const Handle* who;  // for comparison only
     std::weak_ptr<Handle> handle;
   };
 
-  std::mutex mutex;  // held during opens as well: two tasks that open a path at once get one File
+  std::mutex mutex;  // also held during opens: two tasks that open a path at once get one File
   std::map<Key, Entry> open;
 
   void forget(const std::string& place) {
@@ -49,18 +49,18 @@ class SharedHandles::Handle final : public ForwardingFile {
     inner().close();
   }
 
-  void join() { ++holders_; }  // the caller holds the table's mutex
+  void join() { ++holders_; }  // requires the table's mutex
 
  private:
-  // Erases this file's entry, not that of a later file of the same name. The caller holds the table's mutex.
+  // Erases this file's entry, but not that of a later file with the same name. Requires the table's mutex.
   void leave_table() {
     const auto entry = table_->open.find(key_);
     if (entry != table_->open.end() && entry->second.who == this) table_->open.erase(entry);
   }
 
   const std::shared_ptr<Table> table_;
-  const Table::Key key_;  // what the name stood for when it was opened
-  int64_t holders_ = 1;   // opens without their close; guarded by the table's mutex
+  const Table::Key key_;  // canonical path at the time of the open
+  int64_t holders_ = 1;   // opens without a matching close; guarded by the table's mutex
 };
 
 SharedHandles::SharedHandles(Store& inner) : ForwardingStore(inner), table_(std::make_shared<Table>()) {}
@@ -77,7 +77,7 @@ std::shared_ptr<File> SharedHandles::open(const std::string& path, Access access
       return handle;
     }
   }
-  // From here nothing may release a Handle before the lock is gone: its destructor takes the lock.
+  // From here on, no Handle may be released before the lock: its destructor takes the lock.
   auto file = inner().open(path, access);
   auto& entry = table_->open[key];
   auto handle = std::make_shared<Handle>(std::move(file), key, table_);

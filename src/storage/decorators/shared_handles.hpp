@@ -1,6 +1,6 @@
-// storage/decorators/shared_handles: tasks that live in one process (threads, fibers) and open the same path
-// share one open file, so that a physical file costs one descriptor per process and an open costs no memory
-// after the first.
+// storage/decorators/shared_handles: lets tasks in one process (threads, fibers) that open the same path
+// share one open file. A physical file then costs one descriptor per process, and opens after the first cost
+// no memory.
 #pragma once
 
 #include <memory>
@@ -10,36 +10,35 @@
 
 namespace sheaf {
 
-// Decorator of a Store. Opening a path that stands for a place (Store::place_of) that is open here already,
-// for writing (write, create) or for reading (read), returns the same File; `fresh` always asks the inner
-// store, which refuses a file that exists. Every open is to be matched by one File::close(): only the last
-// one closes, and reports what the operating system says then. Dropping the last shared_ptr closes silently
-// whatever was not closed.
+// Decorator of a Store. If the canonical path (Store::place_of) is already open, for writing (write, create)
+// or for reading (read), open() returns the same File. `fresh` always asks the inner store, which refuses an
+// existing file. Each open must be matched by one File::close(). Only the last one closes the file and
+// reports the errors of the operating system. Dropping the last shared_ptr closes an unclosed file silently.
 //
-// remove() and rename() forget the names they change: those who have the file open keep it, the next open
-// opens anew. Changes that others make to names (another process, the inner store itself) are not seen while
-// a file is open.
+// remove() and rename() forget the names that they change: existing holders keep the file, and the next open
+// opens it anew. While a file is open, changes of names by others (another process, the inner store itself)
+// are not seen.
 //
-// Safe for use from several threads. Opens happen one at a time. Files may outlive this object, but not an
-// `inner` that their own store does not let them outlive.
+// Thread-safe. Opens are serialized. Files may outlive this object. They may outlive `inner` only if the
+// files of `inner` itself may.
 class SharedHandles final : public ForwardingStore {
  public:
-  explicit SharedHandles(Store& inner);  // which must outlive this object
-  // Shares the files that are open through `beside` too, which may go.
+  explicit SharedHandles(Store& inner);  // must outlive this object
+  // Also shares the files that are open through `beside`, which need not outlive this object.
   SharedHandles(std::shared_ptr<Store> inner, const SharedHandles& beside);
 
   std::shared_ptr<File> open(const std::string& path, Access access) override;
   void remove(const std::string& path) override;
   void rename(const std::string& from, const std::string& to) override;
 
-  // Files of the inner store that are open through this object.
+  // Returns the number of files of the inner store that are open through this object.
   size_t open_files() const;
 
   class Table;   // private to the implementation
-  class Handle;  // as well
+  class Handle;  // private to the implementation
 
  private:
-  const std::shared_ptr<Store> kept_;  // null: the caller keeps it
+  const std::shared_ptr<Store> kept_;  // null: the caller owns the inner store
   const std::shared_ptr<Table> table_;
 };
 

@@ -1,4 +1,4 @@
-// storage/decorators/throttled_file: a File whose transfers wait for a slot (storage/write_slots.hpp).
+// storage/decorators/throttled_file: a File that acquires a slot for each transfer (storage/write_slots.hpp).
 #pragma once
 
 #include <memory>
@@ -8,7 +8,8 @@
 
 namespace sheaf {
 
-// `file` with every write and every read in a slot of `slots`; `file` itself if there are none (null).
+// Returns a File that performs every write and read of `file` in a slot of `slots`; `file` itself if `slots`
+// is null.
 std::shared_ptr<File> throttled(std::shared_ptr<File> file, std::shared_ptr<WriteSlots> slots);
 
 }  // namespace sheaf

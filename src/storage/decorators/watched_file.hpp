@@ -1,5 +1,5 @@
-// storage/decorators/watched_file: a file that is read, and some of whose bytes tell whether it is still what
-// was opened. A program that writes the file anew, in place, changes them before it writes anything else.
+// storage/decorators/watched_file: a file opened for reading, some bytes of which identify its contents. A
+// program that rewrites the file in place changes these bytes before any others.
 #pragma once
 
 #include <array>
@@ -19,12 +19,12 @@ struct WatchedBytes {
 
 class WatchedFile final : public ForwardingFile, public Watch {
  public:
-  // always: compared after every read, one short read from the same place each time. on_damage: compared if
-  // what was read turns out to be wrong (Watch).
+  // `always` is compared after every read, which costs one short read of the same place. `on_damage` is
+  // compared if the data read turns out to be wrong (Watch).
   WatchedFile(std::shared_ptr<File> inner, const WatchedBytes& always, const WatchedBytes& on_damage)
       : ForwardingFile(std::move(inner)), always_(always), on_damage_(on_damage) {}
 
-  // As File; also throws `foreign` if the file is not what was opened.
+  // As File; also throws `foreign` if the file has been rewritten since it was opened.
   size_t read_at(std::span<std::byte> data, int64_t offset) override;
   void read_pieces(std::span<const Piece<std::byte>> pieces) override;
   void write_pieces(std::span<const Piece<const std::byte>> pieces) override { inner().write_pieces(pieces); }

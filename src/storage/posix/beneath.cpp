@@ -27,7 +27,7 @@ std::string path_beneath(std::string_view root, std::string_view name) {
 
 namespace {
 
-// For stores without links.
+// The default for stores without links.
 class PrefixedStore final : public ForwardingStore {
  public:
   PrefixedStore(Store& inner, std::string root) : ForwardingStore(inner), root_(std::move(root)) {}

@@ -1,10 +1,11 @@
-// storage/posix/beneath: a directory as a store of its own, out of which no name leads: Store::beneath().
+// storage/posix/beneath: a directory as a separate store that no name can leave: Store::beneath().
 //
-// Its paths begin there, with or without a slash in front: "/a/b" is ROOT/a/b, and File::path() says so.
-// Every call refuses with Code::permission what does not stay there: a path with a component "..", and in the
-// operating system's store also one that symbolic links lead out of it, be it changed by somebody else
-// meanwhile. Links that stay beneath `root` work where the kernel can tell (openat2, Linux 5.6), else all are
-// refused. Other calls are those of the store itself.
+// Paths start at that directory, with or without a leading slash: "/a/b" is ROOT/a/b, which File::path()
+// returns. Calls refuse with Code::permission any path that leaves the directory. A path with a component
+// ".." leaves it. In the operating system's store, so does a path with symbolic links that lead out, even if
+// another process changes them during the call. Links that stay beneath `root` work where the kernel can
+// check them (openat2, Linux 5.6); elsewhere all links are refused. Otherwise the calls are those of the
+// store itself.
 #pragma once
 
 #include <memory>
@@ -15,8 +16,8 @@
 
 namespace sheaf {
 
-// The path below a root that a name stands for: without slashes in front, "." for none. Throws permission for
-// one with "..", invalid_argument for one with NUL, behind which the system would not see the rest.
+// Returns the path below a root that a name stands for, without leading slashes, "." for none. Throws
+// permission for a name with "..", and invalid_argument for one with NUL, at which the system would cut it.
 std::string path_beneath(std::string_view root, std::string_view name);
 
 }  // namespace sheaf

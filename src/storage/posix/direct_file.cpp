@@ -49,7 +49,7 @@ bool DirectFile::write_at(std::span<const std::byte> data, int64_t offset) {
   return true;
 }
 
-// Whole blocks around the bytes are read where the file system gives nothing else.
+// Reads whole blocks around the bytes if the file system supports nothing else.
 int64_t DirectFile::read_at(std::span<std::byte> data, int64_t offset) {
   if (!direct_) return -1;
   size_t done = 0;
@@ -61,7 +61,7 @@ int64_t DirectFile::read_at(std::span<std::byte> data, int64_t offset) {
     size_t wanted = part.size() + static_cast<size_t>(ahead);
     if (in_blocks_) wanted = (wanted + direct_block - 1) / direct_block * direct_block;
     const Moved moved = read_all(fd_.get(), std::span(memory.get(), wanted), at - ahead);
-    // At the end of the file a read goes on where no block begins.
+    // At the end of the file, a resumed read starts inside a block, which yields EINVAL.
     const bool at_end = moved.bytes > 0 && in_blocks_;
     if (moved.error == EINVAL && !at_end) {
       if (in_blocks_.exchange(true)) return -1;

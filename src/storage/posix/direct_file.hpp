@@ -1,8 +1,8 @@
-// storage/posix/direct_file: an open file whose bytes pass by the page cache (O_DIRECT).
+// storage/posix/direct_file: an open file with transfers that bypass the page cache (O_DIRECT).
 //
-// Between hosts each of which has a page cache of its own, this is how a host writes the bytes it has and no
-// others: a page cache fills up pages, and writes whole ones back. NFS and most FUSE file systems take any
-// bytes; others only whole blocks, as local ones do.
+// Where each host has its own page cache, this is how a host writes exactly its own bytes: a page cache fills
+// pages and writes them back whole. NFS and most FUSE file systems accept any bytes; others, such as local
+// ones, only whole blocks.
 #pragma once
 
 #include <atomic>
@@ -18,20 +18,21 @@ namespace sheaf {
 
 class DirectFile {
  public:
-  // Owns the descriptor, which was opened with O_DIRECT if `direct`. `path` is for messages.
+  // Takes over the descriptor, which was opened with O_DIRECT if `direct`. `path` is for messages.
   DirectFile(int fd, bool direct, std::string path) : fd_(fd), direct_(direct), path_(std::move(path)) {}
 
-  // False where the file system does not take such a piece; some of it may be written then. Throws io.
+  // Returns false if the file system does not accept such an extent; some bytes may have been written then.
+  // Throws io.
   bool write_at(std::span<const std::byte> data, int64_t offset);
-  // Bytes read, fewer only at the end of the file; -1 where the file system gives nothing this way. Throws
-  // io.
+  // Returns the bytes read, fewer only at the end of the file; -1 if the file system does not support such
+  // reads. Throws io.
   int64_t read_at(std::span<std::byte> data, int64_t offset);
 
  private:
   const Descriptor fd_;
   const bool direct_;
   const std::string path_;
-  std::atomic<bool> in_blocks_ = false;  // the file system has refused what was no whole block
+  std::atomic<bool> in_blocks_ = false;  // the file system has refused a transfer of partial blocks
 };
 
 }  // namespace sheaf

@@ -16,13 +16,13 @@ namespace {
 
 constexpr const char* access_list = "system.posix_acl_access";
 
-// Others belong to the system or to the file system, which makes its own for a new file.
+// Other attributes belong to the system or to the file system, which sets its own on a new file.
 bool is_users(std::string_view name) {
   return name.starts_with("user.") || name == access_list || name == "system.nfs4_acl" ||
          name == "security.selinux";
 }
 
-// By its name below /proc: a descriptor that may not read the file tells nothing of it otherwise.
+// Uses the name below /proc, since an O_PATH descriptor gives no access to attributes.
 std::vector<std::string> attributes_of(const std::string& file) {
   std::vector<char> names(std::max<ssize_t>(0, ::listxattr(file.c_str(), nullptr, 0)));
   names.resize(
@@ -36,7 +36,7 @@ std::vector<std::string> attributes_of(const std::string& file) {
 void give_attributes(int from, int to) {
   const std::string file = "/proc/self/fd/" + std::to_string(from);
   const std::vector<std::string> names = attributes_of(file);
-  // A list that the directory gave to the new file.
+  // Removes the access list that the directory has set on the new file.
   if (std::ranges::find(names, access_list) == names.end()) ::fremovexattr(to, access_list);
   for (const std::string& name : names)
     if (const auto value = attribute_of(file, name.c_str()))
@@ -55,7 +55,7 @@ void give_likeness(int from, int to) {
     const bool group =
         owner || wanted.st_gid == given.st_gid || ::fchown(to, static_cast<uid_t>(-1), wanted.st_gid) == 0;
     if (!owner) mode &= 01777;
-    // Who is in another group may do what anybody may.
+    // If the group differs, its members get the permissions of other users.
     if (!group) mode = (mode & ~070u) | (mode & ((mode & 07) << 3));
   }
   give_attributes(from, to);

@@ -1,12 +1,12 @@
-// storage/posix/likeness: what a file is to its users beside its bytes: mode, owner, group, access control
-// lists, extended attributes.
+// storage/posix/likeness: the attributes of a file: mode, owner, group, access control lists, extended
+// attributes.
 #pragma once
 
 namespace sheaf {
 
-// Gives the open file `to` what `from` (any descriptor, O_PATH too) has, as far as the system lets this
-// process: what it does not let it is left out, and then nobody may do more with the file than with the other
-// one. Never fails.
+// Copies the attributes of `from` (any descriptor, also O_PATH) to the open file `to`, as far as the system
+// permits. If some cannot be copied, permissions are reduced: no user gets more access to the copy than to
+// the original. Never fails.
 void give_likeness(int from, int to);
 
 }  // namespace sheaf

@@ -1,6 +1,6 @@
-// storage/posix/locked_slots: WriteSlots among processes. Byte s of the file is locked by whoever has slot s;
-// the byte behind the last slot by the one task that looks for a free slot, so that the others sleep, in
-// order.
+// storage/posix/locked_slots: WriteSlots among processes. Byte s of the file is locked by the holder of slot
+// s. The byte following the last slot is locked by the one task that searches for a free slot; the other
+// tasks wait for that lock, in order.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -48,13 +48,14 @@ class LockedSlots final : public WriteSlots {
   void hide() noexcept override { ::unlink(name_.c_str()); }
 
  private:
-  // 0, or the errno.
+  // Returns 0 or the errno.
   int lock(int command, short type, int byte) const {
     struct flock range = lock_of(type, byte, 1);
     return call_lock(fd_.get(), command, range);
   }
 
-  // Takes any slot, as soon as one is free. 0, or the errno if locking fails otherwise than by being taken.
+  // Acquires any slot as soon as one is free. Returns 0, or the errno if locking fails for another reason
+  // than a slot in use.
   int find_free() {
     for (useconds_t pause = shortest_slot_pause;; pause = std::min(2 * pause, longest_slot_pause)) {
       for (int tries = 0; tries < count_; ++tries) {
@@ -69,8 +70,8 @@ class LockedSlots final : public WriteSlots {
   const std::string name_;
   const Descriptor fd_;
   const int count_;
-  int last_ = 0;      // the slot that was taken last: often free again
-  std::mutex mutex_;  // held with the slot: the kernel does not tell threads with one descriptor apart
+  int last_ = 0;      // the slot acquired last: often free again
+  std::mutex mutex_;  // held with the slot: the kernel does not distinguish threads that share a descriptor
 };
 
 std::string directory_for_slots() {
@@ -91,7 +92,7 @@ std::shared_ptr<WriteSlots> make_locked_slots(int count) {
     if (fd.get() < 0) throw os_error("cannot create the file for write slots", name, errno);
     try {
       const auto made = std::make_shared<LockedSlots>(name, std::move(fd), count);
-      made->give_back(made->take());  // says now whether files can be locked here
+      made->give_back(made->take());  // detects now whether files can be locked here
       return made;
     } catch (...) {
       ::unlink(name.c_str());

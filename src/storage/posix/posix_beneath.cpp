@@ -34,11 +34,11 @@ int by_kernel(int root, const char* path, int flags) {
   return fd;
 }
 
-// Refuses a link in the place of a directory: "." is the one it is.
+// Opens a subdirectory; refuses a link in its place. "." is the directory itself.
 Descriptor enter(int directory, const std::string& name) {
   Descriptor entered(open_at(directory, name, O_PATH | O_DIRECTORY | O_NOFOLLOW));
   if (entered.get() >= 0 || errno != ENOTDIR) return entered;
-  // Which the system says of a link to a directory, too.
+  // The system also reports ENOTDIR for a link to a directory.
   struct stat found;
   const bool link =
       ::fstatat(directory, name.c_str(), &found, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(found.st_mode);
@@ -63,7 +63,7 @@ int by_walking(int root, const std::string& path, int flags) {
   return -1;
 }
 
-// Files keep it, which may outlive it for others.
+// Open files keep their store alive.
 class BeneathStore final : public Store, public std::enable_shared_from_this<BeneathStore> {
  public:
   BeneathStore(std::string root, Resolving how, std::shared_ptr<const WorkingDirectory> base)
@@ -112,12 +112,12 @@ class BeneathStore final : public Store, public std::enable_shared_from_this<Ben
       return resolve(name, O_PATH | O_CLOEXEC, "cannot find the file system of");
     });
   }
-  // Its path() begins outside.
+  // The path() of a file includes the root, so the outer store resolves it.
   FileSystemTraits traits_of(File& file) override { return outside_->traits_of(file); }
   void sync_name(const std::string& path) override { outside_->sync_name(full(path_beneath(root_, path))); }
 
  private:
-  // A name and the directory that it is in.
+  // A name and the directory that contains it.
   struct Entry {
     std::string below;
     Descriptor directory;
@@ -135,12 +135,12 @@ class BeneathStore final : public Store, public std::enable_shared_from_this<Ben
 
   std::string full(const std::string& below) const { return root_ + "/" + below; }
 
-  // A descriptor; negative with errno. Throws permission for a name that leads out.
+  // Returns a descriptor; negative with errno. Throws permission for a name that leads out of the root.
   int resolve(const std::string& below, int flags, std::string_view doing) const {
     const Descriptor root(open_at(base_of(base_.get()), root_, O_PATH | O_DIRECTORY));
     if (root.get() < 0) return -1;
     int fd = how_ == Resolving::kernel ? by_kernel(root.get(), below.c_str(), flags) : -1;
-    // Sandboxes that do not know the call answer EPERM.
+    // Sandboxes that do not know the system call return EPERM.
     if (how_ == Resolving::walk || (fd < 0 && (errno == ENOSYS || errno == EPERM)))
       fd = by_walking(root.get(), below, flags);
     if (fd >= 0 || (errno != EXDEV && (errno != ELOOP || flags & O_NOFOLLOW))) return fd;
@@ -152,8 +152,8 @@ class BeneathStore final : public Store, public std::enable_shared_from_this<Ben
 
   const std::string root_;
   const Resolving how_;
-  const std::shared_ptr<const WorkingDirectory> base_;  // that `root_` counts from
-  const std::shared_ptr<Store> outside_;                // its names begin there, too
+  const std::shared_ptr<const WorkingDirectory> base_;  // base directory of `root_`
+  const std::shared_ptr<Store> outside_;                // its names count from `base_`, too
 };
 
 }  // namespace

@@ -11,11 +11,11 @@ namespace sheaf {
 
 // How names are resolved.
 enum class Resolving : uint8_t {
-  kernel,  // by openat2(2) if there is one, else by walking
-  walk,    // component by component, refusing all symbolic links
+  kernel,  // by openat2(2) if available, else by walking
+  walk,    // component by component; refuses all symbolic links
 };
 
-// A relative `root` counts from `base`; null: from the directory that is current at each call.
+// A relative `root` counts from `base`; null: from the current directory of each call.
 std::shared_ptr<Store> posix_store_beneath(std::string root, Resolving how = Resolving::kernel,
                                            std::shared_ptr<const WorkingDirectory> base = nullptr);
 

@@ -1,4 +1,4 @@
-// storage/posix/posix_file: the system calls behind an open file.
+// storage/posix/posix_file: the system calls on an open file.
 #include "storage/posix/posix_file.hpp"
 
 #include <fcntl.h>
@@ -23,7 +23,7 @@ namespace sheaf {
 
 namespace {
 
-// How a file is opened, and what is said if it cannot be.
+// Open flags of an access, and the message if the open fails.
 struct Way {
   int flags;
   const char* failed;
@@ -38,7 +38,7 @@ constexpr Way way_of(Access access) {
 }
 static_assert(way_of(Access::beside).flags == (O_RDWR | O_NOFOLLOW));
 
-// What makes a file another one's, by the errno of its open or by what it is; null: nothing.
+// Returns why a file counts as foreign, from the errno of its open or from its status; null: it does not.
 const char* foreign_by(int error) {
   if (error == ELOOP) return "is a symbolic link";
   if (error == EISDIR) return "is a directory";
@@ -50,7 +50,7 @@ const char* foreign_by(const struct stat& found) {
   return found.st_nlink > 1 ? "has other names (hard links)" : nullptr;
 }
 
-// Throws invalid_argument for what knows no positions.
+// Throws invalid_argument for files without positions.
 void require_positions(const std::string& path, const struct stat& found) {
   const char* const what = S_ISFIFO(found.st_mode) ? "pipe" : S_ISSOCK(found.st_mode) ? "socket" : nullptr;
   if (what)
@@ -67,10 +67,10 @@ size_t skip(std::span<iovec> list, size_t first, size_t bytes) {
   return first;
 }
 
-// Each piece begins where the one before ends.
+// Writes segments of which each begins where the preceding one ends.
 void write_run(int fd, std::span<const Piece<const std::byte>> pieces, const std::string& path) {
   const int64_t offset = pieces.front().offset;
-  std::array<iovec, 4> few;  // as many as streams have
+  std::array<iovec, 4> few;  // enough for the segments of a stream
   std::vector<iovec> many(pieces.size() > few.size() ? pieces.size() : 0);
   std::span<iovec> list = many.empty() ? std::span<iovec>(few) : many;
   size_t used = 0;
@@ -92,9 +92,9 @@ void write_run(int fd, std::span<const Piece<const std::byte>> pieces, const std
   require_moved("write", path, offset, total, stuck ? EIO : moved.error);
 }
 
-// ext4 writes a file to disk when it is closed after it was made empty (auto_da_alloc, for programs that
-// replace files so): the close then takes as long as all its data. Any descriptor that is closed while there
-// are none takes the mark away.
+// ext4 writes a file to disk at a close that follows a truncation to zero (auto_da_alloc, for programs that
+// replace files this way). The close then takes as long as writing all data. Closing any descriptor while the
+// file has no data clears that state.
 void close_another(int fd) {
   const std::string again = "/proc/self/fd/" + std::to_string(fd);
   const Descriptor another(open_at(AT_FDCWD, again, O_WRONLY | O_NOCTTY));
@@ -108,12 +108,12 @@ Opening by_name(const std::string& path, std::shared_ptr<const WorkingDirectory>
   };
 }
 
-// An open may wait without end for the other side of a pipe or device, and for somebody who has a lease on a
-// regular file.
+// An open may block indefinitely: for the other end of a pipe or device, or for another process that holds a
+// lease on a regular file.
 Descriptor open_descriptor(const std::string& path, Access access, const Opening& how, int64_t* size) {
   const auto& [flags, failed] = way_of(access);
   const auto open = [&](int more) { return Descriptor(how(flags | O_CLOEXEC | O_NOCTTY | more)); };
-  // A file of its own making is a regular one.
+  // A file that this open creates is always regular.
   Descriptor opened = open(access == Access::fresh ? 0 : O_NONBLOCK);
   struct stat found {};
   if (opened.get() < 0) {
@@ -135,7 +135,7 @@ Descriptor open_descriptor(const std::string& path, Access access, const Opening
   if (known) require_positions(path, found);
   if (S_ISDIR(found.st_mode)) throw os_error(failed, path, EISDIR);
   ::fcntl(opened.get(), F_SETFL, 0);
-  // Dirty pages stay: they are this host's own.
+  // Keeps dirty pages, which are this host's own writes.
   if (keeps) ::posix_fadvise(opened.get(), 0, 0, POSIX_FADV_DONTNEED);
   if (size && S_ISREG(found.st_mode)) *size = found.st_size;
   return opened;
@@ -219,12 +219,13 @@ int64_t PosixFile::next(Space space, int64_t offset) {
 
 bool PosixFile::rest() {
   if (writable_ || fd_.get() < 0 || ::fstat(fd_.get(), &rested_) != 0) return false;
-  direct_.reset();  // of renew(); opened again when it is wanted
+  direct_.reset();  // opened by renew(); reopened on demand
   fd_ = Descriptor();
   return true;
 }
 
-// Some file systems number their files anew whenever they are opened: then size and time tell.
+// Some file systems assign new inode numbers on every open; size and modification time then identify the
+// file.
 void PosixFile::wake() {
   Descriptor again = open_descriptor(path_, Access::read, how_);
   struct stat now;
@@ -245,7 +246,7 @@ void PosixFile::close() {
   if (fd_.get() < 0) return;
   direct_.reset();
   written_.reset();
-  // Linux has released the descriptor even when it reports an error; EINTR leaves nothing undone.
+  // Linux has released the descriptor even if it reports an error; after EINTR nothing is left to do.
   if (::close(fd_.release()) != 0 && errno != EINTR) throw os_error("cannot close", path_, errno);
 }
 

@@ -1,5 +1,5 @@
-// storage/posix/posix_file: one open file of the operating system. All transfers are positional, so that the
-// offset of the descriptor means nothing and threads need no lock.
+// storage/posix/posix_file: an open file of the operating system. All transfers are positional, so the
+// descriptor's offset has no meaning and threads need no lock.
 #pragma once
 
 #include <sys/stat.h>
@@ -19,45 +19,46 @@
 
 namespace sheaf {
 
-// How a file is found whenever it is opened: a descriptor, closed on exec; negative with errno.
+// Finds and opens a file, initially and at each reopen. Returns a descriptor, closed on exec; negative with
+// errno.
 using Opening = std::function<int(int flags)>;
 
-// By its name, which counts from `directory`; null: from the directory that is current at each call.
+// Opens by name, which counts from `directory`; null: from the current directory of each call.
 Opening by_name(const std::string& path, std::shared_ptr<const WorkingDirectory> directory = nullptr);
 
-// A new descriptor of what `how` finds. Throws not_found, permission, io (EEXIST, EISDIR, ...) as the
-// operating system refuses; a directory, pipe or socket is refused for any access, without waiting. Created
-// files get mode 0666 less umask. What is read then is what others have closed before, also where hosts may
-// keep pages over an open (storage/traits/traits.hpp, opens_anew), but for pages that the host cannot give
-// up. size: becomes that of a regular file, in bytes, and stays for any other, and for `fresh`. `path` is for
-// messages.
+// Opens the file that `how` finds and returns the descriptor. Throws not_found, permission, or io (EEXIST,
+// EISDIR, ...) as the operating system reports. Refuses a directory, pipe or socket for any access, without
+// waiting. Created files get mode 0666 less umask. Later reads return what other hosts have closed before,
+// even if hosts may keep pages across an open (storage/traits/traits.hpp, opens_anew), except for pages that
+// the host cannot drop. `size` is set to the size of a regular file in bytes; it is left unchanged for other
+// files and for `fresh`. `path` is for messages.
 Descriptor open_descriptor(const std::string& path, Access access, const Opening& how,
                            int64_t* size = nullptr);
 
-// Kind, number of names and size of a descriptor's file as the server has them, where the file system lets
-// this host keep attributes. False, with errno, as fstat(2).
+// Gets kind, number of names and size of the file from the server if the file system lets this host cache
+// attributes. Returns false, with errno, like fstat(2).
 bool status_of_server(int fd, struct stat& found);
 
 class PosixFile final : public File, public PastCache, public RestingFile {
  public:
-  // Throws what open_descriptor() throws. directory: what `path` counts from.
+  // Throws the errors of open_descriptor(). `path` counts from `directory`.
   PosixFile(const std::string& path, Access access, Opening how,
             std::shared_ptr<const WorkingDirectory> directory);
 
   void write_at(std::span<const std::byte> data, int64_t offset) override;
-  // Neighbours go in one pwritev(2).
+  // Writes adjacent segments with one pwritev(2).
   void write_pieces(std::span<const Piece<const std::byte>> pieces) override;
   size_t read_at(std::span<std::byte> data, int64_t offset) override;
   FileStatus status() override;
   void resize(int64_t size) override;
 
-  // Syncs the directory too, the first time, if this open may have created the file: its bytes survive a loss
-  // of power only together with its name.
+  // The first call also syncs the directory if this open may have created the file: its bytes survive a power
+  // failure only together with its name.
   void sync() override;
   void renew() override { bring_up_to_date(true); }
 
-  // By O_DIRECT, where the file system knows it, through a descriptor of its own; FUSE writes as ever, by its
-  // own descriptor where that may be.
+  // Uses O_DIRECT on a separate descriptor if the file system supports it. On FUSE, writes through a separate
+  // descriptor where possible, without O_DIRECT.
   bool write_past_cache(std::span<const std::byte> data, int64_t offset) override;
   size_t read_past_cache(std::span<std::byte> data, int64_t offset) override;
   void publish() override;
@@ -66,8 +67,8 @@ class PosixFile final : public File, public PastCache, public RestingFile {
 
   int64_t next(Space space, int64_t offset) override;
 
-  // Open file description locks: each File is a holder of its own, in this process too. Threads with one File
-  // exclude each other here, also where they only read.
+  // Uses open file description locks: each File is a separate holder, also within this process. Threads with
+  // one File exclude each other here, even if they only read.
   RangeLock lock_range(const LockRequest& wanted) override;
   FileTraits traits() override { return {.past_cache = this, .resting = this, .opened_size = opened_size_}; }
   FileDescriptor descriptor(Whose whose) override;
@@ -81,11 +82,11 @@ class PosixFile final : public File, public PastCache, public RestingFile {
   std::string path_;
   Opening how_;
   std::shared_ptr<const WorkingDirectory> directory_;
-  int64_t opened_size_ = -1;  // of a file that is only read
+  int64_t opened_size_ = -1;  // for a file opened for reading only
   Descriptor fd_;
   bool writable_;
   bool name_unsynced_;
-  struct stat rested_ {};  // what it was when it gave its descriptor back
+  struct stat rested_ {};  // status at the time of eviction
 
   FileSystem file_system();
   int open_beside_own(int flags) const;
@@ -93,13 +94,13 @@ class PosixFile final : public File, public PastCache, public RestingFile {
   std::shared_ptr<DirectFile> direct();
   std::shared_ptr<Descriptor> written();
   void sync_written();
-  int64_t bring_up_to_date(bool opens);  // returns its names
+  int64_t bring_up_to_date(bool opens);  // returns the number of names
 
-  std::atomic<int> file_system_ = -1;  // -1: not asked yet
+  std::atomic<int> file_system_ = -1;  // -1: not determined yet
   RangeLocks locks_;
-  std::mutex direct_mutex_;             // guards what follows
-  std::shared_ptr<DirectFile> direct_;  // opened with O_DIRECT when it was first wanted, and again by renew()
-  std::shared_ptr<Descriptor> written_;  // FUSE: what write_past_cache() has written with since the last sync
+  std::mutex direct_mutex_;              // guards the members below
+  std::shared_ptr<DirectFile> direct_;   // opened with O_DIRECT on first use and by renew()
+  std::shared_ptr<Descriptor> written_;  // FUSE: descriptor of write_past_cache() since the last sync
 };
 
 }  // namespace sheaf

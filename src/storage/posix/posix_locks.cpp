@@ -1,4 +1,4 @@
-// storage/posix/posix_locks: ranges of an open file that a task has for itself.
+// storage/posix/posix_locks: locks of this process on ranges of an open file.
 #include <fcntl.h>
 
 #include <cerrno>
@@ -29,7 +29,7 @@ RangeLock PosixFile::lock_range(const LockRequest& wanted) {
     if (!waits) return {};
     throw not_locked(path_, offset, length, "another thread", looks.waited());
   }
-  // The locks of an open file are those of the processes made by fork(2) too, which must not give them back.
+  // A child made by fork(2) shares the locks of an open file and must not release them.
   RangeLock lock = held_until([this, offset = offset, length = length, holder = process_number()] {
     struct flock range = lock_of(F_UNLCK, offset, length);
     if (process_number() == holder) call_lock(fd_.get(), F_OFD_SETLK, range);
@@ -45,8 +45,9 @@ RangeLock PosixFile::lock_range(const LockRequest& wanted) {
           "cannot lock " + std::to_string(length) + " bytes at offset " + std::to_string(offset) + " of",
           path_, error);
     if (!waits) return {};
-    // A lock of the program is held by a process of this machine, and not by an open file (-1); 0 is one that
-    // cannot be seen from here. What is held on another machine, below -1, is not known to be either.
+    // A lock of the program is held by a process of this host, not by an open file (l_pid -1). l_pid 0 is a
+    // process that is not visible from here. Locks held on other hosts (below -1) are not known to be the
+    // program's.
     const bool of_program =
         call_lock(fd_.get(), F_OFD_GETLK, range) == 0 && range.l_type != F_UNLCK && range.l_pid >= 0;
     if (of_program && barred == Barred::tell)

@@ -1,7 +1,8 @@
 // storage/posix/posix_locks: record locks of the operating system.
 //
-// This library locks open file descriptions: each open file is a holder of its own, in one process too.
-// Programs mostly lock with lockf(3) or fcntl(2), for processes; the kernel tells the two apart.
+// This library uses open file description locks: each open file is a separate holder, also within one
+// process. Programs mostly use lockf(3) or fcntl(2), where the process is the holder; the kernel
+// distinguishes the two kinds.
 #pragma once
 
 #include <fcntl.h>
@@ -10,10 +11,11 @@
 
 namespace sheaf {
 
-// A lock on bytes [offset, offset + length). type: F_RDLCK, F_WRLCK, F_UNLCK.
+// Returns a lock on bytes [offset, offset + length). `type` is F_RDLCK, F_WRLCK or F_UNLCK.
 struct flock lock_of(short type, int64_t offset, int64_t length);
 
-// F_OFD_SETLK, F_OFD_SETLKW or F_OFD_GETLK, which says what is in the way. 0, or the errno.
+// Calls F_OFD_SETLK, F_OFD_SETLKW or F_OFD_GETLK; the latter reports a conflicting lock in `range`. Returns 0
+// or the errno.
 int call_lock(int fd, int command, struct flock& range);
 
 }  // namespace sheaf

@@ -27,8 +27,8 @@ namespace {
 
 using namespace storage_constants;
 
-// What the link `path` says; empty: it is none. Throws permission where the system does not let this process
-// follow it: others can put links into directories like /tmp.
+// Returns the target of the link `path`; empty if it is not a link. Throws permission if the system does not
+// let this process follow the link: other users can plant links in directories like /tmp.
 std::string link_text(const std::string& path, int base) {
   char text[PATH_MAX];
   const ssize_t length = ::readlinkat(base, path.c_str(), text, sizeof text);
@@ -38,8 +38,8 @@ std::string link_text(const std::string& path, int base) {
   return {text, static_cast<size_t>(std::max<ssize_t>(0, length))};
 }
 
-// A host that knew a name before another host removed it, and maybe made it anew, is told so by its next
-// call; the one after that finds what is there now.
+// After another host has removed or replaced a name, the next call of a host that has cached the name fails
+// with ESTALE. The call after that sees the current state.
 template <class Call>
 auto while_stale(Call call) {
   for (int tries = 1;; ++tries) {
@@ -61,7 +61,7 @@ class PosixStore final : public Store {
         [&] { return std::make_shared<PosixFile>(path, access, by_name(path, directory_), directory_); });
   }
 
-  // Whatever goes wrong, the open that follows says it.
+  // Errors are left to the following open, which reports them.
   bool make_in_stripes(const std::string& path, const Striping& wanted) override {
     if (while_stale([&] { return traits(path); }).kind != FileSystem::lustre) return false;
     const Descriptor made(open_at(base(), path, O_RDWR | O_CREAT | O_EXCL | lustre_layout_follows));
@@ -94,7 +94,7 @@ class PosixStore final : public Store {
     const std::unique_ptr<DIR, int (*)(DIR*)> stream(opened.get() < 0 ? nullptr : ::fdopendir(opened.get()),
                                                      ::closedir);
     if (!stream) throw os_error("cannot open directory", path, errno);
-    opened.release();  // it is the stream's
+    opened.release();  // now owned by the stream
     std::vector<std::string> names;
     errno = 0;
     while (const dirent* const entry = ::readdir(stream.get())) {
@@ -126,7 +126,7 @@ class PosixStore final : public Store {
     throw os_error("cannot follow the links of", path, ELOOP);
   }
 
-  // No link is followed to the new file, which is in a directory where others may have put one in its place.
+  // Follows no link to the new file: other users may have replaced it by a link.
   void take_after(const std::string& path, const std::string& like, Making making) override {
     const Descriptor from(open_at(base(), like, O_PATH));
     const Descriptor to(open_at(base(), path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY));
@@ -187,7 +187,7 @@ FileStatus status_of(const struct stat& found) {
 }
 
 Store& posix_store() {
-  // Never destroyed: files may be used, and opened, while static objects of the program go away.
+  // Never destroyed: files may be used, and opened, during the destruction of static objects.
   static auto* const store = new PosixStore(nullptr);
   return *store;
 }

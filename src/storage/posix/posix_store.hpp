@@ -9,15 +9,15 @@
 
 namespace sheaf {
 
-// Brings the names in the directory of `path` to disk. Best effort: a directory that may be entered but not
-// read cannot be synced by anyone. Throws io and no_space.
+// Syncs the directory of `path`, which holds its name. Best effort: no process can sync a directory that it
+// may enter but not read. Throws io and no_space.
 void sync_directory_of(const std::string& path, const WorkingDirectory* base);
 
-// The operating system's files. Relative names count from `directory`; null: from the one that is current at
-// each call.
+// Returns the operating system's files. Relative names count from `directory`; null: from the current
+// directory of each call.
 std::shared_ptr<Store> posix_store_in(std::shared_ptr<const WorkingDirectory> directory);
 
-// What stat(2) and fstat(2) found.
+// Converts the result of stat(2) or fstat(2).
 FileStatus status_of(const struct stat& found);
 
 }  // namespace sheaf

@@ -1,4 +1,4 @@
-// storage/posix/posix_file: what hosts that share no page cache need of a file.
+// storage/posix/posix_file: operations for hosts that share no page cache.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -25,7 +25,8 @@ bool are_one_file(int a, int b) {
 
 }  // namespace
 
-// The same as fstat(2), which may cost another message.
+// Fills `found` as fstat(2) does, without calling it: fstat(2) may cost another message. Uses fstat(2) only
+// on systems without statx(2).
 bool status_of_server(int fd, struct stat& found) {
   struct statx there;
   if (::statx(fd, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_BASIC_STATS, &there) != 0)
@@ -36,7 +37,7 @@ bool status_of_server(int fd, struct stat& found) {
   return true;
 }
 
-// Negative if the name means another file by now, or none.
+// Returns a negative number if the name now belongs to another file, or to none.
 int PosixFile::open_beside_own(int flags) const {
   Descriptor opened(how_(flags | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
   if (opened.get() < 0 || are_one_file(opened.get(), fd_.get())) return opened.release();
@@ -76,7 +77,7 @@ void PosixFile::know(FileSystem kind) {
   if (is_fuse(kind)) file_system_ = static_cast<int>(kind);
 }
 
-// A look at the attributes would do on GlusterFS, too, but the kernel then forgets the pages of the file.
+// On GlusterFS, a query of the attributes would suffice, but it makes the kernel drop the pages of the file.
 void PosixFile::publish() {
   sync_written();
   const int again = closes_publish(file_system()) ? ::fcntl(fd_.get(), F_DUPFD_CLOEXEC, 0) : -1;
@@ -86,9 +87,9 @@ void PosixFile::publish() {
     throw os_error("cannot sync", path_, errno);
 }
 
-// GlusterFS brings its attributes up to date with the answer to fsync, MooseFS when a file is opened, and
-// what the kernel keeps goes with the pages and with a new look at the attributes. The descriptor with the
-// locks stays.
+// GlusterFS updates its attributes with the reply to fsync, MooseFS when a file is opened. The kernel's
+// cached state is discarded with the pages and by a new query of the attributes. The descriptor that holds
+// the locks is kept.
 int64_t PosixFile::bring_up_to_date(bool opens) {
   sync_written();
   if (uninterrupted([&] { return ::fsync(fd_.get()); }) != 0 && errno != EINVAL && errno != EROFS)
@@ -103,10 +104,10 @@ int64_t PosixFile::bring_up_to_date(bool opens) {
   return static_cast<int64_t>(found.st_nlink);
 }
 
-// FUSE hands on just the bytes of a write, unless it was mounted with a write-back cache. Its direct writes
-// are no better there, and not safe: one that fails behind the end sets the file to the size that this host
-// knows of, which cuts off what others have written. Where lengths are kept with descriptors
-// (forgets_lengths), these writes have one that the next sync closes.
+// FUSE forwards exactly the bytes of a write unless mounted with a write-back cache. Direct writes are no
+// better on FUSE, and unsafe. One that fails beyond the end sets the file to the size known to this host,
+// which cuts off bytes of other hosts. Where descriptors keep lengths (forgets_lengths), these writes use a
+// descriptor that the next sync closes.
 bool PosixFile::write_past_cache(std::span<const std::byte> data, int64_t offset) {
   require_writable(path_, writable_);
   require_range(path_, offset, data.size());

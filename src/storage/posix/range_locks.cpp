@@ -6,7 +6,7 @@ namespace sheaf {
 
 bool RangeLocks::is_free(const Held& wanted) const {
   return std::ranges::none_of(held_, [&](const Held& held) {
-    // Lengths may reach the end of what 63 bits can say: differences do not overflow.
+    // Lengths may reach the maximum of 63 bits; differences of offsets do not overflow.
     const bool overlap = held.offset <= wanted.offset ? wanted.offset - held.offset < held.length
                                                       : held.offset - wanted.offset < wanted.length;
     return overlap && (held.exclusive || wanted.exclusive);

@@ -12,10 +12,10 @@ namespace sheaf {
 // Offsets and lengths in bytes, lengths > 0. Thread-safe.
 class RangeLocks {
  public:
-  // Waits until nobody holds a part of the range, or only those who share do and this one shares as well.
-  // False, and nothing is held, if that takes longer than `patience`.
+  // Waits until the range is free, or held by sharing threads only if this lock is shared as well. Returns
+  // false, without a lock, if that takes longer than `patience`.
   [[nodiscard]] bool lock(int64_t offset, int64_t length, bool exclusive, std::chrono::milliseconds patience);
-  // Gives back a range exactly as it was locked.
+  // Releases a range, which must be exactly as it was locked.
   void unlock(int64_t offset, int64_t length);
 
  private:

@@ -9,7 +9,7 @@
 
 namespace sheaf {
 
-// The value of an attribute; nothing if the file has none of this name, or it may not be read.
+// Returns the value of an attribute; nothing if the file has no such attribute or it may not be read.
 inline std::optional<std::string> attribute_of(const std::string& file, const char* name) {
   ssize_t length = ::getxattr(file.c_str(), name, nullptr, 0);
   if (length < 0) return std::nullopt;

@@ -1,4 +1,4 @@
-// storage/system/posix_descriptor: owns a descriptor of the operating system.
+// storage/system/posix_descriptor: owner of a descriptor of the operating system.
 #pragma once
 
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 
 namespace sheaf {
 
-// Closes it in the end and leaves errno as it was. Negative: there is none.
+// Closes its descriptor on destruction and preserves errno. Negative: no descriptor.
 class Descriptor {
  public:
   explicit Descriptor(int fd = -1) : fd_(fd) {}
@@ -28,7 +28,7 @@ class Descriptor {
     return *this;
   }
   int get() const { return fd_; }
-  // Leaves it to the caller.
+  // Transfers the ownership to the caller.
   int release() { return std::exchange(fd_, -1); }
 
  private:
@@ -36,12 +36,12 @@ class Descriptor {
 };
 
 // Opens a name that counts from the directory `base`, closed on exec; new files get `mode` less umask.
-// Negative with errno.
+// Returns the descriptor, or a negative number with errno.
 inline int open_at(int base, const std::string& path, int flags, mode_t mode = 0666) {
   return uninterrupted([&] { return ::openat(base, path.c_str(), flags | O_CLOEXEC, mode); });
 }
 
-// Throws what fsync(2) says; `path` is for messages.
+// Throws the errors of fsync(2); `path` is for messages.
 inline void sync_descriptor(int fd, const std::string& path) {
   if (uninterrupted([&] { return ::fsync(fd); }) != 0) throw os_error("cannot sync", path, errno);
 }

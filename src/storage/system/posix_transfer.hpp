@@ -1,5 +1,5 @@
-// storage/system/posix_transfer: the loop around read(2) and write(2)-like calls: interrupted calls are
-// repeated, short ones continued, and no call is asked for more than Linux moves at once.
+// storage/system/posix_transfer: the loop around calls like read(2) and write(2). It repeats interrupted
+// calls, resumes short ones, and requests no more per call than Linux moves at once.
 #pragma once
 
 #include <sys/types.h>
@@ -16,17 +16,17 @@
 
 namespace sheaf {
 
-// The most that one read or write of Linux transfers, in bytes (MAX_RW_COUNT).
+// Maximum bytes that one read or write of Linux transfers (MAX_RW_COUNT).
 inline constexpr size_t most_bytes_per_call = 0x7ffff000;
 
 struct Moved {
   size_t bytes = 0;
-  // errno of the call that ended the transfer, 0 if it was complete or reached the end of the file
+  // errno of the call that ended the transfer; 0 if it was complete or reached the end of the file.
   int error = 0;
 };
 
-// Calls `move(done, count)`, which shall transfer up to `count` bytes behind the first `done` and return what
-// pread(2) returns, until `length` bytes are moved, a call moves nothing, or one fails other than by EINTR.
+// Calls `move(done, count)` until `length` bytes are moved, a call moves nothing, or a call fails other than
+// by EINTR. `move` transfers up to `count` bytes after the first `done` and returns the result of pread(2).
 template <class Move>
 Moved move_all(size_t length, Move move) {
   Moved moved;
@@ -44,7 +44,7 @@ Moved move_all(size_t length, Move move) {
   return moved;
 }
 
-// Writes `data` at `offset`; EIO if the file takes no more of it.
+// Writes `data` at `offset`; EIO if the file accepts no more bytes.
 inline Moved write_all(int fd, std::span<const std::byte> data, int64_t offset) {
   Moved moved = move_all(data.size(), [&](size_t done, size_t count) {
     return ::pwrite(fd, data.data() + done, count, offset + static_cast<int64_t>(done));
@@ -60,7 +60,7 @@ inline Moved read_all(int fd, std::span<std::byte> data, int64_t offset) {
   });
 }
 
-// Throws if `error`, an errno, is what has ended a transfer. `verb`: "read" or "write".
+// Throws if a transfer has ended with `error`, an errno. `verb`: "read" or "write".
 inline void require_moved(const char* verb, const std::string& path, int64_t offset, size_t length,
                           int error) {
   if (error != 0)
@@ -69,7 +69,7 @@ inline void require_moved(const char* verb, const std::string& path, int64_t off
                    path, error);
 }
 
-// Repeats a call that returns a negative number, with errno EINTR, when it is interrupted.
+// Repeats a call while it returns a negative number with errno EINTR.
 template <class Call>
 auto uninterrupted(Call call) {
   auto result = call();

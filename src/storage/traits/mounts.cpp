@@ -1,4 +1,4 @@
-// storage/traits/mounts: reading mountinfo.
+// storage/traits/mounts: parses mountinfo.
 #include "storage/traits/mounts.hpp"
 
 #include <fcntl.h>
@@ -41,7 +41,7 @@ std::string unescaped(std::string_view field) {
   return text;
 }
 
-// ID PARENT MAJOR:MINOR ROOT POINT OPTIONS [TAG...] - TYPE SOURCE OPTIONS
+// Parses: ID PARENT MAJOR:MINOR ROOT POINT OPTIONS [TAG...] - TYPE SOURCE OPTIONS
 std::optional<Mount> parse_line(std::string_view line) {
   Mount mount;
   const auto id = parse_number(cut(line, ' '));
@@ -64,7 +64,7 @@ bool is_at_or_below(std::string_view path, std::string_view directory) {
   return path.starts_with(directory) && (path.size() == directory.size() || path[directory.size()] == '/');
 }
 
-// What /proc/self/fdinfo says; nothing on systems that say nothing.
+// Returns the mount id in /proc/self/fdinfo; nothing on systems that do not report it.
 std::optional<int64_t> mount_id_of(int fd) {
   const std::string text = contents_of("/proc/self/fdinfo/" + std::to_string(fd));
   for (std::string_view rest = text; !rest.empty();) {
@@ -111,12 +111,12 @@ std::optional<Mount> mounted_on(const std::string& directory) {
   return last == mounts.rend() ? std::nullopt : std::optional(*last);
 }
 
-// The number of the mount is exact also where one lies over another; the name is for systems without it.
+// The mount id is exact even if one mount covers another; the name is for systems without mount ids.
 std::optional<Mount> mount_of_descriptor(int fd) {
   const auto mounts = parse_mounts(contents_of("/proc/self/mountinfo"));
   if (const auto id = mount_id_of(fd)) {
     const auto found = std::ranges::find(mounts, *id, &Mount::id);
-    // None: of another namespace, through /proc/PID/root.
+    // Not found: the mount is in another namespace, reached through /proc/PID/root.
     return found == mounts.end() ? std::nullopt : std::optional(*found);
   }
   std::error_code ignored;

@@ -1,4 +1,4 @@
-// storage/traits/traits: the table of file systems, and what mount options change.
+// storage/traits/traits: the table of file systems, and the effects of mount options.
 #include "storage/traits/traits.hpp"
 
 #include <algorithm>
@@ -15,27 +15,28 @@ namespace {
 constexpr int64_t KiB = 1 << 10;
 constexpr int64_t MiB = 1 << 20;
 
-// Pages of a host have 4 to 64 KiB; what a host writes back is whole pages where it has them.
+// Hosts have pages of 4 to 64 KiB and may write back whole pages.
 constexpr int64_t page_of_any_host = 64 * KiB;
 constexpr int64_t least_unit = 4 * KiB;
-constexpr int64_t most_block = 64 * MiB;  // larger preferred blocks are not believed
+constexpr int64_t most_block = 64 * MiB;  // larger preferred blocks are ignored
 
 struct Row {
   FileSystem kind;
   const char* name;
-  int64_t magic;      // f_type; 0: known by the type of its mount only
-  const char* types;  // of mounts, with commas
+  int64_t magic;      // f_type; 0: identified by the mount type only
+  const char* types;  // mount types, separated by commas
   Coherence coherence;
   LockScope locks;
   int64_t unit;  // 0: st_blksize
   bool fallocate;
   bool mmap;
-  const char* local_locks = "";  // the mount option with which locks end at the host
+  const char* local_locks = "";  // the mount option that limits locks to the host
 };
 
-// Units of stores for objects are their chunks: MooseFS lets one host write to a chunk at a time, CephFS
-// stores objects. `coherent` are those that promise it where several hosts write one file; docs/tuning.md
-// says of each row how that is known. The kernel keeps pages of ceph-fuse that its client has given up.
+// Object stores have the object or chunk size as their unit: MooseFS lets one host write to a chunk at a
+// time, CephFS stores objects. `coherent` marks file systems that promise coherence when several hosts write
+// one file; docs/tuning.md gives the evidence for each row. The kernel keeps pages of ceph-fuse that its
+// client has dropped.
 std::span<const Row> all_rows() {
   using enum Coherence;
   using enum LockScope;
@@ -90,20 +91,20 @@ bool has_type(const Row& row, std::string_view type) {
   return false;
 }
 
-// MooseFS and its kin say who they are in the name of what is mounted: "mfs#master:9421".
+// MooseFS and its derivatives are identified by the mount source: "mfs#master:9421".
 bool is_moosefs(const Mount& mount) {
   return std::ranges::any_of(std::array{"mfs#", "sfs#", "mfsmount#", "MooseFS", "moosefs"},
                              [&](const char* begin) { return mount.source.starts_with(begin); });
 }
 
-// Without its mount, what a client's locks do is not known.
+// Without the mount, the client's lock behavior is unknown.
 LockScope nfs_locks(const std::optional<Mount>& mount) {
   if (!mount || mount->has("nolock")) return LockScope::host;
   const auto kept_here = mount->option("local_lock");
   return kept_here && (*kept_here == "none" || *kept_here == "flock") ? LockScope::global : LockScope::host;
 }
 
-// A client that was mounted without either refuses locks.
+// A client mounted with neither option refuses locks.
 LockScope lustre_locks(const std::optional<Mount>& mount) {
   if (!mount || mount->has("localflock")) return LockScope::host;
   return mount->has("flock") && !mount->has("noflock") ? LockScope::global : LockScope::none;
@@ -125,7 +126,7 @@ int64_t believed(int64_t preferred) {
 const char* name_of(FileSystem kind) { return row_of(kind).name; }
 
 FileSystem kind_of_magic(int64_t magic) {
-  const int64_t number = magic & 0xFFFFFFFF;  // 32-bit systems have it signed
+  const int64_t number = magic & 0xFFFFFFFF;  // sign-extended on 32-bit systems
   if (number == smb1_magic || number == smb2_magic) return FileSystem::smb;
   const auto rows = all_rows();
   const auto found =

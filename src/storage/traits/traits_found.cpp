@@ -1,4 +1,4 @@
-// storage/traits/traits: what the system tells of the file system of a file.
+// storage/traits/traits: determines the traits of a file's file system from the system.
 #include <fcntl.h>
 #include <glob.h>
 #include <sys/stat.h>
@@ -23,13 +23,13 @@ namespace sheaf {
 
 namespace {
 
-constexpr int most_overlays = 3;  // one upon the other
+constexpr int most_overlays = 3;  // stacked overlays
 
-// Reading the mounts takes 0.1 ms, and several where thousands of containers are mounted: once for the files
-// of a burst. Numbers of devices are used again, so it is not kept for long.
+// Reading the mounts takes 0.1 ms, and several ms with thousands of mounted containers, so the result serves
+// a burst of files. Device numbers are reused, so it is kept for a short time only.
 constexpr std::chrono::seconds kept_for{5};
 
-// Whether the type of file system alone says all.
+// Returns true unless the kind of file system alone determines the traits.
 bool needs_mount(FileSystem kind) {
   switch (kind) {
     case FileSystem::ext4:
@@ -70,8 +70,8 @@ std::optional<Mount> kept_mount_of(int fd, dev_t device, int64_t magic) {
   return mount;
 }
 
-// What the running client says, if there is one of them; else what it was started with. Options of the mount
-// count more.
+// Returns the configuration of the running client if there is exactly one, otherwise its start-up file. Mount
+// options override it.
 std::string beegfs_config(const Mount& mount) {
   std::string text;
   glob_t found{};
@@ -85,7 +85,7 @@ std::string beegfs_config(const Mount& mount) {
 }
 
 void apply_layout(FileSystemTraits& traits, int fd, const std::optional<Mount>& mount) {
-  // O_PATH descriptors have no attributes
+  // O_PATH descriptors give no access to attributes.
   const std::string attributed = "/proc/self/fd/" + std::to_string(fd);
   if (traits.kind == FileSystem::lustre) {
     const std::string layout = attribute_of(attributed, "lustre.lov").value_or("");
@@ -98,8 +98,8 @@ void apply_layout(FileSystemTraits& traits, int fd, const std::optional<Mount>& 
   }
 }
 
-// The files of an overlay that can be written are those of its upper directory. Containers do not see it;
-// then it is on a local file system, because those of clusters cannot be one.
+// Writable files of an overlay are in its upper directory. Inside containers that directory is invisible; it
+// must then be on a local file system, since cluster file systems cannot hold an upper directory.
 FileSystemTraits found_traits(int fd, int depth) {
   struct statfs system {};
   struct stat file {};
@@ -119,7 +119,7 @@ FileSystemTraits found_traits(int fd, int depth) {
   return below;
 }
 
-// The directory of a file that is not there yet, or of the link in its place.
+// Returns the directory of a file that does not exist, or of a link in its place.
 std::string directory_of(const std::string& path) {
   const size_t end = path.find_last_not_of('/');
   const size_t slash = end == std::string::npos ? end : path.rfind('/', end);

@@ -1,4 +1,4 @@
-// storage/traits/traits: traits as people read and write them, and as file systems write them down.
+// storage/traits/traits: the text form of traits, and the layouts that file systems store in attributes.
 #include <algorithm>
 #include <cstring>
 
@@ -53,7 +53,7 @@ bool apply_word(FileSystemTraits& traits, std::string_view word) {
   return key == "mmap" && set_truth(traits.mmap, value);
 }
 
-// Little- and big-endian clients alike have these numbers in their own byte order.
+// Little- and big-endian clients both see these numbers in their own byte order.
 template <class Number>
 Number number_at(std::span<const std::byte> bytes, size_t at) {
   Number number = 0;
@@ -61,8 +61,8 @@ Number number_at(std::span<const std::byte> bytes, size_t at) {
   return number;
 }
 
-// struct lov_comp_md_v1: magic, size, generation, flags, number of entries; entries of 48 bytes from byte 32
-// on, each with the place of its struct lov_mds_md.
+// struct lov_comp_md_v1: magic, size, generation, flags, number of entries. Entries of 48 bytes start at byte
+// 32, each with the offset of its struct lov_mds_md.
 constexpr uint32_t lustre_composite = 0x0BD60BD0;
 constexpr size_t lustre_entry_count_at = 14;
 constexpr size_t lustre_entries_at = 32;
@@ -119,7 +119,7 @@ std::string_view known_traits_words() {
          "fallocate=yes|no, mmap=yes|no, with commas between them";
 }
 
-// Only without any cache do the clients of BeeGFS agree at once.
+// BeeGFS clients are coherent only without any cache.
 void apply_beegfs_config(FileSystemTraits& traits, std::string_view config) {
   const auto says = [&](const char* key) { return trimmed(value_in(config, '\n', key).value_or("")); };
   if (says("tuneFileCacheType") == "none") traits.coherence = Coherence::coherent;
@@ -128,7 +128,8 @@ void apply_beegfs_config(FileSystemTraits& traits, std::string_view config) {
   if (locks == "true" || locks == "1") traits.locks = LockScope::global;
 }
 
-// A file of several components has the unit of the largest, and as many stripes as any has.
+// A file with several components gets the shared granularity of the largest one, and the maximum number of
+// stripes.
 bool apply_lustre_layout(FileSystemTraits& traits, std::span<const std::byte> attribute) {
   if (number_at<uint32_t>(attribute, 0) != lustre_composite) return apply_plain_layout(traits, attribute);
   const size_t entries = number_at<uint16_t>(attribute, lustre_entry_count_at);

@@ -10,7 +10,7 @@ namespace {
 
 constexpr uint32_t magic = 0x4f494653;  // "SFIO"
 
-// Puts the parts of a message one behind the other. Of lists their length comes first.
+// Appends the parts of a message. A list is preceded by its length.
 class Writer {
  public:
   template <class T>
@@ -37,7 +37,7 @@ class Writer {
   std::vector<std::byte> bytes_;
 };
 
-// Takes them out again. Every call says whether the bytes were there.
+// Extracts the parts of a message. Every call returns whether the message had enough bytes.
 class Reader {
  public:
   explicit Reader(std::span<const std::byte> bytes) : rest_(bytes) {}
@@ -54,7 +54,7 @@ class Reader {
     list.resize(static_cast<size_t>(count));
     return copy(list.data(), list.size() * sizeof *list.data());
   }
-  // Grows with what is there, whatever the length says.
+  // Grows with the elements found, whatever length the message claims.
   template <class List, class Each>
   bool list_of(List& list, Each each) {
     int64_t count = 0;
@@ -74,7 +74,7 @@ class Reader {
   std::span<const std::byte> rest_;
 };
 
-// The parts of a request in the order in which they travel, both ways.
+// Writes or reads the parts of a request, in wire order.
 template <class Archive, class AnyRequest>
 bool parts_of(Archive& archive, AnyRequest& request) {
   const auto section = [&](auto& one) { return archive.part(one.handle) && archive.list(one.extents); };

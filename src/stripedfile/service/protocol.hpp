@@ -1,10 +1,10 @@
-// stripedfile/service/protocol: what compute tasks and I/O listeners say to each other.
+// stripedfile/service/protocol: the messages between compute tasks and I/O listeners.
 //
-// A request is one message: a head and, for writes, the bytes of all its extents one behind the other. The
-// answer is one message: a head of fixed size, of which only the used part travels, and for reads the bytes.
-// Where the task's memory can be lent (process/lent_memory.hpp), a request says instead where in it the bytes
-// are, or go to, and no bytes travel. Numbers are in the byte order of the machine, since both sides are
-// tasks of one MPI program.
+// A request is one message: a head and, for writes, the concatenated bytes of all its extents. The answer is
+// one message: a head of fixed size, of which only the used part is sent, and for reads the bytes. If the
+// task's memory can be lent (process/lent_memory.hpp), the request instead says where in that memory the
+// bytes are read or written, and the message carries no data. Numbers are in the host's byte order, since
+// both sides are tasks of one MPI program.
 #pragma once
 
 #include <array>
@@ -23,31 +23,33 @@ namespace sheaf::sfio {
 
 using exchange::Extent;
 
+// Kinds of requests, each with its arguments -> results in the answer.
 enum class Kind : int32_t {
-  look,    // path: what is there? -> values exists, has identity, size, block size, allocated, is directory;
-           // identity
+  // path -> values {exists, has identity, size, block size, allocated, is directory}; identity
+  look,
   open,    // path, identity wanted, values {mode, is the file id a suggestion} -> values {handle}; identity
   commit,  // handle, values {all subfiles have been made}
   size,    // handle -> values {bytes of the subfile, block size, allocated}
   resize,  // handle, values {bytes}
   sync,    // handle
-  close,  // handle, values {logical size, -1: not known; 1: the open has failed, what it made goes} -> values
-          // {it did not}
-  write,  // sections, data
-  read,   // sections -> values {bytes missing}, data
-  remove,       // path -> values {was there}
+  // handle, values {logical size, -1: unknown; 1: the open has failed, remove the created files} -> values
+  // {a created file could not be removed}
+  close,
+  write,        // sections, data
+  read,         // sections -> values {bytes missing}, data
+  remove,       // path -> values {existed}
   rename,       // path, more: new path
-  lock,         // handle, values {offset, length}: exclusive -> values {got it}
-  lock_shared,  // the same, shared with others who share
+  lock,         // handle, values {offset, length}: exclusive -> values {acquired}
+  lock_shared,  // likewise, shared with other shared locks
   unlock,       // handle, values {offset, length} as locked
-  errors,       // -> values: error counts since the last time
-  bye,          // the session ends
+  errors,       // -> values: error counts since the last query
+  bye,          // end of the session
 };
 
 enum class OpenMode : int64_t {
   read,   // must exist
   write,  // must exist
-  make,   // made if missing
+  make,   // created if missing
   fresh,  // must not exist
 };
 
@@ -57,7 +59,7 @@ struct Section {
   std::vector<Extent> extents;
 };
 
-// Pieces of lent memory.
+// Runs of lent memory.
 using Place = layout::Run;
 
 struct Request {
@@ -68,39 +70,40 @@ struct Request {
   std::string path{};
   std::string more{};
   std::vector<Section> sections{};
-  LoanFacts loan{};             // if there are places: the memory that they are in
-  std::vector<Place> places{};  // there, of the bytes of all extents, in their order
-  std::string about{};          // the subfile's path, for messages of this task; does not travel
+  LoanFacts loan{};             // memory that contains the places, if there are any
+  std::vector<Place> places{};  // places of the bytes of all extents, in their order
+  std::string about{};          // path of the subfile, for messages of this task; not sent
 };
 
 std::vector<std::byte> encode(const Request& request);
 
 struct Decoded {
   Request request;
-  std::span<const std::byte> data;  // what follows the head
+  std::span<const std::byte> data;  // bytes that follow the head
 };
-// Nothing if the bytes are no request: a length or count that they do not hold, or an unknown kind.
+// Returns nothing if the message is no valid request: it is shorter than its lengths or counts say, or has an
+// unknown kind.
 std::optional<Decoded> decode(std::span<const std::byte> message);
 
-// Kinds of operating-system calls whose errors are counted, in the order of merror (SFIO paper, section 3).
+// System calls with counted errors, in the order of merror (SFIO paper, section 3).
 enum class Counted : uint8_t { open, close, creat, unlink, ftruncate, lseek, write, read };
 inline constexpr size_t counted_kinds = 8;
 using ErrorCounts = std::array<int64_t, counted_kinds>;
 
 struct Answer {
-  // sheaf::Code; ok: values and text are what the request asked for. Else text is the message, and values
-  // {something is left of what was made and could not be removed, 1}; without an answer, {0, 0}.
+  // sheaf::Code. ok: values and text are the results of the request. Otherwise text is the message, and
+  // values are {a created file could not be removed, 1}; {0, 0} if no answer arrived.
   int32_t code = 0;
   int32_t errno_value = 0;
   std::array<int64_t, counted_kinds> values{};
   int32_t text_length = 0;
-  int32_t out_of_reach = 0;  // 1: the lent memory cannot be had, nothing was done: the bytes have to travel
+  int32_t out_of_reach = 0;  // 1: lent memory unreachable, nothing done: resend with the data
   std::array<char, 432> text{};
 
-  void set_text(std::string_view words);  // cut to what there is room for
+  void set_text(std::string_view words);  // truncated to the size of `text`
   std::string_view words() const { return {text.data(), static_cast<size_t>(text_length)}; }
 
-  // Bytes that travel if nothing follows.
+  // Bytes to send if no data follow.
   int64_t used() const { return static_cast<int64_t>(sizeof(Answer) - text.size()) + text_length; }
 };
 static_assert(sizeof(Answer) == 512);

@@ -19,7 +19,7 @@ Service::Service(Store& store, std::string root, int64_t largest)
 
 namespace {
 
-// The system sees a name only up to a zero: that of an identity would be the name of its subfile.
+// The system cuts a name at a NUL: the name of an identity file would become that of its subfile.
 void require_name(const std::string& path) {
   if (path.empty() || path.find('\0') != std::string::npos)
     throw Error(Code::invalid_argument, "'" + path + "' is no name of a subfile", EINVAL);
@@ -35,7 +35,7 @@ size_t Service::handle(std::span<const std::byte> message, std::vector<std::byte
   const Request& request = decoded->request;
   answer_tag = request.answer_tag;
   Answer head;
-  size_t behind = 0;  // bytes that follow it
+  size_t behind = 0;  // bytes that follow the head
   const auto failed = attempt([&] {
     if (!request.places.empty()) {
       const BorrowedMemory* const memory = borrow(request.loan);
@@ -76,8 +76,8 @@ Answer Service::carry_out(const Request& request, std::span<const MemoryRun> mem
   return answer;
 }
 
-// A disk may take so long that the task gives up and uses the memory for something else: what it brings goes
-// there only afterwards.
+// Reads into a buffer of the listener and copies to the lent memory afterwards. A disk may take so long that
+// the task gives up and reuses that memory; then nothing is copied.
 Answer Service::read_aside(const Request& request, const BorrowedMemory& memory) {
   const std::vector<MemoryRun> runs = runs_of(request, memory);
   const auto room = aside(bytes_of(runs));
@@ -109,7 +109,7 @@ const BorrowedMemory* Service::borrow(const LoanFacts& facts) {
   return borrowed_.emplace_back(facts, std::move(memory)).memory.get();
 }
 
-// Throws damaged if the places are not in the memory, or are not for the bytes of the extents.
+// Throws damaged if the places are outside the memory or do not match the bytes of the extents.
 std::vector<MemoryRun> Service::runs_of(const Request& request, const BorrowedMemory& memory) const {
   std::vector<MemoryRun> runs;
   runs.reserve(request.places.size());
@@ -199,7 +199,7 @@ Service::Subfile& Service::subfile_of(int64_t handle) {
   return *found->second;
 }
 
-// For a change: from now on the subfile counts as written since its last close.
+// Returns the subfile for a change: from now on it is marked as open, until its next close.
 Service::Subfile& Service::writable(int64_t handle) {
   Subfile& subfile = subfile_of(handle);
   if (!subfile.writable) throw file_error(Code::wrong_mode, subfile.path, "is open for reading only");
@@ -247,7 +247,7 @@ void Service::write(const Request& request, std::span<const MemoryRun> memory) {
   }
 }
 
-// Of a read, or of any transfer of lent memory.
+// Returns the bytes of a read, or of any transfer of lent memory.
 int64_t Service::bytes_asked(const Request& request) const {
   int64_t total = 0;
   for (const Section& section : request.sections)
@@ -259,7 +259,7 @@ int64_t Service::bytes_asked(const Request& request) const {
   return total;
 }
 
-// The bytes that lie behind the ends of the subfiles read as zero; returns how many those are.
+// Bytes beyond the ends of the subfiles read as zero; returns their number.
 int64_t Service::read(const Request& request, std::span<const MemoryRun> memory) {
   ++counts_.transfers;
   const int64_t total = bytes_asked(request);

@@ -1,12 +1,12 @@
-// stripedfile/service/service: what an I/O listener does with a request: its subfiles, their identities, its
+// stripedfile/service/service: how an I/O listener handles a request: its subfiles, their identities, its
 // error counts.
 //
-// Knows neither messages nor MPI: a request comes as bytes, the answer goes back as bytes. Errors of the
-// store become answers; only a request that is none throws. One thread at a time.
+// It is independent of messages and MPI: requests and answers are bytes. Errors of the store become answers;
+// only an invalid request throws. One thread at a time.
 //
-// A subfile P has its identity in P.sfio. The identity says "open" from before the first write until the
-// close that makes the subfile exactly as long as the logical file needs; so a closed subfile that is too
-// short has lost bytes.
+// A subfile P has its identity in P.sfio. The identity is marked "open" before the first write. The mark is
+// removed by the close that gives the subfile exactly the length that the logical file needs. So a closed
+// subfile that is too short has lost bytes.
 #pragma once
 
 #include <deque>
@@ -28,21 +28,21 @@ namespace sheaf::sfio {
 
 inline constexpr std::string_view identity_suffix = ".sfio";
 
-// What was asked of a service, for tests and for the counts of a session.
+// Counts of requests, for tests and for the counters of a session.
 struct ServiceCounts {
   int64_t requests = 0;       // all kinds
   int64_t transfers = 0;      // writes and reads
   int64_t disk_requests = 0;  // reads and writes of subfiles
 };
 
-// What there is of a subfile.
+// State of a subfile on disk.
 struct Looked {
   FileStatus data;
   bool has_identity_file = false;
-  format::IdentityState state = format::IdentityState::foreign;  // of that
+  format::IdentityState state = format::IdentityState::foreign;  // state of the identity file
   std::optional<format::StripeIdentity> identity{};
 
-  // A subfile, or what is left of one: not a file of somebody else.
+  // Returns true for a subfile or its remains; false for a file that does not belong to a striped file.
   bool is_own() const {
     if (!has_identity_file) return !data.exists;
     if (state == format::IdentityState::begun) return data.size == 0 && !data.is_special;
@@ -52,42 +52,41 @@ struct Looked {
 
 class SHEAF_EXPORT Service : private NonCopyable {
  public:
-  // Paths of requests are those beneath the directory `root`, which none can leave (storage/posix/beneath);
-  // "": any. largest: bytes that one read may ask for. `store` must outlive the service. What clients have
-  // not closed stays as it is on disk when the service goes: written, and marked as open.
+  // Paths of requests count from the directory `root`, which none can leave (storage/posix/beneath); "": any
+  // path. `largest` is the maximum bytes of one read. `store` must outlive the service. Subfiles that clients
+  // have not closed stay on disk as written and marked as open.
   Service(Store& store, std::string root, int64_t largest);
 
-  // Carries out a request. `answer` gets the bytes to send back: an Answer and, after a read, the data;
-  // memory that is there is used again. Returns how many bytes of it are to be sent. Throws damaged if
-  // `message` is none.
+  // Handles a request. Sets `answer` to the bytes to send back: an Answer and, after a read, the data; reuses
+  // its memory. Returns the number of bytes to send. Throws damaged if `message` is no request.
   size_t handle(std::span<const std::byte> message, std::vector<std::byte>& answer, int32_t& answer_tag);
 
-  // The same without messages: `memory` has the bytes of a write, or gets those of a read.
+  // Handles a request without messages: `memory` holds the bytes of a write, or receives those of a read.
   Answer carry_out(const Request& request, std::span<const MemoryRun> memory);
 
-  // The file behind a handle. Throws invalid_argument if there is none.
+  // Returns the file of a handle. Throws invalid_argument for an unknown handle.
   std::shared_ptr<File> file_of(int64_t handle) { return subfile_of(handle).file; }
 
-  // Whether `bye` has come.
+  // Returns true after `bye` has arrived.
   bool ended() const { return ended_; }
 
   const ServiceCounts& counts() const { return counts_; }
 
  private:
-  // A subfile in use; all opens of one path and kind of access share it.
+  // A subfile in use, shared by all opens with the same path and kind of access.
   struct Subfile {
     std::string path;
     std::shared_ptr<File> file{};
     format::StripeIdentity identity{};
     bool writable = false;
     bool removed = false;
-    int64_t size_at_close = 0;  // the largest logical size that a user has closed with
-    bool size_unknown = false;  // a user could not find out at its close
-    bool made_data = false;     // by an open here
+    int64_t size_at_close = 0;  // the largest logical size passed to a close
+    bool size_unknown = false;  // a close did not know the logical size
+    bool made_data = false;     // created by an open of this service
     bool made_identity = false;
-    bool kept = false;  // a user has closed it, and not because its open had failed
+    bool kept = false;  // closed at least once after a successful open of the striped file
   };
-  // A range that a client holds.
+  // A range that a client has locked.
   struct Held {
     int64_t handle = 0;
     int64_t offset = 0;
@@ -95,7 +94,7 @@ class SHEAF_EXPORT Service : private NonCopyable {
     bool exclusive = false;
   };
 
-  // Memory of a task, mapped here.
+  // Memory of a task, mapped in this process.
   struct Borrowed {
     LoanFacts facts;
     std::unique_ptr<BorrowedMemory> memory;
@@ -125,10 +124,10 @@ class SHEAF_EXPORT Service : private NonCopyable {
 
   Subfile& subfile_of(int64_t handle);
   Subfile& writable(int64_t handle);
-  // opened: set as soon as the file is there.
+  // `opened` is set as soon as the file is open.
   void keep_identity(const std::string& path, const format::StripeIdentity& identity, Access access,
                      bool* opened = nullptr);
-  // Of a subfile in use, which has it from then on.
+  // Writes the identity of a subfile in use and records it there.
   void keep_identity(Subfile& subfile, const format::StripeIdentity& identity);
 
   template <class Call>
@@ -144,14 +143,14 @@ class SHEAF_EXPORT Service : private NonCopyable {
   std::shared_ptr<Store> confined_;  // null: no root
   Store& store_;
   int64_t largest_;
-  std::map<int64_t, std::shared_ptr<Subfile>> handles_;  // as many as a subfile has users
+  std::map<int64_t, std::shared_ptr<Subfile>> handles_;  // one entry per user of a subfile
   std::map<std::pair<std::string, bool>, std::weak_ptr<Subfile>> in_use_;
   int64_t next_handle_ = 1;
   std::vector<Held> held_;
   std::deque<Borrowed> borrowed_;
-  LineBytes aside_;  // what is read before it goes to lent memory or to many places
+  LineBytes aside_;  // buffer for reads that go to lent memory or to several places
   ErrorCounts errors_{};
-  bool left_ = false;  // by the request in hand: something that it should have removed
+  bool left_ = false;  // the current request could not remove a file that it created
   bool ended_ = false;
   ServiceCounts counts_;
 };

@@ -17,7 +17,7 @@ namespace {
 
 std::string identity_path(const std::string& path) { return path + std::string(identity_suffix); }
 
-// Throws damaged unless there is nothing, or only what is_own().
+// Throws damaged unless the path is free or the file is_own().
 void require_own(const std::string& path, const Looked& found) {
   if (found.data.is_directory) throw os_error("cannot touch", path, EISDIR);
   if (found.is_own()) return;
@@ -96,7 +96,7 @@ Answer Service::look(const std::string& path) {
   return answer;
 }
 
-// Makes a subfile, or what is missing of one, and opens it. If that fails nothing is left that was not there.
+// Creates a subfile, or its missing part, and opens it. If that fails, removes everything that it created.
 int64_t Service::make(const Request& request, const Looked& found, const StripeIdentity& identity) {
   const std::string& path = request.path;
   Subfile made{.path = path, .identity = identity};
@@ -126,7 +126,7 @@ int64_t Service::make(const Request& request, const Looked& found, const StripeI
   return handle;
 }
 
-// What an open has made of which nothing has come, unless somebody else has begun to use it.
+// Removes the files that a failed open has created, unless another user has begun to use them.
 void Service::discard(Subfile& subfile) {
   const bool used =
       std::ranges::any_of(handles_, [&](const auto& one) { return one.second->path == subfile.path; });
@@ -154,7 +154,7 @@ Answer Service::open(const Request& request) {
   if (mode == OpenMode::fresh && (found.data.exists || found.has_identity_file))
     throw os_error("cannot create", path, EEXIST);
   if (found.data.is_special) throw file_error(Code::invalid_argument, path, "is no regular file");
-  // Nothing is there, or an identity that was never written to its end; or an empty file from elsewhere.
+  // No file exists, or only an incomplete identity, or an empty file of another origin.
   const bool begins = makes && !found.identity && !found.data.is_directory &&
                       (found.has_identity_file ? found.state == IdentityState::begun && !found.data.exists
                                                : found.data.size == 0);
@@ -209,7 +209,7 @@ void Service::close(const Request& request) {
   std::erase_if(held_, [&](const Held& held) { return held.handle == request.handle; });
   if (handles_.empty()) borrowed_.clear();
   subfile->size_at_close = std::max(subfile->size_at_close, request.values[0]);
-  const bool was_opened = request.values[1] == 0;  // else the open of the striped file had failed
+  const bool was_opened = request.values[1] == 0;  // false: the open of the striped file had failed
   if (was_opened && request.values[0] < 0) subfile->size_unknown = true;
   if (was_opened) subfile->kept = true;
   if (subfile.use_count() > 1) return;
@@ -220,14 +220,15 @@ void Service::close(const Request& request) {
   if (failed) throw *failed;
 }
 
-// The last user is gone: the subfile gets the length that the logical file needs, then its identity says so.
+// Closes a subfile after its last user. Gives it the length that the logical file needs, then records the
+// size in its identity.
 void Service::finish(Subfile& subfile) {
   StripeIdentity identity = subfile.identity;
   const bool has_grown = identity.size == StripeIdentity::open_size || identity.size < subfile.size_at_close;
   if (subfile.writable && !subfile.removed && !subfile.size_unknown && has_grown && identity.unit > 0) {
     const int64_t full =
         layout::Stripes{identity.unit, identity.count}.subfile_size(identity.index, subfile.size_at_close);
-    // Tasks of other hosts may have written to it, where each is its own listener.
+    // Tasks of other hosts may have written to it, if every task is its own listener.
     if (store_.traits_of(*subfile.file).coherence == Coherence::close_to_open) subfile.file->renew();
     if (subfile.file->status().size < full) counted(Counted::ftruncate, [&] { subfile.file->resize(full); });
     identity.size = subfile.size_at_close;

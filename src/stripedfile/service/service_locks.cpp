@@ -1,4 +1,4 @@
-// Ranges that clients lock. Who does not get one asks again.
+// Ranges that clients lock. A client that does not get a lock polls.
 #include <algorithm>
 
 #include "stripedfile/service/service.hpp"

@@ -22,7 +22,7 @@ class OwnPlace final : public Workplace {
   }
 };
 
-// A thread that sleeps on `changed_` until `ends_` is set.
+// A Workplace with a thread that sleeps on `changed_` until `ends_` is set.
 class PlaceWithThread : public Workplace, private NonCopyable {
  public:
  protected:
@@ -37,7 +37,7 @@ class PlaceWithThread : public Workplace, private NonCopyable {
     thread_.join();
   }
 
-  std::mutex mutex_;  // guards what follows, and the members of those below
+  std::mutex mutex_;  // guards the following members and those of derived classes
   std::condition_variable changed_;
   bool ends_ = false;
 
@@ -64,7 +64,7 @@ class GuardedPlace final : public PlaceWithThread {
   }
 
  private:
-  // Waits for a call that is under way.
+  // Sets the callback; waits for a call in progress.
   void set(const std::function<void()>* meanwhile) {
     const std::lock_guard lock(mutex_);
     meanwhile_ = meanwhile;
@@ -79,7 +79,7 @@ class GuardedPlace final : public PlaceWithThread {
     }
   }
 
-  const std::function<void()>* meanwhile_ = nullptr;  // of the job under way
+  const std::function<void()>* meanwhile_ = nullptr;  // callback of the running job; null: no job
   int64_t changes_ = 0;
 };
 

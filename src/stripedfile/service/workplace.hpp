@@ -1,5 +1,5 @@
-// stripedfile/service/workplace: how an I/O listener carries out requests and can say meanwhile that it
-// lives, however long a disk takes.
+// stripedfile/service/workplace: how an I/O listener runs requests and still answers liveness queries while a
+// slow disk request runs.
 #pragma once
 
 #include <functional>
@@ -9,24 +9,25 @@
 
 namespace sheaf::sfio {
 
-// One job at a time. All that belongs to a place happens at one moment in one thread, and can be seen by the
-// next.
+// Runs one job at a time. All jobs of a Workplace are serialized, and each job sees the effects of the
+// preceding ones.
 class Workplace {
  public:
   virtual ~Workplace() = default;
-  // Returns when the job is done; throws what it throws. While it takes long, meanwhile() is called several
-  // times a second, which touches nothing of the job's, returns soon and does not throw.
+  // Runs the job and rethrows its exception. While the job runs, calls the callback meanwhile() several times
+  // a second. The callback must not use the job's data, must return soon and must not throw.
   virtual void carry_out(const std::function<void()>& job, const std::function<void()>& meanwhile) = 0;
 };
 
-// Does the job; never calls meanwhile(). For who need not say that he lives.
+// Runs the job in the calling thread; never calls the callback. For services that need not answer liveness
+// queries.
 SHEAF_EXPORT std::unique_ptr<Workplace> own_place();
-// Does the job in the calling thread, and has another one call meanwhile(): costs nothing, but both have to
-// be allowed to talk.
+// Runs the job in the calling thread and the callback in a second one. Costs nothing, but both threads must
+// be allowed to send messages.
 SHEAF_EXPORT std::unique_ptr<Workplace> guarded_place();
-// Does the job in another thread, and calls meanwhile() in the calling one: up to a third of the bandwidth of
+// Runs the job in another thread and the callback in the calling one. Costs up to a third of the bandwidth of
 // a fast disk.
 SHEAF_EXPORT std::unique_ptr<Workplace> thread_place();
-// Where no thread can be had, both are own_place().
+// If no thread can be created, both return own_place().
 
 }  // namespace sheaf::sfio

@@ -1,5 +1,5 @@
-// stripedfile/session/collective: all compute tasks write or read striped files together, each blocks of its
-// own.
+// stripedfile/session/collective: all compute tasks write or read striped files together, each task its own
+// blocks.
 #pragma once
 
 #include <span>
@@ -9,18 +9,18 @@
 
 namespace sheaf::sfio {
 
-// What a task brings to the call.
+// One task's part of the call.
 struct Part {
-  StripedFile* file = nullptr;  // null only if something is wrong
-  std::vector<Block> blocks;    // may be none
-  std::optional<Error> wrong;   // with this task's arguments
+  StripedFile* file = nullptr;  // null only if `wrong` is set
+  std::vector<Block> blocks;    // may be empty
+  std::optional<Error> wrong;   // error in this task's arguments
 };
 
-// Collective over `comm`, the compute tasks of a session. What is wrong with the arguments of a task is found
-// before any bytes move. What is written can be read by every task afterwards; where blocks
-// of several tasks overlap, either may win. Returns the bytes moved: the sum of the blocks, of a single block
-// that is read only what lies in front of the end of the file (the rest is set to zero). Throws on all tasks
-// if any part fails, as agree() does, after everything else has ended.
+// Collective over `comm`, the compute tasks of a session. Argument errors of any task are detected before any
+// bytes move. Written bytes can be read by every task afterwards. Where blocks of several tasks overlap,
+// either may win. Returns the bytes moved, which is the sum of all blocks. A read of a single block counts
+// only its bytes before the end of the file; the remaining ones are set to zero. If any part fails, throws on
+// all tasks as agree() does, after all other parts have ended.
 SHEAF_EXPORT int64_t transfer_together(Comm& comm, Direction direction, const Part& part);
 
 }  // namespace sheaf::sfio

@@ -85,11 +85,11 @@ class Listener {
     try {
       answer_pulse();
     } catch (...) {
-      // The transport has failed, or there is no memory: who serves finds out, and says so.
+      // The transport has failed or memory is exhausted: the serving loop will detect and report it.
     }
   }
 
-  // To whoever asks, with the tag that he says.
+  // Answers all pending liveness queries, each with the tag that it contains.
   void answer_pulse() {
     while (pulse_->done()) {
       Reply reply;
@@ -114,7 +114,7 @@ class Listener {
   Messages& messages_;
   Service& service_;
   Workplace& place_;
-  int32_t pulse_tag_ = 0;  // of the answer to the one who asks
+  int32_t pulse_tag_ = 0;  // tag for the answer to the pending query
   std::unique_ptr<Transfer> pulse_;
   std::array<Inbox, 2> inboxes_;
   size_t next_ = 0;

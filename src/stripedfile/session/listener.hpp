@@ -1,7 +1,7 @@
-// stripedfile/session/listener: the loop of an I/O listener: requests come as messages, the service carries
-// them out, answers go back. Two buffers: one is received into while the other's bytes go to the disk.
-// Clients that have waited for long ask whether it lives, with a tag of their own; that is answered while a
-// request is carried out, too.
+// stripedfile/session/listener: the loop of an I/O listener: it receives requests as messages, the service
+// handles them, and it sends the answers. With two buffers, it receives one request while the bytes of
+// another go to disk. Clients that have waited long send a liveness query with its own tag, which is answered
+// even while a request is handled.
 #pragma once
 
 #include <functional>
@@ -12,9 +12,9 @@
 
 namespace sheaf::sfio {
 
-// Serves until a `bye` comes, or `stopped` (asked between requests) says so. room: bytes of data in one
-// request. `place` carries the requests out; while one takes long, clients that ask are told that the
-// listener lives. Local. Throws Error only if the transport fails or what comes is no request.
+// Serves until `bye` arrives, or until `stopped`, which is called between requests, returns true. `room` is
+// the maximum bytes of data per request. `place` runs the requests; liveness queries are answered during a
+// slow one. Local. Throws Error only if the transport fails or a message is no valid request.
 SHEAF_EXPORT void serve(Messages& messages, Service& service, int64_t room, Workplace& place,
                         const std::function<bool()>& stopped = {});
 

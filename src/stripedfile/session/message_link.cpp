@@ -48,7 +48,7 @@ class MessageLink final : public Link {
       if (!link.far_[static_cast<size_t>(listener)]) lent_ = link.lend(request_, memory_);
       send();
     }
-    // Given up: its memory may soon hold something else.
+    // If the call is abandoned, recalls the loan: the memory may soon be reused.
     ~MessageCall() override {
       --link_.pulses_[static_cast<size_t>(listener_)].calls;
       if (answered_ && !request_.places.empty()) call_back(lent_);
@@ -84,7 +84,7 @@ class MessageLink final : public Link {
       sent_ = link_.messages_->send(task, request_tag, out);
     }
 
-    // The listener cannot reach this task's memory: the same again, with the bytes.
+    // If the listener could not reach this task's memory, sends the request again with the data.
     bool must_travel() {
       if (answer_.out_of_reach == 0) return false;
       link_.far_[static_cast<size_t>(listener_)] = true;
@@ -100,7 +100,7 @@ class MessageLink final : public Link {
     MessageLink& link_;
     int listener_;
     Request request_;
-    LentMemory lent_;  // where its places are
+    LentMemory lent_;  // contains the places of the request
     const std::vector<MemoryRun> memory_;
     double begin_ = 0;
     std::vector<std::byte> head_;
@@ -109,8 +109,8 @@ class MessageLink final : public Link {
     std::unique_ptr<Transfer> sent_;
   };
 
-  // Has the listener take the bytes from lent memory, or put them there, if all of `runs` lie in it, in
-  // pieces that are worth it.
+  // Lets the listener copy from or to lent memory, if all of `runs` lie in a single loan and their extents
+  // are long enough.
   LentMemory lend(Request& request, std::span<const MemoryRun> runs) const {
     int64_t pieces = 0;
     for (const MemoryRun& run : runs) pieces += run.count;
@@ -130,18 +130,19 @@ class MessageLink final : public Link {
     return *memory;
   }
 
-  // What is known of a listener's life.
+  // Liveness of a listener.
   struct Pulse {
-    int64_t calls = 0;  // that wait for it
-    double felt = 0;    // when it gave the last sign
-    double since = 0;   // when it was asked
-    int32_t tag = 0;    // of the answer that is waited for
+    int64_t calls = 0;  // calls that wait for it
+    double felt = 0;    // time of the last sign of life
+    double since = 0;   // time of the liveness query
+    int32_t tag = 0;    // tag of the pending answer
     std::unique_ptr<Transfer> answered;
     std::unique_ptr<Transfer> asked;
   };
 
-  // For who waits since `begin`. All that calls wait for are asked when one is silent, which may be at a
-  // request that takes long: who waits for one after the other finds the dead among them at once.
+  // Returns true unless the listener counts as dead for a call that waits since `begin`. If it has been
+  // silent, queries all listeners with waiting calls. A task that waits for them one by one thus detects all
+  // dead ones at once. A silent listener may be busy with a long request.
   bool seems_alive(int listener, double begin) {
     Pulse& pulse = pulses_[static_cast<size_t>(listener)];
     const double now = waited();
@@ -166,7 +167,8 @@ class MessageLink final : public Link {
     pulse.asked = messages_->send(listeners_[listener].task, pulse_tag, {&question, 1});
   }
 
-  // Seconds of it after which a listener is asked, and gets the rest of the patience to answer.
+  // Part of the timeout, in seconds, after which a listener is queried. It has the rest of the timeout to
+  // answer.
   double silence() const { return patience_ / 4; }
 
   int32_t next_tag() {
@@ -175,8 +177,8 @@ class MessageLink final : public Link {
     return tag;
   }
 
-  // Seconds that a clock shows which hardly moves while nobody looks: a job that is stopped for a while and
-  // goes on (SIGSTOP, as batch systems do) finds no listener gone.
+  // Returns seconds on a clock that hardly advances while it is not read. A job that is suspended and resumed
+  // (SIGSTOP, as batch systems do) therefore does not consider its listeners dead.
   double waited() {
     const double now = messages_->now();
     waited_ += std::min(now - looked_, silence());
@@ -201,7 +203,7 @@ class MessageLink final : public Link {
   std::unique_ptr<Messages> messages_;
   std::vector<ListenerFacts> listeners_;
   std::vector<bool> gone_;
-  std::vector<bool> far_;  // cannot map this task's memory
+  std::vector<bool> far_;  // listeners that cannot map this task's memory
   std::vector<Pulse> pulses_;
   double patience_;
   AnswerTags tags_;

@@ -9,17 +9,17 @@
 namespace sheaf::sfio {
 
 inline constexpr int request_tag = 1;
-inline constexpr int pulse_tag = 2;  // "do you live?": the tag of the answer, which is empty
+inline constexpr int pulse_tag = 2;  // liveness query; contains the tag of its empty answer
 
-// Tags of the answers to one link. Two links of a task that talk on the same Messages need different ones.
+// Tags for the answers to one link. Two links of a task on the same Messages need disjoint ranges.
 struct AnswerTags {
   int first = 16;
   int last = Messages::highest_tag;
 };
 
-// patience: seconds after which a listener that has given no sign of life counts as dead; from then on all
-// calls to it fail at once. A request is one message, its answer one. Who waits for one asks for a sign after
-// a quarter of the patience.
+// `patience` is the timeout in seconds after which a listener without a sign of life counts as dead; all
+// later calls to it fail at once. Each request, and each answer, is one message. A waiting call sends a
+// liveness query after a quarter of the timeout.
 SHEAF_EXPORT std::unique_ptr<Link> message_link(std::unique_ptr<Messages> messages,
                                                 std::vector<ListenerFacts> listeners, double patience,
                                                 AnswerTags tags = {});

@@ -21,7 +21,7 @@ int64_t positive(const char* variable, std::string_view text) {
   return *number;
 }
 
-// Everybody's contribution, everywhere.
+// Gathers the contributions of all tasks on all tasks.
 Gathered gather_to_all(Comm& all, std::span<const std::byte> mine) {
   Gathered joined = all.gather(mine, 0);
   joined.sizes.resize(static_cast<size_t>(all.size()));
@@ -35,7 +35,7 @@ std::string_view text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// What a task tells the others; its name follows.
+// The contribution of a task; its name follows.
 struct Told {
   Role role;
   int64_t room;
@@ -48,7 +48,7 @@ Role role_of(Comm& all, std::string_view words) {
     const auto node = all.split_by_node();
     return node->rank() == (last ? node->size() - 1 : 0);
   };
-  // All tasks make the same calls, whatever is wrong with the words of some.
+  // All tasks make the same collective calls, even if the words of some are invalid.
   const bool by_node = words == "listeners=node" || words == "thread=node";
   int64_t asks[] = {by_node};
   all.all_max(asks);
