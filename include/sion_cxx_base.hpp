@@ -1,5 +1,6 @@
-/* SION_Base: arguments of the open calls, and what the calls on an open multifile tell. Copying an object
- * copies nothing: the copy is as if made by default. Does not close. */
+/* SION_Base: stores the arguments of the open calls and provides the information calls on an open
+ * multifile. A copy of an object has the default values, not those of the original. The destructor does
+ * not close the multifile. */
 #ifndef SION_CXX_BASE_HPP
 #define SION_CXX_BASE_HPP
 
@@ -30,7 +31,7 @@ class SION_Base {
   void setChunkSize(sion_int64 chunk_size) { _chunk_size = chunk_size; }
   sion_int64 getChunkSize() const { return _chunk_size; }
 
-  /* Arrays over all tasks, of serial opens. They stay the caller's. */
+  /* Arrays over all tasks for serial opens. The caller keeps ownership. */
   void setChunkSizes(sion_int64* chunk_sizes) { _chunk_sizes = chunk_sizes; }
   sion_int64* getChunkSizes() const { return _chunk_sizes; }
   void setGlobalRanks(int* global_ranks) { _global_ranks = global_ranks; }
@@ -41,7 +42,7 @@ class SION_Base {
 
   int getNumberOfSuccessfulReadElements() const { return _number_of_elements_sucessfully_read; }
   int getSid() const { return _sid; }
-  int getReturnCode() const { return _return_code; } /* of the last call */
+  int getReturnCode() const { return _return_code; } /* result of the last call */
 
   void seek() { _return_code = sion_seek(_sid, SION_CURRENT_RANK, SION_CURRENT_BLK, SION_CURRENT_POS); }
   int getFileEndianness() const { return sion_get_file_endianness(_sid); }

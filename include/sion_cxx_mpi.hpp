@@ -1,6 +1,6 @@
-/* sionlib::mpi::SIONFile: a multifile in an MPI program; include <mpi.h> first. Calls leave their result in
- * getReturnCode() (open: the handle). open, close, and write and read of several items are collective. The
- * destructor does not close. */
+/* sionlib::mpi::SIONFile: a multifile in an MPI program; include <mpi.h> first. Calls store their result
+ * for getReturnCode() (open: the handle). open, close, and write and read of several items are collective.
+ * The destructor does not close the multifile. */
 #ifndef SION_CXX_MPI_HPP
 #define SION_CXX_MPI_HPP
 
@@ -37,7 +37,7 @@ class SIONFile : public SION_Base {
         _global_rank(0) {}
   virtual ~SIONFile() { std::free(_new_sion_file_name); }
 
-  /* Name of this task's physical file once open; owned by the object. */
+  /* Returns the name of the physical file of this task after the open. The object owns the string. */
   char* getNewSionFileName() const { return _new_sion_file_name; }
 
   void setLocalCommunicator(MPI_Comm lComm) { _l_comm = lComm; }
@@ -56,13 +56,13 @@ class SIONFile : public SION_Base {
   }
   void close() { _return_code = sion_parclose_mpi(_sid); }
 
-  /* One object of this task. */
+  /* Writes one object to the stream of this task. */
   template <class T>
   void write(T data) {
     put(&data, sizeof(T));
   }
 
-  /* Collective: `length` items of `unit` bytes from data.data(). */
+  /* Writes `length` items of `unit` bytes from data.data(). Collective. */
   template <class T>
   void write(T& data, int unit, int length) {
     _return_code = static_cast<int>(
@@ -74,7 +74,7 @@ class SIONFile : public SION_Base {
     get(data, sizeof(T));
   }
 
-  /* Collective. */
+  /* Reads `length` items of `unit` bytes into `data`. Collective. */
   template <class T>
   void read(T* data, int unit, int length) {
     _return_code = static_cast<int>(
