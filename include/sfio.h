@@ -110,7 +110,8 @@ int64_t sfio_mreadb_all(MFILE* f, unsigned blocks, const int64_t offsets[], void
 
 /* --- data: local, nonblocking --- */
 
-/* A transfer in flight. The library uses the buffers until it completes. Transfers progress in every call
+/* A transfer in flight, started by the calls below, which return 0 or -1 and store it in *request. The
+ * library uses the buffers until it completes. Transfers progress in every call
  * for the same file or request; messages already sent complete on their own. */
 typedef struct sfio_request sfio_request;
 
@@ -179,6 +180,8 @@ int sfio_merrora(unsigned long ioerr[SFIO_ERRORS]); /* collective: the same valu
 int sfio_prioerrora(void); /* collective: prints on standard output of compute task 0 */
 
 /* --- names of the paper --- */
+/* The calls equal the sfio_ forms above. Those without a result report errors only by the printed message
+ * and sheaf_last_error(). */
 #ifndef SFIO_NO_SHORT_NAMES
 MFILE* mopen(const char* name, int stripeUnitSz);
 void mclose(MFILE* f);

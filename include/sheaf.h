@@ -4,7 +4,7 @@
 
 #include "sion_libversion_rep.h"
 
-/* Version of these headers, for the preprocessor. Pre-releases have a suffix, for example "-rc1". */
+/* Version of the installed headers, for the preprocessor. Pre-releases have a suffix, for example "-rc1". */
 #define SHEAF_VERSION_MAJOR 1
 #define SHEAF_VERSION_MINOR 0
 #define SHEAF_VERSION_PATCH 0
@@ -71,6 +71,7 @@ long long sheaf_stream_read(sheaf_stream* stream, void* data, unsigned long long
  * written, sheaf_stream_sync, sheaf_stream_close and sheaf_set_gather fail. */
 long long sheaf_stream_write(sheaf_stream* stream, const void* data, unsigned long long bytes,
                              long long offset);
+/* Returns the size of the stream in bytes. */
 long long sheaf_stream_size(sheaf_stream* stream);
 /* sheaf_stream_truncate sets the size in bytes; added bytes read as zeros. sheaf_stream_sync makes all
  * written data durable on the device. Both return 0. */

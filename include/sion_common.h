@@ -192,8 +192,8 @@ int sion_key_get_stat(int sid, uint64_t key, sion_key_stat_t* stat);
 FILE* sion_get_fp(int sid); /* stdio stream of the current task; NULL in posix mode or if invalid */
 int sion_get_fd(int sid);   /* descriptor in posix mode; -1 in ansi mode or if invalid */
 
-/* Tells the library that the program has closed the stdio stream; data written to it count. Returns 1 or 0.
- */
+/* Tells the library that the program has closed the stdio stream. Data written to it are kept. Returns 1
+ * or 0. */
 int sion_set_fp_closed(int sid);
 
 /* Sends all further transfers through `fp`, which is closed with the handle. */
@@ -216,7 +216,7 @@ typedef struct _sion_io_stat_struct {
 } sion_io_stat_t;
 sion_io_stat_t* sion_get_io_info(int sid); /* with roles COLLECTOR | WRITER | NOWRITER */
 sion_io_stat_t* sion_get_io_info_by_spec(int sid, int roles, int flag);
-int sion_free_io_info(sion_io_stat_t* info); /* 1 */
+int sion_free_io_info(sion_io_stat_t* info); /* returns 1 */
 
 int _sion_file_stat_file(const char* fname); /* 1 if the file exists, else 0 */
 int _sion_close_sid(int sid);                /* same as sion_close */

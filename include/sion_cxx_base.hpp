@@ -20,6 +20,7 @@ class SION_Base {
   /* Owned by the object; NULL before a name is set. */
   char* getSionFileName() const { return _sion_file_name; }
 
+  /* Arguments of the open calls. Chunk sizes are in bytes. */
   void setMode(std::string mode) { _mode = mode; }
   std::string getMode() const { return _mode; }
   void setNumberOfFiles(int num_files) { _num_files = num_files; }
@@ -37,13 +38,16 @@ class SION_Base {
   void setGlobalRanks(int* global_ranks) { _global_ranks = global_ranks; }
   int* getGlobalRanks() const { return _global_ranks; }
 
+  /* Block size in bytes; -1 selects that of the file system. */
   void setFileSystemBlockSize(sion_int32 fs_blk_size) { _fs_blk_size = fs_blk_size; }
   sion_int32 getFileSystemBlockSize() const { return _fs_blk_size; }
 
+  /* Return the number of items of the last read, and the handle. */
   int getNumberOfSuccessfulReadElements() const { return _number_of_elements_sucessfully_read; }
   int getSid() const { return _sid; }
   int getReturnCode() const { return _return_code; } /* result of the last call */
 
+  /* The calls of sion_common.h on the open multifile. */
   void seek() { _return_code = sion_seek(_sid, SION_CURRENT_RANK, SION_CURRENT_BLK, SION_CURRENT_POS); }
   int getFileEndianness() const { return sion_get_file_endianness(_sid); }
   sion_int64 getBytesWritten() const { return sion_get_bytes_written(_sid); }

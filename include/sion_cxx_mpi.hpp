@@ -47,6 +47,7 @@ class SIONFile : public SION_Base {
   void setGlobalRank(int global_rank) { _global_rank = global_rank; }
   int getGlobalRank() const { return _global_rank; }
 
+  /* Calls sion_paropen_mpi. Collective over the global communicator. */
   void open() {
     std::free(_new_sion_file_name);
     _new_sion_file_name = NULL;
@@ -54,6 +55,7 @@ class SIONFile : public SION_Base {
                             &_fs_blk_size, &_global_rank, &_file_ptr, &_new_sion_file_name);
     _return_code = _sid;
   }
+  /* Calls sion_parclose_mpi. Collective. */
   void close() { _return_code = sion_parclose_mpi(_sid); }
 
   /* Writes one object to the stream of this task. */
@@ -69,6 +71,7 @@ class SIONFile : public SION_Base {
         sion_coll_fwrite_mpi(data.data(), static_cast<size_t>(unit), static_cast<size_t>(length), _sid));
   }
 
+  /* Reads one object from the stream of this task. */
   template <class T>
   void read(T* data) {
     get(data, sizeof(T));
@@ -82,6 +85,7 @@ class SIONFile : public SION_Base {
     _number_of_elements_sucessfully_read = _return_code;
   }
 
+  /* Write and read one object. */
   template <class T>
   SIONFile& operator<<(const T& data) {
     put(&data, sizeof(T));
@@ -93,6 +97,7 @@ class SIONFile : public SION_Base {
     return *this;
   }
 
+  /* Call sion_ensure_free_space and sion_feof. */
   void ensureFreeSpace(long bytes) { _return_code = sion_ensure_free_space(_sid, bytes); }
   void endOfFile() { _return_code = sion_feof(_sid); }
 

@@ -37,6 +37,7 @@ class SIONFile : public SION_Base {
     _return_code = _sid;
   }
 
+  /* Calls sion_close. */
   int close() {
     _return_code = sion_close(_sid);
     return _return_code;
@@ -67,11 +68,13 @@ class SIONFile : public SION_Base {
     get(data, 1, sizeof(T));
   }
 
+  /* Reads up to `length` items of `unit` bytes. */
   template <class T>
   void read(T* data, int unit, int length) {
     get(data, static_cast<size_t>(unit), static_cast<size_t>(length));
   }
 
+  /* Writes one object. */
   template <class T>
   SIONFile& operator<<(const T& data) {
     put(&data, sizeof(T), 1);

@@ -8,8 +8,8 @@
 extern "C" {
 #endif
 
-/* Prints a line with the time of day, `rank` and `desc` on stderr. Local. Returns 1, or 0 if `desc` is NULL.
- */
+/* Prints a line with the time of day, `rank` and `desc` on stderr. Local. Returns 1, or 0 if `desc` is
+ * NULL. */
 int sion_print_time_stamp(int rank, char* desc);
 
 #ifdef __cplusplus

@@ -33,6 +33,7 @@ class MultifileWriter : public OutputStream {
                   const std::string& words = "")
       : OutputStream(open(path, tasks, block_size, words)), tasks_(static_cast<int>(tasks.size())) {}
 
+  // Returns the number of tasks.
   int tasks() const { return tasks_; }
   // Makes `task` the target of the following writes.
   void select(int task) {
@@ -70,6 +71,7 @@ class MultifileReader : public InputStream {
   explicit MultifileReader(const std::string& path, const std::string& words = "")
       : MultifileReader(path, words, Facts()) {}
 
+  // Return the number of tasks, the properties of task `t`, and the block size in bytes.
   int tasks() const { return static_cast<int>(facts_.tasks.size()); }
   const Task& task(int t) const { return facts_.tasks.at(static_cast<std::size_t>(t)); }
   int block_size() const { return facts_.block_size; }
@@ -106,13 +108,14 @@ class MultifileReader : public InputStream {
   Facts facts_;
 };
 
-// Reads one task of a multifile. Reads only the metadata of this task, so many processes can open the file
+// Reads one task of a multifile. Reads only the metadata of this task, so several processes can open the file
 // independently.
 class TaskReader : public InputStream {
  public:
   TaskReader(const std::string& path, int task, const std::string& words = "")
       : TaskReader(path, task, words, 0, 0) {}
 
+  // Return the chunk size of the task and the block size of the multifile, in bytes.
   std::int64_t chunk_size() const { return chunk_size_; }
   int block_size() const { return block_size_; }
 

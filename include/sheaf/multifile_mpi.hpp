@@ -54,6 +54,7 @@ class MultifileWriter : public OutputStream {
       : MultifileWriter(path, comm, options,
                         Opened{options.files, options.chunk_size, options.block_size, -1}) {}
 
+  // Return the task number, and the block size in bytes.
   int task() const { return opened_.task; }
   int block_size() const { return opened_.block_size; }
 
@@ -76,6 +77,7 @@ class MultifileReader : public InputStream {
   MultifileReader(const std::string& path, MPI_Comm comm, const std::string& words = "")
       : MultifileReader(path, comm, words, Opened{}) {}
 
+  // Return the task number, and the chunk size and the block size in bytes.
   int task() const { return opened_.task; }
   std::int64_t chunk_size() const { return opened_.chunk_size; }
   int block_size() const { return opened_.block_size; }

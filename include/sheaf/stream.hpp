@@ -27,6 +27,7 @@
 namespace sheaf {
 inline namespace v1 {
 
+// Error of a failing call, with the message of the library.
 class Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -105,13 +106,12 @@ class Stream {
   // calls have no effect. The destructor closes as well, but ignores failures.
   void close() { handle_.close(); }
 
-  int files() const { return sion_get_number_of_files(handle()); }  // number of physical files
-  std::int64_t position() const {
-    return sion_get_position(handle());
-  }  // offset in the physical file, in bytes
-  bool swapped() const {
-    return sion_endianness_swap_needed(handle()) == 1;
-  }  // whether the byte order of the data differs from that of this machine
+  // Returns the number of physical files.
+  int files() const { return sion_get_number_of_files(handle()); }
+  // Returns the offset in the physical file, in bytes.
+  std::int64_t position() const { return sion_get_position(handle()); }
+  // Returns whether the byte order of the data differs from that of this machine.
+  bool swapped() const { return sion_endianness_swap_needed(handle()) == 1; }
 
  protected:
   explicit Stream(detail::Handle handle) : handle_(std::move(handle)) {}
@@ -120,6 +120,7 @@ class Stream {
   detail::Handle handle_;
 };
 
+// The stream of one task of a multifile open for writing.
 class OutputStream : public Stream {
  public:
   // Appends all records, or throws an Error and appends nothing.
@@ -148,13 +149,16 @@ class OutputStream : public Stream {
     detail::require(sion_ensure_free_space(handle(), bytes) == SION_SUCCESS);
   }
 
+  // Passes all data written so far to the operating system.
   void flush() { detail::require(sion_flush(handle()) == SION_SUCCESS); }
+  // Returns the size of the task's stream in bytes.
   std::int64_t bytes_written() const { return sion_get_bytes_written(handle()); }
 
  protected:
   using Stream::Stream;
 };
 
+// The stream of one task of a multifile open for reading.
 class InputStream : public Stream {
  public:
   // Reads whole records and returns their number. The number is smaller than requested only at the end of the
@@ -203,7 +207,9 @@ class InputStream : public Stream {
   void seek(std::int64_t offset) {
     detail::require(sion_seek(handle(), SION_CURRENT_RANK, SION_ABSOLUTE_POS, offset) == SION_SUCCESS);
   }
+  // Returns the offset in the stream of the task, in bytes.
   std::int64_t tell() const { return sion_get_bytes_read(handle()); }
+  // Returns the number of unread bytes in the current block.
   std::int64_t available_in_block() const { return sion_bytes_avail_in_block(handle()); }
 
  protected:

@@ -36,9 +36,9 @@ void note_process() { process.store(getpid()); }
 
 constinit uint64_t forks = 0;
 
-// State of the forking thread, which is inside from the first of these handlers to the last. They enclose the
-// handlers of the containers. A signal handler therefore never waits for a lock that its own thread took for
-// the fork.
+// State of the forking thread, which is inside from the first fork handler below to the last. They enclose
+// the handlers of the containers. A signal handler therefore never waits for a lock that its own thread took
+// for the fork.
 thread_local constinit Entered forking __attribute__((tls_model("initial-exec"))) = {};
 
 void before_fork() {

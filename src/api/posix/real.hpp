@@ -14,8 +14,8 @@
 
 namespace sheaf::posix {
 
-// Returns the next function `name` after ours in lookup order. Aborts with a message if there is none,
-// because the C library is broken then.
+// Returns the next function `name` after ours in lookup order. Aborts with a message if none exists, because
+// the C library is broken then.
 void* next_function(const char* name) noexcept;
 // Like next_function, but returns null if none exists, for calls that only some C libraries have.
 void* find_next(const char* name) noexcept;

@@ -1,4 +1,4 @@
-// The names of the paper. They are weak: a program that defines functions of these names keeps its own.
+// The names of the paper. They are weak: a program that defines functions with the same names keeps its own.
 #include <vector>
 
 #include "api/sfio/exported.hpp"

@@ -163,8 +163,8 @@ bool is_complete(const Group& group) {
   return !team || std::ssize(group) == thread_team_size(*team);
 }
 
-// Returns the multifiles whose tasks can communicate until MPI ends; excludes serial ones. The order is the
-// same on all tasks, so that tasks with several multifiles wait for them in the same sequence.
+// Returns the multifiles over tasks that can communicate until MPI ends; excludes serial ones. The order is
+// the same on all tasks, so that tasks with several multifiles wait for them in the same sequence.
 std::vector<Group> parallel_groups() {
   std::vector<Group> groups;
   for (Forgotten& one : find_forgotten()) {

@@ -66,7 +66,7 @@ Envelope envelope_of(MPI_Datatype type) {
     check_type(get(type, &e.integers, &e.places, &e.counts, &e.inner, &e.combiner));
     return e;
   }
-  int numbers[3] = {};  // of integers, addresses and types
+  int numbers[3] = {};  // numbers of integers, addresses and types
   check_type(PMPI_Type_get_envelope(type, &numbers[0], &numbers[1], &numbers[2], &e.combiner));
   return {numbers[0], numbers[1], 0, numbers[2], e.combiner};
 }

@@ -213,7 +213,7 @@ ssize_t ask_name(const char* path, bool follow, int none, const Library& library
       [&](const Place& place) { return is_there(place) ? (errno = ENODATA, none) : hand_on; }, library);
 }
 
-// The same for a descriptor.
+// Like ask_name, for a descriptor.
 int ask_open(int fd, int none, int error) { return is_usable(fd) ? (errno = error, none) : failed(EBADF); }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // api/posix/entries/given: other C library calls that create or replace descriptors by internal calls that
-// bypass the preload. Stale state of these descriptors is dropped.
+// bypass the preload. Stale state of the descriptors is dropped.
 #include <pty.h>
 #include <sys/socket.h>
 #include <unistd.h>

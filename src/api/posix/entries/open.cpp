@@ -44,9 +44,8 @@ int open_inside(const Place& place, int flags, mode_t mode) {
 }
 
 // Opens a name that is not captured but may be a link to a captured file. If the kernel could create the
-// target of such a link, it is first told not to follow links (O_NOFOLLOW). This costs nothing, and only
-// names that are links need a second open. The flag remains on the open file, where it has no effect; F_GETFL
-// hides it.
+// target of such a link, the first open uses O_NOFOLLOW. This costs nothing; only names that are links need a
+// second open. The flag remains on the open file, where it has no effect; F_GETFL hides it.
 int open_plain(int at, const char* path, int flags, mode_t mode) {
   const bool makes = (flags & O_CREAT) && !(flags & (O_EXCL | O_NOFOLLOW | O_PATH));
   const int fd = new_descriptor(real::openat(at, path, makes ? flags | O_NOFOLLOW : flags, mode));

@@ -29,7 +29,7 @@ struct Action {
   int flags;
   mode_t mode;
   Action* next;
-  char path[PATH_MAX];  // of the file or directory
+  char path[PATH_MAX];  // path of the file or directory
 };
 
 namespace {
@@ -168,13 +168,13 @@ void close_after_spawn(Action& action) {
   action.opened = -1;
 }
 
-// Returns whether the spawn now has exclusive use of these actions, in this process and against other
+// Returns whether the spawn now has exclusive use of the actions, in this process and against other
 // threads.
 bool take(const posix_spawn_file_actions_t* list, std::vector<Action*>& taken) {
   bool free = true;
   each_of(list, [&](Action& action) {
     if (action.kind != Action::Kind::opens) return;
-    // The first action of a list represents all of them.
+    // The first action of a list represents the whole list.
     free = free && (!taken.empty() || action.spawning != getpid());
     if (!free) return;
     action.spawning = getpid();

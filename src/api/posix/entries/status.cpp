@@ -44,7 +44,7 @@ Found found_at(int at, const char* path, Place& place, std::optional<StreamStatu
   return place.slash ? Found::bad : Found::yes;
 }
 
-// The same through a symbolic link, for a call that the kernel answered with ENOENT.
+// Like found_at, through a symbolic link, for a call that the kernel answered with ENOENT.
 bool found_behind(int at, const char* path, Place& place, std::optional<StreamStatus>& status) {
   if (errno != ENOENT || !find_behind_link(at, path, place)) return false;
   const Inside inside;
