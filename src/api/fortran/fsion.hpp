@@ -1,8 +1,8 @@
 // api/fortran/fsion: naming and calling conventions of the C side of the Fortran interfaces.
 //
 // Every routine is one C function fsion_NAME_c_, to which the modules bind. FORTRAN 77 programs call its
-// alias fsion_NAME_. Programs that use the modules bind directly to functions named sheaf_fortran_NAME. Only
-// procedures of the modules call functions named sheaf_private_fortran_NAME. Arguments are passed by
+// alias fsion_NAME_. Other functions are named sheaf_fortran_NAME if programs that use the modules bind to
+// them, and sheaf_private_fortran_NAME if only procedures of the modules call them. Arguments are passed by
 // reference; string lengths are passed by value after all other arguments, as compilers do. The functions
 // only translate arguments: checks, messages and return values are those of the C interface.
 #pragma once

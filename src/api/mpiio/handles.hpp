@@ -83,7 +83,7 @@ MPI_File register_file(FilePointer file);
 FilePointer find_file(MPI_File handle);
 // Removes the handle. The file lives until its last user releases it.
 void unregister_file(MPI_File handle);
-// Makes the handle of a shadow denote `file`, or stop doing so.
+// register_shadow makes the handle of a shadow denote `file`; forget_shadow ends this.
 void register_shadow(MPI_File shadow, MPI_File file);
 void forget_shadow(MPI_File shadow);
 

@@ -31,7 +31,7 @@ extern std::atomic<OpenFile*> descriptor_table[most_descriptors];
 extern OpenFile own_mark;  // table entry of descriptors of the library (api/posix/own_descriptors.hpp)
 
 // Returns whether this library must handle a call on `fd`: to answer it, or to refuse it on a descriptor of
-// the library. Always false inside.
+// the library. Always false within an Inside (api/posix/inside.hpp).
 inline bool is_captured(int fd) noexcept {
   return static_cast<unsigned>(fd) < most_descriptors &&
          descriptor_table[fd].load(std::memory_order_relaxed) != nullptr && !is_inside();
@@ -63,7 +63,7 @@ class Use {
 // Returns whether a captured descriptor allows more than operations on its name (O_PATH).
 bool is_usable(int fd) noexcept;
 
-// All functions below must be called inside.
+// All functions below must be called within an Inside.
 
 // Creates an object with one use and no descriptor. Returns null if memory is exhausted (ENOMEM).
 OpenFile* make_open_file() noexcept;

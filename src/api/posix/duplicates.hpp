@@ -5,7 +5,8 @@
 
 namespace sheaf::posix {
 
-// dup(2) of a captured descriptor, with or without O_CLOEXEC in `flags`. Call inside.
+// dup(2) of a captured descriptor, with or without O_CLOEXEC in `flags`. Must be called within an Inside
+// (api/posix/inside.hpp).
 int duplicate_captured(int fd, int flags);
 // close(2) of any descriptor.
 int close_descriptor(int fd);

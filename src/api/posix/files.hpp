@@ -1,5 +1,6 @@
 // api/posix/files: operations on captured files by name and by open file: open, stat, unlink, rename and
-// related calls. All functions must be called inside. They return 0 or an errno unless stated otherwise.
+// related calls. All functions must be called within an Inside (api/posix/inside.hpp). They return 0 or an
+// errno unless stated otherwise.
 #pragma once
 
 #include <sys/stat.h>
@@ -12,8 +13,8 @@
 
 namespace sheaf::posix {
 
-// Result of a call that must be passed to the C library, because the name is a plain file or no file, or the
-// set cannot store one.
+// Result of a call that must be passed to the C library. The name is a plain file or no file, or the set
+// cannot store it.
 inline constexpr int hand_on = -2;
 
 // open(2). Returns a descriptor, -1 with errno, or hand_on.
@@ -29,7 +30,8 @@ bool may_change_in(const Place& place) noexcept;
 // file. Throws.
 std::shared_ptr<ContainerStream> stream_for_writing(OpenFile& file);
 
-// Returns whether a plain file, link or directory of that name exists, or its existence cannot be determined.
+// Returns whether a plain file, link or directory of that name exists; also true if this cannot be
+// determined.
 bool plain_there(const Place& place) noexcept;
 
 // Returns the stream of that name; null if the stream or its set does not exist.

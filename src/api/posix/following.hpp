@@ -10,7 +10,8 @@ namespace sheaf::posix {
 
 // Returns a stream that forwards to `stream` while that is in its set. After a rename it forwards to the
 // plain file, or the stream of another set, under the new name. If the new name no longer exists (renamed
-// again or removed), calls fail with ESTALE. Must be called inside. Returns null for null.
+// again or removed), calls fail with ESTALE. Must be called within an Inside (api/posix/inside.hpp). Returns
+// null for null.
 std::shared_ptr<ContainerStream> following(std::shared_ptr<ContainerStream> stream);
 
 }  // namespace sheaf::posix

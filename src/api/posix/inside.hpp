@@ -42,6 +42,7 @@ inline void leave(const Entered& before) noexcept {
   errno = error;
 }
 
+// Marks the calling thread as inside during its lifetime. May be nested.
 class Inside {
  public:
   Inside() noexcept { enter(before_); }

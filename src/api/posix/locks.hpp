@@ -18,7 +18,8 @@
 namespace sheaf::posix {
 
 // Implement fcntl(2) with F_SETLK, F_SETLKW, F_GETLK and the F_OFD commands, and flock(2). All functions of
-// this file must be called inside; waiting calls block outside. Return 0, or -1 with errno.
+// this file must be called within an Inside (api/posix/inside.hpp); waiting calls leave it while they block.
+// Return 0, or -1 with errno.
 int lock_range(const Inside& inside, OpenFile& file, int command, struct flock* range);
 int lock_whole(const Inside& inside, int fd, OpenFile& file, int operation);
 // Releases the locks of the process on the stream when one of its descriptors is closed, as POSIX requires.

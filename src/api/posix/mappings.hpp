@@ -12,7 +12,7 @@ namespace sheaf::posix {
 inline std::atomic<int> mapping_count{0};
 
 // Update the images after the extent [begin, end) in bytes of a file was written, truncated or allocated; the
-// file size may have changed. Must be called inside.
+// file size may have changed. Must be called within an Inside (api/posix/inside.hpp).
 void follow_in_mappings(const ContainerSet* set, uint64_t stream, int64_t begin, int64_t end) noexcept;
 
 inline void show_in_mappings(const ContainerSet* set, uint64_t stream, int64_t begin, int64_t end) noexcept {

@@ -1,4 +1,5 @@
-// api/posix/plain_stream: a plain file as a stream, for a captured file that became plain. Call inside.
+// api/posix/plain_stream: a plain file as a stream, for a captured file that became plain. Must be called
+// within an Inside (api/posix/inside.hpp).
 #pragma once
 
 #include <memory>

@@ -29,7 +29,8 @@ struct Slot {
 };
 static_assert(sizeof(Slot) == 4096 && std::atomic<int64_t>::is_always_lock_free);
 
-// All state is created on first use. Functions may be called by any thread, inside (api/posix/inside.hpp).
+// All state is created on first use. Functions are thread-safe and must be called within an Inside
+// (api/posix/inside.hpp).
 namespace state {
 
 // Returns a descriptor at the lowest free number, and its slot with one holder and offset 0. Returns -1 with
@@ -52,8 +53,8 @@ inline bool is_locked(const Slot& slot) noexcept { return slot.locked.load() == 
 // Returns a copy that is not shared, which release() frees; returns `slot` itself if memory is exhausted.
 Slot* copy_of(Slot& slot) noexcept;
 // Opens a shared-memory file by its guessable name; creates it if missing. It may be removed concurrently.
-// Returns -1 with errno on failure; EPERM unless it is a regular file of this user with a single name and no
-// link. Close with close_own_descriptor().
+// Returns -1 with errno on failure; EPERM if it is a symbolic link, or no regular file of this user with a
+// single name. Close with close_own_descriptor().
 int open_shared(const char* name) noexcept;
 // Returns another descriptor on the file of all captured descriptors, which can take write locks on its
 // ranges; -1 with errno. Close with close_own_descriptor().

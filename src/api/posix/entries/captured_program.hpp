@@ -27,7 +27,7 @@ class Script : private NonCopyable {
   const char* argument_ = nullptr;
 };
 
-// Must not be used inside. Also works in a child of vfork(2).
+// Must not be used within an Inside (api/posix/inside.hpp). Also works in a child of vfork(2).
 class CapturedProgram : private NonCopyable {
  public:
   CapturedProgram(int at, const char* path);  // null path: none

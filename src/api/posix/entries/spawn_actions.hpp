@@ -13,8 +13,8 @@ namespace sheaf::posix {
 
 struct Action;
 
-// Opens the files of the list for the duration of one spawn. Must not be used inside. Another spawn with the
-// same list waits.
+// Opens the files of the list for the duration of one spawn. Must not be used within an Inside
+// (api/posix/inside.hpp). Another spawn with the same list waits.
 class SpawnOpens {
  public:
   explicit SpawnOpens(const posix_spawn_file_actions_t* actions) noexcept;

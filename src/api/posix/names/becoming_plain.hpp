@@ -9,13 +9,14 @@ namespace sheaf::posix {
 
 enum class PlainFor : uint8_t { names, mappings };
 
-// Converts the captured file of that name to a plain file. Call inside. Returns 0 or an errno; ENOENT if no
-// such file exists.
+// Converts the captured file of that name to a plain file. Must be called within an Inside
+// (api/posix/inside.hpp). Returns 0 or an errno; ENOENT if no such file exists.
 int become_plain(const Place& place, PlainFor what) noexcept;
 
 // Converts the captured file of `fd` to a plain file unless it is one already. The descriptors of this
 // process that share its open file become descriptors of the plain file, with the same position, flags and
-// locks. Call inside. Returns 0 or an errno; ENODEV if the file has no name or is open for reading only.
+// locks. Must be called within an Inside. Returns 0 or an errno; ENODEV if the file has no name or is open
+// for reading only.
 int make_descriptors_plain(int fd) noexcept;
 
 }  // namespace sheaf::posix

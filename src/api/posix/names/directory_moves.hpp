@@ -3,8 +3,8 @@
 
 namespace sheaf::posix {
 
-// rename(2) of a directory with captured files in or below it (holds_captured). Must not be called inside.
-// Renames the directory first, then its captured files one by one.
+// rename(2) of a directory with captured files in or below it (holds_captured). Must not be called within an
+// Inside (api/posix/inside.hpp). Renames the directory first, then its captured files one by one.
 // - If the program is killed in between, some files keep their old names, in a directory that no longer
 //   exists. A concurrent lookup of a file may fail.
 // - A name that another process creates in between is kept; the renamed file becomes NAME.sheaf. followed by

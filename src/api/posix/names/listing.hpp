@@ -15,13 +15,13 @@ bool holds_captured(int at, const char* path) noexcept;
 // Returns whether a set open for writing is in or below that directory. Equally cheap.
 bool holds_set(int at, const char* path) noexcept;
 
-// Calls `visit` for each captured file below `directory`, a canonical path. Call inside. Throws errors of
-// reading sets.
+// Calls `visit` for each captured file below `directory`, a canonical path. Must be called within an Inside
+// (api/posix/inside.hpp). Throws errors of reading sets.
 using Below = std::function<void(const Rule&, const ContainerSet&, std::string_view path)>;
 void each_captured_below(std::string_view directory, const Below& visit);
 
-// Calls visit(last component, number) for each captured file directly in `directory`, a canonical path. Call
-// inside.
+// Calls visit(last component, number) for each captured file directly in `directory`, a canonical path. Must
+// be called within an Inside.
 using Entry = std::function<void(std::string_view last, uint64_t number)>;
 void list_directory(std::string_view directory, const Entry& visit) noexcept;
 

@@ -1,5 +1,5 @@
 // api/posix/names/moves: renames of files into a set, out of a set, or between sets, by copying the bytes.
-// All functions must be called inside.
+// All functions must be called within an Inside (api/posix/inside.hpp).
 //
 // They return 0, or -1 with errno and both names unchanged. One exception: if the copy is complete and the
 // old file removed, but the new name cannot be taken, the bytes remain in the set as NAME.sheaf. followed by

@@ -1,5 +1,5 @@
-// api/posix/names/sets: the sets of captured files, opened when the first of their names is used. Call
-// inside.
+// api/posix/names/sets: the sets of captured files, opened when the first of their names is used. Must be
+// called within an Inside (api/posix/inside.hpp).
 #pragma once
 
 #include <memory>

@@ -6,7 +6,8 @@
 namespace sheaf::posix {
 
 // Replaces the standard stream after `fd` has become a captured file; no effect for descriptors other than 0,
-// 1 and 2. Takes over the buffered data of the C library's stream, so it must be called outside.
+// 1 and 2. Takes over the buffered data of the C library's stream, so it must not be called within an Inside
+// (api/posix/inside.hpp).
 void show_standard_stream(int fd);
 inline int shown_standard_stream(int fd) {
   if (fd >= 0 && fd <= 2) show_standard_stream(fd);

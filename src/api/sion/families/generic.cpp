@@ -72,8 +72,8 @@ class Means {
     return means;
   }
 
-  // Returns the means for a write; none if the tasks of a single file are ordered differently in the local
-  // group than in the whole group, which collective calls cannot use. Collective.
+  // Returns the means for a write. Returns none if the tasks of a single file are ordered differently in the
+  // local group than in the whole group: collective calls cannot use such a group. Collective.
   CollectiveMeans find_for(Comm& comm, const ParallelWriteRequest& request) {
     int64_t differ = request.nfiles == 1 && request.local->rank() != comm.rank();
     comm.all_max(std::span(&differ, 1));
