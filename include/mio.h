@@ -1,6 +1,6 @@
-/* mio.h: the name under which programs of the SFIO paper know sfio.h. Such programs begin in _main(), after
- * the library has started MPI and the listeners (link sheaf_sfio_main), and ask for their number among the
- * compute tasks with rank(). */
+/* mio.h: the header name used by programs of the SFIO paper; includes sfio.h. Such programs start in
+ * _main(), after the library has started MPI and the listeners (link sheaf_sfio_main). rank() returns
+ * their number among the compute tasks. */
 #ifndef MIO_H
 #define MIO_H
 

@@ -1,14 +1,13 @@
-/* sfio.h: striped files over I/O listeners, the interface of the SFIO paper (section 3) and what Sheaf adds
- * to it.
+/* sfio.h: files striped over I/O listeners. This is the interface of the SFIO paper (section 3) with the
+ * extensions of Sheaf.
  *
- * A striped file is named "host,path;host,path;...", one entry per subfile; a host is the name of an I/O
- * listener. Names and calls: docs/api-sfio.md. Offsets and sizes are in bytes.
+ * A striped file is named "host,path;host,path;...", with one entry for each subfile; a host is the name
+ * of an I/O listener (docs/api-sfio.md). Offsets and sizes are in bytes.
  *
  * Every call has two names, that of the paper and one that begins with sfio_. Define SFIO_NO_SHORT_NAMES
- * before including this file if the short ones clash with others. The sfio_ forms tell how a call ended: -1
- * for an error, then errno is set and sheaf_last_error() (sheaf.h) has the words, which are also printed
- * unless sheaf_print_errors(0) was called. One thread of a task at a time.
- */
+ * before including this file if the short names clash with others. The sfio_ forms report errors: they
+ * return -1 and set errno. sheaf_last_error() (sheaf.h) returns the message, which is also printed unless
+ * sheaf_print_errors(0) was called. Only one thread of a task at a time may make calls. */
 #ifndef SFIO_H
 #define SFIO_H
 
@@ -20,85 +19,88 @@
 extern "C" {
 #endif
 
-/* An open striped file. */
+/* Handle of an open striped file. */
 typedef struct sfio_file MFILE;
 
-/* --- the session: which tasks are I/O listeners
- * ------------------------------------------------------------------- */
+/* --- session: which tasks are I/O listeners --- */
 
-/* Collective over `all`. `how` says how this program gets its listeners:
- *   "thread"           every task has a listener in a thread (MPI_THREAD_MULTIPLE needed); "thread=node": one
- * task per node "listeners=K"      the last K tasks become listeners; "listeners=node": the last task of
- * every node "compute"          all tasks of this program compute; listeners are other programs of the same
- * launch (sheaf-iod) "listener"         all tasks of this program are listeners NULL or ""         what the
- * environment variable SHEAF_SFIO says; without it "compute" if there are listeners, else "thread" Compute
- * tasks return at once; *compute (may be null) becomes the communicator of the compute tasks, which is the
- * library's and lasts until the end of the session. Listeners return when the session has ended, *compute is
- * then MPI_COMM_NULL. Returns 0, or -1 on all tasks. */
+/* Starts a session. Collective over `all`. `how` selects the listeners of this program:
+ * - "thread": one listener thread in every task; requires MPI_THREAD_MULTIPLE.
+ * - "thread=node": one listener thread for each host.
+ * - "listeners=K": the last K tasks become listeners.
+ * - "listeners=node": the last task of every host becomes a listener.
+ * - "compute": all tasks of this program compute; the listeners are other programs of the same launch
+ *   (sheaf-iod).
+ * - "listener": all tasks of this program are listeners.
+ * - NULL or "": the value of the environment variable SHEAF_SFIO; if that is unset, "compute" if there are
+ *   listeners, else "thread".
+ *
+ * On compute tasks the call returns at once and sets *compute (`compute` may be NULL) to the communicator
+ * of the compute tasks. The library owns the communicator until the end of the session. On listeners the
+ * call returns when the session has ended, with *compute set to MPI_COMM_NULL. Returns 0, or -1 on all
+ * tasks. */
 int sfio_start(MPI_Comm all, const char* how, MPI_Comm* compute);
 
-/* Collective over the compute tasks: ends the session and with it the listeners. Files must have been closed.
- * MPI_Finalize does it if the program does not. 0 or -1. */
+/* Ends the session and its listeners. Collective over the compute tasks. All files must be closed.
+ * MPI_Finalize ends a session that the program did not stop. Returns 0 or -1. */
 int sfio_stop(void);
 
-/* Communicator of the compute tasks, MPI_COMM_NULL without a session. Local. */
+/* Returns the communicator of the compute tasks, or MPI_COMM_NULL without a session. Local. */
 MPI_Comm sfio_comm(void);
 
-/* Number of listeners, 0 without a session; the host name of listener `number`, NULL if there is none. Local.
- */
+/* sfio_listeners returns the number of listeners, 0 without a session. sfio_listener_name returns the host
+ * name of listener `number`, or NULL if it does not exist. Local. */
 int sfio_listeners(void);
 const char* sfio_listener_name(int number);
 
-/* --- files
- * ----------------------------------------------------------------------------------------------------------
- */
+/* --- files --- */
 
-/* Collective over the compute tasks. Opens a striped file for reading and writing; makes it if it is not
- * there. stripe_unit: bytes > 0 of a stripe unit; 0: what the file has, 64 KiB for a new one. Starts a
- * session over MPI_COMM_WORLD if there is none. NULL on all tasks if it fails on any, also if a subfile is
- * missing or short, or name or stripe unit are not those of the file. */
+/* Opens a striped file for reading and writing; creates it if it does not exist. Collective over the
+ * compute tasks. `stripe_unit` is in bytes; 0 selects that of the existing file, or 64 KiB for a new one.
+ * Starts a session over MPI_COMM_WORLD if necessary. Returns NULL on all tasks if the open fails on
+ * any task. It also fails if a subfile is missing or too short, or if `name` or `stripe_unit` do not match
+ * the file. */
 MFILE* sfio_mopen(const char* name, int stripe_unit);
 
-/* Collective. Closes; f is gone in any case. Fails on all tasks if a write of one has failed, unless that
- * task has written the same bytes since or the file was cut in front of them. */
+/* Closes the file and releases `f` in any case. Collective. Fails on all tasks if a write of any task
+ * failed, unless the task later wrote the same bytes or the file was truncated before them. */
 int sfio_mclose(MFILE* f);
 
-/* Collective. Cuts or extends (with zeros) the logical file to `size` bytes. */
+/* Truncates the logical file to `size` bytes or extends it with zeros. Collective. */
 int sfio_mchsize(MFILE* f, int64_t size);
 
-/* Collective. Removes a striped file; one that is not there is an error. */
+/* Removes a striped file. Collective. A missing file is an error. */
 int sfio_mdelete(const char* name);
 
-/* Collective. Makes an empty striped file, emptying what was there; the first mopen chooses the stripe unit.
- */
+/* Creates an empty striped file, truncating an existing one. Collective. The first sfio_mopen selects the
+ * stripe unit. */
 int sfio_mcreate(const char* name);
 
-/* --- data: local, blocking
- * ------------------------------------------------------------------------------------------ */
+/* --- data: local, blocking --- */
 
-/* The plain forms send a message for every stripe unit, the `c` forms one for every listener. They return the
- * bytes moved: of a read, less than asked for only at the end of the file, what lies behind is set to zero.
- * -1 for an error: then all that other listeners hold is done, the rest is undefined. */
+/* Transfer one block. The forms without `c` send one message for each stripe unit; the forms with `c` send
+ * one for each listener. They return the number of bytes transferred. A read returns fewer than requested
+ * only at the end of the file and fills the rest of the buffer with zeros. Return -1 on error: the parts
+ * of the other listeners are complete then, the rest is undefined. */
 int64_t sfio_mwrite(MFILE* f, int64_t offset, const void* buffer, size_t size);
 int64_t sfio_mread(MFILE* f, int64_t offset, void* buffer, size_t size);
 int64_t sfio_mwritec(MFILE* f, int64_t offset, const void* buffer, size_t size);
 int64_t sfio_mreadc(MFILE* f, int64_t offset, void* buffer, size_t size);
 
-/* Several blocks in one call. Blocks of a write that overlap: later ones win. Return the sum of the sizes, or
- * -1. */
+/* Transfer several blocks in one call. If blocks of a write overlap, later ones win. Return the sum of the
+ * sizes, or -1. */
 int64_t sfio_mwriteb(MFILE* f, unsigned blocks, const int64_t offsets[], const void* const buffers[],
                      const size_t sizes[]);
 int64_t sfio_mreadb(MFILE* f, unsigned blocks, const int64_t offsets[], void* const buffers[],
                     const size_t sizes[]);
 
-/* --- data: collective, blocking
- * ------------------------------------------------------------------------------------- */
+/* --- data: collective, blocking --- */
 
-/* Over the compute tasks, each with data of its own or none (size 0, no blocks). Each turns to the listeners
- * from a place of its own on, so that they have about as many tasks each. What was written can be read by
- * every task when the call returns; where data of several tasks overlap, either may win. Return what the
- * local forms return, or -1 on all tasks if anything fails on one, a wrong argument included; everything else
- * has ended then. */
+/* Collective over the compute tasks, each with its own data or none (size 0, no blocks). Tasks start at
+ * different listeners, so that the load is even. When a write returns, every task can read the data. Where
+ * data of several tasks overlap, either may win. Return the same values as the local forms. If anything
+ * fails on one task, including its arguments, all tasks return -1 after the remaining transfers have
+ * ended. */
 int64_t sfio_mwritec_all(MFILE* f, int64_t offset, const void* buffer, size_t size);
 int64_t sfio_mreadc_all(MFILE* f, int64_t offset, void* buffer, size_t size);
 int64_t sfio_mwriteb_all(MFILE* f, unsigned blocks, const int64_t offsets[], const void* const buffers[],
@@ -106,11 +108,11 @@ int64_t sfio_mwriteb_all(MFILE* f, unsigned blocks, const int64_t offsets[], con
 int64_t sfio_mreadb_all(MFILE* f, unsigned blocks, const int64_t offsets[], void* const buffers[],
                         const size_t sizes[]);
 
-/* --- data: local, nonblocking
- * --------------------------------------------------------------------------------------- */
+/* --- data: local, nonblocking --- */
 
-/* A transfer under way; the buffers stay the library's until it is done. It moves on in every call for its
- * file or request; messages that have left travel on their own. */
+/* A transfer in flight, started by the calls below, which return 0 or -1 and store it in *request. The
+ * library uses the buffers until it completes. Transfers progress in every call
+ * for the same file or request; messages already sent complete on their own. */
 typedef struct sfio_request sfio_request;
 
 int sfio_iwritec(MFILE* f, int64_t offset, const void* buffer, size_t size, sfio_request** request);
@@ -120,49 +122,48 @@ int sfio_iwriteb(MFILE* f, unsigned blocks, const int64_t offsets[], const void*
 int sfio_ireadb(MFILE* f, unsigned blocks, const int64_t offsets[], void* const buffers[],
                 const size_t sizes[], sfio_request** request);
 
-/* Whether it is done; *done is 0 or 1. Does not free the request. 0, or -1 for an argument that is none. */
+/* Sets *done to 1 if the transfer has completed, otherwise 0. Does not release the request. Returns 0, or
+ * -1 if an argument is invalid. */
 int sfio_test(sfio_request* request, int* done);
 
-/* Waits, frees the request and sets it to NULL. Returns what the blocking form does. A NULL request is done:
- * 0. */
+/* Waits for the transfer, releases the request and sets *request to NULL. Returns the result of the
+ * blocking form, or 0 for a NULL request. */
 int64_t sfio_wait(sfio_request** request);
 
-/* --- memory
- * ---------------------------------------------------------------------------------------------------------
- */
+/* --- memory --- */
 
-/* Memory of `bytes` bytes, all zero, for the data of transfers. Listeners of the same machine reach it
- * themselves: what is written from there, or read to there, in stripes of 4 KiB and more is not copied into
- * messages. Others get messages as ever. Local, at any time, also before the session; a file descriptor is
- * open for each. NULL if there is none left. */
+/* Allocates `bytes` bytes of zeroed memory for the data of transfers. Listeners on the same host access
+ * this memory directly, so stripes of 4 KiB and more are not copied into messages. Other listeners receive
+ * messages as usual. Local; may be called before the session starts. Each allocation holds one file
+ * descriptor. Returns NULL if memory is exhausted. */
 void* sfio_malloc(size_t bytes);
 
-/* Local. Gives such memory back, from or to which no transfer may be under way; NULL: nothing. 0, or -1 if it
- * is none. */
+/* Releases memory of sfio_malloc(). Local. No transfer using it may be in flight. NULL is allowed. Returns
+ * 0, or -1 if `memory` is not such memory. */
 int sfio_free(void* memory);
 
-/* --- facts and errors
- * ----------------------------------------------------------------------------------------------- */
+/* --- information and errors --- */
 
 typedef struct {
-  int64_t size; /* of the logical file */
+  int64_t size; /* bytes in the logical file */
   int64_t stripe_unit;
-  int64_t allocated; /* bytes that all subfiles take on their disks */
+  int64_t allocated; /* disk space of all subfiles, in bytes */
   int32_t subfiles;
-  int32_t listeners; /* that hold them */
+  int32_t listeners; /* number of listeners that store the subfiles */
 } sfio_stat_t;
 
-/* Local. 0 or -1. */
+/* Fills `stat`. Local. Returns 0 or -1. */
 int sfio_mstat(MFILE* f, sfio_stat_t* stat);
 
-/* Local. Requests and bytes of data between this task and the listeners since the session began. */
+/* Returns the number of requests and bytes of data between this task and the listeners since the session
+ * began. Local. */
 void sfio_traffic(int64_t* messages, int64_t* bytes);
 
-/* Local. How many of those bytes no message held, because listeners took them from memory of sfio_malloc() or
- * put them there. */
+/* Returns how many bytes of data were not sent in messages, because listeners accessed memory of
+ * sfio_malloc() directly. Local. */
 int64_t sfio_lent_bytes(void);
 
-/* Errors of the operating system's calls on all listeners since the last time somebody asked. */
+/* Numbers of failed system calls on all listeners since the last query. */
 enum {
   SFIO_OPEN,
   SFIO_CLOSE,
@@ -175,11 +176,12 @@ enum {
   SFIO_ERRORS
 };
 int sfio_merror(unsigned long ioerr[SFIO_ERRORS]);  /* local */
-int sfio_merrora(unsigned long ioerr[SFIO_ERRORS]); /* collective: the same on all tasks */
-int sfio_prioerrora(void); /* collective: printed on standard output of compute task 0 */
+int sfio_merrora(unsigned long ioerr[SFIO_ERRORS]); /* collective: the same values on all tasks */
+int sfio_prioerrora(void); /* collective: prints on standard output of compute task 0 */
 
-/* --- the paper's names
- * ---------------------------------------------------------------------------------------------- */
+/* --- names of the paper --- */
+/* The calls equal the sfio_ forms above. Those without a result report errors only by the printed message
+ * and sheaf_last_error(). */
 #ifndef SFIO_NO_SHORT_NAMES
 MFILE* mopen(const char* name, int stripeUnitSz);
 void mclose(MFILE* f);

@@ -1,11 +1,10 @@
-/* sheaf.h: what Sheaf adds to the SION interface. */
+/* sheaf.h: calls that Sheaf adds to the SION interface. */
 #ifndef SHEAF_H
 #define SHEAF_H
 
 #include "sion_libversion_rep.h"
 
-/* The version of these headers, for the preprocessor. Versions before the release itself have a suffix, e.g.
- * "-rc1". */
+/* Version of the installed headers, for the preprocessor. Pre-releases have a suffix, for example "-rc1". */
 #define SHEAF_VERSION_MAJOR 1
 #define SHEAF_VERSION_MINOR 0
 #define SHEAF_VERSION_PATCH 0
@@ -15,80 +14,90 @@
 extern "C" {
 #endif
 
-/* Message of the last call of this thread that failed, "" if none has. Valid until the thread's next failing
- * call. */
+/* Returns the message of the last failing call of this thread, or "" if no call has failed. The string is
+ * valid until the next failing call of the thread. */
 const char* sheaf_last_error(void);
 
-/* What kind of error that was: "invalid_argument", "wrong_mode", "not_found", "permission", "io", "no_space",
- * "not_a_multifile", "unsupported", "damaged", "unclosed", "out_of_range", "mismatch", "foreign"; "ok" if
- * none has failed. *errno_value: of the system call that failed, else 0; *task: -1 if unknown. Both may be
- * NULL. Static storage. */
+/* Returns the kind of that error: "invalid_argument", "wrong_mode", "not_found", "permission", "io",
+ * "no_space", "not_a_multifile", "unsupported", "damaged", "unclosed", "out_of_range", "mismatch" or
+ * "foreign"; "ok" if no call has failed. The string is static. Sets *errno_value to the errno of the
+ * failed system call, or 0 if there was none. Sets *task to the task concerned, or -1 if it is unknown.
+ * Both pointers may be NULL. */
 const char* sheaf_last_error_kind(int* errno_value, int* task);
 
-/* Whether failing calls also print their message on stderr (they do at first). For the whole process. Returns
- * the setting before. */
+/* Selects whether failing calls also print their message on stderr (default: yes). Applies to the whole
+ * process. Returns the previous setting. */
 int sheaf_print_errors(int on);
 
-/* Gives up a handle that is open for writing, without closing: what was flushed is found, as after the death
- * of the program (docs/api-sion.md), and a multifile with the word `atomic` is removed. For programs that go
- * on after an error. Local: each task does it for itself, and none may be in a call on the multifile; not for
- * handles of MPI opens. 1 or 0. */
+/* Releases a handle open for writing without closing the multifile, for programs that continue after an
+ * error. Flushed data remain readable, as after the death of the program (docs/api-sion.md). A multifile
+ * opened with the word `atomic` is removed. Local: every task calls it for its own handle, and no task may
+ * be inside another call on the multifile. Does not accept handles of MPI opens. Returns 1, or 0 on error. */
 int sheaf_abandon(int sid);
 
-/* Optional beside the callbacks of sion_generic.h: nbytes of each task of the group to `all` of every task,
- * in the order of ranks; 0 for success. Where there is one, the collective calls on multifiles make their
- * agreements with it alone, two calls for each instead of seven, and every task holds what all contribute:
- * for groups of up to some thousand tasks (docs/api-generic.md). Local. 1; 0 if the id is invalid, the
- * callback NULL or set already. */
+/* Registers an optional callback in addition to those of sion_generic.h. It gathers `nbytes` bytes of each
+ * task of the group into `all` on every task, in rank order, and returns 0 for success. Collective
+ * calls then use only this callback to agree: two callback calls for each agreement instead of seven. Every
+ * task then holds the contributions of all tasks, so it suits groups of up to some thousand tasks
+ * (docs/api-generic.md). Local. Returns 1, or 0 if the id is invalid or the callback is NULL or already
+ * registered. */
 int sheaf_generic_register_allgather_cb(int aid, int allgather_cb(const void* mine, void* all, void* cg,
                                                                   long long nbytes));
 
-/* --- Streams with names that nobody needs to know in advance (docs/api-streams.md). Any process may open a
- * set at any time, from any host, and make, write, read and remove streams in it; no call is collective. What
- * calls return: as said, or NULL or -1 after an error, with errno. Threads may share sets and streams; a
- * forked child has both as its parent has. */
+/* --- named streams (docs/api-streams.md) ---
+ *
+ * Any process on any host may open a set at any time and create, read, write and remove streams in it by
+ * name. No call is collective. Unless stated otherwise, calls return NULL or -1 on error and set errno.
+ * Threads may share sets and streams. A forked child inherits both. */
 typedef struct sheaf_set sheaf_set;
 typedef struct sheaf_stream sheaf_stream;
 
-/* The set `path`. Nothing is made before the first stream is. */
+/* Opens the set `path`. Creates no file before the first stream is created. The caller releases the set
+ * with sheaf_set_close. */
 sheaf_set* sheaf_set_open(const char* path);
-/* Streams that are open stay so. 0; also for NULL. */
+/* Closes the set; its open streams remain usable. Returns 0. NULL is allowed. */
 int sheaf_set_close(sheaf_set* set);
 
-/* mode: as of fopen(3), "r", "w", "a", with "+" and "x"; "w" and "a" make the stream if it is missing. Names
- * are 1 to 4095 bytes. */
+/* Opens the stream `name` (1 to 4095 bytes). `mode` is as in fopen(3): "r", "w" or "a", optionally with
+ * "+" and "x". Modes "w" and "a" create a missing stream. The caller releases the stream with
+ * sheaf_stream_close. */
 sheaf_stream* sheaf_stream_open(sheaf_set* set, const char* name, const char* mode);
-/* Bytes that were read at `offset`, fewer only at the end; holes read as zeros. */
+/* Reads `bytes` bytes at `offset` into `data`. Holes read as zeros. Returns the number of bytes read,
+ * which is smaller than `bytes` only at the end of the stream. */
 long long sheaf_stream_read(sheaf_stream* stream, void* data, unsigned long long bytes, long long offset);
-/* Writes at `offset`; with mode "a", and with offset -1, at the end, all bytes of a call together. Returns
- * the bytes that are in the stream now, whatever becomes of the process: fewer than `bytes` if there is no
- * room for the rest, -1 if there is for none. sync, close and sheaf_set_gather fail until missing bytes are
- * written. */
+/* Writes `bytes` bytes at `offset`. With mode "a" or offset -1, appends them to the end of the stream as
+ * one unit. Returns the number of bytes stored, which survive the death of the process. The number is
+ * smaller than `bytes` if space runs out, and -1 if no byte was stored. Until the missing bytes are
+ * written, sheaf_stream_sync, sheaf_stream_close and sheaf_set_gather fail. */
 long long sheaf_stream_write(sheaf_stream* stream, const void* data, unsigned long long bytes,
                              long long offset);
+/* Returns the size of the stream in bytes. */
 long long sheaf_stream_size(sheaf_stream* stream);
-/* 0. truncate: new bytes read as zeros. sync: what was written survives a loss of power. */
+/* sheaf_stream_truncate sets the size in bytes; added bytes read as zeros. sheaf_stream_sync makes all
+ * written data durable on the device. Both return 0. */
 int sheaf_stream_truncate(sheaf_stream* stream, long long size);
 int sheaf_stream_sync(sheaf_stream* stream);
-/* 0: other hosts, too, find what was written when they open it. Closed in any case. */
+/* Closes the stream and publishes its data: other hosts see them when they next open the stream. Returns
+ * 0. The stream is released even if the call fails. */
 int sheaf_stream_close(sheaf_stream* stream);
 
-/* 0. rename replaces a stream of the new name. */
+/* Remove or rename a stream; renaming replaces an existing stream `to`. Both return 0. */
 int sheaf_stream_remove(sheaf_set* set, const char* name);
 int sheaf_stream_rename(sheaf_set* set, const char* from, const char* to);
 
-/* Calls visit(name, bytes, data) for each stream whose name begins with `prefix` (NULL: all), in no order,
- * until it returns something other than 0, which is returned; else 0. visit may call the set. */
+/* Calls visit(name, bytes, data) for each stream with the name prefix `prefix` (NULL: all streams), in
+ * no particular order. Stops when `visit` returns a non-zero value and returns that value, otherwise 0.
+ * `visit` may call functions on the set. */
 int sheaf_set_list(sheaf_set* set, const char* prefix,
                    int visit(const char* name, long long bytes, void* data), void* data);
 
-/* Makes one ordinary multifile `path` of the set, one task for each stream, and removes what the set was
- * in; a container with half a record of a killed program is kept as `path`.torn.HOST. While nobody has the
- * set open; fails if a container cannot be read wholly. Number of streams. */
+/* Converts the set into one ordinary multifile `path` with one task for each stream, and removes the
+ * containers of the set. A container that ends in an incomplete record of a killed program is kept as
+ * `path`.torn.HOST. No process may have the set open. Fails if a container cannot be read completely.
+ * Returns the number of streams. */
 long long sheaf_set_gather(const char* path);
 
-/* Version of the library that the program runs with, as SHEAF_VERSION_STRING tells that of the headers.
- * Static storage. */
+/* Returns the version of the library in use, in the format of SHEAF_VERSION_STRING. The string is static. */
 const char* sheaf_version(void);
 
 #ifdef __cplusplus

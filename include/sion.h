@@ -1,5 +1,6 @@
-/* sion.h: the only header a client of the SION interface needs. Which parts it brings follows from the macros
- * MPI_VERSION (mpi.h was included before), SION_MPI, SION_OMP and SION_OMPI. */
+/* sion.h: the only header that a client of the SION interface needs. It includes the MPI, OpenMP and
+ * hybrid parts according to the macros MPI_VERSION (mpi.h was included before), SION_MPI, SION_OMP and
+ * SION_OMPI. */
 #ifndef SION_H
 #define SION_H
 

@@ -13,7 +13,7 @@
 #define SION_GIT_VERSION GIT_REV
 #define SION_SVN_VERSION GIT_REV
 
-/* What most calls return. */
+/* Return values of most calls. */
 #define SION_SUCCESS 1
 #define SION_NOT_SUCCESS 0
 #define SION_STD_SUCCESS 0
@@ -50,7 +50,7 @@
 #define SION_KEYVAL_UNKNOWN 54
 #define SION_KEYVAL_NOTSET 55
 
-/* Element types that generic callbacks are asked to move. */
+/* Element types in the calls of generic callbacks. */
 #define _SION_INT32 10
 #define _SION_INT64 11
 #define _SION_CHAR 12
@@ -66,11 +66,11 @@
 #define SION_ROLE_NOREADER 32
 #define SION_ROLE_COLLECTOR_READER 64
 
-/* Limits of the block size found with fstat, in bytes. */
+/* Bounds of the block size determined with fstat, in bytes. */
 #define SION_MAX_FSBLOCKSIZE 32 * 1024 * 1024
 #define SION_DEFAULT_FSBLOCKSIZE 2 * 1024 * 1024
 
-#define MAXCHUNKS 100 /* a limit of the original; there is none here */
+#define MAXCHUNKS 100 /* limit of the original library; not a limit here */
 #define SION_SERIAL_MASTER
 
 #endif

@@ -1,5 +1,5 @@
 /* sion_cxx.h: the C++ classes of the SION interface. The serial class is in sion_cxx_serial.hpp; the MPI
- * class needs <mpi.h> to be included first. New programs find a safer interface in sheaf/multifile.hpp. */
+ * class requires <mpi.h> to be included first. For new programs, sheaf/multifile.hpp is a safer interface. */
 #ifndef SION_CXX_H
 #define SION_CXX_H
 

@@ -1,5 +1,6 @@
-/* SION_Base: arguments of the open calls, and what the calls on an open multifile tell. Copying an object
- * copies nothing: the copy is as if made by default. Does not close. */
+/* SION_Base: stores the arguments of the open calls and provides the information calls on an open
+ * multifile. A copy of an object has the default values, not those of the original. The destructor does
+ * not close the multifile. */
 #ifndef SION_CXX_BASE_HPP
 #define SION_CXX_BASE_HPP
 
@@ -19,6 +20,7 @@ class SION_Base {
   /* Owned by the object; NULL before a name is set. */
   char* getSionFileName() const { return _sion_file_name; }
 
+  /* Arguments of the open calls. Chunk sizes are in bytes. */
   void setMode(std::string mode) { _mode = mode; }
   std::string getMode() const { return _mode; }
   void setNumberOfFiles(int num_files) { _num_files = num_files; }
@@ -30,19 +32,22 @@ class SION_Base {
   void setChunkSize(sion_int64 chunk_size) { _chunk_size = chunk_size; }
   sion_int64 getChunkSize() const { return _chunk_size; }
 
-  /* Arrays over all tasks, of serial opens. They stay the caller's. */
+  /* Arrays over all tasks for serial opens. The caller keeps ownership. */
   void setChunkSizes(sion_int64* chunk_sizes) { _chunk_sizes = chunk_sizes; }
   sion_int64* getChunkSizes() const { return _chunk_sizes; }
   void setGlobalRanks(int* global_ranks) { _global_ranks = global_ranks; }
   int* getGlobalRanks() const { return _global_ranks; }
 
+  /* Block size in bytes; -1 selects that of the file system. */
   void setFileSystemBlockSize(sion_int32 fs_blk_size) { _fs_blk_size = fs_blk_size; }
   sion_int32 getFileSystemBlockSize() const { return _fs_blk_size; }
 
+  /* Return the number of items of the last read, and the handle. */
   int getNumberOfSuccessfulReadElements() const { return _number_of_elements_sucessfully_read; }
   int getSid() const { return _sid; }
-  int getReturnCode() const { return _return_code; } /* of the last call */
+  int getReturnCode() const { return _return_code; } /* result of the last call */
 
+  /* The calls of sion_common.h on the open multifile. */
   void seek() { _return_code = sion_seek(_sid, SION_CURRENT_RANK, SION_CURRENT_BLK, SION_CURRENT_POS); }
   int getFileEndianness() const { return sion_get_file_endianness(_sid); }
   sion_int64 getBytesWritten() const { return sion_get_bytes_written(_sid); }

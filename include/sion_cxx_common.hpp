@@ -1,4 +1,4 @@
-/* What all C++ classes of the SION interface have in common. */
+/* Common part of all C++ classes of the SION interface. */
 #ifndef SION_CXX_COMMON_HPP
 #define SION_CXX_COMMON_HPP
 

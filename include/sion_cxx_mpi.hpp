@@ -1,6 +1,6 @@
-/* sionlib::mpi::SIONFile: a multifile in an MPI program; include <mpi.h> first. Calls leave their result in
- * getReturnCode() (open: the handle). open, close, and write and read of several items are collective. The
- * destructor does not close. */
+/* sionlib::mpi::SIONFile: a multifile in an MPI program; include <mpi.h> first. Calls store their result
+ * for getReturnCode() (open: the handle). open, close, and write and read of several items are collective.
+ * The destructor does not close the multifile. */
 #ifndef SION_CXX_MPI_HPP
 #define SION_CXX_MPI_HPP
 
@@ -37,7 +37,7 @@ class SIONFile : public SION_Base {
         _global_rank(0) {}
   virtual ~SIONFile() { std::free(_new_sion_file_name); }
 
-  /* Name of this task's physical file once open; owned by the object. */
+  /* Returns the name of the physical file of this task after the open. The object owns the string. */
   char* getNewSionFileName() const { return _new_sion_file_name; }
 
   void setLocalCommunicator(MPI_Comm lComm) { _l_comm = lComm; }
@@ -47,6 +47,7 @@ class SIONFile : public SION_Base {
   void setGlobalRank(int global_rank) { _global_rank = global_rank; }
   int getGlobalRank() const { return _global_rank; }
 
+  /* Calls sion_paropen_mpi. Collective over the global communicator. */
   void open() {
     std::free(_new_sion_file_name);
     _new_sion_file_name = NULL;
@@ -54,27 +55,29 @@ class SIONFile : public SION_Base {
                             &_fs_blk_size, &_global_rank, &_file_ptr, &_new_sion_file_name);
     _return_code = _sid;
   }
+  /* Calls sion_parclose_mpi. Collective. */
   void close() { _return_code = sion_parclose_mpi(_sid); }
 
-  /* One object of this task. */
+  /* Writes one object to the stream of this task. */
   template <class T>
   void write(T data) {
     put(&data, sizeof(T));
   }
 
-  /* Collective: `length` items of `unit` bytes from data.data(). */
+  /* Writes `length` items of `unit` bytes from data.data(). Collective. */
   template <class T>
   void write(T& data, int unit, int length) {
     _return_code = static_cast<int>(
         sion_coll_fwrite_mpi(data.data(), static_cast<size_t>(unit), static_cast<size_t>(length), _sid));
   }
 
+  /* Reads one object from the stream of this task. */
   template <class T>
   void read(T* data) {
     get(data, sizeof(T));
   }
 
-  /* Collective. */
+  /* Reads `length` items of `unit` bytes into `data`. Collective. */
   template <class T>
   void read(T* data, int unit, int length) {
     _return_code = static_cast<int>(
@@ -82,6 +85,7 @@ class SIONFile : public SION_Base {
     _number_of_elements_sucessfully_read = _return_code;
   }
 
+  /* Write and read one object. */
   template <class T>
   SIONFile& operator<<(const T& data) {
     put(&data, sizeof(T));
@@ -93,6 +97,7 @@ class SIONFile : public SION_Base {
     return *this;
   }
 
+  /* Call sion_ensure_free_space and sion_feof. */
   void ensureFreeSpace(long bytes) { _return_code = sion_ensure_free_space(_sid, bytes); }
   void endOfFile() { _return_code = sion_feof(_sid); }
 

@@ -1,5 +1,6 @@
-/* sionlib::serial::SIONFile: a multifile in a serial program. Calls leave their result in getReturnCode()
- * (open: the handle; write, close: that of the C call). The destructor does not close. */
+/* sionlib::serial::SIONFile: a multifile in a serial program. Calls store their result for getReturnCode()
+ * (open: the handle; write and close: the result of the C call). The destructor does not close the
+ * multifile. */
 #ifndef SION_CXX_SERIAL_HPP
 #define SION_CXX_SERIAL_HPP
 
@@ -12,7 +13,7 @@ namespace serial {
 
 class SIONFile : public SION_Base {
  public:
-  /* The last three arguments have no effect; use setChunkSizes, setFileSystemBlockSize and setGlobalRanks. */
+  /* Ignores the last three arguments; use setChunkSizes, setFileSystemBlockSize and setGlobalRanks. */
   SIONFile(std::string sion_file_name, std::string mode = "wb", int num_tasks = 1, int num_files = 1,
            sion_int64* = NULL, sion_int32 = -1, int* = NULL) {
     setSionFileName(sion_file_name);
@@ -22,55 +23,58 @@ class SIONFile : public SION_Base {
   }
   SIONFile(const SIONFile&) : SION_Base() {}
 
-  /* sion_open. Arrays that were not set are allocated by the library when reading and belong to the caller
-   * then. */
+  /* Calls sion_open. When reading, the library allocates the arrays that were not set; the caller owns
+   * them. */
   void open() {
     _sid = sion_open(_sion_file_name, _mode.c_str(), &_num_tasks, &_num_files, &_chunk_sizes, &_fs_blk_size,
                      &_global_ranks, &_file_ptr);
     _return_code = _sid;
   }
 
-  /* sion_open_rank of the task given by setRank. */
+  /* Calls sion_open_rank for the task set with setRank. */
   void openRank() {
     _sid = sion_open_rank(_sion_file_name, _mode.c_str(), &_chunk_size, &_fs_blk_size, &_rank, &_file_ptr);
     _return_code = _sid;
   }
 
+  /* Calls sion_close. */
   int close() {
     _return_code = sion_close(_sid);
     return _return_code;
   }
 
-  /* One object. */
+  /* Writes one object. */
   template <class T>
   void write(T data) {
     put(&data, sizeof(T), 1);
   }
 
-  /* As many bytes as the chunk size requested for the current rank. */
+  /* Writes as many bytes as the requested chunk size of the current rank. */
   template <class T>
   void write(T* data) {
     const sion_int64 bytes = _chunk_sizes ? _chunk_sizes[_rank] : _chunk_size;
     put(data, 1, bytes > 0 ? static_cast<size_t>(bytes) : 0);
   }
 
-  /* `length` items of `unit` bytes from data.data(). */
+  /* Writes `length` items of `unit` bytes from data.data(). */
   template <class T>
   void write(T data, int unit, int length) {
     put(data.data(), static_cast<size_t>(unit), static_cast<size_t>(length));
   }
 
-  /* sizeof(T) bytes; their number is the return code. */
+  /* Reads sizeof(T) bytes. The return code is the number of bytes read. */
   template <class T>
   void read(T* data) {
     get(data, 1, sizeof(T));
   }
 
+  /* Reads up to `length` items of `unit` bytes. */
   template <class T>
   void read(T* data, int unit, int length) {
     get(data, static_cast<size_t>(unit), static_cast<size_t>(length));
   }
 
+  /* Writes one object. */
   template <class T>
   SIONFile& operator<<(const T& data) {
     put(&data, sizeof(T), 1);

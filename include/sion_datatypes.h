@@ -1,4 +1,4 @@
-/* Integer types of the SION interface: macros, so that %lld prints the 64-bit ones. */
+/* Integer types of the SION interface. They are macros so that %lld matches the 64-bit types. */
 #ifndef SION_DATATYPES_H
 #define SION_DATATYPES_H
 

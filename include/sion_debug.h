@@ -1,11 +1,10 @@
-/* A debug log of the program and the library, and the debug macros that client code contains. Not part of
- * sion.h.
+/* Debug log of the program and the library, and the debug macros of client code. Not part of sion.h.
  *
- * The log is off until sion_debug_on is called or, with the environment variable SION_DEBUG set, the first
- * file is opened or the first line written. It goes to BASE.%05d, the number being that of the process, with
- * .%02d added for the thread where a source of thread numbers is set. The library writes lines about errors
- * (mask 1) and about handles that are opened and closed (mask 2); programs may use all bits. Calls of any
- * thread; all are local. docs/api-debug.md. */
+ * The log is off until sion_debug_on is called. If the environment variable SION_DEBUG is set, the first
+ * open or the first line written switches it on. The file name is BASE.%05d with the process number; .%02d
+ * with the thread number is appended if a source of thread numbers is set. The library logs errors (mask
+ * 1) and opened and closed handles (mask 2); programs may use all bits. Calls are local and thread-safe.
+ * See docs/api-debug.md. */
 #ifndef SION_DEBUG_H
 #define SION_DEBUG_H
 
@@ -17,41 +16,43 @@
 extern "C" {
 #endif
 
-/* printf to the log if it is on and has a bit of mask; a line end is added if there is none. Returns 1 if a
- * line was written, else 0. */
+/* Like printf to the log, if the log is on and shares a bit with `mask`. Adds a missing newline. Returns 1
+ * if a line was written, otherwise 0. */
 int sion_dprintf(int mask, const char* format, ...);
 
-/* The same with the name of a function (may be NULL) and a task in front; only for the tasks that
- * SION_DEBUG_RANK, _RANK1 and _RANK2 name, if any of them is set. */
+/* Like sion_dprintf, with the name of a function (may be NULL) and a task as prefix. If any of
+ * SION_DEBUG_RANK, _RANK1 and _RANK2 is set, only the tasks named there write. */
 int sion_dprintfp(int mask, const char* callfunction, int rank, const char* format, ...);
 
 int sion_isdebug(void); /* 1 if the log is on, else 0 */
 
-/* Switches the log on, for the lines that have a bit of mask, with a base name for its file (NULL: SION_DEBUG
- * of the environment, or "sion_debug"). A file that cannot be written switches it off with a message. */
+/* Switches the log on for lines that share a bit with `mask`. `filename` is the base name; NULL selects
+ * the value of SION_DEBUG, or "sion_debug". If the file cannot be written, prints a message and switches
+ * the log off. */
 void sion_debug_on(int mask, const char* filename);
 void sion_debug_off(void);
 
-FILE* sion_get_dfile(
-    void); /* the calling thread's stream of the log, owned by the library; NULL if the log is off */
-void sion_dclose(void); /* closes the files; the next line opens one again, at its end */
+/* Returns the log stream of the calling thread, or NULL if the log is off. The library owns the stream. */
+FILE* sion_get_dfile(void);
+void sion_dclose(void); /* closes the files; the next line reopens its file and appends */
 
-/* Reads the environment again: 1 if that switches the log on, else 0. */
+/* Reads the environment again. Returns 1 if that switches the log on, otherwise 0. */
 int _sion_debug_init(void);
 
-/* Where thread numbers in names of log files and in messages come from; NULL: nowhere. The OpenMP and hybrid
- * opens set one if there is none. Returns 1. */
+/* Sets the source of thread numbers for log file names and messages; NULL removes it. OpenMP and hybrid
+ * opens set one if none is set. Returns 1. */
 int _sion_debug_set_query_thread_num_function(int (*get_thread_num)(void));
 
-/* A lock held while a line is written, with the library's own. Both or neither. */
+/* Registers a lock that is held, in addition to that of the library, while a line is written. Both
+ * callbacks or none must be given. */
 void _sion_debug_set_lock_cb(void (*set_lock)(void), void (*unset_lock)(void));
 
 #ifdef __cplusplus
 }
 #endif
 
-/* DPRINTF((mask, format, ...)), DPRINTFP((mask, function, rank, format, ...)), DPRINTFTS(rank, desc): calls
- * of the functions above in files compiled with SION_DEBUG, nothing in others. */
+/* DPRINTF((mask, format, ...)), DPRINTFP((mask, function, rank, format, ...)) and DPRINTFTS(rank, desc)
+ * call the functions above in files compiled with SION_DEBUG, and expand to nothing in others. */
 #undef DPRINTF
 #undef DPRINTFP
 #undef DPRINTTS

@@ -1,4 +1,4 @@
-/* What programs of the original's distribution include for calls on files by name. Not part of sion.h. */
+/* Calls on files by name that programs of the original distribution use. Not part of sion.h. */
 #ifndef SION_FILE_H
 #define SION_FILE_H
 
@@ -8,7 +8,7 @@
 extern "C" {
 #endif
 
-int _sion_file_stat_file(const char* fname); /* 1 if the file exists, else 0. Local */
+int _sion_file_stat_file(const char* fname); /* 1 if the file exists, else 0; local */
 
 #ifdef __cplusplus
 }

@@ -1,10 +1,10 @@
-/* Multifiles in programs that bring their own communication: the program registers callbacks with an API
- * object, then opens multifiles on groups of tasks that it names by opaque pointers (docs/api-generic.md).
+/* Multifiles in programs with their own communication. The program registers callbacks with an API object,
+ * then opens multifiles on groups of tasks, which it identifies by opaque pointers (docs/api-generic.md).
  *
- * Callbacks return 0 for success. Anything else is a failure, which ends the call they serve: every task gets
- * the error, as far as the callbacks can still tell it, and all later collective calls on the multifile fail
- * at once. dtype is _SION_INT32, _SION_INT64 or _SION_CHAR; counts are elements. Callbacks are called by the
- * thread that called the library, in the same order on all tasks of a group. */
+ * Callbacks return 0 for success; any other value is a failure and ends the call that they serve. Every
+ * task gets the error as far as the callbacks can still transfer it. All later collective calls on the
+ * multifile fail at once. `dtype` is _SION_INT32, _SION_INT64 or _SION_CHAR; counts are in elements. The
+ * thread that called the library calls the callbacks, in the same order on all tasks of a group. */
 #ifndef SION_GENERIC_H
 #define SION_GENERIC_H
 
@@ -16,50 +16,53 @@
 extern "C" {
 #endif
 
-/* A new API object without callbacks. Local. Id >= 0; -1 if name is NULL. */
+/* Creates an API object without callbacks. Local. Returns an id >= 0, or -1 if `name` is NULL. */
 int sion_generic_create_api(char* name);
 
-/* Frees it; multifiles that are open keep working. 1; 0 for an invalid id. */
+/* Releases the API object; open multifiles remain usable. Returns 1, or 0 if the id is invalid. */
 int sion_generic_free_api(int aid);
 
-/* Registration of callbacks. Local. 1; 0 if the id is invalid, the callback NULL or set already. */
+/* --- registration of callbacks ---
+ *
+ * Local. Return 1, or 0 if the id is invalid or the callback is NULL or already registered. */
 
-/* Makes the group of the lsize tasks of physical file `filenumber` of numfiles out of the group gcg, in which
- * this task is grank of gsize; it is lrank there. Stores it in *lcg. Called once per open, collective over
- * gcg. */
+/* Callback that creates the group of the lsize tasks of physical file `filenumber` of `numfiles` and
+ * stores it in *lcg. This task is grank of gsize in the parent group gcg, and lrank in the new group.
+ * Called once for each open, collectively over gcg. */
 int sion_generic_register_create_local_commgroup_cb(int aid,
                                                     int create_lcg_cb(void** lcg, void* gcg, int grank,
                                                                       int gsize, int lrank, int lsize,
                                                                       int filenumber, int numfiles));
-/* Frees what that made. Called once per multifile, when it is closed. */
+/* Callback that releases such a group. Called once for each multifile when it is closed. */
 int sion_generic_register_free_local_commgroup_cb(int aid, int free_lcg_cb(void* lcg));
-/* Returns when all tasks of the group have called. */
+/* Callback that returns when all tasks of the group have called it. */
 int sion_generic_register_barrier_cb(int aid, int barrier_cb(void* cg));
-/* nelem elements of task root to all. */
+/* Callback that broadcasts nelem elements from task `root` to all tasks. */
 int sion_generic_register_bcastr_cb(int aid,
                                     int bcastr_cb(void* data, void* cg, int dtype, int nelem, int root));
-/* nelem elements of each task to `out` of root, in the order of ranks. */
+/* Callback that gathers nelem elements of each task into `out` of task `root`, in rank order. */
 int sion_generic_register_gatherr_cb(int aid, int gatherr_cb(void* in, void* out, void* cg, int dtype,
                                                              int nelem, int root));
-/* The same with nelem of its own on each task; counts[rank] is given at root. */
+/* Callback like gatherr with a different nelem on each task; counts[rank] is valid at `root`. */
 int sion_generic_register_gathervr_cb(int aid, int gathervr_cb(void* in, void* out, void* cg, int dtype,
                                                                int* counts, int nelem, int root));
-/* nelem elements of `in` at root to `out` of each task, in the order of ranks. */
+/* Callback that scatters `in` of task `root`: nelem elements to `out` of each task, in rank order. */
 int sion_generic_register_scatterr_cb(int aid, int scatterr_cb(void* in, void* out, void* cg, int dtype,
                                                                int nelem, int root));
-/* The same with nelem of its own on each task; counts[rank] is given at root. The receive buffer comes first.
- */
+/* Callback like scatterr with a different nelem on each task; counts[rank] is valid at `root`. Note the
+ * argument order: the receive buffer comes first. */
 int sion_generic_register_scattervr_cb(int aid,
                                        int scattervr_cb(void* recvdata, void* senddata, void* cg, int dtype,
                                                         int* counts, int nelem, int root));
 
-/* Optional: name of a physical file, allocated with malloc; should be fname itself for 0. Local. 0; -1 for an
- * invalid id, or if set already. */
+/* Optional callback that returns the name of a physical file, allocated with malloc. For file 0 it should
+ * return `fname` itself. Local. Returns 0, or -1 if the id is invalid or the callback is already
+ * registered. */
 int sion_generic_register_get_multi_filename_cb(int aid, char* get_multi_filename_cb(const char* fname,
                                                                                      int filenumber));
 
-/* Optional: how collective I/O ships data between a collector and its senders, and whether a task may
- * collect. */
+/* Optional callbacks that transfer data between a collector and its senders in collective I/O, and that
+ * tell whether a task may be a collector. */
 int sion_generic_register_gather_and_execute_cb(
     int aid, int gather_execute_cb(const void* data, sion_int64* spec, int spec_len, sion_int64 fsblksize,
                                    void* lcg, int collector, int firstsender, int lastsender, int sid,
@@ -71,40 +74,49 @@ int sion_generic_register_execute_and_scatter_cb(
 int sion_generic_register_get_capability_cb(int aid, int get_capability_cb(void* cg));
 
 /* Opens a multifile. Collective over gcommgroup, in which this task is grank of gsize.
- * Write. In: *chunksize, *fsblksize as in sion_paropen_mpi; the placement: the task is *lrank of *lsize in
- * physical file *filenumber of *numfiles. Out: *fsblksize. The tasks of a single file keep the order of
- * grank. Read: as many tasks as the multifile has. Out: *chunksize, *fsblksize, *filenumber, *numfiles (both
- * may be NULL); lrank and lsize are not looked at. fileptr, newfname: as in sion_paropen_mpi. Returns a
- * handle >= 0 or -1. */
+ *
+ * Writing:
+ * - In: *chunksize and *fsblksize as in sion_paropen_mpi. Placement: the task is *lrank of *lsize in
+ *   physical file *filenumber of *numfiles. The tasks of a single file keep the order of grank.
+ * - Out: *fsblksize.
+ *
+ * Reading requires as many tasks as the multifile has.
+ * - Out: *chunksize, *fsblksize, *filenumber and *numfiles (the last two arguments may be NULL); lrank and
+ *   lsize are ignored.
+ *
+ * `fileptr` and `newfname` are as in sion_paropen_mpi. Returns a handle >= 0, or -1. */
 int sion_generic_paropen(int aid, const char* fname, const char* file_mode, sion_int64* chunksize,
                          sion_int32* fsblksize, void* gcommgroup, int grank, int gsize, int* filenumber,
                          int* numfiles, const int* lrank, const int* lsize, FILE** fileptr, char** newfname);
 
-/* Collective over the tasks of a physical file (any parallel handle): sion_fwrite and sion_fread for many
- * small requests, which reach the file through a few collectors if the open mode or the environment says so
- * (docs/api-collective.md); without, they are the same as sion_fwrite and sion_fread. Requests may differ
- * between the tasks, be larger than a chunk, and be empty. Items, (size_t)-1 for an invalid handle, 0 for an
- * error: one that happens while bytes travel is returned on all tasks of the physical file. */
+/* Collective forms of sion_fwrite and sion_fread for many small requests, for any parallel handle.
+ * Collective over the tasks of a physical file. If the open mode or the environment enables it, a few
+ * collectors access the file for all tasks (docs/api-collective.md); otherwise the calls equal sion_fwrite
+ * and sion_fread. Requests may differ between tasks, exceed the chunk size, and be empty. Return the
+ * number of items, (size_t)-1 if the handle is invalid, or 0 on error. An error during the transfer
+ * between tasks is returned on all tasks of the physical file. */
 size_t sion_coll_fwrite(const void* data, size_t size, size_t nitems, int sid);
 size_t sion_coll_fread(void* data, size_t size, size_t nitems, int sid);
 
-/* Closes; in write mode this completes the files. Collective. 1, -1 invalid handle, 0 otherwise, also on all
- * tasks if a write of any has failed and was not repeated: the files are not complete then. */
+/* Closes the multifile; in write mode completes the files. Collective. Returns 1, -1 if the handle is
+ * invalid, 0 on any other error. It returns 0 on all tasks if a failed write of any task was not repeated;
+ * the files are incomplete then. */
 int sion_generic_parclose(int sid);
 
-/* Write mode, before anything was written: another chunk size in bytes for this task. Collective. 1, 0 or -1.
- */
+/* Changes the chunk size of this task, in bytes. Write mode only, before the first write. Collective.
+ * Returns 1, 0 or -1. */
 int sion_generic_parreinit(int sid, sion_int64 chunksize);
 
-/* Mapped access: the task grank of gsize has several tasks of the multifile in its hands; arguments and
- * results as in sion_paropen_mapped_mpi. No local groups are made. Collective over gcommgroup. Handle >= 0,
- * or -1 on every task. */
+/* Opens a multifile with mapped access: task grank of gsize accesses several tasks of the multifile.
+ * Arguments and results are as in sion_paropen_mapped_mpi. Creates no local groups. Collective over
+ * gcommgroup. Returns a handle >= 0, or -1 on every task. */
 int sion_generic_paropen_mapped(int aid, char* fname, const char* file_mode, int* numFiles, void* gcommgroup,
                                 int grank, int gsize, int* nlocaltasks, int** globalranks,
                                 sion_int64** chunksizes, int** mapping_filenrs, int** mapping_lranks,
                                 sion_int32* fsblksize, FILE** fileptr);
 
-/* Closes; in write mode this completes the files. 1, -1 invalid handle, 0 otherwise. */
+/* Closes the multifile; in write mode completes the files. Returns 1, -1 if the handle is invalid, 0 on
+ * any other error. */
 int sion_generic_parclose_mapped(int sid);
 
 #ifdef __cplusplus

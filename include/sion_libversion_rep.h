@@ -1,1 +1,1 @@
-/* Nothing is renamed in the ordinary library. */
+/* The ordinary library renames no symbols. */

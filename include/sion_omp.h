@@ -1,7 +1,9 @@
-/* Multifiles in OpenMP programs: every thread of a team is one task, all in one physical file. Collective
- * over the current team: to be called by all its threads, outside worksharing, critical and single regions. A
- * call outside a parallel region is a team of one. Collective calls return the same outcome on every thread.
- */
+/* Multifiles in OpenMP programs: every thread of a team is one task, and all tasks share one physical
+ * file.
+ *
+ * Collective over the current team: all its threads must call, outside worksharing, critical and single
+ * regions. Outside a parallel region the team is one thread. Collective calls return the same outcome on
+ * every thread. */
 #ifndef SION_OMP_H
 #define SION_OMP_H
 
@@ -13,18 +15,26 @@
 extern "C" {
 #endif
 
-/* Opens a multifile for writing (wb) or reading (rb); the task is the thread number. Every thread brings
- * variables of its own and gets a handle of its own. Write. In: *chunksize: bytes of this thread, >= 0.
- * *fsblksize: bytes, or -1 for the file system's; the same everywhere. Out: *fsblksize, *globalrank: the
- * thread number (argument may be NULL). Read: as many threads as the multifile has tasks. Out: *chunksize,
- * *fsblksize; *globalrank is not touched. fileptr, newfname: as in sion_paropen_mpi. Returns a handle >= 0,
- * or -1 on every thread; fileptr and newfname are not touched then. */
+/* Opens a multifile for writing (wb) or reading (rb); the task is the thread number. Every thread passes
+ * its own variables and gets its own handle.
+ *
+ * Writing:
+ * - In: *chunksize in bytes for this thread, >= 0. *fsblksize in bytes, the same on all threads; -1
+ *   selects that of the file system.
+ * - Out: *fsblksize, and *globalrank, the thread number (the argument may be NULL).
+ *
+ * Reading requires as many threads as the multifile has tasks.
+ * - Out: *chunksize, *fsblksize; *globalrank is unchanged.
+ *
+ * `fileptr` and `newfname` are as in sion_paropen_mpi. Returns a handle >= 0. On error returns -1 on every
+ * thread and leaves *fileptr and *newfname unchanged. */
 int sion_paropen_omp(const char* fname, const char* file_mode, sion_int64* chunksize, sion_int32* fsblksize,
                      int* globalrank, FILE** fileptr, char** newfname);
 
-/* Closes; in write mode this completes the file. 1; 0 on error, also on all threads if a write of any has
- * failed and was not repeated: the file is not complete then. If a thread brings an invalid handle, or the
- * team is not as large as that which opened, all threads get 0 at once and nothing is closed. */
+/* Closes the multifile; in write mode completes the file. Returns 1, or 0 on error. It returns 0 on all
+ * threads if a failed write of any thread was not repeated; the file is incomplete then. If a thread
+ * passes an invalid handle, or the team size differs from that at open, all threads get 0 at once and
+ * nothing is closed. */
 int sion_parclose_omp(int sid);
 
 #ifdef __cplusplus

@@ -1,4 +1,4 @@
-/* Names the platform, as client code expects it. */
+/* Defines the platform macros that client code expects. */
 #ifndef SION_PLATFORM_H
 #define SION_PLATFORM_H
 

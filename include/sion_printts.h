@@ -8,7 +8,8 @@
 extern "C" {
 #endif
 
-/* Prints a line with the time of day, the rank and desc on stderr. 1; 0 if desc is NULL. Local. */
+/* Prints a line with the time of day, `rank` and `desc` on stderr. Local. Returns 1, or 0 if `desc` is
+ * NULL. */
 int sion_print_time_stamp(int rank, char* desc);
 
 #ifdef __cplusplus

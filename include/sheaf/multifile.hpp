@@ -20,19 +20,22 @@ inline namespace v1 {
 
 struct Task {
   std::int64_t chunk_size = 0;  // bytes, before rounding up to the block size of the file system
-  int global_rank = -1;         // stored with the task; -1: its number
+  int global_rank = -1;         // number stored with the task; -1 selects the index of the task
 };
 
-// Creates a multifile and writes to its tasks in any order.
+// Creates a multifile and writes to its tasks in any order. Initially selects task 0. Methods throw
+// sheaf::Error on failure.
 class MultifileWriter : public OutputStream {
  public:
-  // words: further words of the open mode, e.g. "posix,durable" (docs/api-sion.md). block_size: bytes, -1:
-  // that of the file system.
+  // Creates `path` with one task for each entry of `tasks`. `block_size` is in bytes; -1 selects that of the
+  // file system. `words` adds words to the open mode, for example "posix,durable" (docs/api-sion.md).
   MultifileWriter(const std::string& path, const std::vector<Task>& tasks, int block_size = -1,
                   const std::string& words = "")
       : OutputStream(open(path, tasks, block_size, words)), tasks_(static_cast<int>(tasks.size())) {}
 
+  // Returns the number of tasks.
   int tasks() const { return tasks_; }
+  // Makes `task` the target of the following writes.
   void select(int task) {
     detail::require(sion_seek(handle(), task, SION_CURRENT_BLK, SION_CURRENT_POS) == SION_SUCCESS);
   }
@@ -61,17 +64,19 @@ class MultifileWriter : public OutputStream {
   int tasks_;
 };
 
-// All tasks of a multifile, one at a time; task 0 at first.
+// Reads all tasks of a multifile, one at a time. Initially selects task 0. Methods throw sheaf::Error on
+// failure.
 class MultifileReader : public InputStream {
  public:
   explicit MultifileReader(const std::string& path, const std::string& words = "")
       : MultifileReader(path, words, Facts()) {}
 
+  // Return the number of tasks, the properties of task `t`, and the block size in bytes.
   int tasks() const { return static_cast<int>(facts_.tasks.size()); }
   const Task& task(int t) const { return facts_.tasks.at(static_cast<std::size_t>(t)); }
   int block_size() const { return facts_.block_size; }
 
-  // Goes to a place in a block of a task.
+  // Moves to byte `position` of block `block` of `task`.
   void select(int task, int block = 0, std::int64_t position = 0) {
     detail::require(sion_seek(handle(), task, block, position) == SION_SUCCESS);
   }
@@ -103,12 +108,14 @@ class MultifileReader : public InputStream {
   Facts facts_;
 };
 
-// One task of a multifile; reads no more than it needs, so many processes may do this independently.
+// Reads one task of a multifile. Reads only the metadata of this task, so several processes can open the file
+// independently.
 class TaskReader : public InputStream {
  public:
   TaskReader(const std::string& path, int task, const std::string& words = "")
       : TaskReader(path, task, words, 0, 0) {}
 
+  // Return the chunk size of the task and the block size of the multifile, in bytes.
   std::int64_t chunk_size() const { return chunk_size_; }
   int block_size() const { return block_size_; }
 

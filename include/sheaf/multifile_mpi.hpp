@@ -1,5 +1,5 @@
 // sheaf/multifile_mpi: multifiles in MPI programs; every process is one task. Opening and closing are
-// collective over the communicator, and throw on all tasks or on none.
+// collective over the communicator and throw on all tasks or on none.
 //
 //   sheaf::mpi::MultifileWriter out("data.sion", MPI_COMM_WORLD, {.chunk_size = bytes_per_task});
 //   out.write(std::span(particles));
@@ -17,13 +17,13 @@ namespace mpi {
 
 struct WriteOptions {
   std::int64_t chunk_size = 0;          // bytes of this task
-  int files = 1;                        // physical files; 0: one for every file_group
-  MPI_Comm file_group = MPI_COMM_NULL;  // with files 0: the tasks that share a file. MPI_COMM_NULL: all
-  int block_size = -1;                  // bytes; -1: that of the file system. The same on all tasks
-  std::string words = {};               // further words of the open mode, e.g. "durable"
+  int files = 1;                        // number of physical files; 0: one for each `file_group`
+  MPI_Comm file_group = MPI_COMM_NULL;  // tasks that share a file if `files` is 0; MPI_COMM_NULL: all tasks
+  int block_size = -1;                  // bytes, the same on all tasks; -1: that of the file system
+  std::string words = {};               // additional words of the open mode, for example "durable"
 };
 
-// What an open call found or chose.
+// Properties of the multifile as found or chosen by an open call.
 struct Opened {
   int files = 0;
   std::int64_t chunk_size = 0;
@@ -47,16 +47,18 @@ inline Handle open(const std::string& path, const std::string& mode, MPI_Comm co
 
 }  // namespace detail
 
+// Creates a multifile and writes the stream of the calling task.
 class MultifileWriter : public OutputStream {
  public:
   MultifileWriter(const std::string& path, MPI_Comm comm, const WriteOptions& options)
       : MultifileWriter(path, comm, options,
                         Opened{options.files, options.chunk_size, options.block_size, -1}) {}
 
+  // Return the task number, and the block size in bytes.
   int task() const { return opened_.task; }
   int block_size() const { return opened_.block_size; }
 
-  // Collective, before anything is written: another chunk size for this task.
+  // Changes the chunk size of this task to `chunk_size` bytes. Collective; must precede the first write.
   void resize(std::int64_t chunk_size) {
     if (sion_parreinit_mpi(handle(), chunk_size) != SION_SUCCESS) throw Error::last();
   }
@@ -69,12 +71,13 @@ class MultifileWriter : public OutputStream {
   Opened opened_;
 };
 
-// Reads with as many tasks as wrote.
+// Reads the stream of the calling task. The number of tasks must be the same as at the write.
 class MultifileReader : public InputStream {
  public:
   MultifileReader(const std::string& path, MPI_Comm comm, const std::string& words = "")
       : MultifileReader(path, comm, words, Opened{}) {}
 
+  // Return the task number, and the chunk size and the block size in bytes.
   int task() const { return opened_.task; }
   std::int64_t chunk_size() const { return opened_.chunk_size; }
   int block_size() const { return opened_.block_size; }

@@ -1,9 +1,10 @@
-// sheaf/stream: bytes of one task in an open multifile, for C++20. What the open calls of sheaf/multifile.hpp
-// and sheaf/multifile_mpi.hpp return. Header-only, over the C interface; a stream and its handle may be
-// mixed.
+// sheaf/stream: the stream of one task in an open multifile, for C++20. The classes of sheaf/multifile.hpp
+// and sheaf/multifile_mpi.hpp derive from it. Header-only, on top of the C interface; calls of both
+// interfaces may be mixed on one handle.
 //
-// A failing call throws sheaf::Error with the message of the library, which also goes to stderr unless
-// sheaf_print_errors(0) was called. Streams move and do not copy. One thread at a time may use a stream.
+// A failing call throws sheaf::Error with the message of the library. The message also goes to stderr unless
+// sheaf_print_errors(0) was called. Streams can be moved but not copied. Only one thread at a time may use a
+// stream.
 #pragma once
 
 #include <concepts>
@@ -26,14 +27,15 @@
 namespace sheaf {
 inline namespace v1 {
 
+// Error of a failing call, with the message of the library.
 class Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
-  // What the library last said in this thread.
+  // Returns an Error with the message of the last failing call of this thread.
   static Error last() { return Error(sheaf_last_error()); }
 };
 
-// What can be written as it lies in memory.
+// A type that can be written as its bytes in memory.
 template <class T>
 concept Record = std::is_trivially_copyable_v<T> && !std::is_pointer_v<T> && !std::is_array_v<T>;
 
@@ -47,9 +49,9 @@ inline std::string mode(const char* direction, const std::string& words) {
   return words.empty() ? direction : std::string(direction) + "," + words;
 }
 
-// A handle and the call that closes it. A collective one is not closed while an exception unwinds the stack,
-// because the other tasks may not be on their way to close: it is given up, and what was written stays an
-// unclosed file.
+// Owns a handle and closes it with the matching call. A collective handle is not closed while an exception
+// unwinds the stack, because the other tasks may never reach the close. It is abandoned then, and the
+// multifile remains unclosed.
 class Handle {
  public:
   using Close = int (*)(int);
@@ -96,21 +98,20 @@ class Handle {
 // A multifile open in one direction.
 class Stream {
  public:
-  // The handle, for the C interface. -1 once closed.
+  // Returns the handle for the C interface, or -1 after close().
   int handle() const { return handle_.sid(); }
   bool is_open() const { return handle() >= 0; }
 
-  // Closes; a writer's file is complete afterwards. Collective if the open was. Closing twice does nothing.
-  // The destructor closes as well, but cannot tell of a failure.
+  // Closes the multifile; the file of a writer is complete afterwards. Collective if the open was. Repeated
+  // calls have no effect. The destructor closes as well, but ignores failures.
   void close() { handle_.close(); }
 
-  int files() const { return sion_get_number_of_files(handle()); }  // physical files
-  std::int64_t position() const {
-    return sion_get_position(handle());
-  }  // bytes from the start of the physical file
-  bool swapped() const {
-    return sion_endianness_swap_needed(handle()) == 1;
-  }  // the data are of another byte order
+  // Returns the number of physical files.
+  int files() const { return sion_get_number_of_files(handle()); }
+  // Returns the offset in the physical file, in bytes.
+  std::int64_t position() const { return sion_get_position(handle()); }
+  // Returns whether the byte order of the data differs from that of this machine.
+  bool swapped() const { return sion_endianness_swap_needed(handle()) == 1; }
 
  protected:
   explicit Stream(detail::Handle handle) : handle_(std::move(handle)) {}
@@ -119,9 +120,10 @@ class Stream {
   detail::Handle handle_;
 };
 
+// The stream of one task of a multifile open for writing.
 class OutputStream : public Stream {
  public:
-  // Appends; all of it or an Error.
+  // Appends all records, or throws an Error and appends nothing.
   template <Record T, std::size_t N>
   void write(std::span<const T, N> records) {
     if (records.empty()) return;
@@ -142,21 +144,25 @@ class OutputStream : public Stream {
   }
   void write(std::string_view text) { write(std::span<const char>(text)); }
 
-  // Makes sure that the next `bytes` bytes lie in one chunk.
+  // Ensures that the next `bytes` bytes are in one chunk; starts a new chunk if necessary.
   void ensure_free_space(std::int64_t bytes) {
     detail::require(sion_ensure_free_space(handle(), bytes) == SION_SUCCESS);
   }
 
+  // Passes all data written so far to the operating system.
   void flush() { detail::require(sion_flush(handle()) == SION_SUCCESS); }
+  // Returns the size of the task's stream in bytes.
   std::int64_t bytes_written() const { return sion_get_bytes_written(handle()); }
 
  protected:
   using Stream::Stream;
 };
 
+// The stream of one task of a multifile open for reading.
 class InputStream : public Stream {
  public:
-  // Reads whole records; fewer than asked for only at the end of the task. Returns how many.
+  // Reads whole records and returns their number. The number is smaller than requested only at the end of the
+  // task.
   template <Record T, std::size_t N>
   std::size_t read(std::span<T, N> records) {
     const std::size_t found =
@@ -170,7 +176,7 @@ class InputStream : public Stream {
     return read(std::span<T>(records));
   }
 
-  // One record; an Error at the end.
+  // Reads one record. Throws an Error at the end of the stream.
   template <Record T>
   T get() {
     T record;
@@ -178,7 +184,7 @@ class InputStream : public Stream {
     return record;
   }
 
-  // All whole records that are left.
+  // Reads all remaining whole records.
   template <Record T = std::byte>
   std::vector<T> rest() {
     std::vector<T> records;
@@ -194,21 +200,24 @@ class InputStream : public Stream {
     return records;
   }
 
-  // True at the end of the task; at the end of a block, moves on to the next.
+  // Returns true at the end of the task. At the end of a block, advances to the next block.
   bool at_end() { return sion_feof(handle()) != 0; }
 
-  // Goes to a byte of the task's stream.
+  // Moves to byte `offset` of the stream of the task.
   void seek(std::int64_t offset) {
     detail::require(sion_seek(handle(), SION_CURRENT_RANK, SION_ABSOLUTE_POS, offset) == SION_SUCCESS);
   }
+  // Returns the offset in the stream of the task, in bytes.
   std::int64_t tell() const { return sion_get_bytes_read(handle()); }
+  // Returns the number of unread bytes in the current block.
   std::int64_t available_in_block() const { return sion_bytes_avail_in_block(handle()); }
 
  protected:
   using Stream::Stream;
 
  private:
-  // At least one: a record may go over the end of the block.
+  // Returns the number of whole records left in the block, at least 1 because a record may cross the end of
+  // the block.
   template <class T>
   std::size_t records_in_block() const {
     const std::int64_t bytes = available_in_block();

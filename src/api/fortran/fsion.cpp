@@ -30,10 +30,9 @@ sion_int64 address(const void* pointer) {
 
 }  // namespace
 
-// --- open, close
-// -----------------------------------------------------------------------------------------------------
+// --- open, close ---
 
-// Reading leaves the two arrays alone: programs pass variables that are too small for them.
+// Reading does not fill the two arrays, because programs pass variables that are too small.
 SHEAF_ROUTINE(fsion_open, const char* fname, const char* file_mode, int* ntasks, int* nfiles,
               sion_int64* chunksizes, int* fsblksize, int* globalranks, int* sid, int fname_length,
               int mode_length) {
@@ -68,8 +67,7 @@ SHEAF_ROUTINE(fsion_open_rank, const char* fname, const char* file_mode, sion_in
 
 SHEAF_ROUTINE(fsion_close, const int* sid, int* ierr) { *ierr = sion_close(*sid); }
 
-// --- positions
-// -------------------------------------------------------------------------------------------------------
+// --- positions ---
 
 SHEAF_ROUTINE(fsion_feof, const int* sid, int* eof) { *eof = sion_feof(*sid); }
 
@@ -84,7 +82,8 @@ SHEAF_ROUTINE(fsion_ensure_free_space, const int* sid, const sion_int64* bytes, 
 
 SHEAF_ROUTINE(fsion_flush, const int* sid, int* ierr) { *ierr = sion_flush(*sid); }
 
-// Two functions in Fortran; the C functions the modules bind to are the entry points of FORTRAN 77.
+// Functions in Fortran. The FORTRAN 77 entry points return the value; the C functions of the modules store
+// it.
 SHEAF_FORTRAN sion_int64 fsion_bytes_avail_in_block_(const int* sid) {
   return sion_bytes_avail_in_block(*sid);
 }
@@ -96,8 +95,7 @@ SHEAF_FORTRAN void fsion_get_position_c_(const int* sid, sion_int64* position) {
   *position = sion_get_position(*sid);
 }
 
-// --- information: where the text says so, ierr is set only by a failure (-1)
-// -----------------------------------------
+// --- information: where documented, ierr is set only on failure (-1) ---
 
 SHEAF_ROUTINE(fsion_get_chunksizes, const int* sid, sion_int64* chunksizes, int* ierr) {
   Locations found;
@@ -140,7 +138,7 @@ SHEAF_FORTRAN void sheaf_fortran_get_mapping(const int* sid, const Descriptor* m
   fsion_get_mapping_c_(sid, mapping->as<sion_int32>(), ierr);
 }
 
-// The arrays come back as addresses.
+// The arrays are returned as addresses.
 SHEAF_ROUTINE(fsion_get_locations, const int* sid, int* ntasks, int* maxblocks, sion_int64* globalskip,
               sion_int64* start_of_varheader, sion_int64* sion_localsizes, sion_int64* sion_globalranks,
               sion_int64* sion_chunkcount, sion_int64* sion_chunksizes, int* ierr) {
@@ -167,16 +165,15 @@ SHEAF_ROUTINE(fsion_get_current_locations, const int* sid, int* ntasks, sion_int
   *sion_currentblocknr = address(blocks);
 }
 
-// The descriptor of the operating system, despite the name. Streams that go through the library have none;
-// sion_get_fd says why.
+// Returns the file descriptor, despite the name. Streams through the library have none; sion_get_fd then
+// reports the reason.
 SHEAF_ROUTINE(fsion_get_fileno, const int* sid, int* filenumber) {
   FILE* stream = sion_get_fp(*sid);
   *filenumber = stream ? fileno(stream) : -1;
   if (*filenumber < 0) *filenumber = sion_get_fd(*sid);
 }
 
-// --- byte order; both spellings
-// --------------------------------------------------------------------------------------
+// --- byte order; both spellings ---
 
 SHEAF_ROUTINE(fsion_get_file_endianness, const int* sid, int* endianness) {
   *endianness = sion_get_file_endianness(*sid);

@@ -1,10 +1,10 @@
-// api/fortran/fsion: how the C side of the Fortran interfaces is named and called.
+// api/fortran/fsion: naming and calling conventions of the C side of the Fortran interfaces.
 //
-// Every routine is one C function fsion_NAME_c_, which the modules bind to; the entry point of FORTRAN 77
-// programs, fsion_NAME_, is a second name of it. Of the others, programs that use the modules are bound to
-// sheaf_fortran_NAME; sheaf_private_fortran_NAME is called by procedures of the modules alone. Arguments come
-// by reference, lengths of strings by value at the end, where compilers put them. The functions only
-// translate: checks, messages and return values are those of the C interface.
+// Every routine is one C function fsion_NAME_c_, to which the modules bind. FORTRAN 77 programs call its
+// alias fsion_NAME_. Other functions are named sheaf_fortran_NAME if programs that use the modules bind to
+// them, and sheaf_private_fortran_NAME if only procedures of the modules call them. Arguments are passed by
+// reference; string lengths are passed by value after all other arguments, as compilers do. The functions
+// only translate arguments: checks, messages and return values are those of the C interface.
 #pragma once
 
 #include <algorithm>
@@ -17,18 +17,18 @@
 #include "process/writable_memory.hpp"
 #include "sion.h"
 
-// Declares fsion_NAME_c_ as visible; its definition follows.
+// Declares fsion_NAME_c_ as exported; the definition must follow.
 #define SHEAF_FORTRAN extern "C" SHEAF_EXPORT
 
-// Gives a function defined above another name.
+// Defines an alias of a function defined above.
 #define SHEAF_ALIAS(name, target) SHEAF_FORTRAN decltype(target) name __attribute__((alias(#target)))
 
-// Defines the routine fsion_NAME_c_ with the name that FORTRAN 77 programs have for it.
+// Defines the routine fsion_NAME_c_ and its FORTRAN 77 alias.
 #define SHEAF_ROUTINE(name, ...)                                               \
   SHEAF_FORTRAN void name##_(__VA_ARGS__) __attribute__((alias(#name "_c_"))); \
   SHEAF_FORTRAN void name##_c_(__VA_ARGS__)
 
-// Gives a function with a data argument its names in FORTRAN 77, one for each type of the data.
+// Defines the FORTRAN 77 aliases of a function with a data argument, one for each data type.
 #define SHEAF_F77_TYPES(name, target)     \
   SHEAF_ALIAS(name##_, target);           \
   SHEAF_ALIAS(name##_integer_, target);   \
@@ -51,13 +51,13 @@ struct Descriptor {
   }
 };
 
-// The text of a Fortran string: without the blanks at its end.
+// Returns the text of a Fortran string without trailing blanks.
 inline std::string text(const char* characters, int length) {
   while (length > 0 && characters[length - 1] == ' ') --length;
   return std::string(characters, static_cast<size_t>(length > 0 ? length : 0));
 }
 
-// What sion_get_locations tells.
+// Results of sion_get_locations.
 struct Locations {
   int ntasks = 0;
   int maxblocks = 0;
@@ -79,7 +79,7 @@ struct Locations {
 class IntegerArgument {
  public:
   explicit IntegerArgument(int* argument) : argument_(argument), value_(*argument) {}
-  // Stores a changed value in the argument, unless that is a constant.
+  // Stores a changed value in the argument unless the argument is a constant.
   ~IntegerArgument() {
     if (*argument_ != value_ && try_overwrite(argument_)) *argument_ = value_;
   }
@@ -92,7 +92,7 @@ class IntegerArgument {
   int value_;
 };
 
-// Runs an open call; no exception passes into Fortran.
+// Runs an open call and catches exceptions, which must not reach Fortran.
 template <class Body>
 void open(int* sid, Body&& body) {
   try {
@@ -102,15 +102,15 @@ void open(int* sid, Body&& body) {
   }
 }
 
-// A string that the program passed, with the length of its variable in characters. Without characters: not
-// wanted.
+// A string argument with the length of its variable in characters. A null pointer means that the program does
+// not want the result.
 struct Variable {
   char* characters = nullptr;
   int length = 0;
 };
 
-// Runs a parallel open, call(char** physical_name). If it succeeds newfname becomes the name of the physical
-// file, cut or filled with blanks to its length.
+// Runs a parallel open, call(char** physical_name). On success stores the name of the physical file in
+// `newfname`, truncated or padded with blanks.
 template <class Call>
 void paropen(int* sid, Variable newfname, Call&& call) {
   open(sid, [&] {

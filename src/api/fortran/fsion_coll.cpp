@@ -1,5 +1,5 @@
-// Collective reading and writing for Fortran. A count below one is no data, but the call is still made: all
-// tasks have to take part.
+// Collective reads and writes for Fortran. A count below one means no data. The call is still made, because
+// all tasks must take part.
 #include <algorithm>
 
 #include "api/fortran/fsion.hpp"

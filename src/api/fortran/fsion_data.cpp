@@ -1,5 +1,6 @@
-// Data of any type for Fortran: written, read, swapped. The FORTRAN 77 entry points take the address of the
-// data, under one name per type; the modules pass a descriptor. What counts is size and nitems.
+// Reads, writes and byte swaps of data of any type for Fortran. FORTRAN 77 entry points take the address of
+// the data, under one name for each type; the modules pass a descriptor. Only size and nitems determine the
+// amount.
 #include "api/fortran/fsion.hpp"
 #include "sion.h"
 
@@ -7,8 +8,8 @@ using namespace sheaf::fortran;
 
 namespace {
 
-// A negative count is no request. The result is set once, at the end: programs name one variable for it and
-// for an argument.
+// Runs a transfer unless a count is negative. Sets the result once, at the end, because programs may pass one
+// variable for it and for an argument.
 template <class Transfer>
 void transfer(const sion_int64* size, const sion_int64* nitems, sion_int64* rc, Transfer&& move) {
   const bool moves = *size > 0 && *nitems > 0;
@@ -35,7 +36,7 @@ SHEAF_F77_TYPED(fsion_read);
 SHEAF_ALIAS(fsion_fread_c_, fsion_read_c_);
 SHEAF_F77_TYPES(fsion_fread, fsion_read_c_);
 
-// The last argument is never set, as in the original: FORTRAN 77 programs pass what they like there.
+// The last argument is never set, as in the original library; FORTRAN 77 programs may pass anything there.
 SHEAF_ROUTINE(fsion_swap, void* target, void* source, const int* size, const int* n, const int* do_swap,
               int*) {
   sion_swap(target, source, *size, *n, *do_swap);

@@ -1,4 +1,5 @@
-// What the original has in C only: numbers of an open multifile, its tables as arrays, duplicates.
+// Calls that the original library has in C only: properties of an open multifile, its tables as arrays,
+// duplicates.
 #include <algorithm>
 #include <cstdint>
 
@@ -7,7 +8,8 @@
 
 using namespace sheaf::fortran;
 
-// Functions in Fortran; the C functions the modules bind to are the entry points of FORTRAN 77.
+// Functions in Fortran. The FORTRAN 77 entry points return the value; the C functions of the modules store
+// it.
 SHEAF_FORTRAN sion_int64 fsion_bytes_avail_in_chunk_(const int* sid) {
   return sion_bytes_avail_in_chunk(*sid);
 }
@@ -27,7 +29,8 @@ SHEAF_ROUTINE(fsion_get_number_of_files, const int* sid, int* numfiles) {
   *numfiles = sion_get_number_of_files(*sid);
 }
 
-// Of `ntasks` elements each, and block_sizes(ntasks, maxblocks), as fsion_get_locations tells the two.
+// Fills arrays of `ntasks` elements and block_sizes(ntasks, maxblocks); fsion_get_locations returns the two
+// sizes.
 SHEAF_ROUTINE(fsion_get_location_arrays, const int* sid, sion_int64* chunksizes, sion_int64* globalranks,
               sion_int64* blockcounts, sion_int64* blocksizes, int* ierr) {
   Locations found;

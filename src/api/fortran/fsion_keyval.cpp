@@ -1,4 +1,4 @@
-// Key-value records for Fortran. Keys are 64 bits, which Fortran sees as a number with a sign.
+// Key-value records for Fortran. Keys have 64 bits, which Fortran treats as a signed number.
 #include "api/fortran/fsion.hpp"
 #include "sion.h"
 
@@ -6,7 +6,7 @@ using namespace sheaf::fortran;
 
 namespace {
 
-// A negative count is no request; 0 items are an empty record.
+// Runs a transfer unless a count is negative. 0 items denote an empty record.
 template <class Transfer>
 sion_int64 transfer(sion_int64 size, sion_int64 nitems, Transfer&& move) {
   if (size < 0 || nitems < 0) return 0;

@@ -1,5 +1,5 @@
-// The MPI calls for Fortran; compiled for every MPI, because only the MPI knows what its Fortran handles
-// stand for. The modules and FORTRAN 77 programs are the same for all of them.
+// MPI calls for Fortran. Compiled for every MPI library, because only the library can convert its Fortran
+// handles. Modules and FORTRAN 77 programs are the same for all libraries.
 #include <mpi.h>
 
 #include "api/fortran/fsion.hpp"
@@ -25,7 +25,7 @@ SHEAF_FORTRAN void sheaf_private_fortran_paropen_mpi(const char* fname, const ch
   });
 }
 
-// Leaves newfname alone, as in the original: FORTRAN 77 programs may pass a constant.
+// Does not set newfname, as in the original library, because FORTRAN 77 programs may pass a constant.
 SHEAF_ROUTINE(fsion_paropen_mpi, const char* fname, const char* file_mode, int* nfiles,
               const MPI_Fint* fgcomm, const MPI_Fint* flcomm, sion_int64* chunksizes, int* fsblksize,
               int* globalrank, char*, int* sid, int fname_length, int mode_length, int) {
@@ -34,7 +34,7 @@ SHEAF_ROUTINE(fsion_paropen_mpi, const char* fname, const char* file_mode, int* 
 }
 SHEAF_ALIAS(fsion_paropen_multi_mpi_c_, fsion_paropen_mpi_c_);
 
-// The arrays are the caller's and long enough for the local tasks.
+// The caller provides the arrays, with an element for each local task.
 SHEAF_ROUTINE(fsion_paropen_mapped_mpi, const char* fname, const char* file_mode, int* nfiles,
               const MPI_Fint* fgcomm, int* nlocaltasks, int* globalranks, sion_int64* chunksizes,
               int* mapping_filenrs, int* mapping_lranks, int* fsblksize, int* sid, int fname_length,
@@ -50,7 +50,7 @@ SHEAF_ROUTINE(fsion_paropen_mapped_mpi, const char* fname, const char* file_mode
   });
 }
 
-// An array without elements may have no address, which the C call would take for a wish to allocate.
+// An empty array may have no address. Passes a dummy then, because the C call would allocate an array.
 SHEAF_FORTRAN void sheaf_private_fortran_paropen_mapped_mpi(
     const char* fname, const char* file_mode, int* nfiles, const MPI_Fint* fgcomm, int* nlocaltasks,
     const Descriptor* globalranks, const Descriptor* chunksizes, const Descriptor* mapping_filenrs,

@@ -1,6 +1,7 @@
-!> Striped files over I/O listeners (sfio.h, docs/api-sfio.md) for Fortran. Handles are type(c_ptr); offsets and sizes are
-!> 64-bit, in bytes; data of any contiguous type. Every routine gives the outcome in ierr: 0, or -1 for an error, whose words
-!> are printed. Communicators are the integers of mpif.h and of the module mpi (comm%mpi_val of mpi_f08).
+!> Striped files over I/O listeners (sfio.h, docs/api-sfio.md) for Fortran. Handles are type(c_ptr). Offsets
+!> and sizes are 64-bit, in bytes; data may have any contiguous type. Every routine sets ierr to 0, or to -1
+!> on error and prints a message. Communicators are the integers of mpif.h and of the module mpi (comm%mpi_val
+!> of mpi_f08).
 module sfio_f90
   use, intrinsic :: iso_c_binding, only: c_ptr, c_null_ptr, c_null_char, c_char, c_int, c_int32_t, c_int64_t, c_long, c_size_t, &
     c_associated, c_loc
@@ -11,7 +12,7 @@ module sfio_f90
     sfio_wait
   public :: mstat, merror, merrora, prioerrora, sfio_stat_t, sfio_malloc, sfio_free
 
-  !> As sfio_stat_t of sfio.h.
+  !> The type sfio_stat_t of sfio.h.
   type, bind(c) :: sfio_stat_t
     integer(c_int64_t) :: size, stripe_unit, allocated
     integer(c_int32_t) :: subfiles, listeners
@@ -123,7 +124,8 @@ module sfio_f90
       type(c_ptr), value :: request
       integer(c_int), intent(out) :: done
     end function
-    !> Memory that listeners of the same machine reach themselves, for c_f_pointer; c_null_ptr if there is none left.
+    !> Allocates memory that listeners on the same host access directly, for c_f_pointer; c_null_ptr if memory
+    !> is exhausted.
     type(c_ptr) function sfio_malloc(bytes) bind(c, name='sfio_malloc')
       import :: c_ptr, c_size_t
       integer(c_size_t), value :: bytes
@@ -140,7 +142,8 @@ module sfio_f90
 
 contains
 
-  !> Collective over `all`. compute: communicator of the compute tasks, MPI_COMM_NULL on a listener after its end.
+  !> Starts a session. Collective over `all`. compute: communicator of the compute tasks; MPI_COMM_NULL on a
+  !> listener after the session.
   subroutine sfio_start(all, how, compute, ierr)
     integer, intent(in) :: all
     character(*), intent(in) :: how
@@ -157,7 +160,8 @@ contains
     sfio_comm = c_comm()
   end function
 
-  !> Collective over the compute tasks. stripe_unit: in bytes; 0: that of the file.
+  !> Opens a striped file. Collective over the compute tasks. stripe_unit: in bytes; 0 selects that of the
+  !> file.
   subroutine mopen(name, stripe_unit, f, ierr)
     character(*), intent(in) :: name
     integer, intent(in) :: stripe_unit
@@ -193,7 +197,7 @@ contains
     ierr = c_create(trim(name)//c_null_char)
   end subroutine
 
-  !> size: bytes of `data` to write. moved: what was, or -1.
+  !> Writes `size` bytes of `data`. moved: the number of bytes written, or -1.
   subroutine mwrite(f, offset, data, size, moved)
     type(c_ptr), intent(in) :: f
     integer(c_int64_t), intent(in) :: offset, size
@@ -243,7 +247,7 @@ contains
     moved = c_readc_all(f, offset, c_loc(data), int(size, c_size_t))
   end subroutine
 
-  !> `data` belongs to the library until sfio_wait: declare it asynchronous.
+  !> The library uses `data` until sfio_wait: declare it asynchronous.
   subroutine sfio_iwritec(f, offset, data, size, request, ierr)
     type(c_ptr), intent(in) :: f
     integer(c_int64_t), intent(in) :: offset, size
@@ -291,7 +295,8 @@ contains
     ierr = c_stat(f, stat)
   end subroutine
 
-  !> Errors of open, close, creat, unlink, ftruncate, lseek, write and read on all listeners since last asked.
+  !> Returns the numbers of failed open, close, creat, unlink, ftruncate, lseek, write and read calls on all
+  !> listeners since the last query.
   subroutine merror(ioerr, ierr)
     integer(c_long), intent(out) :: ioerr(8)
     integer, intent(out) :: ierr

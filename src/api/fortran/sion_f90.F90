@@ -1,10 +1,10 @@
-! The SION interface for Fortran: serial and common calls. Arguments and results are those of docs/api-fortran.md;
-! what a call does is said in include/sion_common.h and include/sion_serial.h.
+! The SION interface for Fortran: serial and common calls. docs/api-fortran.md lists arguments and results;
+! include/sion_common.h and include/sion_serial.h describe the calls.
 !
-! Arguments without an intent take a constant; a call that has a result for a variable sets it.
+! Arguments without an intent accept a constant; if a variable is passed, a call with a result sets it.
 !
-! Data arguments take any type, kind and rank (type(*), dimension(..)); sections that are not contiguous are copied by
-! the compiler. Array arguments also take the first element of an array.
+! Data arguments accept any type, kind and rank (type(*), dimension(..)); the compiler copies sections that
+! are not contiguous. Array arguments also accept the first element of an array.
 
 #define WRITER(NAME) \
   subroutine NAME(data, size, nitems, sid, rc) bind(C, name='sheaf_fortran_write'); \
@@ -79,8 +79,8 @@ module sion_f90
   integer, parameter :: sion_keyval_inline = 51
   integer, parameter :: sion_keyval_unknown = 54
 
-  ! The arrays as addresses, for c_f_pointer(transfer(address, c_null_ptr), array, [ntasks]), or copied into
-  ! allocatable arrays.
+  ! Returns the arrays as addresses, for c_f_pointer(transfer(address, c_null_ptr), array, [ntasks]), or
+  ! copies them into allocatable arrays.
   interface fsion_get_locations
     procedure fsion_get_locations_addresses
     procedure arrays_of_locations
@@ -193,7 +193,8 @@ module sion_f90
       integer(c_int), intent(out) :: newsid
     end subroutine
 
-    ! Arrays of ntasks elements, and blocksizes of ntasks*maxblocks, as fsion_get_locations tells the two.
+    ! Fills arrays of ntasks elements, and blocksizes of ntasks*maxblocks; fsion_get_locations returns the
+    ! two sizes.
     subroutine fsion_get_location_arrays(sid, chunksizes, globalranks, blockcounts, blocksizes, ierr) &
       bind(C, name='fsion_get_location_arrays_c_')
       import :: c_int, c_int64_t
@@ -226,7 +227,7 @@ module sion_f90
       integer(c_int), intent(out) :: endianness
     end subroutine
 
-    ! ierr of these four is set only by a failure.
+    ! These four set ierr only on failure.
     subroutine fsion_get_chunksizes(sid, chunksizes, ierr) bind(C, name='sheaf_fortran_get_chunksizes')
       import :: c_int, c_int64_t
       integer(c_int), intent(in) :: sid
@@ -358,7 +359,7 @@ contains
     sion_currentblocknr = at_address(at(2), int(ntasks, c_int64_t))
   end subroutine
 
-  ! A copy of n numbers; of none where there is no array.
+  ! Returns a copy of n numbers at an address; an empty array if the address is 0.
   function at_address(address, n) result(numbers)
     integer(c_int64_t), intent(in) :: address, n
     integer(c_int64_t), allocatable :: numbers(:)

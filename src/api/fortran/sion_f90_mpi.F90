@@ -1,7 +1,9 @@
-! The SION interface for Fortran: MPI. Communicators are integers (mpif.h, use mpi) or type(MPI_Comm) (use mpi_f08).
+! The SION interface for Fortran: MPI. Communicators are integers (mpif.h, use mpi) or type(MPI_Comm) (use
+! mpi_f08).
 !
-! One module serves every MPI: the handles are translated by the C side, and type(MPI_Comm) is declared here as the
-! MPI standard has it, interoperable, which makes it the same type as that of any mpi_f08 (Fortran 2018, 7.5.2.4).
+! One module serves every MPI library. The C side converts the handles. type(MPI_Comm) is declared here as in
+! the MPI standard. It is interoperable and therefore the same type as that of any mpi_f08 (Fortran 2018,
+! 7.5.2.4).
 
 #define COLLECTIVE(NAME, LABEL, INTENT) \
   subroutine NAME(data, size, nitems, sid, rc) bind(C, name=LABEL); \

@@ -1,4 +1,4 @@
-! The SION interface for Fortran: OpenMP. Every thread of the team is one task and calls with variables of its own.
+! The SION interface for Fortran: OpenMP. Every thread of the team is one task and passes its own variables.
 module sion_f90_omp
   use, intrinsic :: iso_c_binding, only: c_char, c_int, c_int64_t
   use sion_f90
@@ -16,7 +16,7 @@ module sion_f90_omp
 
 contains
 
-  ! newfname becomes the name of the physical file.
+  ! Sets newfname to the name of the physical file.
   subroutine fsion_paropen_omp(fname, file_mode, chunksizes, fsblksize, globalranks, newfname, sid)
     character(len=*), intent(in) :: fname, file_mode
     integer(c_int64_t), intent(inout) :: chunksizes

@@ -1,5 +1,5 @@
-! The SION interface for Fortran: hybrid programs, MPI x OpenMP. Every thread of every process is one task and calls
-! with variables of its own. Communicators as in sion_f90_mpi.
+! The SION interface for Fortran: hybrid programs, MPI x OpenMP. Every thread of every process is one task
+! and passes its own variables. Communicators are as in sion_f90_mpi.
 module sion_f90_ompi
   use, intrinsic :: iso_c_binding, only: c_char, c_int, c_int64_t
   use sion_f90

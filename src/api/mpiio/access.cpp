@@ -11,10 +11,11 @@
 namespace sheaf::mpiio {
 namespace {
 
-// Below, a nonblocking call is carried out at once: handing it to a thread costs more.
+// Size in bytes below which a nonblocking call transfers immediately, because enqueuing it for a thread costs
+// more.
 constexpr int64_t worth_a_thread = 1 << 20;
 
-// Takes the place of the transfer in the view's stream; the pointer, if one is meant, moves on.
+// Returns the position of the transfer in the view's stream; advances the file pointer if the call uses one.
 int64_t claim(OpenFile& file, const Call& call, int64_t bytes) {
   if (call.pointer != Pointer::shared && file.is_sequential())
     throw MpiError(MPI_ERR_UNSUPPORTED_OPERATION,
@@ -31,14 +32,15 @@ std::shared_ptr<Transfer> prepare(OpenFile& file, const Call& call, const Buffer
   return transfer;
 }
 
-// Collective: makes all tasks fail with what this one is about to throw, and throws it.
+// Makes all tasks fail with the error of this task, and rethrows it. Collective.
 [[noreturn]] void fail_all(OpenFile& file, Sequence& sequence, Way way, const std::exception_ptr& problem) {
   const auto told = attempt([&] { std::rethrow_exception(problem); });
   attempt([&] { file.file->fail_all(sequence, way == Way::writes, *told); });
   std::rethrow_exception(problem);
 }
 
-// Collective. The ordered place is found together, so a task with a problem takes part in that as well.
+// Runs a collective call. Tasks compute ordered positions together, so a task with an error takes part in
+// that as well. Collective.
 int64_t carry_out(OpenFile& file, const Call& call, const Buffer& buffer) {
   Sequence& sequence = file.file->sequence();
   const bool ordered = call.pointer == Pointer::shared;
@@ -58,7 +60,7 @@ int64_t carry_out(OpenFile& file, const Call& call, const Buffer& buffer) {
   return transfer->together(sequence);
 }
 
-// Large transfers by a thread, if threads may be at work.
+// Uses a thread for large transfers if threads are allowed.
 void start_alone(OpenFile& file, const Call& call, MPI_File handle, const Buffer& buffer,
                  MPI_Request* request) {
   *request = MPI_REQUEST_NULL;
@@ -89,15 +91,15 @@ int access_all(const Call& call, MPI_File handle, const Buffer& buffer, MPI_Stat
                  [&](OpenFile& file) { set_status(status, carry_out(file, call, buffer)); });
 }
 
-// Without threads that may talk to other tasks, each task does its part alone: no call may wait for others
-// here.
+// Without threads that may communicate, each task transfers independently, because a nonblocking call must
+// not wait for other tasks.
 int start_all(const Call& call, MPI_File handle, const Buffer& buffer, MPI_Request* request) {
   return on_file(call.name, handle, [&](OpenFile& file) {
     if (!file.later) return start_alone(file, call, handle, buffer, request);
     *request = MPI_REQUEST_NULL;
     try {
       if (!file.worker) file.worker = std::make_unique<Worker>();
-    } catch (...) {  // no thread is to be had: this one tells the others, once they have come
+    } catch (...) {  // no thread can be created; fails the call on all tasks
       fail_all(file, *file.later, call.way, std::current_exception());
     }
     try {
@@ -108,7 +110,7 @@ int start_all(const Call& call, MPI_File handle, const Buffer& buffer, MPI_Reque
       file.worker->add([&file, way = call.way, problem = std::current_exception()] {
         try {
           fail_all(file, *file.later, way, problem);
-        } catch (...) {  // the program has got it already
+        } catch (...) {  // the program has already received this error
         }
       });
       throw;
@@ -116,7 +118,8 @@ int start_all(const Call& call, MPI_File handle, const Buffer& buffer, MPI_Reque
   });
 }
 
-// A collective call may wait for the other tasks when it begins (MPI 3.1, section 13.4.5): all is done here.
+// Performs the whole transfer. A split collective call may wait for other tasks in its begin call (MPI 3.1,
+// section 13.4.5).
 int begin_all(const Call& call, MPI_File handle, const Buffer& buffer, std::string_view family) {
   return on_file(call.name, handle, [&](OpenFile& file) {
     if (file.split) throw MpiError(MPI_ERR_OTHER, "a split collective call is not ended yet");

@@ -1,5 +1,5 @@
-// api/mpiio/access: the kinds of data access of MPI-IO (MPI 3.1, section 13.4), each once for reading and
-// writing and for all types of counts. They return what the entry points return.
+// api/mpiio/access: the kinds of data access of MPI-IO (MPI 3.1, section 13.4). One function serves reads and
+// writes and all count types. The functions return the result of the entry point.
 #pragma once
 
 #include <mpi.h>
@@ -12,19 +12,19 @@
 
 namespace sheaf::mpiio {
 
-enum class Pointer : uint8_t { none, individual, shared };  // none: an explicit offset
+enum class Pointer : uint8_t { none, individual, shared };  // none: explicit offset
 
 struct Call {
-  const char* name;  // of the entry point
+  const char* name;  // name of the entry point
   Way way;
   Pointer pointer = Pointer::individual;
   MPI_Offset offset = 0;  // in etypes
 };
 
-// Noncollective, blocking and nonblocking.
+// Noncollective access, blocking and nonblocking.
 int access_one(const Call& call, MPI_File handle, const Buffer& buffer, MPI_Status* status);
 int start_one(const Call& call, MPI_File handle, const Buffer& buffer, MPI_Request* request);
-// Collective, blocking, nonblocking and split; with the shared pointer: ordered.
+// Collective access, blocking, nonblocking and split. With the shared pointer: ordered access.
 int access_all(const Call& call, MPI_File handle, const Buffer& buffer, MPI_Status* status);
 int start_all(const Call& call, MPI_File handle, const Buffer& buffer, MPI_Request* request);
 int begin_all(const Call& call, MPI_File handle, const Buffer& buffer, std::string_view family);

@@ -1,4 +1,4 @@
-// The entry points of data access: MPI_File_read, MPI_File_write and their families, with ordinary and large
+// Entry points of data access: MPI_File_read, MPI_File_write and their families, with ordinary and large
 // counts.
 #include "api/mpiio/access.hpp"
 #include "api/mpiio/entry.hpp"
@@ -11,8 +11,8 @@ void* plain(const void* address) { return const_cast<void*>(address); }
 
 }  // namespace
 
-// What reads and writes have in common. `C`: the suffix of large counts, or nothing; `Memory`: void or const
-// void.
+// Entry points common to reads and writes. `C`: the suffix for large counts, or empty. `Memory`: void or
+// const void.
 #define SHEAF_DATA_ACCESS(Verb, way, Memory, Number, C)                                                    \
   int PMPI_File_##Verb##_at##C(MPI_File f, MPI_Offset at, Memory* b, Number n, MPI_Datatype t,             \
                                MPI_Status* s) {                                                            \

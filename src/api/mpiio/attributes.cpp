@@ -7,13 +7,14 @@ using namespace sheaf::mpiio;
 
 namespace {
 
-// The same on all tasks; they agree on sizes that cannot be.
+// Throws on all tasks alike, because the mode is the same on all. The tasks agree on invalid sizes
+// separately.
 void require_writable(const OpenFile& file) {
   if ((file.amode & MPI_MODE_RDONLY) != 0)
     throw MpiError(MPI_ERR_READ_ONLY, "the file is open for reading only");
 }
 
-// What nonblocking calls have begun is carried out as was said before, on all tasks alike.
+// Completes the nonblocking calls begun so far with the previous settings, on all tasks alike.
 void finish_begun(OpenFile& file) {
   if (file.worker) file.worker->drain();
   drain_independent_worker();

@@ -1,16 +1,16 @@
-// api/mpiio/entry: how the entry points of the MPI-IO drop-in are made.
+// api/mpiio/entry: access to the functions of the program's MPI library.
 //
-// Every function is here under its PMPI_ name alone, for the library of entry points (front/front.c), which
-// programs call under both names. The room itself calls MPI only by PMPI_ names, so that tools do not count
-// its calls as the program's.
+// The engine defines every entry point under its PMPI_ name only. The front library (front/front.c) exports
+// both names to the program. The module itself calls MPI only by PMPI_ names, so that profiling tools do not
+// attribute its calls to the program.
 //
-// The MPI library of the program may be another one than that whose mpi.h is read here, with the same binary
-// interface: what only some of them have is asked for by name when it is needed.
+// The program's MPI library may differ from the one that provided mpi.h at build time, as long as the binary
+// interface is the same. Functions that only some libraries have are therefore looked up by name at run time.
 #pragma once
 
 #include <mpi.h>
 
-#ifdef MPI_ABI  // handles of Fortran are of another library there
+#ifdef MPI_ABI  // the ABI leaves Fortran handles to another library
 using MPI_Fint = int;
 extern "C" MPI_Fint PMPI_File_c2f(MPI_File file);
 extern "C" MPI_File PMPI_File_f2c(MPI_Fint number);
@@ -18,10 +18,10 @@ extern "C" MPI_File PMPI_File_f2c(MPI_Fint number);
 
 namespace sheaf::mpiio {
 
-// The function of the program's MPI library that has this name, or null.
+// Returns the function `pmpi_name` of the program's MPI library, or null if the library lacks it.
 void* find_function(const char* pmpi_name);
-// The same; throws Error unsupported if there is none. For the few things that the library's own file handles
-// must do (errhandlers.hpp).
+// Like find_function, but throws Error unsupported if the function is missing. For the few operations on file
+// handles of the MPI library itself (errhandlers.hpp).
 void* real_function(const char* pmpi_name);
 
 template <class Function>
@@ -31,5 +31,5 @@ Function* real(Function* /*ours, for its type*/, const char* pmpi_name) {
 
 }  // namespace sheaf::mpiio
 
-// real_mpi(File_open): the MPI library's own MPI_File_open.
+// SHEAF_REAL(File_open): the MPI_File_open of the MPI library.
 #define SHEAF_REAL(name) ::sheaf::mpiio::real(&PMPI_##name, "PMPI_" #name)

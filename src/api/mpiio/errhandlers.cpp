@@ -12,18 +12,19 @@
 namespace sheaf::mpiio {
 namespace {
 
-// This thread opens or closes a shadow: what the library then asks of its own file is passed through.
+// Set while this thread opens or closes a shadow. Calls that the MPI library then makes on its own file are
+// passed through.
 [[gnu::tls_model("initial-exec")]] constinit thread_local bool at_shadow = false;
 
-// The library asks of its own file while it opens and closes it.
+// Sets at_shadow during its lifetime.
 class AtShadow : private NonCopyable {
  public:
   AtShadow() { at_shadow = true; }
   ~AtShadow() { at_shadow = false; }
 };
 
-// Functions of handlers that the program has made in C, by handle, and how often it will free the handle.
-// What is known of it ends then: one made later may get the same place.
+// Functions of handlers that the program created in C, by handle, with the number of times the program will
+// still free the handle. At zero the entry is removed, because a new handler may reuse the handle.
 struct Known {
   struct Made {
     MPI_File_errhandler_function* function;
@@ -44,7 +45,7 @@ MPI_File_errhandler_function* function_of(MPI_Errhandler handler) {
   return found == known().handlers.end() ? nullptr : found->second.function;
 }
 
-// The program has one more handle to it, maybe after it had freed all.
+// Counts one more handle of the program, possibly after all earlier ones were freed.
 void add_use(MPI_Errhandler handler, MPI_File_errhandler_function* function) {
   const std::scoped_lock lock(known().mutex);
   ++known().handlers.try_emplace(handler, Known::Made{function, 0}).first->second.uses;
@@ -56,8 +57,8 @@ void drop_use(MPI_Errhandler handler) {
   if (found != known().handlers.end() && --found->second.uses == 0) known().handlers.erase(found);
 }
 
-// Of MPI 4. MPICH 4.0 takes it nowhere, so nobody counts who has it. Open MPI has an object for it since
-// version 5, which an engine that any version may load does not name as needed.
+// MPI_ERRORS_ABORT exists since MPI 4. MPICH 4.0 accepts it in no call, so its uses are not counted. In Open
+// MPI it is an object since version 5; an engine for all versions must not link to it.
 bool is_abort([[maybe_unused]] MPI_Errhandler handler) {
 #ifdef OPEN_MPI
   static void* const own = find_function("ompi_mpi_errors_abort");
@@ -73,7 +74,7 @@ bool is_fatal(MPI_Errhandler handler) { return handler == MPI_ERRORS_ARE_FATAL |
 
 std::mutex handler_of_self;
 
-// MPI_COMM_SELF has another handler for as long as this lives: one of MPI's own.
+// Sets a predefined error handler on MPI_COMM_SELF during its lifetime.
 class HandlerOfSelf : private NonCopyable {
  public:
   explicit HandlerOfSelf(MPI_Errhandler own) : lock_(handler_of_self) {
@@ -90,8 +91,8 @@ class HandlerOfSelf : private NonCopyable {
   MPI_Errhandler before_ = MPI_ERRHANDLER_NULL;
 };
 
-// One of MPI's own handlers, to be freed by the caller: the library counts its users, so it must hand it out
-// itself, which it does for any object.
+// Returns a handle to a predefined handler, which the caller frees. The MPI library counts references, so it
+// must return the handle itself, which it does through any object.
 int borrow(MPI_Errhandler own, MPI_Errhandler* handler) {
   if (is_abort(own)) {
     *handler = own;
@@ -111,7 +112,8 @@ int borrow(MPI_Errhandler own, MPI_Errhandler* handler) {
   std::abort();
 }
 
-// Runs call(errors, file) for the handler of a file, or of all that are not open yet.
+// Runs call(errors, file) for the error handler of a file; MPI_FILE_NULL denotes the default for files opened
+// later.
 template <class Call>
 int on_errhandling(MPI_File file, Call call) {
   if (file == MPI_FILE_NULL) return call(default_errhandling(), file);
@@ -143,7 +145,7 @@ int Errhandling::hold(MPI_Errhandler handler, MPI_File file) {
     }
     if (file != MPI_FILE_NULL) register_shadow(shadow_, file);
   }
-  // A handler of other objects is refused; MPICH 5 tells that to the handler of MPI_COMM_SELF.
+  // The library rejects handlers of other object types; MPICH 5 then calls the handler of MPI_COMM_SELF.
   const HandlerOfSelf returns(MPI_ERRORS_RETURN);
   return SHEAF_REAL(File_set_errhandler)(shadow_, handler);
 }
@@ -154,7 +156,7 @@ int Errhandling::set(MPI_Errhandler handler, MPI_File file) {
     own_ = handler;
     return MPI_SUCCESS;
   }
-  if (const int result = hold(handler, file)) return result;  // also refuses handlers of other objects
+  if (const int result = hold(handler, file)) return result;  // also rejects handlers of other object types
   own_ = MPI_ERRHANDLER_NULL;
   function_ = function_of(handler);
   return MPI_SUCCESS;

@@ -1,10 +1,11 @@
 // api/mpiio/errhandlers: the error handler of a file.
 //
-// The handlers of MPI itself are played here. One that the program made in C is a function we have seen in
-// MPI_File_create_errhandler and call with our handle. A handler that came another way (Open MPI's Fortran
-// makes them without passing through C) can only be called by the MPI library on a file of its own: its
-// shadow, a file of the library on no data, which also keeps handlers alive that the program has freed. One
-// per Errhandling at most, and none before a handler of the program is set.
+// Predefined handlers are implemented here. A handler that the program created in C is a function recorded in
+// MPI_File_create_errhandler, which is called with the handle of this library. Other handlers can be called
+// only by the MPI library, on a file of its own; Open MPI's Fortran interface creates handlers without
+// passing through C. For these, an Errhandling opens a shadow: a file of the MPI library without data. The
+// shadow also keeps handlers alive after the program frees them. An Errhandling has at most one shadow, and
+// none before the program sets a handler.
 #pragma once
 
 #include <mpi.h>
@@ -20,28 +21,29 @@ class Errhandling : private NonCopyable {
  public:
   ~Errhandling();
 
-  // All local. Return MPI_SUCCESS or an error class. `file`: whose handler it is, or MPI_FILE_NULL.
+  // All methods are local. They return MPI_SUCCESS or an error class. `file`: the file with this handler, or
+  // MPI_FILE_NULL.
   int set(MPI_Errhandler handler, MPI_File file);
-  // A handle that the caller frees.
+  // Returns a handle that the caller frees.
   int get(MPI_Errhandler* handler) const;
 
-  // Does what the handler is for. `handle`: what the handler gets. `what`: for the message of a fatal error.
-  // Returns the code that the handler leaves behind, which the failing call returns; handlers made in Fortran
-  // get a copy.
+  // Calls the handler with `handle`. `what` is the text for the message of a fatal error. Returns the code
+  // left by the handler, which the failing call returns; handlers created in Fortran receive a copy of the
+  // code.
   int call(MPI_File handle, int code, const char* what) const;
 
-  // Takes the handler of `other` for `file`.
+  // Copies the handler of `other` to `file`.
   void inherit(const Errhandling& other, MPI_File file);
 
  private:
   int hold(MPI_Errhandler handler, MPI_File file);
 
-  MPI_Errhandler own_ = MPI_ERRORS_RETURN;  // one of MPI itself; null: the program's, which the shadow has
-  MPI_File_errhandler_function* function_ = nullptr;  // the program's, if it was made in C
+  MPI_Errhandler own_ = MPI_ERRORS_RETURN;  // predefined handler; null: the program's, set on the shadow
+  MPI_File_errhandler_function* function_ = nullptr;  // the program's handler if created in C
   MPI_File shadow_ = MPI_FILE_NULL;
 };
 
-// That of MPI_FILE_NULL: what opened files begin with and what failing opens call. Lives until exit.
+// Returns the handler of MPI_FILE_NULL. Opened files inherit it, and failing opens call it. Lives until exit.
 Errhandling& default_errhandling();
 
 }  // namespace sheaf::mpiio

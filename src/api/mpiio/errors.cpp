@@ -15,11 +15,11 @@ namespace sheaf::mpiio {
 namespace {
 
 constinit LastMessage message;
-// What the call of `message` returned.
+// Error class returned by the call that stored `message`.
 [[gnu::tls_model("initial-exec")]] constinit thread_local int message_class = MPI_SUCCESS;
 
 struct Class {
-  int number;  // of errno, or a Code
+  int number;  // errno value, or a Code
   int mpi_class;
 };
 
@@ -84,9 +84,9 @@ void remember_message(const std::string& text, int mpi_class) {
 
 using namespace sheaf::mpiio;
 
-// The library's text, and behind it what this thread's last failing call on a file has to say, if that is the
-// code asked for. In brackets, since the returned codes are classes: the same code may have come from
-// elsewhere since.
+// Returns the text of the MPI library, followed by the message of this thread's last failing call on a file
+// if `code` matches. The message is in brackets: codes are classes, so the code may also come from a later
+// call.
 extern "C" int PMPI_Error_string(int code, char* text, int* length) {
   const int result = SHEAF_REAL(Error_string)(code, text, length);
   if (result != MPI_SUCCESS || code != message_class || code == MPI_SUCCESS) return result;

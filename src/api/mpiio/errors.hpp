@@ -1,7 +1,7 @@
-// api/mpiio/errors: how an error leaves the library through the MPI-IO interface: as the error class that the
-// standard names (MPI 3.1, section 13.7), after the error handler of the file has been called. The class is
-// the returned code. The message is kept per thread, told by MPI_Error_string for the code that was returned
-// last, and printed if the environment has SHEAF_MPIIO_ERRORS=1. Nothing is thrown across the border.
+// api/mpiio/errors: error reporting at the MPI-IO interface. A failing call first calls the error handler of
+// the file and then returns an error class of the standard (MPI 3.1, section 13.7). The message is stored per
+// thread. MPI_Error_string returns it for the last code returned; SHEAF_MPIIO_ERRORS=1 prints it. No
+// exception leaves the library.
 #pragma once
 
 #include <mpi.h>
@@ -15,7 +15,7 @@
 
 namespace sheaf::mpiio {
 
-// An error whose class the standard names.
+// An error with a class of the standard.
 class MpiError : public Error {
  public:
   MpiError(int of_mpi, const std::string& what) : Error(Code::invalid_argument, what), mpi_class(of_mpi) {}
@@ -23,19 +23,20 @@ class MpiError : public Error {
   int mpi_class;
 };
 
-// The class of what is being thrown (call inside a catch block), and its message to this thread's memory.
+// Returns the error class of the current exception and stores its message for this thread. Call inside a
+// catch block.
 int class_of_current(const char* function);
 
-// Message of the last error on this thread; "" if there was none.
+// Returns the message of the last error of this thread, or "" if there was none.
 const char* last_message();
-// Makes `text` that message, of a call that returns `mpi_class`.
+// Stores `text` as the last message, for a call that returns `mpi_class`.
 void remember_message(const std::string& text, int mpi_class);
 
-// Prints what the call has left in base/warnings.
+// Prints the warnings that the call left in base/warnings.
 void print_warnings(const char* function);
 
-// Runs local(), and then together(), a collective call: also where local() has failed, so that no task waits
-// for this one. The error of local() counts where both fail.
+// Runs local(), then the collective call together(), even if local() throws, so that no other task blocks. If
+// both fail, rethrows the error of local().
 template <class Local, class Together>
 void in_step(Local&& local, Together&& together) {
   std::exception_ptr problem;
@@ -52,8 +53,8 @@ void in_step(Local&& local, Together&& together) {
   }
 }
 
-// Runs the body of a call; what it throws is told to the handler of `file`, for which the program has
-// `handle`, or, if that is null, to the handler of MPI_FILE_NULL.
+// Runs the body of a call. Passes an exception to the error handler of `file`, with the program's `handle`;
+// if `file` is null, to the handler of MPI_FILE_NULL. Returns the result of the call.
 template <class Body>
 int call_for(const char* function, const OpenFile* file, MPI_File handle, Body&& body) {
   int result = MPI_SUCCESS;
@@ -68,7 +69,7 @@ int call_for(const char* function, const OpenFile* file, MPI_File handle, Body&&
   return errors.call(file ? handle : MPI_FILE_NULL, result, last_message());
 }
 
-// body(OpenFile&), on `handle`.
+// Runs body(OpenFile&) on the file of `handle`.
 template <class Body>
 int on_file(const char* function, MPI_File handle, Body&& body) {
   const FilePointer file = find_file(handle);

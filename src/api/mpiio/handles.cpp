@@ -18,7 +18,7 @@ struct Table {
   std::shared_mutex mutex;
   std::unordered_map<MPI_File, FilePointer> open;
   std::unordered_map<MPI_File, MPI_File> shadows;
-  std::map<MPI_Fint, MPI_File> by_number;  // given out so far
+  std::map<MPI_Fint, MPI_File> by_number;  // assigned so far
 };
 
 Table& table() {
@@ -26,7 +26,7 @@ Table& table() {
   return *one;
 }
 
-// With the lock held.
+// Returns the file that a handle or the handle of its shadow denotes. Requires the lock.
 MPI_File behind(MPI_File handle) {
   const auto shadow = table().shadows.find(handle);
   return shadow == table().shadows.end() ? handle : shadow->second;
@@ -100,7 +100,7 @@ MPI_Fint PMPI_File_c2f(MPI_File file) {
   if (open == all.open.end()) return all.shadows.contains(file) ? SHEAF_REAL(File_c2f)(file) : 0;
   int& number = open->second->number;
   if (number != 0) return number;
-  number = first_fortran_handle;  // the lowest that is free
+  number = first_fortran_handle;  // lowest free number
   for (const auto& [used, ignored] : all.by_number) {
     if (used != number) break;
     ++number;
@@ -117,7 +117,7 @@ MPI_File PMPI_File_f2c(MPI_Fint number) {
   return found == table().by_number.end() ? MPI_FILE_NULL : found->second;
 }
 
-// Of MPI 5.
+// Functions of MPI 5.
 int PMPI_File_toint(MPI_File file) { return PMPI_File_c2f(file); }
 MPI_File PMPI_File_fromint(int number) { return PMPI_File_f2c(number); }
 

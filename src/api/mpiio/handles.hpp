@@ -1,8 +1,8 @@
-// api/mpiio/handles: the files that are open, by the handles that C and Fortran have for them.
+// api/mpiio/handles: the table of open files by their C and Fortran handles.
 //
-// A handle in C is the address of the OpenFile, looked up and never trusted. Fortran's numbers are ours from
-// first_fortran_handle on, so that they do not meet those that the MPI library gives to shadows
-// (errhandlers.hpp); the handle of a shadow stands for the file that it belongs to.
+// A C handle is the address of the OpenFile; it is looked up in the table, never dereferenced unchecked.
+// Fortran numbers start at first_fortran_handle, so that they do not collide with the numbers that the MPI
+// library gives to shadows (errhandlers.hpp). The handle of a shadow denotes the file that it belongs to.
 #pragma once
 
 #include <mpi.h>
@@ -21,32 +21,33 @@
 
 namespace sheaf::mpiio {
 
-// A datatype of the program, kept as long as this or a copy lives: a duplicate unless it is one of MPI's own.
+// Holds a datatype of the program while this object or a copy lives: a duplicate, unless the type is
+// predefined.
 class KeptType {
  public:
   KeptType() = default;
   explicit KeptType(MPI_Datatype type);
 
   MPI_Datatype get() const { return type_; }
-  // A handle that the caller may free, or a type of MPI itself.
+  // Returns a handle that the caller may free, or a predefined type.
   MPI_Datatype for_caller() const;
 
  private:
   MPI_Datatype type_ = MPI_BYTE;
-  std::shared_ptr<MPI_Datatype> own_;  // the same, and frees it; null: one of MPI itself
+  std::shared_ptr<MPI_Datatype> own_;  // frees type_; null if predefined
 };
 
-// What the program has said in MPI_File_set_view.
+// Arguments of MPI_File_set_view.
 struct ProgramView {
   KeptType etype;
   KeptType filetype;
   std::string datarep_name = "native";
   std::shared_ptr<const Datarep> datarep;  // null: native
-  bool empty = false;                      // the file type has no data: nothing can be transferred
+  bool empty = false;                      // the file type has no data; every transfer is empty
 };
 
-// A split collective call between begin and end: the name of its family ("read_all", ...) and what it has
-// transferred.
+// State of a split collective call between begin and end: the name of its family ("read_all", ...) and the
+// bytes transferred.
 struct SplitCall {
   std::string_view family;
   int64_t bytes = 0;
@@ -60,29 +61,29 @@ struct OpenFile : private NonCopyable {
   int64_t etype_size() const { return file->view()->etype_size; }
   bool is_sequential() const { return (amode & MPI_MODE_SEQUENTIAL) != 0; }
 
-  std::shared_ptr<Store> store;  // of the file, until it goes
+  std::shared_ptr<Store> store;  // file store, used until the file is destroyed
   std::unique_ptr<SharedFile> file;
-  // For nonblocking collectives; null if the program's MPI has no threads for them.
+  // Sequence for nonblocking collectives; null if the program's MPI does not allow threads.
   std::unique_ptr<Sequence> later;
-  // Carries them out; made at the first. Destroyed before the sequence and the file.
+  // Thread that runs them; created on first use. Destroyed before the sequence and the file.
   std::unique_ptr<Worker> worker;
   MPI_Group group = MPI_GROUP_NULL;
   int amode = 0;
   Errhandling errors;
   ProgramView view;
   std::optional<SplitCall> split;
-  int number = 0;  // that Fortran has for it; 0: none yet. Guarded by the table of files
+  int number = 0;  // Fortran handle; 0: not assigned yet. Guarded by the table
 };
 
 using FilePointer = std::shared_ptr<OpenFile>;
 
-// All local, for any thread.
+// Calls on the table are local and thread-safe.
 MPI_File register_file(FilePointer file);
-// Null if there is no such file, MPI_FILE_NULL included.
+// Returns null if no open file has this handle, as for MPI_FILE_NULL.
 FilePointer find_file(MPI_File handle);
-// Forgets the handle; the file lives as long as somebody uses it.
+// Removes the handle. The file lives until its last user releases it.
 void unregister_file(MPI_File handle);
-// The handle of the MPI library's file stands for `file` from now on / no longer.
+// register_shadow makes the handle of a shadow denote `file`; forget_shadow ends this.
 void register_shadow(MPI_File shadow, MPI_File file);
 void forget_shadow(MPI_File shadow);
 

@@ -1,4 +1,4 @@
-// api/mpiio/info: hints between MPI_Info and the shared file.
+// api/mpiio/info: conversion of hints between MPI_Info and the shared file.
 #pragma once
 
 #include <mpi.h>
@@ -7,11 +7,11 @@
 
 namespace sheaf::mpiio {
 
-// Takes over the hints of `info` that are understood; MPI_INFO_NULL has none. `tells`: leaves a warning of
-// values that are not, as one task does. Local.
+// Copies the recognized hints of `info` to `hints`; MPI_INFO_NULL has none. If `tells` is true, as on one
+// task, leaves a warning for each invalid value. Local.
 void take_hints(MPI_Info info, Hints& hints, bool tells);
 
-// A new info object, the caller's, with all hints in use. Local.
+// Returns a new info object with all hints in use. The caller frees it. Local.
 MPI_Info info_of(const Hints& hints);
 
 }  // namespace sheaf::mpiio

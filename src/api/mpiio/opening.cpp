@@ -1,4 +1,4 @@
-// Opening, closing and deleting files.
+// Opens, closes and deletes files.
 #include <strings.h>
 
 #include <array>
@@ -18,7 +18,7 @@
 namespace sheaf::mpiio {
 namespace {
 
-// Names may begin with the kind of file system, as other implementations allow ("ufs:/data/x").
+// Removes the prefix for the file system type that other implementations allow ("ufs:/data/x").
 std::string path_of(const char* name) {
   if (!name || !*name) throw MpiError(MPI_ERR_BAD_FILE, "the file has no name");
   for (const char* const kind : {"ufs:", "nfs:", "xfs:", "testfs:", "lustre:", "gpfs:", "panfs:", "pvfs2:"})
@@ -43,8 +43,8 @@ SharedMode mode_of(int amode) {
           .append = has(MPI_MODE_APPEND)};
 }
 
-// Collective. Throws on all tasks if the arguments of one cannot be or the modes differ. Returns whether
-// threads may call MPI on all tasks.
+// Throws on all tasks if the arguments of one are invalid or the modes differ. Returns whether threads may
+// call MPI on all tasks. Collective.
 bool agree_on_opening(Comm& comm, const std::optional<MpiError>& problem, int amode) {
   std::array<int64_t, 4> facts = {problem ? problem->mpi_class : MPI_SUCCESS, amode, -int64_t{amode},
                                   threads_may_call_mpi() ? 0 : 1};
@@ -73,7 +73,7 @@ FilePointer open_file(MPI_Comm program_comm, const char* name, int amode, MPI_In
   const bool threads = agree_on_opening(*comm, problem, amode);
   follow_session(path, program_comm);
   Hints hints;
-  if (comm->rank() == 0) take_hints_file(posix_store(), hints);  // task 0 tells its hints to all
+  if (comm->rank() == 0) take_hints_file(posix_store(), hints);  // task 0 broadcasts its hints
   take_hints(info, hints, comm->rank() == 0);
   auto result = std::make_shared<OpenFile>();
   result->store = any_store_here();

@@ -1,4 +1,4 @@
-// File pointers: of the task and of all tasks.
+// Individual and shared file pointers.
 #include "api/mpiio/entry.hpp"
 #include "api/mpiio/errors.hpp"
 #include "base/checked.hpp"
@@ -12,7 +12,7 @@ void refuse_sequential(const OpenFile& file) {
                    "files opened with MPI_MODE_SEQUENTIAL have no such pointer");
 }
 
-// The position in bytes of the stream that a seek asks for; `current` is where the pointer is.
+// Returns the target of a seek in bytes of the stream; `current` is the current position.
 int64_t target_of(OpenFile& file, MPI_Offset offset, int whence, int64_t current) {
   const auto view = file.file->view();
   const int64_t etype = view->etype_size;
@@ -56,7 +56,7 @@ int PMPI_File_seek_shared(MPI_File handle, MPI_Offset offset, int whence) {
   return on_file("MPI_File_seek_shared", handle, [&](OpenFile& file) {
     refuse_sequential(file);
     const int64_t now = file.file->shared_position();
-    int64_t target = -1;  // refused on all tasks, for one that cannot say where
+    int64_t target = -1;  // rejected on all tasks if one task has no valid target
     in_step([&] { target = target_of(file, offset, whence, now); }, [&] { file.file->seek_shared(target); });
   });
 }

@@ -10,7 +10,7 @@ namespace {
 void* mpi_library = nullptr;
 }
 
-// Called once by the library of entry points (front/front.c), before any function of this one.
+// Called once by the front library (front/front.c) before any function of this library.
 extern "C" SHEAF_EXPORT void sheaf_mpiio_begin(void* handle_of_mpi) { mpi_library = handle_of_mpi; }
 
 namespace sheaf::mpiio {

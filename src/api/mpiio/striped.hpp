@@ -1,5 +1,5 @@
-// api/mpiio/striped: `sfio:` names under the drop-in: through the I/O listeners of the session that
-// libsheaf_sfio runs in this process, if there is one; else each task reaches the subfiles itself.
+// api/mpiio/striped: `sfio:` names in the drop-in. Files are accessed through the I/O listeners of the
+// session that libsheaf_sfio runs in this process. Without a session, each task accesses the subfiles itself.
 #pragma once
 
 #include <mpi.h>
@@ -8,9 +8,9 @@
 
 namespace sheaf::mpiio {
 
-// Before `path` is used, collective over `comm` (MPI_COMM_NULL: local). Does nothing for other names. Begins
-// a session if there is none and SHEAF_SFIO is set; MpiError if that needs more tasks than `comm` has, or
-// fails.
+// Attaches to the session before `path` is used. No effect for names without `sfio:`. Starts a session if
+// none is running and SHEAF_SFIO is set. Throws MpiError if that requires more tasks than `comm` has, or
+// fails. Collective over `comm`; local if that is MPI_COMM_NULL.
 void follow_session(const std::string& path, MPI_Comm comm);
 
 }  // namespace sheaf::mpiio

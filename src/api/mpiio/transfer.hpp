@@ -1,5 +1,5 @@
-// api/mpiio/transfer: one read or write of the program, from its arguments to bytes of the view's stream and
-// back.
+// api/mpiio/transfer: one read or write of the program: converts its arguments to bytes of the view's stream
+// and back.
 #pragma once
 
 #include <mpi.h>
@@ -15,27 +15,28 @@ namespace sheaf::mpiio {
 
 enum class Way : uint8_t { reads, writes };
 
-// The memory of a call.
+// User buffer of a call.
 struct Buffer {
   void* address = nullptr;
   int64_t count = 0;
   MPI_Datatype type = MPI_BYTE;
 };
 
-// Everything that a transfer needs is taken from the file and the arguments when it is made, so that it can
-// be carried out later and on another thread; the file and the memory must live until then.
+// The constructor copies all that the transfer needs from the file and the arguments, so the transfer may run
+// later and on another thread. The file and the memory must live until then.
 class Transfer {
  public:
-  // Local. Throws MpiError for what the standard forbids: MPI_ERR_ACCESS, MPI_ERR_READ_ONLY, MPI_ERR_COUNT,
-  // MPI_ERR_TYPE, MPI_ERR_IO for a part of an etype. `later`: the datatype may be gone when it is carried
-  // out.
+  // Validates the arguments. Local. Throws MpiError for what the standard forbids: MPI_ERR_ACCESS,
+  // MPI_ERR_READ_ONLY, MPI_ERR_COUNT, MPI_ERR_TYPE, or MPI_ERR_IO for a partial etype. `later`: the program
+  // may free the datatype before the transfer runs.
   Transfer(OpenFile& file, Way way, const Buffer& buffer, bool later = false);
 
-  int64_t bytes() const { return memory_.type.size() * memory_.count; }  // of the view's stream
-  // Where it begins in the view's stream. To be said before it is carried out.
+  int64_t bytes() const { return memory_.type.size() * memory_.count; }  // in the view's stream
+  // Sets the start of the transfer in the view's stream. Must precede alone() and together().
   void place(int64_t position) { position_ = position; }
 
-  // Carry it out: local, or collective on a sequence of the file. Return bytes of the program's memory.
+  // Run the transfer, alone() locally and together() collectively on a sequence of the file. Return the
+  // number of bytes in the program's memory.
   int64_t alone();
   int64_t together(Sequence& sequence);
 
@@ -46,10 +47,10 @@ class Transfer {
   SharedFile& file_;
   Way way_;
   std::shared_ptr<const View> view_;
-  Destination memory_;  // of the bytes as the file has them
+  Destination memory_;  // memory with the bytes in file representation
   int64_t position_ = 0;
-  // For other representations than native: the bytes as the file has them, and where they belong in the
-  // program's memory.
+  // For representations other than native: the bytes in file representation, and their place in the program's
+  // memory.
   std::shared_ptr<const Datarep> datarep_;
   std::vector<std::byte> converted_;
   Buffer program_;

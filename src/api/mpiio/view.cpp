@@ -1,4 +1,4 @@
-// Views, and what follows from them: offsets in bytes and extents in the file.
+// Views and the queries that depend on them: byte offsets and extents in the file.
 #include <utility>
 
 #include "api/mpiio/entry.hpp"
@@ -13,7 +13,7 @@ layout::TypeMap map_in_file(MPI_Datatype type, const Datarep* datarep) {
   return datarep ? datarep->in_file(type) : type_map(type);
 }
 
-// current: where a sequential file is.
+// Returns the displacement of the new view. `current`: the position in a sequential file.
 MPI_Offset displacement_in(OpenFile& file, MPI_Offset given, int64_t current) {
   const bool sequential = file.is_sequential();
   if (sequential != (given == MPI_DISPLACEMENT_CURRENT))
@@ -23,7 +23,7 @@ MPI_Offset displacement_in(OpenFile& file, MPI_Offset given, int64_t current) {
   return sequential ? file.file->view()->offset_of(current) : given;
 }
 
-// The view, and what the program has said of it.
+// Returns the view, and the arguments of the program that define it.
 std::pair<View, ProgramView> make_view(OpenFile& file, MPI_Offset displacement, int64_t current,
                                        MPI_Datatype etype, MPI_Datatype filetype, const char* datarep) {
   const std::string name = datarep ? datarep : "";
@@ -40,14 +40,15 @@ std::pair<View, ProgramView> make_view(OpenFile& file, MPI_Offset displacement, 
             std::to_string(type.true_upper_bound()) + ", extent " + std::to_string(type.extent()) + ")");
   if (view.displacement < 0) throw MpiError(MPI_ERR_ARG, "the displacement of a view is negative");
   if (view.etype_size <= 0) throw MpiError(MPI_ERR_ARG, "the etype of a view has no data");
-  const bool empty = type.size() == 0;  // of a task that has no part in the file
+  const bool empty = type.size() == 0;  // this task accesses no part of the file
   if (empty) view.filetype = layout::TypeMap::bytes(view.etype_size);
   return {view, {KeptType(etype), KeptType(filetype), name, representation, empty}};
 }
 
 void set_view(OpenFile& file, MPI_Offset displacement, MPI_Datatype etype, MPI_Datatype filetype,
               const char* datarep) {
-  std::pair<View, ProgramView> made{{.displacement = -1}, {}};  // impossible
+  std::pair<View, ProgramView> made{{.displacement = -1},
+                                    {}};  // rejected by SharedFile::set_view unless replaced
   const int64_t current = file.is_sequential() ? file.file->shared_position() : 0;
   in_step([&] { made = make_view(file, displacement, current, etype, filetype, datarep); },
           [&] { file.file->set_view(made.first, SharedFile::Agreed::at_transfer); });
@@ -61,8 +62,8 @@ using namespace sheaf::mpiio;
 
 extern "C" {
 
-// Hints may differ between tasks, or be given by some only, and nobody waits for the others here to agree on
-// them: they are those of MPI_File_open and MPI_File_set_info.
+// Ignores the hints. They may differ between tasks or be given on some tasks only, and this call must not
+// wait for an agreement. Hints of MPI_File_open and MPI_File_set_info apply.
 int PMPI_File_set_view(MPI_File handle, MPI_Offset displacement, MPI_Datatype etype, MPI_Datatype filetype,
                        const char* datarep, MPI_Info /*info*/) {
   return on_file("MPI_File_set_view", handle,

@@ -21,7 +21,7 @@ constinit OpenFile own_mark{};
 
 namespace {
 
-constexpr int closing = -1;  // uses of an open file that its last user closes
+constexpr int closing = -1;  // value of `uses` while the last user closes the file
 
 constinit std::atomic<OpenFile*> all_files{nullptr};
 constinit std::atomic<int> highest{-1};
@@ -36,8 +36,9 @@ void note_process() { process.store(getpid()); }
 
 constinit uint64_t forks = 0;
 
-// A forking thread is inside from the first of these handlers to the last: they are around those of the
-// containers, so that no handler of a signal waits for a lock that its own thread has taken for the fork.
+// State of the forking thread, which is inside from the first fork handler below to the last. They enclose
+// the handlers of the containers. A signal handler therefore never waits for a lock that its own thread took
+// for the fork.
 thread_local constinit Entered forking __attribute__((tls_model("initial-exec"))) = {};
 
 void before_fork() {
@@ -58,8 +59,8 @@ void in_parent() {
   leave(forking);
 }
 
-// What the child holds was counted by the parent; but what other threads opened between that and the fork was
-// not, and its slot may be another one's soon.
+// The parent has counted the files of the child. A file that another thread opened between the count and the
+// fork was not counted, and its slot may soon be reassigned.
 void in_child() {
   ForkMutex::unlock_all();
   note_process();
@@ -169,7 +170,7 @@ bool borrows_memory() noexcept {
 
 void lock_slots() noexcept {
   state::hand_on_lock();
-  const bool borrowed = borrows_memory();  // with descriptors of its own, which no table knows
+  const bool borrowed = borrows_memory();  // the process may have descriptors that are in no table
   const int last = std::max(highest.load(), borrowed ? 255 : -1);
   for (int fd = 0; fd <= last; ++fd) {
     const OpenFile* const file = descriptor_table[fd].load();

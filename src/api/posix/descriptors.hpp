@@ -1,6 +1,7 @@
-// api/posix/descriptors: which descriptors of this process are captured files. An array by descriptor, so
-// that a call on any other costs one load. An open file here is what POSIX calls an open file description:
-// descriptors made by dup share it, and with children it shares its slot (api/posix/state.hpp).
+// api/posix/descriptors: the descriptors of this process that are captured files. They are kept in an array
+// indexed by descriptor, so that a call on any other descriptor costs one load. An OpenFile corresponds to an
+// open file description of POSIX. Descriptors created by dup share it, and it shares its slot
+// (api/posix/state.hpp) with child processes.
 #pragma once
 
 #include <atomic>
@@ -13,39 +14,38 @@
 namespace sheaf::posix {
 
 struct OpenFile {
-  std::atomic<int> uses{
-      0};  // descriptors, and calls at work; 0: this object is free. Its memory is never given back
+  std::atomic<int> uses{0};  // descriptors and active calls; 0: free. Objects are reused, never deallocated
   std::atomic<int> descriptors{0};
   std::atomic<Slot*> slot{nullptr};
   std::shared_ptr<ContainerStream> stream;
   std::shared_ptr<ContainerSet> set;
   std::atomic<bool> written{false};  // by this process, since its last flush
   bool view = false;
-  std::atomic<uint64_t> counted{0};  // the last fork whose child was counted as a holder of the slot
-  std::atomic<int> locks{-1};  // descriptor on which F_OFD_SETLK locks ranges of it (api/posix/locks.hpp)
-  OpenFile* next = nullptr;    // in the list of all, used and free
+  std::atomic<uint64_t> counted{0};  // last fork with the child counted as a holder of the slot
+  std::atomic<int> locks{-1};        // descriptor of the F_OFD_SETLK range locks (api/posix/locks.hpp)
+  OpenFile* next = nullptr;          // in the list of all objects, used and free
 };
 
 inline constexpr unsigned most_descriptors = 1U << 20;
 extern std::atomic<OpenFile*> descriptor_table[most_descriptors];
-extern OpenFile
-    own_mark;  // stands in the table for descriptors of the library (api/posix/own_descriptors.hpp)
+extern OpenFile own_mark;  // table entry of descriptors of the library (api/posix/own_descriptors.hpp)
 
-// Whether a call on `fd` is ours to answer, or to refuse where it is a descriptor of the library. Inside,
-// nothing is.
+// Returns whether this library must handle a call on `fd`: to answer it, or to refuse it on a descriptor of
+// the library. Always false within an Inside (api/posix/inside.hpp).
 inline bool is_captured(int fd) noexcept {
   return static_cast<unsigned>(fd) < most_descriptors &&
          descriptor_table[fd].load(std::memory_order_relaxed) != nullptr && !is_inside();
 }
 
-// The same for calls that are cancellation points, on captured files as well.
+// Like is_captured, for calls that are cancellation points.
 inline bool is_captured_point(int fd) {
   const bool captured = is_captured(fd);
   if (captured) pthread_testcancel();
   return captured;
 }
 
-// Holds the open file of a descriptor over a call, whatever other threads close. Null: it is none, EBADF.
+// Keeps the open file of a descriptor alive during a call, even if another thread closes the descriptor. Null
+// (EBADF) if the descriptor is not captured.
 class Use {
  public:
   explicit Use(int fd) noexcept;
@@ -60,37 +60,37 @@ class Use {
   OpenFile* file_ = nullptr;
 };
 
-// Whether a captured descriptor is for more than its name (O_PATH).
+// Returns whether a captured descriptor allows more than operations on its name (O_PATH).
 bool is_usable(int fd) noexcept;
 
-// All below: inside.
+// All functions below must be called within an Inside.
 
-// A new object with one use and no descriptor; null: no memory (ENOMEM).
+// Creates an object with one use and no descriptor. Returns null if memory is exhausted (ENOMEM).
 OpenFile* make_open_file() noexcept;
-// One use less; the last one closes what it holds.
+// Drops one use. The last use closes the file.
 void unuse(OpenFile* file) noexcept;
-// `fd`, which the kernel has just given, belongs to this open file from now on.
+// Assigns `fd`, which the kernel has just returned, to this open file.
 void install(int fd, OpenFile* file) noexcept;
-// The same of a descriptor that is about to be replaced; what it was before, which is to be let go of, or put
-// back if the kernel does not replace it. Whoever writes to it meanwhile finds one or the other. file: null,
-// it is about to be closed.
+// exchange assigns `fd`, which is about to be replaced, to `file` (null: about to be closed) and returns its
+// previous open file. The caller passes that to let_go(), or to put_back() if the kernel does not replace the
+// descriptor. A concurrent writer uses either the old or the new file.
 OpenFile* exchange(int fd, OpenFile* file) noexcept;
 void put_back(int fd, OpenFile* file, OpenFile* before) noexcept;
-// It has one descriptor less: 0 or the errno of writing back what was written through it. Null and own_mark:
-// 0.
+// Drops one descriptor of the file. Returns 0, or the errno of writing back its data. Returns 0 for null and
+// own_mark.
 int let_go(OpenFile* file) noexcept;
 
-// From the start of the process on.
+// Installs the fork handlers, once at process start.
 void watch_forks() noexcept;
-// Whether this is the child of vfork(2), or of a posix_spawn, which has the memory of its parent and may
-// change nothing in it.
+// Returns whether this process is the child of vfork(2) or posix_spawn. Such a child runs in the memory of
+// its parent and must not change it.
 bool borrows_memory() noexcept;
-// Others will hold the open files from now on, and may end in ways that nobody counts: what fork, exec,
-// vfork, posix_spawn, popen and system hand on.
+// Prepares the open files for processes that inherit them by fork, exec, vfork, posix_spawn, popen or system,
+// and may end without being counted.
 void lock_slots() noexcept;
-// The highest descriptor that was ever captured, or was one of the library; -1: none.
+// Returns the highest descriptor that was ever captured or used by the library; -1 if none.
 int highest_descriptor() noexcept;
-// Calls visit(fd, file) for each captured descriptor.
+// Calls visit(fd, file, context) for each captured descriptor.
 void each_captured(void (*visit)(int fd, OpenFile& file, void* context), void* context) noexcept;
 
 }  // namespace sheaf::posix

@@ -1,18 +1,19 @@
-// api/posix/duplicates: dup and close as the entry points do them, for those of stdio.
+// api/posix/duplicates: dup and close as implemented by the entry points, for use by the stdio code.
 #pragma once
 
 #include "api/posix/descriptors.hpp"
 
 namespace sheaf::posix {
 
-// dup(2) of a captured descriptor, with O_CLOEXEC in `flags` or without. Inside.
+// dup(2) of a captured descriptor, with or without O_CLOEXEC in `flags`. Must be called within an Inside
+// (api/posix/inside.hpp).
 int duplicate_captured(int fd, int flags);
-// close(2), captured or not.
+// close(2) of any descriptor.
 int close_descriptor(int fd);
-// What is known of a captured descriptor that the C library has closed, or made another file's, by ways that
-// no preload meets, or is about to.
+// Drops the state of a captured descriptor that the C library has closed or reused by internal calls that
+// bypass the preload, or is about to.
 void forget_captured(int fd);
-// A descriptor that the kernel has just given, or -1: it is no captured file, whatever the table says.
+// Returns `fd`, a descriptor just returned by the kernel or -1, after dropping any stale table entry.
 inline int new_descriptor(int fd) {
   if (is_captured(fd)) forget_captured(fd);
   return fd;

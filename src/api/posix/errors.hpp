@@ -1,4 +1,4 @@
-// api/posix/errors: from exceptions of the rooms below to errno.
+// api/posix/errors: converts exceptions of the lower modules to errno.
 #pragma once
 
 #include <cerrno>
@@ -27,7 +27,7 @@ inline int errno_of_error(const Error& error) noexcept {
   }
 }
 
-// Runs `work`; 0, or the errno that a file system would have given.
+// Runs `work`. Returns 0, or the errno that a file system would report.
 template <class Work>
 int errno_of(Work&& work) noexcept {
   try {
@@ -42,7 +42,7 @@ int errno_of(Work&& work) noexcept {
   }
 }
 
-// -1 with errno set, for the end of a call that has failed.
+// Sets errno and returns -1, for the end of a failed call.
 inline int failed(int error) noexcept {
   errno = error;
   return -1;

@@ -25,11 +25,11 @@ namespace sheaf::posix {
 namespace {
 
 constexpr int not_status = O_CREAT | O_EXCL | O_NOCTTY | O_TRUNC | O_CLOEXEC;
-constexpr uint64_t ours = uint64_t{1} << 62;  // in inode numbers: no file beside a captured one has them
+constexpr uint64_t ours = uint64_t{1} << 62;  // inode number bit that no plain file has
 
 bool writes(int flags) { return (flags & O_ACCMODE) != O_RDONLY && !(flags & O_PATH); }
 
-// O_TRUNC cuts also what is opened for reading.
+// O_TRUNC also truncates a file opened for reading.
 bool changes(int flags) { return writes(flags) || ((flags & O_TRUNC) && !(flags & O_PATH)); }
 
 int wanted(int flags) {
@@ -38,8 +38,8 @@ int wanted(int flags) {
   return (mode != O_WRONLY ? R_OK : 0) | (mode != O_RDONLY ? W_OK : 0) | (flags & O_TRUNC ? W_OK : 0);
 }
 
-// What the set says of a name: 0 or an errno. `found` is what it was if that throws: a result assigned to it
-// at once would be written in place, half of it perhaps.
+// Looks up a name in the set; returns 0 or an errno. Leaves `found` unchanged if the lookup throws: direct
+// assignment could leave a partly written value.
 int look_up(ContainerSet& set, std::string_view name, std::optional<StreamStatus>& found, bool anew = false) {
   return errno_of([&] {
     if (const std::optional<StreamStatus> status = anew ? set.known(name) : set.status(name))
@@ -47,13 +47,13 @@ int look_up(ContainerSet& set, std::string_view name, std::optional<StreamStatus
   });
 }
 
-// It is to be empty, whoever has made it: then nobody needs to know what other hosts have, unless it is known
-// to be there.
+// Returns whether the open empties the file in any case. The state on other hosts then need not be read,
+// unless it is already known.
 bool makes_anew(int flags) {
   return (flags & O_CREAT) && (flags & O_TRUNC) && !(flags & (O_EXCL | O_DIRECTORY)) && writes(flags);
 }
 
-// What a slot tells of its stream to processes that inherit it.
+// Description of the stream in a slot, for processes that inherit it.
 struct Told {
   uint64_t number;
   std::string_view set, name;
@@ -61,8 +61,8 @@ struct Told {
   bool view;
 };
 
-// A descriptor and its slot, taken before anything happens to the file: an open that finds none has changed
-// nothing. What was not given a stream goes back.
+// Reserves a descriptor and its slot before the file is touched, so that an open without a free slot changes
+// nothing. The destructor releases them unless a stream was assigned.
 class Reserved : private NonCopyable {
  public:
   explicit Reserved(int flags) : file_(make_open_file()) {
@@ -109,7 +109,7 @@ class Reserved : private NonCopyable {
   int error_ = 0;
 };
 
-// Why a file that is there is not opened so; 0: it is.
+// Returns the errno for opening an existing file this way; 0 if it is allowed.
 int refusal(const StreamStatus& found, const Place& place, int flags) {
   if (place.slash && (flags & O_CREAT)) return EISDIR;
   if ((flags & O_CREAT) && (flags & O_EXCL)) return EEXIST;
@@ -171,7 +171,7 @@ bool plain_there(const Place& place) noexcept {
 
 namespace {
 
-// Once for each rule.
+// Returns true once for each rule.
 bool is_first(std::atomic<uint64_t>& warned, const Place& place) {
   const uint64_t bit = uint64_t{1} << (place.match.rule->number % 64);
   return !(warned.fetch_or(bit) & bit);
@@ -184,8 +184,8 @@ void warn_unseen(const Place& place, int error) {
          printable(place.match.set).c_str(), strerror(error));
 }
 
-// How an opening goes on where the set does not know the name, or cannot say (error): hand_on, or -1 with
-// errno, or 0: the set is to make it.
+// Decides how an open continues if the set does not know the name, or cannot determine it (`error`). Returns
+// hand_on, -1 with errno, or 0 if the set must create the file.
 int without_stream(const Place& place, int flags, int error) {
   const bool makes = (flags & O_CREAT) && !(flags & O_DIRECTORY);
   if (plain_there(place) || (error == 0 && (!makes || !may_change_in(place)))) return hand_on;
@@ -197,7 +197,7 @@ int without_stream(const Place& place, int flags, int error) {
 }  // namespace
 
 void forget_limit(int error) noexcept {
-  if (error == EFBIG) forget_signal(SIGXFSZ);  // inside, signals wait
+  if (error == EFBIG) forget_signal(SIGXFSZ);  // pending, because signals are blocked inside
 }
 
 void warn_plain(const Place& place, int error) noexcept {
@@ -214,7 +214,7 @@ int open_captured(const Place& place, int flags, mode_t mode) noexcept {
   std::shared_ptr<ContainerStream> stream;
   std::optional<Reserved> reserved;
   const auto reserve = [&] { return reserved ? reserved->error() : reserved.emplace(flags).error(); };
-  for (int attempt = 0; !stream && attempt < 3; ++attempt) {  // again if others remove or make it meanwhile
+  for (int attempt = 0; !stream && attempt < 3; ++attempt) {  // retries after a concurrent create or remove
     std::optional<StreamStatus> found;
     const bool anew = attempt == 0 && makes_anew(flags);
     int error = look_up(*set, place.match.name, found, anew);

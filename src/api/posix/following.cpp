@@ -79,7 +79,8 @@ class FollowingStream final : public ContainerStream {
     }
   }
 
-  // Other threads may be in calls on what was there before, so that stays.
+  // Switches to the stream of the new name. The old stream is kept, because other threads may be in calls on
+  // it.
   void go_on_behind(ContainerStream& stream) {
     const std::optional<StreamTarget> target = stream.moved();
     const auto next = open_target(*target);
@@ -97,7 +98,7 @@ class FollowingStream final : public ContainerStream {
     going_on.unlock();
   }
 
-  std::atomic<ContainerStream*> now_;  // the last of:
+  std::atomic<ContainerStream*> now_;  // last element of followed_
   std::vector<std::shared_ptr<ContainerStream>> followed_;
 };
 

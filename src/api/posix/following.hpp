@@ -1,5 +1,5 @@
-// api/posix/following: open files whose stream somebody renames out of its set, as every process may at any
-// time. They go on in the file that it has become, with the offset and the flags they have.
+// api/posix/following: open files with a stream that a process renames out of its set, which may happen at
+// any time. They continue on the resulting file with the same offset and flags.
 #pragma once
 
 #include <memory>
@@ -8,9 +8,10 @@
 
 namespace sheaf::posix {
 
-// A stream that is `stream` as long as that is in its set, then the plain file, or the stream of another set,
-// under the new name. If that is there no more (somebody has renamed it again, or removed it), calls fail
-// with ESTALE. Inside; null stays null.
+// Returns a stream that forwards to `stream` while that is in its set. After a rename it forwards to the
+// plain file, or the stream of another set, under the new name. If the new name no longer exists (renamed
+// again or removed), calls fail with ESTALE. Must be called within an Inside (api/posix/inside.hpp). Returns
+// null for null.
 std::shared_ptr<ContainerStream> following(std::shared_ptr<ContainerStream> stream);
 
 }  // namespace sheaf::posix

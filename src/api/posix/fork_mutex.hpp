@@ -1,5 +1,5 @@
-// api/posix/fork_mutex: a lock that is free in the child of a fork, whoever held it in the parent. Fork takes
-// all of them, so nobody may take one while holding another.
+// api/posix/fork_mutex: a mutex that is free in the child of a fork, regardless of its state in the parent.
+// fork acquires all ForkMutexes, so a thread must not acquire one while holding another.
 #pragma once
 
 #include <pthread.h>
@@ -8,7 +8,7 @@
 
 namespace sheaf::posix {
 
-// What each of them guards.
+// State guarded by each mutex.
 enum class Guards { slots, sets, following, directories, streams, spawns, mappings };
 
 class ForkMutex {
@@ -20,7 +20,7 @@ class ForkMutex {
   void lock() noexcept { pthread_mutex_lock(mutex_); }
   void unlock() noexcept { pthread_mutex_unlock(mutex_); }
 
-  // For the handlers of fork(2): also those that nobody has used.
+  // For the handlers of fork(2): acquire and release all mutexes, used or not.
   static void lock_all() noexcept {
     for (pthread_mutex_t& one : all) pthread_mutex_lock(&one);
   }

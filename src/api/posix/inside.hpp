@@ -1,8 +1,9 @@
-// api/posix/inside: being inside this library. What runs below, the containers, calls the C library as well
-// and meets our entry points: those pass such calls on. Signals and cancellation wait meanwhile, because a
-// handler that writes to a captured file would wait for a lock that its own thread holds, and a thread that
-// is cancelled would keep it for ever. What calls the C library outside may be unwound there by a
-// cancellation, so it is not noexcept.
+// api/posix/inside: marks code as running inside this library. The containers below call the C library and
+// reach our entry points, which pass such calls on while a thread is inside.
+//
+// Signals and cancellation are deferred inside. A signal handler that writes to a captured file would wait
+// for a lock of its own thread, and a cancelled thread would never release its locks. Code that calls the C
+// library outside may be unwound by a cancellation, so it is not noexcept.
 #pragma once
 
 #include <pthread.h>
@@ -19,16 +20,16 @@ inline thread_local constinit int depth_inside __attribute__((tls_model("initial
 
 inline bool is_inside() noexcept { return depth_inside > 0; }
 
-// What the thread is outside, to which leave() goes back.
+// State of the thread outside, which leave() restores.
 struct Entered {
-  uint64_t mask = 0;  // of signals
+  uint64_t mask = 0;  // blocked signals
   int cancel = 0;
 };
 
-// For handlers of fork(2), which go in by one function and out by another; all others take an Inside.
+// For handlers of fork(2), which enter in one function and leave in another; all other code uses Inside.
 inline void enter(Entered& before) noexcept {
   if (depth_inside++ > 0) return;
-  const uint64_t all = ~uint64_t{0};  // also the C library's own signals, which sigprocmask would leave
+  const uint64_t all = ~uint64_t{0};  // includes internal signals of the C library, which sigprocmask omits
   syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before.mask, sizeof before.mask);
   pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before.cancel);
 }
@@ -41,6 +42,7 @@ inline void leave(const Entered& before) noexcept {
   errno = error;
 }
 
+// Marks the calling thread as inside during its lifetime. May be nested.
 class Inside {
  public:
   Inside() noexcept { enter(before_); }
@@ -53,8 +55,8 @@ class Inside {
   Entered before_;
 };
 
-// For a call that waits for others: signals and cancellation come as they do outside. Nothing that has a lock
-// may do so; `inside` is the one that the caller of the library has entered by.
+// Temporarily restores the signal and cancellation state of the program, for a call that blocks. The thread
+// must not hold locks. `inside` is the outermost Inside of the thread.
 class Outside {
  public:
   explicit Outside(const Inside& inside) noexcept {
@@ -74,7 +76,7 @@ class Outside {
   }
 };
 
-// Takes back a signal that waits because of what the library does by itself.
+// Discards a pending signal that was caused by an operation the library started by itself.
 inline void forget_signal(int number) noexcept {
   sigset_t one;
   sigemptyset(&one);

@@ -25,7 +25,7 @@ namespace sheaf::posix {
 
 namespace {
 
-// A descriptor for locks of this process as a whole. Its memory is never given back.
+// A descriptor for the locks of the process on a stream. Objects are reused, never deallocated.
 struct ProcessLock {
   std::atomic<uint64_t> stream{0};  // 0: free
   const ContainerSet* set = nullptr;
@@ -61,7 +61,7 @@ ProcessLock* find(const OpenFile& file) {
   return nullptr;
 }
 
-// One that is this thread's to fill in; null: no memory.
+// Returns an object that this thread may fill in; null if memory is exhausted.
 ProcessLock* take_free() {
   for (ProcessLock* lock = process_locks.load(); lock; lock = lock->next)
     if (uint64_t free = 0; lock->stream.compare_exchange_strong(free, being_made)) return lock;
@@ -96,7 +96,7 @@ void drop(ProcessLock& lock) {
   if (fd >= 0) close_own_descriptor(fd);
 }
 
-// What file a descriptor is open on, and the captured one that such a file stands for.
+// The file that a descriptor is open on, and the captured file if it is a lock file for one.
 struct Named {
   LockFileName path;
   OpenFile* file = nullptr;
@@ -129,7 +129,7 @@ int own_lock_file(OpenFile& file) {
   return made;
 }
 
-// Bytes of the file that all descriptors of captured files are open on, by which flock(2) is done.
+// A byte range for flock(2) in the file that all captured descriptors are open on.
 struct Bytes {
   off64_t first, size;
 };
@@ -139,25 +139,25 @@ int lock_bytes(int fd, int command, short type, const Bytes& bytes, short* found
   range.l_whence = SEEK_SET;
   range.l_start = bytes.first;
   range.l_len = bytes.size;
-  if (bytes.size == 0) return 0;  // to the kernel that means up to the end
+  if (bytes.size == 0) return 0;  // the kernel would lock up to the end of the file
   const int result = real::fcntl(fd, command, reinterpret_cast<long>(&range));
   if (found) *found = range.l_type;
   return result;
 }
 
-// A stream's: a byte for each slot that may have it locked and shared, then one for each that may have it for
-// itself, then the gate, which whoever tries to get or gives back a lock has for that moment.
+// The bytes of a stream: first one byte for each slot with a shared lock, then one for each slot with an
+// exclusive lock. The last byte is the gate, held while a lock is acquired or released.
 class WholeLockBytes {
  public:
   WholeLockBytes(const OpenFile& file, uint32_t slot) : slot_(slot) {
-    // 2^64 / golden ratio
+    // Constant: 2^64 / golden ratio
     uint64_t number = number_of_set(file) ^ (file.slot.load()->stream * 0x9e3779b97f4a7c15);
     number = (number ^ number >> 32) & ((uint64_t{1} << number_bits) - 1);
     first_ = off64_t(state::first_for_locks + (number << stream_bits));
   }
   Bytes gate() const { return {first_ + 2 * slots, 1}; }
   Bytes own(int kind) const { return {first_ + (kind == LOCK_EX ? slots : 0) + slot_, 1}; }
-  // Those of other slots that keep this one from getting it.
+  // Returns the bytes of other slots that conflict with this lock.
   std::array<Bytes, 3> in_the_way(int kind) const {
     const off64_t end = first_ + 2 * slots;
     const off64_t shared = first_ + slot_, exclusive = first_ + slots + slot_;
@@ -174,14 +174,14 @@ class WholeLockBytes {
   off64_t slot_;
 };
 
-// One call of flock(2) that changes what the open file of `fd` has.
+// One call of flock(2) that changes the lock of the open file of `fd`.
 class WholeLock {
  public:
   WholeLock(int fd, const WholeLockBytes& bytes, std::atomic<int>& has)
       : fd_(fd), bytes_(bytes), has_(has), own_(state::open_for_locks()) {}
   WholeLock(const WholeLock&) = delete;
   WholeLock& operator=(const WholeLock&) = delete;
-  // Unlocked first: a child forked meanwhile has this descriptor too.
+  // Unlocks first, because a child forked in the meantime shares this descriptor.
   ~WholeLock() {
     if (own_ < 0) return;
     const int error = errno;
@@ -190,8 +190,9 @@ class WholeLock {
     errno = error;
   }
 
-  // 0, or -1 with errno: EWOULDBLOCK if somebody is in the way. What the open file had goes first, as it does
-  // in the kernel; unless others who share it have got just this meanwhile.
+  // Tries to acquire the lock. Returns 0, or -1 with errno; EWOULDBLOCK if another slot conflicts. Releases
+  // the previous lock first, as the kernel does, unless a process that shares the open file has just acquired
+  // this lock.
   int attempt(int kind) {
     if (own_ < 0 || lock_bytes(own_, F_OFD_SETLKW, F_WRLCK, bytes_.gate()) != 0) return -1;
     if (has_.load() == kind) return 0;
@@ -211,12 +212,12 @@ class WholeLock {
     return release();
   }
 
-  // Returns when nobody seems to be in the way; -1 with errno.
+  // Waits until no conflicting lock is visible. Returns 0, or -1 with errno.
   int wait(const Inside& inside, int kind) {
     for (const Bytes& others : bytes_.in_the_way(kind)) {
       const int result = outside(inside, [&] {
         int before = 0;
-        pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);  // flock(2) is no place to be cancelled at
+        pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);  // flock(2) is not a cancellation point
         const int got = lock_bytes(own_, F_OFD_SETLKW, F_WRLCK, others);
         pthread_setcancelstate(before, nullptr);
         return got;
@@ -234,8 +235,8 @@ class WholeLock {
     return lock_bytes(fd_, F_OFD_SETLK, F_UNLCK, bytes_.own(LOCK_SH)) == 0 ? exclusive : -1;
   }
 
-  // Those who have a lock have it for reading; one for writing is of somebody who has waited, and lets go of
-  // it at once.
+  // Returns whether no other slot holds these bytes. Lock holders have read locks. A write lock belongs to a
+  // waiting process, which releases it at once.
   bool is_free(const Bytes& others) const {
     while (lock_bytes(own_, F_OFD_SETLK, F_WRLCK, others) != 0) {
       short found = F_UNLCK;
@@ -298,8 +299,8 @@ int lock_whole(const Inside& inside, int fd, OpenFile& file, int operation) {
   return 0;
 }
 
-// One that the kernel lists for the process, as "lock:\t1: POSIX  ADVISORY  WRITE PID DEVICE BEGIN LAST".
-// Nothing for another line, and for one that somebody waits for.
+// Parses a lock that the kernel lists for the process, as "lock:\t1: POSIX  ADVISORY  WRITE PID DEVICE BEGIN
+// LAST". Returns nothing for other lines and for blocked lock requests.
 static std::optional<struct flock> listed_lock(const std::string& line) {
   char type[8], last[24];
   long long begin = 0;
@@ -361,8 +362,8 @@ void forget_process_locks() noexcept {
   for (ProcessLock* lock = process_locks.load(); lock; lock = lock->next) drop(*lock);
 }
 
-// Other threads may be about to lock it by another descriptor, so the file stays open as long as there is
-// one.
+// Keeps the file open as long as the process has a descriptor of it, because another thread may be about to
+// lock it through that one.
 void drop_process_locks(const OpenFile& file) noexcept {
   ProcessLock* const lock = find(file);
   if (!lock) return;

@@ -1,5 +1,5 @@
-// api/posix/mappings: what this process has mapped of captured files to share it (MAP_SHARED, for reading).
-// Such a mapping is of a file in memory, the *image*, which follows what this process writes.
+// api/posix/mappings: shared read-only mappings (MAP_SHARED) of captured files in this process. Each maps a
+// file in memory, the *image*, which is updated when this process writes.
 #pragma once
 
 #include <atomic>
@@ -11,8 +11,8 @@ namespace sheaf::posix {
 
 inline std::atomic<int> mapping_count{0};
 
-// Both inside. Part of a file has been written, cut or made room in: [begin, end), bytes; its length may
-// have changed.
+// Update the images after the extent [begin, end) in bytes of a file was written, truncated or allocated; the
+// file size may have changed. Must be called within an Inside (api/posix/inside.hpp).
 void follow_in_mappings(const ContainerSet* set, uint64_t stream, int64_t begin, int64_t end) noexcept;
 
 inline void show_in_mappings(const ContainerSet* set, uint64_t stream, int64_t begin, int64_t end) noexcept {

@@ -1,4 +1,4 @@
-// api/posix/opening: opening by name as the entry points do it, for those of stdio and syscall(2) as well.
+// api/posix/opening: open by name as implemented by the entry points, also for the stdio code and syscall(2).
 #pragma once
 
 #include <sys/types.h>
@@ -7,10 +7,10 @@ namespace sheaf::posix {
 
 struct Place;
 
-// openat(2), captured or not.
+// openat(2) of any name.
 int open_name(int at, const char* path, int flags, mode_t mode);
 
-// The same of a name whose place is known.
+// Like open_name, for a name with a known place.
 int open_place(const Place& place, int at, const char* path, int flags, mode_t mode);
 
 }  // namespace sheaf::posix

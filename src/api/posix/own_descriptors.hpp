@@ -1,15 +1,15 @@
-// api/posix/own_descriptors: files that this library, and the containers below it, have open in a program
-// that does not know. They have high numbers, so that the program gets those it would get without us, and
-// calls that close what they do not know leave them.
+// api/posix/own_descriptors: descriptors that this library and the containers open without the knowledge of
+// the program. They have high numbers, so that the program gets the same numbers as without the library.
+// Calls that close unknown descriptors skip them.
 #pragma once
 
 namespace sheaf::posix {
 
-// Moves a descriptor that was just opened (-1: passed on, with errno) to a high number, closed by an exec.
-// The program's limit of descriptors decides how high, but above `above`. If there is no room, it stays where
-// it is.
+// Moves a descriptor just opened to a high number and sets close-on-exec; passes -1 through with errno. The
+// number depends on the descriptor limit of the program and is above `above`. If no such number is free, the
+// descriptor keeps its number.
 int own_descriptor(int fd, int above = -1) noexcept;
-// One that stays at its number.
+// Registers a descriptor that keeps its number.
 void keep_as_own_descriptor(int fd) noexcept;
 void close_own_descriptor(int fd) noexcept;
 

@@ -73,7 +73,7 @@ class PlainStream final : public ContainerStream {
   void sync() override { require(fsync(fd_), "cannot sync"); }
 
  private:
-  // call(bytes, done) as write(2), until all is written or it fails.
+  // Calls call(bytes, done), which works as write(2), until all bytes are written or it fails.
   template <class Call>
   int64_t put(std::span<const Part> parts, const char* doing, Call&& call) const {
     int64_t done = 0;
@@ -101,7 +101,8 @@ class PlainStream final : public ContainerStream {
   const StreamTarget target_;
 };
 
-// As much as the permissions allow, whatever the stream was opened for: its users ask for no more.
+// Opens the file with all permitted access, regardless of the mode of the stream; users of the stream request
+// no more.
 int open_as_allowed(const char* path) {
   for (const int mode : {O_RDWR, O_RDONLY, O_WRONLY}) {
     const int fd = real::open(path, mode | O_NOFOLLOW | O_CLOEXEC, 0);

@@ -1,4 +1,5 @@
-// api/posix/plain_stream: a plain file as a stream, for what was captured and has become one. Inside.
+// api/posix/plain_stream: a plain file as a stream, for a captured file that became plain. Must be called
+// within an Inside (api/posix/inside.hpp).
 #pragma once
 
 #include <memory>
@@ -7,7 +8,7 @@
 
 namespace sheaf::posix {
 
-// Throws what opening it throws; ESTALE if the file of that path is another one now.
+// Opens the stream. Throws the errors of opening; ESTALE if the path now names another file.
 std::shared_ptr<ContainerStream> open_plain_stream(const StreamTarget& target);
 
 }  // namespace sheaf::posix

@@ -1,4 +1,4 @@
-// What a process inherits and what it leaves behind, declared in api/posix/files.hpp.
+// Inheritance and end of processes; declared in api/posix/files.hpp.
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -51,7 +51,8 @@ void adopt(int fd, bool counted) {
   unuse(file);
 }
 
-// From now on what happens to the open file is seen by nobody else: its slot may be another one's soon.
+// Gives the open file a private slot, because its shared slot may soon be reassigned. Later changes are not
+// visible to other processes.
 void keep_for_itself(OpenFile& file) {
   Slot* const shared = file.slot.load();
   Slot* const own = state::copy_of(*shared);
@@ -93,7 +94,7 @@ void end_of_process() noexcept {
       [](int, OpenFile& file, void* context) {
         Slot* const slot = file.slot.load();
         if (!state::is_shared(slot)) return;
-        if (state::is_locked(*slot)) {  // others go on behind what destructors of other libraries write
+        if (state::is_locked(*slot)) {  // other processes continue after data written by late destructors
           *static_cast<bool*>(context) = true;
         } else {
           keep_for_itself(file);

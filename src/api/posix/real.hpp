@@ -1,6 +1,6 @@
-// api/posix/real: the functions of the C library that ours stand before, found when they are first needed. A
-// preload may be called before any constructor has run, from other libraries' constructors, so everything
-// here is constant-initialized and takes no lock.
+// api/posix/real: the C library functions that our entry points replace, looked up on first use. A preloaded
+// library may be called before any constructor has run, from constructors of other libraries. Therefore
+// everything here is constant-initialized and takes no lock.
 #pragma once
 
 #include <dirent.h>
@@ -14,9 +14,10 @@
 
 namespace sheaf::posix {
 
-// The function of that name behind ours; aborts with a message if there is none, which is a broken C library.
+// Returns the next function `name` after ours in lookup order. Aborts with a message if none exists, because
+// the C library is broken then.
 void* next_function(const char* name) noexcept;
-// The same; null if there is none, for calls that only some C libraries have.
+// Like next_function, but returns null if none exists, for calls that only some C libraries have.
 void* find_next(const char* name) noexcept;
 
 template <class Signature>
@@ -41,7 +42,7 @@ class Real<Result(Arguments...)> {
   mutable std::atomic<void*> at_{nullptr};
 };
 
-// What this library itself asks the system for; a file of entry points has more of its own.
+// System calls of this library itself; files of entry points define more.
 namespace real {
 inline constinit Real<int(const char*, int, mode_t)> open{"open64"};
 inline constinit Real<int(int, const char*, int, mode_t)> openat{"openat64"};
@@ -57,19 +58,20 @@ inline constinit Real<int(const char*)> unlink{"unlink"};
 inline constinit Real<int(const char*, const char*)> rename{"rename"};
 }  // namespace real
 
-// Defines the exported function `name` of the C library under a name of our own, so that it meets no
-// declaration of a header.
+// Defines the exported C library function `name` under an internal name, so that it cannot conflict with a
+// declaration in a header.
 #define SHEAF_ENTRY(result, name, ...)                                                                 \
   extern "C" __attribute__((visibility("default"))) result sheaf_posix_##name(__VA_ARGS__) asm(#name); \
   extern "C" result sheaf_posix_##name(__VA_ARGS__)
 
-// The same with a second name that the C library has for it, as that for offsets of 64 bits, which all have.
+// Like SHEAF_ENTRY, with a second C library name, such as the one for 64-bit offsets; all offsets have 64
+// bits here.
 #define SHEAF_ENTRY_AND(result, name, twin, ...)                  \
   extern "C" __attribute__((visibility("default"), alias(#name))) \
   result sheaf_posix_##twin(__VA_ARGS__) asm(#twin);              \
   SHEAF_ENTRY(result, name, __VA_ARGS__)
 
-// One more name for an entry point above.
+// Adds another name for an entry point defined above.
 #define SHEAF_ALSO(name, other)                    \
   extern "C" __attribute__((visibility("default"), \
                             alias(#name))) decltype(sheaf_posix_##name) sheaf_posix_##other asm(#other)

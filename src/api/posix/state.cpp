@@ -22,17 +22,17 @@ namespace sheaf::posix::state {
 
 namespace {
 
-// 256 MiB of addresses; pages come with their first use.
+// 256 MiB of addresses; pages are allocated on first use.
 struct Shared {
-  std::atomic<uint32_t> hint;  // where to look for a free slot
-  std::atomic<uint32_t> made;  // slots that have their page, from the first on
+  std::atomic<uint32_t> hint;  // start of the search for a free slot
+  std::atomic<uint32_t> made;  // number of slots with a page, from the first on
   char rest[4096 - 8];
   Slot slots[most_slots];
 };
 
 struct State {
   Shared* shared = nullptr;
-  int fd = -1;  // of the slots; holds a shared lock on them as long as the process may need them
+  int fd = -1;  // file of the slots; holds a shared lock on it while the process needs the slots
   char identity[80] = "";
   dev_t device = 0;
   ino_t inode = 0;
@@ -53,8 +53,9 @@ bool ours(const struct stat& status) {
   return S_ISREG(status.st_mode) && status.st_uid == geteuid() && status.st_nlink == 1;
 }
 
-// Room for these bytes of the file, which becomes so long: the map of it is longer, but touched nowhere else.
-// What is beyond the limit of the process is not tried, because that would be a signal. False with errno.
+// Allocates this range of the file and extends the file to its end. The mapping is longer than the file but
+// is accessed only in allocated ranges. Does not try to exceed RLIMIT_FSIZE, which would raise a signal.
+// Returns false with errno.
 bool make_room(int fd, off64_t at, off64_t size) {
   rlimit64 limit;
   if (getrlimit64(RLIMIT_FSIZE, &limit) == 0 && uint64_t(at + size) > limit.rlim_cur)
@@ -76,7 +77,7 @@ int open_shared(const char* name) noexcept {
 
 namespace {
 
-// The file of the slots, locked against removal; -1 with errno.
+// Opens the file of the slots with a lock that prevents its removal. Returns -1 with errno.
 int open_slots(const char* name) {
   for (int attempt = 0; attempt < 100; ++attempt) {
     const int fd = open_shared(name);
@@ -85,7 +86,7 @@ int open_slots(const char* name) {
     const bool known = flock(fd, LOCK_SH) == 0 && fstat(fd, &status) == 0;
     if (known && ours(status) && make_room(fd, 0, offsetof(Shared, slots))) return fd;
     const int error = known && ours(status) ? errno : EPERM;
-    const bool again = known && status.st_nlink == 0;  // who was last has removed it meanwhile
+    const bool again = known && status.st_nlink == 0;  // its last user has removed it concurrently
     close_own_descriptor(fd);
     errno = error;
     if (!again) break;
@@ -125,8 +126,8 @@ Shared* shared() {
   return found;
 }
 
-constexpr uint32_t looked_over = 64;  // slots that are made before those there are are looked over again
-constexpr uint32_t swept = 1024;      // and before it is asked which of them nobody has any more
+constexpr uint32_t looked_over = 64;  // new slots created between searches of the existing ones
+constexpr uint32_t swept = 1024;      // new slots created between sweeps for abandoned slots
 
 off64_t position(uint32_t number, uint32_t life) { return off64_t(uint64_t(life) << 20 | (number + 1)); }
 uint32_t number_at(off64_t position) { return uint32_t(position & 0xfffff) - 1; }
@@ -140,7 +141,7 @@ struct flock byte_of(uint32_t number, short type) {
   return range;
 }
 
-// Frees slots whose descriptors have all gone without a word. Whether there were any.
+// Frees slots with holders that ended without releasing them. Returns whether it found any.
 bool sweep(Shared& all) {
   const int fd = real::open(own.identity, O_RDONLY | O_NOFOLLOW | O_CLOEXEC, 0);
   if (fd < 0) return false;
@@ -168,8 +169,8 @@ Slot* take_between(Shared& all, uint32_t from, uint32_t to, uint32_t& number) {
   return nullptr;
 }
 
-// The page of the next slot: touching one that the file system has no room for would be SIGBUS. 0 or an
-// errno.
+// Allocates the page of the next slot. Accessing a page without file system space would raise SIGBUS. Returns
+// 0 or an errno.
 int make_slot(Shared& all, uint32_t number) {
   if (number >= most_slots) return ENFILE;
   const auto at = off64_t(offsetof(Shared, slots) + number * sizeof(Slot));
@@ -178,7 +179,7 @@ int make_slot(Shared& all, uint32_t number) {
   return 0;
 }
 
-// Null, with errno: there is none.
+// Allocates a slot; null with errno if none is left.
 Slot* take(Shared& all, uint32_t& number) {
   uint32_t made = all.made.load();
   if (Slot* const slot = take_between(all, all.hint.load(), made, number)) return slot;
@@ -219,7 +220,7 @@ int reserve(int flags, Slot*& slot, bool close_on_exec) noexcept {
 
 namespace {
 
-// The slot that a position stands for; null: none that is in use.
+// Returns the slot of a position; null if it is not in use.
 Slot* slot_at(Shared& all, off64_t at, uint32_t& number) {
   number = number_at(at);
   if (at <= 0 || number >= all.made.load()) return nullptr;
@@ -274,12 +275,12 @@ void release(Slot* slot) noexcept {
   if (slot->holders.fetch_sub(1) != 1 || is_locked(*slot)) return;
   const auto number = uint32_t(slot - own.shared->slots);
   slot->life.fetch_add(1);
-  own.shared->hint.store(number, std::memory_order_relaxed);  // its page is warm
+  own.shared->hint.store(number, std::memory_order_relaxed);  // its page is recently used
 }
 
 void leave() noexcept {
   if (!own.shared || own.handed_on.load()) return;
-  std::atomic_ref(own.shared).store(nullptr, std::memory_order_release);  // still mapped, for other threads
+  std::atomic_ref(own.shared).store(nullptr, std::memory_order_release);  // remains mapped for other threads
   close_own_descriptor(std::exchange(own.fd, -1));
   remove_capture_memory(rules_identity());
 }

@@ -18,7 +18,7 @@ namespace sheaf::posix {
 
 namespace {
 
-constexpr size_t most_bytes = 0x7ffff000;  // of one call, as in Linux
+constexpr size_t most_bytes = 0x7ffff000;  // limit of one call, as in Linux
 constexpr off64_t allocated_at_once = 64 << 20;
 
 bool reads(const OpenFile& file) {
@@ -31,7 +31,7 @@ bool writes(const OpenFile& file) {
   return (flags & O_ACCMODE) != O_RDONLY && !(flags & O_PATH);
 }
 
-// Sum of the parts; -1: more than there can be, or more parts than a call takes.
+// Returns the sum of the parts; -1 if it overflows or there are more parts than a call accepts.
 ssize_t size_of(const iovec* parts, int n) {
   if (n < 0 || n > IOV_MAX) return -1;
   size_t sum = 0;
@@ -56,7 +56,7 @@ ssize_t read_parts(ContainerStream& stream, const iovec* parts, int n, int64_t o
 
 using Bytes = std::span<const std::byte>;
 
-// The parts without what is beyond most_bytes; `total` becomes what is left.
+// Returns the parts truncated to most_bytes, and their total size in `total`.
 std::span<const Bytes> spans_of(const iovec* parts, int n, std::array<Bytes, IOV_MAX>& room, size_t& total) {
   total = 0;
   size_t used = 0;
@@ -68,17 +68,16 @@ std::span<const Bytes> spans_of(const iovec* parts, int n, std::array<Bytes, IOV
   return {room.data(), used};
 }
 
-// Claims the next `size` bytes of the open file before they are written, so that no two writes of it get the
-// same.
+// Reserves the next `size` bytes of the open file before they are written, so that two writes never overlap.
 int64_t claim(Slot& slot, size_t size) { return slot.offset.fetch_add(int64_t(size)); }
 
-// Bytes [begin, end) of it are others now.
+// Marks the extent [begin, end) as changed.
 void note_written(OpenFile& file, int64_t begin, int64_t end) {
   file.written.store(true, std::memory_order_relaxed);
   show_in_mappings(file.set.get(), file.slot.load()->stream, begin, end);
 }
 
-// Of `size` bytes that were claimed, those behind what was written.
+// Returns the unwritten rest of `size` reserved bytes.
 void give_back(Slot& slot, const Appended& written, size_t size) {
   int64_t claimed = written.offset + int64_t(size);
   slot.offset.compare_exchange_strong(claimed, written.end());
@@ -100,16 +99,16 @@ ssize_t write_spans(OpenFile& file, std::span<const Bytes> spans, size_t total, 
     if (moves && done.bytes < int64_t(total)) give_back(slot, done, total);
   }
   if (error != 0) {
-    file.written.store(true, std::memory_order_relaxed);  // the close says that bytes are missing
+    file.written.store(true, std::memory_order_relaxed);  // the close reports missing bytes
     return failed(error);
   }
   note_written(file, done.offset, done.end());
-  if ((slot.flags.load() & O_DSYNC) && done.bytes == int64_t(total))  // a bit of O_SYNC
+  if ((slot.flags.load() & O_DSYNC) && done.bytes == int64_t(total))  // included in O_SYNC
     if (const int failure = errno_of([&] { file.stream->sync(); })) return failed(failure);
   return ssize_t(done.bytes);
 }
 
-// Apart, because of the memory it needs.
+// A separate function because of its stack usage.
 __attribute__((noinline)) ssize_t write_many(OpenFile& file, const iovec* parts, int n, off64_t offset,
                                              bool append) {
   std::array<Bytes, IOV_MAX> room;
@@ -132,7 +131,7 @@ ssize_t read_captured(int fd, const iovec* parts, int n, off64_t offset) noexcep
     ssize_t done = 0;
     if (const int error = errno_of([&] { done = read_parts(*file->stream, parts, n, begin); }))
       return failed(error);
-    // Again if somebody who shares the offset has read or sought meanwhile, so that no two get the same.
+    // Retry if a process that shares the offset has moved it, so that no two reads get the same bytes.
     if (!moves || done <= 0 || slot.offset.compare_exchange_strong(begin, begin + done)) return done;
   }
 }
@@ -204,13 +203,14 @@ int truncate_captured(int fd, off64_t size) noexcept {
 
 namespace {
 
-// Whether its file system has so many bytes in all: for more nobody shall wait until it is full.
+// Returns whether the total size of the file system allows this many bytes. Larger requests fail at once
+// instead of filling the file system.
 bool can_have(int fd, off64_t length) noexcept {
   struct statvfs64 all;
   return fstatvfs64(fd, &all) != 0 || uint64_t(length) / all.f_frsize < all.f_blocks;
 }
 
-// A part of it, or all. Signals come between parts: it may be long until a disk is full.
+// Allocates a part of the range. Signals are delivered between parts, because filling a disk can take long.
 int allocate_part(int fd, int mode, off64_t offset, off64_t length) noexcept {
   const Inside inside;
   const Use file(fd);
@@ -225,7 +225,8 @@ int allocate_part(int fd, int mode, off64_t offset, off64_t length) noexcept {
 
 constexpr int64_t shifted_at_once = 1 << 20;
 
-// Moves bytes [begin, end) of a stream by `by`, the first of them first if that is down.
+// Moves bytes [begin, end) of a stream by `by` bytes. Moves downwards start with the first byte, upwards with
+// the last.
 void shift(ContainerStream& stream, int64_t begin, int64_t end, int64_t by) {
   std::vector<std::byte> bytes(size_t(std::min(end - begin, shifted_at_once)));
   for (int64_t done = 0, n = 0; done < end - begin; done += n) {
@@ -237,7 +238,8 @@ void shift(ContainerStream& stream, int64_t begin, int64_t end, int64_t by) {
   }
 }
 
-// As where there is no room: before any byte has moved. What moves then takes the place of other bytes.
+// Allocates space before any byte moves, and fails like a full file system. Moved bytes then only replace
+// others.
 void make_room(ContainerStream& stream, int64_t size, int64_t length) {
   const int error = errno_of([&] { stream.allocate(size, length, true, Allocation::keep); });
   if (error == 0) return;
@@ -245,7 +247,7 @@ void make_room(ContainerStream& stream, int64_t size, int64_t length) {
   throw os_error("cannot make", "room in a captured file", error);
 }
 
-// FALLOC_FL_COLLAPSE_RANGE or FALLOC_FL_INSERT_RANGE: in whole blocks, as where a file system moves these.
+// FALLOC_FL_COLLAPSE_RANGE or FALLOC_FL_INSERT_RANGE, in whole blocks, as required by file systems.
 int move_range(int fd, bool insert, off64_t offset, off64_t length) noexcept {
   struct statvfs64 blocks;
   const bool known = fstatvfs64(fd, &blocks) == 0 && blocks.f_bsize > 0;

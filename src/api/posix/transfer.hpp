@@ -1,5 +1,5 @@
-// api/posix/transfer: reading and writing captured files. Each does what the system call of its name does,
-// with errno.
+// api/posix/transfer: reads and writes of captured files. Each function implements the system call of its
+// name and sets errno.
 #pragma once
 
 #include <sys/types.h>
@@ -7,12 +7,12 @@
 
 namespace sheaf::posix {
 
-// offset < 0 with `at_position`: at the offset of the open file, which moves.
+// Offset argument that selects the offset of the open file, which the call advances.
 inline constexpr off64_t at_position = -1;
 
 ssize_t read_captured(int fd, const iovec* parts, int n, off64_t offset) noexcept;
 ssize_t write_captured(int fd, const iovec* parts, int n, off64_t offset, bool append = false) noexcept;
-// Those at an offset of the caller's, which may be nonsense.
+// For offsets given by the program, which may be invalid.
 ssize_t read_captured_at(int fd, const iovec* parts, int n, off64_t offset) noexcept;
 ssize_t write_captured_at(int fd, const iovec* parts, int n, off64_t offset) noexcept;
 off64_t seek_captured(int fd, off64_t offset, int whence) noexcept;

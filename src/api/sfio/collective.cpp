@@ -1,4 +1,4 @@
-// Writing and reading together: collective calls over the compute tasks.
+// Collective reads and writes over the compute tasks.
 #include "stripedfile/session/collective.hpp"
 #include "api/sfio/file.hpp"
 #include "comm/agree.hpp"
@@ -8,7 +8,7 @@ using namespace sheaf::sfio;
 
 namespace {
 
-// What is wrong with the arguments of one task is the error of all.
+// Runs a collective transfer. Invalid arguments on one task make the call fail on all tasks.
 template <class Buffer>
 int64_t together(const char* call, MFILE* f, Direction direction, unsigned count, const int64_t* offsets,
                  Buffer* const* buffers, const size_t* sizes) {

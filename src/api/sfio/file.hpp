@@ -1,4 +1,4 @@
-// api/sfio/file: what an MFILE is.
+// api/sfio/file: the types of MFILE and sfio_request.
 #pragma once
 
 #include <memory>
@@ -13,28 +13,28 @@
 #include "stripedfile/striped_file.hpp"
 
 struct sfio_file {
-  int64_t session;  // its number
+  int64_t session;  // number of the session
   std::shared_ptr<sheaf::sfio::StripedFile> file;
-  std::set<sfio_request*> under_way{};          // under the link's lock
-  sheaf::exchange::UnwrittenBytes unwritten{};  // of this task
+  std::set<sfio_request*> under_way{};          // requests in flight; guarded by the lock of the link
+  sheaf::exchange::UnwrittenBytes unwritten{};  // failed writes of this task
 };
 
 struct sfio_request {
   int64_t session;
   sheaf::sfio::Direction direction;
-  sfio_file* of;  // null once that is closed
+  sfio_file* of;  // null after the file is closed
   std::shared_ptr<sheaf::sfio::StripedFile> file;
   std::vector<sheaf::sfio::Block> blocks;
   std::unique_ptr<sheaf::sfio::Operation> operation{};
-  std::optional<int64_t> transferred{};  // bytes, at the end
+  std::optional<int64_t> transferred{};  // bytes, after completion
 
-  // Waits for the end, once. Throws the first error, each time.
+  // Waits for completion, at most once. Throws the first error on each call.
   int64_t finish();
 };
 
 namespace sheaf::sfio {
 
-// The session of that number. Throws wrong_mode if it has ended.
+// Returns session `number`. Throws wrong_mode if it has ended.
 inline Runtime& session_of(int64_t number, const std::string& what) {
   Runtime* const current = Runtime::current();
   if (!current || current->number() != number)
@@ -42,14 +42,14 @@ inline Runtime& session_of(int64_t number, const std::string& what) {
   return *current;
 }
 
-// The file behind a handle. Throws invalid_argument if there is none, wrong_mode if its session has ended.
+// Returns the file of a handle. Throws invalid_argument if it is null, wrong_mode if its session has ended.
 inline StripedFile& file_of(MFILE* f) {
   if (!f) throw Error(Code::invalid_argument, "no file (MFILE is NULL)");
   session_of(f->session, "'" + f->file->name() + "'");
   return *f->file;
 }
 
-// Blocks that could not be written are missing until they have been.
+// Records failed blocks as missing until they are written, or removes written blocks from the record.
 inline void remember(sfio_file& f, const std::vector<Block>& blocks, const std::optional<Error>& failed) {
   for (const Block& block : blocks) {
     if (failed)
@@ -59,7 +59,8 @@ inline void remember(sfio_file& f, const std::vector<Block>& blocks, const std::
   }
 }
 
-// What transfer() returns, which writes `blocks`; remembered also if it throws.
+// Runs transfer(), which writes `blocks`, and returns its result. Records the blocks, also if transfer()
+// throws.
 template <class Transfer>
 int64_t write_remembered(sfio_file& f, const std::vector<Block>& blocks, Transfer transfer) {
   f.file->check(blocks);
@@ -70,7 +71,7 @@ int64_t write_remembered(sfio_file& f, const std::vector<Block>& blocks, Transfe
   return written;
 }
 
-// The list of blocks of a call; one with a single block has a list of one.
+// Builds the list of blocks of a call. A call with a single block passes a list of one.
 template <class Buffer>
 std::vector<Block> blocks_of(unsigned count, const int64_t* offsets, Buffer* const* buffers,
                              const size_t* sizes) {

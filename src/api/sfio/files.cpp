@@ -1,4 +1,5 @@
-// Collective calls on striped files: compute task 0 acts, all come to one outcome.
+// Collective calls on striped files: compute task 0 performs the operation, and all tasks return the same
+// outcome.
 #include <cstdio>
 #include <functional>
 
@@ -10,8 +11,8 @@ using namespace sheaf::sfio;
 
 namespace {
 
-// Do all tasks pass the same? Their names and numbers as one number; throws mismatch on all if not, or
-// `wrong` of any.
+// Verifies that all tasks pass the same name and number by comparing a hash. Throws mismatch on all tasks if
+// they differ, or the error `wrong` of any task.
 void agree_on(Comm& comm, const std::string& name, int64_t number, const std::optional<Error>& wrong) {
   const auto hash = static_cast<int64_t>(std::hash<std::string>()(name + '\0' + std::to_string(number)) >> 1);
   int64_t values[] = {hash, -hash};
@@ -28,7 +29,7 @@ void act(Runtime& session, const std::function<void()>& part) {
   agree_with(session.comm(), failed, 0);
 }
 
-// The name that all tasks say, with the stripe unit that they say beside (0: none).
+// Returns the name agreed on by all tasks, together with the stripe unit (0: unspecified).
 StripeName agreed_name(Runtime& session, const char* name, int stripe_unit = 0) {
   StripeName parsed;
   agree_on(session.comm(), name ? name : "", stripe_unit, attempt([&] {
@@ -52,7 +53,8 @@ std::unique_ptr<StripedFile> open(Runtime& session, const StripeName& name) {
   return file;
 }
 
-// Ends the transfers of a file that is about to be closed; the first error, which sfio_wait() tells as well.
+// Completes the transfers of a file before its close. Returns the first error, which sfio_wait() also
+// reports.
 std::optional<Error> finish_transfers(sfio_file& f) {
   std::optional<Error> lost;
   const std::lock_guard hold(f.file->link().lock());
@@ -63,7 +65,7 @@ std::optional<Error> finish_transfers(sfio_file& f) {
   return lost;
 }
 
-// What the listeners tell, summed up; a listener that is gone tells nothing, and is the error.
+// Returns the sum of the error counts of all listeners. Throws if a listener does not answer.
 ErrorCounts take_errors(Runtime& session) {
   Link& link = *session.link();
   const std::lock_guard hold(link.lock());

@@ -1,4 +1,4 @@
-// What the Fortran module needs beside the C calls: communicators as integers.
+// Additional functions for the Fortran module: communicators as integers.
 #include "api/sfio/exported.hpp"
 #include "base/export.hpp"
 

@@ -1,13 +1,13 @@
-// The two calls of MPI that a session needs to be in.
+// The two MPI calls that a session intercepts.
 //
-// MPI_Finalize ends the session first: a listener's thread must not be at work any more when it begins, since
-// MPICH does without its locks from then on. A program whose MPI library stands in front of this one gets
-// there through an attribute of MPI_COMM_SELF (runtime_mpi.cpp), which is as good unless listeners are
-// threads and the MPI is MPICH.
+// MPI_Finalize ends the session first. No listener thread may be active when the real MPI_Finalize starts,
+// because MPICH stops locking then. If the MPI library precedes this one in symbol order, an attribute of
+// MPI_COMM_SELF ends the session instead (runtime_mpi.cpp). That suffices unless listeners are threads and
+// the MPI library is MPICH.
 //
-// MPI_Init asks for the thread level that listeners in threads need, if SHEAF_SFIO wants them: programs that
-// only open `sfio:` names through MPI-IO know nothing of it. Under Open MPI it also lets messages go in
-// longer turns.
+// MPI_Init requests the thread level for listener threads if SHEAF_SFIO asks for them, because programs that
+// open `sfio:` names only through MPI-IO do not request it. With Open MPI it also sends messages in longer
+// bursts.
 #include <mpi.h>
 
 #include <cstdlib>
@@ -23,10 +23,10 @@ int init(int* argc, char*** argv, int required, int* provided) {
   const char* const how = std::getenv("SHEAF_SFIO");
   if (how && std::string_view(how).starts_with("thread")) required = MPI_THREAD_MULTIPLE;
 #ifdef OPEN_MPI
-  // A message within a node is copied in fragments of 32 KiB, by default three at a time, and the sender must
-  // look after each three of them. Where compute tasks and listeners share cores that is a change of task, or
-  // a wait for one that is not at work, every 96 KiB: with two nodes of one core each, sixteen at a time make
-  // writing 1.2 times as fast (bench/mpi_bench_sfio_nodes). Who has set it is right.
+  // Messages within a host are copied in fragments of 32 KiB, by default three at a time, and the sender must
+  // poll after each burst. If compute tasks and listeners share cores, each burst of 96 KiB costs a context
+  // switch, or a wait for a task that is not scheduled. With sixteen fragments, writes on two hosts with one
+  // core each are 1.2 times as fast (bench/mpi_bench_sfio_nodes). A value set by the user is kept.
   setenv("OMPI_MCA_pml_ob1_send_pipeline_depth", "16", 0);
 #endif
   return PMPI_Init_thread(argc, argv, required, provided);
@@ -37,7 +37,7 @@ int finalize() {
     sheaf::api::end_with_mpi();  // striped multifiles need the session
     sheaf::sfio::Runtime::stop();
   } catch (const std::exception&) {
-    // There is nobody left to tell.
+    // No error can be reported any more.
   }
   return PMPI_Finalize();
 }
@@ -56,8 +56,8 @@ SHEAF_EXPORT int MPI_Init_thread(int* argc, char*** argv, int required, int* pro
 SHEAF_EXPORT int MPI_Finalize(void) { return finalize(); }
 
 #ifdef OPEN_MPI
-// Fortran calls of Open MPI pass by those of C. First mpif.h and the module mpi; then the module mpi_f08,
-// where the error may be left out.
+// Fortran calls of Open MPI bypass the C functions. First the calls of mpif.h and the module mpi, then those
+// of the module mpi_f08, with an optional error argument.
 SHEAF_EXPORT void mpi_init_(MPI_Fint* error) { *error = MPI_Init(nullptr, nullptr); }
 SHEAF_EXPORT void mpi_init_thread_(MPI_Fint* required, MPI_Fint* provided, MPI_Fint* error) {
   *error = MPI_Init_thread(nullptr, nullptr, *required, provided);

@@ -1,4 +1,4 @@
-// sheaf-iod: an I/O listener as a program of its own, beside the program in one MPI launch:
+// sheaf-iod: an I/O listener as a separate program in the MPI launch of an application:
 //   mpirun -np 8 app : -np 2 sheaf-iod
 #include <mpi.h>
 

@@ -1,4 +1,4 @@
-// api/sfio/memory: the memory of sfio_malloc(), which listeners of this machine reach themselves.
+// api/sfio/memory: the memory of sfio_malloc(), which listeners on this host access directly.
 #include <cerrno>
 #include <map>
 #include <memory>
@@ -12,17 +12,17 @@ namespace sheaf::sfio {
 
 namespace {
 
-// Lent for as long as it lives.
+// Memory lent to listeners during the lifetime of the object.
 struct Allocated {
   explicit Allocated(std::unique_ptr<LendableMemory> made) : memory(std::move(made)), loan(memory->lent()) {}
-  // Listeners that have mapped it see that it is no longer lent, and let go of it.
+  // Revokes the loan; listeners that have mapped the memory detect this and unmap it.
   ~Allocated() { call_back(memory->lent()); }
 
   const std::unique_ptr<LendableMemory> memory;
   const Loan loan;
 };
 
-// By where they begin. Never destroyed: memory may be used while the process exits.
+// Allocations by start address. Never destroyed, because memory may be used while the process exits.
 std::map<void*, Allocated>& memories() {
   static auto* const all = new std::map<void*, Allocated>;
   return *all;

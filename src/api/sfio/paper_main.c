@@ -1,5 +1,5 @@
-/* libsheaf_sfio_main: main() of programs in the paper's style, which begin in _main(). Listeners as
- * SHEAF_SFIO says. */
+/* libsheaf_sfio_main: main() for programs in the style of the paper, which start in _main(). SHEAF_SFIO
+ * selects the listeners. */
 #include <mpi.h>
 
 #include "mio.h"

@@ -1,5 +1,5 @@
-// api/sfio/runtime: the session of this task: its communicators, its link to the listeners, its listener
-// thread. One per process, made by sfio_start() and ended by sfio_stop() or MPI_Finalize.
+// api/sfio/runtime: the session of this task: its communicators, its link to the listeners and its listener
+// thread. A process has at most one, created by sfio_start() and ended by sfio_stop() or MPI_Finalize.
 #pragma once
 
 #include <mpi.h>
@@ -20,18 +20,18 @@ namespace sheaf::sfio {
 
 class Runtime : private NonCopyable {
  public:
-  // Collective over `all`: see sfio_start(). A listener's task serves in here and returns after the session
-  // has ended. Throws on all tasks or on none.
+  // Starts a session; see sfio_start(). On a listener task, serves requests and returns when the session has
+  // ended. Collective over `all`. Throws on all tasks or on none.
   static void start(MPI_Comm all, const char* how);
 
-  // Collective over the compute tasks.
+  // Ends the session. Collective over the compute tasks.
   static void stop();
 
-  // Null without a session, on a listener's task and after the end.
+  // Returns the session; null on a listener task, before the start and after the end.
   static Runtime* current();
 
-  // The same; begins a session over MPI_COMM_WORLD if there is none. Collective then. Throws what start()
-  // throws.
+  // Returns the session, or starts one over MPI_COMM_WORLD if none is running. Collective if it starts one.
+  // Throws like start().
   static Runtime& required();
 
   ~Runtime();
@@ -47,23 +47,23 @@ class Runtime : private NonCopyable {
   void begin(MPI_Comm all, const char* how);
   void serve_in_thread();
 
-  int64_t number_ = 0;  // sessions of this process before this one, and this one
+  int64_t number_ = 0;  // sequence number of this session in the process
   MPI_Comm compute_ = MPI_COMM_NULL;
-  std::unique_ptr<Comm> comm_;  // of the compute tasks
+  std::unique_ptr<Comm> comm_;  // compute tasks
   std::unique_ptr<MpiMessages> messages_;
   std::shared_ptr<Link> link_;
   SessionOptions options_;
-  // Of the listener: wherever the program goes meanwhile
+  // Files of the listener; relative paths are independent of the program's later directory changes.
   const std::shared_ptr<Store> files_;
   std::unique_ptr<Service> service_;
   std::thread thread_;
-  std::atomic<bool> given_up_{false};  // the session ends without the goodbye that ends the thread
+  std::atomic<bool> given_up_{false};  // the session ends without the message that stops the thread
 };
 
-// Reports an error of a call and sets errno. The task's number is that among the compute tasks.
+// Reports an error of a call and sets errno. Identifies the task by its number among the compute tasks.
 void report_error(const char* call, const std::exception& error);
 
-// Runs a call; `failure` is what it returns after an error.
+// Runs the body of a call; returns `failure` after an error.
 template <class Result, class Body>
 Result guarded(const char* call, Result failure, Body&& body) {
   try {
@@ -74,7 +74,7 @@ Result guarded(const char* call, Result failure, Body&& body) {
   return failure;
 }
 
-// The same for a call that has nothing to say but that all went well: 0, or -1.
+// Runs the body of a call without a result; returns 0, or -1 after an error.
 template <class Body>
 int succeeds(const char* call, Body&& body) {
   return guarded(call, -1, [&] {

@@ -1,4 +1,4 @@
-// The session calls.
+// Functions that start, stop and describe the session.
 #include "api/sfio/exported.hpp"
 #include "api/sfio/runtime.hpp"
 

@@ -1,4 +1,4 @@
-// The paper's names. Weak: a program that has functions of these names keeps its own.
+// The names of the paper. They are weak: a program that defines functions with the same names keeps its own.
 #include <vector>
 
 #include "api/sfio/exported.hpp"
@@ -7,7 +7,7 @@
 
 namespace {
 
-// Lists of the paper's types as lists of ours.
+// Converts arrays with the types of the paper.
 struct Lists {
   Lists(unsigned count, const long* from, const unsigned* bytes) {
     if (!from || !bytes) return;

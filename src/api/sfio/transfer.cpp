@@ -1,4 +1,4 @@
-// Writing and reading: local calls.
+// Local reads and writes.
 #include <type_traits>
 #include <utility>
 
@@ -16,7 +16,7 @@ int64_t sum_of(const std::vector<Block>& blocks) {
   return sum;
 }
 
-// A call that waits: move(file, blocks) returns the bytes.
+// Runs a blocking call; move(file, blocks) returns the number of bytes.
 template <class Buffer, class Move>
 int64_t transfer(const char* call, MFILE* f, unsigned count, const int64_t* offsets, Buffer* const* buffers,
                  const size_t* sizes, Move move) {
@@ -47,7 +47,8 @@ int64_t transfer_simply(StripedFile& file, const std::vector<Block>& blocks) {
   return blocks[0].length;
 }
 
-// A call that begins a transfer. The file knows what is under way until somebody has waited for it.
+// Starts a nonblocking transfer. The file keeps a list of its transfers until the program has waited for
+// them.
 template <class Buffer>
 int start(const char* call, MFILE* f, Direction direction, unsigned count, const int64_t* offsets,
           Buffer* const* buffers, const size_t* sizes, sfio_request** request) {

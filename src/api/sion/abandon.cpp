@@ -1,4 +1,4 @@
-// A handle that is given up: the multifile stays as a program leaves it that dies.
+// Releases a handle without closing: the multifile stays as after the death of the program.
 #include <string>
 
 #include "api/sion/handles/exported.hpp"
@@ -20,11 +20,12 @@ int sheaf_abandon(int sid) {
     const std::unique_ptr<AtomicName> unnamed = std::move(handle->atomic);
     const int32_t nfiles = handle->facts().nfiles;
     handle.reset();
-    // Every task does it: one that still flushes when another has given up makes its journal anew.
+    // Every task removes the files, because a task that flushes after another task's removal recreates its
+    // journal.
     for (int32_t k = 0; unnamed && k < nfiles; ++k) {
       const std::string name = format::physical_name(unnamed->temporary, k);
       remove_leftovers(*store, name);
-      attempt([&] { store->remove(name); });  // not of a task that made none, or if another was first
+      attempt([&] { store->remove(name); });  // fails if this task created none or another task was first
     }
   });
 }

@@ -1,4 +1,4 @@
-// api/sion/array_out: arrays that an open gives to its caller.
+// api/sion/array_out: arrays that an open returns to its caller.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +11,9 @@
 
 namespace sheaf::api {
 
-// An array for the caller: none if `to` is null; his own, filled; or, where *to is null, one from malloc that
-// is given to him when all has gone well.
+// An output array with three cases. If `to` is null, no array is returned. If *to is set, the caller's array
+// is filled. If *to is null, an array from malloc is handed to the caller by give(), after all steps have
+// succeeded.
 template <class T>
 class ArrayOut : private NonCopyable {
  public:

@@ -1,4 +1,4 @@
-// Closes and lays out anew what opening.cpp has opened.
+// Closes and reinitializes handles opened by opening.cpp.
 #include <cstdio>
 
 #include "api/sion/handles/on_handle.hpp"
@@ -20,8 +20,8 @@ void report_overrun(const char* function, Handle& handle) {
 
 namespace {
 
-// Before a call that all tasks make: the same as get_handle() does, where a failure must not keep this task
-// away from it. It is reported, and makes the close fail.
+// Settles the program's stream, as get_handle() does, before a collective call. A failure must not keep this
+// task from the call, so it is reported and makes the close fail.
 void settle_stream(const char* function, Handle& handle) {
   begin_call(handle);
   if (!handle.plain) return;
@@ -29,11 +29,11 @@ void settle_stream(const char* function, Handle& handle) {
     report(function, *problem, handle.task(), 0);
 }
 
-// Before a close: looks where the program's stream is. What fails here makes the close fail.
+// Synchronizes with the program's stream before a close. A failure makes the close fail.
 void report_last_overrun(const char* function, Handle& handle) {
   settle_stream(function, handle);
   if (!handle.writer) return;
-  // A close may wait for other tasks, and the program be told to end meanwhile.
+  // A close may wait for other tasks, and SIGTERM may arrive during the wait.
   if (handle.gate) attempt([&] { handle.writes->commit(); });
   if (!handle.shared()) return;
   attempt([&] { handle.writer->flush(); });

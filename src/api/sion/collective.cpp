@@ -1,4 +1,4 @@
-// Collective reading and writing.
+// Collective reads and writes.
 #include "api/sion/handles/exported.hpp"
 #include "api/sion/handles/on_handle.hpp"
 #include "api/sion/opening.hpp"
@@ -11,7 +11,8 @@ namespace {
 
 constexpr auto invalid = static_cast<size_t>(-1);
 
-// A task that comes with bad arguments takes part all the same: the others wait for it. Its `bytes` are 0.
+// Validates the arguments. A task with invalid arguments takes part with `bytes` = 0, because the other tasks
+// wait for it.
 std::optional<Error> check_request(Handle& handle, const void* data, size_t size, size_t nitems,
                                    size_t& bytes) {
   return attempt([&] {

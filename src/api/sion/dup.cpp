@@ -1,4 +1,5 @@
-// Duplicates of handles: further readers of the same open multifile, made and released without communication.
+// Duplicates of handles: further readers of the same open multifile, created and released without
+// communication.
 #include <algorithm>
 
 #include "api/sion/handles/exported.hpp"
@@ -10,7 +11,8 @@ using namespace sheaf::api;
 
 namespace {
 
-// one: of the task `rank`, or of the current one, since programs whose process has one task pass any rank.
+// Creates the reader of a duplicate. `one`: for task `rank` only, or for the current task, because programs
+// with one task in each process may pass any rank.
 std::unique_ptr<Reader> duplicate(Handle& handle, bool one, int64_t rank) {
   const bool parallel = handle.opened_by == OpenedBy::parallel || handle.opened_by == OpenedBy::mapped;
   if (!handle.reads || !parallel)

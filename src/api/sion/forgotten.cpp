@@ -25,25 +25,25 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// How long a task waits in MPI_Finalize for others that have the same multifile open (SHEAF_FINALIZE_WAIT).
-// MPI_Finalize itself waits for all tasks without a limit, so only tasks that have given a multifile up make
-// this matter.
+// Seconds that a task waits in MPI_Finalize for other tasks with the same multifile open
+// (SHEAF_FINALIZE_WAIT). MPI_Finalize itself waits for all tasks without limit, so the timeout matters only
+// if tasks have abandoned a multifile.
 constexpr int64_t seconds_to_wait = 30;
-// Of multifiles behind one that took all the time.
+// Minimum wait for multifiles that follow one that has used up the time.
 constexpr milliseconds least_wait{500};
-// Names in a warning; more are counted.
+// Maximum number of names in a warning; the others are counted.
 constexpr size_t most_names = 8;
 
-// What was left open, and what becomes of it.
+// Outcome for a multifile that was left open.
 enum class End : uint8_t { closed, recorded, unrecorded, unnamed };
 
 struct Forgotten {
   int sid;
   Handle* handle;
   std::string name;
-  bool is_first;  // task of its multifile, which warns
+  bool is_first;  // first task of its multifile, which warns
   End end = End::recorded;
-  std::optional<Error> problem = std::nullopt;  // why what was written is not all in the files
+  std::optional<Error> problem = std::nullopt;  // reason why not all data are in the files
 
   bool failed() const { return problem.has_value(); }
 };
@@ -104,7 +104,7 @@ const char* words_for(End end) {
   return "";
 }
 
-// One warning for all.
+// Prints one warning for all multifiles.
 void tell(const char* where, const std::vector<Forgotten>& left) {
   std::map<End, std::vector<std::string>> names;
   for (const Forgotten& one : left) {
@@ -139,7 +139,7 @@ void end_with_process() {
   tell("exit", left);
 }
 
-// Handlers of signals that the program has set do not interrupt the work, which another thread does.
+// Another thread does the work, so that signal handlers of the program do not interrupt it.
 void at_exit() {
   if (!any_forgotten()) return;
   if (CallScope::any()) {
@@ -155,7 +155,7 @@ void at_exit() {
   if (attempt([&] { quiet_thread(work).join(); })) work();
 }
 
-// The handles of one multifile in this process: one, or those of all threads of its team.
+// Handles of one multifile in this process: one, or those of all threads of its team.
 using Group = std::vector<Forgotten>;
 
 bool is_complete(const Group& group) {
@@ -163,8 +163,8 @@ bool is_complete(const Group& group) {
   return !team || std::ssize(group) == thread_team_size(*team);
 }
 
-// Those over tasks that may talk until MPI ends, and serial ones not. In an order that all tasks share, so
-// that those of several multifiles wait for each other in turn.
+// Returns the multifiles over tasks that can communicate until MPI ends; excludes serial ones. The order is
+// the same on all tasks, so that tasks with several multifiles wait for them in the same sequence.
 std::vector<Group> parallel_groups() {
   std::vector<Group> groups;
   for (Forgotten& one : find_forgotten()) {
@@ -184,7 +184,8 @@ std::vector<Group> parallel_groups() {
   return groups;
 }
 
-// Each thread of a team closes its handle. Returns whether all succeeded; failures are reported.
+// Closes the group, with one thread for each handle of a team. Returns whether all closes succeeded; failures
+// are reported.
 bool close_group(const Group& group) {
   std::vector<int> results(group.size(), 0);
   const auto close = [&](size_t i) { results[i] = close_parallel("MPI_Finalize", group[i].sid); };
@@ -224,7 +225,7 @@ void end_with_mpi() {
     for (Forgotten& one : group) one.handle->told_forgotten = true;
     if (others == Presence::all) {
       for (Forgotten& one : group) one.end = End::closed;
-      if (!close_group(group)) continue;  // which has told
+      if (!close_group(group)) continue;  // reported its failure
     }
     left.insert(left.end(), group.begin(), group.end());
   }

@@ -1,4 +1,4 @@
-// The calls that say something about an open multifile, and those about byte order.
+// Information calls on an open multifile, and byte order calls.
 #include <algorithm>
 #include <cstring>
 
@@ -16,7 +16,7 @@ void give(T* out, T value) {
   if (out) *out = value;
 }
 
-// One column over all tasks of a serial handle.
+// Returns one value for each task of a serial handle.
 template <class Value>
 std::vector<long long> column(int ntasks, Value&& value) {
   std::vector<long long> values(static_cast<size_t>(ntasks));
@@ -24,7 +24,7 @@ std::vector<long long> column(int ntasks, Value&& value) {
   return values;
 }
 
-// Fills the arrays of a file opened for reading; they do not change until close.
+// Fills the arrays of a file opened for reading, which remain constant until close.
 void tabulate(Handle& handle, const Multifile& m) {
   Tables& tables = handle.tables;
   if (!tables.chunk_sizes.empty()) return;
@@ -65,7 +65,7 @@ void tabulate(Handle& handle, Writer& writer) {
   }
 }
 
-// What is open, if a process alone has all tasks in its hands; else null.
+// Return the reader or writer if one process has access to all tasks; otherwise null.
 const Multifile* whole(Handle& handle) { return handle.reads ? handle.reads->whole() : nullptr; }
 Writer* lone_writer(Handle& handle) {
   return handle.writes && handle.writes->is_alone() ? handle.writes.get() : nullptr;

@@ -1,4 +1,4 @@
-// Which physical files a task of a multifile with buddy copies deals with.
+// Information about the physical files of a task in a multifile with buddy copies.
 #include <cstdlib>
 #include <cstring>
 #include <iterator>
@@ -38,7 +38,7 @@ std::vector<Entry> entries_of(Handle& handle) {
   return entries;
 }
 
-// One block of memory: the struct, the arrays, the names.
+// Allocates one block of memory with the struct, the arrays and the names.
 sion_io_stat_t* pack(std::vector<Entry> entries, int roles) {
   std::erase_if(entries, [roles](const Entry& entry) { return (entry.role & roles) == 0; });
   size_t bytes = sizeof(sion_io_stat_t);
@@ -73,8 +73,8 @@ sion_io_stat_t* sion_get_io_info(int sid) {
                                   SION_GET_IO_INFO_FLAG_NONE);
 }
 
-// Returns the name of one SION_ROLE_*, "unknown" for other numbers; a static string. Exported without a
-// declaration, as in the original: programs declare it themselves.
+// Returns the name of a SION_ROLE_* value as a static string, "unknown" for other numbers. Exported but not
+// declared, as in the original library; programs declare it themselves.
 extern "C" __attribute__((visibility("default"))) char* _sion_buddy_role_to_str(unsigned int role);
 char* _sion_buddy_role_to_str(unsigned int role) {
   static char none[] = "SION_ROLE_NONE", other[] = "unknown";
@@ -87,7 +87,7 @@ char* _sion_buddy_role_to_str(unsigned int role) {
   return other;
 }
 
-// Exported without a declaration, for programs that declare it themselves.
+// Exported but not declared; programs declare it themselves.
 extern "C" __attribute__((visibility("default"))) sion_io_stat_t* sion_get_io_info_buddy(int sid, int roles,
                                                                                          int flag);
 sion_io_stat_t* sion_get_io_info_buddy(int sid, int roles, int flag) {

@@ -1,4 +1,4 @@
-// The calls that write and read key-value records.
+// Calls that write and read key-value records.
 #include "api/sion/handles/exported.hpp"
 #include "api/sion/handles/handle.hpp"
 #include "api/sion/handles/report.hpp"
@@ -16,14 +16,14 @@ void require_keyval(bool keyval) {
                 "the multifile holds no key-value records; it has to be written with the word keyval");
 }
 
-// The physical files of a set may differ in byte order.
+// Returns the byte order of the current physical file; it may differ within a set.
 ByteOrder metadata_order(Handle& handle) {
   if (const Multifile* const all = handle.reads->whole())
     return all->file_of(handle.reads->task()).header.metadata_order;
   return handle.facts().metadata_order;
 }
 
-// The records of the current task of a handle.
+// Returns the records of the current task of a handle.
 KeyvalIndex& find_index(Handle& handle) {
   const int task = handle.task();
   if (!handle.keys) {
@@ -43,7 +43,8 @@ KeyvalIndex& get_index(Handle& handle) {
   return *handle.current_keys;
 }
 
-// Runs body(index, hides) for the current task; hides(key): the handle is a duplicate for another key.
+// Runs body(index, hides) for the current task. hides(key) returns whether the handle is a duplicate for
+// another key.
 template <class Result, class Body>
 Result on_keys(const char* function, int sid, Result failure, Body&& body) {
   Handle* const h = find_handle(sid);
@@ -55,7 +56,7 @@ Result on_keys(const char* function, int sid, Result failure, Body&& body) {
   });
 }
 
-// The same for a call that only does something: body(index).
+// Like on_keys, for a body without a result: body(index).
 template <class Body>
 int succeeds_on_keys(const char* function, int sid, Body&& body) {
   return on_keys(function, sid, SION_NOT_SUCCESS, [&](KeyvalIndex& index, auto) {
@@ -136,7 +137,7 @@ int sion_seek_key(int sid, uint64_t key, int entrynum, sion_int64 posinentry) {
   return on_keys("sion_seek_key", sid, SION_NOT_SUCCESS, [&](KeyvalIndex& index, auto hides) {
     bool found = false;
     if (hides(key)) {
-      // as if it were not there
+      // treated as absent
     } else if (entrynum == SION_ABSOLUTE_POS) {
       found = index.seek_joined(key, posinentry);
     } else if (entrynum != SION_CURRENT_BLK) {

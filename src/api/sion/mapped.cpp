@@ -15,7 +15,7 @@ namespace sheaf::api {
 
 namespace {
 
-// Sets `own`, the mode that this process asks for.
+// Validates the arguments and sets `own`, the mode requested by this process.
 std::optional<Error> check_arguments(const MappedOpen& call, OpenMode& own) {
   return attempt([&] {
     need(call.fname, "No file name given");
@@ -58,7 +58,7 @@ std::unique_ptr<Handle> open_mapped_to_write(std::unique_ptr<Comm> comm, const M
   return handle;
 }
 
-// To read or to append.
+// Opens an existing multifile for reading or appending.
 std::unique_ptr<Handle> open_mapped_again(std::unique_ptr<Comm> comm, const MappedOpen& call,
                                           const std::shared_ptr<Store>& store, const OpenMode& mode,
                                           const Ownership* ownership) {

@@ -1,4 +1,4 @@
-// api/sion/mapped: mapped opens, whatever the Comm is made of.
+// api/sion/mapped: mapped opens, for every kind of Comm.
 #pragma once
 
 #include <cstdio>
@@ -11,7 +11,7 @@
 
 namespace sheaf::api {
 
-// Arguments of a mapped open, as the C interface has them (sion_mpi.h).
+// Arguments of a mapped open, as in the C interface (sion_mpi.h).
 struct MappedOpen {
   const char* function;
   const char* fname;
@@ -24,11 +24,11 @@ struct MappedOpen {
   int** local_ranks;
   int* fsblksize;
   FILE** fileptr;
-  bool shares = false;  // as ParallelOpen
-  NameOf name_of = {};  // names of physical files, if not those of the format
+  bool shares = false;  // as in ParallelOpen
+  NameOf name_of = {};  // names of physical files if they differ from the format's
 };
 
-// Collective over `comm`. Returns a sid, or -1 on every process.
+// Opens a mapped multifile. Collective over `comm`. Returns a sid, or -1 on every process.
 SHEAF_EXPORT int open_mapped(std::unique_ptr<Comm> comm, const MappedOpen& call);
 
 }  // namespace sheaf::api

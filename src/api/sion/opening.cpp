@@ -61,7 +61,7 @@ OpenMode mode_with_environment(const char* file_mode) {
 
 namespace {
 
-// Whether file 0 of a multifile says that it was closed; true also if that cannot be found out.
+// Returns whether physical file 0 of a multifile is marked as closed; also true if this cannot be determined.
 bool seems_closed(Store& store, const std::string& path) {
   bool closed = true;
   const auto problem = attempt([&] {
@@ -78,8 +78,8 @@ std::shared_ptr<Ownership> take_ownership(const std::shared_ptr<Store>& store, c
   if (!mode.writes()) return nullptr;
   OwnershipRequest request;
   request.steals = mode.steal;
-  // An append to an unclosed file fails. It must not cost a handle of this process that is writing the file,
-  // nor change what a killed program has left.
+  // An append to an unclosed file fails. It must not invalidate a handle of this process that is writing the
+  // file, nor change the state left by a killed program.
   if (mode.append && !seems_closed(*store, path)) {
     if (look_at_lease(*store, path).holder != Holder::living)
       throw Error(Code::unclosed, "'" + path +
@@ -102,7 +102,7 @@ void give_stream(Handle& handle, FILE** fileptr) {
 
 namespace {
 
-// Sets `own`, the mode that this task asks for.
+// Validates the arguments and sets `own`, the mode requested by this task.
 std::optional<Error> check_arguments(const ParallelOpen& call, int task, OpenMode& own) {
   return attempt([&] {
     need(call.fname, "No file name given");
@@ -160,7 +160,7 @@ std::unique_ptr<Handle> open_parallel_to_append(std::unique_ptr<Comm> comm, cons
                                   mode);
 }
 
-// SION_COLLDEBUG: how a file is written or read collectively, told by its first task, and from level 3 on by
+// Prints how a file is accessed collectively (SION_COLLDEBUG): on its first task, and from level 3 on also on
 // each collector.
 template <class Opened>
 void report_collectors(Opened& opened, const std::string& path, const char* what, int level) {
@@ -225,15 +225,15 @@ int open_parallel(std::unique_ptr<Comm> owned, const ParallelOpen& call) {
         store = store_for(call.fname, call.name_of != nullptr, call.shares);
         if (task == 0) ownership = take_ownership(store, call.fname, mode_with_environment(call.file_mode));
       });
-    // Reading and appending take the first two as results; whatever they hold before does not matter.
+    // When reading or appending, the first two are results, so their initial values are ignored.
     int64_t same[3] = {};
     if (own.creates()) {
       same[0] = *call.numfiles;
       same[1] = *call.fsblksize;
       same[2] = *call.numfiles <= 0 && call.has_group;
     }
-    // A stream or a name for the program, a thread that waits for the end of the process: the only local
-    // steps left that can fail on one task.
+    // Creating a stream or a name for the program, or a thread for SIGTERM: the only local steps left that
+    // can fail on one task.
     AnyTask any{.has_extras = call.fileptr || call.newfname,
                 .took_over = ownership && ownership->took_over(),
                 .is_local = ownership && ownership->is_local(),

@@ -1,4 +1,4 @@
-// Printing to the stream of the current task.
+// Formatted output to the stream of the current task.
 #include <cerrno>
 #include <cstdarg>
 #include <span>

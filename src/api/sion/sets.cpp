@@ -1,4 +1,4 @@
-// Streams with names (include/sheaf.h): arguments, modes and return values.
+// Named streams (include/sheaf.h): arguments, modes and return values.
 #include <cerrno>
 #include <memory>
 #include <string>
@@ -33,7 +33,7 @@ struct sheaf_stream {
 
 namespace {
 
-// errno is part of the interface, also where no system call has failed.
+// Sets errno, which is part of the interface, even if no system call failed.
 template <class Result, class Body>
 Result with_errno(const char* function, Result failure, Body&& body) {
   int error = 0;
@@ -51,7 +51,7 @@ Result with_errno(const char* function, Result failure, Body&& body) {
   return result;
 }
 
-// The same for a call that has nothing to say but that all went well: 0, or -1.
+// Like with_errno, for a body without a result: returns 0, or -1.
 template <class Body>
 int succeeds_with_errno(const char* function, Body&& body) {
   return with_errno(function, -1, [&] {
@@ -60,7 +60,7 @@ int succeeds_with_errno(const char* function, Body&& body) {
   });
 }
 
-// A call on a stream: body(stream).
+// Runs body(stream).
 template <class Result, class Body>
 Result on_stream(const char* function, const sheaf_stream* stream, Result failure, Body&& body) {
   return with_errno(function, failure, [&]() -> Result {

@@ -1,4 +1,4 @@
-// The calls that hand out and exchange FILE* and descriptors.
+// Calls that return and replace FILE* and descriptors.
 #include "api/sion/handles/exported.hpp"
 #include "api/sion/handles/on_handle.hpp"
 #include "api/sion/opening.hpp"
@@ -10,7 +10,7 @@ using namespace sheaf::api;
 
 namespace {
 
-// The program's stream; throws in posix mode.
+// Returns the program's stream; throws in posix mode.
 StdioHandle& ansi_stream(Handle& handle) {
   if (handle.posix) throw Error(Code::wrong_mode, "there is no FILE* in posix mode");
   return handle.share();
@@ -38,7 +38,7 @@ int sion_set_fp_closed(int sid) {
       return;
     }
     if (!handle.shared()) throw Error(Code::wrong_mode, "no stream of this handle was given out");
-    handle.second = nullptr;  // it was that one, if there is one
+    handle.second = nullptr;  // the closed stream was this one if set
     if (handle.reader) handle.reader->forget_handle();
     if (handle.writer) {
       handle.writer->forget_handle();
@@ -77,7 +77,7 @@ int sion_unset_second_fp(int sid) {
 
 int sion_optimize_fp_buffer(int sid) {
   return succeeds_on_handle("sion_optimize_fp_buffer", sid, [](Handle& handle) {
-    if (handle.plain) return;  // goes through the library's buffers
+    if (handle.plain) return;  // uses the buffers of the library
     ansi_stream(handle).set_buffer(static_cast<size_t>(handle.facts().fsblksize));
   });
 }

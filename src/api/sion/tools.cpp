@@ -1,4 +1,4 @@
-// Work on whole multifiles as calls: what the command line does, with callbacks for progress and findings.
+// The operations of the command line as calls, with callbacks for progress and findings.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -25,7 +25,7 @@ using namespace sheaf;
 using namespace sheaf::api;
 
 struct sheaf_metadata {
-  std::shared_ptr<Store> store;  // that the files are read from
+  std::shared_ptr<Store> store;  // store of the files
   Multifile multifile;
 };
 
@@ -64,7 +64,7 @@ int64_t plain_bytes(const Multifile& m, int64_t task, const TaskRow& row) {
   return stream.sizes().total();
 }
 
-// Whether a job that lives is overridden. Throws if it is not to be.
+// Returns whether the operation overrides a job. Throws if a running job must not be overridden.
 bool overrides_job(const char* path, int flags) {
   if (flags & SHEAF_FORCE) return look_at_lease(any_store(), path).holder != Holder::none;
   const LeaseView view = watch_lease(any_store(), path, lease_times(), [](const LeaseView&) {});

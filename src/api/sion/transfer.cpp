@@ -1,4 +1,4 @@
-// The calls that move bytes and positions of the current task.
+// Calls that transfer data and positions of the current task.
 #include <algorithm>
 #include <cstring>
 
@@ -11,7 +11,8 @@ using namespace sheaf::api;
 
 namespace {
 
-// The rank as the original prints it behind the name of a function, at least two characters wide: "[ 0]".
+// Returns the rank in the format of the original library after a function name, at least two characters wide:
+// "[ 0]".
 std::string rank_in_brackets(int rank) {
   const std::string digits = std::to_string(rank);
   return "[" + std::string(digits.size() < 2 ? 1 : 0, ' ') + digits + "]";
@@ -39,7 +40,7 @@ std::string rank_in_brackets(int rank) {
   });
 }
 
-// Copies a small record without the cost of a call for the commonest sizes.
+// Copies a small record, inline for the most frequent sizes.
 inline void copy_record(void* to, const void* from, size_t bytes) {
   if (bytes == 8) {
     std::memcpy(to, from, 8);
@@ -94,7 +95,7 @@ int sion_ensure_free_space(int sid, sion_int64 bytes) {
     WriteStream& stream = get_writer(handle);
     const int64_t chunk_size = stream.geometry().size;
     if (bytes < 0 || bytes > chunk_size) {
-      // The words of the original, which scripts look for.
+      // Message text of the original library, which scripts search for.
       report("sion_ensure_free_space" + rank_in_brackets(handle.task()),
              Error(Code::out_of_range, "could not write " + std::to_string(bytes) +
                                            " bytes, chunksize=" + std::to_string(chunk_size) +
@@ -161,7 +162,7 @@ void seek_in_writing(const char* function, Handle& handle, int rank, int block, 
   }
   const bool stays = (block == SION_CURRENT_BLK) && (position == SION_CURRENT_POS);
   if (stays) return;
-  // A place other than the end of the stream cannot be written; naming that place is harmless.
+  // Only the end of the stream can be written. A seek to the current position is accepted.
   handle.writer->flush();
   const bool same_block = block == SION_CURRENT_BLK || block == handle.writer->chunk();
   const bool same_position = position == SION_CURRENT_POS || position == handle.writer->position();
@@ -173,7 +174,8 @@ void seek_in_writing(const char* function, Handle& handle, int rank, int block, 
                                     " cannot be chosen; use SION_CURRENT_BLK, SION_CURRENT_POS");
 }
 
-// Reports why a position relative to the end of the stream does not exist, in the words of the original.
+// Reports why a position relative to the end of the stream does not exist, with the message text of the
+// original library.
 void report_no_end_position(const char* function, const ReadStream& stream, sion_int64 position) {
   const std::string offset = std::to_string(position);
   const std::string why = position > 0
@@ -200,7 +202,7 @@ void seek_in_reading(const char* function, Handle& handle, int rank, int block, 
     found = stream.seek_block(block == SION_CURRENT_BLK ? stream.block() : block,
                               position == SION_CURRENT_POS ? stream.position() : position);
   }
-  // Keys have positions of their own: those who read them only want to change the task.
+  // Keys have their own positions; programs that read keys seek only to select a task.
   if (found || handle.facts().keyval) return;
   if (block == SION_END_POS) report_no_end_position(function, stream, position);
   const std::string searched = block == SION_END_POS ? "error in searching end pos, returning  ... " : "";

@@ -1,8 +1,10 @@
-/* The Fortran bindings of MPI libraries convert statuses, indices, flags and handles only where the C
- * function that they call returns MPI_SUCCESS. So between the Fortran call of a program and the return of
- * that function the engine keeps the error of a request on a file, and its code is the result of the Fortran
- * call. Requests of other kinds are not concerned. Names are those of mpif.h and the module mpi, and of the
- * module mpi_f08, with one underscore, as nearly all compilers have them. */
+/* Fortran entry points that complete requests. The Fortran bindings of MPI libraries convert statuses,
+ * indices, flags and handles only if the C function that they call returns MPI_SUCCESS. Therefore the
+ * engine keeps the error of a request on a file until that C function has returned. The Fortran call then
+ * returns the code of this error. Other requests are not affected.
+ *
+ * Names follow mpif.h, the module mpi and the module mpi_f08, with one trailing underscore, as almost all
+ * compilers use. */
 #include "fortran.h"
 
 #include <dlfcn.h>
@@ -20,7 +22,7 @@ void use_engine_for_fortran(void* engine) {
 
 struct binding {
   const char* name;
-  int arguments; /* the last one is the error, or NULL */
+  int arguments; /* including the last one, the error code (may be NULL) */
   _Atomic(void*) next;
 };
 

@@ -1,8 +1,8 @@
-/* api/mpiio/front/fortran: the calls of Fortran that complete requests. */
+/* api/mpiio/front/fortran: Fortran calls that complete requests. */
 #ifndef SHEAF_FORTRAN_H
 #define SHEAF_FORTRAN_H
 
-/* From now on errors of requests on files are those of this engine. */
+/* Makes `engine` handle errors of requests on files in Fortran calls from now on. */
 void use_engine_for_fortran(void* engine);
 
 #endif

@@ -1,14 +1,15 @@
-/* api/mpiio/front: libsheaf_mpiio.so, the drop-in that is preloaded or linked. It holds entry points only and
- * names no MPI library as needed. At the first call it looks for the MPI library that the program has loaded
- * (loaded_mpi.c) and loads the engine for its binary interface, sheaf/libsheaf_mpiio_<interface>.so beside
- * this file, whose MPI names that library then resolves. Handles are never converted. Where there is no
- * engine, or it does not load, the MPI library's own functions are called, and one line says why and which
- * file is missing. Functions that this library is too old for, of which a program may see the entry points
- * here, are served by older ones where these can do it, and fail where not (stand_in.c).
+/* api/mpiio/front: libsheaf_mpiio.so, the drop-in that is preloaded or linked. It contains only entry
+ * points and is linked to no MPI library.
  *
- * All arguments of these functions are integers or pointers of at most 64 bits, six at most, which every
- * 64-bit ABI of Linux passes in registers: an entry point hands them on without knowing more. Threads: any;
- * local. */
+ * The first call detects the MPI library that the program has loaded (loaded_mpi.c). It then loads the
+ * engine for that binary interface, sheaf/libsheaf_mpiio_<interface>.so in the directory of this file. The
+ * loaded MPI library resolves the MPI symbols of the engine. Handles are never converted. If there is no
+ * engine or it fails to load, calls go to the MPI library, and one message names the reason and the
+ * missing file. A program may call entry points that its MPI library lacks. These are served by older
+ * functions if possible, and fail otherwise (stand_in.c).
+ *
+ * All arguments are integers or pointers of at most 64 bits, at most six. Every 64-bit ABI of Linux passes
+ * them in registers, so an entry point forwards them without knowing their types. Thread-safe; local. */
 #include <dlfcn.h>
 #include <limits.h>
 #include <pthread.h>
@@ -33,15 +34,15 @@ static function functions[names];
 static atomic_int ready;
 static struct loaded_mpi mpi;
 
-/* Functions that programs without files call too, and often, such as MPI_Wait.
- * NULL until the first call, and again when the engine has been loaded. Both names of a function lead to the
- * engine, before that to the MPI library. A profiling tool may follow this library in the order of symbols:
- * it defines the MPI_ name and calls the PMPI_ name, so the MPI_ name leads to the tool. */
+/* Targets of functions that programs without files also call, and frequently, such as MPI_Wait. NULL until
+ * the first call, and again after the engine is loaded. Both names of a function lead to the engine, or to
+ * the MPI library before the engine is loaded. A profiling tool may follow this library in symbol order.
+ * It defines the MPI_ name and calls the PMPI_ name, so the MPI_ name leads to the tool. */
 enum names_of_a_function { profiled, unprofiled };
 static _Atomic(function) shared[names][2];
 
-/* Where the engine for `interface` is: sheaf/ beside this library, which may have been loaded under another
- * name. */
+/* Stores the path of the engine for `interface`: in sheaf/ in the directory of this library. The library
+ * may have been loaded under another name. */
 static void name_of_engine(char* path, size_t size, const char* interface) {
   Dl_info self;
   char* const own = dladdr(texts, &self) && self.dli_fname ? realpath(self.dli_fname, NULL) : NULL;
@@ -51,7 +52,8 @@ static void name_of_engine(char* path, size_t size, const char* interface) {
   free(own);
 }
 
-/* Only the first task of a job speaks, as far as its launcher says which one that is. */
+/* Returns whether this is the first task of the job, according to its launcher. Only that task prints
+ * messages. */
 static int is_first_task(void) {
   static const char* const ranks[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID",
                                       "PALS_RANKID"};
@@ -62,7 +64,7 @@ static int is_first_task(void) {
   return 1;
 }
 
-/* For `sheaf mpiio --report`: a line of JSON in the file that SHEAF_MPIIO_REPORT names. */
+/* Appends a line of JSON to the file named by SHEAF_MPIIO_REPORT, for `sheaf mpiio --report`. */
 static void note_choice(const char* engine) {
   const char* const path = getenv("SHEAF_MPIIO_REPORT");
   FILE* const file = path && *path && is_first_task() ? fopen(path, "ae") : NULL;
@@ -111,7 +113,7 @@ static void begin(void) {
     for (int name = profiled; name <= unprofiled; ++name) atomic_store(&shared[i][name], NULL);
 }
 
-/* Says so once, and gives the file's error handler its turn. */
+/* Prints one message and calls the file's error handler. */
 static word refuse(int number, word file) {
   static atomic_flag said = ATOMIC_FLAG_INIT;
   const word code = unsupported_operation(mpi.interface);
@@ -125,7 +127,7 @@ static word refuse(int number, word file) {
   return code;
 }
 
-/* The call of a function that nobody has. */
+/* Calls the replacement of a function that neither the engine nor the MPI library has. */
 static word call_other(int number, const word* words) {
   const struct stand_in other = stand_in_of(texts[number]);
   const int fits = other.count < 0 || (words[other.count] >= INT_MIN && words[other.count] <= INT_MAX);
@@ -158,7 +160,7 @@ static function find_shared(int number, enum names_of_a_function name) {
   const int is_ready = atomic_load_explicit(&ready, memory_order_acquire);
   if (!is_ready && !find_loaded_mpi(&loaded)) return begun(number);
   const function own = function_in(is_ready ? mpi.handle : loaded.handle, texts[number]);
-  if (!own) return begun(number); /* this MPI library is too old for it */
+  if (!own) return begun(number); /* this MPI library predates the function */
   const function next = name == profiled ? function_in(RTLD_NEXT, texts[number] + 1) : NULL;
   const function found = next && !are_of_one_library(next, own) ? next : is_ready ? functions[number] : own;
   if (!is_ready && !loaded.initialized) return found;
@@ -177,7 +179,7 @@ static function shared_function(int number, enum names_of_a_function name) {
     const function own = choice;                                                                     \
     return own ? own(a, b, c, d, e, f) : call_other(number, (const word[]){a, b, c, d, e, f});       \
   }
-/* MPI_ is another name of PMPI_, as in an MPI library: Fortran bindings call one or the other. */
+/* MPI_ is an alias of PMPI_, as in an MPI library, because Fortran bindings call either name. */
 #define OF_FILES(name)                                         \
   ENTRY(PMPI_##name, at_##name, begun(at_##name))              \
   __attribute__((visibility("default"), alias("PMPI_" #name))) \

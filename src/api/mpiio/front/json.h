@@ -1,11 +1,11 @@
-/* api/mpiio/front/json: a line of JSON in the report of `sheaf mpiio`. */
+/* api/mpiio/front/json: JSON output for the report of `sheaf mpiio`. */
 #ifndef SHEAF_FRONT_JSON_H
 #define SHEAF_FRONT_JSON_H
 
 #include <stdio.h>
 
-/* A member of an object, behind `begin`. `value`: any bytes; quotes, backslashes and control characters are
- * escaped. */
+/* Writes a member of a JSON object, preceded by `begin`. `value` may hold any bytes; quotes, backslashes
+ * and control characters are escaped. */
 void put_member(FILE* file, const char* begin, const char* name, const char* value);
 
 #endif

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Files whose names look like those of an MPI library. */
+/* Loaded files with names like those of an MPI library. */
 struct candidates {
   int count;
   char* paths[32];
@@ -26,8 +26,8 @@ static int collect(struct dl_phdr_info* info, size_t size, void* into) {
   return all->count == (int)(sizeof all->paths / sizeof *all->paths);
 }
 
-/* The file that defines the functions of MPI, which the bindings of other languages only need: its path, or
- * NULL. */
+/* Returns the path of the file that defines the MPI functions, or NULL. Libraries with bindings of other
+ * languages only depend on that file. */
 static const char* definer(void* handle) {
   Dl_info where;
   void* const symbol = dlsym(handle, "PMPI_Get_library_version");
@@ -42,7 +42,7 @@ static int is_initialized(void* handle) {
 }
 
 static void ask_version(struct loaded_mpi* found) {
-  char* const text = calloc(1, 1 << 16); /* no MPI library has more to say */
+  char* const text = calloc(1, 1 << 16); /* sufficient for all known MPI libraries */
   int (*version)(char*, int*) = NULL;
   int length = 0;
   *(void**)&version = dlsym(found->handle, "PMPI_Get_library_version");
@@ -58,8 +58,9 @@ static int says(const struct loaded_mpi* found, const char* begin) {
   return strncmp(found->version, begin, strlen(begin)) == 0;
 }
 
-/* By the name of the file, which stands for a binary interface, whoever has made it; programs that load the
- * library themselves (Python) may do it by a name without a number: then by what it says of itself. */
+/* Detects the binary interface from the file name, which identifies it for every vendor. Programs that
+ * load the library themselves (Python) may use a name without a version number; then the version string
+ * decides. */
 static const char* interface_of(const struct loaded_mpi* found) {
   const char* const base = base_of(found->path);
   if (strncmp(base, "libmpi_abi.so", 13) == 0) return "abi";
@@ -84,7 +85,7 @@ int find_loaded_mpi(struct loaded_mpi* found) {
     found->handle = handle;
   }
   if (!found->handle) return 0;
-  /* Where it was loaded privately (Python), its names become those of the process, for the engine. */
+  /* A library that was loaded privately (Python) becomes global, so that the engine finds its symbols. */
   void* const global = dlopen(found->path, RTLD_LAZY | RTLD_NOLOAD | RTLD_GLOBAL);
   if (global) found->handle = global;
   found->initialized = is_initialized(found->handle);

@@ -1,17 +1,17 @@
-/* api/mpiio/front/loaded_mpi: which MPI library a process has loaded. */
+/* api/mpiio/front/loaded_mpi: detects the MPI library that the process has loaded. */
 #ifndef SHEAF_LOADED_MPI_H
 #define SHEAF_LOADED_MPI_H
 
 struct loaded_mpi {
-  void* handle; /* of dlopen: its names come first, and all other libraries of the process see them */
-  const char* interface; /* "openmpi", "mpich" (and what shares its binary interface), "abi" (that of MPI 5),
-                            or "unknown" */
-  int initialized;       /* MPI_Init has been called */
-  char path[4096];       /* of its file */
-  char version[256];     /* what it says of itself, one line without quotes */
+  void* handle;          /* dlopen handle with global symbols that come first */
+  const char* interface; /* "openmpi", "mpich" (and compatible), "abi" (MPI 5) or "unknown" */
+  int initialized;       /* 1 if MPI_Init was called */
+  char path[4096];       /* path of the library file */
+  char version[256];     /* version string of the library, one line without quotes */
 };
 
-/* 1 and the library; 0 if there is none. Of several the one that has been initialized, else the first. */
+/* Finds the loaded MPI library and fills `found`. If there are several, prefers one that is initialized,
+ * else takes the first. Returns 1, or 0 if no MPI library is loaded. */
 int find_loaded_mpi(struct loaded_mpi* found);
 
 #endif

@@ -1,6 +1,6 @@
-/* api/mpiio/front/names: every function of the drop-in, without MPI_ or PMPI_: X(name) for those that begin
- * to work on files, and Y(name) for those that programs without files call too, which need no engine before
- * there is one. */
+/* api/mpiio/front/names: all functions of the drop-in, without MPI_ or PMPI_. X(name): functions that
+ * start work on files and load the engine. Y(name): functions that programs without files call too; they
+ * do not load the engine. */
 /* clang-format off */
 #define SHEAF_MPIIO_NAMES(X, Y) \
   X(File_c2f) \

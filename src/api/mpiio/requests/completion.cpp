@@ -1,6 +1,6 @@
-// Every call of MPI that completes requests (MPI 3.1, section 3.7; MPI 4.1 adds MPI_Request_get_status_all
-// and its kin): the MPI library's own, after which errors of nonblocking calls on files reach the handler of
-// their file (outcome.hpp). What has no watched request goes straight to the library.
+// All MPI calls that complete requests (MPI 3.1, section 3.7; MPI 4.1 adds MPI_Request_get_status_all and its
+// variants). Each calls the function of the MPI library, then passes errors of nonblocking calls on files to
+// the handler of their file (outcome.hpp). Calls without watched requests go directly to the library.
 #include <utility>
 #include <vector>
 
@@ -14,7 +14,7 @@ namespace {
 
 bool none_watched() { return watched_requests.load(std::memory_order_relaxed) == 0; }
 
-// A watched request among those of a call.
+// A watched request in the list of a call.
 struct Listed {
   int index;
   SharedOutcome outcome;
@@ -38,26 +38,26 @@ bool is_in_status(int code) {
   return PMPI_Error_class(code, &error_class) == MPI_SUCCESS && error_class == MPI_ERR_IN_STATUS;
 }
 
-// Errors of requests on files in a call from Fortran, whose bindings must see MPI_SUCCESS to convert what the
-// call returns (front/fortran.c).
+// State of a call from Fortran with errors of requests on files. The Fortran bindings must see MPI_SUCCESS in
+// order to convert the results of the call (front/fortran.c).
 struct FromFortran {
   bool active = false;
-  int code = MPI_SUCCESS;  // what the call is to return
+  int code = MPI_SUCCESS;  // result of the Fortran call
 };
 [[gnu::tls_model("initial-exec")]] thread_local constinit FromFortran from_fortran;
 
-// What the C function returns where only requests on files have failed.
+// Returns the result of the C function if only requests on files have failed.
 int told(int code) {
   if (!from_fortran.active) return code;
   from_fortran.code = code;
   return MPI_SUCCESS;
 }
 
-// The statuses of a call that completes several requests; the error fields count only where it returns
-// MPI_ERR_IN_STATUS.
+// The statuses of a call that completes several requests. Their error fields are valid only if the call
+// returns MPI_ERR_IN_STATUS.
 class Statuses {
  public:
-  // `result`: of the MPI library's call. `count`: statuses that it has set.
+  // `result`: returned by the MPI library. `count`: number of statuses that it has set.
   Statuses(int result, int count, MPI_Status* statuses)
       : only_files_(result == MPI_SUCCESS),
         result_(result),
@@ -76,13 +76,13 @@ class Statuses {
   int result() const { return only_files_ ? told(result_) : result_; }
 
  private:
-  const bool only_files_;  // the MPI library has found no error
+  const bool only_files_;  // no error in the MPI library
   int result_;
   const int count_;
   MPI_Status* const statuses_;
 };
 
-// One request, by complete(), after which *done says whether it is complete.
+// Completes one request with complete(), which sets *done.
 template <class Complete>
 int complete_one(MPI_Request request, const int* done, Complete complete) {
   if (none_watched()) return complete();
@@ -93,7 +93,7 @@ int complete_one(MPI_Request request, const int* done, Complete complete) {
   return result == MPI_SUCCESS && *done ? told(outcome->deliver()) : result;
 }
 
-// One of several, whose number is then in *index.
+// Completes one of several requests; complete() sets *index to its index.
 template <class Complete>
 int complete_any(int count, const MPI_Request* requests, const int* index, const int* done,
                  Complete complete) {
@@ -107,7 +107,8 @@ int complete_any(int count, const MPI_Request* requests, const int* index, const
   return outcome ? told(outcome->deliver()) : result;
 }
 
-// All of them, or, where is_complete(index) says otherwise after complete(), none or some.
+// Completes all requests. is_complete(index) returns whether complete() has completed a request, since it may
+// complete some or none.
 template <class Complete, class IsComplete>
 int complete_all(int count, const MPI_Request* requests, MPI_Status* statuses, Complete complete,
                  IsComplete is_complete) {
@@ -121,7 +122,7 @@ int complete_all(int count, const MPI_Request* requests, MPI_Status* statuses, C
   return all.result();
 }
 
-// Some of them, whose numbers are then in `indices`.
+// Completes some requests; complete() stores their indices in `indices`.
 template <class Complete>
 int complete_some(int count, const MPI_Request* requests, const int* completed, const int* indices,
                   MPI_Status* statuses, Complete complete) {
@@ -139,7 +140,7 @@ int complete_some(int count, const MPI_Request* requests, const int* completed, 
 
 constexpr int yes = 1;
 
-// The functions of MPI 4.1, which the mpi.h of the build may not have: null where the MPI library has none.
+// Functions of MPI 4.1, which mpi.h may not declare at build time; null if the MPI library lacks them.
 template <class... Arguments>
 using MpiFunction = int (*)(Arguments...);
 template <class Function>
@@ -180,7 +181,7 @@ int PMPI_Testany(int count, MPI_Request requests[], int* index, int* flag, MPI_S
                       [&] { return own(count, requests, index, flag, status); });
 }
 
-// A request that is complete has become MPI_REQUEST_NULL, whatever the call returns.
+// A completed request has become MPI_REQUEST_NULL, whatever the call returns.
 int PMPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[]) {
   static const auto own = SHEAF_REAL(Waitall);
   return complete_all(

@@ -9,11 +9,11 @@
 namespace sheaf::mpiio {
 namespace {
 
-// A request is a number or an address.
+// Converts a request, which is a number or an address, to a number.
 uint64_t number_of(MPI_Request request) { return (uint64_t)request; }
 
-// Most requests that are asked for are not watched: a counter for each group of numbers says so without the
-// lock.
+// The table of watched requests. Most requests looked up are not watched; a counter for each group of request
+// numbers shows that without the lock.
 struct Watched {
   static constexpr size_t groups = 1024;
   static constexpr int group_bits = 10;
@@ -30,7 +30,7 @@ struct Watched {
 };
 
 Watched& watched() {
-  static auto* const all = new Watched;  // requests may be completed while the process ends
+  static auto* const all = new Watched;  // requests may complete while the process ends
   return *all;
 }
 

@@ -1,10 +1,11 @@
-// api/mpiio/requests/outcome: what a nonblocking call on a file came to, from the request to the call that
-// completes it.
+// api/mpiio/requests/outcome: the result of a nonblocking call on a file, passed from the request to the call
+// that completes it.
 //
-// MPI calls the error handler of a communicator when a generalized request fails, since it knows of no file.
-// So the completion calls are ours (completion.cpp): they ask for the outcome of requests that have failed or
-// may still fail, let the MPI library take these for successful, and then call the handler of the file. Only
-// such requests are watched; all others cost a completion call one look at a counter.
+// When a generalized request fails, MPI calls the error handler of a communicator, because it knows no file.
+// The drop-in therefore provides the completion calls (completion.cpp). They look up the outcome of requests
+// that have failed or may still fail, and report these as successful to the MPI library. Then they call the
+// error handler of the file. Only such requests are watched; for all others a completion call costs one load
+// of a counter.
 #pragma once
 
 #include <mpi.h>
@@ -19,28 +20,28 @@
 
 namespace sheaf::mpiio {
 
-// Written by the task that carries the call out, before the request is complete.
+// Written by the thread that runs the call, before the request is complete.
 struct Outcome {
   std::weak_ptr<OpenFile> file;
   MPI_Request request = MPI_REQUEST_NULL;
   int64_t bytes = 0;
-  int result = MPI_SUCCESS;  // an error class
+  int result = MPI_SUCCESS;  // error class
   std::string message;
-  std::atomic<bool> released = false;  // the program has given the request back
+  std::atomic<bool> released = false;  // the program has released the request
 
-  // Calls the error handler of the file if the call has failed. Returns the code that the handler leaves.
+  // Calls the error handler of the file if the call failed. Returns the code left by the handler.
   int deliver() const;
 };
 using SharedOutcome = std::shared_ptr<Outcome>;
 
-// The table of watched requests. All for any thread.
+// The table of watched requests. All calls are thread-safe.
 void watch(const SharedOutcome& outcome);
-void no_longer_watch(const Outcome& outcome);  // does nothing if it is not watched
-// Null if the request is not watched, a request of the program's own for instance.
+void no_longer_watch(const Outcome& outcome);  // no effect if not watched
+// Returns null if the request is not watched, for example a request of the program.
 SharedOutcome find_outcome(MPI_Request request);
 inline std::atomic<int64_t> watched_requests = 0;
 
-// While one lives, the MPI library takes requests of files that this thread completes for successful.
+// While an object lives, requests on files that this thread completes appear successful to the MPI library.
 class WithoutErrors : private NonCopyable {
  public:
   WithoutErrors() { active_ = true; }

@@ -16,7 +16,7 @@ int query(void* state, MPI_Status* status) {
   return WithoutErrors::active() ? MPI_SUCCESS : outcome->result;
 }
 
-// Of some MPIs it is called before the job has ended, by MPI_Request_free.
+// Some MPI libraries call this in MPI_Request_free, before the job has ended.
 int release(void* state) {
   const std::unique_ptr<SharedOutcome> outcome(static_cast<SharedOutcome*>(state));
   (*outcome)->released = true;
@@ -24,7 +24,7 @@ int release(void* state) {
   return MPI_SUCCESS;
 }
 
-int cancel(void*, int) { return MPI_SUCCESS; }  // a transfer that has begun is completed
+int cancel(void*, int) { return MPI_SUCCESS; }  // a started transfer is always completed
 
 }  // namespace
 
@@ -34,7 +34,7 @@ MPI_Request start_request(const char* function, const FilePointer& file, Worker*
   auto owned = std::make_unique<SharedOutcome>(outcome);
   if (PMPI_Grequest_start(query, release, cancel, owned.get(), &outcome->request) != MPI_SUCCESS)
     throw MpiError(MPI_ERR_OTHER, "MPI_Grequest_start failed");
-  static_cast<void>(owned.release());  // release() has it
+  static_cast<void>(owned.release());  // owned by release() now
   outcome->file = file;
   const MPI_Request request = outcome->request;
   if (worker) watch(outcome);
@@ -45,7 +45,8 @@ MPI_Request start_request(const char* function, const FilePointer& file, Worker*
       outcome->result = class_of_current(function);
       outcome->message = last_message();
     }
-    job = nullptr;  // who has waited may end MPI, which what it keeps would still call
+    job =
+        nullptr;  // destroys captured objects that still call MPI, which a waiting program may finalize next
     if (outcome->released) return;
     if (worker && outcome->result == MPI_SUCCESS) no_longer_watch(*outcome);
     if (!worker && outcome->result != MPI_SUCCESS) watch(outcome);

@@ -12,17 +12,17 @@
 
 namespace sheaf::mpiio {
 
-// Makes a request on `file` that is complete when `job` has run: on `worker`, or at once if that is null. The
-// job returns the bytes transferred, or throws; `function` is the name of the call for messages. Errors reach
-// the file's handler in the call that completes the request (outcome.hpp). Throws MpiError if MPI cannot make
-// a request.
+// Creates a request on `file` that completes when `job` has run, on `worker` or, if that is null,
+// immediately. The job returns the bytes transferred, or throws; `function` is the name of the call for
+// messages. Errors reach the handler of the file in the call that completes the request (outcome.hpp). Throws
+// MpiError if MPI cannot create a request.
 MPI_Request start_request(const char* function, const FilePointer& file, Worker* worker,
                           std::function<int64_t()> job);
 
-// Whether other threads may call MPI beside the program (MPI_THREAD_MULTIPLE).
+// Returns true if library threads may call MPI concurrently with the program (MPI_THREAD_MULTIPLE).
 bool threads_may_call_mpi();
 
-// What MPI_Get_count and MPI_Get_elements will say. MPI_STATUS_IGNORE is fine.
+// Sets the count that MPI_Get_count and MPI_Get_elements return, in bytes. Accepts MPI_STATUS_IGNORE.
 void set_status(MPI_Status* status, int64_t bytes);
 
 }  // namespace sheaf::mpiio

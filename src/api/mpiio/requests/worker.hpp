@@ -1,5 +1,4 @@
-// api/mpiio/requests/worker: a thread that carries out what nonblocking calls have begun, one job after the
-// other.
+// api/mpiio/requests/worker: a thread that runs the jobs of nonblocking calls in order.
 #pragma once
 
 #include <condition_variable>
@@ -13,12 +12,12 @@ namespace sheaf::mpiio {
 class Worker {
  public:
   Worker();
-  // Carries out what is still to be done and ends.
+  // Runs the remaining jobs and joins the thread.
   ~Worker();
 
-  // For any thread. Jobs do not throw.
+  // Enqueues a job, which must not throw. Thread-safe.
   void add(std::function<void()> job);
-  // Returns when nothing is left to be done.
+  // Blocks until all jobs have run.
   void drain();
 
  private:
@@ -29,12 +28,12 @@ class Worker {
   std::deque<std::function<void()>> jobs_;
   bool busy_ = false;
   bool ending_ = false;
-  std::thread thread_;  // the last member: it uses the others
+  std::thread thread_;  // last member, because it uses the others
 };
 
-// The one for nonblocking calls that no other task takes part in. Lives until exit.
+// Returns the worker for noncollective nonblocking calls. Lives until exit.
 Worker& independent_worker();
-// Returns when nothing is left to be done there, if there is one.
+// Blocks until all jobs of independent_worker() have run, if it exists.
 void drain_independent_worker();
 
 }  // namespace sheaf::mpiio

@@ -17,13 +17,13 @@ struct Dimension {
   int64_t coordinate;
 };
 
-// The elements of one dimension that belong to the task; the result extends over all of the dimension.
+// Returns the elements of one dimension that belong to the task. The result spans the whole dimension.
 TypeMap share_of(const Dimension& d, const TypeMap& inner) {
   const int64_t first = d.coordinate * d.block;
   const int64_t round = d.tasks * d.block;
-  const int64_t mine = std::max<int64_t>(0, d.elements - first);           // from my first element to the end
+  const int64_t mine = std::max<int64_t>(0, d.elements - first);  // from the first own element to the end
   const int64_t whole = mine / round + (mine % round >= d.block ? 1 : 0);  // full blocks
-  const int64_t rest = mine % round < d.block ? mine % round : 0;          // elements of a last one
+  const int64_t rest = mine % round < d.block ? mine % round : 0;          // elements of a partial last block
   const std::array<int64_t, 2> counts = {whole > 0 ? 1 : 0, rest > 0 ? 1 : 0};
   const std::array<int64_t, 2> places = {first * inner.extent(), (first + whole * round) * inner.extent()};
   const std::array<TypeMap, 2> types = {TypeMap::vector(whole, d.block, round * inner.extent(), inner),
@@ -38,7 +38,7 @@ TypeMap build_darray(const std::vector<int64_t>& numbers, const TypeMap& element
   const auto argument = [&](size_t which, size_t dimension) {
     return numbers.at(3 + which * dimensions + dimension);
   };
-  // The grid of tasks is in row-major order whatever the order of the array.
+  // The task grid is in row-major order, regardless of the order of the array.
   std::vector<Dimension> all(dimensions);
   int64_t rank = numbers.at(1);
   for (size_t d = dimensions; d-- > 0;) {

@@ -1,4 +1,5 @@
-// api/mpiio/types/darray: the part of a distributed array that one task owns (MPI 3.1, section 4.1.4).
+// api/mpiio/types/darray: the elements of a distributed array that belong to one task (MPI 3.1, section
+// 4.1.4).
 #pragma once
 
 #include <cstdint>
@@ -8,8 +9,9 @@
 
 namespace sheaf::mpiio {
 
-// numbers: the arguments of MPI_Type_create_darray in its order: tasks, rank, dimensions, and per dimension
-// elements, distributions, their arguments and tasks, then the order.
+// Returns the type map of this task's elements. `numbers` holds the arguments of MPI_Type_create_darray:
+// tasks, rank and number of dimensions; then for each dimension its elements, distributions, distribution
+// arguments and tasks; then the order.
 layout::TypeMap build_darray(const std::vector<int64_t>& numbers, const layout::TypeMap& element);
 
 }  // namespace sheaf::mpiio

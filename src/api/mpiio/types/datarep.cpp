@@ -15,7 +15,7 @@ namespace {
 // A conversion function of the program; empty for MPI_CONVERSION_FN_NULL.
 using Convert = std::function<int(void*, MPI_Datatype, int64_t, void*)>;
 
-// A representation that the program has registered.
+// A representation registered by the program.
 class Registered final : public Datarep {
  public:
   Registered(Convert read, Convert write, MPI_Datarep_extent_function* extent, void* state)

@@ -1,4 +1,4 @@
-// Type maps of MPI datatypes.
+// Builds type maps of MPI datatypes.
 #include "api/mpiio/types/datatypes.hpp"
 
 #include <array>
@@ -62,14 +62,14 @@ TypeMap build_derived(const Contents& made, const Leaf& leaf, bool native) {
     case MPI_COMBINER_VECTOR:
       return TypeMap::vector(n.at(0), n.at(1), n.at(2) * inner.extent(), inner);
     case MPI_COMBINER_HVECTOR:
-#ifdef MPICH_VERSION  // Open MPI has no such types any more
+#ifdef MPICH_VERSION  // removed from Open MPI
     case MPI_COMBINER_HVECTOR_INTEGER:
 #endif
       return TypeMap::vector(n.at(0), n.at(1), made.addresses.at(0), inner);
     case MPI_COMBINER_INDEXED:
       return build_indexed(made, inner, true, false);
     case MPI_COMBINER_HINDEXED:
-#ifdef MPICH_VERSION  // Open MPI has no such types any more
+#ifdef MPICH_VERSION  // removed from Open MPI
     case MPI_COMBINER_HINDEXED_INTEGER:
 #endif
       return build_indexed(made, inner, false, false);
@@ -89,7 +89,8 @@ TypeMap build_derived(const Contents& made, const Leaf& leaf, bool native) {
   }
 }
 
-// native: bounds are those that MPI has for the type, which knows the alignment of structures.
+// Builds the map of a type. `native`: uses the bounds of the MPI library, which knows the alignment of
+// structures.
 TypeMap build(MPI_Datatype type, const Leaf& leaf, bool native) {
   if (is_predefined(type)) return leaf(type);
   const Contents made(type);
@@ -109,7 +110,7 @@ TypeMap native_leaf(MPI_Datatype type) {
   PMPI_Type_size_x(type, &size);
   PMPI_Type_get_extent_x(type, &lower, &extent);
   if (size == extent) return TypeMap::bytes(size);
-  // A value and an index, with a hole between or behind them.
+  // A value and an index, with padding between or after them.
   const int64_t value = size - static_cast<int64_t>(sizeof(int));
   const std::array<int64_t, 2> blocks = {1, 1};
   const std::array<TypeMap, 2> types = {TypeMap::bytes(value), TypeMap::bytes(sizeof(int))};
@@ -138,7 +139,7 @@ TypeMap type_map(MPI_Datatype type) {
   if (type == MPI_DATATYPE_NULL) throw MpiError(MPI_ERR_TYPE, "the datatype is MPI_DATATYPE_NULL");
   if (type == MPI_BYTE || type == MPI_CHAR) return TypeMap::bytes(1);
   if (is_predefined(type)) return native_leaf(type);
-  static std::mutex mutex;  // two threads may meet a type for the first time
+  static std::mutex mutex;  // two threads may use a new type at the same time
   const std::scoped_lock lock(mutex);
   void* kept = nullptr;
   int found = 0;

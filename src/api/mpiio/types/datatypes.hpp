@@ -1,4 +1,4 @@
-// api/mpiio/types/datatypes: MPI datatypes as type maps (layout/type_map.hpp) and as signatures.
+// api/mpiio/types/datatypes: conversion of MPI datatypes to type maps (layout/type_map.hpp) and signatures.
 #pragma once
 
 #include <mpi.h>
@@ -12,14 +12,14 @@
 
 namespace sheaf::mpiio {
 
-// How a type was made (MPI 3.1, section 4.1.13), types made with large counts included: numbers and addresses
-// stand where the constructor with ordinary counts has them. Frees the types it holds.
+// Constructor arguments of a type (MPI 3.1, section 4.1.13). Arguments of large-count constructors are
+// ordered like those of the ordinary constructor. The destructor frees the types it holds.
 class Contents : private NonCopyable {
  public:
   explicit Contents(MPI_Datatype type);
   ~Contents();
 
-  // Made as a structure: of parts of several types.
+  // Returns true for a structure, that is a type with parts of several types.
   bool is_structure() const;
 
   int combiner = MPI_COMBINER_NAMED;
@@ -28,21 +28,21 @@ class Contents : private NonCopyable {
   std::vector<MPI_Datatype> types;
 };
 
-// A type of MPI itself, which nobody frees: a named one, or one of the Fortran types by precision.
+// Returns true for a type that must not be freed: a named type, or a Fortran type by precision.
 bool is_predefined(MPI_Datatype type);
 
-// The map of a type in memory, remembered with the type. Throws MpiError MPI_ERR_TYPE if there is no such
-// type.
+// Returns the map of a type in memory and caches it with the type. Throws MpiError MPI_ERR_TYPE if the type
+// is invalid.
 layout::TypeMap type_map(MPI_Datatype type);
 
-// The map of a type whose predefined types have the maps that `leaf` gives; displacements in bytes are taken
-// as they are, those in elements follow the extents (MPI 3.1, section 13.5.1).
+// Returns the map of `type` with the maps of `leaf` for its predefined types. Displacements in bytes are
+// unchanged; displacements in elements scale with the extents (MPI 3.1, section 13.5.1).
 layout::TypeMap type_map_with(MPI_Datatype type, const std::function<layout::TypeMap(MPI_Datatype)>& leaf);
 
-// Which predefined types a type consists of, in the order of its map: each so many times.
+// The sequence of predefined types in a type, in type-map order, repeated `count` times.
 struct Signature {
-  MPI_Datatype leaf = MPI_DATATYPE_NULL;  // of a signature without parts
-  std::vector<Signature> parts;           // one behind the other
+  MPI_Datatype leaf = MPI_DATATYPE_NULL;  // if `parts` is empty
+  std::vector<Signature> parts;           // concatenated
   int64_t count = 1;
 };
 Signature signature_of(MPI_Datatype type);

@@ -1,4 +1,4 @@
-// The portable representation: big-endian, IEEE numbers, fixed sizes (MPI 3.1, section 13.5.2).
+// The external32 representation: big-endian, IEEE numbers, fixed sizes (MPI 3.1, section 13.5.2).
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -12,14 +12,14 @@
 namespace sheaf::mpiio {
 namespace {
 
-// A number that is converted as a whole.
+// A number that is converted as a unit.
 enum class Kind : uint8_t { bytes, is_signed, is_unsigned, extended };
 struct Atom {
   Kind kind = Kind::bytes;
   int64_t native = 1;    // bytes in memory
   int64_t external = 1;  // bytes in the file
 };
-// One number, or two.
+// The one or two numbers of a predefined type.
 struct Atoms {
   Atom first;
   Atom second = {Kind::bytes, 0, 0};
@@ -68,7 +68,7 @@ void reverse_copy(const std::byte* from, int64_t bytes, std::byte* to) {
 
 static_assert(std::endian::native == std::endian::little, "byte orders are reversed here");
 
-// Integers of different sizes; throws if the value does not fit.
+// Converts between integers of different sizes. Throws if the value does not fit.
 void convert_integer(bool is_signed, const std::byte* from, int64_t from_size, std::byte* to,
                      int64_t to_size) {
   int64_t value = 0;
@@ -110,17 +110,17 @@ void atom_from_file(const Atom& atom, const std::byte* from, std::byte* to) {
     std::memcpy(&quad, changed.data(), sizeof quad);
     const auto value = static_cast<long double>(quad);
     std::memset(to, 0, sizeof value);
-    std::memcpy(to, &value, 10);  // the bytes of the format that are used
+    std::memcpy(to, &value, 10);  // significant bytes of the format
     return;
   }
   convert_integer(atom.kind == Kind::is_signed, changed.data(), atom.external, to, atom.native);
 }
 
-// Walks along a signature and both streams.
+// Traverses a signature and both streams in parallel.
 struct Walk {
   const std::byte* from;
   std::byte* to;
-  int64_t left;  // bytes of the file still to come; whole leaves only are taken
+  int64_t left;  // remaining bytes of the file; only whole leaves are consumed
   bool writes;
 
   void leaf(MPI_Datatype type, int64_t count) {

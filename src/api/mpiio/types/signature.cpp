@@ -1,4 +1,4 @@
-// Which predefined types a datatype consists of.
+// Computes the sequence of predefined types in a datatype.
 #include <utility>
 
 #include "api/mpiio/types/datatypes.hpp"
@@ -12,7 +12,7 @@ Signature repeated(Signature one, int64_t count) {
   return one;
 }
 
-// How many instances of its inner type a type has that is not made as a structure.
+// Returns the number of instances of the inner type. For types other than structures.
 int64_t instances(const Contents& made, MPI_Datatype type) {
   MPI_Count outer = 0;
   MPI_Count inner = 0;

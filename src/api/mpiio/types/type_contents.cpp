@@ -1,4 +1,4 @@
-// What MPI tells about how a type was made.
+// Reads the constructor arguments of datatypes from MPI.
 #include <utility>
 
 #include "api/mpiio/entry.hpp"
@@ -17,8 +17,8 @@ bool is_leaf(int combiner) {
          combiner == MPI_COMBINER_F90_COMPLEX || combiner == MPI_COMBINER_F90_INTEGER;
 }
 
-// The constructors with large counts keep all numbers but dimensions, orders and distributions in one list of
-// counts.
+// Distributes the counts of a large-count constructor over numbers and addresses. Such constructors keep all
+// numbers except dimensions, orders and distributions in one list of counts.
 void spread_counts(int combiner, std::vector<int64_t>& numbers, std::vector<int64_t>& addresses,
                    std::vector<int64_t> counts) {
   const auto split = [&](size_t ordinary) {
@@ -34,10 +34,10 @@ void spread_counts(int combiner, std::vector<int64_t>& numbers, std::vector<int6
       return split(1 + static_cast<size_t>(counts.at(0)));
     case MPI_COMBINER_RESIZED:
       return split(0);
-    case MPI_COMBINER_SUBARRAY:  // dimensions, then the counts, then the order
+    case MPI_COMBINER_SUBARRAY:  // dimensions, counts, order
       numbers.insert(numbers.begin() + 1, counts.begin(), counts.end());
       return;
-    case MPI_COMBINER_DARRAY:  // tasks, rank, dimensions, then the counts, then the rest
+    case MPI_COMBINER_DARRAY:  // tasks, rank, dimensions, counts, other numbers
       numbers.insert(numbers.begin() + 3, counts.begin(), counts.end());
       return;
     default:
@@ -45,7 +45,8 @@ void spread_counts(int combiner, std::vector<int64_t>& numbers, std::vector<int6
   }
 }
 
-// Types made with large counts can be looked into only with these, which MPI libraries before MPI 4 have not.
+// Types created with large counts can be decoded only with these functions, which MPI libraries before MPI 4
+// lack.
 using GetEnvelope = int(MPI_Datatype, MPI_Count*, MPI_Count*, MPI_Count*, MPI_Count*, int*);
 using GetContents = int(MPI_Datatype, MPI_Count, MPI_Count, MPI_Count, MPI_Count, int[], MPI_Aint[],
                         MPI_Count[], MPI_Datatype[]);
@@ -65,7 +66,7 @@ Envelope envelope_of(MPI_Datatype type) {
     check_type(get(type, &e.integers, &e.places, &e.counts, &e.inner, &e.combiner));
     return e;
   }
-  int numbers[3] = {};  // of integers, places and types
+  int numbers[3] = {};  // numbers of integers, addresses and types
   check_type(PMPI_Type_get_envelope(type, &numbers[0], &numbers[1], &numbers[2], &e.combiner));
   return {numbers[0], numbers[1], 0, numbers[2], e.combiner};
 }
@@ -99,7 +100,7 @@ Contents::Contents(MPI_Datatype type) {
 }
 
 bool Contents::is_structure() const {
-#ifdef MPICH_VERSION  // Open MPI has no such types any more
+#ifdef MPICH_VERSION  // removed from Open MPI
   if (combiner == MPI_COMBINER_STRUCT_INTEGER) return true;
 #endif
   return combiner == MPI_COMBINER_STRUCT;

@@ -1,6 +1,6 @@
-// api/posix/entries/aio: POSIX asynchronous I/O. On a captured file it is done when the call returns, since
-// it only moves memory; the C library's aio_error, aio_return and aio_suspend then find the result in the
-// control block.
+// api/posix/entries/aio: POSIX asynchronous I/O. An operation on a captured file only copies memory, so it
+// completes before the call returns. aio_error, aio_return and aio_suspend of the C library find the result
+// in the control block.
 #include <aio.h>
 #include <pthread.h>
 #include <signal.h>

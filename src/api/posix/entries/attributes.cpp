@@ -1,6 +1,6 @@
-// api/posix/entries/attributes: permissions, owners, times and extended attributes of captured files. Owners
-// are those of the process and times of access those of change: a set keeps neither. Extended attributes
-// there are none.
+// api/posix/entries/attributes: permissions, owners, times and extended attributes of captured files. A set
+// stores neither owners nor access times: the owner is that of the process, and the access time is the time
+// of the last change. Extended attributes are not supported.
 #include <fcntl.h>
 #include <sys/time.h>
 #include <time.h>
@@ -45,7 +45,7 @@ int change(const Place& place, const StreamAttributes& attributes) {
   return there ? 0 : hand_on;
 }
 
-// named: by a name of the descriptor, for which it need not be open for more than that.
+// `named`: the call uses a name of the descriptor, so O_PATH is sufficient.
 int change_open(int fd, const StreamAttributes& attributes, bool named = false) {
   const Inside inside;
   const Use file(fd);
@@ -71,7 +71,7 @@ int change_mode(int at, const char* path, bool follow, mode_t mode, const Librar
   return change_name(at, path, follow, {.mode = mode & 07777, .modified = {}}, library);
 }
 
-// The owner can only become who it is.
+// Accepts only the current owner and group as new values.
 int own(uid_t user, gid_t group) {
   const bool same = (user == uid_t(-1) || user == geteuid()) && (group == gid_t(-1) || group == getegid());
   return same ? 0 : failed(EPERM);
@@ -89,7 +89,7 @@ bool good_time(const timespec& time) {
          (time.tv_nsec >= 0 && time.tv_nsec < in_a_second);
 }
 
-// False, with errno: times that no file has. Null: now.
+// Converts times; null means now. Returns false with errno for invalid times.
 bool times_of(const timespec* times, StreamAttributes& attributes) {
   timespec now{};
   clock_gettime(CLOCK_REALTIME, &now);
@@ -191,7 +191,7 @@ SHEAF_ENTRY(mode_t, umask, mode_t mask) {
 
 namespace {
 
-// Every call of extended attributes on a captured file: there are none, and there cannot be any.
+// Calls for extended attributes on a captured file: none exist, and none can be set.
 namespace next {
 constinit Real<ssize_t(const char*, const char*, void*, size_t)> getxattr{"getxattr"}, lgetxattr{"lgetxattr"};
 constinit Real<ssize_t(int, const char*, void*, size_t)> fgetxattr{"fgetxattr"};
@@ -204,7 +204,8 @@ constinit Real<int(const char*, const char*)> removexattr{"removexattr"}, lremov
 constinit Real<int(int, const char*)> fremovexattr{"fremovexattr"};
 }  // namespace next
 
-// What reading one says of a captured file of that name, or at the end of a link: `none`, with errno.
+// Returns the result of a query on a captured file of that name, or on the target of a link: `none`, with
+// errno.
 template <class Library>
 ssize_t ask_name(const char* path, bool follow, int none, const Library& library) {
   return on_name(
@@ -212,7 +213,7 @@ ssize_t ask_name(const char* path, bool follow, int none, const Library& library
       [&](const Place& place) { return is_there(place) ? (errno = ENODATA, none) : hand_on; }, library);
 }
 
-// The same of a descriptor.
+// Like ask_name, for a descriptor.
 int ask_open(int fd, int none, int error) { return is_usable(fd) ? (errno = error, none) : failed(EBADF); }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// api/posix/entries/captured_name: what calls with names ask first.
+// api/posix/entries/captured_name: the first checks of calls that take a name.
 #pragma once
 
 #include <fcntl.h>
@@ -9,26 +9,28 @@
 
 namespace sheaf::posix {
 
-// Whether a captured file has this place.
+// Returns whether a captured file exists at this place.
 inline bool is_there(const Place& place) {
   const Inside inside;
   return status_at(place).has_value();
 }
 
-// Whether a captured file has this name.
+// Returns whether `path`, relative to `at`, names a captured file.
 inline bool is_captured_name(int at, const char* path) {
   Place place;
   return find_place(at, path, place) && is_there(place);
 }
 
-// Whether a call with AT_EMPTY_PATH is one on a captured descriptor.
+// Returns whether a call with AT_EMPTY_PATH refers to a captured descriptor.
 inline bool is_captured_itself(int at, const char* path, int flags) {
   return (flags & AT_EMPTY_PATH) && (!path || !*path) && is_captured(at);
 }
 
-// A call on a file by its name. on_open(fd) answers it for a descriptor that the name stands for, where that
-// is a captured file; on_place(place) for a captured file of that name or, with `follow`, at the end of a
-// link of that name: hand_on, there is none. Else `library` does.
+// Performs a call on a file by name.
+// - If the name stands for a captured descriptor, returns on_open(fd).
+// - If it names a captured file, or with `follow` a link to one, returns on_place(place). The result hand_on
+//   means that no captured file exists.
+// - Otherwise returns library().
 template <class OnOpen, class OnPlace, class Library>
 int on_name(int at, const char* path, bool follow, const OnOpen& on_open, const OnPlace& on_place,
             const Library& library) {
@@ -44,7 +46,7 @@ int on_name(int at, const char* path, bool follow, const OnOpen& on_open, const 
     if (!find_place(at, path, place)) return hand_on;
     return !place.slash ? on_place(place) : is_there(place) ? failed(ENOTDIR) : hand_on;
   };
-  // Most names are none of ours: room for a place is made behind this only.
+  // Most names are not captured. The stack space for a Place is used only after this check.
   if (may_name_descriptor(path) || may_capture(path))
     if (const int answer = of_candidate(); answer != hand_on) return answer;
   const int result = int(library());
@@ -52,7 +54,7 @@ int on_name(int at, const char* path, bool follow, const OnOpen& on_open, const 
   return follow ? behind_link() : explained(at, path, result);
 }
 
-// The body of a call: what ours says, else what the C library does.
+// Body of a call: returns `ours`, or `theirs` (the C library) if `ours` is hand_on.
 #define SHEAF_FIRST(ours, theirs) \
   const int answer = ours;        \
   return answer != hand_on ? answer : theirs

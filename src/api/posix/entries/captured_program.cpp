@@ -18,7 +18,7 @@ namespace sheaf::posix {
 
 namespace {
 
-constexpr size_t piece = size_t{1} << 20;  // bytes copied at once
+constexpr size_t piece = size_t{1} << 20;  // bytes per copy step
 
 void copy_to(int memory, ContainerStream& stream) {
   std::vector<std::byte> room(piece);
@@ -30,9 +30,9 @@ void copy_to(int memory, ContainerStream& stream) {
   }
 }
 
-// A descriptor of its bytes, closed by exec; -1 with errno.
+// Returns a close-on-exec descriptor of a memory file with the bytes of the stream; -1 with errno on error.
 int copy_program(const char* path, ContainerStream& stream) {
-  char name[200];  // the kernel takes no more than 249 bytes
+  char name[200];  // the kernel accepts at most 249 bytes
   snprintf(name, sizeof name, "%s", last_component(path).data());
   int memory = -1;
   const int error = errno_of([&] {
@@ -98,7 +98,7 @@ bool has_captured_interpreter(const char* path, Script& script) {
   return script.interpreter() && find_place(AT_FDCWD, script.interpreter(), place);
 }
 
-// What `make` gives is a descriptor, -1 with errno, or hand_on.
+// `make` returns a descriptor, -1 with errno, or hand_on.
 template <class Make>
 void CapturedProgram::copy(const Make& make) {
   memory_ = borrows_memory() ? by_another_process(make, O_CLOEXEC) : make();

@@ -1,23 +1,23 @@
-// api/posix/entries/captured_program: a captured file that is to be started. The kernel does not find it, so
-// it gets the bytes in memory of its own; of a script only the interpreter is started, which reads the
-// captured file by its name.
+// api/posix/entries/captured_program: execution of a captured file. The kernel cannot find the file, so its
+// bytes are copied to a memory file. For a script only the interpreter is started, which reads the captured
+// file by name.
 #pragma once
 
 #include "base/non_copyable.hpp"
 
 namespace sheaf::posix {
 
-// #! INTERPRETER [ARGUMENT], as execve(2) has it.
+// A line #! INTERPRETER [ARGUMENT], as in execve(2).
 class Script : private NonCopyable {
  public:
   Script() = default;
   explicit Script(const char* interpreter) : interpreter_(interpreter) {}
-  // The begin of an open file. 0; ENOEXEC: it begins so, but is none.
+  // Reads the start of an open file. Returns 0, or ENOEXEC if it begins with #! but is not a valid script.
   int read(int fd);
-  const char* interpreter() const { return interpreter_; }  // null: no script
-  const char* argument() const { return argument_; }        // null: none
-  // What the interpreter is started with for the file `path`, in place of `words`: `result` has room for four
-  // more than those.
+  const char* interpreter() const { return interpreter_; }  // null if not a script
+  const char* argument() const { return argument_; }        // null if absent
+  // Writes the arguments that start the interpreter for file `path` with `words` to `result`. `result` must
+  // have room for four more than `words`.
   void put_words(const char* path, char* const* words, const char** result) const noexcept;
 
  private:
@@ -27,16 +27,16 @@ class Script : private NonCopyable {
   const char* argument_ = nullptr;
 };
 
-// Not inside; also in a child of vfork(2).
+// Must not be used within an Inside (api/posix/inside.hpp). Also works in a child of vfork(2).
 class CapturedProgram : private NonCopyable {
  public:
-  CapturedProgram(int at, const char* path);  // null: none
+  CapturedProgram(int at, const char* path);  // null path: none
   explicit CapturedProgram(int fd);
   ~CapturedProgram();
 
-  // 0, or why it cannot be started; hand_on: it is no captured file.
+  // Returns 0, the errno if the program cannot be started, or hand_on if it is not a captured file.
   int error() const { return error_; }
-  const char* path() const { return path_; }  // of the memory, for execve(2)
+  const char* path() const { return path_; }  // path of the memory file, for execve(2)
   const Script& script() const { return script_; }
 
  private:
@@ -50,7 +50,7 @@ class CapturedProgram : private NonCopyable {
   Script script_;
 };
 
-// The interpreter of a plain script, where that is a captured file.
+// Returns whether the interpreter of a plain script is a captured file.
 bool has_captured_interpreter(const char* path, Script& script);
 
 }  // namespace sheaf::posix

@@ -1,6 +1,6 @@
-// api/posix/entries/copy: calls that move bytes between two descriptors within the kernel. With a captured
-// file at either end the bytes go through memory; where the caller has a way of its own to do that, it is
-// told to.
+// api/posix/entries/copy: calls that copy bytes between two descriptors inside the kernel. If either end is a
+// captured file, the bytes go through memory. If the caller has its own fallback, the call fails so that the
+// caller uses it.
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <poll.h>
@@ -29,14 +29,14 @@ constinit Real<int(int, unsigned long, void*)> ioctl{"ioctl"};
 constinit Real<void(void* const*, int, int)> backtrace_symbols_fd{"backtrace_symbols_fd"};
 }  // namespace next
 
-// All calls below are those of a program, captured or not.
+// The calls below reach the entry points again, so they accept captured and plain descriptors.
 
 constexpr size_t piece = size_t{1} << 20;  // bytes
 
 using Room = std::unique_ptr<char, decltype(&free)>;
 Room room_of(size_t size) { return {static_cast<char*>(malloc(std::max<size_t>(size, 1))), free}; }
 
-// Copies up to `size` bytes; null: at the offset of the descriptor, which moves.
+// Copies up to `size` bytes. A null offset selects the offset of the descriptor, which advances.
 ssize_t copy(int from, off64_t* from_at, int to, off64_t* to_at, size_t size) {
   const size_t room_size = std::min(size, piece);
   const Room room = room_of(room_size);
@@ -56,7 +56,7 @@ ssize_t copy(int from, off64_t* from_at, int to, off64_t* to_at, size_t size) {
     }
     if (put == got) continue;
     const int error = errno;
-    if (!from_at) lseek64(from, std::max<ssize_t>(put, 0) - got, SEEK_CUR);  // what was read and not written
+    if (!from_at) lseek64(from, std::max<ssize_t>(put, 0) - got, SEEK_CUR);  // bytes read but not written
     return put < 0 && done == 0 ? failed(error) : ssize_t(done);
   }
   return ssize_t(done);
@@ -74,7 +74,8 @@ ssize_t send(int to, int from, off64_t* from_at, size_t size) {
   return copy(from, from_at, to, nullptr, size);
 }
 
-// 0, or why no bytes are copied between these two; the size of `from` otherwise, and whether it is `to`.
+// Returns 0, or the errno that forbids copying between the two files. On success sets the size of `from` and
+// whether both are the same file.
 int ask_files(int from, int to, off64_t& size, bool& same) {
   struct stat source, target;
   if (fstat(from, &source) != 0 || fstat(to, &target) != 0) return EBADF;
@@ -99,10 +100,10 @@ ssize_t copy_range(int from, off64_t* from_at, int to, off64_t* to_at, size_t si
   return copy(from, from_at, to, to_at, size);
 }
 
-// What is in the pipe, up to `size` bytes; it is waited for if there is nothing.
+// Reads up to `size` bytes from the pipe; waits if the pipe is empty.
 ssize_t from_pipe(int from, int to, off64_t* to_at, size_t size, unsigned flags) {
   const int mode = fcntl(to, F_GETFL);
-  if ((mode & O_ACCMODE) == O_RDONLY) return failed(EBADF);  // before anything is taken
+  if ((mode & O_ACCMODE) == O_RDONLY) return failed(EBADF);  // before any byte is read
   if (mode & O_APPEND) return failed(EINVAL);
   pollfd ready{from, POLLIN, 0};
   if ((flags & SPLICE_F_NONBLOCK) && poll(&ready, 1, 0) == 0) return failed(EAGAIN);
@@ -118,8 +119,8 @@ ssize_t from_pipe(int from, int to, off64_t* to_at, size_t size, unsigned flags)
   return put;
 }
 
-// As much as the pipe takes; it is waited for if that is nothing. Pages of memory go into the pipe as those
-// of a file would, so that a write never waits in the middle.
+// Writes as many bytes as fit into the pipe; waits if the pipe is full. Pages of memory are spliced into the
+// pipe like those of a file, so that a write never blocks halfway.
 ssize_t into_pipe(int from, off64_t* from_at, int to, size_t size, unsigned flags) {
   const int capacity = fcntl(to, F_GETPIPE_SZ);
   if (capacity < 0) return -1;
@@ -155,7 +156,7 @@ ssize_t splice_captured(int from, off64_t* from_at, int to, off64_t* to_at, size
   return out ? into_pipe(from, from_at, to, size, flags) : failed(EINVAL);
 }
 
-// A captured file, by the calls that are for any file.
+// ioctl(2) on a captured file, for requests that apply to all files.
 int control(int fd, unsigned long request, void* argument) {
   auto* const value = static_cast<int*>(argument);
   struct stat status;
@@ -195,7 +196,7 @@ SHEAF_ENTRY(ssize_t, splice, int from, off64_t* from_at, int to, off64_t* to_at,
   return is_captured(from) || is_captured(to) ? splice_captured(from, from_at, to, to_at, size, flags)
                                               : next::splice(from, from_at, to, to_at, size, flags);
 }
-// By way of memory; takes none from malloc, as those who print after a signal need it.
+// Writes through a memory file. Does not call malloc, because programs call this function in signal handlers.
 SHEAF_ENTRY(void, backtrace_symbols_fd, void* const* frames, int n, int fd) {
   if (!is_captured(fd)) return next::backtrace_symbols_fd(frames, n, fd);
   const int memory = memfd_create("sheaf backtrace", MFD_CLOEXEC);

@@ -25,7 +25,7 @@ constinit Real<int(unsigned, unsigned, int)> close_range{"close_range"};
 
 constexpr int settable = O_APPEND | O_ASYNC | O_DIRECT | O_NOATIME | O_NONBLOCK;
 
-// Open files that lose a descriptor lose the locks of the process as well.
+// Drops a descriptor. POSIX requires that the process locks on the file are released too.
 int forget(OpenFile* before) {
   if (before && before != &own_mark) drop_process_locks(*before);
   return let_go(before);
@@ -41,7 +41,7 @@ int close_captured(int fd) {
   return error != 0 ? failed(error) : closed;
 }
 
-// `made` is a duplicate of `fd`, from the kernel.
+// Registers `made`, a duplicate of `fd` returned by the kernel.
 int installed(int made, const Use& file) {
   if (made >= 0 && !borrows_memory()) install(made, &*file);
   return made;
@@ -70,7 +70,7 @@ int replace(int fd, int wanted, int flags, bool plain) {
   return done;
 }
 
-// Those that make descriptors show them as streams of the C library.
+// Like replace, for calls that create descriptors: also updates the standard streams of the C library.
 int replace_shown(int fd, int wanted, int flags, bool plain) {
   return shown_standard_stream(replace(fd, wanted, flags, plain));
 }
@@ -97,7 +97,7 @@ int control(int fd, int command, long argument) {
     case F_OFD_SETLK:
     case F_OFD_SETLKW:
       return lock_range(inside, *file, command, reinterpret_cast<struct flock*>(argument));
-    case F_SETLEASE:  // of the file that all descriptors of captured files are open on
+    case F_SETLEASE:  // would apply to the empty file of all captured descriptors
       return failed(EAGAIN);
     case F_GETLEASE:
       return F_UNLCK;
@@ -122,7 +122,7 @@ int lock_section(int fd, int command, off64_t length) {
   return range.l_type == F_UNLCK ? 0 : failed(EACCES);
 }
 
-// What lies between descriptors of the library is closed; those stay.
+// Closes the descriptors in the range except those of the library.
 int close_between(unsigned first, unsigned last, int flags) {
   if (first > last) return failed(EINVAL);
   const Inside inside;
@@ -149,7 +149,7 @@ int duplicate_captured(int fd, int flags) {
 int close_descriptor(int fd) {
   if (is_captured(fd)) return close_captured(fd);
   if (!is_own_descriptor(fd)) return real::close(fd);
-  close_own_descriptor(fd);  // inside: the containers close a file of theirs
+  close_own_descriptor(fd);  // the containers close one of their files, inside
   return 0;
 }
 
@@ -175,7 +175,7 @@ SHEAF_ENTRY_AND(int, fcntl, fcntl64, int fd, int command, long argument) {
   if (!is_captured(fd)) {
     const int result = real::fcntl(fd, command, argument);
     if (command == F_DUPFD || command == F_DUPFD_CLOEXEC) return new_descriptor(result);
-    return command == F_GETFL && result >= 0 ? result & ~O_NOFOLLOW : result;  // entries/open.cpp sets it
+    return command == F_GETFL && result >= 0 ? result & ~O_NOFOLLOW : result;  // set by entries/open.cpp
   }
   const int result = control(fd, command, argument);
   return command == F_DUPFD || command == F_DUPFD_CLOEXEC ? shown_standard_stream(result) : result;

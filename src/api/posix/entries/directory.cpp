@@ -1,5 +1,5 @@
-// api/posix/entries/directory: directories show captured files behind those the file system has. What a DIR*
-// shows beside the real entries is read when it is opened or rewound.
+// api/posix/entries/directory: directories list captured files after the entries of the file system. The
+// captured entries of a DIR* are read when it is opened or rewound.
 #include <dirent.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -37,22 +37,22 @@ constinit Real<long(DIR*)> telldir{"telldir"};
 constinit Real<void(DIR*, long)> seekdir{"seekdir"};
 }  // namespace next
 
-constexpr long beyond = long{1} << 61;  // telldir: in the captured entries; no file system has such a cookie
+constexpr long beyond = long{1} << 61;  // telldir offset of captured entries; not used by file systems
 
 struct Extra {
   std::vector<dirent> entries;
   size_t at = 0;
-  bool reached = false;  // the real entries are over
+  bool reached = false;  // the real entries are exhausted
 };
 
 constinit ForkMutex lock{Guards::directories};
-constinit std::atomic<int> shown{0};  // entries of `extras`
+constinit std::atomic<int> shown{0};  // number of entries in `extras`
 std::map<DIR*, Extra>& extras() {
   static auto* const all = new std::map<DIR*, Extra>;
   return *all;
 }
 
-// Not under `lock`: reading takes the locks of sets, which fork() takes in an order of its own.
+// Must not be called under `lock`: reading acquires locks of sets, which fork() acquires in its own order.
 Extra read_extra(const std::string& directory) {
   Extra extra;
   list_directory(directory, [&](std::string_view last, uint64_t number) {
@@ -71,7 +71,7 @@ Extra read_extra(const std::string& directory) {
   return extra;
 }
 
-// As the system knows it now; empty: it cannot be known.
+// Returns the current path of the directory; empty if it cannot be determined.
 std::string path_of(DIR* directory) {
   char path[PATH_MAX], link[40];
   snprintf(link, sizeof link, "/proc/self/fd/%d", dirfd(directory));
@@ -108,7 +108,7 @@ bool on_inside(DIR* directory, const Work& work) {
   return true;
 }
 
-// Runs `work` on what a directory shows beside its own; false: nothing.
+// Runs `work` on the captured entries of a directory. Returns false if it has none.
 template <class Work>
 bool on_extra(DIR* directory, const Work& work) {
   if (shown.load(std::memory_order_relaxed) == 0 || is_inside()) return false;

@@ -1,5 +1,5 @@
-// api/posix/entries/given: other calls of the C library that make descriptors, or make others of those there
-// are, by ways that no preload meets: what was known of these numbers is over.
+// api/posix/entries/given: other C library calls that create or replace descriptors by internal calls that
+// bypass the preload. Stale state of the descriptors is dropped.
 #include <pty.h>
 #include <sys/socket.h>
 #include <unistd.h>

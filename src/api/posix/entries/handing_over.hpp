@@ -1,4 +1,4 @@
-// api/posix/entries/handing_over: a descriptor goes to another process, by a socket that both have.
+// api/posix/entries/handing_over: passes a descriptor to another process through a shared socket.
 #pragma once
 
 #include <pthread.h>
@@ -15,12 +15,13 @@
 
 namespace sheaf::posix {
 
-// The result of an open(2) with its errno: `fd` may be < 0.
+// Sends the result of an open(2) and its errno; `fd` may be negative.
 void hand_over(int socket, int fd, int error);
-// What the other process has handed over, at the lowest number that is free; an error of the socket: -1.
+// Receives a descriptor and returns it at the lowest free number, or -1 with errno. Also returns -1 on a
+// socket error.
 int take_over(int socket, int flags);
 
-// The end of a process of ours is none of the handlers of the program.
+// Blocks all signals, so that handlers of the program do not see the end of a helper process of this library.
 class NoSignals : private NonCopyable {
  public:
   NoSignals() noexcept {
@@ -42,9 +43,9 @@ class NoSignals : private NonCopyable {
   sigset_t before_, pending_;
 };
 
-// In the child of vfork(2), whose memory is that of its parent: that may not come to know of files that only
-// the child has open. So a process of its own opens the file, by `open`, and hands its descriptor over for
-// the program that the child becomes, which finds it as it finds all that it inherits.
+// Opens a file in a child of vfork(2). The child shares the memory of its parent, which must not record files
+// that only the child has open. Therefore a helper process calls `open` and passes the descriptor to the
+// child. The program that the child executes finds it like every inherited descriptor.
 template <class Open>
 int by_another_process(const Open& open, int flags) {
   int ends[2];

@@ -1,6 +1,6 @@
-// api/posix/entries/memory: mmap of captured files, which maps files in memory. That of a private mapping has
-// what is in the range when it is mapped; that of shared ones follows what this process writes
-// (api/posix/mappings). A file that is mapped to be written and shared becomes a plain one
+// api/posix/entries/memory: mmap of captured files, which maps memory files. The image of a private mapping
+// holds the content of the range at the time of the call. The image of a shared mapping is updated when this
+// process writes (api/posix/mappings). A file with a writable shared mapping becomes a plain file
 // (names/becoming_plain).
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -35,7 +35,7 @@ void* refuse(int error) {
   return MAP_FAILED;
 }
 
-// A file in memory that is as long as a captured one, and has its bytes where somebody has mapped them.
+// A memory file with the length of a captured file, filled in the ranges that the process has mapped.
 class Image : private NonCopyable {
  public:
   explicit Image(const OpenFile& file)
@@ -45,31 +45,32 @@ class Image : private NonCopyable {
   }
   ~Image() { close_own_descriptor(fd_); }
 
-  // A child of fork has its parent's, which does not follow it.
+  // Returns whether this is the image of that stream. False in a child of fork for an image of the parent,
+  // which is not updated there.
   bool is_of(const ContainerSet* set, uint64_t number) const {
     return number == number_ && set == set_.get() && process_ == getpid();
   }
 
-  // Its bytes [begin, end) are those of the stream, and so is its length. Only what somebody has written is
-  // copied: memory for holes comes when it is touched.
+  // Copies the length of the stream and its bytes [begin, end). Copies only data; holes stay unallocated
+  // until they are touched.
   void fill(int64_t begin, int64_t end) {
     const std::lock_guard lock(mutex_);
     end = std::min(end, take_length());
     for (auto data = stream_->next_data(begin); data && *data < end; data = stream_->next_data(*data)) {
       const int64_t until = std::min(end, stream_->next_hole(*data).value_or(*data));
-      if (until <= *data) return;  // cut meanwhile
+      if (until <= *data) return;  // truncated concurrently
       copy(*data, until);
       *data = until;
     }
   }
 
-  // The same of what has been filled before, in which holes may be new.
+  // Like fill, for a range that was filled before and may contain new holes.
   void refill(int64_t begin, int64_t end) {
     const std::lock_guard lock(mutex_);
     copy(begin, std::min(end, take_length()));
   }
 
-  // Nobody can write through such a mapping, whatever mprotect(2) is asked for.
+  // Maps the image through a read-only descriptor, so that mprotect(2) cannot make the mapping writable.
   void* map(void* wanted, size_t size, int protection, int place, int64_t offset) {
     char name[40];
     snprintf(name, sizeof name, "/proc/self/fd/%d", fd_);
@@ -93,7 +94,7 @@ class Image : private NonCopyable {
     while (begin < end) {
       const auto some = std::span(bytes).first(size_t(std::min(end - begin, at_once)));
       const size_t n = stream_->read(some, begin);
-      if (n == 0) return;  // cut meanwhile: who does that is next
+      if (n == 0) return;  // truncated concurrently; the truncating thread updates the image next
       const Moved moved = move_all(n, [&](size_t done, size_t count) {
         return pwrite64(fd_, &some[done], count, begin + int64_t(done));
       });
@@ -113,18 +114,18 @@ class Image : private NonCopyable {
   const uint64_t number_;
   const pid_t process_;
   int fd_ = -1;
-  std::mutex mutex_;  // who has it last fills in what is newest
+  std::mutex mutex_;  // its last holder copies the newest data
 };
 
 struct Mapping {
   uintptr_t memory, memory_end;
-  int64_t begin, end;  // of the file
+  int64_t begin, end;  // in the file
   std::shared_ptr<Image> image;
 };
 
 constinit ForkMutex lock{Guards::mappings};
 
-// The program's, until it unmaps them; under `lock`.
+// Mappings that the program has not unmapped; guarded by `lock`.
 std::vector<Mapping>& mappings() {
   static auto* const all = new std::vector<Mapping>;
   return *all;
@@ -144,11 +145,11 @@ uintptr_t end_of_pages(uintptr_t begin, size_t size) {
   return begin + (size + page - 1) / page * page;
 }
 
-// What is mapped there is not ours any more.
+// Removes the mappings in this range of memory from the list.
 void forget_mappings(const void* begin, size_t size) {
   const auto from = reinterpret_cast<uintptr_t>(begin);
   const uintptr_t to = end_of_pages(from, size);
-  std::vector<Mapping> gone;  // their images close when nobody else may wait for the lock
+  std::vector<Mapping> gone;  // images are closed after the lock is released
   const std::lock_guard guard(lock);
   const auto within = [&](const Mapping& one) { return one.memory < from || one.memory_end > to; };
   const auto kept = std::stable_partition(mappings().begin(), mappings().end(), within);
@@ -157,13 +158,13 @@ void forget_mappings(const void* begin, size_t size) {
   mapping_count.store(int(mappings().size()));
 }
 
-// Whoever writes to the file from the moment on that it is listed fills the image as well.
+// A thread that writes to the file after the mapping is listed updates the image too.
 void* map_shared(const OpenFile& file, void* wanted, size_t size, int protection, int place, int64_t offset) {
   const auto image = image_of(file);
   const int64_t end = offset + int64_t(size);
   void* const mapped = image->map(wanted, size, protection, place, offset);
   if (mapped == MAP_FAILED) return mapped;
-  forget_mappings(mapped, size);  // another one, which MAP_FIXED has replaced
+  forget_mappings(mapped, size);  // a mapping that MAP_FIXED has replaced
   const auto begin = reinterpret_cast<uintptr_t>(mapped);
   try {
     {
@@ -185,7 +186,8 @@ bool writes_and_shares(int protection, int flags) {
   return (kind == MAP_SHARED || kind == MAP_SHARED_VALIDATE) && (protection & PROT_WRITE);
 }
 
-// Of a descriptor that may write. What else is wrong with the call, the kernel says.
+// Returns whether the mapping makes the file plain, which requires a writable descriptor. The kernel reports
+// all other errors of the call.
 bool becomes_plain(int protection, int flags, int fd) {
   if (!writes_and_shares(protection, flags)) return false;
   const Inside inside;
@@ -252,7 +254,7 @@ SHEAF_ENTRY(int, munmap, void* memory, size_t size) {
   if (mapping_count.load(std::memory_order_relaxed) != 0 && !is_inside() &&
       reinterpret_cast<uintptr_t>(memory) % size_t(sysconf(_SC_PAGESIZE)) == 0) {
     const Inside inside;
-    forget_mappings(memory, size);  // before another thread maps something there
+    forget_mappings(memory, size);  // before another thread reuses the addresses
   }
   return next::munmap(memory, size);
 }

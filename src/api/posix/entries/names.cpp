@@ -1,4 +1,4 @@
-// api/posix/entries/names: calls that remove, rename and make names.
+// api/posix/entries/names: calls that remove, rename and create names.
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/fs.h>
@@ -39,7 +39,7 @@ constinit Real<ssize_t(int, const char*, char*, size_t, size_t)> readlinkat_chk{
 constinit Real<char*(const char*, char*)> realpath{"realpath"};
 }  // namespace next
 
-// hand_on: there is no captured file of that name.
+// Returns hand_on if no captured file has this name.
 int remove_captured(int at, const char* path) {
   Place place;
   if (!find_place(at, path, place)) return hand_on;
@@ -70,7 +70,7 @@ bool is_plain_directory(int at, const char* path) {
   return is_plain_directory(at, path, status);
 }
 
-// hand_on: none of the two is a directory that captured files or a set are in, or both are the same.
+// Returns hand_on if neither name is a directory with captured files or a set, or if both are the same.
 int rename_directory(int from_at, const char* from, int to_at, const char* to, unsigned flags) {
   const bool moves = holds_captured(from_at, from), full = holds_captured(to_at, to);
   const bool set = !moves && holds_set(from_at, from);
@@ -114,7 +114,7 @@ int rename_any(int from_at, const char* from, int to_at, const char* to, unsigne
   if (replaced && is_plain_directory(from_at, from)) return failed(ENOTDIR);
   const int result =
       flags ? next::renameat2(from_at, from, to_at, to, flags) : next::renameat(from_at, from, to_at, to);
-  if (result == 0 && replaced) remove_captured(to_at, to);  // a plain file has taken its name
+  if (result == 0 && replaced) remove_captured(to_at, to);  // replaced by a plain file
   if (result == 0) forget_directories();
   return result;
 }
@@ -123,13 +123,13 @@ int move(int from_at, const char* from, int to_at, const char* to, unsigned flag
   return explained(to_at, to, explained(from_at, from, rename_any(from_at, from, to_at, to, flags)));
 }
 
-// A call that makes a name, which a captured file may have.
+// Runs a call that creates a name, unless a captured file has that name.
 template <class Library>
 int make_name(int at, const char* path, const Library& library) {
   return is_captured_name(at, path) ? failed(EEXIST) : explained(at, path, library());
 }
 
-// A captured file has one name only.
+// Converts a captured file to a plain file before link(2), because a captured file has only one name.
 int make_plain_for_link(int at, const char* path) {
   Place place;
   if (!find_place(at, path, place) || !is_there(place)) return 0;
@@ -163,7 +163,7 @@ char* real_path(const char* path, char* room) {
   return room ? strcpy(room, place.path) : strdup(place.path);
 }
 
-// By a name of the descriptor, which need not be open for writing.
+// truncate(2) by a name of the descriptor, which need not be open for writing.
 int truncate_open(int fd, off64_t size) {
   const Inside inside;
   const Use file(fd);
@@ -209,7 +209,7 @@ SHEAF_ENTRY(int, unlink, const char* path) {
 }
 SHEAF_ENTRY(int, unlinkat, int at, const char* path, int flags) {
   if (flags & AT_REMOVEDIR) return remove_directory(at, path);
-  if (flags != 0) return next::unlinkat(at, path, flags);  // which refuses it
+  if (flags != 0) return next::unlinkat(at, path, flags);  // fails: invalid flags
   SHEAF_FIRST(remove_captured(at, path), explained(at, path, next::unlinkat(at, path, flags)));
 }
 SHEAF_ENTRY(int, remove, const char* path) {

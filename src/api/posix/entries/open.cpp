@@ -28,7 +28,7 @@ constinit Real<int(char*, int, int)> mkostemps{"mkostemps64"};
 
 namespace {
 
-// `open` is a call that makes captured files known to this process.
+// `open` is a call that registers captured files in this process.
 template <class Open>
 int open_shown(const Open& open, int flags) {
   pthread_testcancel();
@@ -43,10 +43,9 @@ int open_inside(const Place& place, int flags, mode_t mode) {
   return open_shown(open, flags);
 }
 
-// Of a name that is not captured, but perhaps a link to one that is. Where the kernel would make the file
-// that such a link leads to, it is first asked not to follow it: that costs nothing, and only who names a
-// link pays for a second look. The flag stays with the open file, but has no meaning there, and F_GETFL does
-// not show it.
+// Opens a name that is not captured but may be a link to a captured file. If the kernel could create the
+// target of such a link, the first open uses O_NOFOLLOW. This costs nothing; only names that are links need a
+// second open. The flag remains on the open file, where it has no effect; F_GETFL hides it.
 int open_plain(int at, const char* path, int flags, mode_t mode) {
   const bool makes = (flags & O_CREAT) && !(flags & (O_EXCL | O_NOFOLLOW | O_PATH));
   const int fd = new_descriptor(real::openat(at, path, makes ? flags | O_NOFOLLOW : flags, mode));
@@ -84,7 +83,7 @@ int open_place(const Place& place, int at, const char* path, int flags, mode_t m
 
 namespace {
 
-// A template that is captured; hand_on: it is not.
+// Handles a captured template; returns hand_on for others.
 int temporary(char* name, int suffix, int flags) {
   const size_t size = strlen(name);
   Place place;

@@ -1,6 +1,5 @@
-// api/posix/entries/process: the begin and the end of processes. Programs that a captured one starts are
-// captured as well, also where they are given another environment; what they inherit they find by themselves
-// (api/posix/state.hpp).
+// api/posix/entries/process: start and end of processes. Programs started by a captured program are captured
+// too, even with a different environment. They find inherited files by themselves (api/posix/state.hpp).
 #include <alloca.h>
 #include <dlfcn.h>
 #include <spawn.h>
@@ -41,7 +40,7 @@ constinit Real<int(const char*)> system{"system"};
 constinit Real<void(int)> _exit{"_exit"};
 }  // namespace next
 
-constexpr char held[] = "SHEAF_CAPTURE_HELD=";  // the process that counts as a holder of what it inherits
+constexpr char held[] = "SHEAF_CAPTURE_HELD=";  // process already counted as a holder of what it inherits
 
 char own_library[PATH_MAX];
 
@@ -56,13 +55,13 @@ size_t count(char* const* list) {
   return n;
 }
 
-// An environment on the stack of the caller, who may be a child of vfork(2) and has no other memory.
+// An environment on the stack of the caller, because a child of vfork(2) has no other memory.
 struct Room {
   char preload[2 * PATH_MAX];
   char holder[sizeof held + 12];
 };
 
-// Copies `given` into `result`, which has room for five more, with what captures.
+// Copies `given` into `result`, which has room for five more entries, and adds the variables for capturing.
 void complete(char* const* given, char** result, Room& room, bool same_process) {
   size_t n = 0;
   snprintf(room.preload, sizeof room.preload, "LD_PRELOAD=%s", own_library);
@@ -89,21 +88,21 @@ void complete(char* const* given, char** result, Room& room, bool same_process) 
 
 bool captures() { return !is_inside() && !rules().empty() && own_library[0]; }
 
-// Before the memory of this process goes, or others hold what it has open.
+// Prepares the descriptors before exec replaces this process, or before another process inherits them.
 void hand_on_descriptors(bool same_process) {
   const Inside inside;
   if (same_process && !borrows_memory()) flush_written(), keep_process_locks();
   lock_slots();
 }
 
-// Once for a job on this host: a program whose files nothing here can capture is started.
+// Reports, once per job and host, that the program cannot be captured.
 void tell_if_static(const char* program, const char* name) {
   const Inside inside;
   if (!program || !is_static_program(program) || !first_of_job(rules_identity(), "static")) return;
   tell("sheaf: '%s' is linked statically or has rights of its own: its files are not captured\n", name);
 }
 
-// Not a function: the memory is that of the caller.
+// A macro, because the memory is on the stack of the caller.
 #define SHEAF_ENVIRONMENT(given, same_process)                                         \
   Room room;                                                                           \
   auto** const with = static_cast<char**>(alloca((count(given) + 5) * sizeof(char*))); \
@@ -111,11 +110,11 @@ void tell_if_static(const char* program, const char* name) {
   hand_on_descriptors(same);                                                           \
   complete(given, with, room, same)
 
-constexpr int most_interpreters = 5;  // one of another, as in Linux
+constexpr int most_interpreters = 5;  // nesting of interpreters, as in Linux
 
 int execute(const char* path, char* const* words, char* const* environment, bool search, int depth = 0);
 
-// `more`: the words for the interpreter of a script, in memory of the caller.
+// Defines `more`, the arguments for the interpreter of a script, on the stack of the caller.
 #define SHEAF_WORDS_OF(script, path, words)                                                        \
   auto** const more_words = static_cast<const char**>(alloca((count(words) + 4) * sizeof(char*))); \
   (script).put_words(path, words, more_words);                                                     \
@@ -128,7 +127,7 @@ int interpret(const Script& script, const char* path, char* const* words, char* 
   return execute(script.interpreter(), more, environment, false, depth + 1);
 }
 
-// `search`: as execvp(3) does, a file that the kernel does not know is a script of the shell.
+// `search`: as in execvp(3), a file of unknown format is run by the shell.
 int start(const CapturedProgram& program, const char* path, char* const* words, char* const* environment,
           bool search, int depth) {
   if (program.script().interpreter()) return interpret(program.script(), path, words, environment, depth);
@@ -157,7 +156,8 @@ int execute(const char* path, char* const* words, char* const* environment, bool
              : result;
 }
 
-// By a descriptor, which the interpreter of a script needs as well: `kept` is that, or the directory.
+// Starts a program by descriptor. `kept`: a descriptor that the interpreter of a script needs too, either
+// that of the program or that of the directory.
 int start_open(const CapturedProgram& program, const char* path, int kept, char* const* words,
                char* const* environment) {
   const bool closed = kept >= 0 && (real::fcntl(kept, F_GETFD, 0) & FD_CLOEXEC);
@@ -208,7 +208,7 @@ int spawn(const Real<next::Spawn>& call, pid_t* child, const char* path,
 
 }  // namespace
 
-// The words behind `first` up to a null, on the stack.
+// Collects the arguments after `first` up to a null pointer, on the stack.
 #define SHEAF_WORDS(first)                                                   \
   va_list rest, copy;                                                        \
   va_start(rest, first);                                                     \
@@ -296,8 +296,8 @@ __attribute__((constructor)) void begin(int, char**, char** environment) {
       strlen(info.dli_fname) < sizeof own_library)
     strcpy(own_library, info.dli_fname);
   watch_forks();
-  // A thread that is cancelled in a call is unwound by the C library through our frames, which the unwinder
-  // linked in here understands once it has been used.
+  // A thread cancelled in a call is unwound by the C library through frames of this library. The unwinder
+  // linked in here handles that only after it has been used once.
   _Unwind_Backtrace([](_Unwind_Context*, void*) { return _URC_END_OF_STACK; }, nullptr);
   bool counted = false;
   for (char** one = environment; one && *one; ++one)

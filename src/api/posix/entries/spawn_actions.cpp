@@ -19,17 +19,17 @@
 
 namespace sheaf::posix {
 
-// One action of a list that is not the C library's alone, in the order in which they were added.
+// A file action handled by this library, in the order in which actions were added.
 struct Action {
   const posix_spawn_file_actions_t* list;
   enum class Kind { opens, changes_directory, closes } kind;
-  int number;      // opens: the descriptor set aside, on /dev/null between spawns; closes: up to this one
-  int opened;      // the file, during a spawn; -1
-  pid_t spawning;  // the process in which a spawn uses it, 0 if none does
+  int number;      // opens: reserved descriptor, on /dev/null between spawns; closes: highest one closed
+  int opened;      // the file, during a spawn; else -1
+  pid_t spawning;  // process in which a spawn uses it; 0 if none
   int flags;
   mode_t mode;
   Action* next;
-  char path[PATH_MAX];  // of the file, or the directory
+  char path[PATH_MAX];  // path of the file or directory
 };
 
 namespace {
@@ -44,10 +44,10 @@ constinit Real<int(Actions*, int)> addfchdir{"posix_spawn_file_actions_addfchdir
     addclose{"posix_spawn_file_actions_addclose"}, addclosefrom{"posix_spawn_file_actions_addclosefrom_np"};
 }  // namespace next
 
-constinit ForkMutex guard{Guards::spawns};  // of the list of all, for moments
+constinit ForkMutex guard{Guards::spawns};  // guards the list of all actions; held briefly
 constinit Action* actions = nullptr;
 
-// Calls use(action) for those of a list; holds the guard.
+// Calls use(action) for the actions of a list while holding the guard.
 template <class Use>
 void each_of(const posix_spawn_file_actions_t* list, const Use& use) {
   const Inside inside;
@@ -86,7 +86,7 @@ bool as_spawned(const posix_spawn_file_actions_t* list, const char* path, char (
 
 namespace {
 
-// 0 or an errno.
+// Adds an action. Returns 0 or an errno.
 int append(const posix_spawn_file_actions_t* list, Action::Kind kind, const char* path, int number = -1,
            int flags = 0, mode_t mode = 0) {
   const Inside inside;
@@ -102,7 +102,7 @@ int append(const posix_spawn_file_actions_t* list, Action::Kind kind, const char
   return 0;
 }
 
-// The highest descriptor that the list closes so far; -1: none.
+// Returns the highest descriptor that the list closes so far; -1 if none.
 int highest_closed(const posix_spawn_file_actions_t* list) {
   int highest = -1;
   each_of(list, [&](const Action& action) {
@@ -132,7 +132,7 @@ int add_open(posix_spawn_file_actions_t* list, int fd, const char* path, int fla
   const int closed = highest_closed(list);
   const int kept = own_descriptor(real::open("/dev/null", O_RDONLY | O_CLOEXEC, 0), closed);
   if (kept < 0) return errno;
-  if (kept <= closed) {  // the child would close it before it comes to it
+  if (kept <= closed) {  // the child would close it before using it
     close_own_descriptor(kept);
     return next::addopen(list, fd, path, flags, mode);
   }
@@ -154,7 +154,7 @@ int open_for_spawn(Action& action) {
   return real::dup3(action.opened, action.number, O_CLOEXEC) < 0 ? errno : 0;
 }
 
-// What this process has of it goes. Locks of the process stay: it was opened for the child.
+// Closes what this process holds of the file. Process locks stay, because the file was opened for the child.
 void close_after_spawn(Action& action) {
   const Inside inside;
   if (action.opened >= 0) {
@@ -168,12 +168,13 @@ void close_after_spawn(Action& action) {
   action.opened = -1;
 }
 
-// Whether this process is the only one, and this spawn the only one in it, that uses these actions now.
+// Returns whether the spawn now has exclusive use of the actions, in this process and against other
+// threads.
 bool take(const posix_spawn_file_actions_t* list, std::vector<Action*>& taken) {
   bool free = true;
   each_of(list, [&](Action& action) {
     if (action.kind != Action::Kind::opens) return;
-    // The first one of a list tells for all.
+    // The first action of a list represents the whole list.
     free = free && (!taken.empty() || action.spawning != getpid());
     if (!free) return;
     action.spawning = getpid();
@@ -226,7 +227,7 @@ SHEAF_ENTRY_AND(int, posix_spawn_file_actions_addfchdir_np, posix_spawn_file_act
   return error == 0 && watches() ? change_directory(list, path) : error;
 }
 SHEAF_ENTRY(int, posix_spawn_file_actions_addclose, posix_spawn_file_actions_t* list, int fd) {
-  if (is_own_descriptor(fd)) return 0;  // the program has none of that number
+  if (is_own_descriptor(fd)) return 0;  // the program has no such descriptor
   const int error = next::addclose(list, fd);
   return error == 0 && watches() ? note_closed(list, fd) : error;
 }

@@ -1,7 +1,7 @@
-// api/posix/entries/spawn_actions: files that a list of actions for posix_spawn opens in the child. The child
-// has the memory of its parent and is none of our code, so a file whose name may be captured is opened by the
-// parent, at the time of the spawn, on a descriptor that was set aside for it when the action was added; the
-// list has a duplication of that in its place.
+// api/posix/entries/spawn_actions: files that posix_spawn file actions open in the child. The child runs in
+// the memory of its parent and executes no code of this library. The parent therefore opens files with
+// possibly captured names at the time of the spawn. It uses a descriptor that was reserved when the action
+// was added; the list holds a dup2 action for that descriptor instead of the open.
 #pragma once
 
 #include <limits.h>
@@ -13,14 +13,15 @@ namespace sheaf::posix {
 
 struct Action;
 
-// What the list opens, for the time of one spawn; not inside. Another spawn from the same list waits.
+// Opens the files of the list for the duration of one spawn. Must not be used within an Inside
+// (api/posix/inside.hpp). Another spawn with the same list waits.
 class SpawnOpens {
  public:
   explicit SpawnOpens(const posix_spawn_file_actions_t* actions) noexcept;
   SpawnOpens(const SpawnOpens&) = delete;
   SpawnOpens& operator=(const SpawnOpens&) = delete;
   ~SpawnOpens();
-  // 0, or the errno of the open that failed, which is the result of the spawn.
+  // Returns 0, or the errno of the failed open, which is the result of the spawn.
   int error() const { return error_; }
 
  private:
@@ -28,7 +29,8 @@ class SpawnOpens {
   int error_ = 0;
 };
 
-// `path` as the child will see it, after the changes of directory in the list. False: too long.
+// Stores `path` as the child resolves it, after the directory changes in the list, in `whole`. Returns false
+// if it is too long.
 bool as_spawned(const posix_spawn_file_actions_t* list, const char* path, char (&whole)[PATH_MAX]);
 
 }  // namespace sheaf::posix

@@ -1,5 +1,5 @@
-// api/posix/entries/status: the stat family old and new, access, extended attributes, what file systems say
-// of themselves.
+// api/posix/entries/status: the stat family, old and new, access, extended attributes, and file system
+// information.
 #include <fcntl.h>
 #include <linux/stat.h>
 #include <string.h>
@@ -34,7 +34,7 @@ constinit Real<long(int, int)> fpathconf{"fpathconf"};
 
 enum class Found { nothing, yes, bad };
 
-// The captured file of a name; bad: errno says why it cannot be what is asked for.
+// Finds the captured file of a name. bad: errno tells why it is not what the call requires.
 Found found_at(int at, const char* path, Place& place, std::optional<StreamStatus>& status) {
   if (!find_place(at, path, place)) return Found::nothing;
   const Inside inside;
@@ -44,7 +44,7 @@ Found found_at(int at, const char* path, Place& place, std::optional<StreamStatu
   return place.slash ? Found::bad : Found::yes;
 }
 
-// The same by way of a symbolic link, for a call that the kernel has answered with ENOENT.
+// Like found_at, through a symbolic link, for a call that the kernel answered with ENOENT.
 bool found_behind(int at, const char* path, Place& place, std::optional<StreamStatus>& status) {
   if (errno != ENOENT || !find_behind_link(at, path, place)) return false;
   const Inside inside;
@@ -60,7 +60,7 @@ int stat_descriptor(int fd, struct stat* found) {
   return error == 0 ? 0 : failed(error);
 }
 
-// Fills `found` if the name, or a link to follow, is that of a captured file; else what the library says.
+// Fills `found` if the name, or a link to be followed, refers to a captured file; otherwise calls `library`.
 template <class Library>
 int stat_captured(int at, const char* path, int flags, struct stat& found, bool& captured,
                   const Library& library) {
@@ -125,7 +125,7 @@ int access_place(const Place& place, int mode) {
   return status ? allowed(*status, place.view(), mode) : hand_on;
 }
 
-// By a name of the descriptor.
+// access(2) by a name of the descriptor.
 int access_open(int fd, int mode) {
   const Inside inside;
   const Use file(fd);
@@ -142,7 +142,8 @@ int access_name(int at, const char* path, bool follow, int mode, const Library& 
       [&](const Place& place) { return access_place(place, mode); }, library);
 }
 
-// The directory of a captured file speaks for it; `place` keeps its name. False: no captured file.
+// Replaces a captured file by its directory, for queries about the file system: `place` then holds the name
+// of the directory. Returns false if it is no captured file.
 bool directory_of(const char* path, Place& place) {
   std::optional<StreamStatus> status;
   if (found_at(AT_FDCWD, path, place, status) != Found::yes) return false;
@@ -156,7 +157,7 @@ int ask_directory(const char* path, const Ask& ask, Result* result) {
   return explained(AT_FDCWD, path, ask(directory_of(path, place) ? place.path : path, result));
 }
 
-// The directory of the set speaks for an open file.
+// Answers a query on an open file for the directory of its set.
 template <class Ask, class AskOpen, class Result>
 int ask_set(int fd, const Ask& ask, const AskOpen& ask_open, Result* result) {
   if (!is_captured(fd)) return ask_open(fd, result);
@@ -181,7 +182,7 @@ SHEAF_ENTRY_AND(int, fstat, fstat64, int fd, struct stat* found) {
 SHEAF_ENTRY_AND(int, fstatat, fstatat64, int at, const char* path, struct stat* found, int flags) {
   return stat_name(at, path, found, flags);
 }
-// Programs built before glibc 2.33 call these; the version is that of the one layout there is.
+// Called by programs built before glibc 2.33. The version argument has only one valid value.
 SHEAF_ENTRY_AND(int, __xstat, __xstat64, int, const char* path, struct stat* found) {
   return stat_name(AT_FDCWD, path, found, 0);
 }

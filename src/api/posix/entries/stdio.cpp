@@ -1,4 +1,4 @@
-// api/posix/entries/stdio: calls that make streams. All others work on them as they are.
+// api/posix/entries/stdio: calls that create streams. All other stdio calls work on these streams unchanged.
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -40,19 +40,19 @@ FILE* on_descriptor(int fd, const StreamMode& mode) {
   return errno = error, nullptr;
 }
 
-// A stream of the C library, for what is no captured file.
+// Creates a stream of the C library, for a file that is not captured.
 FILE* plain_on_descriptor(int fd, const char* words, const StreamMode& mode) {
   FILE* const made = next::fdopen(fd, words);
   const int error = errno;
-  if (made) go_to_end(fd, mode);  // fdopen does so only where it has to set O_APPEND by itself
+  if (made) go_to_end(fd, mode);  // fdopen does this only if it sets O_APPEND itself
   if (!made) close_descriptor(fd);
   return errno = error, made;
 }
 
-// fdopen knows nothing of character sets, which follow a comma.
+// fdopen ignores character sets, which follow a comma.
 bool opens_as_descriptor(const char* words) { return !strchr(words, ','); }
 
-// place: of the name, if it is known.
+// `place`: place of the name, if known.
 FILE* open_stream(const char* path, const char* words, const StreamMode& mode, const Place* place) {
   const int fd = place ? open_place(*place, AT_FDCWD, path, mode.flags, 0666)
                        : open_name(AT_FDCWD, path, mode.flags, 0666);
@@ -60,7 +60,7 @@ FILE* open_stream(const char* path, const char* words, const StreamMode& mode, c
   if (is_captured(fd)) return on_descriptor(fd, mode);
   struct stat status;
   if (opens_as_descriptor(words) || (fstat(fd, &status) == 0 && !S_ISREG(status.st_mode)))
-    return plain_on_descriptor(fd, words, mode);  // opening it again may do something, or wait
+    return plain_on_descriptor(fd, words, mode);  // a second open could block or have side effects
   close_descriptor(fd);
   char again[8];
   size_t n = 0;
@@ -75,7 +75,7 @@ bool fits(int have, int want) {
   return mode == O_RDWR || mode == (want & O_ACCMODE);
 }
 
-// By the C library, which puts another file in the place of the descriptor.
+// freopen(3) of the C library, which puts another file on the descriptor.
 FILE* reopen_by_library(const char* path, const char* words, FILE* stream) {
   FILE* const made = next::freopen(path, words, stream);
   if (made) new_descriptor(made->_fileno);
@@ -83,8 +83,8 @@ FILE* reopen_by_library(const char* path, const char* words, FILE* stream) {
   return made;
 }
 
-// A stream of the C library cannot become one of ours, whose pointer would be another. Its file is a plain
-// one then.
+// A stream of the C library cannot be replaced by one of this library, because its address would change. The
+// file becomes a plain file instead.
 FILE* reopen_plain(const Place& place, const char* path, const char* words, FILE* stream) {
   {
     const Inside inside;
@@ -103,7 +103,7 @@ SHEAF_ENTRY_AND(FILE*, fopen, fopen64, const char* path, const char* words) {
   const int named = descriptor_named(path);
   if (mode && named >= 0 && is_captured(named)) return open_stream(path, words, *mode, nullptr);
   if (mode && find_place(AT_FDCWD, path, place, true)) return open_stream(path, words, *mode, &place);
-  // What makes a file may be a link to a captured one, which the C library's own open would not see.
+  // A name that may be created can be a link to a captured file, which the C library's own open would miss.
   if (mode && (mode->flags & O_CREAT) && opens_as_descriptor(words))
     return open_stream(path, words, *mode, nullptr);
   FILE* const plain = next::fopen(path, words);
@@ -144,7 +144,7 @@ SHEAF_ENTRY_AND(FILE*, freopen, freopen64, const char* path, const char* words, 
     close_descriptor(fd);
     return reopen_by_library(path, words, stream);
   }
-  if (fd != standard) {  // else the stream's own descriptor was closed before
+  if (fd != standard) {  // otherwise the stream's descriptor was closed before
     fflush(stream);
     forget_buffering(stream);
     dup3(fd, standard, mode->flags & O_CLOEXEC);
@@ -153,7 +153,7 @@ SHEAF_ENTRY_AND(FILE*, freopen, freopen64, const char* path, const char* words, 
   return renew_stream(*shown[standard], *mode);
 }
 
-// A stream of the C library, whose descriptor has become a captured file, closes that by itself.
+// A stream of the C library on a descriptor that became a captured file closes the descriptor itself.
 SHEAF_ENTRY(int, fclose, FILE* stream) {
   const int fd = stream->_flags & stream_of_file ? stream->_fileno : -1;
   if (is_captured(fd) && !is_ours(stream)) forget_captured(fd);
@@ -162,7 +162,7 @@ SHEAF_ENTRY(int, fclose, FILE* stream) {
 
 namespace {
 
-// What was printed to memory; the C library's dprintf would write it by ways that no preload meets.
+// Writes text that was printed to memory; dprintf of the C library would bypass the preload.
 int write_printed(int fd, char* text, int size) {
   int done = 0;
   while (done < size) {

@@ -1,4 +1,4 @@
-// api/posix/entries/syscall: syscall(2) with the numbers of calls that have an entry point, which it becomes.
+// api/posix/entries/syscall: syscall(2). Numbers of calls that have an entry point are forwarded to it.
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/file.h>
@@ -37,7 +37,7 @@ struct OpenHow {  // open_how of linux/openat2.h
   unsigned long flags, mode, resolve;
 };
 
-// Nothing: it is no call on files by descriptor.
+// Returns nothing if it is no call on files by descriptor.
 std::optional<long> by_descriptor(long number, const long* a) {
   const int fd = int(a[0]);
   switch (number) {

@@ -1,5 +1,4 @@
-// api/posix/entries/wide: calls with wide characters, on streams of captured files
-// (api/posix/stdio/wide_streams).
+// api/posix/entries/wide: wide-character calls on streams of captured files (api/posix/stdio/wide_streams).
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -29,7 +28,8 @@ constinit Real<int(FILE*, Text, va_list)> vfwprintf{"vfwprintf"}, vfwscanf{"vfws
 constinit Real<int(FILE*, int, Text, va_list)> vfwprintf_chk{"__vfwprintf_chk"};
 }  // namespace next
 
-// What `ours` gives for a stream of ours, `refused` for one of bytes, else what the C library says.
+// Returns the result of `ours` for a stream of this library, `refused` for a byte stream, otherwise that of
+// the C library.
 template <class Result, class Ours, class Library>
 Result answer(FILE* stream, Result refused, Ours&& ours, Library&& library) {
   switch (widen(stream)) {
@@ -91,7 +91,7 @@ int print_checked(FILE* stream, int flag, Text format, va_list arguments) {
   return print(stream, [&](FILE* to) { return next::vfwprintf_chk(to, flag, format, arguments); });
 }
 
-// For calls with arguments of their own.
+// For variadic calls.
 #define SHEAF_WITH_ARGUMENTS(last, call) \
   va_list arguments;                     \
   va_start(arguments, last);             \
@@ -124,7 +124,7 @@ SHEAF_ENTRY(wchar_t*, fgetws, wchar_t* room, int n, FILE* stream) {
 SHEAF_ENTRY(wchar_t*, fgetws_unlocked, wchar_t* room, int n, FILE* stream) {
   return get_line(room, n, stream, [&] { return next::fgetws_unlocked(room, n, stream); });
 }
-// What does not fit ends the program, which the C library sees to.
+// An overflow of `room` ends the program, in the C library.
 SHEAF_ENTRY(wchar_t*, __fgetws_chk, wchar_t* room, size_t size, int n, FILE* stream) {
   const auto library = [&] { return next::fgetws_chk(room, size, n, stream); };
   return n > 0 && size_t(n) > size ? library() : get_line(room, n, stream, library);
@@ -165,7 +165,7 @@ SHEAF_ENTRY(int, __wprintf_chk, int flag, const wchar_t* format, ...) {
   SHEAF_WITH_ARGUMENTS(format, print_checked(stdout, flag, format, arguments));
 }
 
-// The four calls that scan, under names of which the standards of C have each given some.
+// Defines the four scan calls; each C standard has its own names for them.
 #define SHEAF_SCANS(vf, v, f, plain, library)                                    \
   SHEAF_ENTRY(int, vf, FILE* stream, const wchar_t* format, va_list arguments) { \
     return scan(stream, format, arguments, library);                             \

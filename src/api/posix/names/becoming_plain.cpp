@@ -28,7 +28,7 @@ void tell_once(const Place& place, PlainFor what) {
        names ? "gets another name (a hard link)" : "is mapped to be written and shared");
 }
 
-// Where the stream of an open file is, as it is called now.
+// Stores the current place of the stream of an open file. Returns false if it has none.
 bool place_of(OpenFile& file, Place& place) {
   const std::string name = file.stream->name();
   if (name.empty()) return false;
@@ -37,9 +37,9 @@ bool place_of(OpenFile& file, Place& place) {
   return match_canonical(path, place) && std::string_view(place.match.set, place.match.set_size) == set;
 }
 
-// The path of the plain file that an open file stands for; empty: it has none.
+// Returns the path of the plain file of an open file, after converting it if necessary; empty if it has none.
 std::string plain_path_of(OpenFile& file) {
-  file.stream->status();  // goes on behind what others of this host have done
+  file.stream->status();  // follows renames by other processes of this host
   std::string path = file.stream->plain_path();
   if (!path.empty() || file.view) return path;
   Place place;
@@ -104,7 +104,7 @@ int make_descriptors_plain(int fd) noexcept {
     close_own_descriptor(plain);
   });
   if (failure != 0) return failure;
-  // Last: a close of any descriptor of the plain file would end them.
+  // Must be last: closing any descriptor of the plain file would release the locks.
   for (struct flock& lock : locks) real::fcntl(fd, F_SETLK, reinterpret_cast<long>(&lock));
   return error;
 }

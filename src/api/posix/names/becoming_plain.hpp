@@ -1,6 +1,6 @@
-// api/posix/names/becoming_plain: captured files that are used as only files of the file system can be: with
-// several names, or mapped to be written and shared. Such a file leaves its set and is a plain file from then
-// on, for all programs of this host that have it open. One message for a job says so.
+// api/posix/names/becoming_plain: captured files used in ways that only file-system files support: with
+// several names, or with writable shared mappings. Such a file leaves its set and becomes a plain file for
+// all programs of this host that have it open. One message per job reports it.
 #pragma once
 
 #include "api/posix/names/places.hpp"
@@ -9,12 +9,14 @@ namespace sheaf::posix {
 
 enum class PlainFor : uint8_t { names, mappings };
 
-// All inside; 0 or an errno. The captured file of that name becomes plain. ENOENT: there is none.
+// Converts the captured file of that name to a plain file. Must be called within an Inside
+// (api/posix/inside.hpp). Returns 0 or an errno; ENOENT if no such file exists.
 int become_plain(const Place& place, PlainFor what) noexcept;
 
-// The captured file of `fd` becomes plain, unless it is already, and the descriptors of this process that
-// share its open file are descriptors of the plain file, with its position, flags and locks. ENODEV: it has
-// no name, or is only for reading.
+// Converts the captured file of `fd` to a plain file unless it is one already. The descriptors of this
+// process that share its open file become descriptors of the plain file, with the same position, flags and
+// locks. Must be called within an Inside. Returns 0 or an errno; ENODEV if the file has no name or is open
+// for reading only.
 int make_descriptors_plain(int fd) noexcept;
 
 }  // namespace sheaf::posix

@@ -20,7 +20,7 @@ namespace {
 
 constinit Real<int(int, const char*, int, const char*, unsigned)> next_renameat2{"renameat2"};
 
-// Canonical paths of the captured files below `directory`, without that. Throws EXDEV.
+// Returns the canonical paths of the captured files below `directory`, without that prefix. Throws EXDEV.
 std::vector<std::string> captured_below(const std::string& directory) {
   std::vector<std::string> found;
   each_captured_below(directory, [&](const Rule& rule, const ContainerSet& set, std::string_view path) {
@@ -30,7 +30,7 @@ std::vector<std::string> captured_below(const std::string& directory) {
   return found;
 }
 
-// What has got that name meanwhile keeps it.
+// Renames one file; a file that has taken the new name in the meantime is kept.
 int move_one(const std::string& from, const std::string& to) {
   const auto source = std::make_unique<Place>(), target = std::make_unique<Place>();
   if (!match_canonical(from, *source)) return failed(ENAMETOOLONG);
@@ -40,7 +40,7 @@ int move_one(const std::string& from, const std::string& to) {
   return moved != 0 && errno == EEXIST ? move_one(from, temporary_name(to)) : moved;
 }
 
-// Those that others have removed meanwhile have no name to change.
+// Renames all files; skips those removed in the meantime.
 int move_all(const std::vector<std::string>& names, const std::string& from, const std::string& to,
              size_t& moved) {
   for (moved = 0; moved < names.size(); ++moved)
@@ -67,7 +67,7 @@ int move_directory(int from_at, const char* from, int to_at, const char* to, uns
     size_t done = 0;
     if (move_all(names, old, now, done) == 0) return;
     const int why = errno;
-    // Those that are plain files now go with their directory.
+    // Files that are plain by now move back with their directory.
     real::rename(now.c_str(), old.c_str());
     forget_directories();
     while (done-- > 0) move_one(now + names[done], old + names[done]);

@@ -24,7 +24,7 @@ constexpr int most_links = 40;  // as in Linux
 constinit Real<ssize_t(int, const char*, char*, size_t)> next_readlinkat{"readlinkat"};
 constinit Real<int(int, const char*, struct stat*, int)> next_fstatat{"fstatat64"};
 
-// The captured file that a link with this text leads to, or the next link, in `path`.
+// Follows one link: stores its target, a captured file or the next link, in `path`.
 bool step(char (&path)[PATH_MAX], int& at) {
   char target[PATH_MAX];
   const ssize_t n = next_readlinkat(at, path, target, sizeof target - 1);
@@ -42,13 +42,13 @@ bool step(char (&path)[PATH_MAX], int& at) {
   return true;
 }
 
-// What follows `begin` in `text`; null: it does not begin so, or is null.
+// Returns the rest of `text` after the prefix `begin`; null if `text` is null or lacks the prefix.
 const char* behind(const char* text, const char* begin) {
   const size_t n = strlen(begin);
   return text && strncmp(text, begin, n) == 0 ? text + n : nullptr;
 }
 
-// What follows the name that /proc has for this process; null: it is another one's.
+// Returns the rest after the name of this process in /proc; null if it names another process.
 const char* behind_this_process(const char* name) {
   if (*name >= '0' && *name <= '9') {
     char* end = nullptr;
@@ -58,7 +58,7 @@ const char* behind_this_process(const char* name) {
   return self ? self : behind(name, "thread-self");
 }
 
-// Whether a captured file has the name, or is at the end of a link of that name.
+// Returns whether `path` names a captured file or a link to one.
 bool leads_to_file(int at, const char* path) {
   Place place;
   if (!find_place(at, path, place)) return find_behind_link(at, path, place);
@@ -66,7 +66,7 @@ bool leads_to_file(int at, const char* path) {
   return status_at(place).has_value();
 }
 
-// Whether the first `size` bytes of `path`, and a slash behind them, name a directory.
+// Returns whether the first `size` bytes of `path`, followed by a slash, name a directory.
 bool is_directory(int at, char* path, size_t size) {
   const char after = path[size];
   struct stat status;
@@ -76,8 +76,8 @@ bool is_directory(int at, char* path, size_t size) {
   return there;
 }
 
-// Whether `path` takes a captured file for a directory. Only behind the last directory that there is can that
-// be; most names have none but the last component that is not there.
+// Returns whether `path` uses a captured file as a directory. This is possible only after the last existing
+// directory; for most names only the last component does not exist.
 __attribute__((noinline)) bool is_below_file(int at, const char* path) {
   char name[PATH_MAX];
   strcpy(name, path);
@@ -146,8 +146,8 @@ int open_file_again(OpenFile& file, int flags) {
   return open_same(file, flags);
 }
 
-// Opens what the descriptors of captured files are open on, at the position that this one is at, which says
-// whose it is. -1: it is none of them, or has been closed.
+// Opens the file that all captured descriptors are open on, at the position of this descriptor, which
+// identifies its slot. Returns -1 if the descriptor is not captured or was closed.
 int same_position(const char* path) {
   char own[64], text[PATH_MAX];
   capture_prefix(rules_identity(), own);
@@ -165,7 +165,7 @@ int same_position(const char* path) {
   return fd;
 }
 
-// Holds the file of a slot for one call.
+// Opens the stream of a slot again, keeping its file alive during the call.
 int open_slot_again(Slot* slot, int flags) {
   OpenFile* const file = make_open_file();
   if (!file) return state::release(slot), failed(ENOMEM);

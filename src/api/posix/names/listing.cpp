@@ -18,8 +18,8 @@ namespace sheaf::posix {
 
 namespace {
 
-// The name of the rule's sets for files in `directory`, as a pattern: groups of its directories are known,
-// others any text.
+// Returns a pattern for the names of the rule's sets for files in `directory`. Groups in the directory part
+// are known; other groups match any text.
 std::string set_pattern(const Rule& rule, std::string_view directory) {
   const std::string_view above = rule.pattern.substr(0, rule.pattern.rfind('/'));
   const auto known = size_t(std::count(above.begin(), above.end(), '('));
@@ -39,7 +39,8 @@ std::string set_pattern(const Rule& rule, std::string_view directory) {
   return pattern;
 }
 
-// The sets that a rule may name for files in `directory`: one, or those there are of a name with groups.
+// Visits the sets that a rule may use for files in `directory`: one, or all existing ones if the name has
+// groups.
 void each_set(const Rule& rule, std::string_view directory, const std::function<void(ContainerSet&)>& visit) {
   if (rule.view || rule.set.find('\\') == rule.set.npos) {
     if (const auto set = set_at(rule.view ? rule.pattern : rule.set, rule.view)) visit(*set);
@@ -61,14 +62,14 @@ void each_set(const Rule& rule, std::string_view directory, const std::function<
     if (const auto set = set_at(path, false)) visit(*set);
 }
 
-// The absolute path of a stream.
+// Returns the absolute path of a stream.
 std::string path_of(const Rule& rule, const ContainerSet& set, std::string_view name) {
   if (rule.view) return std::string(rule.pattern) + "/" + std::string(name);
   if (name.starts_with('/')) return std::string(name);
   return set.path().substr(0, set.path().rfind('/') + 1) + std::string(name);
 }
 
-// What the names of streams below `directory` begin with; nullopt: none of them is.
+// Returns the common prefix of the names of streams below `directory`; nullopt if the set has none there.
 std::optional<std::string> prefix_of(const Rule& rule, const ContainerSet& set, std::string_view directory) {
   std::string below(directory == "/" ? "" : directory);
   below += '/';
@@ -80,7 +81,7 @@ std::optional<std::string> prefix_of(const Rule& rule, const ContainerSet& set, 
   return below;
 }
 
-// Calls visit with the canonical path of each captured file below `directory`, at any depth, of this rule.
+// Calls visit with the canonical path of each captured file of this rule below `directory`, at any depth.
 void each_below(
     const Rule& rule, std::string_view directory,
     const std::function<void(const ContainerSet&, std::string_view path, const StreamStatus&)>& visit) {
@@ -91,7 +92,8 @@ void each_below(
     set.list(*prefix, [&](std::string_view name, const StreamStatus& status) {
       const std::string path = path_of(rule, set, name);
       Groups groups;
-      if (!rule.view && !matches(rule.pattern, path, groups)) return;  // of another rule with the same set
+      if (!rule.view && !matches(rule.pattern, path, groups))
+        return;  // belongs to another rule with the same set
       if (path.size() > n && path[n] == '/' && path.starts_with(directory)) visit(set, path, status);
     });
   });

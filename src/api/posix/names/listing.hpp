@@ -1,4 +1,4 @@
-// api/posix/names/listing: the captured files of a directory.
+// api/posix/names/listing: lists the captured files of a directory.
 #pragma once
 
 #include <functional>
@@ -8,19 +8,20 @@
 
 namespace sheaf::posix {
 
-// Whether captured files are in or below the directory of that name, so that it cannot be removed, and they
-// are renamed with it (names/directory_moves). A few nanoseconds for names that no pattern has.
+// Returns whether captured files are in or below that directory. It cannot be removed then, and a rename
+// includes them (names/directory_moves). Takes a few nanoseconds if no pattern matches.
 bool holds_captured(int at, const char* path) noexcept;
 
-// Whether a set that programs write to is in or below the directory of that name. As cheap.
+// Returns whether a set open for writing is in or below that directory. Equally cheap.
 bool holds_set(int at, const char* path) noexcept;
 
-// Calls visit for each of them, by the canonical path of the directory and their own. Inside; throws what
-// reading sets throws.
+// Calls `visit` for each captured file below `directory`, a canonical path. Must be called within an Inside
+// (api/posix/inside.hpp). Throws errors of reading sets.
 using Below = std::function<void(const Rule&, const ContainerSet&, std::string_view path)>;
 void each_captured_below(std::string_view directory, const Below& visit);
 
-// Calls visit(last component, number) for each captured file in the directory of that canonical path. Inside.
+// Calls visit(last component, number) for each captured file directly in `directory`, a canonical path. Must
+// be called within an Inside.
 using Entry = std::function<void(std::string_view last, uint64_t number)>;
 void list_directory(std::string_view directory, const Entry& visit) noexcept;
 

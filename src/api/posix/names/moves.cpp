@@ -22,10 +22,11 @@ namespace sheaf::posix {
 
 namespace {
 
-constexpr size_t piece = size_t{1} << 20;     // bytes copied at once
-constexpr size_t longest_in_temporary = 200;  // bytes of the name of a file: with the rest below NAME_MAX
+constexpr size_t piece = size_t{1} << 20;  // bytes per copy step
+constexpr size_t longest_in_temporary =
+    200;  // bytes of the file name, so that the whole stays below NAME_MAX
 
-// What somebody has written, without the holes between.
+// Copies the data of a stream without its holes.
 void copy(const ContainerSet::Leaving& from,
           const std::function<void(std::span<const std::byte>, int64_t)>& put) {
   std::vector<std::byte> room(piece);
@@ -48,8 +49,8 @@ void write_all(int fd, std::span<const std::byte> data, int64_t at) {
   if (moved.bytes < data.size()) throw os_error("cannot write", "copy of a captured file", moved.error);
 }
 
-// A plain file beside `to`, canonical, that takes its name when it is complete. Device and number of the
-// file.
+// Copies the stream to a temporary plain file next to `to` (a canonical path) and renames it when complete.
+// Returns device and inode number.
 std::pair<uint64_t, uint64_t> copy_out(const ContainerSet::Leaving& from, const StreamStatus& status,
                                        const std::string& to) {
   const std::string temporary = temporary_name(to.substr(0, to.rfind('/') + 1 + longest_in_temporary));
@@ -90,7 +91,7 @@ int rename_within(ContainerSet& set, const Place& from, const Place& to, int at,
   return error == 0 && !there ? ENOENT : error;
 }
 
-// In three steps, between which `one` is not there.
+// Exchanges two names in three steps; `one` does not exist in between.
 int exchange_within(ContainerSet& set, std::string_view one, std::string_view other) {
   return errno_of([&] {
     if (!set.status(other)) throw os_error("cannot exchange", std::string(other), ENOENT);
@@ -105,7 +106,8 @@ int exchange_within(ContainerSet& set, std::string_view one, std::string_view ot
   });
 }
 
-// True once nobody else has it open, as far as this host knows: they would read, or write, what it was.
+// Returns true if no other process on this host has the file open. Such a process would continue to use the
+// old file.
 bool quiet(int fd, const struct stat& status) {
   if (!S_ISREG(status.st_mode) || status.st_nlink != 1) return false;
   if (real::fcntl(fd, F_SETLEASE, F_WRLCK) != 0) return false;
@@ -113,14 +115,14 @@ bool quiet(int fd, const struct stat& status) {
   return true;
 }
 
-// Nobody has written to it since it had `status`, and nobody is about to.
+// Returns whether the file is unmodified since `status` was taken and no process has it open.
 bool unchanged(int fd, const struct stat& status) {
   struct stat now;
   return quiet(fd, status) && fstat(fd, &now) == 0 && now.st_size == status.st_size &&
          now.st_mtim.tv_sec == status.st_mtim.tv_sec && now.st_mtim.tv_nsec == status.st_mtim.tv_nsec;
 }
 
-// Bytes of a plain file from `at` to `end`, or to where it ends.
+// Copies the bytes of a plain file from `at` to `end`, or to the end of the file.
 void fill_range(int fd, int64_t at, int64_t end, std::span<std::byte> room, ContainerStream& stream) {
   while (at < end) {
     const ssize_t n = pread64(fd, room.data(), std::min(room.size(), size_t(end - at)), at);
@@ -144,9 +146,10 @@ void fill_from(int fd, int64_t size, ContainerStream& stream) {
   if (stream.status().size < size) stream.truncate(size);
 }
 
-// Has fill(stream) make a stream that takes the name of `to` then, so that this has all bytes or none. fill()
-// ends with the removal of what it has copied; false: it has not removed it. Then there is no new stream,
-// else that is the only copy, and stays under the name it has if it cannot get the other.
+// Creates a stream with fill(stream), then gives it the name of `to`, so that the name has all bytes or none.
+// The last step of fill() removes the source. If it returns false, the source was not removed, and the new
+// stream is dropped. If it returns true, the new stream is the only copy; it keeps its temporary name if it
+// cannot get the new one.
 int fill_new(ContainerSet& set, const Place& to, unsigned flags,
              const std::function<bool(ContainerStream&)>& fill) {
   return errno_of([&] {
@@ -166,8 +169,8 @@ int fill_new(ContainerSet& set, const Place& to, unsigned flags,
   });
 }
 
-// From one set to another. The new stream is made before the old one is held, since who holds a stream may
-// not wait for names.
+// Moves a stream from one set to another. Creates the new stream before locking the old one, because a thread
+// that holds a stream must not wait for names.
 int move_across(ContainerSet& set, const Place& from, ContainerSet& other, const Place& to, unsigned flags) {
   return fill_new(other, to, flags, [&](ContainerStream& made) {
     return set.move_out(
@@ -181,7 +184,7 @@ int move_across(ContainerSet& set, const Place& from, ContainerSet& other, const
   });
 }
 
-// A plain file `target` of it.
+// Moves a stream out of its set to the plain file `target`.
 bool leave_set(ContainerSet& set, const Place& from, const std::string& target) {
   return set.move_out(from.match.name, target, [&](const auto& leaving, const StreamStatus& status) {
     return copy_out(leaving, status, target);

@@ -1,7 +1,9 @@
-// api/posix/names/moves: files that a rename brings into a set, out of it, or from one into another: bytes
-// are copied there. All inside; 0, or -1 with errno, and then both names are as they were, unless the copy
-// was complete, the old file gone, and the new name could not be had: then the bytes are in the set, as
-// NAME.sheaf. and a random number.
+// api/posix/names/moves: renames of files into a set, out of a set, or between sets, by copying the bytes.
+// All functions must be called within an Inside (api/posix/inside.hpp).
+//
+// They return 0, or -1 with errno and both names unchanged. One exception: if the copy is complete and the
+// old file removed, but the new name cannot be taken, the bytes remain in the set as NAME.sheaf. followed by
+// a random number.
 #pragma once
 
 #include <string>
@@ -10,19 +12,21 @@
 
 namespace sheaf::posix {
 
-// Of what becomes `name` when it is complete: no other thread, process or host has this one.
+// Returns a unique name, across threads, processes and hosts, for a file that becomes `name` when complete.
 std::string temporary_name(std::string_view name);
 
-// rename(2) of a captured file. `to_place`: null if the new name is not captured; `to`: the name as given,
-// from `at`.
+// rename(2) of a captured file. `to_place` is null if the new name is not captured. `to` is the name as
+// given, relative to `at`.
 int move_captured(const Place& from, const Place* to_place, int at, const char* to, unsigned flags) noexcept;
 
-// Makes a plain file of the same name of a captured one. 0 or an errno; ENOENT: there is none.
+// Converts a captured file to a plain file of the same name. Returns 0 or an errno; ENOENT if it does not
+// exist.
 int move_to_plain(const Place& place) noexcept;
 
-// rename(2) of a plain file `from` to a captured name: taken in if nobody has it open for writing and it has
-// no other name; else hand_on, because bytes that are still to be written would be lost. It leaves its
-// directory before its bytes get the name: what cannot be removed there replaces nothing.
+// rename(2) of a plain file `from` to a captured name. Moves the file into the set if no process has it open
+// for writing and it has no other name. Otherwise returns hand_on, because later writes would be lost. The
+// file is removed from its directory before its bytes take the new name. A file that cannot be removed
+// therefore replaces nothing.
 int take_in(int from_at, const char* from, const Place& to, unsigned flags) noexcept;
 
 }  // namespace sheaf::posix

@@ -23,17 +23,17 @@ namespace sheaf::posix {
 
 namespace {
 
-// What this thread knows of directories it has named, to save three system calls for each name.
+// Cached result for a directory named by this thread; saves three system calls for each name.
 struct Known {
-  uint32_t generation = 0;  // 0: nothing
+  uint32_t generation = 0;  // 0: empty entry
   uint16_t given_size = 0, canonical_size = 0;
-  bool apart = false;           // hosts may have caches of their own
-  bool straight = false;        // the path given is the canonical one
-  std::atomic<int> folder{-1};  // a descriptor of it; what follows is of that
-  int64_t walked = 0;           // when the path was last walked, in milliseconds
+  bool apart = false;           // hosts may cache the directory independently
+  bool straight = false;        // the given path is canonical
+  std::atomic<int> folder{-1};  // descriptor of the directory; used with the members below
+  int64_t walked = 0;           // time of the last path walk, in milliseconds
   dev_t device = 0;
   ino_t inode = 0;
-  uint64_t current = 0;  // of a relative path: hash_of_current() then
+  uint64_t current = 0;  // relative path: hash_of_current() at that time
   char given[200];
   char canonical[300];
 };
@@ -47,7 +47,7 @@ size_t hash_of(std::string_view text) {
   return hash;
 }
 
-// The same without a descriptor, where there is none left.
+// Like ask_system, without a descriptor, for when none is left.
 size_t walk(int at, const char* path, char* room, size_t size, struct stat& status) {
   char whole[PATH_MAX], found[PATH_MAX];
   const bool counts = path[0] != '/' && at != AT_FDCWD;
@@ -58,8 +58,8 @@ size_t walk(int at, const char* path, char* room, size_t size, struct stat& stat
   return snprintf(room, size, "%s", found) < int(size) ? strlen(room) : 0;
 }
 
-// Fills `status` with the directory, as it was when its path was found. One that has no name any more is
-// none.
+// Fills `status` with the directory as of the path lookup and returns its canonical path. Fails for a
+// directory that has been removed.
 size_t ask_system(int at, const char* path, char* room, size_t size, struct stat& status) {
   const int fd = real::openat(at, path, O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
   if (fd < 0) return errno == EMFILE || errno == ENFILE ? walk(at, path, room, size, status) : 0;
@@ -73,7 +73,7 @@ size_t ask_system(int at, const char* path, char* room, size_t size, struct stat
   return size_t(n);
 }
 
-// Of the name of the directory that relative names count from; another program may give it another one.
+// Returns a hash of the current directory's name, which another program may change by a rename.
 uint64_t hash_of_current() {
   char room[PATH_MAX];
   const long n = syscall(SYS_getcwd, room, sizeof room);
@@ -81,12 +81,13 @@ uint64_t hash_of_current() {
 }
 
 struct Directory {
-  const char* path;  // as given, ends in a NUL
+  const char* path;  // as given, with a terminating NUL
   size_t size;
 };
 
-// Which file it is does not change, so servers need not be asked for its size and times. `fd`: a descriptor
-// of it, or what its path counts from.
+// Returns whether the path still names this directory. The identity of an open directory never changes, so no
+// server needs to be queried for size and times. `fd`: a descriptor of the directory, or the base of a
+// relative path.
 bool is_directory(int fd, const char* path, const Known& directory) {
   struct statx now;
   const int flags = AT_STATX_DONT_SYNC | (*path ? 0 : AT_EMPTY_PATH);
@@ -94,15 +95,15 @@ bool is_directory(int fd, const char* path, const Known& directory) {
          makedev(now.stx_dev_major, now.stx_dev_minor) == directory.device && now.stx_ino == directory.inode;
 }
 
-// Closes the descriptors of a thread that ends. Later destructors of the thread may open others.
+// Closes the cached descriptors of an ending thread. Later destructors of the thread may open new ones.
 void close_folders(void*) {
   for (Known& entry : known)
     if (const int fd = entry.folder.exchange(-1); fd >= 0) close_own_descriptor(fd);
 }
 constinit ThreadKey threads_with_folders(close_folders);
 
-// Keeps `fd` until this thread ends, or until the next call for this entry, and returns it. Closes it and
-// returns -1 if there is no memory to note that this thread has descriptors.
+// Caches `fd` until this thread ends or the entry is reused, and returns it. Closes it and returns -1 if
+// memory is exhausted for the note that this thread has descriptors.
 int keep_folder(Known& entry, int fd) {
   if (fd >= 0 && !threads_with_folders.get() && !threads_with_folders.set(known)) {
     close_own_descriptor(fd);
@@ -118,9 +119,9 @@ int64_t milliseconds() {
   return int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1000000;
 }
 
-// What this host has done to a directory its kernel knows by the descriptor: it has another name then, or
-// none. What others have done is found within the time that the clients of file systems usually keep names
-// for.
+// Returns whether the directory still has its name. The kernel knows renames and removals on this host
+// through the descriptor. Changes by other hosts are detected after the time for which file system clients
+// usually cache names.
 bool is_still_named(const Known& entry, int fd) {
   constexpr int64_t kept_for = 1000;
   if (!entry.straight || milliseconds() - entry.walked > kept_for) return false;
@@ -144,7 +145,8 @@ bool is_still(Known& entry, const char* path, int* folder) {
   return same;
 }
 
-// What was known before is used only if the directory is still the same: others may have changed a link.
+// Uses a cached result only if the path still leads to the same directory, because another process may have
+// changed a link.
 size_t canonical_of(int at, Directory given, char* room, size_t size, dev_t& device, int* folder) {
   const bool keep = at == AT_FDCWD && given.size < sizeof(Known::given);
   Known* const entry = keep ? &known[hash_of({given.path, given.size}) % known_directories] : nullptr;
@@ -160,7 +162,7 @@ size_t canonical_of(int at, Directory given, char* room, size_t size, dev_t& dev
   const size_t n = ask_system(at, given.path, room, size, status);
   device = status.st_dev;
   if (entry && n > 0 && n < sizeof entry->canonical) {
-    entry->generation = 0;  // a signal handler may look at it meanwhile
+    entry->generation = 0;  // invalid while a signal handler may read it
     std::atomic_signal_fence(std::memory_order_seq_cst);
     memcpy(entry->given, given.path, given.size + 1);
     entry->given_size = uint16_t(given.size);
@@ -209,7 +211,7 @@ bool find_place_of_candidate(int at, const char* path, Place& place, bool keep) 
   size_t n = size_t(last.data() - path);
   if (n + 1 >= sizeof given) return false;
   memcpy(given, path, n);
-  given[n++] = '.';  // only who may search the directory finds this
+  given[n++] = '.';  // requires search permission on the directory
   given[n] = '\0';
   const Inside inside;
   const int from = path[0] == '/' ? AT_FDCWD : at;

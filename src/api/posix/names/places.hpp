@@ -1,7 +1,7 @@
-// api/posix/names/places: from a name that a program gives to a captured file. Whether a name is captured is
-// decided on its canonical form: the directory as the system knows it, without symbolic links and `..`, then
-// the last component. A file that is there as a plain file stays one; so a place is only where a captured
-// file is or would be.
+// api/posix/names/places: maps a name given by the program to a captured file. The decision uses the
+// canonical name: the directory as the system reports it, without symbolic links and `..`, plus the last
+// component. An existing plain file stays plain, so a place denotes a captured file that exists or could be
+// created.
 #pragma once
 
 #include <sys/types.h>
@@ -17,10 +17,10 @@
 namespace sheaf::posix {
 
 struct Place {
-  size_t size = 0;     // of `path`
+  size_t size = 0;     // length of `path`
   dev_t device = 0;    // of its directory
-  int folder = -1;     // a descriptor of that, where to walk there again would ask servers; not the caller's
-  bool slash = false;  // the name given ends in `/`
+  int folder = -1;     // descriptor of the directory if a path walk is expensive; not owned
+  bool slash = false;  // the given name ends in `/`
   Match match;
   char path[PATH_MAX + NAME_MAX + 2];  // canonical
 
@@ -29,24 +29,26 @@ struct Place {
   const char* last() const { return path + directory().size() + 1; }
 };
 
-// Whether `path`, counted from the directory `at` (AT_FDCWD: the current one), is a name that is captured.
-// errno stays as it is. keep: Place::folder is wanted.
+// Returns whether `path`, relative to the directory `at` (AT_FDCWD: the current one), is a captured name, and
+// stores its place. Preserves errno. `keep`: also sets Place::folder.
 bool find_place_of_candidate(int at, const char* path, Place& place, bool keep) noexcept;
 inline bool find_place(int at, const char* path, Place& place, bool keep = false) noexcept {
   return may_capture(path) && find_place_of_candidate(at, path, place, keep);
 }
 
-// The same for the file of a canonical path.
+// Like find_place, for a canonical path.
 bool match_canonical(std::string_view path, Place& place) noexcept;
 
-// The canonical path of a directory; 0: it is none. `room` gets a NUL behind it.
+// Stores the canonical path of a directory in `room` with a terminating NUL. Returns its length, or 0 if it
+// is not a directory.
 size_t canonical_directory(int at, const char* path, char* room, size_t size) noexcept;
 
-// The canonical path of what `name` is or would be, without slashes at its end; empty, with errno: its
-// directory is none.
+// Returns the canonical path that `name` has or would have, without trailing slashes. Returns an empty string
+// with errno if its directory does not exist.
 std::string canonical_name(int at, std::string_view name);
 
-// Directories may have other names from now on: the current one has changed, or one was renamed or removed.
+// Invalidates cached directory names, after the current directory has changed or a directory was renamed or
+// removed.
 void forget_directories() noexcept;
 
 }  // namespace sheaf::posix

@@ -20,7 +20,7 @@ namespace sheaf::posix {
 namespace {
 
 constexpr size_t most_rules = 64;
-constexpr size_t most_text = 64 << 10;  // bytes, of all rules
+constexpr size_t most_text = 64 << 10;  // bytes of all rules together
 
 struct Table {
   std::array<Rule, most_rules> rules;
@@ -29,7 +29,7 @@ struct Table {
   size_t used = 0;
 };
 constinit Table table{};
-constinit std::atomic<int> ready{0};  // 0: not yet, 1: being read, 2: read
+constinit std::atomic<int> ready{0};  // 0: not read, 1: being read, 2: read
 
 void complain(std::string_view entry, const char* why) {
   const std::string_view parts[] = {"sheaf: '", entry, "' of SHEAF_CAPTURE or SHEAF_VIEW is ignored: ", why,
@@ -38,7 +38,7 @@ void complain(std::string_view entry, const char* why) {
     if (real::write(STDERR_FILENO, part.data(), part.size()) < 0) return;
 }
 
-// Space for `size` bytes of a rule; null: there is none.
+// Returns space for `size` bytes of a rule; null if none is left.
 char* take(size_t size) {
   if (table.used + size > most_text) return nullptr;
   char* const room = table.text.data() + table.used;
@@ -46,7 +46,7 @@ char* take(size_t size) {
   return room;
 }
 
-// The directory as the system knows it, without symbolic links; as given if it is not there.
+// Returns the canonical path of a directory; returns the given path if the directory does not exist.
 std::string_view without_links(const char* directory, char (&room)[PATH_MAX]) {
   const int fd = real::open(*directory ? directory : "/", O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
   if (fd < 0) return directory;
@@ -58,8 +58,8 @@ std::string_view without_links(const char* directory, char (&room)[PATH_MAX]) {
   return {room, size_t(n)};
 }
 
-// `name`, absolute, with the links of its first `fixed` bytes, which are directories, resolved; empty: no
-// room.
+// Returns `name` as an absolute path and resolves links in its first `fixed` bytes, which are directories.
+// Returns an empty string if it does not fit.
 std::string_view absolute(std::string_view name, size_t fixed) {
   char start[PATH_MAX] = "";
   char full[2 * PATH_MAX];
@@ -71,7 +71,7 @@ std::string_view absolute(std::string_view name, size_t fixed) {
   if (strlen(start) + name.size() >= PATH_MAX) return {};
   const size_t size = size_t(snprintf(full, sizeof full, "%s%.*s", start, int(name.size()), name.data()));
   size_t directory = strlen(start) + fixed;
-  while (directory > 0 && full[directory - 1] != '/') --directory;  // up to its last `/`
+  while (directory > 0 && full[directory - 1] != '/') --directory;  // back to its last `/`
   if (directory == 0) return {};
   full[directory - 1] = '\0';
   char real_name[PATH_MAX];
@@ -108,7 +108,7 @@ void add(std::string_view entry, bool view) {
 }
 
 const char* const variables[] = {"SHEAF_CAPTURE=", "SHEAF_VIEW="};
-const char* settings[2] = {nullptr, nullptr};  // copies: a program may write over its environment
+const char* settings[2] = {nullptr, nullptr};  // copies, because a program may overwrite its environment
 
 void read_variable(char* const* environment, bool view) {
   const size_t n = strlen(variables[view]);
@@ -150,7 +150,8 @@ std::span<const Rule> rules() noexcept {
   if (ready.load(std::memory_order_acquire) != 2) {
     if (is_inside() || !environ) return {};
     read_rules(environ);
-    // Another thread may be at it, which no program has before its first call with a name.
+    // Wait for another thread that is reading the rules. Programs have no second thread before their first
+    // call with a name.
     while (ready.load(std::memory_order_acquire) != 2) sched_yield();
   }
   return {table.rules.data(), table.n};
@@ -178,7 +179,7 @@ bool may_capture(const char* path) noexcept {
   const char* last = slash ? slash + 1 : path;
   if (!*last) last = last_component(path).data();
   return std::ranges::any_of(all, [last](const Rule& rule) {
-    size_t same = 0;  // a NUL is in no pattern
+    size_t same = 0;  // patterns contain no NUL
     while (same < rule.last.size() && last[same] == rule.last[same]) ++same;
     return same == rule.last.size();
   });
@@ -186,7 +187,7 @@ bool may_capture(const char* path) noexcept {
 
 namespace {
 
-// `sheaf run` says at its end which patterns nothing has matched.
+// Records the use of a rule; `sheaf run` reports unused patterns at its end.
 void note_use(const Rule& rule) {
   static std::array<std::atomic<bool>, most_rules> noted;
   std::atomic<bool>& known = noted[size_t(rule.number)];

@@ -1,5 +1,5 @@
-// api/posix/names/rules: what SHEAF_CAPTURE and SHEAF_VIEW say. Read once, by the first call that takes a
-// name, into memory of our own: an allocator that opens files as it starts may be that first call.
+// api/posix/names/rules: the rules in SHEAF_CAPTURE and SHEAF_VIEW. The first call that takes a name reads
+// them, into memory of this library. An allocator that opens files at startup may make that first call.
 #pragma once
 
 #include <climits>
@@ -11,41 +11,40 @@
 namespace sheaf::posix {
 
 struct Rule {
-  std::string_view pattern;  // absolute. A view: its directory, without a `/` at the end
-  std::string_view set;      // absolute; may have \1 to \9
-  std::string_view begin;    // every captured name begins with it
-  std::string_view last;     // every last component of a captured name begins with it
-  bool view = false;         // all files below `pattern`, for reading only
+  std::string_view pattern;  // absolute. View: its directory, without a trailing `/`
+  std::string_view set;      // absolute; may contain \1 to \9
+  std::string_view begin;    // common prefix of all captured names
+  std::string_view last;     // common prefix of the last components of all captured names
+  bool view = false;         // read-only view of all files below `pattern`
   int number = 0;
 };
 
-// Empty outside of `sheaf run`. Both variables hold entries PATTERN:SET, or FILE:DIR, between which stands a
-// `;` (`\;` is a semicolon of a name). Relative ones count from the directory in which the process starts.
-// Never fails: what makes no sense is left out with a message on stderr.
+// Returns the rules; empty outside of `sheaf run`. Both variables hold entries PATTERN:SET or FILE:DIR
+// separated by `;` (`\;` denotes a semicolon in a name). Relative paths refer to the directory in which the
+// process starts. Never fails: invalid entries are ignored with a message on stderr.
 std::span<const Rule> rules() noexcept;
-// Before the C library knows its environment.
+// Reads the rules before the C library has initialized its environment.
 void read_rules(char* const* environment) noexcept;
-// NAME=VALUE as the process found it, for SHEAF_CAPTURE and SHEAF_VIEW; null: it was not set.
+// Returns NAME=VALUE of SHEAF_CAPTURE or SHEAF_VIEW at process start; null if unset.
 const char* capture_variable(bool view) noexcept;
 
-// What distinguishes these rules from others, for names of shared memory.
+// Returns a hash that distinguishes these rules from others, for names of shared memory.
 uint64_t rules_identity() noexcept;
 
-// One canonical name against all rules.
+// Result of matching a canonical name against all rules.
 struct Match {
   const Rule* rule = nullptr;
-  std::string_view
-      name;  // of the stream, in `path` as given: relative to the directory of the set, if it lies below that
+  std::string_view name;  // stream name within `path`; relative to the directory of the set if below it
   size_t set_size = 0;
-  char set[PATH_MAX];  // absolute path, ends in a NUL; of a view: its directory, which several may share
+  char set[PATH_MAX];  // absolute path with NUL; for a view its directory, which several may share
 };
 bool match(std::string_view path, Match& found) noexcept;
 
-// The last component of a path, without slashes behind it; empty: it has none.
+// Returns the last component of a path without trailing slashes; empty if it has none.
 std::string_view last_component(std::string_view path) noexcept;
 
-// Whether the last component of `path`, which may be null, is one that some rule may capture. Each call with
-// a name asks this first, most of them of files that are none of ours: some nanoseconds.
+// Returns whether a rule may capture the last component of `path` (may be null). Every call with a name
+// starts with this check, mostly for files that are not captured. It takes a few nanoseconds.
 bool may_capture(const char* path) noexcept;
 
 }  // namespace sheaf::posix

@@ -18,7 +18,7 @@ namespace sheaf::posix {
 
 namespace {
 
-// Never destroyed: streams of the C library are written out after all destructors.
+// Never destroyed: the C library flushes streams after all destructors.
 struct Sets {
   std::map<std::string, std::shared_ptr<ContainerSet>, std::less<>> by_path;
 };
@@ -26,7 +26,7 @@ struct Sets {
 constinit ForkMutex opening{Guards::sets};
 constinit Sets* all = nullptr;
 
-// What all views of that directory show.
+// Returns the paths shown by all views of that directory.
 std::vector<std::string> shown_in(std::string_view directory) {
   std::vector<std::string> paths;
   for (const Rule& rule : rules())
@@ -34,7 +34,8 @@ std::vector<std::string> shown_in(std::string_view directory) {
   return paths;
 }
 
-// Null: `why` says what to tell when no lock is held.
+// Opens a set. On failure returns null and stores the message in `why`, to be printed after the lock is
+// released.
 std::shared_ptr<ContainerSet> open_set(const std::string& path, bool view, std::string& why) {
   try {
     if (view) return open_view(posix_store(), path, shown_in(path));
@@ -54,13 +55,13 @@ std::shared_ptr<ContainerSet> set_at(std::string_view path, bool view) noexcept 
   try {
     if (!all) all = new Sets;
     auto at = all->by_path.find(path);
-    // The child of vfork(2) would open files that its parent thinks it has.
+    // A child of vfork(2) must not open files in the tables of its parent.
     if (at == all->by_path.end() && !borrows_memory()) {
       const std::string name(path);
       at = all->by_path.emplace(name, open_set(name, view, why)).first;
     }
     if (at != all->by_path.end()) found = at->second;
-  } catch (const std::exception&) {  // no memory
+  } catch (const std::exception&) {  // memory exhausted
   }
   opening.unlock();
   if (!why.empty())

@@ -1,5 +1,5 @@
-// api/posix/names/sets: the sets that captured files go to, opened when the first of their names is used.
-// Inside.
+// api/posix/names/sets: the sets of captured files, opened when the first of their names is used. Must be
+// called within an Inside (api/posix/inside.hpp).
 #pragma once
 
 #include <memory>
@@ -9,8 +9,9 @@
 
 namespace sheaf::posix {
 
-// The set of that absolute path; a view: what is shown in that directory, which refuses changes with EROFS.
-// Null: it cannot be opened, which is said once on stderr; its files are plain ones then.
+// Returns the set at that absolute path, or for a view the content shown in that directory, which rejects
+// changes with EROFS. Returns null if it cannot be opened, with one message on stderr; its files are plain
+// then.
 std::shared_ptr<ContainerSet> set_at(std::string_view path, bool view) noexcept;
 
 }  // namespace sheaf::posix

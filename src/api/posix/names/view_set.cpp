@@ -20,7 +20,7 @@ struct Look {
 
 struct Shown {
   mount::Tree tree;
-  std::vector<Look> looks;  // of the tree's multifiles
+  std::vector<Look> looks;  // one for each multifile of the tree
 };
 using View = std::shared_ptr<const Shown>;
 
@@ -61,7 +61,7 @@ class ViewStream final : public ContainerStream {
   StreamStatus status() override { return status_of(*view_, node_); }
   void set(const StreamAttributes&) override { refuse(name()); }
   std::string name() override { return node_.streams->name(node_.stream); }
-  // Holes are not looked for: whoever copies reads zeros.
+  // Reports no holes; copying programs read zeros instead.
   std::optional<int64_t> next_data(int64_t offset) override { return within(offset, offset); }
   std::optional<int64_t> next_hole(int64_t offset) override { return within(offset, reader_->size()); }
   void flush() override {}
@@ -105,7 +105,7 @@ class ViewSet final : public ContainerSet {
   bool move_out(std::string_view name, const std::string&, const CopyOut&) override {
     return refuse_if_there(name);
   }
-  // Without sizes, for which every stream would have to be looked at: who lists wants names and numbers.
+  // Omits sizes, which would require reading every stream; listing needs only names and numbers.
   void list(std::string_view prefix, const Visit& visit) override {
     const size_t slash = prefix.rfind('/');
     const auto folder =
@@ -117,7 +117,7 @@ class ViewSet final : public ContainerSet {
   bool shared() override { return false; }
 
  private:
-  // A file or a folder.
+  // Returns the file or folder of that name.
   std::optional<mount::Node> node(std::string_view name) const {
     std::optional<mount::Node> found = view_->tree.at(mount::Tree::root);
     while (found && found->is_folder() && !name.empty()) {
@@ -158,7 +158,7 @@ class ViewSet final : public ContainerSet {
 
 std::shared_ptr<ContainerSet> open_view(Store& store, const std::string& directory,
                                         const std::vector<std::string>& paths) {
-  const auto silent = [](const std::string&, const std::string&) {};  // `sheaf run` has told
+  const auto silent = [](const std::string&, const std::string&) {};  // `sheaf run` has printed it
   std::vector<mount::Source> all;
   std::vector<Look> looks;
   for (const std::string& path : paths) {

@@ -1,5 +1,5 @@
-// api/posix/names/view_set: what a mount of multifiles and sets shows (mount/tree), as a set whose streams
-// cannot be changed: EROFS, as on a file system that is mounted for reading.
+// api/posix/names/view_set: the content of a mount of multifiles and sets (mount/tree) as a read-only set.
+// Changes fail with EROFS, as on a file system mounted read-only.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@
 
 namespace sheaf::posix {
 
-// `directory`: what the set is called. Throws what opening throws.
+// Opens the view. `directory` is the name of the set. Throws the errors of opening.
 std::shared_ptr<ContainerSet> open_view(Store& store, const std::string& directory,
                                         const std::vector<std::string>& paths);
 

@@ -10,8 +10,8 @@ namespace sheaf::posix {
 
 namespace {
 
-// The library that the program has loaded, not the copy in this preload: only the layout of objects, which is
-// part of its binary interface, is the same.
+// The streams belong to the libstdc++ of the program, not to the copy in this preload. Only the object
+// layout, part of its binary interface, is shared.
 struct Shown {
   int fd;
   bool wide;
@@ -27,7 +27,7 @@ constexpr char wide_buffer[] = "_ZTVN9__gnu_cxx18stdio_sync_filebufIwSt11char_tr
 
 void* table_of(void* object) { return *static_cast<void**>(object); }
 
-// Of a stream that was constructed.
+// Returns the buffer of a constructed stream.
 template <class Character>
 void* buffer_of(void* stream, bool reads) {
   if (reads) return static_cast<std::basic_istream<Character>*>(stream)->rdbuf();

@@ -22,14 +22,14 @@ namespace sheaf::posix {
 
 namespace {
 
-// More bits of FILE::_flags.
+// Additional bits of FILE::_flags.
 constexpr int unbuffered = 0x2, by_lines = 0x200, no_reads = 0x4, no_writes = 0x8, putting = 0x800,
               appending = 0x1000;
 
 struct Stream {
   int fd;
   FILE* file;
-  int orientation = 0;  // as fwide(3) says it, but for bytes that were read or written
+  int orientation = 0;  // as in fwide(3); not updated by byte reads and writes
 };
 
 constinit ForkMutex lock{Guards::streams};
@@ -46,12 +46,12 @@ Stream* find(FILE* file) {
   return at == all().end() ? nullptr : *at;
 }
 
-// The descriptor may be a plain file by now, so these are the calls that the program would make.
+// Uses the program's entry points, because the descriptor may be a plain file by now.
 ssize_t read_stream(void* cookie, char* data, size_t size) {
   return read(static_cast<Stream*>(cookie)->fd, data, size);
 }
 
-// 0 is what fopencookie calls an error.
+// Returns 0 on error, as fopencookie requires.
 ssize_t write_stream(void* cookie, const char* data, size_t size) {
   size_t done = 0;
   while (done < size) {
@@ -157,7 +157,7 @@ void give_back_unread() noexcept {
     for (const Stream* const one : all()) files.push_back(one->file);
   });
   for (FILE* const file : files) {
-    if (ftrylockfile(file) != 0) continue;  // a thread waits in it for input
+    if (ftrylockfile(file) != 0) continue;  // a thread is blocked reading it
     fflush_unlocked(file);
     funlockfile(file);
   }

@@ -1,5 +1,6 @@
-// api/posix/stdio/streams: FILE* of captured files. The C library's own streams call the kernel by ways that
-// no preload meets, so these are made with fopencookie(3), with the reserved descriptor for fileno().
+// api/posix/stdio/streams: FILE* of captured files. The C library's streams call the kernel directly and
+// bypass the preload. Therefore these streams are created with fopencookie(3), with the reserved descriptor
+// for fileno().
 #pragma once
 
 #include <stdio.h>
@@ -11,28 +12,29 @@ namespace sheaf::posix {
 // Bits of FILE::_flags, part of the binary interface of the C library.
 inline constexpr int stream_at_end = 0x10, stream_in_error = 0x20, stream_of_file = 0x2000;
 
-// What the mode of fopen(3) says; nullopt: nothing.
+// Parsed mode of fopen(3).
 struct StreamMode {
   int flags = 0;       // of open(2)
   char words[4] = "";  // for fopencookie
 };
+// Returns nullopt if the mode is invalid.
 std::optional<StreamMode> stream_mode(const char* text) noexcept;
 
-// Where a stream that is opened with that mode begins: at the end for "a", not for "a+".
+// Sets the initial position of a stream: at the end for "a", but not for "a+".
 void go_to_end(int fd, const StreamMode& mode);
-// A stream on `fd`, which it closes, captured or not. Null with errno.
+// Creates a stream on `fd`, captured or not; the stream closes `fd`. Returns null with errno.
 FILE* make_stream(int fd, const StreamMode& mode);
-bool is_ours(FILE* stream) noexcept;  // make_stream has made it
-// At the end of the process: offsets of streams are where the program has read to, for others that share
-// them.
+bool is_ours(FILE* stream) noexcept;  // created by make_stream
+// At the end of the process: sets the shared offsets to the positions up to which the program has read, for
+// other processes that share them.
 void give_back_unread() noexcept;
-// fwide(3) of a stream of ours: > 0: it is for wide characters, < 0: for bytes, 0: not known yet.
+// fwide(3) of a stream of this library. Returns > 0 for a wide stream, < 0 for a byte stream, 0 if undecided.
 int orient_stream(FILE* stream, int mode);
-// freopen(3) of a stream of ours; null with errno.
+// freopen(3) of a stream of this library. Returns null with errno.
 FILE* reopen_stream(FILE* stream, const char* path, const StreamMode& mode);
-// The next buffer of a stream is what the C library would take for its descriptor, as after freopen(3).
+// Makes the next buffer the default of the C library for the descriptor, as after freopen(3).
 void forget_buffering(FILE* file);
-// A stream of ours whose descriptor has become another file, opened with that mode: it begins anew.
+// Restarts a stream of this library after its descriptor was reopened as another file with that mode.
 FILE* renew_stream(FILE* stream, const StreamMode& mode);
 
 }  // namespace sheaf::posix

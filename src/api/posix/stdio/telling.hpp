@@ -1,5 +1,5 @@
-// api/posix/stdio/telling: what this library has to say, on standard error, which may be a captured file; the
-// stream of the program is not used. Inside; takes no memory.
+// api/posix/stdio/telling: messages of this library on standard error, which may be a captured file. Does not
+// use the stream of the program. Must be called within an Inside (api/posix/inside.hpp). Allocates no memory.
 #pragma once
 
 namespace sheaf::posix {

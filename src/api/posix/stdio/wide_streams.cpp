@@ -22,8 +22,8 @@ namespace next {
 constinit Real<FILE*(int, const char*)> fdopen{"fdopen"};
 }
 
-constexpr size_t first_scanned = 4096;              // bytes that a scan is given at first
-constexpr size_t most_scanned = size_t{256} << 20;  // and at most
+constexpr size_t first_scanned = 4096;              // bytes passed to the first scan
+constexpr size_t most_scanned = size_t{256} << 20;  // upper bound
 
 class Locked : private NonCopyable {
  public:
@@ -51,7 +51,7 @@ bool put_characters(const wchar_t* text, size_t n, FILE* stream) {
   return true;
 }
 
-// A stream of the C library with these bytes; null with errno.
+// Returns a stream of the C library with these bytes; null with errno on failure.
 FILE* stream_with(const std::vector<char>& bytes, size_t n) {
   const int fd = memfd_create("sheaf scan", MFD_CLOEXEC);
   if (fd < 0) return nullptr;
@@ -64,8 +64,8 @@ FILE* stream_with(const std::vector<char>& bytes, size_t n) {
 
 struct Scanned {
   int result = EOF;
-  off64_t bytes = 0;    // that it has taken
-  bool at_end = false;  // it wanted more than there was
+  off64_t bytes = 0;    // bytes consumed
+  bool at_end = false;  // the scan reached the end of the bytes
   bool failed = false;
 };
 
@@ -160,8 +160,8 @@ int print_wide(FILE* stream, const OnStream& print) {
   return good ? result : -1;
 }
 
-// The bytes from the position on, more of them if they are not enough, as a stream of the C library; the
-// position goes as far as that was read.
+// Scans the bytes from the position on as a stream of the C library, with more bytes if they do not suffice.
+// Advances the position by the bytes consumed.
 int scan_wide(FILE* stream, const OnStream& scan) {
   const Locked lock(stream);
   const off64_t begin = ftello64(stream);

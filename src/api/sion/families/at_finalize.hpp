@@ -1,10 +1,10 @@
-// api/sion/families/at_finalize: MPI_Finalize looks for multifiles that the program has left open
+// api/sion/families/at_finalize: makes MPI_Finalize handle multifiles that the program has left open
 // (api/sion/forgotten).
 #pragma once
 
 namespace sheaf::api {
 
-// From now on. Local, by a thread that may call MPI.
+// Installs the hook. Local; the calling thread must be allowed to call MPI.
 void watch_finalize();
 
 }  // namespace sheaf::api

@@ -9,14 +9,14 @@ namespace sheaf::api {
 
 namespace {
 
-// MPI_Finalize deletes the attributes of MPI_COMM_SELF first, while everything still works (MPI 3.1,
-// section 8.7.1).
+// MPI_Finalize first deletes the attributes of MPI_COMM_SELF, while all of MPI still works (MPI 3.1, section
+// 8.7.1).
 int on_finalize(MPI_Comm, int, void*, void*) {
   attempt(end_with_mpi);
   return MPI_SUCCESS;
 }
 
-// A function of ours: MPI's own is a macro or another symbol in each MPI.
+// Replaces MPI_COMM_NULL_COPY_FN, which is a macro or a different symbol in each MPI library.
 int on_copy(MPI_Comm, int, void*, void*, void*, int* copied) {
   *copied = 0;
   return MPI_SUCCESS;

@@ -1,4 +1,4 @@
-// The generic family: tasks are whatever the program says, and talk through its callbacks.
+// The generic family: the program defines its tasks and their communication callbacks.
 #include <cstdlib>
 #include <string>
 
@@ -15,7 +15,7 @@ using namespace sheaf::api;
 
 namespace {
 
-// The placement of a task as its program gives it.
+// Placement of a task as given by the program.
 struct GivenPlace {
   const int* filenumber;
   const int* numfiles;
@@ -36,7 +36,7 @@ LocalGroup checked(const GivenPlace& given) {
   return place;
 }
 
-// Collective: the tasks must have placed themselves so that every file has tasks 0 to lsize-1.
+// Validates that the placements give every file the tasks 0 to lsize-1, and applies them. Collective.
 void place_as_given(Comm& comm, const GivenPlace& given, ParallelWriteRequest& request) {
   LocalGroup place;
   auto problem = attempt([&] { place = checked(given); });
@@ -61,7 +61,7 @@ void place_as_given(Comm& comm, const GivenPlace& given, ParallelWriteRequest& r
   request.nfiles = place.numfiles;
 }
 
-// What collective calls use on a file that holds the tasks of the program's own group.
+// Finds the means of collective calls on a file shared by the tasks of the program's own group.
 class Means {
  public:
   Means(const GenericApi& api, void* all) : api_(api), all_(all) {}
@@ -72,8 +72,8 @@ class Means {
     return means;
   }
 
-  // Collective. Tasks of a single file are in the order of the whole group: a local group of another order is
-  // of no use.
+  // Returns the means for a write. Returns none if the tasks of a single file are ordered differently in the
+  // local group than in the whole group: collective calls cannot use such a group. Collective.
   CollectiveMeans find_for(Comm& comm, const ParallelWriteRequest& request) {
     int64_t differ = request.nfiles == 1 && request.local->rank() != comm.rank();
     comm.all_max(std::span(&differ, 1));
@@ -91,7 +91,8 @@ class Means {
   std::shared_ptr<GenericMover> mover_;
 };
 
-// Collective. Without callbacks that move data nobody collects; copies on other files are made all the same.
+// Switches collectors off if a task lacks the callbacks that move data. Buddy copies are written in any case.
+// Collective.
 void refuse_collective(const GenericApi& api, Comm& comm, OpenMode& mode) {
   if (mode.collective.buddies > 0 || !plan_of(mode.collective, mode.writes(), comm.size())) return;
   int64_t lacking = !api.moves_data();

@@ -13,13 +13,13 @@ namespace {
 
 std::mutex apis_mutex;
 std::map<int, GenericApi> apis;
-int next_aid = most_handles;  // no id is a sid as well: mistaking one for the other is found
+int next_aid = most_handles;  // API ids and sids are disjoint, so that confusing them is detected
 
 Error no_such_api(int aid) {
   return Error(Code::invalid_argument, "invalid API identifier " + std::to_string(aid));
 }
 
-// Sets a callback that is not set yet; `failure` is what the call returns otherwise.
+// Registers a callback that is not registered yet; returns `failure` otherwise.
 template <class Member, class Callback>
 int set(const char* function, int aid, Member member, Callback callback, int success, int failure) {
   return guarded(function, -1, failure, [&] {

@@ -1,4 +1,4 @@
-// api/sion/families/generic_api: the objects of the generic interface that collect a program's callbacks.
+// api/sion/families/generic_api: objects of the generic interface that hold a program's callbacks.
 #pragma once
 
 #include <string>
@@ -19,14 +19,14 @@ struct GenericApi {
                              int (*)(void*, sion_int64*, int)) = nullptr;
   int (*capability)(void*) = nullptr;
 
-  // What collective reading and writing need.
+  // Returns whether all callbacks for collective reading and writing are set.
   bool moves_data() const { return gather_and_execute && execute_and_scatter && capability; }
 
-  // Throws invalid_argument, naming the callbacks that are missing.
+  // Throws invalid_argument with the names of missing callbacks.
   void check_complete() const;
 };
 
-// A copy of what is registered under an id. Throws invalid_argument for an invalid one. Any thread.
+// Returns a copy of the object with id `aid`. Throws invalid_argument if the id is invalid. Thread-safe.
 GenericApi generic_api(int aid);
 
 }  // namespace sheaf::api

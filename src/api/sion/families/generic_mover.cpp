@@ -9,8 +9,8 @@
 namespace sheaf::api {
 namespace {
 
-// The process functions that callbacks are given know a handle only, and a handle leaves its table before its
-// last bytes are written: so movers have a table of their own.
+// Movers by handle. The process functions passed to callbacks know only the handle, and a handle leaves the
+// handle table before its last bytes are written.
 std::mutex movers_mutex;
 std::map<int, GenericMover*> movers;
 
@@ -69,7 +69,8 @@ void GenericMover::finish(const char* callback, int result) {
     throw Error(Code::io, "the " + std::string(callback) + " callback returned " + std::to_string(result));
 }
 
-// A piece that the program passes on at the collector; 0, or 1 after a failure, which is kept.
+// Processes a piece that the program passes on at the collector. Returns 0, or 1 after an error, which is
+// stored.
 template <class Pointer, class Execute>
 int GenericMover::run(const Execute* execute, Pointer data, const sion_int64* spec) {
   const auto failed = attempt([&] {

@@ -1,5 +1,5 @@
-// api/sion/families/generic_mover: the callbacks of the generic interface that move the data of collective
-// calls.
+// api/sion/families/generic_mover: moves the data of collective calls through callbacks of the generic
+// interface.
 #pragma once
 
 #include <memory>
@@ -15,11 +15,11 @@ namespace sheaf::api {
 
 class GenericMover final : public Mover, private NonCopyable {
  public:
-  // `group`: the program's, of the tasks of the physical file; it outlives the object.
+  // `group`: the program's group of the tasks of the physical file, which must outlive the object.
   GenericMover(const GenericApi& api, void* group) : api_(api), group_(group) {}
   ~GenericMover() override;
 
-  // From now on the callbacks get this handle and block size (bytes).
+  // Sets the handle and the block size in bytes that later callbacks receive.
   void serve(int sid, int64_t fsblksize);
 
   void gather(std::span<const std::byte> data, int64_t offset, const Members& members,
@@ -37,15 +37,15 @@ class GenericMover final : public Mover, private NonCopyable {
   void* const group_;
   int sid_ = -1;
   int64_t fsblksize_ = 0;
-  // While a callback runs:
+  // State during a callback:
   const Write* write_ = nullptr;
   const Read* read_ = nullptr;
   std::optional<Error> problem_;
 };
 
-// What `api` offers for collective calls on a file whose tasks are `local`, the program's group of them;
-// `all`: the group of the open. Asks for the capability of this task. No mover unless all three callbacks are
-// there.
+// Returns the means that `api` provides for collective calls on a physical file. `local` is the program's
+// group of the tasks of the file, `all` the group of the open. Asks for the capability of this task. Creates
+// a mover only if all three callbacks are set.
 CollectiveMeans generic_means(const GenericApi& api, void* all, void* local,
                               std::shared_ptr<GenericMover>& mover);
 

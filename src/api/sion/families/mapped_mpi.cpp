@@ -1,4 +1,4 @@
-// The mapped calls of the MPI family.
+// Mapped calls of the MPI family.
 #include <mpi.h>
 
 #include <memory>

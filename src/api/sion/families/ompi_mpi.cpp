@@ -21,7 +21,7 @@ using namespace sheaf::api;
 
 namespace {
 
-// What counts of the arguments is the master thread's.
+// Arguments of the master thread, which apply to the whole process.
 struct Given {
   int* numfiles_at = nullptr;
   int numfiles = 0;
@@ -29,8 +29,8 @@ struct Given {
   bool has_group = false;
 };
 
-// Files are counted in processes: tasks are placed with all the threads of theirs. Only a table places every
-// task.
+// Places tasks by process, because the number of files counts processes: all threads of a process use the
+// same file. Only a table places every task individually.
 void place_processes(Comm& comm, ParallelWriteRequest& request, const OpenMode& mode, int threads,
                      const std::function<std::unique_ptr<Comm>(Comm&)>& local) {
   if (mode.file_policy == FilePolicy::table) return;
@@ -103,11 +103,11 @@ int sion_paropen_ompi(const char* fname, const char* file_mode, int* numFiles, M
                                    .globalrank = globalrank,
                                    .fileptr = fileptr,
                                    .newfname = newfname,
-                                   .may_collect = master,  // as the groups of the format have it
+                                   .may_collect = master,  // like the groups of the format
                                    .shares = true,
                                    .place = place});
     if (sid < 0) return sid;
-    // A variable that the threads share is set by the master alone.
+    // Only the master sets a variable that the threads share.
     if (numFiles && (master || numFiles != given.numfiles_at)) *numFiles = numfiles;
     return sid;
   });

@@ -75,19 +75,18 @@ size_t sion_coll_fread_mpi(void* data, size_t size, size_t nitems, int sid) {
   return sion_coll_fread(data, size, nitems, sid);
 }
 
-// --- transactions: tasks pass in steps of SION_SERBLOCKSIZE
-// --------------------------------------------------------
+// --- transactions: tasks proceed in groups of SION_SERBLOCKSIZE ---
 
 namespace {
 
-// Tasks per step: the environment, or what suits the number of tasks.
+// Returns the number of tasks in a group: the environment setting, or a default for the number of tasks.
 int step_of(int ntasks) {
   if (const auto step = quiet_number_setting("SION_SERBLOCKSIZE", INT_MIN, INT_MAX); step && *step > 0)
     return static_cast<int>(*step);
   return ntasks > 128 ? 32 : ntasks > 64 ? 16 : ntasks > 16 ? 8 : ntasks;
 }
 
-// Passes `count` turns on; one barrier is one turn.
+// Passes one barrier for each turn before or after that of this task.
 int take_turns(const char* function, int sid, bool before) {
   Comm* comm = comm_of(sid);
   return guarded(function, comm ? comm->rank() : -1, SION_NOT_SUCCESS, [&] {
@@ -105,8 +104,7 @@ int take_turns(const char* function, int sid, bool before) {
 int sion_startof_transaction_mpi(int sid) { return take_turns("sion_startof_transaction_mpi", sid, true); }
 int sion_endof_transaction_mpi(int sid) { return take_turns("sion_endof_transaction_mpi", sid, false); }
 
-// --- file check
-// ------------------------------------------------------------------------------------------------------
+// --- file check ---
 
 struct _sion_file_check_par_args_mpi_struct {
   std::string mode;

@@ -1,8 +1,8 @@
-// api/sion/families/team: how the threads of an OpenMP team find each other. For files compiled with OpenMP
-// only.
+// api/sion/families/team: communication among the threads of an OpenMP team. Only for files compiled with
+// OpenMP.
 //
-// The constructs are orphaned: they bind to the innermost team of the threads that call, so that teams which
-// run at the same time, nested or started by different threads, cannot mix.
+// The constructs are orphaned: they bind to the innermost team of the calling threads. Concurrent teams,
+// nested or started by different threads, therefore cannot mix.
 #pragma once
 
 #include <omp.h>
@@ -20,21 +20,21 @@
 
 namespace sheaf::api {
 
-// Collective over the current OpenMP team: this thread's end of a new Comm over it. Throws on all threads
-// alike.
+// Creates a Comm over the current OpenMP team and returns the Comm of this thread. Collective over the team.
+// Throws on all threads alike.
 inline std::unique_ptr<Comm> meet_team() {
   std::shared_ptr<ThreadTeam> team;
   const int size = omp_get_num_threads();
 #pragma omp single copyprivate(team)
   {
-    attempt([&] { team = make_thread_team(size); });  // no exception may leave the region
+    attempt([&] { team = make_thread_team(size); });  // exceptions must not leave the region
   }
   if (!team) throw std::bad_alloc();
   return thread_comm(std::move(team), omp_get_thread_num());
 }
 
-// Collective over the current OpenMP team. Throws on all threads alike unless every one brings a handle of
-// its own of one multifile that a team of this size opened.
+// Verifies that every thread passes a different handle of one multifile that a team of this size opened.
+// Collective over the current OpenMP team. Throws on all threads alike.
 inline void check_team_closes(int sid) {
   const std::unique_ptr<Comm> team = meet_team();
   int64_t thread = 0;

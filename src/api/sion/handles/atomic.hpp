@@ -1,5 +1,5 @@
-// api/sion/handles/atomic: the open mode word `atomic` (creation/commit), for all calls that open a
-// multifile to write it anew.
+// api/sion/handles/atomic: the open mode word `atomic` (creation/commit), for all calls that open a multifile
+// for writing from the start.
 #pragma once
 
 #include <memory>
@@ -13,18 +13,19 @@
 namespace sheaf::api {
 
 struct AtomicName {
-  std::string path;       // that the multifile gets when its close has succeeded
-  std::string temporary;  // until then
+  std::string path;       // final name, taken after a successful close
+  std::string temporary;  // name until then
   bool durable = false;
 };
 
-// Collective. Null without the word. Throws on all tasks alike. named: physical files have names of the
-// caller's, which cannot be combined. ownership: of `path`, at the first task; null: there is none.
+// Returns the names for an atomic open; null without the word. `named`: the caller names the physical files,
+// which cannot be combined with `atomic`. `ownership`: of `path`, on the first task; may be null. Collective.
+// Throws on all tasks alike.
 std::unique_ptr<AtomicName> begin_atomic(Comm& comm, const OpenMode& mode, const std::string& path,
                                          Store& store, bool named, const Ownership* ownership);
 
-// Collective, after the close has succeeded. Throws on all tasks alike, also if the name is another owner's
-// by now: the new multifile keeps its temporary name then.
+// Gives the multifile its final name after a successful close. Throws on all tasks alike, also if another
+// owner has taken the name; the new multifile keeps its temporary name then. Collective.
 void finish_atomic(Comm& comm, Store& store, const AtomicName& name, int32_t nfiles, Ownership* ownership);
 
 }  // namespace sheaf::api

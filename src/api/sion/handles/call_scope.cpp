@@ -8,7 +8,7 @@
 namespace sheaf::api {
 
 namespace {
-// Read by a signal handler, which must not be the first to touch it: no lazy allocation.
+// Read by a signal handler, which must not trigger lazy allocation of thread-local storage.
 [[gnu::tls_model("initial-exec")]] thread_local CallScope* innermost = nullptr;
 }  // namespace
 

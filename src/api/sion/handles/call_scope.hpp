@@ -1,11 +1,11 @@
-// api/sion/handles/call_scope: what a thread is inside of while it carries out a call of the interface.
+// api/sion/handles/call_scope: tracks the handles that a thread uses during a call of the interface.
 //
-// A handle that somebody else may want to flush (open mode term=flush) has a gate: a call that uses the
-// handle goes in (begin_call), and out when the call ends, that is with the CallScope of guarded(). Handles
-// without a gate cost nothing.
+// A handle that another thread may flush (open mode term=flush) has a gate. A call on the handle enters the
+// gate in begin_call() and leaves it when the CallScope of guarded() ends. Handles without a gate cost
+// nothing.
 //
-// A handle is used by one thread at a time. Calls that are more than a copy into a window occupy it, so that
-// two threads that meet in such calls get an error in place of a stream that neither has written.
+// Only one thread at a time may use a handle. Calls that do more than copy into a window occupy the handle.
+// If two threads make such calls at once, one gets an error instead of mixing the streams.
 #pragma once
 
 #include <atomic>
@@ -22,24 +22,26 @@ class Gate;
 class SHEAF_EXPORT CallScope : private NonCopyable {
  public:
   CallScope();
-  // Out of the gates it went into.
+  // Leaves all gates that the scope has entered.
   ~CallScope();
 
-  // Into a gate until the innermost scope of this thread ends, unless one of its scopes is inside already.
+  // Enters a gate until the innermost scope of this thread ends. No effect if one of the thread's scopes is
+  // inside already.
   static void enter(const std::shared_ptr<Gate>& gate);
-  // Occupies a handle for this thread until its innermost scope ends, unless the thread has done so already.
-  // `user`: of the handle; null: unused. Throws wrong_mode if another thread has occupied it.
+  // Occupies a handle for this thread until its innermost scope ends. No effect if the thread occupies it
+  // already. `user` is the current user of the handle; null if unused. Throws wrong_mode if another thread
+  // occupies it.
   static void occupy(std::atomic<const void*>& user);
-  // Takes part of who flushes: it is inside already.
+  // Marks the scope of a flushing thread as inside `gate` without entering.
   void be_inside(Gate& gate) { inside_ = &gate; }
-  // Whether the calling thread is in a call. Async-signal-safe.
+  // Returns whether the calling thread is in a call. Async-signal-safe.
   static bool any();
 
  private:
   bool is_inside(const Gate* gate) const;
 
   CallScope* const outer_;
-  // The first one is kept without memory, of which a call that writes may have none.
+  // The first gate needs no allocation, because memory may be exhausted in a call that writes.
   std::shared_ptr<Gate> entered_;
   std::vector<std::shared_ptr<Gate>> also_entered_;
   const Gate* inside_ = nullptr;

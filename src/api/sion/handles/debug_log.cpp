@@ -33,7 +33,7 @@ int number_in(const char* variable, int otherwise) {
   return static_cast<int>(quiet_number_setting(variable, INT_MIN, INT_MAX).value_or(otherwise));
 }
 
-// The moment as text: local time with microseconds.
+// Returns the local time with microseconds as text.
 std::string now() {
   const auto since = std::chrono::system_clock::now().time_since_epoch();
   const auto micro = std::chrono::duration_cast<std::chrono::microseconds>(since).count();
@@ -48,7 +48,7 @@ std::string now() {
 
 class Log {
  public:
-  // Whether lines with a bit of `mask` are wanted.
+  // Returns whether lines with a bit of `mask` are enabled.
   bool wants(int mask) {
     int wanted = mask_.load(std::memory_order_acquire);
     if (wanted == unread) wanted = read_environment();
@@ -87,10 +87,10 @@ class Log {
     return file_of_thread();
   }
 
-  // The library's own lines can be left out.
+  // Returns whether lines of the library itself are suppressed.
   bool silent() const { return silent_; }
 
-  // False if nothing was written. A task of -1 passes the filter of tasks.
+  // Writes a line. Returns false if nothing was written. A task of -1 passes the task filter.
   bool write(std::string_view text, std::string_view function, int task) {
     while (text.ends_with('\n')) text.remove_suffix(1);
     std::string line = now() + " ";
@@ -117,7 +117,7 @@ class Log {
  private:
   static constexpr int unread = INT_MIN;
 
-  // Null if the log is off.
+  // Returns null if the log is off.
   FILE* file_of_thread() {
     if (mask_.load() == 0) return nullptr;
     const int thread = thread_number();
@@ -161,7 +161,7 @@ int print(int mask, const char* function, int rank, const char* format, va_list 
   if (!format || !debug_log().wants(mask)) return 0;
   try {
     return debug_log().write(formatted(format, arguments).value_or(""), function ? function : "", rank);
-  } catch (const std::exception&) {  // no memory for the line
+  } catch (const std::exception&) {  // memory exhausted
     return 0;
   }
 }

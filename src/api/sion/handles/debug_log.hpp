@@ -1,6 +1,6 @@
-// api/sion/handles/debug_log: the debug log of sion_debug.h, as the library itself uses it.
+// api/sion/handles/debug_log: the debug log of sion_debug.h for use inside the library.
 //
-// Off, it costs one atomic load per question; nothing on the path of data asks.
+// While the log is off, a query costs one atomic load. No code on the data path queries it.
 #pragma once
 
 #include <string_view>
@@ -9,19 +9,19 @@
 
 namespace sheaf::api {
 
-// What a line of the library is about: a bit of the mask.
+// Subject of a line of the library: a bit of the mask.
 enum class Subject : int { errors = 1, handles = 2 };
 
-// Whether a line about `subject` would be written; reads the environment the first time.
+// Returns whether a line about `subject` would be written. Reads the environment on the first call.
 bool debugging(Subject subject);
 
-// One line, if the log is on for `subject` and `task` (-1: unknown). Never throws. Any thread.
+// Writes one line if the log is on for `subject` and `task` (-1: unknown). Never throws. Thread-safe.
 void debug_line(Subject subject, std::string_view text, int task);
 
-// The number of the calling thread, or -1 where nobody has said how to find it.
+// Returns the number of the calling thread, or -1 if no source of thread numbers is set.
 int thread_number();
 
-// Sets the source of thread numbers if there is none.
+// Sets the source of thread numbers unless one is set.
 SHEAF_EXPORT void use_thread_numbers(int (*get_thread_num)());
 
 }  // namespace sheaf::api

@@ -1,5 +1,4 @@
-// api/sion/handles/exported: the public headers, with the functions they declare made visible in the shared
-// library.
+// api/sion/handles/exported: includes the public headers and exports their functions from the shared library.
 #pragma once
 
 #pragma GCC visibility push(default)

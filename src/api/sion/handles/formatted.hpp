@@ -1,4 +1,4 @@
-// api/sion/handles/formatted: what a printf call would print.
+// api/sion/handles/formatted: formats the text of a printf call.
 #pragma once
 
 #include <algorithm>
@@ -9,11 +9,11 @@
 
 namespace sheaf::api {
 
-// Nothing, and errno, if the format cannot be printed.
+// Returns the formatted text, or nothing with errno set if the format is invalid.
 inline std::optional<std::string> formatted(const char* format, va_list arguments) {
   va_list again;
   va_copy(again, arguments);
-  char few[1024];  // most texts are shorter, and printed once
+  char few[1024];  // avoids a second pass for short texts, which are the majority
   const int length = std::vsnprintf(few, sizeof few, format, arguments);
   std::optional<std::string> text;
   if (length >= 0) {

@@ -35,7 +35,7 @@ Handle::Handle(std::shared_ptr<Store> files, std::unique_ptr<Writer> to_write,
       through_library(mode.stream),
       keeps_journal(mode.journal) {
   hints = quiet_number_setting("SION_HINTS") == 1;
-  // Calls of a session of I/O listeners are messages, which the thread that flushes must not send.
+  // No gate for striped files: their I/O sends messages to listeners, which the flushing thread must not do.
   if (mode.term_flush && writer && !is_stripe_path(path())) gate = std::make_shared<Gate>(*this);
   open_windows();
 }
@@ -62,7 +62,7 @@ FILE* Handle::stream() {
     const auto problem = attempt([&] { own = share().stream(); });
     if (!problem) return own;
     if (problem->code() != Code::unsupported)
-      throw *problem;  // else no file of the operating system is behind it
+      throw *problem;  // otherwise the data are not in an operating system file
   }
   if (!plain) {
     plain = std::make_unique<PlainStream>(*this);
@@ -103,7 +103,7 @@ void Handle::select(int64_t task) {
   if (writes->awaits_retry() != awaited) open_windows();
 }
 
-// Into the table; returns the sid.
+// Adds a handle to the table and returns its sid.
 static int enter(std::unique_ptr<Handle>& handle) {
   const UserLock users;
   const std::lock_guard lock(table_mutex);
@@ -141,7 +141,8 @@ std::unique_ptr<Handle> remove_handle(int sid) {
   return handle;
 }
 
-// By sid, since a thread may close the handle that another one is about to use.
+// Users by sid rather than in the handle, because a thread may close a handle that another thread is about to
+// use.
 static std::array<std::atomic<const void*>, most_handles> handle_users;
 
 Handle& get_handle(int sid) {

@@ -15,7 +15,7 @@ struct LockCallbacks {
 
 namespace {
 
-// Set once and kept: there is no way to remove a lock.
+// Set once; a lock cannot be removed.
 std::atomic<const LockCallbacks*> registered{nullptr};
 
 bool register_lock(int lock(void*), int unlock(void*), void* data) {
@@ -29,7 +29,7 @@ bool register_lock(int lock(void*), int unlock(void*), void* data) {
 }  // namespace
 
 void use_library_lock() {
-  // The table is safe without: this only keeps the place.
+  // The table needs no other lock; this only prevents a later registration.
   const auto nothing = [](void*) { return SION_SUCCESS; };
   if (!registered.load(std::memory_order_acquire)) register_lock(nothing, nothing, nullptr);
 }
@@ -50,7 +50,7 @@ int sion_lock_register_lock_callbacks(int lock(void*), int unlock(void*), void* 
     if (!lock || !unlock) throw Error(Code::invalid_argument, "a lock needs both callbacks");
     if (!api::register_lock(lock, unlock, lock_data))
       throw Error(Code::wrong_mode, "a lock is registered already and stays");
-    // Once, so that a lock that does not work shows here.
+    // Call once, so that a defective lock is detected here.
     lock(lock_data);
     unlock(lock_data);
   });

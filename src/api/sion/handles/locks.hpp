@@ -1,8 +1,8 @@
-// api/sion/handles/locks: the lock a program may bring for the handle table
+// api/sion/handles/locks: the lock that a program may register for the handle table
 // (sion_lock_register_lock_callbacks).
 //
-// The table has a mutex of its own and is safe without; a program's lock is held around it in addition, for
-// runtimes whose tasks must not block in a mutex. Only opening and closing take it.
+// The table is safe with its own mutex. The lock of the program is held in addition, for runtimes in which
+// tasks must not block in a mutex. Only opening and closing take it.
 #pragma once
 
 #include "base/export.hpp"
@@ -10,11 +10,11 @@
 
 namespace sheaf::api {
 
-// The thread families of the interface register a lock of their own if there is none yet; it does nothing,
-// but a program cannot register another one from then on.
+// Registers a lock without effect if none is registered, so that the program can no longer register one. For
+// the thread families of the interface.
 SHEAF_EXPORT void use_library_lock();
 
-// Holds the registered lock, if any, while it lives.
+// Holds the registered lock, if any, during its lifetime.
 class UserLock : private NonCopyable {
  public:
   UserLock();

@@ -1,5 +1,5 @@
-// api/sion/handles/on_handle: the calls of the interface on an open multifile. Each returns what guarded()
-// does; the task it names is the current one.
+// api/sion/handles/on_handle: wrappers of calls on an open multifile. Each returns the result of guarded();
+// errors name the current task.
 #pragma once
 
 #include "api/sion/handles/handle.hpp"
@@ -7,7 +7,7 @@
 
 namespace sheaf::api {
 
-// Runs body(handle), after get_handle(); `failure` if there is none or something goes wrong.
+// Runs body(handle) after get_handle(). Returns `failure` if the sid is invalid or the call fails.
 template <class Result, class Body>
 Result on_handle(const char* function, int sid, Result failure, Body&& body) {
   Handle* const h = find_handle(sid);
@@ -15,7 +15,7 @@ Result on_handle(const char* function, int sid, Result failure, Body&& body) {
   return guarded(function, task, failure, [&]() -> Result { return body(get_handle(sid)); });
 }
 
-// The same for a call that has nothing to say but that all went well: body(handle) returns nothing.
+// Like on_handle, for a body without a result: returns SION_SUCCESS or SION_NOT_SUCCESS.
 template <class Body>
 int succeeds_on_handle(const char* function, int sid, Body&& body) {
   return on_handle(function, sid, SION_NOT_SUCCESS, [&](Handle& handle) {
@@ -24,7 +24,7 @@ int succeeds_on_handle(const char* function, int sid, Body&& body) {
   });
 }
 
-// Runs body(handle) on the handle as it is, also to close it; `invalid` if there is none.
+// Runs body(handle) without get_handle(), for example to close it. Returns `invalid` if the sid is invalid.
 template <class Result, class Body>
 Result on_found_handle(const char* function, int sid, Result invalid, Result failure, Body&& body) {
   Handle* const h = find_handle(sid);
@@ -32,8 +32,8 @@ Result on_found_handle(const char* function, int sid, Result invalid, Result fai
   return guarded(function, h->task(), failure, [&]() -> Result { return body(*h); });
 }
 
-// The same for a call that appends: body(handle) brings the bytes to handle.append(), and the stream of the
-// program is not settled before.
+// Like on_handle, for a call that appends: body(handle) passes the bytes to handle.append(). The program's
+// stream is not settled first.
 template <class Result, class Body>
 Result on_handle_to_write(const char* function, int sid, Result failure, Body&& body) {
   return on_found_handle(function, sid, failure, failure, [&](Handle& handle) -> Result {

@@ -11,18 +11,18 @@
 namespace sheaf::api {
 
 struct PlainStream::Link {
-  Handle* handle;  // null: the handle is gone
+  Handle* handle;  // null after the handle is closed
   bool open = true;
 };
 
 namespace {
 
-// errno of a problem; 0 if there is none.
+// Returns the errno of an error; 0 without an error.
 int errno_of(const std::optional<Error>& problem) {
   return !problem ? 0 : problem->errno_value() != 0 ? problem->errno_value() : EIO;
 }
 
-// Runs what stdio asks for; says on stderr what goes wrong, which errno alone does not.
+// Runs a stdio callback. Prints errors on stderr, because errno alone carries little information.
 template <class Call>
 void serve(Handle* h, bool can, Call&& call) {
   if (!h || !can) {
@@ -97,7 +97,7 @@ PlainStream::PlainStream(Handle& handle) : link_(new Link{&handle}) {
     delete link_;
     throw os_error("cannot make a stream for", handle.path(), errno);
   }
-  // Between two blocks positions in the multifile jump, which stdio cannot know when it reads ahead.
+  // Positions in the multifile jump between blocks, which would confuse the read-ahead of stdio.
   if (handle.writer || !handle.through_library) std::setvbuf(stream_, nullptr, _IONBF, 0);
 }
 
@@ -114,7 +114,7 @@ void PlainStream::settle() {
     if (!h.writes->awaits_retry()) h.writer->lose(lost);
     throw lost;
   }
-  // What is read ahead makes the difference between where the program stands and the library does.
+  // Read-ahead makes the position of the program differ from that of the library.
   const int64_t there = position_of(h);
   const off64_t here = ::ftello64(stream_);
   if (here == there || here < 0) return;

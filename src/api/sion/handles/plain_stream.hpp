@@ -1,11 +1,11 @@
-// api/sion/handles/plain_stream: a FILE* whose bytes go through the library: over chunk borders, compressed
-// and checked as those of its own calls, and in one order with these. It is no stream of the physical file.
-// Programs get one that ask for it (open mode fileptr=stream), and of compressed multifiles, whose physical
-// files hold frames.
+// api/sion/handles/plain_stream: a FILE* that passes its bytes through the library. They cross chunk
+// boundaries, are compressed and checksummed like those of the library's own calls, and are ordered with
+// them. It is not a stream of the physical file. Programs get one if they request it (open mode
+// fileptr=stream), and for compressed multifiles, because their physical files hold frames.
 //
-// Written, it is not buffered unless the program asks for it: what fprintf has made is with the library at
-// once, as one request. One that writes stays at the end; one that reads may go to any place of its task.
-// Positions are those in the stream of the task; without the word fileptr=stream those of sion_get_position.
+// Output is unbuffered unless the program sets a buffer: each fprintf reaches the library at once as one
+// request. An output stream stays at the end; an input stream may seek anywhere in its task. Positions are
+// those in the stream of the task; without the word fileptr=stream they are those of sion_get_position.
 #pragma once
 
 #include <cstdio>
@@ -18,26 +18,26 @@ class Handle;
 
 class PlainStream : private NonCopyable {
  public:
-  // `handle` outlives the object. Throws io if there is no memory.
+  // `handle` must outlive the object. Throws io if memory is exhausted.
   explicit PlainStream(Handle& handle);
-  // Closes the stream unless the program has done so.
+  // Closes the stream unless the program has closed it.
   ~PlainStream();
 
   FILE* stream() const { return stream_; }
-  bool open() const;  // the program has not closed it
+  bool open() const;  // whether the program has not closed it
 
-  // Brings the library where the program stands: what stdio has buffered is written, what it has read ahead
-  // is given back. Throws if the library refuses these bytes, which stdio no longer has then: the close fails
-  // unless the program repeats them, if that is possible (Writer::append).
+  // Synchronizes the library with the position of the program: writes what stdio has buffered and returns
+  // what it has read ahead. Throws if the library rejects the bytes, which stdio no longer holds then. The
+  // close then fails unless the program can repeat them and does so (Writer::append).
   void settle();
-  // The library has moved: what the stream remembers, the end of the file too, no longer holds. The error
-  // mark of a stream to write stays.
+  // Discards the cached state of the stream, including end of file, after the library has moved. The error
+  // indicator of an output stream remains.
   void moved();
 
  private:
   FILE* stream_ = nullptr;
   struct Link;
-  Link* link_;  // what the stream calls; lives until both are gone
+  Link* link_;  // target of the stream's callbacks; lives until both are destroyed
 };
 
 }  // namespace sheaf::api

@@ -26,10 +26,10 @@ std::atomic<bool> printing{true};
 
 enum class Audience { everybody, readers_of_this_rank };
 
-// The number that a variable selects; -1: none.
+// Returns the number that a variable selects; -1 if none.
 int64_t selected(const char* variable) { return quiet_number_setting(variable).value_or(-1); }
 
-// Whether the environment selects another number than this one. Messages without a number are not selected.
+// Returns whether the environment selects a different number. Messages without a number are always printed.
 bool is_unwanted(int64_t wanted, int number) { return wanted >= 0 && number >= 0 && number != wanted; }
 
 bool is_wanted(int task, int thread, Audience audience) {
@@ -37,7 +37,7 @@ bool is_wanted(int task, int thread, Audience audience) {
     const int64_t rank = selected("SION_ERROR_MSG_RANK");
     if (audience == Audience::readers_of_this_rank && rank < 0) return false;
     return !is_unwanted(rank, task) && !is_unwanted(selected("SION_ERROR_MSG_THREAD"), thread);
-  } catch (const std::exception&) {  // no memory to look the variables up
+  } catch (const std::exception&) {  // no memory to read the variables
     return audience == Audience::everybody;
   }
 }
@@ -81,7 +81,7 @@ void say_warnings(std::string_view function, int task) {
   for (const std::string& text : take_warnings()) {
     try {
       warn(function, text, task);
-    } catch (const std::exception&) {  // no memory for this one
+    } catch (const std::exception&) {  // no memory for this warning
     }
   }
 }

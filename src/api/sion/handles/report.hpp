@@ -1,6 +1,5 @@
-// api/sion/handles/report: how an error leaves the library through the C interface: remembered per thread,
-// printed on stderr unless switched off, turned into the documented return value. Nothing is ever thrown
-// across the border.
+// api/sion/handles/report: error reporting at the C interface. An error is stored per thread, printed on
+// stderr unless switched off, and converted to the documented return value. No exception leaves the library.
 #pragma once
 
 #include <string>
@@ -14,14 +13,14 @@
 
 namespace sheaf::api {
 
-// Remembers and prints "SION_ERROR_RETURN on rank R, rc=N: <function>: <message>", with ", thread T" after
-// the rank where threads have numbers. task: -1 if unknown. Honours SION_ERROR_MSG_RANK and
-// SION_ERROR_MSG_THREAD. An error that another task reports is remembered; it is printed only if
-// SION_ERROR_MSG_RANK selects this task. Throws nothing if memory is exhausted: the message may be cut off
-// then, or be "out of memory".
+// Stores and prints "SION_ERROR_RETURN on rank R, rc=N: <function>: <message>", with ", thread T" after the
+// rank if threads have numbers. `task` is -1 if unknown. Honours SION_ERROR_MSG_RANK and
+// SION_ERROR_MSG_THREAD. An error that another task reports is stored, and printed only if
+// SION_ERROR_MSG_RANK selects this task. Never throws; if memory is exhausted, the message may be truncated
+// or be "out of memory".
 SHEAF_EXPORT void report(std::string_view function, const std::exception& error, int task, int return_code);
 
-// Of the last error that was reported in this thread, for sheaf_last_error_kind.
+// Properties of the last error reported in this thread, for sheaf_last_error_kind.
 struct ErrorFacts {
   Code code = Code::ok;
   int errno_value = 0;
@@ -30,20 +29,20 @@ struct ErrorFacts {
 [[gnu::tls_model("initial-exec")]] extern constinit thread_local ErrorFacts last_facts;
 SHEAF_EXPORT const ErrorFacts& last_error_facts();  // for other libraries
 
-// The same as a warning: the call goes on.
+// Prints a warning in the same format; the call continues.
 SHEAF_EXPORT void warn(std::string_view function, std::string_view message, int task);
 
-// The same with what this call has wanted to tell (base/warnings).
+// Query and print the warnings collected during this call (base/warnings).
 SHEAF_EXPORT bool warnings_wait();
 SHEAF_EXPORT void say_warnings(std::string_view function, int task);
 
-// Throws invalid_argument for a null pointer.
+// Throws invalid_argument if the pointer is null.
 inline void require(const void* pointer, const char* name) {
   if (!pointer) throw Error(Code::invalid_argument, std::string("argument ") + name + " is NULL");
 }
 
-// Runs a call of the interface; `failure` is what it returns after an error (null: that is reported as 0).
-// `task`: a number, or a function that finds it when there is something to report.
+// Runs the body of a call and returns its result, or `failure` after an error (a null pointer is reported as
+// 0). `task` is a number, or a function evaluated only when a report is made.
 template <class Task, class Result, class Body>
 Result guarded(const char* function, Task&& task, Result failure, Body&& body) {
   const CallScope scope;
@@ -67,7 +66,7 @@ Result guarded(const char* function, Task&& task, Result failure, Body&& body) {
   return result;
 }
 
-// The same for a call that has nothing to say but that all went well: body() returns nothing.
+// Like guarded, for a body without a result: returns SION_SUCCESS or SION_NOT_SUCCESS.
 template <class Task, class Body>
 int succeeds(const char* function, Task&& task, Body&& body) {
   return guarded(function, task, SION_NOT_SUCCESS, [&] {

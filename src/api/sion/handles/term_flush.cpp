@@ -18,7 +18,7 @@
 namespace sheaf::api {
 
 namespace {
-std::atomic<bool> shutting{false};  // gates that are flushed let no call in
+std::atomic<bool> shutting{false};  // flushed gates remain shut
 }  // namespace
 
 Gate::Gate(Handle& handle) : handle_(&handle), path_(handle.path()) {}
@@ -28,7 +28,7 @@ bool Gate::enter() {
     uint32_t state = free;
     if (state_.compare_exchange_strong(state, called)) return true;
     if (state != flushing && state != shut) return false;
-    if (process_ != forks()) {  // who did that has stayed in the parent
+    if (process_ != forks()) {  // the thread that set the state exists only in the parent
       state_ = called;
       return true;
     }
@@ -44,7 +44,7 @@ void Gate::leave() {
   end_flush();
 }
 
-// Whoever opens the gates may have done so already when this one is shut.
+// Reopens the gate if the gates were opened while this one was being shut.
 void Gate::end_flush() {
   state_ = shutting ? shut : free;
   state_.notify_all();
@@ -68,8 +68,8 @@ void Gate::close() {
   }
 }
 
-// What stdio holds comes with it, unless the program is writing there at this moment, for which the stream is
-// locked.
+// Flushes with the stream locked, including stdio buffers. Returns false if the program is writing to the
+// stream.
 bool Gate::flush_apart() {
   FILE* const stream = handle_->own_stream();
   if (stream && ::ftrylockfile(stream) != 0) return false;
@@ -108,7 +108,7 @@ bool Gate::flush(uint64_t since) {
 
 namespace {
 
-// The handles to flush. Never destroyed: a signal may come while the process exits.
+// Handles to flush. Never destroyed, because a signal may arrive while the process exits.
 struct Watched {
   std::mutex mutex;
   std::vector<std::shared_ptr<Gate>> gates;
@@ -117,7 +117,7 @@ struct Watched {
 Watched& watched() {
   static Watched* const all = [] {
     static auto* const made = new Watched;
-    // A child must not inherit the lock from a thread that it does not have.
+    // Otherwise a child could inherit the lock from a thread that does not exist there.
     pthread_atfork([] { made->mutex.lock(); }, [] { made->mutex.unlock(); }, [] { made->mutex.unlock(); });
     return made;
   }();
@@ -129,7 +129,8 @@ std::vector<std::shared_ptr<Gate>> all_gates() {
   return watched().gates;
 }
 
-// Flushes all, each once, those with calls in them when these end, if that is in time. Returns the others.
+// Flushes every handle once; handles with active calls are flushed when the calls end, within the timeout.
+// Returns the remaining gates.
 std::vector<std::shared_ptr<Gate>> flush_within(std::chrono::milliseconds patience) {
   std::vector<std::shared_ptr<Gate>> pending = all_gates();
   std::vector<uint64_t> since;

@@ -1,12 +1,12 @@
-// api/sion/handles/term_flush: the open mode word term=flush: when the process is told to end (SIGTERM), what
-// has been written to such handles is flushed and recorded before the program's own action follows
-// (process/term_signal).
+// api/sion/handles/term_flush: the open mode word term=flush. On SIGTERM, data written to such handles are
+// flushed and recorded before the program's own action for the signal runs (process/term_signal).
 //
-// A thread of the library does that while the program goes on. Each such handle has a gate, through which
-// every call goes: the thread flushes handles that no call is in; a call that it finds in a handle flushes
-// that itself when it ends. When all are flushed, once more with the gates shut, so that no call returns
-// between that and the end: it waits. They open when the signal has been sent again, or if a call does not
-// end, because it needs another one that waits. Nobody waits longer than term_patience.
+// A library thread does this while the program continues. Every call on such a handle enters its gate. The
+// thread flushes handles that no call is using. A call found inside a handle flushes it when the call ends.
+// After all are flushed, the thread flushes once more with the gates shut, so that no call returns between
+// this flush and the end of the process. The gates open after the signal was sent again. They also open if a
+// call does not end because it depends on another call that is blocked. No call waits longer than
+// term_patience.
 #pragma once
 
 #include <atomic>
@@ -25,18 +25,18 @@ class Gate : private NonCopyable {
  public:
   explicit Gate(Handle& handle);
 
-  // A call of the program begins, once nobody flushes. False: another thread is in a call, which a program
-  // may not do.
+  // Enters the gate for a call of the program, after a running flush has ended. Returns false if another
+  // thread is in a call, which is a program error.
   bool enter();
-  // It ends. If a flush is wanted, it is made now.
+  // Leaves the gate. If a flush was requested, performs it first.
   void leave();
-  // The handle is going: nothing more is to be flushed. Waits for one who does.
+  // Prevents further flushes because the handle is closing. Waits for a running flush.
   void close();
 
-  // Flushes if no call is in the way; else the call will. True when the handle has been flushed since
-  // flushes() was `since`, or need not be.
+  // Flushes if no call is inside; otherwise the call flushes on leaving. Returns true if the handle was
+  // flushed after flushes() returned `since`, or needs no flush.
   bool flush(uint64_t since);
-  // Lets calls in again.
+  // Lets calls enter again.
   void open();
   uint64_t flushes() const { return flushes_.load(); }
   const std::string& path() const { return path_; }
@@ -47,16 +47,16 @@ class Gate : private NonCopyable {
   void end_flush();
   bool flush_apart();
 
-  std::atomic<uint32_t> state_{free};  // wanted: called, and to be flushed when that ends
+  std::atomic<uint32_t> state_{free};  // wanted: called, with a flush requested for the end of the call
   std::atomic<uint64_t> flushes_{0};
-  Handle* handle_;  // used in `called`, `wanted` and `flushing` alone, by those who have made the state so
+  Handle* handle_;  // accessed only in `called`, `wanted` and `flushing`, by the thread that set the state
   const std::string path_;
   const int64_t process_ = forks();
 };
 
-// From now on the handle of this gate is flushed when SIGTERM comes. Throws if no thread is to be had.
+// Makes SIGTERM flush the handle of this gate from now on. Throws if no thread can be created.
 void watch(const std::shared_ptr<Gate>& gate);
-// The gate is closed.
+// Stops watching a gate that is closed.
 void no_longer_watch(const Gate& gate);
 
 }  // namespace sheaf::api
