@@ -12,7 +12,6 @@
 // Two sets of slots alternate. A task that writes for a barrier has seen all tasks arrive at the preceding
 // one. All tasks have therefore left the barrier before that, which used the same slots. All accesses are
 // sequentially consistent: a task that sees a completed barrier also sees the contributions.
-// to be over sees the contributions.
 #pragma once
 
 #include <cstdint>

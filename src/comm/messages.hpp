@@ -7,9 +7,9 @@
 // call blocks.
 //
 // Errors: if the transport fails, the call that observes the failure throws Error io. A message longer than
-// its receive buffer is Error mismatch. Threads: one at a time on one Messages; several threads may use
-// several Messages of one process if the transport was created for that.
-// several threads if the transport was made for that.
+// its receive buffer is Error mismatch.
+// Threads: one at a time on one Messages; several threads may use several Messages of one process if the
+// transport was created for that.
 #pragma once
 
 #include <algorithm>

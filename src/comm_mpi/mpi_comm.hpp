@@ -22,11 +22,10 @@ namespace sheaf {
 // Groups split from the result are cached for the next Comm that splits in the same way (mpi_parts.hpp). A
 // group that cannot be cached is freed with its Comm. MPI treats that as collective, so destroy such groups
 // in the same order on all tasks. After MPI_Finalize nothing is freed.
-// left to MPI if that has been finalized by then.
+//
 // split_by_node() groups by shared memory. If the environment of rank 0 has SHEAF_TOPOLOGY=node=K, it groups
 // every K consecutive ranks of `comm`, also on groups split from it. Throws Error invalid_argument on all
 // tasks if SHEAF_TOPOLOGY is invalid.
-// invalid_argument on all.
 //
 // largest_message: maximum bytes per MPI call; longer data are sent in parts. Must be the same on all tasks.
 // Only tests lower it.

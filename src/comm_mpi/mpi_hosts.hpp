@@ -28,10 +28,10 @@ class HostsMeeting : private NonCopyable {
   // Frees its communicators; collective in the sense of MPI. The object must not be used afterwards.
   void free();
 
-  // Implements Comm::reduce(). Returns false on all tasks, without moving data, in each of these cases: the
-  // first calls, which spare tasks with few reductions the search for their hosts; Reduction::sum_before;
-  // more values than a barrier can hold; one task per host; tasks of a host that cannot share memory. If the
-  // first task of a host fails, throws its error on all tasks of that host.
+  // Implements Comm::reduce(). Returns false on all tasks, without moving data, in any of the following
+  // cases: the first calls, which spare tasks with few reductions the search for their hosts;
+  // Reduction::sum_before; more values than a barrier can hold; one task per host; tasks of a host that
+  // cannot share memory. If the first task of a host fails, throws its error on all tasks of that host.
   bool reduce(Reduction how, std::span<int64_t> values);
 
  private:
