@@ -45,8 +45,8 @@ class Replay {
     double last = 0;
     int64_t bytes = 0;
   };
-  // Tasks that are ready at the same time continue in random order. In rank order, all tasks of one physical
-  // file would come first.
+  // Tasks that are ready at the same time continue in pseudorandom order. In rank order, all tasks of one
+  // physical file would come first.
   struct Ready {
     double when;
     int task;
