@@ -98,8 +98,7 @@ int main(int argc, char** argv) {
   job.count = options.number("--records", 1'000'000);
   job.keys = options.number("--keys", 100);
   job.value = static_cast<size_t>(options.number("--bytes", 32));
-  const std::string only =
-      options.text("--only", "");  // only the row of this name, and the write that it reads
+  const std::string only = options.text("--only", "");  // a single row, and the write that it reads
   const auto patience = static_cast<double>(options.number("--patience", 3));
   options.check();
 

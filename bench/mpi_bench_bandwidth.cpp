@@ -3,9 +3,9 @@
 //
 // Why this is fair: every task transfers the same bytes in the same pieces from (to) its own memory, which
 // was filled before and is larger than a core's caches. A time runs from one agreed moment on all tasks until
-// the last of them has closed, and includes opening and closing. Files are new for each run; the time does
-// not include their removal. The peer makes plain system calls only. While one process writes alone, the
-// others sleep. All data read are verified.
+// the last task has closed, and includes opening and closing. Files are new for each run; the time does not
+// include their removal. The peer makes plain system calls only. While one process writes alone, the others
+// sleep. All data read are verified.
 //
 // Plain files have no checksums, so multifiles are written without them, except in the rows `default`, which
 // show the cost of checksums and journal.
@@ -200,8 +200,7 @@ int main(int argc, char** argv) {
   job.bytes = options.number("--bytes", 64 << 20);
   job.piece = options.number("--piece", 1 << 20);
   job.chunk = options.number("--chunk", job.bytes);
-  const int64_t record =
-      options.number("--record", 10 << 10);  // chunk and record size of the row `alignment`
+  const int64_t record = options.number("--record", 10 << 10);  // chunk and record of the row `alignment`
   options.check();
   require(job.bytes % job.piece == 0, "--bytes is no multiple of --piece");
   const auto chosen = [&](const char* what) {

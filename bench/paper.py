@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Repeats the figures and tables of the four papers behind Sheaf: on this machine, and on modelled machines of the papers' size.
+"""Repeats the figures and tables of the four papers that Sheaf is based on: on this machine, and on modelled machines of the papers' size.
 
     paper.py list                 the available figures
     paper.py sc09-3 jugene-7      selected figures

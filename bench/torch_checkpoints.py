@@ -2,7 +2,7 @@
 
 python bench/torch_checkpoints.py [--ranks 8] [--mib 1024] [--tensors 400] [--rounds 5] [--directory DIR] [--json FILE]
 
-Each round saves and loads once with each of them, in turn, to new files. Prints medians over the rounds. "sync": the save returns when
+Each round saves and loads once with each kind, in turn, to new files. Prints medians over the rounds. "sync": the save returns when
 the checkpoint would survive a power failure; otherwise when it is in the page cache."""
 
 import argparse

@@ -1,5 +1,5 @@
 # The optional parts of this build. Nothing here is cached: the next run of CMake finds a part that has been installed
-# meanwhile, and only the file that contains or lists it is compiled again.
+# since then, and only the file that contains or lists it is compiled again.
 set(SHEAF_NOT_BUILT "")  # omitted parts and the reasons, for the summary
 
 option(SHEAF_COMPRESSION "Use zstd, lz4 and zlib, where their headers are found" ON)

@@ -46,7 +46,7 @@ function(sheaf_fortran_library name output)
   set_target_properties(${name} PROPERTIES OUTPUT_NAME ${output} LINKER_LANGUAGE CXX
     VERSION ${PROJECT_VERSION} SOVERSION 1)
   target_include_directories(${name} INTERFACE ${SHEAF_FORTRAN_MODULES} ${PROJECT_SOURCE_DIR}/include)
-  target_link_options(${name} PRIVATE -Wl,-z,noseparate-code)  # separate code pages would be half the size of these small libraries
+  target_link_options(${name} PRIVATE -Wl,-z,noseparate-code)  # separate code pages would make up half of such a small library
 endfunction()
 
 sheaf_fortran_objects(sheaf_fortran_objects ${fortran}/sion_f90.F90 ${fortran}/fsion.cpp ${fortran}/fsion_data.cpp

@@ -15,7 +15,7 @@ set(SHEAF_MPIIO_ROOMS api/mpiio api/mpiio/types api/mpiio/requests)
 set(SHEAF_MOUNT_ROOMS cli/mount)
 set(SHEAF_CLI_ROOMS cli cli/about cli/classic cli/command_line cli/json cli/named cli/programs cli/stripe)
 
-# sheaf_rooms(VARIABLE ROOM...): lists the C++ files of these modules.
+# sheaf_rooms(VARIABLE ROOM...): lists the C++ files of the given modules.
 function(sheaf_rooms variable)
   list(TRANSFORM ARGN REPLACE "(.+)" "${SHEAF_SOURCE_DIR}/\\1/*.cpp")
   file(GLOB sources CONFIGURE_DEPENDS ${ARGN})

@@ -1,4 +1,4 @@
-# SHEAF_UNITY: compiles several files of a module at once, because parsing the same headers for each of them is more
+# SHEAF_UNITY: compiles several files of a module at once, because parsing the same headers for each file is more
 # than half of a build from scratch. OFF recompiles less after a change of a few files, and detects files that do not
 # include what they use.
 option(SHEAF_UNITY "Compile several files of a room at once" ON)
@@ -97,7 +97,7 @@ function(sheaf_unity target)
 endfunction()
 
 # sheaf_precompiled(TARGET HEADER...): if SHEAF_PRECOMPILED is set, the C++ files of `target` share a precompiled form
-# of the C++ standard headers and of these headers, which saves 0.6 s per file. Files with their own options are
+# of the C++ standard headers and of HEADER..., which saves 0.6 s per file. Files with their own options are
 # excluded. sheaf_precompiled(TARGET LIKE OTHER): shares the precompiled headers of OTHER, which must have the same
 # options.
 function(sheaf_precompiled target)

@@ -58,7 +58,7 @@ def wanted_versions(folder, name):
 
 
 def wanted_at_load(folder, versions):
-    """Returns the symbols of these versions that are needed to load the library. All others are resolved at their
+    """Returns the symbols with the given versions that are needed to load the library. All others are resolved at their
     first call."""
     found = set()
     for path in glob.glob(f"{folder}/lib*.so*"):

@@ -117,7 +117,7 @@ Pattern view() {
 Pattern e3sm() {
   constexpr int levels = 72, cells = 32 << 10, most = 32;
   std::mt19937 random(11);
-  std::vector<int> lengths;  // of this task's runs in a level
+  std::vector<int> lengths;  // lengths of this task's runs in a level
   std::vector<MPI_Aint> places;
   for (int at = 0; at < cells;) {
     const int run = std::min(cells - at, 1 + static_cast<int>(random() % most));

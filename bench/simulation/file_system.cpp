@@ -116,7 +116,7 @@ void ModelledFiles::forget(Client& client, Key key) {
   client.blocks.erase(found);
 }
 
-// Records that the client has the block; may evict another one.
+// Records that the client has the block; may evict an older block.
 double ModelledFiles::keep(Client& client, int number, Key key, double now) {
   forget(client, key);
   client.order.push_front(key);

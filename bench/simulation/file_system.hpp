@@ -32,8 +32,8 @@ class ModelledFiles {
   void count(Counts& counts) const;
 
  private:
-  // Serves requests sequentially. `clock`: time of the call. If a part of it can only start later, at `now`,
-  // the resource is not idle until then: it serves other requests first.
+  // Serves requests sequentially. `clock`: time of the call. If a part of the call can only start later, at
+  // `now`, the resource is not idle until then: it serves other requests first.
   struct Resource {
     double free = 0;
     double serve(double clock, double now, double seconds) {

@@ -40,15 +40,14 @@ struct Machine {
   double token = 0;    // seconds to take a block from another client
 
   // Metadata.
-  bool one_server =
-      false;  // one server for all names (Lustre); otherwise directories and files have a node each (GPFS)
+  bool one_server = false;     // for all names (Lustre); otherwise each directory and file has a node (GPFS)
   double create = 1e-3;        // seconds per file in a directory
   double create_more = 0;      // additional seconds per existing file
   double create_alone = 1e-3;  // seconds in a directory that no other client uses
   double open = 1e-4;          // seconds at the node of the file, for the first open of a client
   double open_again = 1e-5;    // seconds for a further open of the client
   double allocate = 0;         // seconds at the node of the file per new block, if several clients write
-  double look_up = 0;          // the same per block read
+  double look_up = 0;          // seconds at the node of the file per block read, likewise
 
   // Returns the bytes transferred for `bytes` of a block.
   int64_t sectors_of(int64_t bytes) const {

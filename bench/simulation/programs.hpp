@@ -27,7 +27,7 @@ struct ProgramOptions {
   int dumps = 1;             // repetitions, stored consecutively
   int aggregators = 0;       // 0: chosen by the library
   int64_t buffer = 4 << 20;  // bytes per aggregator
-  int64_t skip = 1;          // of a loop of single calls, only every skip-th is made
+  int64_t skip = 1;          // stride in loops of single calls: only every skip-th is made
   std::string off;           // disabled optimisations, as in SHEAF_MPIIO_OFF
   std::string words;         // further words of the open mode of a multifile
 

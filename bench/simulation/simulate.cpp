@@ -57,7 +57,7 @@ int usage() {
 
 int main(int argc, char** argv) {
   if (argc < 2) return usage();
-  // Every task reserves memory for windows and uses little of it.
+  // Every task reserves memory for windows, but uses little of this memory.
   prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
   Machine machine;
   ProgramOptions options;

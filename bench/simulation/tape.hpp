@@ -19,8 +19,8 @@ enum class Kind : uint8_t {
   write,
   read,
   meet,      // a collective call of a group: a barrier
-  exchange,  // the same, with `length` bytes at the port of this task
-  gather,    // the same, with data of every task
+  exchange,  // a collective call with `length` bytes at the port of this task
+  gather,    // a collective call with data of every task
   begin,     // start of messages within a group, exchange number `place`: `length` bytes in `offset` messages
              // leave this task
   finish,    // their receipt: `length` bytes in `offset` messages

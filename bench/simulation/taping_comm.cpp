@@ -133,7 +133,7 @@ class TapingComm final : public Comm {
 }  // namespace
 
 std::unique_ptr<Comm> taping_comm(std::unique_ptr<Comm> comm, Tape& tape, int task) {
-  if (!comm) return nullptr;  // of a split that excludes this task
+  if (!comm) return nullptr;  // the split excludes this task
   return std::make_unique<TapingComm>(std::move(comm), tape, task);
 }
 

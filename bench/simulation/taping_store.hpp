@@ -22,7 +22,7 @@ std::span<std::byte> program_data(int64_t bytes);
 
 class TapingStore final : public Store {
  public:
-  // `block`: bytes that the tasks are told as the file system's block size, and therefore the shared
+  // `block`: block size of the file system, in bytes, as reported to the tasks, and therefore the shared
   // granularity of hosts. The tape must outlive the store.
   TapingStore(Tape& tape, int64_t block, Keep keep)
       : tape_(tape), block_(block), keep_(keep), memory_(block) {}

@@ -48,7 +48,7 @@ class Checkpointer {
   std::vector<std::unique_ptr<RestartWay>> ways_;
   std::vector<WayTimes> times_;  // one per way
   std::int64_t last_step_ = -1;
-  Digest last_digest_;  // of this task's particles at that step
+  Digest last_digest_;  // digest of this task's particles at that step
 };
 
 }  // namespace particles

@@ -167,8 +167,7 @@ int run(int argc, char** argv) {
   } catch (const std::runtime_error& e) {  // thrown on all tasks alike
     if (rank == 0) std::fprintf(stderr, "particles: %s\n", e.what());
     return 1;
-  } catch (const std::exception&
-               e) {  // on one task only, for example out of memory: the other tasks would wait forever
+  } catch (const std::exception& e) {  // on one task only, for example out of memory: others would hang
     std::fprintf(stderr, "particles: task %d: %s\n", rank, e.what());
     MPI_Abort(MPI_COMM_WORLD, 1);
     return 1;

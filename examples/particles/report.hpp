@@ -12,7 +12,7 @@ namespace particles {
 // Measurements of one way. Seconds are sums over all checkpoints written or read, see collective.hpp.
 struct WayTimes {
   std::string way;
-  Footprint files;         // of the last checkpoint
+  Footprint files;         // files of the last checkpoint
   std::int64_t bytes = 0;  // user data of one checkpoint
   int writes = 0;
   double write_seconds = 0;

@@ -4,7 +4,7 @@
 // - single: one designated task gathers the particles of all tasks and writes one file (the first way of
 //   MP2C)
 // - tasklocal: every task writes its own file
-// - multifile: every task writes its own logical file, all of them in few physical files (Sheaf)
+// - multifile: every task writes its own logical file; few physical files contain all logical files (Sheaf)
 //
 // A checkpoint of step n is named DIR/restart.<n, six digits>.<suffix of the way>. It is complete if it can
 // be read and the counts and digest in its headers agree with the particles that follow.
@@ -29,7 +29,7 @@ struct RestartHeader {
   std::uint64_t seed = 0;
   std::int64_t tasks = 0;  // tasks that wrote the checkpoint
   std::int64_t count = 0;  // particles that follow
-  Digest digest;           // of the particles that follow
+  Digest digest;           // digest of the particles that follow
   std::int64_t reserved[2] = {0, 0};
 
   bool is_valid() const;

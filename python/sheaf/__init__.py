@@ -262,7 +262,7 @@ def _open_together(
 
 
 def library_path() -> Optional[str]:
-    """Returns the path of the C library in use. None if there is none; multifiles are then read and
+    """Returns the path of the C library in use. None without the library; multifiles are then read and
     written in pure Python."""
     from ._library import available, library
 

@@ -238,7 +238,7 @@ def available() -> bool:
 
 
 def library(what: str = "this") -> Library:
-    """Returns the library. Raises UnsupportedError, which names ``what`` as unavailable, if there is none."""
+    """Returns the library. Raises UnsupportedError, which names ``what`` as unavailable, if it is missing."""
     if not available():
         raise error_of(
             "unsupported",

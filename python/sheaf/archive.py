@@ -224,7 +224,7 @@ class Archive:
         self.put_many({name: data})
 
     def put_many(self, objects: Mapping[str, Any]) -> None:
-        """Writes several objects; readers see all of them or none."""
+        """Writes several objects; readers see all objects or none."""
         self.change(objects)
 
     def put_if_absent(self, name: str, data: Any) -> bool:
@@ -247,7 +247,7 @@ class Archive:
     def change(
         self, put: Mapping[str, Any], delete: Iterable[str] = (), directories: Iterable[str] = ()
     ) -> None:
-        """Applies several changes at once, deletions first. Readers see all of them or none."""
+        """Applies several changes at once, deletions first. Readers see all changes or none."""
         with self._locked():
             self._change(put, list(delete), list(directories))
 

@@ -7,8 +7,7 @@ multifile, and ``sheaf:///data/run.sion/out/a.txt`` the stream of that name if s
 a name below a path that does not exist creates an archive (:mod:`sheaf.archive`). Files appear in it when
 they are closed.
 
-The multifile is the first component of a path that is a file. If there is none, it is the first component
-that does not exist.
+The multifile is the first component of a path that is a file. Otherwise it is the first component that does not exist.
 """
 
 from __future__ import annotations

@@ -137,8 +137,7 @@ def wanted_mpi(path: str) -> Set[str]:
 
 
 def native_library() -> Optional[str]:
-    """Returns the libsheaf_mpi that matches the library in use and the MPI of the process; None if there
-    is none."""
+    """Returns the libsheaf_mpi that matches the library in use and the MPI of the process; None if it is missing."""
     base = library().directory
     if not base or not os.path.isdir(base):
         return None

@@ -192,7 +192,7 @@ class InputStream(_Stream):
         offset: int = 0,
         copy: Optional[bool] = None,
     ) -> "NDArray[Any]":
-        """Returns the stream, or a part of it, as a numpy array. The position of the stream does not
+        """Returns all or part of the stream as a numpy array. The position of the stream does not
         change.
 
         ``dtype``: multi-byte types in native byte order are interpreted in the byte order of the file.
@@ -305,7 +305,7 @@ def _new_array(shape: Tuple[int, ...], kind: "numpy.dtype[Any]") -> "NDArray[Any
 
 class OutputStream(_Stream):
     """The stream of a task, opened for writing; written data are appended. Streams of one serial writer
-    share a handle, and a lock admits one of them at a time."""
+    share a handle, and a lock admits one stream at a time."""
 
     _going = False
 

@@ -89,7 +89,7 @@ class SheafStore(Store):
         prototype: Optional[BufferPrototype] = None,
         byte_range: Optional[ByteRequest] = None,
     ) -> Optional[Buffer]:
-        """Returns the value of a key, or a part of it; None if the key does not exist."""
+        """Returns all or part of the value of a key; None if the key does not exist."""
         archive = self._ready()
         entry = self._entry(key)
         if entry is None:

@@ -90,8 +90,7 @@ class Generation:
 
 
 def open_generation(path: str, attempt: Callable[[Generation], Opened]) -> Opened:
-    """Returns the result of `attempt` for one generation. Retries if it fails because another one was
-    committed."""
+    """Returns the result of `attempt` for one generation. Retries if it fails because another generation was committed."""
     for _ in range(_TRIES - 1):
         generation = Generation(path)
         try:

@@ -11,14 +11,13 @@
 
 namespace sheaf {
 
-// Returns true if all bytes are zero, or if there are none. Runs at the speed of the C library's memcmp.
+// Returns true if all bytes are zero or `bytes` is empty. Runs at the speed of the C library's memcmp.
 inline bool is_zero(std::span<const std::byte> bytes) {
   return bytes.empty() ||
          (bytes.front() == std::byte{} && std::memcmp(bytes.data(), bytes.data() + 1, bytes.size() - 1) == 0);
 }
 
-inline constexpr std::align_val_t cache_line{
-    64};  // bytes; a multiple or a divisor of the line size of current processors
+inline constexpr std::align_val_t cache_line{64};  // bytes; divides the line size of current processors
 
 // Allocates memory aligned to a cache line. The memory of std::vector usually starts inside a line; some
 // processors then copy from the page cache at a fifth of the speed.

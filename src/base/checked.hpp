@@ -38,7 +38,7 @@ inline std::optional<int64_t> checked_mul_add(int64_t a, int64_t b, int64_t c) {
 // check rejects as too large.
 inline int64_t saturated_add(int64_t a, int64_t b) { return checked_add(a, b).value_or(INT64_MAX); }
 
-// Unwraps a checked result. Throws invalid_argument "<what> exceeds 2^63 bytes" if there is none.
+// Unwraps a checked result. Throws invalid_argument "<what> exceeds 2^63 bytes" for nullopt.
 inline int64_t must_fit(std::optional<int64_t> value, const char* what) {
   if (!value) throw Error(Code::invalid_argument, std::string(what) + " exceeds 2^63 bytes");
   return *value;

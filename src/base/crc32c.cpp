@@ -24,8 +24,7 @@ constexpr uint32_t times_x(uint32_t a) { return (a >> 1) ^ (0x82f63b78 & (0u - (
 
 constexpr uint32_t product(uint32_t a, uint32_t b) {
   uint32_t sum = 0;
-  for (; a != 0; a <<= 1, b = times_x(b))
-    sum ^= b & (0u - (a >> 31));  // branch-free, to avoid mispredictions
+  for (; a != 0; a <<= 1, b = times_x(b)) sum ^= b & (0u - (a >> 31));  // without unpredictable branches
   return sum;
 }
 

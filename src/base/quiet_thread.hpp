@@ -10,8 +10,8 @@
 
 namespace sheaf {
 
-// Blocks all signals on the calling thread during its lifetime. Threads started meanwhile inherit the mask
-// and keep it.
+// Blocks all signals on the calling thread during its lifetime. Threads started during that time inherit the
+// mask and keep it.
 class SignalsBlocked {
  public:
   SignalsBlocked() {

@@ -35,7 +35,7 @@ void for_each_line(std::string_view table, Take take) {
   }
 }
 
-// Returns the word of SHEAF_TOPOLOGY that describes I/O nodes; empty if there is none.
+// Returns the word of SHEAF_TOPOLOGY that describes I/O nodes; empty if no word does.
 std::string_view io_node_word() {
   const char* const given = setting("SHEAF_TOPOLOGY");
   std::string_view words = given ? given : "";

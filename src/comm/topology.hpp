@@ -29,7 +29,7 @@ std::string io_node_of(std::string_view host, std::string_view table);
 // split_by_io_node() does.
 std::optional<int64_t> find_io_node(Comm& all);
 
-// Collective. Groups the tasks of `all` whose hosts share an I/O node (a forwarder or router), as
+// Collective. Groups the tasks of `all` by the I/O node (a forwarder or router) of their hosts, as
 // SHEAF_TOPOLOGY of task 0 defines them: file:PATH names a table, cmd:PROGRAM prints one, ion=M needs none.
 // Without such a word, groups the tasks of each host. Throws on all tasks alike: the error of reading the
 // table, or invalid_argument if a host is not in it.

@@ -10,8 +10,8 @@
 
 namespace sheaf::mpi {
 
-// Tags of our own messages on a group's communicator: the pieces of gathers and scatters, whose total length
-// may exceed an MPI count, and exchanges. Both kinds may be in flight at the same time.
+// Tags of our own messages on a group's communicator: the pieces of gathers and scatters (their total length
+// may exceed an MPI count), and exchanges. Both kinds may be in flight at the same time.
 inline constexpr int pieces_tag = 1;
 inline constexpr int exchange_tag = 2;
 static_assert(pieces_tag != exchange_tag);

@@ -25,8 +25,7 @@ class Group : private NonCopyable {
 };
 
 struct Members {
-  int64_t hash =
-      0;  // of the members' ranks in `whole`; 40 bits, so that the sum over a million tasks does not overflow
+  int64_t hash = 0;     // hash of the ranks in `whole`; 40 bits, so that a million can be added
   int64_t outside = 0;  // members that are not in `whole`
 };
 

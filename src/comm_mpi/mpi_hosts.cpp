@@ -21,8 +21,7 @@ void reduce_by_messages(MPI_Comm comm, Reduction how, std::span<int64_t> values,
                                                      comm, request);
     });
   });
-  if (before && rank_in(comm) == 0)
-    std::ranges::fill(values, 0);  // MPI_Exscan leaves the result undefined on rank 0
+  if (before && rank_in(comm) == 0) std::ranges::fill(values, 0);  // undefined after MPI_Exscan
 }
 
 void HostsMeeting::free() { free_own(firsts_); }

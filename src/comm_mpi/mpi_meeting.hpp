@@ -18,9 +18,9 @@ namespace sheaf::mpi {
 
 class Meeting : private NonCopyable {
  public:
-  // Collective over `comm`. Creates `count` of them. All are null on every task if the tasks do not all share
-  // memory, if there are too many or only one, or if the memory cannot be allocated. `all` must contain these
-  // tasks and be valid at every call.
+  // Collective over `comm`. Creates `count` barriers. All are null on every task if the tasks do not all
+  // share memory, if there are too many or only one, or if the memory cannot be allocated. `all` must contain
+  // these tasks and be valid at every call.
   static std::vector<std::shared_ptr<Meeting>> several(MPI_Comm comm, int count, MPI_Comm all);
 
   // `place` points to SharedMeeting::memory_size(size) bytes in `memory`.

@@ -19,7 +19,7 @@ class Parts {
   enum class How : uint8_t { split, by_memory, duplicate };
   struct Wish {
     How how = How::split;
-    int color = 0;  // of a split; negative: this task is in no part
+    int color = 0;  // color of a split; negative: this task is in no part
     int key = 0;
     bool operator==(const Wish&) const = default;
   };

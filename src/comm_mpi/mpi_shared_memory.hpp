@@ -10,8 +10,8 @@
 
 namespace sheaf::mpi {
 
-// Collective over `comm`. Allocates zeroed memory. Returns null on every task if one of them cannot map it,
-// for example because it runs on another host.
+// Collective over `comm`. Allocates zeroed memory. Returns null on every task if any task cannot map it, for
+// example because it runs on another host.
 std::shared_ptr<SharedMemory> share_memory(MPI_Comm comm, size_t bytes);
 
 }  // namespace sheaf::mpi

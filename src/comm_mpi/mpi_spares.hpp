@@ -52,7 +52,7 @@ class Spares {
   // the results of offer() by their maximum over all tasks, together with numbers of its own, and passes the
   // result to take().
   std::array<int64_t, most_spares> offer();
-  // Returns a duplicate that is not in use on any task. Duplicates `comm` if there is none.
+  // Returns a duplicate that is not in use on any task. Duplicates `comm` if all duplicates are in use.
   Spare take(MPI_Comm comm, std::span<const int64_t, most_spares> largest);
 
   // Local. Returns a duplicate to the cache. Frees it instead if it cannot be cached or the program has freed

@@ -16,7 +16,7 @@
 
 namespace sheaf {
 
-// Collective over all tasks. `processes`: the group of these threads on thread 0 of each process; null on
+// Collective over all tasks. `processes`: on thread 0 of each process, the group of all threads 0; null on
 // other threads. `threads`: a Comm over the threads of this process, used by nothing else. Throws mismatch on
 // all tasks if the processes have different numbers of threads. Must be destroyed on the thread that created
 // it.

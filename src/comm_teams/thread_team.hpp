@@ -42,9 +42,9 @@ class ThreadTeam {
 
   int size() const { return static_cast<int>(offers_.size()); }
 
-  // Publishes `mine` and waits. Returns when all members have arrived and one of them has run its
-  // act(offers). Every member must pass the same `actor`. Throws on all members what act() threw, or mismatch
-  // if the members make different calls.
+  // Publishes `mine` and waits. Returns when all members have arrived and one member has run its act(offers).
+  // Every member must pass the same `actor`. Throws on all members what act() threw, or mismatch if the
+  // members make different calls.
   template <class Act>
   void meet(int rank, Actor actor, const Offer& mine, Act&& act) {
     offers_[static_cast<size_t>(rank)] = mine;
@@ -56,8 +56,7 @@ class ThreadTeam {
         check_calls();
         act(Offers(offers_));
       });
-      const std::optional<Error> mine_too =
-          outcome;  // the slot may be reused once the other members continue
+      const std::optional<Error> mine_too = outcome;  // the slot may be reused once others continue
       arrived_.store(0, std::memory_order_relaxed);
       meetings_.store(meeting + 1, std::memory_order_release);
       meetings_.notify_all();

@@ -14,9 +14,8 @@ namespace sheaf::layout {
 // Chunk k of a task occupies [offset(k), offset(k) + size) of the physical file.
 struct SHEAF_EXPORT ChunkGeometry {
   int64_t start = 0;  // absolute offset of chunk 0
-  int64_t skip =
-      0;  // distance between consecutive chunks of the task: the sum of the chunk sizes of all tasks
-  int64_t size = 0;  // bytes per chunk
+  int64_t skip = 0;   // distance between consecutive chunks of the task: sum of all tasks' chunk sizes
+  int64_t size = 0;   // bytes per chunk
 
   // Returns the offset of a chunk. Throws invalid_argument if the chunk would end beyond 2^63 bytes.
   int64_t offset(int64_t chunk) const;

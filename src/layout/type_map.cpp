@@ -118,7 +118,7 @@ TypeMap TypeMap::subarray(std::span<const int64_t> sizes, std::span<const int64_
   if (dimensions == 0 || subsizes.size() != dimensions || starts.size() != dimensions)
     throw Error(Code::invalid_argument, "a subarray needs sizes, subsizes and starts of its dimensions");
   TypeMap map = type;
-  int64_t stride = type.extent_;  // of one step in the dimension
+  int64_t stride = type.extent_;  // bytes of one step in the dimension
   int64_t begin = 0;
   for (size_t i = 0; i < dimensions; ++i) {
     const size_t d = row_major ? dimensions - 1 - i : i;

@@ -65,7 +65,7 @@ class SHEAF_EXPORT TypeMap {
   // (MPI_Type_create_subarray).
   static TypeMap subarray(std::span<const int64_t> sizes, std::span<const int64_t> subsizes,
                           std::span<const int64_t> starts, bool row_major, const TypeMap& type);
-  // The same bytes with another lower bound and extent (MPI_Type_create_resized).
+  // Returns the same bytes with another lower bound and extent (MPI_Type_create_resized).
   TypeMap resized(int64_t lower_bound, int64_t extent) const;
 
   int64_t size() const { return size_; }  // bytes of data

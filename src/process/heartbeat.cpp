@@ -134,8 +134,8 @@ struct AtExit {
 Thread& thread_of_process() {
   [[maybe_unused]] static const AtExit at_exit = [] {
     the_thread = new Thread;
-    // A child creates a new one, because the old one may have waiters and a locked mutex whose threads do not
-    // exist in the child.
+    // A child creates a new one, because the old one may have waiters or a locked mutex, and their threads do
+    // not exist in the child.
     ::pthread_atfork([] { the_thread.load()->before_fork(); }, [] { the_thread.load()->behind_fork(); },
                      [] {
                        the_thread.load()->in_child();

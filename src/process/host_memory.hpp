@@ -1,5 +1,5 @@
-// process/host_memory: memory that processes of this host share under a key, while at least one of them
-// lives.
+// process/host_memory: memory that processes of this host share under a key, while at least one process that
+// has joined lives.
 //
 // The memory is a file in a memory file system, owned by the user. The first process to join fills it; the
 // last one to leave removes it. Killed processes may leave a file that no process holds; the next one to join
@@ -44,9 +44,9 @@ class SHEAF_EXPORT HostMemory : private NonCopyable {
   static constexpr uint64_t most = uint64_t{8192} * chunk;  // maximum bytes
 
   // Joins the memory of `key`. `directory`: a directory of a memory file system. `key`: letters, digits, '-'.
-  // `layout`: version of the contents; processes with another one are rejected with mismatch. The first
-  // process calls fill(memory), with zeros from first_free on; if that throws, no process has joined. Throws
-  // the errors of opening a file, foreign for a file of another user, and no_space.
+  // `layout`: version of the contents; processes with a different layout are rejected with mismatch. The
+  // first process calls fill(memory), with zeros from first_free on; if that throws, no process has joined.
+  // Throws the errors of opening a file, foreign for a file of another user, and no_space.
   static std::unique_ptr<HostMemory> join(const std::string& directory, const std::string& key,
                                           uint32_t layout, const std::function<void(HostMemory&)>& fill);
   // Removes the memory of a key that killed processes have left. Does nothing if a process has joined or

@@ -1,4 +1,4 @@
-// process/process_identity: identifies a process, so that another one can find out whether it still runs.
+// process/process_identity: identifies a process, so that others can find out whether it still runs.
 #pragma once
 
 #include <cstdint>

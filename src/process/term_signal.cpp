@@ -30,7 +30,7 @@ struct Catcher {
   bool caught = false;
   struct sigaction before {};
   std::atomic<int> to_send{0};     // signals not yet passed on to the program
-  std::atomic<int64_t> first{0};   // second in which the first of them arrived; 0: none
+  std::atomic<int64_t> first{0};   // second in which the first such signal arrived; 0: none
   std::atomic<uint64_t> asked{0};  // requests of handlers that wait
   std::atomic<uint64_t> answered{0};
 };

@@ -12,7 +12,7 @@
 //   the first one; flow: collective calls
 // - --calls optimised|single: mwritec and mreadc, or a message for every piece (mwrite, mread)
 //
-// TNET has eight crossbars with four nodes each. The paper's figure does not show which of them are
+// TNET has eight crossbars with four nodes each. The paper's figure does not show which crossbars are
 // connected. Here each is connected with the adjacent ones and with those three further; messages to other
 // crossbars pass through an intermediate one. Routes are static, as in the paper; the pairs of nodes are
 // distributed evenly over the four possible routes.
@@ -130,7 +130,7 @@ class SlowStore final : public Store {
   FiberNetwork& network_;
 };
 
-// A link whose task starts with the first listener, like all other tasks.
+// A link without a schedule: every task starts with the first listener.
 class Unscheduled final : public Link {
  public:
   explicit Unscheduled(std::unique_ptr<Link> link) : link_(std::move(link)) {}

@@ -15,7 +15,7 @@ from .memory import memory_of
 
 class TorchGroup:
     """The members of a process group that transfers CPU tensors (gloo, for example). None: the default
-    group; if there is none, or with ``alone``, only this process."""
+    group; if that does not exist, or with ``alone``, only this process."""
 
     def __init__(self, process_group: Any = None, alone: bool = False) -> None:
         self._group = process_group
