@@ -2,8 +2,8 @@
 // compared with the same bytes without mapping.
 //
 // The tasks are threads of one process, each with its own descriptors. With 64 MPI processes on a few cores,
-// the times would be dominated by waking them up, which both sides pay and which would hide the cost of
-// mapping. Waiting threads sleep. The code is that of the MPI interface without the argument handling.
+// wake-ups would dominate the times of both sides and hide the cost of mapping. Waiting threads sleep. The
+// code is that of the MPI interface without the argument handling.
 //
 // Two comparisons:
 // - 64-3-64: ours: 64 tasks write, 3 read mapped and write mapped, 64 read. Peer: 64 tasks write, read,

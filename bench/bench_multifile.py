@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""bench_multifile.py [--dir DIR,... | --fs gluster-strict] [--tasks 8] [--bytes 64M] [--piece 1M] [--runs
-9] [--placement block] [--json FILE] [--bin DIR]: compares multifiles (files=auto, and one physical file)
-with a plain writer of the same layout through FILE*, the same with pwrite, and task-local files
+"""bench_multifile.py [--dir DIR,... | --fs gluster-strict] [--tasks 8] [--bytes 64M] [--piece 1M]
+[--runs 9] [--placement block] [--json FILE] [--bin DIR]: compares multifiles (files=auto, and one physical
+file) with a plain writer of the same layout through FILE*, the same with pwrite, and task-local files
 (mpi_bench_multifile). Each way in turn runs in a new process, which writes and reads once: in a new
 directory (fresh), and over the files of the previous run (overwritten). Prints medians, spread, and the
 bandwidth of multifiles relative to each peer. --fs: on the three hosts of tests/cluster (root only;

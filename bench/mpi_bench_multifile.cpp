@@ -3,11 +3,15 @@
 //
 //   mpi_bench_multifile WAY DIRECTORY [--bytes B] [--piece B] [--durable]
 //
-// WAY: multifile-auto (files=auto), multifile-one (a multifile in one physical file), plain (a minimal writer
-// of one file, with a region of whole file-system blocks for each task, fwrite and fread through a FILE*, and
-// no metadata, journal or checksums), pwrite (the same regions, by pwrite and pread), task-local (one file
-// per task, write and read). A time runs from the common start of all tasks to the last close, and includes
-// opening. Files of an earlier run in DIRECTORY are overwritten. Prints "TIME write S", "TIME read S".
+// WAY:
+// - multifile-auto: files=auto; multifile-one: a multifile in one physical file
+// - plain: a minimal writer of one file, with a region of whole file-system blocks for each task, fwrite and
+//   fread through a FILE*, and no metadata, journal or checksums
+// - pwrite: the same regions, by pwrite and pread
+// - task-local: one file per task, write and read
+//
+// A time runs from the common start of all tasks to the last close, and includes opening. Files of an earlier
+// run in DIRECTORY are overwritten. Prints "TIME write S", "TIME read S".
 #include <mpi.h>
 
 #include <fcntl.h>

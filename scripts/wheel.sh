@@ -1,7 +1,7 @@
 #!/bin/sh
-# wheel.sh [DIRECTORY]: builds in dist/ or DIRECTORY the Linux x86_64 wheel for all Pythons from 3.9 and glibc from
-# 2.28, a pure wheel for all other machines, and the source package. The build tools are installed from the Python
-# package index.
+# wheel.sh [DIRECTORY]: builds the wheels and the source package in dist/ or DIRECTORY. The Linux x86_64 wheel is for
+# all Pythons from 3.9 and glibc from 2.28; a pure wheel is for all other machines. The build tools are installed from
+# the Python package index.
 set -eu
 cd "$(dirname "$0")/.."
 out=${1:-dist}

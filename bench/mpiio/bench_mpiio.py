@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""bench_mpiio.py [--quick] [--bin DIR] [--dir DIR,...] [--tasks 4,16] [--pairs 5] [--repeats 1] [--mpi
-openmpi,mpich] [--only NAME,...] [--keep-memory]: runs the patterns of the Blue Gene/L paper with the MPI
-library's own I/O and with the drop-in, the same binary in turn. Open MPI has two implementations (ompio,
-romio321); the one with the smaller median counts. sfio-PATTERN: ours on a striped file with 4 additional
-I/O listeners, theirs on one plain file. The phase `whole` includes opening and closing. Prints a line per
-pattern, phase and number of tasks, and at the end a table of all. --quick: the whole matrix in about ten
-minutes, on tmpfs and in the current directory; without striped files, FLASH with an eighth of the cells.
-MPICH, whose tasks poll without yielding, runs 4 tasks on tmpfs only. --keep-memory (root): prevents a
-virtual machine from returning free pages to its host during the run, which makes their next use slow."""
+"""bench_mpiio.py [--quick] [--bin DIR] [--dir DIR,...] [--tasks 4,16] [--pairs 5] [--repeats 1]
+[--mpi openmpi,mpich] [--only NAME,...] [--keep-memory]: runs the patterns of the Blue Gene/L paper with
+the MPI library's own I/O and with the drop-in, the same binary in turn. Open MPI has two implementations
+(ompio, romio321); the one with the smaller median counts. sfio-PATTERN: ours on a striped file with 4
+additional I/O listeners, theirs on one plain file. The phase `whole` includes opening and closing. Prints
+a line per pattern, phase and number of tasks, and at the end a table of all. --quick: the whole matrix in
+about ten minutes, on tmpfs and in the current directory; without striped files, FLASH with an eighth of
+the cells, and MPICH with 4 tasks on tmpfs only, because its tasks poll without yielding. --keep-memory
+(root): prevents a virtual machine from returning free pages to its host during the run, which makes their
+next use slow."""
 import argparse
 import contextlib
 import os

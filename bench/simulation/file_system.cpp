@@ -73,8 +73,8 @@ double ModelledFiles::send_off(Client& client, double arrives, double now) const
   return now;
 }
 
-// Distributes the blocks of a file round-robin over its servers. If all servers have a part of all files,
-// every round starts with a different server, so that equal chunks of tasks do not start on the same ones.
+// Distributes the blocks of a file round-robin over its servers. If all files are on all servers, every round
+// starts with a different server. Otherwise equal chunks of tasks would start on the same servers.
 ModelledFiles::Resource& ModelledFiles::server_of(Key key) {
   const auto servers = static_cast<uint64_t>(machine_.servers);
   const uint64_t stripes =

@@ -1,7 +1,7 @@
 // Counter-based random numbers: Philox4x32-10 (Salmon, Moraes, Dror, Shaw, SC11).
 //
 // There is no generator state. A draw is a pure function of (seed, purpose, step, index), so any task can
-// compute the numbers of any cell at any step, and a restarted run computes the same ones as an uninterrupted
+// compute the numbers of any cell at any step. A restarted run computes the same numbers as an uninterrupted
 // run.
 #pragma once
 

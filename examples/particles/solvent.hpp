@@ -1,9 +1,9 @@
 // Multi-particle collision dynamics of a solvent: stochastic rotation dynamics (Malevanets and Kapral 1999)
 // with the random grid shift of Ihle and Kroll (2001).
 //
-// A step consists of streaming (x += v dt), a shift of the collision grid, and the collision, which rotates
-// the velocities in each cell, relative to the cell's mean, by a fixed angle about a random axis. This
-// conserves mass, momentum and kinetic energy in each cell.
+// A step consists of streaming (x += v dt), a shift of the collision grid, and the collision. The collision
+// rotates the velocities in each cell, relative to the cell's mean, by a fixed angle about a random axis.
+// This conserves mass, momentum and kinetic energy in each cell.
 //
 // The state after step n is a pure function of (seed, number of particles, n), bit for bit, on any number of
 // tasks and through any number of restarts: random numbers are keyed by (seed, step, cell), and the sums over

@@ -1,9 +1,9 @@
 // base/thread_value: per-thread values that are destroyed when the thread ends.
 //
-// A thread_local object with a destructor is registered at its first use in a thread, and the C library
-// terminates the program if it has no memory for that. These values use a pthread key instead, because its
-// functions report the lack of memory. Values of the main thread are never destroyed. Shared libraries with
-// such values are linked with -z nodelete, since threads may end after a dlclose.
+// A thread_local object with a destructor is registered at its first use in a thread. If the C library has no
+// memory for that, it terminates the program. These values use a pthread key instead, because its functions
+// report the lack of memory. Values of the main thread are never destroyed. Shared libraries with such values
+// are linked with -z nodelete, since threads may end after a dlclose.
 #pragma once
 
 #include <pthread.h>

@@ -19,7 +19,7 @@ namespace sheaf::mpi {
 class Meeting : private NonCopyable {
  public:
   // Collective over `comm`. Creates `count` barriers. All are null on every task if the tasks do not all
-  // share memory, if there are too many or only one, or if the memory cannot be allocated. `all` must contain
+  // share memory or it cannot be allocated, and if there are too many tasks or only one. `all` must contain
   // these tasks and be valid at every call.
   static std::vector<std::shared_ptr<Meeting>> several(MPI_Comm comm, int count, MPI_Comm all);
 

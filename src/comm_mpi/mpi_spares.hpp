@@ -2,8 +2,8 @@
 //
 // Every open multifile uses a communicator of its own. Creating one takes several rounds of messages among
 // all tasks, and programs open files on the same communicator repeatedly. A duplicate that is no longer in
-// use is therefore kept as an attribute of the communicator it was made from, or of MPI_COMM_WORLD if that
-// has the same tasks. It is freed together with that communicator.
+// use is therefore kept as an attribute of the communicator it was made from, and is freed with it. If
+// MPI_COMM_WORLD has the same tasks, the duplicate is kept there.
 #pragma once
 
 #include <mpi.h>
@@ -59,8 +59,8 @@ class Spares {
   // its communicator in the meantime.
   void give_back(const Spare& spare);
 
-  // Notifies the cache that the program frees a communicator with this cache. If that is its owner, take()
-  // must not be called any more and all unused duplicates are freed.
+  // Notifies the cache that the program frees a communicator with this cache. If that is its owner, the cache
+  // hands out none of its duplicates any more, and frees the unused ones.
   void retire(MPI_Comm freed);
 
   // Barrier of the tasks of the program's communicator, used to acquire a duplicate. Null before the first

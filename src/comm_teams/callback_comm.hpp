@@ -6,9 +6,10 @@
 //
 // Only barrier, bcastr, gatherr and scatterr are called, with 64-bit numbers. The tasks first exchange the
 // lengths of their messages and the first bytes, then transfer at most 64 KiB per task in each round.
-// gathervr, scattervr and byte elements are avoided: they were only ever called in mapped opens, and existing
-// programs have faults there. A group of one task calls only create_group and free_group. Every message has a
-// checksum, so a message that a callback loses or changes is an error on all tasks.
+// gathervr and scattervr are avoided, because they were only ever called in mapped opens and existing
+// programs have faults there. Byte elements are avoided, because existing programs do not support them. A
+// group of one task calls only create_group and free_group. Every message has a checksum, so a message that a
+// callback loses or changes is an error on all tasks.
 //
 // If there is an allgather callback, no other is called: every task gets all contributions and computes the
 // result itself. A collective then takes two calls instead of seven, and O(tasks) bytes on each task.

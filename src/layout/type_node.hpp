@@ -1,8 +1,8 @@
 // layout/type_node: the tree that represents a TypeMap. Private to type_map*.cpp.
 //
-// A node covers bytes relative to a base that its user supplies. Leaves that can be visited in one step
-// (blocks of one length at a stride or at listed offsets) hold most of the pieces of real datatypes, so inner
-// loops run over arrays.
+// A node covers bytes relative to a base that its user supplies. Most pieces of real datatypes are in leaves
+// that are visited in one step: blocks of one length at a stride or at listed offsets. Inner loops therefore
+// run over arrays.
 #pragma once
 
 #include <memory>
