@@ -1,7 +1,7 @@
 /* The contents that the five listings write and expect.
  *
- * Task r has a stream of stream_bytes(r) bytes, and byte i of the stream is stream_byte(r, i). Programs write and
- * read it in pieces of PIECE bytes. CHUNK is so small that every task needs several chunks, as in real
+ * Task r has a stream of stream_bytes(r) bytes, and byte i of the stream is stream_byte(r, i). Programs write
+ * and read it in pieces of PIECE bytes. CHUNK is so small that every task needs several chunks, as in real
  * programs that do not know the amount of data at open. */
 #ifndef SHEAF_EXAMPLES_LISTING_DATA_H
 #define SHEAF_EXAMPLES_LISTING_DATA_H
