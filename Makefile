@@ -1,24 +1,25 @@
-# make demo    install what is missing, build, run the particle simulation and show what happened
+# make demo    install missing packages, build, run the particle simulation and print its results
 # make test    the whole test suite, with both MPIs
-# make fuzz [FUZZ_SECONDS=60] [FUZZ_TARGETS=...]   every fuzzer for so long, JOBS at a time; fuzz-corpus: keep what they learned
-# make soak [SOAK_CASES=100000] [DATASETS=5000] [CAMPAIGN="--hours 3"] [KILL_ROUNDS=1000] [COMMIT_KILLS=300]   random MPI-IO cases against their model, as
-#             many of shared files on simulated hosts,
-#             random datasets of HDF5 and PnetCDF, mpi4py's own tests of files, the close of 256 TiB, the fault campaign over every interface, then MPI programs killed at random moments
-# make mpi-test [MPI_TEST_OPTIONS=...]   builds and tests under every MPI at hand, also those of the Python package index, and with clang
+# make fuzz [FUZZ_SECONDS=60] [FUZZ_TARGETS=...]   every fuzzer for FUZZ_SECONDS, JOBS at a time; fuzz-corpus: adopt the inputs they found
+# make soak [SOAK_CASES=100000] [DATASETS=5000] [CAMPAIGN="--hours 3"] [KILL_ROUNDS=1000] [COMMIT_KILLS=300]   random MPI-IO cases
+#             compared with their model, equally many of shared files on simulated hosts,
+#             random datasets of HDF5 and PnetCDF, mpi4py's own file tests, the close of 256 TiB, the fault campaign over every
+#             interface, then MPI programs killed at random times
+# make mpi-test [MPI_TEST_OPTIONS=...]   build and test with every available MPI, those of the Python package index, and Clang
 # make sanitize   the suite with ASan and UBSan, then with TSan; make asan, make tsan: one of them; make leaks: tools and programs with valgrind
-# make docs-test   the examples and commands of the documents, as printed, against an installation
+# make docs-test   the examples and commands of the documents, exactly as printed, with an installation
 # make cluster-test [CLUSTER="--fs gluster --case 'modes/*'"]   on three hosts made of namespaces, over several file systems; root only
-# make deb       Debian packages, built in a clean root, in dist/deb; make deb-test: installs and tries them in others; root only
-# make tarball   an archive in dist/ that works wherever it is unpacked, and a test of that
-# make recipes-test   carries out the recipes of Spack, EasyBuild and conda, and tests the tools flavour as they install it
-# make capture-test   LAMMPS, OpenFOAM, Quantum ESPRESSO, GROMACS and other programs of Debian with their files captured and plain (docs/capture.md)
-# make slurm-test   what docs/adopting.md says about Slurm, with one; root only
+# make deb       Debian packages, built in a clean root, in dist/deb; make deb-test: installs and tests them in other roots; root only
+# make tarball   a relocatable archive in dist/, and a test of it
+# make recipes-test   runs the recipes of Spack, EasyBuild and conda, and tests the tools flavour that they install
+# make capture-test   LAMMPS, OpenFOAM, Quantum ESPRESSO, GROMACS and other programs of Debian with captured and with plain files (docs/capture.md)
+# make slurm-test   the Slurm commands of docs/adopting.md, on a Slurm of this machine; root only
 # make release-test [RELEASE_PARTS="deb deb-test"]   before a release: packages, archive, recipes, Slurm, arm64 and s390x under
-#             emulation, every MPI; two to three hours on two cores
-# make test-torch   checkpoints of PyTorch, which is installed in build-torch; make bench-torch   their speed against FileSystemWriter
+#             emulation, every MPI; takes two to three hours on two cores
+# make test-torch   PyTorch checkpoints; installs PyTorch in build-torch; make bench-torch   their speed compared with FileSystemWriter
 # make wheel   in dist/: wheels of the Python package and its source package; make python-test   its tests with packages from PyPI
-# make figures [QUICK=1] [FIGURES="sc09-3 jugene"]   the figures and tables of the papers: here, and on modelled machines; into figures/
-# make tidy [TIDY="cli comm_mpi"] [TIDY="--changed main"]   clang-tidy over src/, or over some of its folders, or the changed ones
+# make figures [QUICK=1] [FIGURES="sc09-3 jugene"]   the figures and tables of the papers, on this machine and on modelled machines; in figures/
+# make tidy [TIDY="cli comm_mpi"] [TIDY="--changed main"]   clang-tidy over src/, some of its folders, or the changed ones
 # make build | install PREFIX=... | benches (builds them) | bench (runs them) | format | clean
 BUILD ?= build
 PREFIX ?= /usr/local
@@ -33,8 +34,8 @@ FIGURES ?= all
 
 .PHONY: mpi-test soak deps configure build test demo bench sanitize leaks fuzz fuzz-corpus install format clean
 
-# Builds what the demo calls, with the first MPI that is found; a build directory that has the tests stays as it is. Both commands use
-# one directory, in any order: what the other has built is not built again.
+# Builds the programs of the demo, with the first MPI found. A build directory that is configured with tests keeps them. `demo` and
+# `test` can share a build directory in any order; each reuses the other's results.
 demo:
 	@scripts/install-deps.sh demo
 	@scripts/configure.sh $(BUILD) $(if $(wildcard $(BUILD)/CMakeCache.txt),,-DCMAKE_INSTALL_PREFIX=$(PREFIX))
@@ -47,7 +48,7 @@ test: build
 deps:
 	@scripts/install-deps.sh
 
-# Also of a directory that was configured before: what has been installed since is found.
+# Also reconfigures an existing build directory, to find packages installed since then.
 configure: deps
 	@scripts/configure.sh $(BUILD) -DSHEAF_TESTS=ON $(if $(shell grep -s SHEAF_TESTS:BOOL=ON $(BUILD)/CMakeCache.txt),,-DCMAKE_INSTALL_PREFIX=$(PREFIX) "-DSHEAF_MPIS=$(MPIS)")
 
@@ -71,7 +72,7 @@ asan tsan: deps
 	@cmake --build --preset $@ -j $(JOBS)
 	@JOBS=$(JOBS) scripts/sanitize.sh build-$@
 
-# The examples and commands of the documents, as printed, against an installation.
+# The examples and commands of the documents, exactly as printed, with an installation.
 .PHONY: docs-test
 docs-test: build
 	@cd $(BUILD) && PATH=$$PWD/mpi:$$PATH ctest --output-on-failure -R '^test_(docs|readme)$$'
@@ -112,7 +113,7 @@ deb:
 	@scripts/install-deps.sh deb
 	@JOBS=$(JOBS) packaging/deb/build.sh build-deb dist/deb
 
-# With the packages of dist/deb, which are made if there are none.
+# Tests the packages in dist/deb; builds them if there are none.
 deb-test:
 	@[ -n "$$(ls dist/deb/*.deb 2>/dev/null)" ] || $(MAKE) --no-print-directory deb
 	@scripts/install-deps.sh deb
@@ -122,7 +123,7 @@ tarball: deps
 	@JOBS=$(JOBS) packaging/tarball.sh build-tarball dist
 
 .PHONY: recipes-test foreign-test slurm-test release-test
-# The lines for Slurm in docs/adopting.md, under a Slurm of this machine; root only.
+# The Slurm commands of docs/adopting.md, on a Slurm of this machine; root only.
 slurm-test: build
 	@scripts/install-deps.sh slurm
 	@SHEAF_BIN=$(CURDIR)/$(BUILD)/bin SHEAF_SECONDS=250 SHEAF_FRAMES=adopt-slurm PATH=$(CURDIR)/$(BUILD)/mpi:$$PATH \
@@ -135,7 +136,7 @@ recipes-test: build
 foreign-test: build
 	@code=0; for arch in arm64 s390x; do JOBS=$(JOBS) scripts/foreign.sh $$arch $(BUILD) || code=1; done; exit $$code
 
-# Goes on after a part that fails, and fails in the end. `deb` makes the packages that `deb-test` tries.
+# Continues after a failed part, and fails at the end. `deb` builds the packages that `deb-test` tests.
 RELEASE_PARTS ?= deb deb-test tarball recipes-test slurm-test foreign-test mpi-test
 release-test: build
 	@failed=""; for part in $(RELEASE_PARTS); do \
@@ -150,13 +151,13 @@ wheel:
 python-test: build
 	@SHEAF_BIN=$(CURDIR)/$(BUILD)/bin scripts/python-test.sh
 
-# The experiments of the papers (docs/experiments.md): FIGURES="sc09-3 jugene" makes some of them, QUICK=1 less of each.
+# The experiments of the papers (docs/experiments.md): FIGURES="sc09-3 jugene" selects some of them, QUICK=1 reduces each.
 .PHONY: figures
 figures: build
 	@bench/paper.py $(FIGURES) $(if $(QUICK),--quick) --build $(BUILD) --dir $(BUILD)/figures.tmp --out figures $(FIGURES_OPTIONS)
 
 .PHONY: capture-test
-# Programs of Debian, captured as they are.
+# Unmodified programs of Debian, captured.
 capture-test: build
 	@scripts/install-deps.sh capture
 	@SHEAF_BIN=$(CURDIR)/$(BUILD)/bin python3 -B tests/posix/capture_programs.py

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Captured files against plain ones (docs/capture.md): bench_capture.py [--bin build/bin] [--dir DIR] [--files 100000] [--repeats 3]
 
-Each figure is one program, started anew, alternating between captured and plain in fresh directories; medians. Prints a table with
-the musts; the exit code is 1 if one is missed.
+Each value is measured by one newly started program, alternating between captured and plain in new directories. Prints a table of
+medians with the required values; the exit code is 1 if one is missed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Bench:
         self.binaries, self.directory = binaries.absolute(), directory.absolute()
 
     def seconds(self, where: Path, capture: bool, *words: object) -> float:
-        """What posix_files prints, as a number."""
+        """Returns the number printed by posix_files."""
         program = self.binaries / "posix_files"
         environment = dict(os.environ)
         if capture:

@@ -1,12 +1,12 @@
-// bench/bench_common: how all benchmarks here compare Sheaf with its peer.
+// bench/bench_common: how all benchmarks compare Sheaf with its peer.
 //
-// Both do the same job in the same process, in turn (A B, B A, A B, ...): whatever else the machine does
-// meets both alike. In its turn each runs a few times, and the least time counts: virtual machines give
-// memory that lies free for two seconds back to their host, page by page, and the first use of such a page
-// waits for the host (12 microseconds where this was found: a file of 256 MiB takes 0.8 s in such memory
-// instead of 0.07). A run leaves behind, in the sizes in which the same work asks for it again, memory that
-// is there for the next. What is judged is the median over the pairs of the ratio within a pair; its spread
-// is printed with it. Each row ends in a line for machines:
+// Both do the same work in the same process, in turn (A B, B A, A B, ...), so that other activity of the
+// machine affects both alike. In its turn each side runs several times, and the minimum time counts. The
+// reason is the memory of virtual machines: they return memory that is unused for two seconds to their host,
+// page by page, and the next use of such a page waits for the host. That took 12 microseconds per page on the
+// test machine, so a file of 256 MiB took 0.8 s in such memory instead of 0.07 s. A run leaves free memory in
+// the sizes that the next run of the same work requests. The result is the median of the ratios within a
+// pair, printed with its spread. Each row ends in a machine-readable line:
 //   RESULT name=<row> fs=<file system> ratio=<median> min=<> max=<> ours=<s> peer=<s> target=<>
 //   pass=<yes|no|->
 #pragma once
@@ -26,14 +26,14 @@
 
 namespace bench {
 
-// Seconds of a clock that all processes of a machine share.
+// Returns the seconds of a clock shared by all processes of a machine.
 inline double now() {
   timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
   return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
 
-// Seconds of processor time that this process has used.
+// Returns the processor time of this process in seconds.
 inline double processor_time() {
   timespec t;
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
@@ -56,8 +56,8 @@ inline double median(std::vector<double> values) {
   return values.size() % 2 ? values[half] : 0.5 * (values[half - 1] + values[half]);
 }
 
-// Waits until nobody else uses the machine's cores (less than a tenth of them for a tenth of a second), for
-// `patience` seconds at most. Called before each timed run, for both sides alike.
+// Waits until other processes use less than a tenth of the machine's cores for a tenth of a second, for at
+// most `patience` seconds. Called before each timed run, for both sides alike.
 inline void wait_for_idle(double patience) {
   const auto used = [](double& idle, double& all) {
     std::FILE* f = std::fopen("/proc/stat", "r");
@@ -79,7 +79,8 @@ inline void wait_for_idle(double patience) {
   }
 }
 
-// Options "--name value" and flags "--name"; what no question was asked about is an error (check()).
+// Options "--name value" and flags "--name". check() reports options that the program has not queried as
+// errors.
 class Options {
  public:
   Options(int argc, char** argv) : words_(argv + 1, argv + argc), used_(words_.size(), false) {}
@@ -90,7 +91,7 @@ class Options {
     used_[at + 1] = true;
     return words_[at + 1];
   }
-  // A number with an optional suffix K, M or G (powers of 1024).
+  // Returns a number with an optional suffix K, M or G (powers of 1024).
   int64_t number(const char* name, int64_t otherwise) {
     const std::string given = text(name, "");
     if (given.empty()) return otherwise;
@@ -133,8 +134,8 @@ inline std::string file_system_of(const std::string& directory) {
   }
 }
 
-// A directory of this run's own under --dir, removed at the end. Only one process of a run may own it; `run`
-// is a number that the processes of a run share and no other run has, such as the owner's process id.
+// A directory of this run under --dir, removed at the end. Only one process of a run may own it. `run` is a
+// number shared by the processes of a run and unique to it, such as the owner's process id.
 class Scratch {
  public:
   Scratch(const std::string& parent, bool owner, int run)
@@ -148,7 +149,7 @@ class Scratch {
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;
 
-  // Removes what was written, and with it its pages in the cache.
+  // Removes all files, and thereby their pages in the cache.
   void empty() const {
     std::filesystem::remove_all(path_);
     std::filesystem::create_directories(path_);
@@ -161,16 +162,16 @@ class Scratch {
   bool owner_;
 };
 
-// How a row is judged. A ratio of bandwidths is peer's time / our time, one of times is our time / peer's
-// time.
+// How a row is evaluated. A ratio of bandwidths is the peer's time / our time; a ratio of times is our time /
+// the peer's time.
 struct Row {
   std::string name;
   bool of_bandwidths = false;
-  double target = 0;  // bandwidth: at least; time: at most; 0: reported only
-  double bytes = 0;   // moved in one run, to print GB/s; 0: print times
+  double target = 0;  // bandwidth: minimum; time: maximum; 0: reported only
+  double bytes = 0;   // transferred in one run, to print GB/s; 0: print times
 };
 
-// Times of the phases of one run, in seconds; row p judges phase p.
+// Times of the phases of one run, in seconds; row p evaluates phase p.
 using Times = std::vector<double>;
 
 inline void print_result(const Row& row, const std::string& fs, const std::vector<double>& ours,
@@ -203,7 +204,7 @@ inline void print_pair(const Row& row, int pair, double ours, double peer) {
   std::fflush(stdout);
 }
 
-// The least times of so many runs of `work`, which returns Times. `settle()` runs before each.
+// Returns the minimum times of `runs` runs of `work`, which returns Times. `settle()` runs before each.
 template <class Work, class Settle>
 Times least_times(int runs, Work work, Settle settle) {
   Times least;
@@ -216,8 +217,8 @@ Times least_times(int runs, Work work, Settle settle) {
   return least;
 }
 
-// Runs `ours` and `peer` (each returns Times, one per row) in turn. In a parallel program every task calls
-// this and one has `print`. `settle()` runs before every run; each side runs `runs` times in its turn.
+// Runs `ours` and `peer` in turn; each returns Times, one per row. In a parallel program every task calls
+// this, and one has `print` set. `settle()` runs before every run; each side runs `runs` times in its turn.
 template <class Ours, class Peer, class Settle>
 void compare(const std::vector<Row>& rows, const std::string& fs, int pairs, bool print, Ours ours, Peer peer,
              Settle settle, int runs = 4) {

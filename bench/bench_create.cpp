@@ -1,9 +1,8 @@
-// Creating: one multifile with very many tasks against one empty file per task in one directory.
+// Creation: one multifile with very many tasks against one empty file per task in one directory.
 //
-// Why this is fair: both leave a place for the output of every task behind; the peer does the least that does
-// so, an open with O_CREAT and a close per file in one process and a fresh directory. Removal is outside the
-// time of both. The arrays that describe the tasks to sion_open are made before, as are the peer's file
-// names.
+// Why this is fair: both create the space for the output of every task. The peer does the minimum for that:
+// an open with O_CREAT and a close per file, in one process and a new directory. Neither time includes
+// removal. The arrays that describe the tasks to sion_open are prepared before, as are the peer's file names.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -52,7 +51,7 @@ int main(int argc, char** argv) {
   std::vector<sion_int64> chunk_sizes(tasks, chunk);
   std::vector<int> ranks(tasks);
   for (size_t t = 0; t < tasks; ++t) ranks[t] = static_cast<int>(t);
-  // tmpfs keeps directories in memory only, and no target is set for it.
+  // tmpfs keeps directories in memory only, so it has no target.
   const std::string fs = bench::file_system_of(scratch.path());
   bench::compare(
       {{"create.serial/files", false, fs == "tmpfs" ? 0 : 1.0 / 150}}, fs, pairs, true,

@@ -1,14 +1,13 @@
-// Creating in parallel: the collective open and close of a multifile with every task a fiber of one process,
+// Parallel creation: the collective open and close of a multifile, with every task a fiber of one process,
 // against one empty file per task in one directory.
 //
-// Why this is fair: as in bench_create; in addition all the tasks' parts of the collective calls run one
-// after the other on one core here, as the peer's creations do, and the switches between fibers are in our
-// time. Two rows: from the first task entering the open to the last one leaving the close, and with the
-// making of the fibers as well.
+// Why this is fair: as in bench_create. In addition, all tasks' parts of the collective calls run
+// sequentially on one core here, like the peer's creations, and our time includes the switches between
+// fibers. Two rows: from the first task that enters the open to the last one that leaves the close, and
+// including the creation of the fibers.
 //
-// --files N: physical files of the multifile. --directories: the peer makes a directory for every file
-// before, outside the time.
-// --alone: no peer.
+// --files N: physical files of the multifile. --directories: before its time starts, the peer creates a
+// directory for every file. --alone: no peer.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -46,8 +45,8 @@ void open_and_close(sheaf::Comm& comm, sheaf::Store& store, const std::string& p
   writer.close();
 }
 
-// The pages that open and close will need: a real task has them from the operating system, not from what is
-// measured.
+// Touches the stack pages that open and close need. A real task gets them from the operating system, not from
+// the measured code.
 [[gnu::noinline]] void touch_stack() {
   volatile char deep[10 << 10];
   for (size_t at = 0; at < sizeof deep; at += 1 << 10) deep[at] = 1;
@@ -93,7 +92,7 @@ int main(int argc, char** argv) {
       require(mkdir(scratch.file("task." + std::to_string(t)).c_str(), 0777) == 0,
               "cannot create a directory");
   };
-  // tmpfs keeps directories in memory only, and no target is set for it.
+  // tmpfs keeps directories in memory only, so it has no target.
   const std::string fs = bench::file_system_of(scratch.path());
   bench::compare(
       {{"create.parallel/files", false, fs == "tmpfs" ? 0 : 0.1}, {"create.parallel+fibers/files", false, 0}},

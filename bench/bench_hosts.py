@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""bench_hosts.py [--fs gluster-strict] [--runs 3] [--tasks 6] [--placement round] [--only NAME,...] [--json FILE]: the patterns of
-the Blue Gene/L paper on three hosts (tests/cluster), with Open MPI's own I/O (ompio, romio321) and with the drop-in, the same
-binary in turn, one shot per run on a fresh file; whole: with opening and closing it. A line per pattern and phase: medians,
-spread, and the ratio to the faster peer; a peer that ends with an error or wrong bytes does not count. Root only;
-scripts/install-deps.sh cluster."""
+"""bench_hosts.py [--fs gluster-strict] [--runs 3] [--tasks 6] [--placement round] [--only NAME,...]
+[--json FILE]: runs the patterns of the Blue Gene/L paper on three hosts (tests/cluster), with Open MPI's
+own I/O (ompio, romio321) and with the drop-in. The same binary runs with each in turn, once per run on a
+new file. The phase `whole` includes opening and closing. Prints a line per pattern and phase: medians,
+spread, and the ratio to the faster peer. A peer that fails or reads wrong bytes is not counted. Root only;
+requires scripts/install-deps.sh cluster."""
 import argparse
 import json
 import pathlib
@@ -23,7 +24,7 @@ OURS = {"sheaf": [f"LD_PRELOAD={LIB}/libsheaf_mpiio.so"]}
 
 
 def run(context, args, name, settings):
-    """Seconds of each phase; none if the run ended with an error or found wrong bytes."""
+    """Returns the seconds of each phase; empty if the run failed or found wrong bytes."""
     program = ["env", *settings, BIN / "mpiio_patterns_openmpi", name, context.directory() / "data", 1]
     try:
         code, output = context.mpirun(args.tasks, program, args.placement, timeout=args.patience)
@@ -36,7 +37,7 @@ def run(context, args, name, settings):
 
 
 def compare(context, args, name):
-    """Runs all in turn; a row for each phase."""
+    """Runs all implementations in turn and prints a row per phase."""
     found = {who: {} for who in [*OURS, *PEERS]}
     for _ in range(args.runs):
         for who, settings in (PEERS | OURS).items():

@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
 """2 processes with 4 threads each against 8 processes, the same bytes in one multifile.
 
-Why this is fair: the same program (mpi_bench_hybrid) does both, started in turn; it takes the times inside, from an
-agreed moment to the end of the last close, in runs behind a first one that does not count, so that
-neither starting processes nor making threads does. Threads that wait sleep (OMP_WAIT_POLICY=passive), as the processes do: with more tasks than cores those who
-work need the cores.
+Why this is fair: the same program (mpi_bench_hybrid) runs both kinds in turn. It measures from an agreed time to the
+end of the last close. The first run is not counted, so the times exclude the start of processes and threads. Waiting
+threads sleep (OMP_WAIT_POLICY=passive), like the processes: with more tasks than cores, the working tasks need them.
 """
 import argparse
 import json

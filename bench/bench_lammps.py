@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""LAMMPS as Debian has it, captured against plain (docs/capture.md): bench_lammps.py [--dir DIR | --fs gluster-strict] [--tasks 16]
-[--dumps 200] [--pairs 3] [--bin build/bin]. Every task writes a dump and a restart in each of so many steps. Captured and plain runs
-take turns, each in a fresh directory; the captured time includes making multifiles of the containers. Prints each pair, the median
-ratio, and the number of files. --fs: on the three hosts of tests/cluster (root only; scripts/install-deps.sh cluster capture)."""
+"""Debian's LAMMPS, captured against plain (docs/capture.md): bench_lammps.py [--dir DIR | --fs
+gluster-strict] [--tasks 16] [--dumps 200] [--pairs 3] [--bin build/bin]. Every task writes a dump and a
+restart in each of the --dumps steps. Captured and plain runs alternate, each in a new directory; the
+captured time includes the conversion of the containers to multifiles. Prints each pair, the median ratio,
+and the number of files. --fs: on the three hosts of tests/cluster (root only; requires
+scripts/install-deps.sh cluster capture)."""
 
 from __future__ import annotations
 
@@ -91,7 +93,7 @@ class Cluster:
 
 
 def measure(place: OneHost | Cluster, options: argparse.Namespace, captured: bool) -> tuple[float, int]:
-    """Seconds, and how many files there are afterwards."""
+    """Returns the seconds of a run and the number of files it leaves."""
     where = place.directory()
     script = shlex.quote(INPUT.format(where=where, dumps=options.dumps))
     place.shell(f"mkdir {where}/out; printf %s {script} > {where}/in; sync")

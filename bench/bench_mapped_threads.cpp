@@ -1,19 +1,19 @@
-// Mapped access: a checkpoint of 64 tasks that 3 processes read, change and write for 64 tasks again, against
-// the same bytes without mapping.
+// Mapped access: 3 processes read a checkpoint of 64 tasks, change it and write it for 64 tasks again,
+// compared with the same bytes without mapping.
 //
-// The tasks are threads of one process, each with descriptors of its own: of 64 MPI processes on a few cores
-// the times would be those of waking them up, which both sides pay and which hides what mapping costs.
-// Threads sleep where they wait. The code is that of the MPI interface below the arguments.
+// The tasks are threads of one process, each with its own descriptors. With 64 MPI processes on a few cores,
+// wake-ups would dominate the times of both sides and hide the cost of mapping. Waiting threads sleep. The
+// code is that of the MPI interface without the argument handling.
 //
 // Two comparisons:
 // - 64-3-64: ours: 64 tasks write, 3 read mapped and write mapped, 64 read. Peer: 64 tasks write, read,
 //   write, read.
 // - 3: 3 tasks write (read) 64 streams mapped. Peer: 3 tasks write (read) 3 streams of the same bytes.
-// The second is the harder one: it gives the peer the fewer tasks and the simpler files as well.
+// The second one is harder, because its peer also has fewer tasks and simpler files.
 //
-// Why this is fair: the same bytes in pieces of the same size from (to) the same memory; opening and closing
-// are in the times, which run from the first thread that begins to the last one that ends; threads exist
-// before. Files are new for every run. Everything read is checked.
+// Why this is fair: both sides transfer the same bytes in pieces of the same size from (to) the same memory.
+// The times run from the first thread that starts to the last one that ends, and include opening and closing;
+// the threads already exist. Every run uses new files. All data read are verified.
 #include <unistd.h>
 
 #include <functional>
@@ -34,7 +34,7 @@ using bench::Times;
 
 struct Job {
   int tasks;
-  int processes;  // of the mapped side
+  int processes;  // processes of the mapped side
   int files;
   int64_t bytes;  // per task
   int64_t piece;
@@ -45,7 +45,8 @@ struct Job {
     return std::span(memory).subspan(static_cast<size_t>(at % std::ssize(memory)),
                                      static_cast<size_t>(piece));
   }
-  // The tasks of a process: blocks, the rest with the last, as an automatic mapped open deals them out.
+  // The tasks of a process: consecutive ones, with the remainder in the last process, as in an automatic
+  // mapped open.
   std::pair<int, int> tasks_of(int process) const {
     const int each = tasks / processes;
     return {each * process, process + 1 == processes ? tasks : each * (process + 1)};
@@ -59,7 +60,8 @@ void fill(std::vector<std::byte>& memory) {
   }
 }
 
-// body(comm) on `count` threads; seconds from the first that begins to the last that ends.
+// Runs body(comm) on `count` threads. Returns the seconds from the first one that starts to the last one that
+// ends.
 double timed(int count, const std::function<void(sheaf::Comm&)>& body) {
   const auto team = sheaf::make_thread_team(count);
   std::vector<double> begin(static_cast<size_t>(count));
@@ -82,7 +84,7 @@ double timed(int count, const std::function<void(sheaf::Comm&)>& body) {
   return *std::max_element(end.begin(), end.end()) - *std::min_element(begin.begin(), begin.end());
 }
 
-// `first`: where the bytes of the stream begin among those of all tasks.
+// `first`: offset of the stream among the bytes of all tasks.
 void write_stream(const Job& job, sheaf::WriteStream& stream, int64_t first, int64_t bytes) {
   for (int64_t done = 0; done < bytes; done += job.piece) stream.write(job.piece_at(first + done));
 }
@@ -102,7 +104,7 @@ sheaf::OpenMode agree_on(sheaf::Comm& comm, const std::string& path, const char*
   return sheaf::agree_on_call(comm, path, mode, {}, std::nullopt);
 }
 
-// Every thread a task, with the bytes [first, end) of the tasks that tasks_of gives it.
+// Assigns each thread a task with the bytes [first, end) of the tasks that tasks_of returns for it.
 using Share = std::function<std::pair<int, int>(int)>;
 
 double write_unmapped(const Job& job, const std::string& path, int count, const Share& tasks_of) {

@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
-"""What `sheaf mount` costs: a stream read in order against `cat` of a file with its bytes; the list of 294,912 tasks and their mount
-against fixed times; all three against ratarmount on a tar of the same streams.
+"""The cost of `sheaf mount`: sequential reads of a stream against `cat` of a file with the same bytes, and mounts of 294,912 tasks.
 
-Why this is fair: everything is in the page cache of the file system below before it is timed, for both sides, and each timed work is a
-process of its own (`cat`, `ls -f`, the mounting command). "again" reads what the mount was read of before, as programs do that look at a
-file twice; "first" reads it through a mount made a moment ago, so that every byte goes through the program behind the mount. ratarmount
-has its index already, which it keeps beside the tar. Each kind in turn, medians; a target that is missed ends the program with 1.
+The listing of 294,912 tasks and their mount are compared with fixed times; all three are compared with ratarmount on a tar file of the same
+streams.
 
-On a virtual machine that gives free memory back to its host (module page_reporting) the first read measures how fast the host gives
-that again, and is missed: our mount keeps a stream in large folios, which are cut out of such memory, ratarmount's in single pages,
-which mostly are not. Where a program has written to all free memory just before, it is the first read of the two programs.
+Why this is fair: all data are in the page cache of the underlying file system before each measurement, on both sides. Each measured operation
+is a separate process (`cat`, `ls -f`, the mount command). "again" reads a file that was read through the mount before, as programs do that
+read a file twice. "first" reads it through a new mount, so every byte passes through the program that implements the mount. ratarmount uses
+an existing index, which it stores beside the tar file. All kinds alternate; medians; a missed target makes the exit code 1.
+
+On a virtual machine that returns free memory to its host (module page_reporting), the first read measures how fast the host provides it
+again, and misses its target. Our mount stores a stream in large folios, which are allocated from such memory. ratarmount's uses single
+pages, which mostly are not. If a program has just written to all free memory, the first read measures the two programs.
 
     bench/bench_mount.py --bin build/bin --dir . --ratarmount /path/to/venv/bin/ratarmount
 """
@@ -73,7 +75,7 @@ class Theirs:
 
     def unmount(self) -> None:
         timed("fusermount3", "-u", self.view)
-        time.sleep(0.5)  # its process ends behind the unmount
+        time.sleep(0.5)  # its process ends after the unmount
 
 
 def all_done(works: dict[str, list[float]]) -> dict[str, float]:
@@ -81,13 +83,14 @@ def all_done(works: dict[str, list[float]]) -> dict[str, float]:
 
 
 def measure(mounts: list, file: str | None) -> dict[str, dict[str, float]]:
-    """Seconds of the mount, the list, the first read of `file` and another one, by the name of who mounts."""
-    os.sync()  # nothing is still on its way to the disk
+    """Returns the seconds of the mount, the listing, and the first and a repeated read of `file`, by name
+    of the mount."""
+    os.sync()  # no pending writes to the disk
     found: dict[str, dict[str, list[float]]] = {}
     for number in range(options.repeats):
-        for who in mounts[:: 1 if number % 2 else -1]:  # each is as often the first
+        for who in mounts[:: 1 if number % 2 else -1]:  # each is first equally often
             times = found.setdefault(who.name, {})
-            timed("cat", who.source)  # from the page cache, whatever came before
+            timed("cat", who.source)  # fills the page cache, whatever came before
             times.setdefault("mount", []).append(who.mount())
             if file:
                 times.setdefault("first", []).append(timed("cat", who.view / file))
@@ -127,7 +130,7 @@ def reading(scratch: Path) -> None:
     if options.ratarmount:
         tar_of(tar, [("task.000000", content), ("task.000001", b"another one")])
         mounts.append(Theirs(tar, scratch / "theirs"))
-        mounts[1].mount(), mounts[1].unmount()  # makes the index
+        mounts[1].mount(), mounts[1].unmount()  # creates the index
     del content
     found = measure(mounts, "task.000000")
     timed("cat", plain)

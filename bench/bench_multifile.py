@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""bench_multifile.py [--dir DIR,... | --fs gluster-strict] [--tasks 8] [--bytes 64M] [--piece 1M] [--runs 9] [--placement block]
-[--json FILE] [--bin DIR]: multifiles (files=auto, and one physical file) against a plain writer of the same layout through FILE*, the
-same with pwrite, and task-local files (mpi_bench_multifile). A program is started for each way in turn, which writes and reads once:
-into a new directory (fresh) and over what the run before has left (overwritten). Prints medians, spread, and the bandwidth of
-multifiles relative to each peer's. --fs: on the three hosts of tests/cluster (root only; scripts/install-deps.sh cluster)."""
+"""bench_multifile.py [--dir DIR,... | --fs gluster-strict] [--tasks 8] [--bytes 64M] [--piece 1M]
+[--runs 9] [--placement block] [--json FILE] [--bin DIR]: compares multifiles (files=auto, and one physical
+file) with a plain writer of the same layout through FILE*, the same with pwrite, and task-local files
+(mpi_bench_multifile). Each way in turn runs in a new process, which writes and reads once: in a new
+directory (fresh), and over the files of the previous run (overwritten). Prints medians, spread, and the
+bandwidth of multifiles relative to each peer. --fs: on the three hosts of tests/cluster (root only;
+requires scripts/install-deps.sh cluster)."""
 import argparse
 import json
 import os
@@ -79,7 +81,7 @@ def seconds_of(place, args, way, directory):
 
 
 def measure(place, args):
-    """{(state, way, phase): seconds of each run}"""
+    """Returns {(state, way, phase): seconds of each run}."""
     found = {}
     kept = {way: place.directory() for way in WAYS}
     for way in WAYS:
@@ -122,7 +124,7 @@ def main():
     parser.add_argument("--json", type=pathlib.Path)
     parser.add_argument("--bin", type=pathlib.Path, default=pathlib.Path(os.environ.get("SHEAF_BIN", here.parent / "build/bin")))
     args = parser.parse_args()
-    args.bin = args.bin.absolute()  # programs run elsewhere
+    args.bin = args.bin.absolute()  # programs run in other directories
     rows = []
     for name in args.fs or args.dir.split(","):
         place = Cluster(args, name) if args.fs else OneHost(args, name)

@@ -1,5 +1,6 @@
-"""What the benchmark scripts share: pairs of runs in turn, the least of a few runs on each side, judged by the median of the
-ratio within a pair, and the line for machines; bench_common.hpp says why."""
+"""Common parts of the benchmark scripts: alternating pairs of runs, the minimum of several runs on each
+side, the median of the ratios within a pair, and the machine-readable line. bench_common.hpp explains the
+reasons."""
 import statistics
 import subprocess
 
@@ -18,8 +19,8 @@ def result(name, directory, ratios, ours, peer, target):
 
 
 def compare(rows, directory, pairs, ours, peer, repeats=4):
-    """`rows`: names and what the ratio may be at most (0: reported only); `ours` and `peer`: callables that
-    run once and return the seconds of each row; in its turn each runs `repeats` times."""
+    """Compares `ours` and `peer`: callables that run once and return the seconds of each row. In its turn
+    each runs `repeats` times. `rows`: names and maximum ratios (0: reported only)."""
     own, other = [], []
     for pair in range(1, pairs + 1):
         times = {}

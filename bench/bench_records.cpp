@@ -1,9 +1,9 @@
 // Small records: sion_fwrite and sion_fread against fwrite and fread on a plain file.
 //
-// Why this is fair: the same number of records of the same size from the same memory, one call per record in
-// a loop that the compiler sees alike; opening, closing and the transfers to the operating system are in the
-// time of both. stdio runs as every program gets it; that it has a larger buffer is a row of its own, as are
-// the ways in which a program may mix the library with a stream that it was handed.
+// Why this is fair: both transfer the same number of records of the same size from the same memory, with one
+// call per record in a loop that the compiler handles alike. Both times include opening, closing and the
+// transfers to the operating system. stdio runs with its defaults. Further rows cover a larger stdio buffer,
+// and the ways in which a program may combine the library with a stream that the library returned.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -21,7 +21,7 @@ using bench::Times;
 struct Job {
   size_t record;
   int64_t count;
-  std::vector<char> memory;  // records are taken from here in a circle
+  std::vector<char> memory;  // records are taken from here cyclically
   std::string plain;
   std::string multifile;
 
@@ -80,8 +80,8 @@ void plain_read(Job& job, size_t buffer) {
   require(std::fclose(f) == 0, "fclose failed");
 }
 
-// The same bytes in large pieces, no records at all: what no library that ends in write(2) can be faster
-// than.
+// Writes the same bytes in large pieces without records: a lower bound on the time of any library that ends
+// in write(2).
 void bare_write(Job& job) {
   const int fd = open(job.plain.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0666);
   const auto total = static_cast<size_t>(job.count) * job.record;
@@ -162,7 +162,7 @@ int main(int argc, char** argv) {
         {{"sion_fread/fread" + size}}, fs, pairs, true,
         [&] { return Times{timed([&] { multifile_read(job); })}; },
         [&] { return Times{timed([&] { plain_read(job, 0); })}; }, keep);
-    // Every record becomes a system call here, hence fewer of them.
+    // Every record is a system call here, so fewer records are written.
     job.count /= 20;
     bench::compare(
         {{"sion_fwrite-beside-stream/fwrite" + size}}, fs, pairs, true,

@@ -1,8 +1,8 @@
-// Recovery of an unclosed multifile of very many tasks: what its program had flushed is found by a repair,
-// against reading the same bytes of metadata and journal, and in little memory.
+// Recovery of an unclosed multifile of very many tasks: a repair that finds the flushed data, in little
+// memory, compared with reading the same bytes of metadata and journal.
 //
-// One row for the time of the repair, one for that of a serial open; `peak` is what the process grew by, per
-// task.
+// One row for the time of the repair, one for that of a serial open; `peak` is the memory growth of the
+// process per task.
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -37,7 +37,7 @@ long peak_kib() {
   return usage.ru_maxrss;
 }
 
-// In a process of its own, which has no memory of another's work.
+// Runs `work` in a separate process, which holds no memory of earlier work.
 template <class Work>
 void measure(const char* name, const std::string& fs, int64_t tasks, double limit, Work work) {
   std::fflush(stdout);

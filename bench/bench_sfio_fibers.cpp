@@ -1,14 +1,14 @@
-// Striped files on more nodes than there are: the real client and listener code over a modelled network and
-// modelled disks, in virtual time (support/fibers/fiber_messages.hpp). Every node computes and serves, as in
-// the measurements of the SFIO paper: each compute task writes its range over all listeners. Reports the
-// bandwidth per listener relative to that of one node; it is to stay within 10 % while their number grows.
-// Processor time is not modelled.
+// Striped files on more hosts than are available: the real client and listener code over a modelled network
+// and modelled disks, in virtual time (support/fibers/fiber_messages.hpp). Every host computes and serves, as
+// in the measurements of the SFIO paper; each compute task writes its range over all listeners. Reports the
+// bandwidth per listener relative to that of one host, which must stay within 10 % as the number of hosts
+// grows. Processor time is not modelled.
 //
-// Then what a call costs that fits one message: messages and disk requests per call and listener, counted.
-// Both are to be 1.
+// Then counts messages and disk requests per call and listener for calls that fit one message. Both must be
+// 1.
 //
-// Last collective calls against calls of every task on its own: time, and the bandwidth of a listener,
-// average and maximum, from the begin of the calls to its last request. "even": as above; "uneven": every
+// Finally compares collective calls with independent calls of every task: time, and the average and maximum
+// bandwidth of a listener, from the start of the calls to its last request. "even": as above; "uneven": every
 // task has its bytes on three listeners.
 #include <algorithm>
 #include <cstdio>
@@ -35,12 +35,12 @@ using namespace sheaf;
 using namespace sheaf::sfio;
 
 struct Model {
-  NetworkModel network{5e-6, 1e9};  // seconds; bytes per second of every port, each way
+  NetworkModel network{5e-6, 1e9};  // seconds; bytes per second of every port in each direction
   double disk = 500e6;              // bytes per second
-  double request = 50e-6;           // seconds of every disk request
+  double request = 50e-6;           // seconds per disk request
 };
 
-// A disk that takes its time and keeps nothing but sizes.
+// A disk that takes time and stores only sizes.
 class SlowFile final : public ForwardingFile {
  public:
   SlowFile(std::shared_ptr<File> file, FiberNetwork& network, const Model& model, bool keeps)
@@ -51,7 +51,7 @@ class SlowFile final : public ForwardingFile {
     last_ = network_.now();
     bytes_ += std::ssize(data);
   }
-  double last() const { return last_; }  // when the last request ended
+  double last() const { return last_; }  // end of the last request
   int64_t bytes() const { return bytes_; }
   void sync() override {}
 
@@ -72,7 +72,7 @@ class SlowStore final : public Store {
     if (!keeps) data_ = file;
     return file;
   }
-  const SlowFile* data() const { return data_.get(); }  // the subfile
+  const SlowFile* data() const { return data_.get(); }  // of the subfile
   FileStatus status(const std::string& path) override { return memory_.status(path); }
   void remove(const std::string& path) override { memory_.remove(path); }
   void rename(const std::string& from, const std::string& to) override { memory_.rename(from, to); }
@@ -86,19 +86,19 @@ class SlowStore final : public Store {
 
 struct Outcome {
   double seconds = 0;         // virtual
-  int64_t messages = 0;       // of the write of all compute tasks
-  int64_t disk_requests = 0;  // the same on all listeners
-  std::vector<double> rates;  // bytes per second of each listener that got something
+  int64_t messages = 0;       // in the write of all compute tasks
+  int64_t disk_requests = 0;  // on all listeners
+  std::vector<double> rates;  // bytes per second of each listener that received data
 };
 
 enum class Calls : uint8_t { own, collective };
 
-// The blocks of a task: a range of its own.
+// Returns the blocks of a task: one contiguous range.
 std::vector<Block> range_of(int task, int /*nodes*/, std::span<std::byte> data, int64_t /*unit*/) {
   return {{std::ssize(data) * task, data.data(), std::ssize(data)}};
 }
 
-// Whole units on three listeners.
+// Returns complete units on three listeners.
 std::vector<Block> units_of(int task, int nodes, std::span<std::byte> data, int64_t unit) {
   std::vector<Block> blocks;
   const int64_t rows = std::ssize(data) / unit / 3;
@@ -111,7 +111,7 @@ std::vector<Block> units_of(int task, int nodes, std::span<std::byte> data, int6
 
 using Pattern = std::vector<Block> (*)(int task, int nodes, std::span<std::byte> data, int64_t unit);
 
-// `nodes` compute tasks write at most data.size() bytes each.
+// Each of `nodes` compute tasks writes at most data.size() bytes.
 Outcome write_all(int nodes, std::span<std::byte> data, int64_t unit, const Model& model,
                   Calls calls = Calls::own, Pattern pattern = range_of) {
   Outcome outcome;
@@ -170,8 +170,8 @@ void say_rates(const char* name, const std::vector<double>& rates) {
               1e-6 * std::ranges::max(rates));
 }
 
-// On a full crossbar nothing stands in the way of calls of every task on its own. Of what the collective call
-// loses there, the model makes two agreements, for each of which its clock goes on by a hundred latencies.
+// On a full crossbar, nothing obstructs independent calls of every task. Part of the collective call's
+// disadvantage is the model's own: it advances its clock by a hundred latencies for each of two agreements.
 void compare_collective(int nodes, std::span<std::byte> data, const Model& model) {
   constexpr int64_t unit = 64 << 10;
   for (const auto& [name, pattern] :
@@ -213,7 +213,7 @@ int main(int argc, char** argv) {
     const auto small =
         std::span(data).first(std::min(data.size(), static_cast<size_t>(nodes * default_room / 2)));
     const Outcome outcome = write_all(nodes, small, unit, model);
-    const double calls = static_cast<double>(nodes) * nodes;  // every task's call touches every listener
+    const double calls = static_cast<double>(nodes) * nodes;  // every task's call uses every listener
     const std::string name = "sfio-" + std::to_string(nodes) + "-nodes/call-and-listener";
     bench::print_result({"messages-" + name, false, 1, 0}, "model", {static_cast<double>(outcome.messages)},
                         {calls});

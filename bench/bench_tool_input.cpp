@@ -1,7 +1,6 @@
-// Writes the multifiles that bench_tools.py lets the tools work on: --tasks streams of --bytes each in chunks
-// of
-// --chunk bytes, filled block after block as a parallel program leaves them, so that every task's stream is
-// scattered over the file. Written through to the disk, so that nobody's measurement pays for it later.
+// Writes the input multifiles of bench_tools.py: --tasks streams of --bytes each in chunks of --chunk bytes.
+// They are filled block by block, as by a parallel program, so that every task's stream is scattered over the
+// file. Writes through to the disk, so that no measurement pays for it later.
 #include <fcntl.h>
 #include <unistd.h>
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""The command-line tools: `sheaf split` and `sheaf defrag` against `cp`, `sheaf verify` against `cat` of the file to nowhere, and
+"""The command-line tools: `sheaf split` and `sheaf defrag` against `cp`, `sheaf verify` against `cat` of the file to /dev/null, and
 `sheaf cat --task N` against 20 ms.
 
-Why this is fair: cp copies the same bytes (the directory of task files that split leaves behind; the multifile that is
-defragmented, which has no gaps), from the page cache into a new place of the same file system, as the tool does. The start of the process is in
-the time of both. Outputs are removed outside the time. For `cat` the peer is the time allowed for one task out of
-294,912; the tool's own start (`sheaf --version`) is printed beside it.
+Why this is fair: cp copies the same bytes (the directory of task files that split writes; the multifile that is
+defragmented, which has no gaps), from the page cache to a new place of the same file system, as the tool does. Both
+times include the start of the process, but not the removal of outputs. For `cat` the peer is the time allowed for one
+task out of 294,912; the tool's own start (`sheaf --version`) is printed beside it.
 """
 import argparse
 import os
@@ -56,7 +56,7 @@ def split_and_defrag(tasks, per_task, chunk):
     source = scratch / "multifile"
     make(source, tasks, per_task, chunk)
     shape = f"{tasks}x{per_task >> 10}KiB"
-    # What cp copies in place of split: made by the tool itself.
+    # The directory that cp copies in comparison with split, written by the tool itself.
     model_dir = scratch / "model"
     model_dir.mkdir()
     timed([SHEAF, "split", source, model_dir / "task."])

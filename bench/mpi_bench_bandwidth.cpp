@@ -1,14 +1,14 @@
 // Bandwidth of a parallel write and read: a multifile against task-local files, and a multifile in one
 // physical file against one process that writes (reads) one file of the total size.
 //
-// Why this is fair: every task moves the same bytes in the same pieces from (to) memory of its own that was
-// filled beforehand and is larger than a core's caches; a time runs from one agreed moment on all tasks to
-// the moment the last of them has closed, opening and closing included; files are new for each run and
-// removed, with their pages, outside the time. The peer makes the plain system calls, nothing in between.
-// While one process writes alone, the others sleep. Everything read is checked.
+// Why this is fair: every task transfers the same bytes in the same pieces from (to) its own memory, which
+// was filled before and is larger than a core's caches. A time runs from one agreed moment on all tasks until
+// the last task has closed, and includes opening and closing. Files are new for each run; the time does not
+// include their removal. The peer makes plain system calls only. While one process writes alone, the others
+// sleep. All data read are verified.
 //
-// Plain files have no checksums: multifiles are written without, but in the rows `default`, which say what
-// these and the journal cost.
+// Plain files have no checksums, so multifiles are written without them, except in the rows `default`, which
+// show the cost of checksums and journal.
 #include <mpi.h>
 
 #include <fcntl.h>
@@ -44,7 +44,7 @@ struct Job {
       std::memcpy(memory.data() + i, &word, 8);
     }
   }
-  // Spoils a word per page, so that bytes which never arrive are noticed by check().
+  // Overwrites a word per page, so that check() detects bytes that were not read.
   void spoil() {
     for (size_t i = 0; i + 8 <= memory.size(); i += 4096) std::memset(memory.data() + i, 0xEE, 8);
   }
@@ -56,7 +56,7 @@ struct Job {
   }
 };
 
-// Moves `total` bytes in pieces; `move(address, bytes)` says whether it succeeded.
+// Transfers `total` bytes in pieces; `move(address, bytes)` returns whether it succeeded.
 template <class Move>
 void in_pieces(Job& job, int64_t total, Move move) {
   for (int64_t done = 0; done < total; done += job.piece)
@@ -88,7 +88,7 @@ int open_multifile(Job& job, const char* mode, int nfiles, sion_int32 fsblksize)
   return sid;
 }
 
-// A run of both phases; time 0 is the write, time 1 the read.
+// Runs both phases; time 0 is the write, time 1 the read.
 Times run(Job& job, const std::function<void()>& write_all, const std::function<void()>& read_all) {
   Times times{quiet::timed(job.rank, write_all)};
   job.spoil();
@@ -120,7 +120,7 @@ Times task_local(Job& job) {
   return times;
 }
 
-// Task 0 alone, with as much memory as all tasks have together.
+// Task 0 alone, with as much memory as all tasks together.
 Times one_writer(Job& job, Job& alone) {
   const std::string path = job.directory + "/single";
   const int64_t total = job.bytes * job.ntasks;
@@ -137,8 +137,8 @@ Times one_writer(Job& job, Job& alone) {
   return times;
 }
 
-// What several processes can reach at all in one file: without any library, each writes its part of the file,
-// the next one when the one before is done, so that no two ever want the same thing.
+// Measures the rate that several processes can reach in one file without any library. Each writes its part of
+// the file after the preceding one is done, so that they never compete.
 Times in_turn(Job& job, sem_t* turns) {
   const std::string path = job.directory + "/single";
   return {quiet::timed(job.rank, [&] {
@@ -156,7 +156,8 @@ Times in_turn(Job& job, sem_t* turns) {
   })};
 }
 
-// Semaphores of all tasks of the job, each 0; task 0 makes them in a file beside the scratch directory.
+// Returns semaphores for all tasks of the job, each 0. Task 0 creates them in a file beside the scratch
+// directory.
 sem_t* semaphores(const Job& job) {
   const std::string path = job.directory + ".turns";
   const size_t bytes = sizeof(sem_t) * static_cast<size_t>(job.ntasks);
@@ -193,7 +194,7 @@ int main(int argc, char** argv) {
   MPI_Comm_size(MPI_COMM_WORLD, &job.ntasks);
   const std::string parent = options.text("--dir", ".");
   const int pairs = static_cast<int>(options.number("--pairs", 7));
-  // Of auto, one, default, in-turn, sweep, alignment
+  // A list of auto, one, default, in-turn, sweep, alignment.
   const std::string only = options.text("--only", "auto,one");
   const auto patience = static_cast<double>(options.number("--patience", 3));
   job.bytes = options.number("--bytes", 64 << 20);

@@ -1,12 +1,14 @@
 // Collective writing of many small requests.
 //
-// Rows `multifiles`: N multifiles, each with one collective write of 4 KiB per task, against the same N with
-// sion_fwrite, in blocks that the library chooses on both sides: time, and of the last of them (all are
-// alike) size and allocated bytes.
-// --total files in all, at most as many at once as --room bytes hold. They are judged where the file system's
-// blocks are 2 MiB or more, as on tmpfs mounted with huge=always; elsewhere they are only reported. Row
-// `calls`: one multifile with N collective calls against N MPI_File_write_at_all of this MPI, which write the
-// same bytes to the same places of their file. A time includes opening and closing; files are new.
+// Rows `multifiles`: N multifiles, each with one collective write of 4 KiB per task, against N multifiles
+// with sion_fwrite; the library chooses the block size on both sides. Reports the time, and the size and
+// allocated bytes of the last multifile (all are alike). --total: number of files; --room: bytes that exist
+// at a time. The rows have a target where the file system's blocks are 2 MiB or more, as on tmpfs mounted
+// with huge=always; otherwise they are reported only.
+//
+// Row `calls`: one multifile with N collective calls against N calls of this MPI's MPI_File_write_at_all,
+// which write the same bytes to the same offsets of their file. Times include opening and closing; files are
+// new.
 #include <mpi.h>
 
 #include <sys/stat.h>
@@ -24,7 +26,7 @@ using bench::Times;
 struct Job {
   int rank;
   int ntasks;
-  int64_t bytes;  // of a request
+  int64_t bytes;  // per request
   int64_t count;  // multifiles, or calls
   std::string directory;
   std::vector<char> memory;
@@ -55,14 +57,14 @@ double multifiles(Job& job, const char* mode, Write write) {
   });
 }
 
-// Size and allocated bytes of the last multifile.
+// Returns size and allocated bytes of the last multifile.
 std::pair<double, double> bytes_on_disk(const Job& job) {
   struct stat found {};
   if (job.rank == 0) require(stat(job.file(job.count - 1).c_str(), &found) == 0, "stat failed");
   return {static_cast<double>(found.st_size), 512.0 * static_cast<double>(found.st_blocks)};
 }
 
-// Blocks of the file system, in bytes, as a file there reports them.
+// Returns the block size of the file system in bytes, as reported for a file.
 int64_t block_size_of(const Job& job) {
   struct stat found {};
   if (job.rank == 0) {

@@ -1,10 +1,10 @@
-// Writing and reading a multifile by all threads of a few processes (--threads N) or by as many processes as
-// there are tasks. bench_hybrid.py starts both kinds in turn and compares them.
+// Writing and reading a multifile with all threads of a few processes (--threads N), or with one process per
+// task. bench_hybrid.py starts both kinds in turn and compares them.
 //
-// A time runs from one agreed moment to the end of the last task's close, opening included; the threads exist
-// before. Every task moves the same bytes in pieces from (to) memory of its own. Files are new for each run.
-// Everything read is checked. Prints {"write": seconds, "read": seconds, "processors": seconds of processor
-// time of all tasks for both}, medians of some runs behind one that is not counted.
+// A time runs from one agreed moment to the end of the last task's close, and includes opening; the threads
+// already exist. Every task transfers the same bytes in pieces from (to) its own memory. Files are new for
+// each run. All data read are verified. Prints {"write": seconds, "read": seconds, "processors": seconds of
+// processor time of all tasks for both}: medians of several runs, without the first one.
 #include <mpi.h>
 #include <omp.h>
 
@@ -25,7 +25,7 @@ struct Job {
   std::string path;
 };
 
-// What one task has.
+// The data of one task.
 struct Task {
   std::vector<char> memory;
 
@@ -79,7 +79,7 @@ void read_all(const Job& job, Task& task) {
   close_multifile(job, sid);
 }
 
-// work(task number, task) for all tasks of this process.
+// Calls work(task number, task) for all tasks of this process.
 template <class Work>
 void for_tasks(const Job& job, std::vector<Task>& tasks, Work work) {
   if (job.threads == 0) return work(job.rank, tasks[0]);

@@ -1,13 +1,17 @@
-// One write and one read of 64 MiB (or what is asked for) by each task, in one of four ways;
-// bench_multifile.py runs them in turn.
+// One write and one read of 64 MiB (or --bytes) by each task, in one of five ways; bench_multifile.py runs
+// them in turn.
 //
 //   mpi_bench_multifile WAY DIRECTORY [--bytes B] [--piece B] [--durable]
 //
-// WAY: multifile-auto (files=auto), multifile-one (a multifile in one physical file), plain (a writer of a
-// few lines: one file, a region of whole file-system blocks for each task, fwrite and fread through a FILE*;
-// no metadata, journal or checksums), pwrite (the same places, by pwrite and pread), task-local (a file for
-// each task, write and read). A time runs from when all tasks begin to when the last has closed, opening
-// included. What lies in DIRECTORY from an earlier run is overwritten. Prints "TIME write S", "TIME read S".
+// WAY:
+// - multifile-auto: files=auto; multifile-one: a multifile in one physical file
+// - plain: a minimal writer of one file, with a region of whole file-system blocks for each task, fwrite and
+//   fread through a FILE*, and no metadata, journal or checksums
+// - pwrite: the same regions, by pwrite and pread
+// - task-local: one file per task, write and read
+//
+// A time runs from the common start of all tasks to the last close, and includes opening. Files of an earlier
+// run in DIRECTORY are overwritten. Prints "TIME write S", "TIME read S".
 #include <mpi.h>
 
 #include <fcntl.h>
@@ -29,7 +33,7 @@ struct Job {
   std::string directory;
   std::vector<char> memory;
 
-  // Other bytes for every task and place.
+  // Fills the memory with bytes that differ by task and offset.
   void fill() {
     for (size_t i = 0; i + 8 <= memory.size(); i += 8) {
       const uint64_t word = i * 0x9E3779B97F4A7C15u + static_cast<uint64_t>(rank);
@@ -42,7 +46,7 @@ struct Job {
       require(std::memcmp(memory.data() + i, &word, 8) == 0, "read other bytes than were written");
     }
   }
-  // move(address, offset in the stream, bytes)
+  // Calls move(address, offset in the stream, bytes) for each piece.
   template <class Move>
   void in_pieces(Move move) {
     for (int64_t done = 0; done < bytes; done += piece) {
@@ -67,7 +71,7 @@ void multifile(Job& job, bool writes, const char* mode, int files) {
   require(sion_parclose_mpi(sid) == 1, "sion_parclose_mpi failed");
 }
 
-// Where the region of this task begins in the one file.
+// Returns the start of this task's region in the shared file.
 int64_t begin_of(const Job& job) {
   struct stat found;
   require(stat(job.directory.c_str(), &found) == 0, "no such directory");
@@ -75,7 +79,7 @@ int64_t begin_of(const Job& job) {
   return job.rank * ((job.bytes + block - 1) / block * block);
 }
 
-// Task 0 makes the file, or makes it empty, before the others open it.
+// Task 0 creates or truncates the file before the other tasks open it.
 void make_empty(const Job& job, const std::string& path) {
   if (job.rank == 0) {
     const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0666);

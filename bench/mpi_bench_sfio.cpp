@@ -1,7 +1,7 @@
 // Striped files: mwritec and mreadc against the unoptimised mwrite and mread of the SFIO paper, and against
-// the physical limit (sfio_limit.hpp); the collective calls, with their schedule, against those without one.
+// the physical limit (sfio_limit.hpp); collective calls with their schedule against those without one.
 //
-// Half of the tasks compute, half are I/O listeners; every compute task writes a range of its own, over all
+// Half of the tasks compute, half are I/O listeners; every compute task writes its own range over all
 // listeners.
 //   mpirun -np 2*K mpi_bench_sfio_openmpi --dir DIR [--pairs N] [--bytes B per compute task] [--unit BYTES,
 //   instead of 200 and 64K]
@@ -30,7 +30,7 @@ struct Setting {
   int64_t room = 1 << 20;
   int compute = 0;
   int listeners = 0;
-  int unit = 0;      // the only one; 0: all
+  int unit = 0;      // a single stripe unit; 0: all
   std::string only;  // "unoptimised", "limit" or "collective"; empty: all
   bool wants(const char* part) const { return only.empty() || only == part; }
 };
@@ -47,7 +47,7 @@ int64_t read(Way way, MFILE* f, int64_t at, char* data, size_t bytes) {
   return way == Way::simple ? sfio_mread(f, at, data, bytes) : sfio_mreadc(f, at, data, bytes);
 }
 
-int me = 0;  // in MPI_COMM_WORLD
+int me = 0;  // rank in MPI_COMM_WORLD
 
 std::string name_of(const Setting& setting) {
   std::string name;
@@ -56,7 +56,7 @@ std::string name_of(const Setting& setting) {
   return name;
 }
 
-// Returns seconds of writing and reading.
+// Returns the seconds of writing and reading.
 bench::Times striped(const Setting& setting, int unit, Way way, std::vector<char>& data) {
   const std::string name = name_of(setting);
   const auto bytes = static_cast<size_t>(way == Way::simple ? setting.simple : setting.bytes);
@@ -72,7 +72,7 @@ bench::Times striped(const Setting& setting, int unit, Way way, std::vector<char
   }));
   sfio_mclose(f);
   sfio_mdelete(name.c_str());
-  // Seconds for the bytes of the optimised form.
+  // Scales to the bytes of the optimised form.
   for (double& seconds : times) seconds *= static_cast<double>(setting.bytes) / static_cast<double>(bytes);
   return times;
 }
@@ -82,7 +82,7 @@ void run(Setting setting, bool is_listener, MPI_Comm compute) {
   const std::string on = std::to_string(setting.listeners) + "-listeners";
   const std::string fs = bench::file_system_of(setting.dir);
   const double moved = static_cast<double>(setting.bytes) * setting.compute;
-  // One session per run: between two of them the listeners belong to the limit's side.
+  // One session per run: between two sessions, the listeners belong to the limit's side.
   const auto session = [&](auto body) -> bench::Times {
     bench::Times times;
     if (sfio_start(MPI_COMM_WORLD, ("listeners=" + std::to_string(setting.listeners)).c_str(), nullptr) != 0)

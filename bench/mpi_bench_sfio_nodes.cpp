@@ -1,8 +1,8 @@
-// Bandwidth of striped files per node, while nodes are added up to the cores of the machine. A node is one
-// core: its tasks are bound to it, and every node both computes and serves, as in the measurements of the
-// SFIO paper. One node and K nodes in turn, each on a communicator of its own, the other tasks asleep; every
-// compute task writes, then reads, a range of its own over all listeners. The ratio is bandwidth per listener
-// with K nodes / with one: 1 is linear. The file has the same stripes both times. Beyond the cores:
+// Bandwidth of striped files per node, as nodes are added up to the cores of the machine. A node is one core:
+// its tasks are bound to it. Every node both computes and serves, as in the measurements of the SFIO paper.
+// One node and K nodes run in turn, each on its own communicator, while the other tasks sleep. Every compute
+// task writes, then reads, its own range over all listeners. The ratio is bandwidth per listener with K nodes
+// / with one: 1 is linear. The stripes of the file are the same in both cases. For more nodes than cores:
 // bench_sfio_fibers.
 //
 // - mpirun -np 2*K mpi_bench_sfio_nodes_openmpi --dir DIR: the second half of the tasks are listeners, one on
@@ -11,9 +11,9 @@
 //
 // Options: [--pairs N] [--bytes B per compute task] [--unit U] [--subfiles S].
 //
-// Rows without a target: the same from memory of sfio_malloc() ("lent"), faster with any number of nodes,
-// with one most of all; and what the machine allows: `plain`, where every core writes with pwrite to a file
-// of its own; `limit`, where it goes to the listeners in contiguous messages.
+// Rows without a target: the same from memory of sfio_malloc() ("lent"), which is faster with any number of
+// nodes, most of all with one; and the limits of the machine: `plain`, where every core writes with pwrite to
+// its own file; `limit`, where it sends contiguous messages to the listeners.
 #include <fcntl.h>
 #include <mpi.h>
 #include <sched.h>
@@ -40,7 +40,7 @@ struct Setting {
   int unit = 200;
   int subfiles = 0;
   int nodes = 0;
-  int node = 0;  // of this task
+  int node = 0;  // node of this task
   bool threads = false;
   bool computes = true;
 };
@@ -74,7 +74,7 @@ bench::Times striped(const Setting& setting, MPI_Comm nodes, int listeners, char
   return times;
 }
 
-// The same of contiguous messages and pwrite (sfio_limit.hpp).
+// Measures the same with contiguous messages and pwrite (sfio_limit.hpp).
 bench::Times limit(const Setting& setting, MPI_Comm nodes, int number, std::vector<char>& data) {
   const sfio_limit::Stream stream{nodes, number, number, setting.bytes, 1 << 20};
   return {timed(nodes, [&] {
@@ -85,7 +85,7 @@ bench::Times limit(const Setting& setting, MPI_Comm nodes, int number, std::vect
   })};
 }
 
-// And of pwrite alone, each node to a file of its own.
+// Measures pwrite alone, each node to its own file.
 bench::Times plain(const Setting& setting, MPI_Comm nodes, std::vector<char>& data) {
   MPI_Comm compute;
   MPI_Comm_split(nodes, setting.computes ? 0 : MPI_UNDEFINED, setting.node, &compute);
@@ -103,7 +103,7 @@ bench::Times plain(const Setting& setting, MPI_Comm nodes, std::vector<char>& da
   return {seconds};
 }
 
-// What `work(nodes, number of nodes)` takes with all nodes ("ours") and with one ("peer").
+// Compares `work(nodes, number of nodes)` with all nodes ("ours") and with one ("peer").
 template <class Work>
 void compare(const Setting& setting, const std::vector<bench::Row>& rows, int me, Work work) {
   const auto with = [&](int nodes) {

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Repeats the figures and tables of the four papers behind Sheaf: on this machine, and on modelled machines of the papers' size.
+"""Repeats the figures and tables of the four papers that Sheaf is based on: on this machine, and on modelled machines of the papers' size.
 
-    paper.py list                 what there is
-    paper.py sc09-3 jugene-7      some of them
+    paper.py list                 the available figures
+    paper.py sc09-3 jugene-7      selected figures
     paper.py sc09                 all of one paper
-    paper.py all --quick          everything, less of it: at most a quarter of an hour
+    paper.py all --quick          all, with less data: at most a quarter of an hour
 
-Every figure gives NAME.json (all values with their spread) and NAME.png (the paper's form, its printed values as stars) in --out, and a
-line for each statement of the paper: what it says, and what came out here. docs/experiments.md explains the models."""
+Every figure writes NAME.json (all values with their spread) and NAME.png (the paper's form, its printed values as stars) to --out, and
+prints a line for each statement of the paper: the statement, and the result here. docs/experiments.md explains the models."""
 from __future__ import annotations
 
 import argparse
@@ -31,7 +31,7 @@ from figures.running import Missing, Programs, Runner  # noqa: E402
 
 
 def chosen(names: list[str]) -> list[str]:
-    """Figures by name, by paper, or all; in the order in which the papers are told of."""
+    """Returns figures by name, by paper, or all; in the order of the papers."""
     for name in names:
         if name not in ("all", "list") and not any(figure == name or figure.startswith(name + "-") for figure in FIGURES):
             sys.exit(f"paper.py: no figure and no paper is called '{name}'; `paper.py list` shows them")
@@ -44,7 +44,8 @@ def file_system_of(directory: pathlib.Path) -> str:
 
 
 def draw(result: dict, path: pathlib.Path) -> None:
-    """With this Python, or with the system's, for which Debian has the package, where this one is another."""
+    """Draws with this Python, or with the system's Python, for which Debian has the package, if this is
+    another one."""
     try:
         from figures.drawing import draw as draw_picture
     except ImportError:
@@ -62,7 +63,7 @@ def draw(result: dict, path: pathlib.Path) -> None:
 
 
 def processor_seconds() -> float:
-    """Of this program and of those it has run, user and system."""
+    """Returns the processor seconds, user and system, of this program and its child processes."""
     return sum(one.ru_utime + one.ru_stime for one in map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)))
 
 
@@ -81,7 +82,8 @@ def arguments() -> argparse.Namespace:
 
 
 def make(name: str, place: str, run: Runner, args: argparse.Namespace, about: dict) -> bool:
-    """`place`: the how manieth of how many figures. False if something of the figure is missing or failed, or a statement does not hold and it is not known why."""
+    """Makes a figure. `place`: its position, such as 3/12. Returns False if a part of the figure is
+    missing or failed, or if a statement does not hold for an unknown reason."""
     figure = FIGURES[name]
     run.figure = f"{place} {name}"
     began, used = time.monotonic(), processor_seconds()
@@ -118,7 +120,7 @@ def main() -> int:
     about = {"form": "quick" if args.quick else "full", "date": datetime.date.today().isoformat(),
              "command": " ".join(sys.argv), "machine": f"{platform.machine()}, {os.cpu_count()} cores, {platform.system()} {platform.release()}",
              "file_system": args.fs if args.hosts else file_system_of(args.dir), "hosts": 3 if args.hosts else 1}
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that nothing is left
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that no files remain
     try:
         run = Runner(Programs(args.build), args.dir, args.quick, args.fs if args.hosts else "", not args.simulated)
     except Missing as problem:

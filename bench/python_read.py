@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""python_read.py [--dir DIR] [--mib 1024] [--repeats 5]: what reading from Python costs, as ratios to peers of the same run. Medians,
-each kind in turn: a stream to a numpy array against sion_fread in C, eight threads against one, one task of 294,912, the import; and
-the pages that a memory map makes resident."""
+"""python_read.py [--dir DIR] [--mib 1024] [--repeats 5]: the cost of reading from Python, as ratios to
+peers of the same run. Medians, each kind in turn: a stream to a numpy array against sion_fread in C, eight
+threads against one, one task of 294,912, the import; and the resident pages of a memory map."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def timed(work) -> float:
 
 
 def in_turn(repeats: int, **works) -> dict[str, float]:
-    """Medians of the seconds that each work tells or takes."""
+    """Returns the median seconds that each work returns or takes."""
     found: dict[str, list[float]] = {name: [] for name in works}
     for _ in range(repeats):
         for name, work in works.items():
@@ -83,7 +83,7 @@ def big_stream(directory: Path, size: int, repeats: int) -> None:
             with sheaf.open(path) as f:
                 kept.append(f[0].array("u1", copy=True))
 
-        return timed(work)  # without giving the memory back, as in C
+        return timed(work)  # without freeing the memory, as in C
 
     found = in_turn(repeats, c=in_c, python=in_python)
     print(f"stream of {size >> 20} MiB to numpy, bandwidth / sion_fread in C: {found['c'] / found['python']:.3f}"

@@ -1,5 +1,5 @@
-// bench/quiet_mpi: waiting for other tasks without using their cores. MPI's own calls poll; with more tasks
-// than cores that would take time from those who still work and so from whoever is being measured.
+// bench/quiet_mpi: waits for other tasks without using their cores. MPI's own calls poll. With more tasks
+// than cores, polling would take time from working tasks and so distort measurements.
 #pragma once
 
 #include <mpi.h>
@@ -34,8 +34,8 @@ inline void sleep_until(double moment) {
   while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, nullptr) != 0) continue;
 }
 
-// Collective: all tasks begin `work` at one moment (they share a machine and its clock); seconds from there
-// to the end of the last one, on every task.
+// Collective. All tasks start `work` at the same time, on the clock of the machine they share. Returns, on
+// every task, the seconds to the end of the last one.
 template <class Work>
 double timed(int rank, Work&& work) {
   barrier();

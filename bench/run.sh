@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# run.sh [BUILD_DIR] [--quick]: runs all benchmarks on a directory here and one on tmpfs (where there is one), prints
-# every pair and at the end a table of the results. --quick: less data and fewer pairs, to see that everything runs;
-# its ratios mean little. SHEAF_BENCH_DIRS: other directories, separated by blanks. A full run takes more than half an
-# hour, much of it the creation and removal of 294,912 files by the peer. Ends with 1 if a row misses its target or a
-# program fails, which the last lines tell; the others run all the same.
-# One row needs a file system with blocks of 2 MiB: SHEAF_BENCH_HUGE names a directory there (with 3 GiB free); without it,
-# root mounts a tmpfs with huge pages for the time of the run.
+# run.sh [BUILD_DIR] [--quick]: runs all benchmarks on a directory here and one on tmpfs (if there is one). Prints
+# every pair and finally a table of the results. --quick: less data and fewer pairs, for a functional check; its
+# ratios mean little. SHEAF_BENCH_DIRS: other directories, separated by blanks. A full run takes more than half an
+# hour, mostly for the creation and removal of 294,912 files by the peer. The exit code is 1 if a row misses its
+# target or a program fails, as the last lines report; the other programs run nevertheless.
+#
+# One row needs a file system with blocks of 2 MiB: SHEAF_BENCH_HUGE names a directory there (with 3 GiB free). If it
+# is not set, root mounts a tmpfs with huge pages during the run.
 set -eu -o pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 build=build quick=
@@ -56,7 +57,7 @@ for dir in $dirs; do
   for tasks in 4 16 64; do
     parallel openmpi $tasks "$bin/mpi_bench_collective_openmpi" --dir "$dir" --pairs $create_pairs --only calls $calls
   done
-  # Its tasks poll without yielding: few of them, and few calls.
+  # Its tasks poll without yielding, so only a few tasks and calls are used.
   [ ! -x "$bin/mpi_bench_collective_mpich" ] ||
     parallel mpich 4 "$bin/mpi_bench_collective_mpich" --dir "$dir" --pairs 3 --only calls --calls 50
   run "$here/mpiio/bench_mpiio.py" --bin "$bin" --dir "$dir" --pairs $create_pairs

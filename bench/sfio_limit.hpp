@@ -1,6 +1,6 @@
-// bench/sfio_limit: the physical limit that striped files are measured against: the same bytes as contiguous
-// messages of the listeners' buffer size to the same tasks, which write them with pwrite, one message while
-// the next one comes.
+// bench/sfio_limit: the physical limit for comparison with striped files: the same bytes as contiguous
+// messages of the listeners' buffer size to the same tasks. These write each message with pwrite while they
+// receive the next one.
 #pragma once
 
 #include <fcntl.h>
@@ -20,16 +20,16 @@ namespace sfio_limit {
 constexpr int data_tag = 5;
 constexpr int done_tag = 6;
 
-// Tasks 0 to compute - 1 of `comm` write `bytes` each, the others are listeners.
+// Tasks 0 to compute - 1 of `comm` write `bytes` each; the other tasks are listeners.
 struct Stream {
   MPI_Comm comm = MPI_COMM_WORLD;
   int compute = 0;
   int listeners = 0;
   int64_t bytes = 0;
-  int64_t room = 0;  // bytes of a message
+  int64_t room = 0;  // bytes per message
 };
 
-// A compute task's side: two messages under way to every listener.
+// Runs on a compute task: keeps two messages in flight to every listener.
 inline void send(const Stream& stream, std::vector<char>& data) {
   const int64_t share = stream.bytes / stream.listeners;
   const auto count = static_cast<size_t>(stream.listeners);
@@ -58,7 +58,7 @@ inline void send(const Stream& stream, std::vector<char>& data) {
   }
 }
 
-// A listener's side: appends what comes to the file `path`, which is removed in the end.
+// Runs on a listener: appends the received data to the file `path`, which is removed at the end.
 inline void receive(const Stream& stream, const std::string& path) {
   const int file = open(path.c_str(), O_CREAT | O_RDWR, 0666);
   bench::require(file >= 0, "open");

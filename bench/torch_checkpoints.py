@@ -2,8 +2,8 @@
 
 python bench/torch_checkpoints.py [--ranks 8] [--mib 1024] [--tensors 400] [--rounds 5] [--directory DIR] [--json FILE]
 
-Each round saves and loads with each of them once, in turn, into fresh files; what is told are medians over the rounds. "sync":
-the save returns when the checkpoint would survive a loss of power, else it is in the page cache."""
+Each round saves and loads once with each kind, in turn, to new files. Prints medians over the rounds. "sync": the save returns when
+the checkpoint would survive a power failure; otherwise when it is in the page cache."""
 
 import argparse
 import json
@@ -49,7 +49,7 @@ def state_of(size, options):
 
 
 def timed(call):
-    """Seconds from when all ranks begin to when all have ended."""
+    """Returns the seconds from the common start of all ranks to the last end."""
     dist.barrier()
     begun = time.perf_counter()
     call()
@@ -101,7 +101,7 @@ def work(rank, options, directory):
 
 
 def tell(results):
-    """A line for each way, and how the multifile compares with the better of the others."""
+    """Prints a line for each way, and the ratio of the multifile to the best of the others."""
     medians = {
         (way, sync): [statistics.median(column) for column in zip(*took)]
         for way, sync, _, took in results

@@ -1,5 +1,5 @@
-// bench/yielding_mpi: waiting for other tasks as the library does, for times that a long sleep
-// (quiet_mpi.hpp) would add to.
+// bench/yielding_mpi: waits for other tasks as the library does, for times that a long sleep (quiet_mpi.hpp)
+// would distort.
 #pragma once
 
 #include <mpi.h>
@@ -10,7 +10,7 @@
 
 namespace yielding {
 
-// Gives the core away to tasks that work, and sleeps in short steps in the end.
+// Yields the core to tasks that work, then sleeps in short steps.
 inline void wait(MPI_Request* request, MPI_Status* status = MPI_STATUS_IGNORE) {
   int done = 0;
   for (double idle = bench::now(); !done;) {
@@ -29,7 +29,7 @@ inline void barrier(MPI_Comm comm) {
   wait(&request);
 }
 
-// All tasks of `comm` begin together; seconds to the end of the last.
+// All tasks of `comm` start together. Returns the seconds to the end of the last one.
 template <class Work>
 double timed(MPI_Comm comm, Work work) {
   barrier(comm);

@@ -1,8 +1,8 @@
-# The core: all of Sheaf that needs no MPI. One folder under src/ is one room (cmake/Rooms.cmake).
+# The core: all of Sheaf that needs no MPI. Each folder under src/ is one module (cmake/Rooms.cmake).
 sheaf_rooms(core_sources ${SHEAF_CORE_ROOMS} ${SHEAF_SION_ROOMS})
-list(FILTER core_sources EXCLUDE REGEX "_mpi\\.cpp$|/omp\\.cpp$")  # of the families of the C interface
+list(FILTER core_sources EXCLUDE REGEX "_mpi\\.cpp$|/omp\\.cpp$")  # compiled into the libraries of the families of the C interface
 
-# Parts that a program which is linked statically has only if it uses them (packaging/archive.sh).
+# Parts that a statically linked program includes only if it uses them (packaging/archive.sh).
 sheaf_part(calls keyval/.* api/sion/dup api/sion/families/generic.* api/sion/info api/sion/io_info api/sion/keyval
            api/sion/mapped api/sion/printing api/sion/streams api/sion/collective)
 sheaf_part(teams comm_teams/.* comm/shared_meeting)
@@ -11,18 +11,18 @@ sheaf_part(names container/.* capture/.* process/host_memory api/sion/sets)
 sheaf_part(usage tools/usage tools/defaults)
 sheaf_part(tools tools/.* recovery/.* stripedfile/check storage/probes api/sion/tools api/sion/abandon)
 
-# The shared-file object of MPI-IO, with the engine that it alone uses, for cmake/MpiIo.cmake.
+# The shared-file object of MPI-IO with its own engine, for cmake/MpiIo.cmake.
 sheaf_rooms(sharedfile_sources ${SHEAF_SHAREDFILE_ROOMS})
 add_library(sheaf_sharedfile STATIC ${sharedfile_sources})
 target_link_libraries(sheaf_sharedfile PUBLIC sheaf_static PRIVATE sheaf_warnings)
 sheaf_unity(sheaf_sharedfile)
 
-# What moves bytes is compiled for speed; the rest for size.
+# Code that moves bytes is compiled for speed, the rest for size.
 set(swift_sources ${core_sources})
 list(FILTER swift_sources INCLUDE REGEX "/base/(crc|hash|byte)|/codec/(shuffle|frame_queue)|/layout/(chunk_layout|type_map_visit)\\.cpp$|/exchange/(pieces|transfer)/|/keyval|/stream/(write|read)_stream|/api/sion/(transfer|handles/handle)\\.cpp$")
 list(REMOVE_ITEM core_sources ${swift_sources})
 add_library(sheaf_swift_objects OBJECT ${swift_sources})
-# The tools are apart, because the demo does without them.
+# The tools are separate, because the demo does not include them.
 set(tool_sources "")
 foreach(source ${core_sources})
   sheaf_group_of(${source} part)
@@ -56,11 +56,11 @@ if(SHEAF_PYTHON)
   return()
 endif()
 
-# The core without its tools, for the demo.
+# The core without the tools, for the demo.
 add_library(sheaf_plain_static STATIC EXCLUDE_FROM_ALL $<TARGET_OBJECTS:sheaf_swift_objects> $<TARGET_OBJECTS:sheaf_objects>)
 target_include_directories(sheaf_plain_static PUBLIC src include)
 
-# OpenMP programs have one runtime, theirs: the core stays free of it.
+# An OpenMP program must contain only its own OpenMP runtime, so the core does not use OpenMP.
 add_library(sheaf_omp_objects OBJECT src/api/sion/families/omp.cpp)
 target_include_directories(sheaf_omp_objects PUBLIC src include)
 target_link_libraries(sheaf_omp_objects PRIVATE sheaf_warnings OpenMP::OpenMP_CXX)

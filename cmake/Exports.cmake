@@ -1,7 +1,8 @@
-# sheaf_exports(LIBRARY OWN object libraries USERS object libraries): the shared library offers what packaging/exports.sh says.
+# sheaf_exports(LIBRARY OWN object libraries USERS object libraries): the shared library exports the symbols listed by
+# packaging/exports.sh.
 function(sheaf_exports library)
   cmake_parse_arguments(PARSE_ARGV 1 of "" "" "OWN;USERS")
-  set(targets "")  # with Makefiles a custom target has no rules for the objects of others
+  set(targets "")  # with the Makefile generator, a custom target has no rules for the objects of other targets
   foreach(kind OWN USERS)
     set(${kind} "")
     foreach(target ${of_${kind}})
@@ -39,7 +40,7 @@ if(TARGET sheaf_omp)
 endif()
 sheaf_exports(sheaf OWN ${core_targets} USERS ${companions})
 
-# In Fortran; these use C names alone of the others. The modules for MPI are the same for all MPIs.
+# The Fortran libraries; they use only C names of the other libraries. The modules for MPI are the same for all MPIs.
 if(SHEAF_FORTRAN)
   sheaf_exports(sheaf_fortran OWN sheaf_fortran_objects
     USERS sheaf_fortran_omp_objects sheaf_fortran_mpi_objects)

@@ -1,11 +1,11 @@
-# The optional parts of this build. Nothing here is cached: a part that is installed later is found by the next run of CMake, and costs
-# the compilation of the one file that has it or names it.
-set(SHEAF_NOT_BUILT "")  # what is left out and why, for the summary
+# The optional parts of this build. Nothing here is cached: the next run of CMake finds a part that has been installed
+# since then, and only the file that contains or lists it is compiled again.
+set(SHEAF_NOT_BUILT "")  # omitted parts and the reasons, for the summary
 
 option(SHEAF_COMPRESSION "Use zstd, lz4 and zlib, where their headers are found" ON)
 set(SHEAF_HEADERS "" CACHE PATH "Headers of the libraries that a wheel is built with; empty: where the compiler looks")
 
-# sheaf_has_header(VARIABLE HEADER): whether the compiler finds it.
+# sheaf_has_header(VARIABLE HEADER): whether the compiler finds the header.
 function(sheaf_has_header variable header)
   separate_arguments(flags NATIVE_COMMAND "${CMAKE_CXX_FLAGS}")
   if(SHEAF_HEADERS)
@@ -24,7 +24,7 @@ function(sheaf_has_header variable header)
   endif()
 endfunction()
 
-# SHEAF_CODECS: the codecs that are compiled, those whose headers are there. Their libraries are loaded at first use.
+# SHEAF_CODECS: the codecs to compile, those with headers present. Their libraries are loaded at first use.
 set(SHEAF_CODECS "")
 foreach(entry zstd:zstd.h:libzstd-dev lz4:lz4.h:liblz4-dev gzip:zlib.h:zlib1g-dev)
   string(REGEX MATCH "(.*):(.*):(.*)" unused ${entry})
@@ -46,8 +46,9 @@ if(NOT SHEAF_COMPRESSION)
   list(APPEND SHEAF_NOT_BUILT "compression: SHEAF_COMPRESSION is OFF")
 endif()
 
-# sheaf_describe_build(TARGET...): after all libraries. SHEAF_FEATURES lists the optional parts of this build, for `sionconfig
-# --features`; `sheaf --version -v` has them from cli/about/build.cpp, which is a source of these targets.
+# sheaf_describe_build(TARGET...): to be called after all libraries are defined. SHEAF_FEATURES lists the optional
+# parts of this build, for `sionconfig --features`. `sheaf --version -v` prints them from cli/about/build.cpp, which
+# is a source of these targets.
 function(sheaf_describe_build)
   list(TRANSFORM SHEAF_MPIS PREPEND mpi- OUTPUT_VARIABLE features)
   foreach(part sheaf_omp:openmp sheaf_fortran:fortran sheaf_mpiio:mpiio sheaf_posix:capture sheaf_mount:mount)

@@ -1,8 +1,8 @@
-# libsheaf_fortran, libsheaf_fortran_omp, libsheaf_fortran_mpi: the modules and the FORTRAN 77 entry points, if there is a
-# Fortran compiler. SHEAF_FORTRAN tells. Nothing here depends on an MPI but src/api/fortran/fsion_mpi.cpp and
-# fsion_ompi.cpp, which go into libsheaf_mpi of every MPI.
+# libsheaf_fortran, libsheaf_fortran_omp, libsheaf_fortran_mpi: the modules and the FORTRAN 77 entry points, if there
+# is a Fortran compiler; SHEAF_FORTRAN says so. Only src/api/fortran/fsion_mpi.cpp and fsion_ompi.cpp depend on an
+# MPI; they are part of libsheaf_mpi of every MPI.
 include(CheckLanguage)
-if(SHEAF_FORTRAN_SOUGHT_IN_VAIN)  # it may have been installed since
+if(SHEAF_FORTRAN_SOUGHT_IN_VAIN)  # a compiler may have been installed since
   unset(CMAKE_Fortran_COMPILER CACHE)
 endif()
 if(DEFINED CMAKE_Fortran_COMPILER)
@@ -46,7 +46,7 @@ function(sheaf_fortran_library name output)
   set_target_properties(${name} PROPERTIES OUTPUT_NAME ${output} LINKER_LANGUAGE CXX
     VERSION ${PROJECT_VERSION} SOVERSION 1)
   target_include_directories(${name} INTERFACE ${SHEAF_FORTRAN_MODULES} ${PROJECT_SOURCE_DIR}/include)
-  target_link_options(${name} PRIVATE -Wl,-z,noseparate-code)  # these are small: pages of their own would be half of them
+  target_link_options(${name} PRIVATE -Wl,-z,noseparate-code)  # separate code pages would make up half of such a small library
 endfunction()
 
 sheaf_fortran_objects(sheaf_fortran_objects ${fortran}/sion_f90.F90 ${fortran}/fsion.cpp ${fortran}/fsion_data.cpp
@@ -71,7 +71,7 @@ if(SHEAF_ABI_TYPES)
     COMMAND ${CMAKE_STRIP} --strip-debug $<TARGET_FILE:sheaf_fortran_static> VERBATIM)
 endif()
 
-# The standard ABI leaves Fortran to a library of its own.
+# The standard ABI provides Fortran in a separate library.
 set(SHEAF_FORTRAN_MPIS ${SHEAF_MPIS})
 foreach(mpi ${SHEAF_MPIS})
   if(SHEAF_INTERFACE_${mpi} STREQUAL "abi")
@@ -92,7 +92,7 @@ foreach(mpi ${SHEAF_FORTRAN_MPIS})
   sheaf_install_mpi(sheaf_fortran_${mpi} ${mpi} sheaf_fortran_mpi)
 endforeach()
 
-# The module of striped files, the same for every MPI, over the libsheaf_sfio of each.
+# The module of striped files is the same for every MPI; it uses the libsheaf_sfio of each.
 sheaf_fortran_objects(sheaf_fortran_sfio_objects ${fortran}/sfio_f90.F90)
 foreach(mpi ${SHEAF_FORTRAN_MPIS})
   sheaf_fortran_library(sheaf_fortran_sfio_${mpi} sheaf_fortran_sfio $<TARGET_OBJECTS:sheaf_fortran_sfio_objects>)
@@ -102,7 +102,8 @@ foreach(mpi ${SHEAF_FORTRAN_MPIS})
   configure_file(packaging/pkgconfig/sheaf-fortran-sfio.pc.in ${CMAKE_BINARY_DIR}/pkgconfig/sheaf-fortran-sfio-${mpi}.pc @ONLY)
 endforeach()
 
-# The modules among `mpi` and `mpi_f08` of an MPI that this compiler can read; those of another one do not serve.
+# The `mpi` and `mpi_f08` modules of an MPI that this compiler can read; module files of another compiler are
+# unusable.
 function(sheaf_fortran_modules result includes)
   list(TRANSFORM includes PREPEND -I)
   set(found "")
@@ -117,7 +118,7 @@ function(sheaf_fortran_modules result includes)
   set(${result} "${found}" PARENT_SCOPE)
 endfunction()
 
-# What programs in Fortran need of an MPI: mpi_fortran_<mpi>; SHEAF_MODULES_<mpi>, its modules.
+# What Fortran programs need of an MPI: target mpi_fortran_<mpi>, and its modules in SHEAF_MODULES_<mpi>.
 foreach(mpi ${SHEAF_FORTRAN_MPIS})
   if(NOT SHEAF_MPIF90_${mpi})
     list(APPEND SHEAF_NOT_BUILT "programs in Fortran for ${mpi}: no wrapper mpifort beside its mpicc")
@@ -131,7 +132,7 @@ foreach(mpi ${SHEAF_FORTRAN_MPIS})
   foreach(flag ${flags})
     if(flag MATCHES "^-I(.+)")
       set(include ${CMAKE_MATCH_1})
-      # What Intel MPI's wrapper names is one directory off where pip installs it.
+      # The directory that Intel MPI's wrapper reports is one level off if MPI was installed by pip.
       string(REGEX REPLACE "/include/gfortran" "/include/mpi/gfortran" moved "${include}")
       foreach(directory ${include} ${moved})
         if(IS_DIRECTORY ${directory})

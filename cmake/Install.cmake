@@ -1,5 +1,6 @@
-# make install PREFIX=...: programs, headers, modules, libraries, the classic names of all, CMake package, pkg-config
-# files and manual pages. What contains the prefix is written when installing (packaging/install_classic.cmake).
+# make install PREFIX=...: programs, headers, modules, libraries, their classic names, the CMake package, pkg-config
+# files and manual pages. Files that contain the prefix are written during installation
+# (packaging/install_classic.cmake).
 set(libraries sheaf)
 foreach(target sheaf_omp sheaf_fortran sheaf_fortran_omp sheaf_fortran_static)
   if(TARGET ${target})
@@ -24,7 +25,7 @@ if(SHEAF_FORTRAN)
   configure_file(packaging/pkgconfig/sheaf-fortran.pc.in ${CMAKE_BINARY_DIR}/pkgconfig/sheaf-fortran.pc @ONLY)
   configure_file(packaging/pkgconfig/sheaf-fortran-omp.pc.in ${CMAKE_BINARY_DIR}/pkgconfig/sheaf-fortran-omp.pc @ONLY)
 endif()
-if(NOT SHEAF_SYSTEM_LAYOUT)  # packages of a system have a place of their own for them
+if(NOT SHEAF_SYSTEM_LAYOUT)  # system packages have a separate place for them
   install(FILES LICENSE CHANGELOG.md CITATION.cff DESTINATION share/doc/sheaf)
 endif()
 install(FILES packaging/sheaf.magic DESTINATION share/misc)

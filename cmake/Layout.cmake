@@ -1,12 +1,11 @@
-# Where things are installed, below the prefix.
+# Where things are installed, relative to the prefix.
 #
-# The ordinary layout is for a prefix of Sheaf's own: everything in lib/, the libraries for an MPI in
-# lib/<mpi>/, found by relative run paths. SHEAF_SYSTEM_LAYOUT is for directories that all programs search,
-# /usr above all: the shared libraries for an MPI lie beside the others and carry its name
-# (libsheaf_openmpi.so.1), nothing has a run path, and what only linkers need of an MPI is in
-# <libdir>/sheaf/<mpi>/, under the same names as in the ordinary layout. SHEAF_RELOCATABLE is the ordinary
-# layout without a prefix written down anywhere, and without libraries beside the compiler's, the MPI's and
-# the C library; sheaf-mount alone needs libfuse 3.
+# The ordinary layout is for a prefix that belongs to Sheaf: everything is in lib/, and the libraries for an MPI are
+# in lib/<mpi>/, found by relative run paths. SHEAF_SYSTEM_LAYOUT is for directories that all programs search, such as
+# /usr. The shared libraries for an MPI are beside the others and include its name (libsheaf_openmpi.so.1), and
+# nothing has a run path. Files that only linkers need of an MPI are in <libdir>/sheaf/<mpi>/, under the same names as
+# in the ordinary layout. SHEAF_RELOCATABLE is the ordinary layout without recorded prefixes, and without libraries
+# other than the compiler's, the MPI's and the C library; only sheaf-mount needs libfuse 3.
 option(SHEAF_SYSTEM_LAYOUT "Install for a prefix that belongs to the system, such as /usr" OFF)
 option(SHEAF_RELOCATABLE "Install what works wherever its directory is moved" OFF)
 option(SHEAF_STRIP "Strip programs and libraries of a release build when they are installed" ON)
@@ -42,7 +41,7 @@ function(sheaf_libexec_rpath result mpi)
   set(${result} "${up}/${SHEAF_MPI_LIB}/${mpi};${up}/${SHEAF_LIB}" PARENT_SCOPE)
 endfunction()
 
-# sheaf_install_mpi(TARGET MPI NAME): the shared library of this target, lib<NAME>.so for those who link it.
+# sheaf_install_mpi(TARGET MPI NAME): installs the shared library of TARGET, which programs link as lib<NAME>.so.
 function(sheaf_install_mpi target mpi name)
   if(NOT SHEAF_SYSTEM_LAYOUT)
     set_target_properties(${target} PROPERTIES OUTPUT_NAME ${name} INSTALL_RPATH "${SHEAF_MPI_LIB_RPATH}")

@@ -1,16 +1,17 @@
-# Which MPIs to build for. SHEAF_MPIS, a list: directories of installations (with bin/mpicc), compiler wrappers (also those of the
-# standard ABI, mpicc_abi), or `none`. Without it the one MPI that find_package(MPI) finds: MPI_C_COMPILER, MPI_HOME, a wrapper as
-# CC, mpicc in PATH. For each of them an interface target mpi_<name>, where <name> says whose it is: openmpi, mpich, intelmpi, abi,
-# with a number if there are several. Afterwards SHEAF_MPIS lists the names; SHEAF_INTERFACE_<name> is the binary interface
-# (openmpi, mpich, abi), SHEAF_MPIRUN_<name> the launcher, SHEAF_MPIF90_<name> the wrapper for Fortran, if there is one.
-# <build>/mpi/mpicc.<name>, mpirun.<name> and so on call those of the MPI, for tests and the demo; <build>/mpi/first is the first name,
-# <build>/mpi/all has a line for each: name, binary interface, wrapper.
+# The MPIs to build for. SHEAF_MPIS lists directories of installations (with bin/mpicc), compiler wrappers (also those
+# of the standard ABI, mpicc_abi), or `none`. If it is empty, find_package(MPI) selects one MPI: by MPI_C_COMPILER,
+# MPI_HOME, a wrapper as CC, or mpicc in PATH. Each MPI gets an interface target mpi_<name>, with <name> one of
+# openmpi, mpich, intelmpi, abi, followed by a number if there are several. Afterwards SHEAF_MPIS lists the names;
+# SHEAF_INTERFACE_<name> is the binary interface (openmpi, mpich, abi), SHEAF_MPIRUN_<name> the launcher, and
+# SHEAF_MPIF90_<name> the Fortran wrapper, if there is one. <build>/mpi/mpicc.<name>, mpirun.<name> and so on call the
+# programs of that MPI, for tests and the demo. <build>/mpi/first contains the first name; <build>/mpi/all has one
+# line per MPI: name, binary interface, wrapper.
 set(SHEAF_MPIS "" CACHE STRING "MPIs to build for: directories or compiler wrappers; none; empty: the one that is found")
 set(sheaf_mpis_wanted ${SHEAF_MPIS})
 set(SHEAF_MPIS "")
 option(SHEAF_MPIS_OPTIONAL "An MPI of SHEAF_MPIS that cannot be used is left out" OFF)
 
-# An MPI that was asked for cannot be used.
+# Reports that a requested MPI cannot be used.
 macro(sheaf_no_mpi why)
   if(NOT SHEAF_MPIS_OPTIONAL)
     message(FATAL_ERROR "MPI ${why}. Correct SHEAF_MPIS, or leave out what cannot be used with "
@@ -19,7 +20,7 @@ macro(sheaf_no_mpi why)
   list(APPEND SHEAF_NOT_BUILT "MPI ${why}")
 endmacro()
 
-# Whose mpi.h this is: preprocesses it as C does.
+# Identifies the MPI that mpi.h belongs to, by preprocessing it as C.
 function(sheaf_identify_mpi result includes definitions)
   set(source ${CMAKE_BINARY_DIR}/CMakeFiles/sheaf_identify_mpi.c)
   file(WRITE ${source} "#include <mpi.h>\n#if defined MPI_ABI\nsheaf_mpi=abi\n#elif defined OPEN_MPI\nsheaf_mpi=openmpi\n"
@@ -35,7 +36,7 @@ function(sheaf_identify_mpi result includes definitions)
   endif()
 endfunction()
 
-# The program of this MPI that stands where its mpicc does: mpicc.openmpi has mpirun.openmpi, mpicc_abi has mpirun.
+# Finds the launcher in the directory of an MPI's mpicc: mpicc.openmpi has mpirun.openmpi, mpicc_abi has mpirun.
 function(sheaf_beside result compiler)
   get_filename_component(directory ${compiler} DIRECTORY)
   get_filename_component(own ${compiler} NAME)
@@ -51,7 +52,8 @@ function(sheaf_beside result compiler)
   set(${result} "${found}" PARENT_SCOPE)
 endfunction()
 
-# Intel MPI installed by pip has no script that says where it is, which its wrappers, launcher and libraries need to know.
+# Intel MPI installed by pip has no script that sets its root directory, which its wrappers, launcher and libraries
+# need.
 function(sheaf_intel_root result compiler)
   get_filename_component(directory "${compiler}" DIRECTORY)
   get_filename_component(root "${directory}" DIRECTORY)
@@ -61,9 +63,9 @@ function(sheaf_intel_root result compiler)
   endif()
 endfunction()
 
-# compiler: a wrapper; empty: whatever find_package(MPI) finds.
+# compiler: a wrapper; empty: the MPI that find_package(MPI) selects.
 macro(sheaf_add_mpi compiler)
-  if(NOT "${compiler}" STREQUAL "")  # nothing that was found for another MPI stays
+  if(NOT "${compiler}" STREQUAL "")  # discard results of a previous MPI
     foreach(library ${MPI_C_LIB_NAMES})
       unset(MPI_${library}_LIBRARY CACHE)
     endforeach()
@@ -108,7 +110,7 @@ macro(sheaf_add_mpi compiler)
     set(SHEAF_MPICC_${name} ${MPI_C_COMPILER})
     if(intel_root STREQUAL "")
       sheaf_beside(SHEAF_MPIRUN_${name} ${MPI_C_COMPILER} mpirun mpiexec)
-    else()  # its mpirun starts whatever mpiexec.hydra is first in PATH, which may be MPICH's
+    else()  # its mpirun starts the first mpiexec.hydra in PATH, which may be MPICH's
       sheaf_beside(SHEAF_MPIRUN_${name} ${MPI_C_COMPILER} mpiexec.hydra)
     endif()
     sheaf_beside(SHEAF_MPIF90_${name} ${MPI_C_COMPILER} mpifort mpif90)

@@ -1,7 +1,7 @@
-# lib/libsheaf_mpi.a: one static archive for all MPIs (packaging/mpi_dispatch.sh), behind the name
-# -lsionmpi_64. It holds the objects of the first MPI of each binary interface. The standard ABI of MPI 5 is
-# in it only where there is no other: a program does not show which of the two it is linked with; its own
-# libsheaf_mpi.a is in lib/<mpi>/.
+# lib/libsheaf_mpi.a: one static archive for all MPIs (packaging/mpi_dispatch.sh), which -lsionmpi_64 refers to. It
+# contains the objects of the first MPI of each binary interface. The standard ABI of MPI 5 is included only if there
+# is no other, because a program does not show which of the two it is linked with. Its own libsheaf_mpi.a is in
+# lib/<mpi>/.
 if(NOT SHEAF_MPIS)
   return()
 endif()
@@ -36,5 +36,5 @@ add_custom_target(sheaf_mpi_dispatch ALL DEPENDS ${archive})
 foreach(mpi ${dispatched})
   add_dependencies(sheaf_mpi_dispatch sheaf_${mpi}_objects)
 endforeach()
-# Under its own name there is a linker script (packaging/install_classic.cmake.in), which names the C++ runtime too.
+# The archive's own name is a linker script (packaging/install_classic.cmake.in), which also lists the C++ runtime.
 install(FILES ${archive} DESTINATION ${SHEAF_LIB} RENAME libsheaf_mpi_objects.a)

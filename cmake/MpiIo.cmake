@@ -1,8 +1,9 @@
-# libsheaf_mpiio.so: the MPI-IO drop-in, to be preloaded or linked before the MPI library: entry points that load the engine for
-# the MPI library of the program (src/api/mpiio/front), sheaf/libsheaf_mpiio_<interface>.so. An engine is whole in itself (the core
-# is linked in) but for the MPI, which the program has loaded. libsheaf_mpiio_<mpi>.so and <mpi>/libsheaf_mpiio.so are further names.
-# Of several MPIs with one interface the first builds the engine. The target sheaf_mpiio_alone, for tests, puts in alone/<mpi>/ what
-# a build with this MPI alone would have.
+# libsheaf_mpiio.so: the MPI-IO drop-in, to be preloaded or linked before the MPI library. It contains entry points
+# that load the engine for the program's MPI library (src/api/mpiio/front), sheaf/libsheaf_mpiio_<interface>.so. An
+# engine contains the core and is self-contained except for the MPI, which the program has loaded.
+# libsheaf_mpiio_<mpi>.so and <mpi>/libsheaf_mpiio.so are alternative names. If several MPIs share an interface, the
+# first one builds the engine. The target sheaf_mpiio_alone, for tests, puts into alone/<mpi>/ what a build with only
+# this MPI would contain.
 add_custom_target(sheaf_mpiio_alone)
 if(NOT SHEAF_MPIS)
   return()
@@ -10,7 +11,7 @@ endif()
 set(front ${PROJECT_SOURCE_DIR}/src/api/mpiio/front)
 add_library(sheaf_mpiio SHARED ${front}/front.c ${front}/fortran.c ${front}/json.c ${front}/loaded_mpi.c ${front}/stand_in.c)
 target_link_options(sheaf_mpiio PRIVATE -Wl,--version-script=${front}/exports.map
-  -Wl,--as-needed)  # the C compiler may be a wrapper that names an MPI library
+  -Wl,--as-needed)  # the C compiler may be a wrapper that adds an MPI library
 target_compile_options(sheaf_mpiio PRIVATE -Wall -Wextra -Wshadow)
 target_link_libraries(sheaf_mpiio PRIVATE ${CMAKE_DL_LIBS} Threads::Threads)
 set_target_properties(sheaf_mpiio PROPERTIES LINK_DEPENDS ${front}/exports.map)
@@ -31,7 +32,7 @@ foreach(mpi ${SHEAF_MPIS})
   target_compile_definitions(sheaf_mpiio_${mpi} PRIVATE $<TARGET_PROPERTY:mpi_${mpi},INTERFACE_COMPILE_DEFINITIONS>)
   target_link_options(sheaf_mpiio_${mpi} PRIVATE -Wl,--version-script=${mpiio_exports} -Wl,-Bsymbolic)
   target_link_libraries(sheaf_mpiio_${mpi} PRIVATE sheaf_warnings sheaf_sharedfile ${CMAKE_DL_LIBS})
-  # The list of exports decides alone: mpi.h declares some names without visibility.
+  # Only the list of exports decides: mpi.h declares some names without visibility.
   set_target_properties(sheaf_mpiio_${mpi} PROPERTIES LINK_DEPENDS ${mpiio_exports} CXX_VISIBILITY_PRESET default
     OUTPUT_NAME sheaf_mpiio_${interface} LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/sheaf)
   set(alone ${CMAKE_BINARY_DIR}/alone/${mpi})
@@ -42,7 +43,7 @@ foreach(mpi ${SHEAF_MPIS})
     VERBATIM)
   add_dependencies(sheaf_mpiio_alone_${mpi} sheaf_mpiio_${mpi} sheaf_mpiio)
   add_dependencies(sheaf_mpiio_alone sheaf_mpiio_alone_${mpi})
-  if(interface IN_LIST interfaces)  # the engine of another MPI serves
+  if(interface IN_LIST interfaces)  # the engine of another MPI with this interface is used
     set_target_properties(sheaf_mpiio_${mpi} PROPERTIES EXCLUDE_FROM_ALL TRUE
       LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/alone/${mpi}/built)
     continue()

@@ -1,6 +1,7 @@
-# libsheaf_posix: the preload that captures files of unchanged programs (docs/capture.md). It is loaded into any program, so it brings
-# what it needs of the core and of the C++ library within itself and shows only the entry points, marked in src/api/posix/real.hpp.
-# Only with the C library of GNU, whose streams it makes.
+# libsheaf_posix: the preload library that captures files of unchanged programs (docs/capture.md). Since it is loaded
+# into arbitrary programs, it contains the parts of the core and of the C++ library it needs. It exports only the
+# entry points, marked in src/api/posix/real.hpp. Requires the GNU C library, because it creates streams of this
+# library.
 include(CheckCXXSymbolExists)
 check_cxx_symbol_exists(__GLIBC__ "features.h" SHEAF_GLIBC)
 if(NOT SHEAF_GLIBC)
@@ -9,13 +10,13 @@ endif()
 sheaf_rooms(posix_sources ${SHEAF_VIEW_ROOMS} ${SHEAF_POSIX_ROOMS})
 add_library(sheaf_posix SHARED ${posix_sources})
 target_include_directories(sheaf_posix PRIVATE src include)
-# The fortified forms of calls are entry points of their own here; headers must not turn one into another.
-# Clang counts the steps in which a table is made constant: that of descriptors has 1,048,576 entries.
+# The fortified forms of calls are entry points here, so headers must not redirect one call to another. Clang counts
+# the steps of evaluating constant tables, and the table of descriptors has 1,048,576 entries.
 target_compile_options(sheaf_posix PRIVATE -U_FORTIFY_SOURCE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fno-gnu-unique>
   $<$<COMPILE_LANG_AND_ID:CXX,Clang,AppleClang>:-fconstexpr-steps=16777216>)
 sheaf_precompiled(sheaf_posix)
 target_link_libraries(sheaf_posix PRIVATE sheaf_warnings sheaf_static ${CMAKE_DL_LIBS})
-# What a program sees: the entry points as the sources define them, and nothing of ours or of the C++ library within.
+# Exports the entry points as the sources define them, and hides everything else of Sheaf and the C++ library.
 set(posix_names "")
 foreach(source ${posix_sources})
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${source})
@@ -30,7 +31,7 @@ foreach(source ${posix_sources})
   endforeach()
 endforeach()
 file(WRITE ${CMAKE_BINARY_DIR}/posix.map "{ global:${posix_names} local: *; };\n")
-# initfirst: standard streams are captured before other libraries look at them.
+# initfirst: standard streams are captured before other libraries use them.
 target_link_options(sheaf_posix PRIVATE -static-libstdc++ -static-libgcc "LINKER:--version-script=${CMAKE_BINARY_DIR}/posix.map" "LINKER:-z,initfirst"
   "LINKER:--gc-sections")
 set_target_properties(sheaf_posix PROPERTIES OUTPUT_NAME sheaf_posix NO_SONAME ON)

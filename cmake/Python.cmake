@@ -1,11 +1,11 @@
-# A wheel of Python (pyproject.toml): the core as one file libsheaf.so.1 and the command `sheaf`, without MPI, OpenMP and Fortran.
-# SHEAF_HEADERS: a directory with the headers of CLI11, fmt, nlohmann-json, xxHash and the codecs alone, for compilers that have a C library of
-# their own and must not see /usr/include (scripts/wheel.sh).
+# A Python wheel (pyproject.toml): the core as a single file libsheaf.so.1 and the command `sheaf`, without MPI,
+# OpenMP and Fortran. SHEAF_HEADERS: a directory with only the headers of CLI11, fmt, nlohmann-json, xxHash and the
+# codecs, for compilers with their own C library that must not use /usr/include (scripts/wheel.sh).
 if(SHEAF_HEADERS)
   include_directories(SYSTEM ${SHEAF_HEADERS})
 endif()
 set(SHEAF_MPIS "")
-add_compile_options(-ffunction-sections -fdata-sections)  # what nobody uses stays out: wheels are downloaded often
+add_compile_options(-ffunction-sections -fdata-sections)  # discard unused code to keep the download small
 add_link_options(-Wl,--gc-sections)
 find_package(Threads REQUIRED)
 include(cmake/Core.cmake)

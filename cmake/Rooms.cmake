@@ -1,5 +1,5 @@
-# The rooms of the library, folders under src/ (docs/architecture.md), from the lowest to the highest. A room is listed here and nowhere
-# else; a file belongs to what its folder belongs to.
+# The modules of the library, folders under src/ (docs/architecture.md), from the lowest to the highest. This is the
+# only list of modules; a file belongs to the module of its folder.
 set(SHEAF_CORE_ROOMS base format codec layout process
   storage/system storage/traits storage storage/decorators storage/posix
   comm comm_teams generation journal mode exchange/pieces exchange/transfer
@@ -15,7 +15,7 @@ set(SHEAF_MPIIO_ROOMS api/mpiio api/mpiio/types api/mpiio/requests)
 set(SHEAF_MOUNT_ROOMS cli/mount)
 set(SHEAF_CLI_ROOMS cli cli/about cli/classic cli/command_line cli/json cli/named cli/programs cli/stripe)
 
-# sheaf_rooms(VARIABLE ROOM...): the C++ files of these rooms.
+# sheaf_rooms(VARIABLE ROOM...): lists the C++ files of the given modules.
 function(sheaf_rooms variable)
   list(TRANSFORM ARGN REPLACE "(.+)" "${SHEAF_SOURCE_DIR}/\\1/*.cpp")
   file(GLOB sources CONFIGURE_DEPENDS ${ARGN})

@@ -1,13 +1,13 @@
-# libsheaf_sfio: striped files over I/O listeners, for each MPI, in lib/<mpi>; libsheaf_sfio_main for programs that begin in
-# _main(); the listener program sheaf-iod, in bin/<mpi> here and in libexec/sheaf/<mpi> when installed, where bin/sheaf-iod
-# starts the one that belongs to the MPI of its launcher.
+# libsheaf_sfio: striped files over I/O listeners, for each MPI, in lib/<mpi>. libsheaf_sfio_main is for programs that
+# start in _main(). The listener program sheaf-iod is in bin/<mpi> of the build, and in libexec/sheaf/<mpi> when
+# installed; bin/sheaf-iod starts the one that matches the MPI of its launcher.
 sheaf_rooms(sfio_sources ${SHEAF_SFIO_ROOMS})
 list(FILTER sfio_sources EXCLUDE REGEX "/(iod|fortran)\\.")
 
 foreach(mpi ${SHEAF_MPIS})
   set(directory ${CMAKE_BINARY_DIR}/lib/${mpi})
   add_library(sheaf_sfio_${mpi}_objects OBJECT ${sfio_sources})
-  if(NOT SHEAF_INTERFACE_${mpi} STREQUAL "abi")  # which leaves Fortran to a library of its own
+  if(NOT SHEAF_INTERFACE_${mpi} STREQUAL "abi")  # provides Fortran in a separate library
     target_sources(sheaf_sfio_${mpi}_objects PRIVATE src/api/sfio/fortran.cpp)
   endif()
   target_include_directories(sheaf_sfio_${mpi}_objects PUBLIC src include)

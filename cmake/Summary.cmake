@@ -1,4 +1,4 @@
-# What was found and is built, and what is not and why: the end of configuring.
+# Prints at the end of configuration what was found and is built, and what is omitted and why.
 function(sheaf_line what value)
   string(SUBSTRING "${what}                        " 0 24 label)
   message(STATUS "  ${label}${value}")

@@ -1,7 +1,8 @@
-# -DSHEAF_FLAVOUR=tools: an installation for tracing libraries, which may be linked into programs that use the ordinary library.
-# It has the core as static archives with the classic names liblsioncom_64.a, liblsiongen_64.a, liblsionser_64.a; all names begin
-# with l (packaging/tools_flavour.sh), environment variables with L; headers and sionconfig give those; the tools are there. No MPI,
-# OpenMP, Fortran, shared libraries: tracing libraries bring their own communication (sion_generic.h).
+# -DSHEAF_FLAVOUR=tools: an installation for tracing libraries, which may be linked into programs that use the
+# ordinary library. It contains the core as static archives with the classic names liblsioncom_64.a, liblsiongen_64.a,
+# liblsionser_64.a. All names start with l (packaging/tools_flavour.sh) and environment variables with L; the headers
+# and sionconfig use these names. The tools are included. MPI, OpenMP, Fortran and shared libraries are not: tracing
+# libraries provide their own communication (sion_generic.h).
 set_target_properties(sheaf sheaf_static sheaf_omp sheaf_omp_static sheaf_omp_objects sheaf_sharedfile PROPERTIES EXCLUDE_FROM_ALL TRUE)
 set(script ${PROJECT_SOURCE_DIR}/packaging/tools_flavour.sh)
 set(archive ${CMAKE_BINARY_DIR}/tools/liblsheaf.a)

@@ -1,21 +1,22 @@
-# SHEAF_UNITY: a run of the compiler takes several files of a room at once, because parsing the same headers again for each of
-# them is more than half of a build from empty. OFF is for work on a few files, of which less is compiled again after a change,
-# and finds files that do not include what they use.
+# SHEAF_UNITY: compiles several files of a module at once, because parsing the same headers for each file is more
+# than half of a build from scratch. OFF recompiles less after a change of a few files, and detects files that do not
+# include what they use.
 option(SHEAF_UNITY "Compile several files of a room at once" ON)
-# SHEAF_PRECOMPILED: the headers of C++ are parsed once for all files of a library. OFF finds files that do not include what they use.
+# SHEAF_PRECOMPILED: parses the C++ headers once for all files of a library. OFF detects files that do not include
+# what they use.
 option(SHEAF_PRECOMPILED "Precompile the headers of C++" ${SHEAF_UNITY})
 if(NOT SHEAF_UNITY)
-  set(CMAKE_LINK_DEPENDS_NO_SHARED ON)  # programs are not linked again after a change of a shared library
+  set(CMAKE_LINK_DEPENDS_NO_SHARED ON)  # programs are not relinked after a change of a shared library
 endif()
 
-# sheaf_part(NAME FILE...): these files, paths under src/ without .cpp as regular expressions, are compiled together, apart from the
-# rest of their rooms.
+# sheaf_part(NAME FILE...): compiles these files together, separately from the rest of their modules. FILE: regular
+# expressions for paths under src/ without .cpp.
 function(sheaf_part name)
   list(JOIN ARGN "|" files)
   set_property(GLOBAL APPEND PROPERTY SHEAF_PARTS "${name}:/src/(${files})\\.cpp$")
 endfunction()
 
-# The name under which `source` is compiled with others: its part, else its room.
+# The name of the group in which `source` is compiled: its part, or else its module.
 function(sheaf_group_of source name)
   get_property(parts GLOBAL PROPERTY SHEAF_PARTS)
   foreach(part ${parts})
@@ -31,14 +32,15 @@ function(sheaf_group_of source name)
   set(${name} ${group} PARENT_SCOPE)
 endfunction()
 
-# SHEAF_ABI_TYPES: the files that hold the C interface are compiled with debug information, in which test_abi finds the types of its
-# functions. Installed libraries and archives do not have it.
+# SHEAF_ABI_TYPES: compiles the files of the C interface with debug information, from which test_abi reads the types
+# of its functions. Installed libraries and archives do not contain it.
 set(default OFF)
 if(SHEAF_TESTS OR SHEAF_DEVELOPER)  # `make demo` and `make test` use the same objects
   set(default ON)
 endif()
 option(SHEAF_ABI_TYPES "Debug information for the C interface, for test_abi" ${default})
-# sheaf_abi_types(SOURCE FILE): FILE is the one that the compiler sees of this source, unless it has options of its own.
+# sheaf_abi_types(SOURCE FILE): FILE is the file that the compiler processes for this source, unless the source has
+# its own options.
 function(sheaf_abi_types source file)
   string(REGEX REPLACE "^src/" "${PROJECT_SOURCE_DIR}/src/" source ${source})
   if(CMAKE_BUILD_TYPE STREQUAL "Debug" OR NOT SHEAF_ABI_TYPES OR NOT source MATCHES "/src/api/(sion|sfio|fortran)/")
@@ -52,12 +54,12 @@ function(sheaf_abi_types source file)
   endif()
   if(NOT "-g" IN_LIST options)
     set_property(SOURCE ${file} APPEND PROPERTY COMPILE_OPTIONS -g)
-    set_property(SOURCE ${file} PROPERTY SKIP_PRECOMPILE_HEADERS ON)  # made without it
+    set_property(SOURCE ${file} PROPERTY SKIP_PRECOMPILE_HEADERS ON)  # compiled without the precompiled header
   endif()
 endfunction()
 
-# The C++ files of `target` that lie in one folder are compiled in equal parts of no more than `most` files (14 if not given:
-# 5 to 10 s, so that two cores have enough to share).
+# Compiles the C++ files of each folder of `target` in equal groups of at most `most` files (default 14: 5 to 10 s per
+# group, so that two cores are both busy).
 function(sheaf_unity target)
   if(NOT SHEAF_UNITY)
     get_target_property(sources ${target} SOURCES)
@@ -94,11 +96,12 @@ function(sheaf_unity target)
   endforeach()
 endfunction()
 
-# sheaf_precompiled(TARGET HEADER...): with SHEAF_PRECOMPILED, the C++ files of `target` share what the compiler makes of the headers of C++
-# and of these further ones: 0.6 s for each of them. Files with options of their own are left out.
-# sheaf_precompiled(TARGET LIKE OTHER): those of OTHER, which has the same options.
+# sheaf_precompiled(TARGET HEADER...): if SHEAF_PRECOMPILED is set, the C++ files of `target` share a precompiled form
+# of the C++ standard headers and of HEADER..., which saves 0.6 s per file. Files with their own options are
+# excluded. sheaf_precompiled(TARGET LIKE OTHER): shares the precompiled headers of OTHER, which must have the same
+# options.
 function(sheaf_precompiled target)
-  if(NOT SHEAF_PRECOMPILED OR SHEAF_PYTHON)  # whose compiler may be zig
+  if(NOT SHEAF_PRECOMPILED OR SHEAF_PYTHON)  # the compiler may be zig
     return()
   endif()
   if(ARGC EQUAL 3 AND ARGV1 STREQUAL "LIKE")
@@ -107,16 +110,16 @@ function(sheaf_precompiled target)
     target_precompile_headers(${target} PRIVATE <algorithm> <array> <atomic> <chrono> <cstring> <functional> <map> <memory> <mutex>
       <numeric> <optional> <set> <span> <string> <string_view> <unordered_map> <utility> <vector> ${ARGN})
   endif()
-  # What ccache needs to keep objects that were compiled so, with sloppiness = pch_defines,time_macros.
+  # Lets ccache reuse objects compiled with precompiled headers, with sloppiness = pch_defines,time_macros.
   target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fpch-preprocess>)
 endfunction()
 
-# Compiled for size, not for speed.
+# Compiles `target` for size instead of speed.
 function(sheaf_for_size target)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-Os>)
 endfunction()
 
-# The scripts in packaging/ use the tools of the target.
+# The scripts in packaging/ use the binutils of the target.
 set(SHEAF_BINUTILS "")
 if(CMAKE_CROSSCOMPILING)
   set(SHEAF_BINUTILS ${CMAKE_COMMAND} -E env AR=${CMAKE_AR} LD=${CMAKE_LINKER} NM=${CMAKE_NM} OBJCOPY=${CMAKE_OBJCOPY}
@@ -128,13 +131,14 @@ function(sheaf_objects_of variable target)
   set(${variable} "$<FILTER:$<TARGET_OBJECTS:${target}>,EXCLUDE,\\.gch$>" PARENT_SCOPE)
 endfunction()
 
-# Installs the static library `name` in `directory`, made of the objects of the libraries that follow, joined (packaging/archive.sh).
+# Installs the static library `name` in `directory`, made of the joined objects of the libraries that follow
+# (packaging/archive.sh).
 function(sheaf_install_archive name directory)
   set(objects "")
   foreach(library ${ARGN})
     sheaf_objects_of(of_library ${library})
     list(APPEND objects ${of_library})
-    # No process-wide unique symbols, of which joined objects would have several.
+    # Avoids process-wide unique symbols, which joined objects would define several times.
     target_compile_options(${library} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fno-gnu-unique>)
   endforeach()
   if(SHEAF_FLAVOUR STREQUAL "tools")
@@ -147,6 +151,6 @@ function(sheaf_install_archive name directory)
     DEPENDS ${script} ${PROJECT_SOURCE_DIR}/packaging/archive.ld ${objects} COMMAND_EXPAND_LISTS VERBATIM)
   string(MAKE_C_IDENTIFIER "archive_${directory}_${name}" target)
   add_custom_target(${target} ALL DEPENDS ${archive})
-  add_dependencies(${target} ${ARGN})  # with Makefiles it has no rules for the objects of others
+  add_dependencies(${target} ${ARGN})  # with the Makefile generator it has no rules for the objects of other targets
   install(FILES ${archive} DESTINATION ${directory})
 endfunction()

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""compile_commands.py BUILD OUTPUT: writes OUTPUT, a compile_commands.json with an entry for each source that the build directory BUILD
-compiles, or would compile for a test. A generated file of a unity build is replaced by the sources that it includes. Compiler launchers
-and options that only GCC knows are left out, since most readers are built over clang. BUILD needs to be configured, not built."""
+"""compile_commands.py BUILD OUTPUT: writes OUTPUT, a compile_commands.json with an entry for each source that the
+build directory BUILD compiles, or would compile for a test. A generated file of a unity build is replaced by the
+sources it includes. Compiler launchers and GCC-only options are removed, since most consumers are based on Clang.
+BUILD must be configured, but not built."""
 
 import json
 import os
@@ -11,12 +12,12 @@ import shlex
 import sys
 
 LAUNCHERS = {"ccache", "sccache", "distcc"}
-# Options that only GCC knows, and its precompiled headers.
+# GCC-only options, and GCC's precompiled headers.
 FOR_GCC = re.compile(r" -fno-gnu-unique\b| -Winvalid-pch\b| -include \S*/cmake_pch\.hx*\b")
 
 
 def sources(entry):
-    """The sources of a translation unit: of a unity build those that the generated file includes."""
+    """Returns the sources of a translation unit; for a unity build, those that the generated file includes."""
     path = pathlib.Path(entry["directory"], entry["file"])
     if "Unity" not in path.parts:
         return [path]
@@ -24,13 +25,13 @@ def sources(entry):
 
 
 def words_for_clang(command):
-    """The compiler and its arguments."""
+    """Returns the compiler and its arguments."""
     words = shlex.split(FOR_GCC.sub("", command))
     return words[1:] if pathlib.Path(words[0]).name in LAUNCHERS else words
 
 
 def of_source(entry, source):
-    """The entry of one source of a translation unit."""
+    """Returns the entry of one source of a translation unit."""
     words = [str(source) if word == entry["file"] else word for word in words_for_clang(entry["command"])]
     return {"directory": entry["directory"], "command": shlex.join(words), "file": str(source)}
 

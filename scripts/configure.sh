@@ -1,6 +1,6 @@
 #!/bin/sh
-# configure.sh BUILD OPTION...: configures the directory BUILD with CMake and shows what was found; all of the output if it fails. A
-# directory that is configured already keeps its other options.
+# configure.sh BUILD OPTION...: configures the directory BUILD with CMake and prints a summary, or all output on
+# failure. A directory that is already configured keeps its other options.
 set -eu
 build=$1
 shift

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""count_statements.py [DIRECTORY ...]: statements of C and C++, counted as semicolons outside comments, strings and characters, for each
-folder and in all. Default: src, without the doubles that only tests use: 26,673 before the exchange became one engine (742f62e)."""
+"""count_statements.py [DIRECTORY ...]: counts C and C++ statements, as semicolons outside comments, strings and
+characters, per folder and in total. Default: src, without the test doubles. It was 26,673 before the exchange
+became one engine (742f62e)."""
 
 import pathlib
 import re
@@ -11,7 +12,7 @@ TOKEN = re.compile(r'//[^\n]*|/\*.*?\*/|R"(?P<tag>[^(\s]*)\(.*?\)(?P=tag)"|"(?:\
 
 
 def statements(text):
-    # Digits are grouped by quotes, which begin no character.
+    # Quotes between digits are digit separators, not character literals.
     return TOKEN.sub(" ", re.sub(r"(?<=[0-9a-fA-F])'(?=[0-9a-fA-F])", "", text)).count(";")
 
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# debug-rank.sh RANK PROGRAM [ARG ...]: for mpirun: rank RANK waits under gdbserver, the others run. In a second terminal
-# `gdb -q PROGRAM -ex 'target remote :2345'` (DEBUG_PORT) continues it.
+# debug-rank.sh RANK PROGRAM [ARG ...]: to be started by mpirun. Rank RANK waits under gdbserver, the other ranks run.
+# To continue it, run `gdb -q PROGRAM -ex 'target remote :2345'` in a second terminal (DEBUG_PORT changes the port).
 set -eu
 wanted=$1
 shift

@@ -1,7 +1,7 @@
 #!/bin/sh
-# foreign-root.sh ARCH DIRECTORY: unpacks in DIRECTORY what Sheaf needs of Debian's packages for another architecture (arm64,
-# s390x), with all that they depend on. Nothing is installed, and the package system keeps no note of it: packages for two
-# architectures need not fit beside each other. Packages come from the Debian archives that apt is configured for.
+# foreign-root.sh ARCH DIRECTORY: unpacks into DIRECTORY the Debian packages that Sheaf needs for another architecture
+# (arm64, s390x), with all dependencies. Nothing is installed or registered with the package system, since packages
+# for two architectures may conflict. Packages are downloaded from the Debian archives that apt is configured for.
 set -eu
 arch=$1 root=$2
 packages="libc6 libstdc++6 libgomp1 libfmt-dev libcli11-dev nlohmann-json3-dev libxxhash-dev libzstd1 liblz4-1 zlib1g libgtest-dev
@@ -37,7 +37,7 @@ for package in "$root.apt"/archives/*.deb; do
 done
 rm -rf "$root.apt"
 
-# Packages have links that begin at the root of the system they were made for.
+# Packages contain absolute links, which are relative to the root of their own system.
 find "$root" -type l -lname '/*' | while read -r link; do
   ln -snf "$root$(readlink "$link")" "$link"
 done

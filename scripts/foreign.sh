@@ -1,13 +1,12 @@
 #!/bin/bash
-# foreign.sh ARCH [NATIVE [PART...]]: builds the serial library, the tools and their tests for another
-# architecture, arm64 or s390x (which is big-endian), in build-foreign/ARCH with Debian's cross compilers, and
-# runs them in QEMU's user-mode emulation: tests of the rooms, golden and frozen files, tools; then exchanges
-# multifiles with this machine's programs in NATIVE/bin (default: build). Exit code 0 if all has passed, 1 if
-# not. What each part printed is in build-foreign/ARCH/logs.
+# foreign.sh ARCH [NATIVE [PART...]]: builds the serial library, the tools and their tests for another architecture,
+# arm64 or s390x (big-endian), in build-foreign/ARCH with Debian's cross compilers. Then runs in QEMU's user-mode
+# emulation the module tests, the golden and frozen files and the tools, and exchanges multifiles with this machine's
+# programs in NATIVE/bin (default: build). Exit code 0 if everything has passed, otherwise 1. The output of each part
+# is in build-foreign/ARCH/logs.
 #
-# PARTS: rooms, tests in Python, `foreign/exchange`; all of those below if none is given. Without MPI;
-# `tests/foreign/exchange.py` has the parallel modes. As many parts run at a time as JOBS says (default: one per
-# core).
+# PARTS: modules, tests in Python, `foreign/exchange`; default: all parts listed below. Without MPI;
+# `tests/foreign/exchange.py` covers the parallel modes. JOBS parts run at a time (default: one per core).
 set -u
 cd "$(dirname "$0")/.."
 usage() { echo "usage: scripts/foreign.sh arm64|s390x [BUILD [PART...]]" >&2; exit 2; }
@@ -30,7 +29,7 @@ work=$PWD/build-foreign/$arch
 root=$work/root build=$work/build run=$work/run logs=$work/logs
 mkdir -p "$logs"
 
-# quietly LOG COMMAND...: shows the end of what a step prints if it fails, and gives up.
+# quietly LOG COMMAND...: prints the end of the output of a step that fails, and exits.
 quietly() {
   log=$logs/$1
   shift
@@ -43,10 +42,11 @@ quietly configure.log cmake -S . -B "$build" -G Ninja --toolchain "$PWD/cmake/to
 quietly build.log cmake --build "$build" -j "$jobs" --target sheaf sheaf_static sheaf_omp sheaf_cli many_files \
   sion_conformance_writer sion_conformance_processes $tests
 
-# Programs that start the emulation, under the names of those that they run: tests start them as if they were of this machine.
+# Scripts that start the emulation, named after the emulated programs, so that tests can run these like native
+# programs.
 mkdir -p "$run/bin"
 ln -sfn "$build/lib" "$run/lib"
-wrap() { # NAME PROGRAM
+wrap() {  # NAME PROGRAM
   printf '#!/bin/sh\nexec qemu-%s -L %s -0 "$0" %s "$@"\n' "$processor" "$root" "$2" >"$run/bin/$1"
   chmod +x "$run/bin/$1"
 }
@@ -55,7 +55,7 @@ for program in "$build"/bin/*; do
 done
 wrap python3 "$(readlink -f "$root/usr/bin/python3")"
 
-# report NAME COMMAND...: a line for each part; what it printed if it failed.
+# report NAME COMMAND...: prints one line per part, and its output if it failed.
 report() {
   local name=$1 begin=$SECONDS said=passed
   shift
@@ -64,7 +64,7 @@ report() {
   [ $said = passed ] || { tail -n 60 "$logs/$name.log"; return 1; }
 }
 
-# side_by_side COMMAND...: begins a command as soon as fewer than JOBS run.
+# side_by_side COMMAND...: starts a command as soon as fewer than JOBS are running.
 failed=0 running=0
 side_by_side() {
   if [ $running -eq "$jobs" ]; then one_ends; fi
@@ -76,23 +76,24 @@ one_ends() {
   running=$((running - 1))
 }
 
-# A tenth of the random programs; the largest room in shares, each of which ends within the time of a part.
+# A tenth of the random programs. The largest module is split into shards, each of which finishes within the time of a
+# part.
 export SHEAF_BIN="$run/bin" SHEAF_TOOL_SECONDS=200 SHEAF_MODEL_RUNS=300 SHEAF_KEYVAL_RUNS=20
 shards=8
-# What the emulation has not: openat2(), /proc/self/stat, locks that go on when their holder is killed (a test
-# would wait for ever), threads made in a forked child (QEMU ends by an assertion of its own; tasks that are
-# processes are in tests/foreign/exchange.py).
+# Not supported by the emulation: openat2(), /proc/self/stat, locks that survive the death of their holder (the test
+# would never end), and threads created in a forked child (QEMU aborts with an assertion). tests/foreign/exchange.py
+# covers tasks that are processes.
 without='-BeneathByKernel.*:Heartbeat.*:ProcessIdentity.*:Fork*:Term.*:GenericProcesses.*'
 without=$without:ReplacedFiles.ReadOnlyOnesOfAnOrdinaryUser:ContainerLate.*Fork*:ContainerLate.NobodyWrites*
 without=$without:ContainerHalfway.*:ContainerProcesses.*Killed*:ContainerProcesses.AStreamOfAnotherHost*
-# Sweeps that make every call of one program fail, and threads that wait for each other awake: hours under
-# emulation, and no byte of theirs depends on the processor.
+# Excluded: sweeps that fail every call of a program, and threads that poll for each other. They take hours under
+# emulation and do not depend on the architecture.
 without="$without:*Fault*:CollectiveThreads.*:SimulatedRanks.*:Accepted.*"
 for part in $parts; do
   case $part in
   foreign/exchange)
     side_by_side report files_both_ways python3 -B tests/foreign/exchange.py "$native/bin" "$run/bin" ;;
-  # Python is of the other architecture too: it loads the library, and the independent reader runs in its order.
+  # Python also runs emulated: it loads the library, and the independent reader uses its byte order.
   */*) side_by_side report "$(basename "$part")" "$run/bin/python3" -B "tests/$part.py" ;;
   multifile)
     for ((shard = 0; shard < shards; ++shard)); do

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Takes over what the fuzzers have learned: fuzz-corpus.sh [TARGET...]. tests/fuzz/corpus/TARGET becomes a small set of inputs
-# that covers what the old corpus and build-fuzz/learned cover together; inputs of more than 4 KiB stay out.
+# fuzz-corpus.sh [TARGET...]: adopts what the fuzzers have found. tests/fuzz/corpus/TARGET becomes a small set of
+# inputs with the joint coverage of the old corpus and build-fuzz/learned. Inputs larger than 4 KiB are excluded.
 set -eu
 cd "$(dirname "$0")/.."
 targets=${*:-header trailer mapping slots frames records words messages keyval streams journal}

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Runs one fuzzer that fuzz.sh has built: fuzz-target.sh TARGET SECONDS. Prints a row of its table. FUZZ_TIMEOUT: seconds that an
-# input may take (5); more where processes may be stopped for a while.
+# fuzz-target.sh TARGET SECONDS: runs one fuzzer built by fuzz.sh and prints a row of its table. FUZZ_TIMEOUT: maximum
+# seconds per input (5); increase it if processes may be suspended for a while.
 set -eu
 cd "$(dirname "$0")/.."
 target=$1
@@ -13,7 +13,7 @@ findings=tests/fuzz/findings/$target
 mkdir -p "$learned" "$findings" $build/vectors/$seeds tests/fuzz/corpus/$seeds
 before=$(ls "$findings" | wc -l)
 log=$build/$target.log
-# Little of what costs time without finding more: blocks that were released are kept aside, but not many of them.
+# Reduces checks that cost time without finding more: only a few released blocks are kept in quarantine.
 export ASAN_OPTIONS="malloc_context_size=2:quarantine_size_mb=4:thread_local_quarantine_size_kb=64${ASAN_OPTIONS:+:$ASAN_OPTIONS}"
 program=$(sha1sum <$build/fuzz_"$target" | cut -c1-12)
 code=0

@@ -1,10 +1,10 @@
 #!/bin/sh
-# Runs the fuzzers: fuzz.sh [SECONDS [TARGET...]], so many seconds for each of the targets (default: 60, all), JOBS at a time
-# (default: as many as there are cores). Builds them in build-fuzz, where what they learn is kept for the next time. Inputs that
-# fail are kept in tests/fuzz/findings/TARGET, where the ordinary tests replay them. Exit code 1 if there are any.
+# fuzz.sh [SECONDS [TARGET...]]: runs each target for SECONDS (default: 60, all targets), JOBS at a time (default: one
+# per core). Builds the fuzzers in build-fuzz, which keeps their new inputs for later runs. Failing inputs are stored
+# in tests/fuzz/findings/TARGET, and the ordinary tests replay them. Exit code 1 if there are any.
 #
-# Every run adds a line to build-fuzz/executions: target, executions, seconds, the program's checksum, when. The totals at the
-# end are of all lines, and of those of programs that are as they are now.
+# Every run appends a line to build-fuzz/executions: target, executions, seconds, checksum of the program, time. The
+# totals at the end cover all lines, and those of the current programs.
 set -eu
 cd "$(dirname "$0")/.."
 seconds=${1:-60}

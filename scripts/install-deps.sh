@@ -1,8 +1,9 @@
 #!/bin/sh
-# install-deps.sh [demo|dev|cluster|capture|deb|recipes|slurm|foreign-arm64|foreign-s390x]: installs the Debian packages that are missing:
-# for the libraries, the tools and the demo, or for all that `make test` builds and runs, with `dev` also for editors, debuggers and hooks of
-# git, with `cluster` also for `make cluster-test`, with `capture`, `recipes` and `slurm` for these tests, with the foreign ones for
-# scripts/foreign.sh; with `deb` for `make deb` and `make deb-test` alone. Quiet if none is.
+# install-deps.sh [demo|dev|cluster|capture|deb|recipes|slurm|foreign-arm64|foreign-s390x]: installs missing Debian
+# packages. Default: everything that `make test` builds and runs. `demo`: only the libraries, the tools and the demo.
+# `dev` adds editors, debuggers and git hooks; `cluster` adds `make cluster-test`; `capture`, `recipes` and `slurm`
+# add these tests; the foreign ones add scripts/foreign.sh. `deb`: only `make deb` and `make deb-test`. Prints nothing
+# if no package is missing.
 set -eu
 packages="build-essential cmake ninja-build libopenmpi-dev openmpi-bin libcli11-dev libfmt-dev nlohmann-json3-dev libxxhash-dev"
 [ "${1:-all}" = demo ] || packages="$packages pkg-config python3 libmpich-dev mpich gfortran

@@ -1,6 +1,7 @@
 #!/bin/sh
-# valgrind on the tools and on test programs: leaks.sh [BUILD]. Exit code 1 if memory leaks or is used wrongly. The tools run as
-# their own tests run them. Tests of simulated ranks are left out: valgrind takes their stacks for anything else.
+# leaks.sh [BUILD]: runs valgrind on the tools and on test programs. Exit code 1 if memory leaks or is misused. The
+# tools run as in their own tests. Tests of simulated ranks are excluded, because valgrind does not recognize their
+# stacks.
 set -eu
 cd "$(dirname "$0")/.."
 bin=$PWD/${1:-build}/bin
@@ -26,7 +27,7 @@ run test_format $check "$bin/test_format"
 run test_codec $check "$bin/test_codec"
 run test_api $check "$bin/test_api" --gtest_filter='-Api.*:Generic*'
 
-# Every `sheaf` that the tests start is checked.
+# Every `sheaf` process that the tests start is checked.
 mkdir "$work/bin"
 ln -s "$bin"/* "$work/bin"
 rm "$work/bin/sheaf"

@@ -1,6 +1,7 @@
 #!/bin/sh
-# mpirun.sh MPI COUNT PROGRAM [ARG ...]: starts PROGRAM on COUNT ranks under an MPI of the build (openmpi, mpich, ...), more ranks
-# than cores allowed, also as root. mpirun.<MPI> is looked for in PATH; the directory mpi/ of a build has those of its MPIs.
+# mpirun.sh MPI COUNT PROGRAM [ARG ...]: starts PROGRAM on COUNT ranks under an MPI of the build (openmpi, mpich,
+# ...). Allows more ranks than cores, and root. mpirun.<MPI> must be in PATH; the directory mpi/ of a build contains
+# those of its MPIs.
 mpi=$1 count=$2
 shift 2
 case $mpi in

@@ -1,7 +1,8 @@
 #!/bin/sh
-# python-test.sh [PYTEST OPTION...]: everything about the Python package that needs more than Debian has, in a virtual environment of
-# its own, build-python/venv, with packages of the Python package index: the wheel, installed; all tests, those of fsspec and zarr
-# among them; the notebooks; doctests; types. Then the wheel under every other Python (3.9 and later) that is found.
+# python-test.sh [PYTEST OPTION...]: tests of the Python package that need more than Debian provides, in a virtual
+# environment of their own, build-python/venv, with packages from the Python package index: the installed wheel, all
+# tests including those of fsspec and zarr, the notebooks, doctests and types. Then tests the wheel under every other
+# Python (3.9 or later) on this machine.
 set -eu
 cd "$(dirname "$0")/.."
 work=$PWD/build-python

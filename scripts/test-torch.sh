@@ -1,6 +1,7 @@
 #!/bin/sh
-# test-torch.sh [PYTEST OPTION...]: tests of sheaf.torch with 1 to 8 ranks on the CPU (gloo), types, and ranks that are killed at
-# KILL_MOMENTS (200) moments. PyTorch is installed in build-torch, a virtual environment of its own that is kept.
+# test-torch.sh [PYTEST OPTION...]: tests of sheaf.torch with 1 to 8 ranks on the CPU (gloo), type checks, and ranks
+# that are killed at KILL_MOMENTS (200) moments. PyTorch is installed in build-torch, a persistent virtual
+# environment.
 set -eu
 cd "$(dirname "$0")/.."
 python=${PYTHON:-python3}

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""tidy.py BUILD [--jobs N] [--changed REVISION] [FOLDER ...]: clang-tidy over src/ as BUILD compiles it, a room at a time; what it finds on
-stdout, 1 if that is anything. The checks are those of .clang-tidy. With --changed only rooms with a file that has changed since REVISION;
-with folders, as `cli comm_mpi`, only the rooms below src/FOLDER. BUILD needs to be configured, not built."""
+"""tidy.py BUILD [--jobs N] [--changed REVISION] [FOLDER ...]: runs clang-tidy over src/ as BUILD compiles it, one
+module at a time. Prints findings on stdout; exit code 1 if there are any. The checks are those of .clang-tidy.
+--changed: only modules with a file that changed since REVISION. FOLDER, for example `cli comm_mpi`: only the
+modules below src/FOLDER. BUILD must be configured, but not built."""
 
 import argparse
 import concurrent.futures
@@ -18,7 +19,8 @@ SRC = TOP / "src"
 
 
 def units(commands):
-    """A translation unit for each set of sources; others hold the same for another library or MPI."""
+    """Returns one translation unit for each set of sources; further ones compile the same sources for another
+    library or MPI."""
     found = {}
     for entry in commands:
         files = frozenset(path for path in sources(entry) if path.is_relative_to(SRC) and path.suffix in {".c", ".cpp"})
@@ -39,7 +41,7 @@ def wanted_folders(options):
 
 def tidy(unit):
     words = words_for_clang(unit["command"])[1:]
-    words.append("-fconstexpr-steps=16777216")  # as cmake/Posix.cmake: one table of the preload is large
+    words.append("-fconstexpr-steps=16777216")  # as in cmake/Posix.cmake: one table of the preload library is large
     run = subprocess.run(["clang-tidy-16", "--quiet", unit["file"], "--", *words], cwd=unit["directory"],
                          capture_output=True, text=True)
     return run.returncode, run.stdout + (run.stderr if run.returncode and not run.stdout else "")
@@ -62,7 +64,7 @@ def main():
         for code, text in pool.map(tidy, chosen):
             failed += code != 0
             for finding in re.split(r"(?m)^(?=/.*: (?:error|warning): )", text):
-                if finding.strip() and finding not in told:  # a header is in many units
+                if finding.strip() and finding not in told:  # a header is part of many units
                     told.add(finding)
                     print(finding.rstrip(), flush=True)
     print(f"tidy: {len(chosen)} translation units, {failed} with findings")

@@ -1,11 +1,9 @@
 #!/usr/bin/env python3
-"""Makes a virtual environment with PyTorch for tests on the CPU, without the gigabytes of CUDA libraries
-that its package depends on: python3 scripts/torch_env.py DIRECTORY. What is there and complete is left as
-it is.
+"""Makes a virtual environment with PyTorch for tests on the CPU, without the gigabytes of CUDA libraries that its
+package depends on: python3 scripts/torch_env.py DIRECTORY. An existing complete environment is left unchanged.
 
-PyTorch's own libraries are linked to those of CUDA, whether these are called or not. The two that are
-called when it is loaded (cudart and cupti) are installed; for the others there are libraries under the same
-names with nothing in them."""
+PyTorch's own libraries are linked with CUDA libraries even if it never calls them. The two libraries that it calls
+at load time (cudart and cupti) are installed; the others are replaced by empty libraries of the same names."""
 
 import glob
 import os
@@ -37,7 +35,7 @@ def run(*command):
 
 
 def missing_libraries(folder):
-    """Names of shared libraries that `import torch` wants and the loader does not find."""
+    """Returns the names of shared libraries that `import torch` needs and the loader does not find."""
     found = set()
     for path in (f"{folder}/libtorch_python.so", f"{folder}/libtorch_global_deps.so"):
         told = subprocess.run(
@@ -48,7 +46,7 @@ def missing_libraries(folder):
 
 
 def wanted_versions(folder, name):
-    """The symbol versions of a library that PyTorch's libraries ask for."""
+    """Returns the symbol versions that PyTorch's libraries require from a library."""
     found = set()
     for path in glob.glob(f"{folder}/lib*.so*"):
         for file, names in re.findall(
@@ -60,7 +58,7 @@ def wanted_versions(folder, name):
 
 
 def wanted_at_load(folder, versions):
-    """Symbols of these versions without which a library cannot be loaded; all others are looked up at their
+    """Returns the symbols with the given versions that are needed to load the library. All others are resolved at their
     first call."""
     found = set()
     for path in glob.glob(f"{folder}/lib*.so*"):

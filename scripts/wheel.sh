@@ -1,6 +1,7 @@
 #!/bin/sh
-# wheel.sh [DIRECTORY]: builds in dist/, or DIRECTORY, the wheel for Linux on x86_64, for all Pythons from 3.9 on and every glibc from
-# 2.28 on, a pure one for all other machines, and the source package. What builds them comes from the Python package index.
+# wheel.sh [DIRECTORY]: builds the wheels and the source package in dist/ or DIRECTORY. The Linux x86_64 wheel is for
+# all Pythons from 3.9 and glibc from 2.28; a pure wheel is for all other machines. The build tools are installed from
+# the Python package index.
 set -eu
 cd "$(dirname "$0")/.."
 out=${1:-dist}
@@ -15,7 +16,8 @@ fi
 PATH=$PWD/$work/venv/bin:$PATH
 export PATH
 
-# Compilers of a C library that is older than that of this machine, and the headers of other libraries, without those of the C library.
+# Compilers for a C library older than that of this machine, and the headers of other libraries without those of the C
+# library.
 zig=$PWD/$work/venv/bin/python-zig
 for tool in cc c++ ar ranlib; do
   target=""

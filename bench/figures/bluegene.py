@@ -13,25 +13,27 @@ OPTIMISATIONS = {"optimised": "", "a new plan for every call": "reuse", "a round
 
 
 def rates(run: Runner, program: str, total: float, **options) -> dict[str, float]:
-    """MB/s of both phases; with skip= only a part of the data was moved."""
+    """Returns the MB/s of both phases; with skip= only a part of the data was transferred."""
     seconds = run.simulate("bluegene-l", program, **options)["seconds"]
     part = total / options.get("skip", 1)
     return {phase: part / MB / (seconds[phase] + (seconds["close"] if phase == "write" else 0)) for phase in ("write", "read") if phase in seconds}
 
 
 def aggregators(tasks: int) -> int:
-    """One for each I/O node. Every task counts as a host, and its memory of the exchange grows with their number."""
+    """Returns one aggregator per I/O node. Every task counts as a host, and its memory for the exchange
+    grows with their number."""
     return max(1, tasks // 8)
 
 
 def best(program: str, phase: str, tasks: int) -> list[dict]:
-    """What table 2 of the paper prints, drawn at the number of tasks for which the text tells of the best values."""
+    """Returns the values of table 2 of the paper, at the number of tasks for which the text reports the
+    best values."""
     value = P["table 2"][program].get(phase)
     return [curve("best", [(tasks, value)], "paper")] if value else []
 
 
 def patterns_here(run: Runner, tasks: int, pattern: str, more: dict) -> dict[str, list[float]]:
-    """Least seconds of each phase under the drop-in."""
+    """Returns the minimum seconds of each phase with the drop-in."""
     environment = {"LD_PRELOAD": run.programs.library("libsheaf_mpiio.so"), **more}
     times: dict[str, list[float]] = {}
     for _ in range(run.repeats()):
@@ -89,7 +91,7 @@ def figure_3(run: Runner) -> dict:
 
 
 def bt_points(tasks: int) -> int:
-    """About 3 MB of each task in a dump."""
+    """Returns the number of points with about 3 MB per task in a dump."""
     return round((tasks * 3e6 / 40) ** (1 / 3))
 
 
@@ -99,7 +101,8 @@ def bt_here(run: Runner) -> list[dict]:
     for letter, points in (("A", 64), ("B", 102)) if run.quick else (("A", 64), ("B", 102), ("C", 162)):
         curves = []
         for name, off in OPTIMISATIONS.items():
-            # Tasks that share memory need no messages: every task is a node here, as on the paper's machine.
+            # Tasks that share memory need no messages, so every task counts as a host here, as on the paper's
+            # machine.
             words = ",".join([*filter(None, off.split(",")), "shared"])
             more = {"SHEAF_MPIIO_OFF": words, "SHEAF_TOPOLOGY": "node=1", "SHEAF_CB_WRITE": "enable", "SHEAF_CB_READ": "enable"}
             values = [(tasks, middle([points ** 3 * 40 / MB / one for one in patterns_here(run, tasks, f"bt-{letter}", more)["write"]]))
@@ -161,7 +164,7 @@ def figure_5(run: Runner) -> dict:
 @measured
 def flash_here(run: Runner) -> list[dict]:
     panels = []
-    cells = 8 if run.quick else 16  # of a block, in each direction; the paper has 16
+    cells = 8 if run.quick else 16  # per block, in each direction; 16 in the paper
     bytes_of = {"write": 24 * 80 * cells ** 3 * 8, "centred": 4 * 80 * cells ** 3 * 4, "corner": 4 * 80 * (cells + 1) ** 3 * 4}
     names = {"write": "checkpoint", "centred": "plot, centred", "corner": "plot, corner"}
     for library, title in (("hdf5", "HDF5"), ("pnetcdf", "PnetCDF")):
@@ -199,8 +202,8 @@ def figure_6(run: Runner) -> dict:
 
 
 def homme(run: Runner, tasks: int) -> dict[str, dict[str, float]]:
-    """A restart file of the same size for any number of tasks: an array for every variable and level, of which a task has the elements
-    that its part of the space-filling curve holds, one behind the other."""
+    """Simulates a restart file of the same size for any number of tasks: one array per variable and level.
+    Each task has the elements in its part of the space-filling curve, stored contiguously."""
     arrays, array = 156, 3_276_800
     piece = array // tasks
     options = {"tasks": tasks, "bytes": arrays * piece, "piece": piece}

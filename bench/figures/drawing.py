@@ -1,4 +1,4 @@
-"""Draws a figure as the paper does: a picture of panels and tables."""
+"""Draws a figure in the paper's form: panels and tables."""
 from __future__ import annotations
 
 import itertools
@@ -21,7 +21,7 @@ PANEL_WIDTH, PANEL_HEIGHT = 6.6, 3.6
 
 
 def label(value: float) -> str:
-    """Powers of two as computers count them, others as people do."""
+    """Formats powers of two with binary prefixes, other numbers in decimal."""
     for size, letter in ((1 << 30, "Gi"), (1 << 20, "Mi"), (1 << 10, "Ki")):
         if value >= size and value % size == 0 and value // size < 1024:
             return f"{value // size:.0f} {letter}"
@@ -32,7 +32,7 @@ def label(value: float) -> str:
 
 
 def ticks(axes, panel: dict) -> None:
-    """The values of x themselves, but none too close to the one before it; always the last one."""
+    """Sets ticks at the values of x, except those too close to the preceding one; always at the last one."""
     values = sorted({x for one in panel["curves"] for x in one["x"]})
     place = math.log2 if panel["log_x"] else float
     width = max(place(values[-1]) - place(values[0]), 1e-9)
@@ -45,8 +45,8 @@ def ticks(axes, panel: dict) -> None:
 
 
 def draw_panel(axes, panel: dict) -> None:
-    """Later curves are thinner and have smaller marks: what lies below them is still seen. A paper's value has the colour of the
-    curve of its name, if there is one."""
+    """Draws later curves thinner and with smaller marks, so that earlier ones remain visible. A paper's
+    value has the colour of the curve with the same name, if there is one."""
     curves = [one for one in panel["curves"] if one["kind"] != "paper"]
     colours = {one["name"]: f"C{number % 10}" for number, one in enumerate(curves)}
     for number, one in enumerate(curves):
@@ -67,7 +67,7 @@ def draw_panel(axes, panel: dict) -> None:
     if panel["log_y"]:
         axes.set_yscale("log")
         low, high = axes.get_ylim()
-        # Within a few powers of ten these alone are too few to read values off.
+        # Within a few powers of ten, these ticks alone are too few to read values.
         axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high < 1000 * low else (1,), numticks=20))
         axes.yaxis.set_major_formatter(lambda y, _: f"{y:g}")
     else:
@@ -96,7 +96,7 @@ def draw_table(axes, table: dict) -> None:
 
 def draw(result: dict, path: pathlib.Path) -> None:
     parts = [(draw_panel, one) for one in result["panels"]] + [(draw_table, one) for one in result["tables"]]
-    # Tables are wide and low: one below the other; panels side by side, with their legends below them.
+    # Tables are wide and low, so they are stacked. Panels are side by side, with their legends below them.
     columns = min(2, len(parts)) if result["panels"] else 1
     rows = (len(parts) + columns - 1) // columns
     if result["panels"]:

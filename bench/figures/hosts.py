@@ -1,4 +1,4 @@
-"""The three hosts of `make cluster-test`, on which figures can be measured: paper.py --hosts."""
+"""The three hosts of `make cluster-test`, for measuring figures: paper.py --hosts."""
 from __future__ import annotations
 
 import os
@@ -8,8 +8,9 @@ import sys
 
 
 class Hosts:
-    """They share `directory`, on a file system of tests/cluster (ext4: one page cache; others: a cache for each host). Programs are
-    found on them where they are here. Root only; what cannot be made is told by a RuntimeError."""
+    """Three hosts that share `directory`, on a file system of tests/cluster (ext4: one page cache; others:
+    one per host). Programs have the same paths as on this machine. Root only; raises RuntimeError if a
+    part cannot be created."""
 
     def __init__(self, root: pathlib.Path, build: pathlib.Path, file_system: str, environment: dict):
         self.script = [sys.executable, "-B", str(root / "tests/cluster/cluster_test.py")]
@@ -30,11 +31,12 @@ class Hosts:
         return done.stdout
 
     def launcher(self) -> list[str]:
-        """What starts tasks there, dealt out to the hosts in turn; the number of tasks and the program follow."""
+        """The command that starts tasks there, distributed round-robin over the hosts; the number of tasks
+        and the program follow."""
         return [*self.script, "run", self.name, "mpirun"]
 
     def remove(self, pattern: str) -> None:
-        """Files of the directory."""
+        """Removes files of the directory."""
         self.call("run", self.name, "h1", f"rm -f {self.directory}/{pattern}")
 
     def down(self) -> None:

@@ -1,4 +1,4 @@
-"""The figures there are, by the names under which they are asked for."""
+"""The available figures by name."""
 from __future__ import annotations
 
 import functools
@@ -23,7 +23,8 @@ def figure(name: str, paper: str, title: str):
 
 
 def measured(make: Callable) -> Callable:
-    """What is measured here gives nothing where only modelled machines are asked for (--simulated)."""
+    """Marks a figure that is measured here; it has no results if only modelled machines are requested
+    (--simulated)."""
     @functools.wraps(make)
     def maybe(run, *rest):
         return make(run, *rest) if run.measures else None
@@ -31,7 +32,7 @@ def measured(make: Callable) -> Callable:
 
 
 def result(panels=(), tables=(), claims=()) -> dict:
-    """Parts that are None, or lists of parts, are welcome among panels and tables."""
+    """Combines the parts of a result. Panels and tables may contain None and nested lists."""
     def flat(parts):
         return [one for part in parts if part is not None for one in (part if isinstance(part, list) else [part])]
     return {"panels": flat(panels), "tables": flat(tables), "claims": list(claims)}

@@ -1,4 +1,5 @@
-"""Runs the programs behind the figures: on this machine, on hosts of the cluster tests, and on modelled machines."""
+"""Runs the programs for the figures: on this machine, on hosts of the cluster tests, and on modelled
+machines."""
 from __future__ import annotations
 
 import json
@@ -20,11 +21,12 @@ PRINTED = json.loads((HERE / "printed.json").read_text())
 
 
 class Missing(Exception):
-    """A program or package that a figure needs is not there."""
+    """A program or package that a figure needs is missing."""
 
 
 class Programs:
-    """Where the programs are: in a build, or in an installation (PREFIX/share/sheaf/figures/figures is where we are then)."""
+    """The locations of the programs: in a build, or in an installation (then this file is in
+    PREFIX/share/sheaf/figures/figures)."""
 
     def __init__(self, build: pathlib.Path | None):
         self.installed = build is None and not (HERE.parents[1] / "CMakeLists.txt").exists()
@@ -53,12 +55,12 @@ class Programs:
 
 
 class Runner:
-    """What figures ask for. `quick`: less of everything, to see that it works. `hosts`: the file system that three hosts share, on
-    which programs with MPI run; empty: they run here."""
+    """Runs programs for figures. `quick`: less of everything, for a functional check. `hosts`: the file
+    system shared by the three hosts on which MPI programs run; empty: they run on this machine."""
 
     def __init__(self, programs: Programs, directory: pathlib.Path, quick: bool, hosts: str, measures: bool):
         self.programs, self.quick, self.file_system, self.measures = programs, quick, hosts, measures
-        self.local = pathlib.Path(tempfile.mkdtemp(prefix="sheaf-figures.", dir=directory))  # of this machine
+        self.local = pathlib.Path(tempfile.mkdtemp(prefix="sheaf-figures.", dir=directory))  # on this machine
         self.hosts: Hosts | None = None
         self.environment = dict(os.environ)
         mpi = self.programs.build / "mpi"
@@ -67,7 +69,7 @@ class Runner:
         elif measures and shutil.which("mpirun.openmpi") is None and shutil.which("mpirun") is None:
             raise Missing("no mpirun in PATH: figures are measured with Open MPI")
         self.known: dict[tuple[str, ...], dict] = {}
-        self.figure = ""  # what is made now, and how far that is
+        self.figure = ""  # the current figure and its progress
         self.began = time.monotonic()
 
     def close(self) -> None:
@@ -76,7 +78,7 @@ class Runner:
         shutil.rmtree(self.local, ignore_errors=True)
 
     def say(self, what: str) -> None:
-        """On a terminal one line that is written over; nothing elsewhere."""
+        """Shows progress on a terminal, in one line that is overwritten; otherwise prints nothing."""
         if sys.stderr.isatty():
             width = shutil.get_terminal_size().columns - 1
             text = f"{time.monotonic() - self.began:6.0f} s  {self.figure}: {what}"
@@ -91,7 +93,8 @@ class Runner:
         return done.stdout
 
     def simulate(self, machine: str, program: str, **options) -> dict:
-        """Carries out a program on a modelled machine; what was asked before is known. Numbers of the machine can be replaced."""
+        """Runs a program on a modelled machine and caches the result. Options may replace numbers of the
+        machine."""
         numbers = dict(MACHINES[machine]["numbers"])
         for name in list(options):
             if name in numbers or name in ("fragment", "stripes"):
@@ -111,7 +114,7 @@ class Runner:
         return self.output_of([*launch, tasks, *(["env", *words] if words else []), *command])
 
     def several_hosts(self) -> Hosts | None:
-        """Made when they are first needed, if they are wanted."""
+        """Creates the hosts at the first use, if they are requested."""
         if self.file_system and not self.hosts:
             if self.programs.installed:
                 raise Missing("--hosts needs the source tree: the hosts are those of tests/cluster")
@@ -121,29 +124,30 @@ class Runner:
 
     @property
     def directory(self) -> pathlib.Path:
-        """Where programs with MPI have their files."""
+        """The directory for the files of MPI programs."""
         hosts = self.several_hosts()
         return hosts.directory if hosts else self.local
 
     def remove(self, pattern: str) -> None:
-        """What programs have left there."""
+        """Removes files that programs have left there."""
         if self.hosts:
             return self.hosts.remove(pattern)
         for path in self.local.glob(pattern):
             path.unlink()
 
     def here(self) -> str:
-        """What titles of panels call the place where programs with MPI run."""
+        """The name, in titles of panels, of the place where MPI programs run."""
         return f"three hosts on {self.file_system}" if self.file_system else "this machine"
 
     def partest(self, tasks: int, *words, more: dict | None = None) -> list[dict]:
-        """Phases of sheaf-partest, whose files are removed."""
+        """Returns the phases of sheaf-partest, and removes its files."""
         path = self.directory / "partest"
         text = self.mpirun(tasks, [self.programs.program("sheaf-partest"), "-f", path, "--json", "-X", 1, *words], more)
         return json.loads(text[text.index("{"):])["phases"]
 
     def rates(self, tasks: int, *words, more: dict | None = None) -> dict[tuple[int, str], dict]:
-        """MB/s of the transfers by test type and operation: median and spread of several runs of sheaf-partest."""
+        """Returns the MB/s of the transfers by test type and operation: median and spread of several runs
+        of sheaf-partest."""
         found: dict[tuple[int, str], list[float]] = {}
         for _ in range(self.repeats()):
             for one in self.partest(tasks, *words, more=more):
@@ -155,12 +159,12 @@ class Runner:
 
 
 def middle(values: list[float]) -> dict:
-    """Median and spread of measured values."""
+    """Returns the median and spread of measured values."""
     return {"value": statistics.median(values), "least": min(values), "most": max(values), "runs": len(values)}
 
 
 def curve(name: str, points: list[tuple], kind: str) -> dict:
-    """Points are (x, y) or (x, {value, least, most}); kind: measured, simulated or paper."""
+    """Returns a curve. Points are (x, y) or (x, {value, least, most}); kind: measured, simulated or paper."""
     result = {"name": name, "kind": kind, "x": [x for x, _ in points], "y": [], "least": [], "most": []}
     for _, y in points:
         one = y if isinstance(y, dict) else {"value": y, "least": y, "most": y}
@@ -175,7 +179,7 @@ def panel(title: str, x: str, y: str, curves: list[dict], log_x: bool = True, lo
 
 
 def claim(what: str, paper: str, here: str, holds: bool, why: str = "") -> dict:
-    """A statement of the paper, and what the modelled machine says to it. `why`: the reason why it does not hold, where that is
+    """Returns a statement of the paper with the result here. `why`: the reason if it does not hold, if
     known."""
     return {"what": what, "paper": paper, "here": here, "holds": holds, "why": "" if holds else why}
 

@@ -17,7 +17,7 @@ def open_seconds(machine: str, program: str, run: Runner, tasks: int, **more) ->
 
 
 def bandwidth(seconds: dict, phase: str, total: float) -> float:
-    """Of the transfers, with what the close has to write."""
+    """Returns the bandwidth of the transfers, including the writes of the close."""
     spent = seconds[phase] + (seconds["close"] if phase == "write" else 0)
     return total / MB / spent
 
@@ -29,7 +29,8 @@ def result_lines(text: str) -> dict[str, dict[str, str]]:
 
 @measured
 def create_here(run: Runner) -> dict:
-    """Every task a fiber of one process; the peer creates its files one after the other, as one directory has it."""
+    """Measures with every task a fiber of one process; the peer creates its files sequentially, as in one
+    directory."""
     counts = [4, 64, 512, 4096] if run.quick else [4, 32, 256, 2048, 16384, 65536, 294912]
     ways = [("multifile, 1 file", ["--files", 1]), ("multifile, 16 files", ["--files", 16]), ("multifile, 32 files", ["--files", 32])]
     ours = {name: [] for name, _ in ways}
@@ -60,7 +61,7 @@ def figure_3(run: Runner) -> dict:
     jugene = [4096, 16384, 65536, 262144] if run.quick else [1024, 4096, 16384, 32768, 65536, 131072, 262144, 294912]
     ways = [("a file per task", "task-files", {}), (IN_DIRECTORIES, "task-files", {"directories": 1})]
     ways += [(f"multifile, {files} file{'s' if files > 1 else ''}", "multifile", {"files": files}) for files in (1, 16, 32)]
-    # What the statement of the paper is about goes to the end; the others stop earlier in the quick form.
+    # In the quick form, only the curves that the paper's statement refers to run up to the maximum.
     told = {"a file per task", "multifile, 16 files"}
     curves = [curve(name, [(n, open_seconds("jugene-2009", program, run, n, **more))
                            for n in (jugene[:-1] if run.quick and name not in told else jugene)], "simulated")
@@ -152,7 +153,7 @@ def organisations_here(run: Runner) -> dict:
 
 @figure("sc09-5", PAPER, "a multifile and task-local files over tasks")
 def figure_5(run: Runner) -> dict:
-    # Every task has a block at least.
+    # Every task has at least one block.
     total = (128 << 30) if run.quick else (256 << 30)
     machines = {"JUGENE": ([1024, 4096, 16384, 65536] if run.quick else [512, 1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072],
                            "jugene-2009", "jugene-2009"),
@@ -205,7 +206,7 @@ def figure_6(run: Runner) -> dict:
             opening = "open" if phase == "write" else "open for reading"
             found = []
             for particles in counts:
-                # A rack, a task on each node, 8 I/O nodes.
+                # A rack, one task per node, 8 I/O nodes.
                 seconds = run.simulate("jugene-2009", program, tasks=1000, bytes=particles * 56 // 1000, tasks_per_client=128, tasks_per_node=1, **more)["seconds"]
                 closing = "close" if phase == "write" else "close after reading"
                 found.append((particles, seconds[opening] + seconds[phase] + seconds[closing]))
@@ -235,9 +236,9 @@ def figure_6(run: Runner) -> dict:
 @figure("sc09-table2", PAPER, "activation of a trace measurement (figure 7: the trace tool)")
 def table_2(run: Runner) -> dict:
     paper = P["table 2"]
-    tasks = paper["tasks"]  # always: what creation costs grows with them, all else of the activation does not
-    many = 8192 if run.quick else tasks  # that write
-    # What activation takes beside the files, which the paper gives as all but a second of it.
+    tasks = paper["tasks"]  # not reduced: the cost of creation grows with the tasks, the rest of the activation does not
+    many = 8192 if run.quick else tasks  # tasks that write
+    # The time of the activation apart from the files, which according to the paper is all but one second.
     beside = paper["multifile"]["activation"] - 1
     each = paper["GB"] * 1e9 / paper["tasks"]
     rows, seen = [], {}

@@ -53,11 +53,11 @@ def figure_9(run: Runner) -> dict:
 
 def striped(run: Runner, network: str) -> tuple[list[dict], list[dict]]:
     nodes = [1, 2, 4, 8, 16, 31] if run.quick else [1, 2, 4, 7, 10, 13, 16, 19, 22, 25, 28, 31]
-    # In a crossbar all places are alike.
+    # In a crossbar all placements are equivalent.
     runs = 1 if network == "ethernet" else 3 if run.quick else P["runs"]
     curves: dict[str, list[dict]] = {"write": [], "read": []}
-    # turns: every task begins with another listener, as local calls do; flow: collective calls; none: all
-    # begin with the first one.
+    # turns: every task starts with a different listener, as local calls do; flow: collective calls; none: all start
+    # with the first listener.
     for operation, schedule, name in (("write", "turns", "write"), ("read", "turns", "read"), ("write", "none", "write, no schedule"),
                                       ("write", "flow", "collective write"), ("read", "flow", "collective read")):
         found = [(n, simulate(run, network, operation, nodes=n, bytes=8 << 20, unit=P["unit"], runs=runs, schedule=schedule)["MB/s"]) for n in nodes]
@@ -89,7 +89,7 @@ def sfio_here(run: Runner, rows: list[int], words: list) -> dict[int, dict[str, 
 
 @measured
 def listeners_here(run: Runner) -> dict:
-    """Writing, against plain messages of the same size that the receivers write to files."""
+    """Measures writing, compared with plain messages of the same size that the receivers write to files."""
     size = (2 if run.quick else 16) * (1 << 20)
     found = sfio_here(run, [1, 2, 4], [])
     curves: dict[str, list] = {}
@@ -134,7 +134,7 @@ def units(run: Runner) -> dict:
     for name, calls in (("mwritec", "optimised"), ("mwrite", "single")):
         found = []
         for unit in sizes:
-            # With tiny units a call has as many pieces as bytes: less data then.
+            # With tiny units a call has as many pieces as bytes, so less data are used.
             size = 1 << 20 if calls == "optimised" and unit >= 16 else min(1 << 20, max(2048 * unit, 4096))
             found.append((unit, simulate(run, "tnet", "write", nodes=4, bytes=size, unit=unit, runs=1, calls=calls)["MB/s"]["mean"]))
         curves.append(curve(name, found, "simulated"))

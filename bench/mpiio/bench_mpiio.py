@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""bench_mpiio.py [--quick] [--bin DIR] [--dir DIR,...] [--tasks 4,16] [--pairs 5] [--repeats 1] [--mpi openmpi,mpich] [--only
-NAME,...] [--keep-memory]: the patterns of the Blue Gene/L paper with the MPI library's own I/O and with the drop-in, the same
-binary in turn. Open MPI has two implementations (ompio, romio321): the one with the smaller median counts. sfio-PATTERN: ours
-on a striped file over 4 I/O listeners more, theirs on one plain file. whole: with opening and closing. A line per
-pattern, phase and number of tasks, and at the end a table of all. --quick: the whole matrix in about ten minutes, on tmpfs and
-in the current directory; no striped files, FLASH with an eighth of the cells, and of MPICH, whose tasks poll without yielding,
-4 tasks on tmpfs only.
---keep-memory (root): meanwhile a virtual machine gives no free pages back to its host, which makes their next use slow."""
+"""bench_mpiio.py [--quick] [--bin DIR] [--dir DIR,...] [--tasks 4,16] [--pairs 5] [--repeats 1]
+[--mpi openmpi,mpich] [--only NAME,...] [--keep-memory]: runs the patterns of the Blue Gene/L paper with
+the MPI library's own I/O and with the drop-in, the same binary in turn. Open MPI has two implementations
+(ompio, romio321); the one with the smaller median counts. sfio-PATTERN: ours on a striped file with 4
+additional I/O listeners, theirs on one plain file. The phase `whole` includes opening and closing. Prints
+a line per pattern, phase and number of tasks, and at the end a table of all. --quick: the whole matrix in
+about ten minutes, on tmpfs and in the current directory; without striped files, FLASH with an eighth of
+the cells, and MPICH with 4 tasks on tmpfs only, because its tasks poll without yielding. --keep-memory
+(root): prevents a virtual machine from returning free pages to its host during the run, which makes their
+next use slow."""
 import argparse
 import contextlib
 import os
@@ -19,17 +21,18 @@ here = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(here.parent))
 from bench_pairs import file_system, result  # noqa: E402
 
-LISTENERS = 4  # of the patterns on a striped file
+LISTENERS = 4  # for the patterns on a striped file
 TARGETS = {"coll_perf": 0.6, "bt-A": 0.6, "bt-B": 0.6, "strided-64": 0.6, "strided-4096": 0.6, "irregular-8": 0.6,
            "irregular-1024": 0.6, "view": 0.6, "e3sm": 0.6, "contiguous": 1.0, "contiguous-65536": 1.0,
            "contiguous-independent": 1.0, "flash-hdf5": 0.8, "flash-pnetcdf": 0.8, "flash-pnetcdf-nonblocking": 0.8}
 STRIPED = {"sfio-strided-64": 1.0, "sfio-strided-4096": 1.0}
-WRITES = ("write", "plot")  # all that FLASH and striped files are judged by; the rest is for information
+WRITES = ("write", "plot")  # the phases that count for FLASH and striped files; others are for information
 
 
 @contextlib.contextmanager
 def kept_memory(wanted):
-    """The kernel reports free pages of this order and above to the host; there are none above the largest, 4 MiB."""
+    """Disables the reporting of free pages to the host. The kernel reports pages of the given order and
+    above; none are above the largest, 4 MiB."""
     order = pathlib.Path("/sys/module/page_reporting/parameters/page_reporting_order")
     if not wanted:
         yield
@@ -46,7 +49,8 @@ def kept_memory(wanted):
 
 
 def launch(args, mpi, tasks, io, directory, program, name, striped=False):
-    """The seconds of each phase by name; none if the program has crashed, as a peer's may."""
+    """Returns the seconds of each phase by name; None if the program has crashed, which is accepted for a
+    peer."""
     environment = dict(os.environ)
     words = ["env"]
     file = directory / f"mpiio-bench.{os.getpid()}"
@@ -66,7 +70,7 @@ def launch(args, mpi, tasks, io, directory, program, name, striped=False):
         word = line.split()
         if line.startswith("PATTERN"):
             name = word[1]
-        elif line.startswith("TIME") and float(word[2]) > 0:  # 0: calls that flash_timed does not see (MPICH's HDF5)
+        elif line.startswith("TIME") and float(word[2]) > 0:  # 0: calls that flash_timed does not intercept (MPICH's HDF5)
             times.setdefault(name, {})[word[1]] = float(word[2])
         elif line.startswith("WRONG"):
             times.pop(name, None)
@@ -74,7 +78,7 @@ def launch(args, mpi, tasks, io, directory, program, name, striped=False):
 
 
 def run(args, mpi, tasks, io, directory):
-    """All names, each by programs of its own: a pattern finds nothing that another one has made."""
+    """Runs all names in separate programs, so that no pattern uses files of another."""
     times = {}
     for name in args.only.split(","):
         if name.startswith("flash"):
@@ -91,7 +95,8 @@ def run(args, mpi, tasks, io, directory):
 
 
 def faster_peer(runs, name, phase):
-    """The number of the peer whose median is the smallest; None if all crash on the pattern, as a peer may."""
+    """Returns the number of the peer with the smallest median; None if all crash on the pattern, which is
+    accepted."""
     times = [[theirs[peer][name][phase] for theirs in runs if name in theirs[peer]] for peer in range(len(runs[0]))]
     return min((peer for peer in range(len(times)) if times[peer]), key=lambda peer: statistics.median(times[peer]), default=None)
 
@@ -149,7 +154,7 @@ def main():
     args.bin = args.bin.resolve()
     args.only = args.only or ",".join(TARGETS if args.quick else TARGETS | STRIPED)
     pairs = args.pairs or (2 if args.quick else 5)
-    args.cells = "8" if args.quick else "16"  # of a block of FLASH in each direction; the paper's calls are of 16^3
+    args.cells = "8" if args.quick else "16"  # per block of FLASH in each direction; 16 in the paper
     directories = [pathlib.Path(d).resolve() for d in args.dir.split(",") if d] or [pathlib.Path("/dev/shm")]
     if args.quick and not args.dir:
         directories.append(pathlib.Path.cwd())

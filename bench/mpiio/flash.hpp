@@ -1,10 +1,10 @@
-// bench/mpiio/flash: the FLASH I/O benchmark as the Blue Gene/L paper describes it (section 5.1).
+// bench/mpiio/flash: the FLASH I/O benchmark as described in the Blue Gene/L paper (section 5.1).
 //
 // Each task holds 80 blocks of 16^3 cells. In memory a block has four guard cells on each side, and the 24
-// variables of a cell lie side by side; in the checkpoint each variable is an array of its own of all blocks
-// of all tasks, in double precision without guard cells: 2.5 MiB per task and collective operation. The plot
-// files hold four variables in single precision, at the centres and at the corners of the cells; the program
-// converts them before.
+// variables of a cell are adjacent. In the checkpoint each variable is an array of all blocks of all tasks,
+// in double precision without guard cells: 2.5 MiB per task and collective operation. The plot files contain
+// four variables in single precision, at the centres and at the corners of the cells; the program converts
+// them before writing.
 #pragma once
 
 #include <mpi.h>
@@ -24,15 +24,15 @@ constexpr int variables = 24;
 constexpr int plot_variables = 4;
 constexpr int blocks = 80;  // per task
 
-inline int cells = 16;  // of a block, in each direction
+inline int cells = 16;  // per block, in each direction
 
 inline int side() { return cells + 2 * guard; }
 
-// Seconds that this task has spent in reads and writes of files, whoever called them (flash_timed.cpp): what
-// the paper calls "MPI".
+// Seconds that this task has spent in file reads and writes, whichever library called them (flash_timed.cpp).
+// The paper calls this "MPI".
 extern double in_file_calls;
 
-// Of cell (x, y, z) without guard cells.
+// Returns the index of cell (x, y, z), counted without guard cells.
 inline size_t index(int variable, int block, int z, int y, int x) {
   const auto n = static_cast<size_t>(side());
   const auto line =
@@ -44,7 +44,7 @@ inline double value(int rank, int variable, int block, int z, int y, int x) {
   return 1e9 * rank + 1e7 * variable + 1e5 * block + 256 * z + 16 * y + x;
 }
 
-// visit(value, place in memory) for every variable of every cell.
+// Calls visit(value, place in memory) for every variable of every cell.
 template <class Visit>
 void for_each_value(int rank, Visit visit) {
   for (int b = 0; b < blocks; ++b)
@@ -56,9 +56,9 @@ void for_each_value(int rank, Visit visit) {
 
 using Plot = std::vector<std::vector<float>>;  // by variable
 
-// What one task holds.
+// The data of one task.
 struct Data {
-  std::vector<double> unknowns;  // with guard cells, all variables of a cell side by side
+  std::vector<double> unknowns;  // with guard cells; all variables of a cell are adjacent
   Plot centred, cornered;
 
   explicit Data(int rank)
@@ -71,8 +71,8 @@ struct Data {
     }
   }
 
-  // One variable of the first n cells of each block in each direction: with n = cells + 1 a value for each
-  // corner.
+  // Returns one variable of the first n cells of each block in each direction. n = cells + 1 gives one value
+  // per corner.
   template <class Value>
   std::vector<Value> variable(int v, int n) const {
     std::vector<Value> result;
@@ -91,12 +91,12 @@ struct Data {
   }
 };
 
-// A kind of file: write(path) and read(path) of a checkpoint, plot(values, path, points of a block in each
-// direction), and take_back(), which puts into `unknowns` what read() has left elsewhere. Made with the data
-// of the task.
+// Runs the benchmark with a kind of file: `Library` is constructed with the data of the task. It has
+// write(path) and read(path) for a checkpoint, plot(values, path, points of a block in each direction), and
+// take_back(), which copies into `unknowns` what read() stored elsewhere.
 //
-// Arguments: FILE [REPEATS [CELLS [keep]]]. Does all of that so many times and prints the least times, in
-// which nothing is computed or compared. The files are removed unless there is a fourth argument.
+// Arguments: FILE [REPEATS [CELLS [keep]]]. Repeats everything REPEATS times and prints the minimum times,
+// which exclude computation and verification. The files are removed unless there is a fourth argument.
 template <class Library>
 int run(int argc, char** argv) {
   MPI_Init(&argc, &argv);

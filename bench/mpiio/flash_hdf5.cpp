@@ -8,7 +8,7 @@
 
 namespace {
 
-// The blocks of this task among those of all, n^3 points each.
+// Returns the blocks of this task within those of all tasks, n^3 points each.
 hid_t file_space(int n) {
   int rank = 0;
   int tasks = 1;
@@ -24,7 +24,7 @@ hid_t file_space(int n) {
   return space;
 }
 
-// One variable of the cells that are no guard cells.
+// Returns one variable of all cells except guard cells.
 hid_t memory_space(int variable) {
   const auto n = static_cast<hsize_t>(flash::cells), side = static_cast<hsize_t>(flash::side());
   const hsize_t all[5] = {flash::blocks, side, side, side, flash::variables};
@@ -53,7 +53,7 @@ hid_t collective() {
   return list;
 }
 
-// Every third variable is chunked, by the blocks of one task.
+// Writes a variable. Every third variable is chunked by the blocks of one task.
 void put(hid_t file, int variable, int n, hid_t type, hid_t memory, const void* data) {
   const hid_t transfer = collective();
   const hid_t space = file_space(n);

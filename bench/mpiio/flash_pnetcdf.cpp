@@ -1,6 +1,6 @@
 // flash_pnetcdf FILE [REPEATS [CELLS [keep]]]: FLASH checkpoint and plot files through PnetCDF (Blue Gene/L
-// paper, section 5.1), from variables that the program has packed before. Built with NONBLOCKING, all
-// variables of a file are written (read) by one call at its end.
+// paper, section 5.1), from variables that the program has packed before. If built with NONBLOCKING, one call
+// at the end of a file writes (reads) all its variables.
 #include <pnetcdf.h>
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace {
 
-// The blocks of this task among those of all, n^3 points each.
+// The blocks of this task within those of all tasks, n^3 points each.
 struct Place {
   int tasks = 1;
   MPI_Offset at[4] = {0, 0, 0, 0};

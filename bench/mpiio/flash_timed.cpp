@@ -1,6 +1,6 @@
-// flash_timed: the reads and writes of files that libraries make, with the time they take. As the program's
-// own functions come before those of any library, PnetCDF and HDF5 call these, which go on to the MPI
-// library, or to the drop-in, by the profiling names.
+// flash_timed: measures the file reads and writes of libraries. The program's own functions take precedence
+// over those of any library, so PnetCDF and HDF5 call these. They call the MPI library, or the drop-in, by
+// the profiling names.
 #include "flash.hpp"
 
 double flash::in_file_calls = 0;

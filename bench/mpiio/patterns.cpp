@@ -1,22 +1,22 @@
 // patterns NAME[,NAME...] FILE [REPEATS]: access patterns of the Blue Gene/L paper (section 5), each written
-// and read back REPEATS times with checked bytes, through whatever MPI-IO the process has. Prints for each
-// "PATTERN <name>" and "TIME <phase> <seconds>" with the least time of each phase: write, read, and whole,
-// with opening and closing the file. The same binary runs with the MPI library's own I/O and with the drop-in
-// preloaded (bench_mpiio.py). Built WITH_LISTENERS, the tasks that SHEAF_SFIO asks for are I/O listeners and
-// FILE is a striped file.
+// and read back REPEATS times with verification, through the MPI-IO of the process. Prints for each "PATTERN
+// <name>" and "TIME <phase> <seconds>" with the minimum time of each phase: write, read, and whole, which
+// includes opening and closing the file. The same binary runs with the MPI library's own I/O and with the
+// preloaded drop-in (bench_mpiio.py). If built WITH_LISTENERS, the tasks that SHEAF_SFIO selects are I/O
+// listeners, and FILE is a striped file.
 //
-// - contiguous[-independent]: IOR, every task one block of 16 MiB in calls of 1 MiB; contiguous-BYTES: in
+// - contiguous[-independent]: IOR, one block of 16 MiB per task in calls of 1 MiB; contiguous-BYTES: in
 //   collective calls of BYTES
-// - view: a matrix of 2048 x 2048 doubles in blocks, the view of each task one block, in 16 calls
-// - e3sm: lists as a climate model has them: 72 levels of 32 Ki cells of 8 bytes, cells in runs of 1 to 32
-//   dealt out by chance, the same in all levels
-// - strided-BYTES: IOR, records of BYTES, dealt out in turn
+// - view: a matrix of 2048 x 2048 doubles in blocks; the view of each task is one block, in 16 calls
+// - e3sm: lists like those of a climate model: 72 levels of 32 Ki cells of 8 bytes; runs of 1 to 32 cells are
+//   distributed at random, equally in all levels
+// - strided-BYTES: IOR, records of BYTES, distributed round-robin
 // - coll_perf: a 3-D array of ints in blocks, 16 Mi ints per 4 tasks
 // - bt-A, bt-B: BT-IO, diagonal multipartitioning of 64^3 or 102^3 cells of 5 doubles (square number of
 //   tasks)
-// - region-N: N blocks of 256 KiB, records of 4 KiB dealt out in turn (figure 2: the file domains)
+// - region-N: N blocks of 256 KiB, records of 4 KiB distributed round-robin (figure 2: the file domains)
 // - irregular-BYTES: HOMME, elements of BYTES, scattered over the tasks
-// - irregular-loop-BYTES: the same as HOMME had it, an independent call for every element
+// - irregular-loop-BYTES: the same with HOMME's original loop, an independent call for every element
 #include <mpi.h>
 
 #include <algorithm>
@@ -37,7 +37,7 @@
 
 namespace {
 
-MPI_Comm world = MPI_COMM_WORLD;  // the tasks that transfer
+MPI_Comm world = MPI_COMM_WORLD;  // the tasks that transfer data
 int rank = 0;
 int tasks = 1;
 
@@ -45,9 +45,9 @@ struct Pattern {
   MPI_Datatype type = MPI_BYTE;  // file type
   int64_t bytes = 0;             // of this task
   MPI_Offset displacement = 0;
-  int64_t call = 0;  // bytes per call; 0: all in one
+  int64_t call = 0;  // bytes per call; 0: one call for all
   bool collective = true;
-  std::vector<MPI_Offset> places;  // of each piece, for a loop of calls; empty: the view has them
+  std::vector<MPI_Offset> places;  // offset of each piece, for a loop of calls; empty: given by the view
 };
 
 MPI_Datatype committed(MPI_Datatype type) {
@@ -117,7 +117,7 @@ Pattern view() {
 Pattern e3sm() {
   constexpr int levels = 72, cells = 32 << 10, most = 32;
   std::mt19937 random(11);
-  std::vector<int> lengths;  // of this task's runs of a level
+  std::vector<int> lengths;  // lengths of this task's runs in a level
   std::vector<MPI_Aint> places;
   for (int at = 0; at < cells;) {
     const int run = std::min(cells - at, 1 + static_cast<int>(random() % most));
@@ -231,13 +231,13 @@ void transfer(MPI_File file, const Pattern& p, std::vector<unsigned char>& memor
   }
 }
 
-// By one task; a file that is not there is none.
+// Deletes the file on one task; a missing file is accepted.
 void delete_file(const char* name) {
   if (rank == 0) MPI_File_delete(name, MPI_INFO_NULL);
   MPI_Barrier(world);
 }
 
-// Returns whether bytes were wrong on some task.
+// Returns whether any task read wrong bytes.
 bool run(const std::string& name, const char* path, int repeats) {
   Pattern p = pattern_of(name);
   std::vector<unsigned char> data(static_cast<size_t>(p.bytes));

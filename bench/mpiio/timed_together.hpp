@@ -1,4 +1,4 @@
-// bench/mpiio/timed_together: what tasks do together, and how long that takes.
+// bench/mpiio/timed_together: measures work that tasks start at the same time.
 #pragma once
 
 #include <mpi.h>
@@ -7,10 +7,10 @@
 #include <chrono>
 #include <thread>
 
-// Collective. All tasks sleep, for MPICH's poll without yielding, until a moment that they agree on, so that
-// they begin together: those who leave a barrier one after the other begin up to 0.6 ms apart (16 tasks on
-// two cores). Seconds from the first one's begin to the last one's end, by a clock that all processes of the
-// machine share.
+// Collective. All tasks sleep until an agreed moment and then start together. Sleeping avoids a barrier:
+// tasks leave one up to 0.6 ms apart (16 tasks on two cores), and MPICH's tasks poll without yielding.
+// Returns the seconds from the first start to the last end, on a clock shared by all processes of the
+// machine.
 template <class Work>
 double timed_together(MPI_Comm tasks, Work work) {
   using clock = std::chrono::steady_clock;

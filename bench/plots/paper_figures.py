@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""paper_figures.py [--bin DIR] [--dir DIR] [--out DIR] [--repeats 5]: redraws figures 2 and 4 of the Blue Gene/L paper with
-what is measured on this machine: fig2.png, balanced against aligned file domains over the number of blocks; fig4.png, BT-IO
-with one optimisation after the other switched off (SHEAF_MPIIO_OFF). The numbers are printed too."""
+"""paper_figures.py [--bin DIR] [--dir DIR] [--out DIR] [--repeats 5]: redraws figures 2 and 4 of the Blue
+Gene/L paper with measurements of this machine. fig2.png: balanced against aligned file domains over the
+number of blocks. fig4.png: BT-IO with one optimisation after the other disabled (SHEAF_MPIIO_OFF). Prints
+the numbers, too."""
 import argparse
 import os
 import pathlib
@@ -19,7 +20,7 @@ CONFIGURATIONS = {"optimised": "", "a plan for every call": "reuse", "one round 
 
 
 def seconds(args, tasks, pattern, off, more):
-    """Least time of each phase."""
+    """Returns the minimum time of each phase."""
     words = [f"LD_PRELOAD={args.bin.parent}/lib/libsheaf_mpiio.so", f"SHEAF_MPIIO_OFF={off}", "SHEAF_CB_WRITE=enable",
              "SHEAF_CB_READ=enable", *more]
     command = [root / "scripts/mpirun.sh", "openmpi", tasks, "env", *words, args.bin / "mpiio_patterns_openmpi", pattern,
@@ -48,7 +49,7 @@ def figure_4(args):
     counts, size = (4, 9, 16), 8 * 5 * 64**3
     figure, both = plot.subplots(1, 2, figsize=(10, 4), sharey=True)
     for name, off in CONFIGURATIONS.items():
-        # Tasks that share memory need no messages: every task is a host here, as on the paper's machine.
+        # Tasks that share memory need no messages, so every task counts as a host here, as on the paper's machine.
         found = [seconds(args, tasks, "bt-A", off, ["SHEAF_TOPOLOGY=node=1"]) for tasks in counts]
         for axes, phase in zip(both, ("write", "read")):
             curve = [size / 1e6 / times[phase] for times in found]

@@ -38,7 +38,7 @@ double ModelledFiles::open(int client, int number, double now) {
   return file.node.serve(clock_, now, machine_.open);
 }
 
-// The last one of a client to close a file leaves nothing of it there.
+// The last task of a client to close a file evicts its blocks there.
 double ModelledFiles::close(int client, int number, double now) {
   clock_ = now;
   OneFile& file = files_[static_cast<size_t>(number)];
@@ -63,7 +63,7 @@ double ModelledFiles::sync(int client, double now) {
   return now;
 }
 
-// Whole blocks travel while their task goes on, as many as the client has buffers for.
+// Sends whole blocks in the background, as many as the client has buffers for.
 double ModelledFiles::send_off(Client& client, double arrives, double now) const {
   client.flights.push_back(arrives);
   while (static_cast<int64_t>(client.flights.size()) > machine_.buffers) {
@@ -73,13 +73,13 @@ double ModelledFiles::send_off(Client& client, double arrives, double now) const
   return now;
 }
 
-// Blocks of a file lie on its servers in turn; where all servers have a part of all files, every round begins
-// with another one, so that equal chunks of tasks do not begin on the same ones.
+// Distributes the blocks of a file round-robin over its servers. If all files are on all servers, every round
+// starts with a different server. Otherwise equal chunks of tasks would start on the same servers.
 ModelledFiles::Resource& ModelledFiles::server_of(Key key) {
   const auto servers = static_cast<uint64_t>(machine_.servers);
   const uint64_t stripes =
       machine_.stripes > 0 ? std::min<uint64_t>(static_cast<uint64_t>(machine_.stripes), servers) : servers;
-  // A file begins behind the one before it; where that is where another one begins, one server further.
+  // A file starts on the server after the preceding file's; if another file starts there, one server further.
   const uint64_t given = static_cast<uint64_t>(file_of(key)) * stripes;
   const uint64_t first = (given + given / servers) % servers;
   uint64_t block = key & ((uint64_t{1} << 40) - 1);
@@ -88,7 +88,7 @@ ModelledFiles::Resource& ModelledFiles::server_of(Key key) {
   return servers_[(first + block % stripes) % servers];
 }
 
-// What the client has of a block, and the server does not.
+// Writes the part of a block that only the client has to the server.
 double ModelledFiles::flush(int client, Key key, double now) {
   Block& block = blocks_[key];
   if (block.holder != client || block.dirty == 0) return now;
@@ -116,7 +116,7 @@ void ModelledFiles::forget(Client& client, Key key) {
   client.blocks.erase(found);
 }
 
-// The client has the block now; another one may have to go.
+// Records that the client has the block; may evict an older block.
 double ModelledFiles::keep(Client& client, int number, Key key, double now) {
   forget(client, key);
   client.order.push_front(key);
@@ -128,7 +128,7 @@ double ModelledFiles::keep(Client& client, int number, Key key, double now) {
   return now;
 }
 
-// Something that the node of a file does for its clients, if there are several; one alone does it itself.
+// Executes an operation of a file's node for its clients. A single client executes it itself.
 double ModelledFiles::at_node(OneFile& file, double seconds, double now) {
   if (seconds == 0 || file.known.size() < 2) return now;
   return file.node.serve(clock_, now, seconds);
@@ -156,7 +156,7 @@ double ModelledFiles::write(int client, int file, int64_t offset, int64_t length
     block.free = server_of(key).serve(clock_, now, machine_.server_request + bytes / machine_.server_write);
     return send_off(mine, block.free, now);
   }
-  if (existed && !mine.blocks.contains(key)) {  // what is there already comes first
+  if (existed && !mine.blocks.contains(key)) {  // reads existing data first
     ++counts_.blocks_read;
     const auto bytes = static_cast<double>(machine_.sectors_of(length));
     now = server_of(key).serve(clock_, now, machine_.server_request + bytes / machine_.server_read);

@@ -1,8 +1,8 @@
 // simulation/file_system: the modelled file system: clients with their links and blocks, servers, locks of
 // blocks, metadata.
 //
-// Every call takes the time `now` at which it is made and returns when it is done. Calls come in the order of
-// their times.
+// Every call takes the time `now` at which it is made, in seconds, and returns the time at which it is done.
+// Calls must be made in chronological order.
 #pragma once
 
 #include <cstdint>
@@ -23,17 +23,17 @@ class ModelledFiles {
   double create(int client, int file, int directory, double now);
   double open(int client, int file, double now);
   double close(int client, int file, double now);
-  // When all that the client has handed over is at the servers.
+  // Returns the time when all data of the client are at the servers.
   double sync(int client, double now);
-  // Pieces of at most a block. `first`: of a call.
+  // Transfers at most one block. `first`: the piece is the first one of a call.
   double write(int client, int file, int64_t offset, int64_t length, bool first, double now);
   double read(int client, int file, int64_t offset, int64_t length, bool first, double now);
 
   void count(Counts& counts) const;
 
  private:
-  // Serves one after the other. `clock`: when the call was made; a part of it that can only begin later, at
-  // `now`, does not keep the resource idle until then: others are served first.
+  // Serves requests sequentially. `clock`: time of the call. If a part of the call can only start later, at
+  // `now`, the resource is not idle until then: it serves other requests first.
   struct Resource {
     double free = 0;
     double serve(double clock, double now, double seconds) {
@@ -43,23 +43,23 @@ class ModelledFiles {
   };
   using Key = uint64_t;  // a block of a file
   struct Block {
-    int holder = -1;    // the client that may write
+    int holder = -1;    // client that may write
     int64_t dirty = 0;  // bytes that the holder has not written to the server
     bool exists = false;
-    double free = 0;  // when it can go to another client
+    double free = 0;  // time when it can move to another client
   };
   struct Cached {
     std::list<Key>::iterator place;
   };
   struct Client {
     Resource link;
-    std::deque<double> flights;  // when blocks that are on their way are at their servers
-    std::list<Key> order;        // of blocks, the one used last in front
+    std::deque<double> flights;  // arrival times of the blocks in flight to their servers
+    std::list<Key> order;        // blocks, most recently used first
     std::unordered_map<Key, Cached> blocks;
   };
   struct OneFile {
     Resource node;
-    std::unordered_map<int, int> openers;  // open handles of each client
+    std::unordered_map<int, int> openers;  // open handles per client
     std::unordered_map<int, bool> known;   // clients that have opened it
   };
   struct Directory {
@@ -81,12 +81,12 @@ class ModelledFiles {
   double at_node(OneFile& file, double seconds, double now);
 
   const Machine& machine_;
-  double clock_ = 0;  // of the call that is carried out
+  double clock_ = 0;  // time of the current call
   std::vector<Client> clients_;
   std::vector<OneFile> files_;
   std::vector<Directory> directories_;
   std::vector<Resource> servers_;
-  Resource names_;  // the one server of all names
+  Resource names_;  // the server of all names
   std::unordered_map<Key, Block> blocks_;
   Counts counts_;
 };

@@ -1,4 +1,4 @@
-// simulation/program_parts: what one task does in each program.
+// simulation/program_parts: the work of one task in each program.
 #pragma once
 
 #include "comm/comm.hpp"
@@ -9,25 +9,25 @@ namespace sheaf::simulation {
 
 // A task's part of a program.
 struct Part {
-  Comm& comm;  // not noted
+  Comm& comm;  // not recorded
   TapingStore& store;
   Noted& noted;
   const ProgramOptions& options;
   const Machine& machine;
-  int ended = 0;  // phases
+  int ended = 0;  // number of phases
 
-  // All tasks meet.
+  // Ends a phase; a barrier of all tasks.
   void end_phase(const char* name);
   int clients() const { return (options.tasks + machine.tasks_per_client - 1) / machine.tasks_per_client; }
 };
 
-// Files of tasks: a multifile, a file per task, one file for all, and one task that does it for all.
+// Files of tasks: a multifile, a file per task, one file for all, and one task that writes for all.
 void write_multifile(Part& part);
 void write_task_files(Part& part);
 void write_posix_shared(Part& part);
 void write_one_task(Part& part);
 
-// Shared files. Of `domains` every task has one run of bytes, balanced or in whole blocks.
+// Shared files. In `domains` every task has one contiguous range of bytes, balanced or in whole blocks.
 void write_domains(Part& part);
 void write_contiguous(Part& part);
 void write_strided(Part& part);

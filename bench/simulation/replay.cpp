@@ -13,7 +13,7 @@ namespace sheaf::simulation {
 
 namespace {
 
-// The tasks, and what they wait for.
+// The tasks and the events they wait for.
 class Replay {
  public:
   Replay(const Tape& tape, const Machine& machine)
@@ -38,15 +38,15 @@ class Replay {
  private:
   struct Cursor {
     size_t step = 0;
-    int64_t done = 0;  // bytes of the step
+    int64_t done = 0;  // bytes of the current step
   };
   struct Group {
     std::vector<int> waiting;
     double last = 0;
     int64_t bytes = 0;
   };
-  // Tasks that are ready at the same time go on in no order: in that of their ranks all of one physical file
-  // would come first.
+  // Tasks that are ready at the same time continue in pseudorandom order. In rank order, all tasks of one
+  // physical file would come first.
   struct Ready {
     double when;
     int task;
@@ -104,7 +104,7 @@ class Replay {
     go_on(task, now);
   }
 
-  // One piece of a call: no more than a block, and than what a client takes at once.
+  // Transfers one piece of a call, limited to one block and to the client's fragment size.
   void transfer(int task, Cursor& cursor, const Step& step, int client, double now) {
     const int64_t offset = step.offset + cursor.done;
     int64_t length = std::min(step.length - cursor.done, machine_.block - offset % machine_.block);
@@ -120,12 +120,13 @@ class Replay {
     go_on(task, now);
   }
 
-  // Messages travel from when the last task has sent them, whatever the tasks do until they ask.
+  // Messages start when the last task has sent its own, regardless of what the tasks do until they finish the
+  // exchange.
   struct Exchanged {
     int begun = 0;
     double last = 0;
     int64_t bytes = 0;
-    std::vector<std::pair<int, const Step*>> waiting;  // tasks, and what comes to them
+    std::vector<std::pair<int, const Step*>> waiting;  // tasks, and the messages they receive
     int finished = 0;
   };
 
@@ -133,7 +134,7 @@ class Replay {
 
   double messages(const Step& step) const { return machine_.message * static_cast<double>(step.offset); }
 
-  // When what a task asked for at `now` is there, and taken.
+  // Returns the time when the messages that a task requested at `now` have arrived and been received.
   double arrival(const Exchanged& one, const Step& step, double now) const {
     const double there = one.last + levels(tape_.groups()[static_cast<size_t>(step.file)]) +
                          static_cast<double>(std::max(one.bytes, step.length)) / machine_.port;

@@ -1,6 +1,6 @@
-// Programs whose tasks share a file: the access patterns of the Blue Gene/L paper. Each writes in one
-// collective call per dump, or where its name is asked for with "independent" in `off`, with a call of its
-// own; "loop": with one for every piece; "automatic": the library decides whether tasks transfer together.
+// Programs in which tasks share a file: the access patterns of the Blue Gene/L paper. By default each dump is
+// one collective call. Words in `off` change that: "independent": one independent call per task; "loop": one
+// call per piece; "automatic": the library decides whether tasks transfer collectively.
 #include <algorithm>
 #include <functional>
 #include <memory>
@@ -34,11 +34,11 @@ Hints hints_of(const Part& part) {
       has_word(off, "automatic") ? Choice::automatic : Choice::enable;
   hints.reuse = !has_word(off, "reuse");
   hints.overlap = !has_word(off, "overlap");
-  hints.shared = false;  // tasks of a node of the model have an I/O node in common, no memory
+  hints.shared = false;  // tasks of a modelled node share an I/O node, but no memory
   return hints;
 }
 
-// What a task has of one dump.
+// A task's data of one dump.
 struct Pattern {
   TypeMap type;
   int64_t displacement = 0;
@@ -122,7 +122,7 @@ void repeat(Part& part, const Pattern& pattern) {
   write_pattern(part, std::vector<Pattern>(static_cast<size_t>(part.options.dumps), pattern));
 }
 
-// Three factors of the number of tasks, as even as can be, in rising order.
+// Returns three factors of the number of tasks, as equal as possible, in ascending order.
 std::vector<int64_t> grid_of(int tasks) {
   std::vector<int64_t> best{1, 1, tasks};
   for (int64_t a = 1; a * a * a <= tasks; ++a)
@@ -158,14 +158,14 @@ void write_contiguous(Part& part) {
                 part.options.tasks * part.options.bytes});
 }
 
-// Pieces dealt out to the tasks in turn.
+// Distributes pieces round-robin over the tasks.
 void write_strided(Part& part) {
   const ProgramOptions& o = part.options;
   repeat(part, {TypeMap::vector(o.bytes / o.piece, 1, o.piece * o.tasks, TypeMap::bytes(o.piece)),
                 part.comm.rank() * o.piece, o.tasks * o.bytes});
 }
 
-// A three-dimensional array of ints in blocks of points^3.
+// Writes a three-dimensional array of ints in blocks of points^3.
 void write_coll_perf(Part& part) {
   const int64_t n = part.options.points;
   const std::vector<int64_t> grid = grid_of(part.options.tasks);
@@ -177,7 +177,7 @@ void write_coll_perf(Part& part) {
                 part.options.tasks * n * n * n * 4});
 }
 
-// Diagonal multipartitioning of points^3 cells of 5 doubles; `tasks` is a square.
+// Diagonal multipartitioning of points^3 cells of 5 doubles; `tasks` must be a square.
 void write_bt(Part& part) {
   const int64_t n = part.options.points;
   int64_t q = 1;
@@ -201,7 +201,7 @@ void write_bt(Part& part) {
   repeat(part, {TypeMap::structure(lengths, places, cells), 0, n * n * n * 40});
 }
 
-// Spectral elements of `piece` bytes, scattered over the tasks; `bytes` of all tasks together.
+// Writes spectral elements of `piece` bytes, scattered over the tasks; `bytes` is the total of all tasks.
 void write_elements(Part& part) {
   const ProgramOptions& o = part.options;
   const int64_t count = o.bytes / o.piece;

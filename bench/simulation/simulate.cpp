@@ -1,7 +1,6 @@
-// simulate PROGRAM NAME=NUMBER...: carries out a program of the papers' experiments on a modelled machine
-// (simulation/programs.hpp, simulation/machine.hpp) and prints one JSON object: seconds of each phase, and
-// what was counted. No time but that of counting passes. Exit codes: 0, 1 if the library fails, 2 for a
-// mistake in the command line.
+// simulate PROGRAM NAME=NUMBER...: runs a program of the papers' experiments on a modelled machine
+// (simulation/programs.hpp, simulation/machine.hpp). Prints one JSON object: seconds of each phase, and
+// counters. Only modelled time counts. Exit codes: 0, 1 if the library fails, 2 for an invalid command line.
 #include <sys/prctl.h>
 
 #include <algorithm>
@@ -58,7 +57,7 @@ int usage() {
 
 int main(int argc, char** argv) {
   if (argc < 2) return usage();
-  // Every task has memory for windows of which it touches little.
+  // Every task reserves memory for windows, but uses little of this memory.
   prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
   Machine machine;
   ProgramOptions options;

@@ -1,9 +1,8 @@
-// simulation/tape: what the tasks of a program ask of a machine, in the order in which each of them asks.
+// simulation/tape: the requests of a program's tasks to a machine, in the order of each task.
 //
 // The real library runs with fibers as tasks (support/fibers/fiber_comm.hpp) over a Store and a Comm that
-// note every request here; no time passes meanwhile. Then a modelled machine carries the tape out
-// (replay.hpp). So the requests are counted, and the times follow from them and from the numbers of the
-// machine.
+// record every request here, without modelled time. A modelled machine then executes the tape (replay.hpp).
+// Requests are therefore counted, and the times follow from them and from the parameters of the machine.
 #pragma once
 
 #include <cstdint>
@@ -15,19 +14,19 @@ namespace sheaf::simulation {
 
 enum class Kind : uint8_t {
   create,  // a new file, in the directory `place`
-  open,    // a file that is there
+  open,    // an existing file
   close,
   write,
   read,
-  meet,      // a collective call of a group: nobody goes on before all have come
-  exchange,  // the same, with `length` bytes at the port of this task
-  gather,    // the same, with something of every task
-  begin,     // of messages between the tasks of a group, number `place` of that group: `length` bytes in
-             // `offset` messages leave this task
-  finish,    // they have come: `length` bytes in `offset` messages
-  sync,      // what was written is at the servers
-  rest,      // `length` nanoseconds of something else
-  phase,     // the end of phase `place`; all tasks meet, at no cost
+  meet,      // a collective call of a group: a barrier
+  exchange,  // a collective call with `length` bytes at the port of this task
+  gather,    // a collective call with data of every task
+  begin,     // start of messages within a group, exchange number `place`: `length` bytes in `offset` messages
+             // leave this task
+  finish,    // their receipt: `length` bytes in `offset` messages
+  sync,      // written data are at the servers
+  rest,      // `length` nanoseconds of other work
+  phase,     // end of phase `place`; a barrier without cost
 };
 
 struct Step {
@@ -48,7 +47,7 @@ class Tape {
   }
   const std::vector<Step>& of(int task) const { return steps_[static_cast<size_t>(task)]; }
 
-  // Numbers of names; a name that is new gets the next one.
+  // Returns the number of a name; a new name gets the next number.
   int32_t file(const std::string& path) { return number(files_, path); }
   int32_t directory_of(const std::string& path) {
     const size_t slash = path.rfind('/');

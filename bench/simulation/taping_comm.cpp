@@ -18,7 +18,7 @@ int64_t bytes_of(const std::vector<Outgoing>& outgoing) {
 
 class TapingExchange final : public Exchange {
  public:
-  // `messages`: that come to this task one by one.
+  // `messages`: number of messages that this task receives one by one.
   TapingExchange(std::unique_ptr<Exchange> exchange, Tape& tape, int task, int32_t group, int32_t number,
                  int64_t messages)
       : exchange_(std::move(exchange)),
@@ -75,7 +75,7 @@ class TapingComm final : public Comm {
     meet(std::ssize(values) * 16);
     comm_->prefix_sum_and_total(values, totals);
   }
-  // What goes to the root passes its port.
+  // Data sent to the root pass its port.
   Gathered gather(std::span<const std::byte> mine, int root) override {
     Gathered all = comm_->gather(mine, root);
     exchanged(rank() == root ? std::ssize(all.bytes) : std::ssize(mine), Kind::gather);
@@ -133,7 +133,7 @@ class TapingComm final : public Comm {
 }  // namespace
 
 std::unique_ptr<Comm> taping_comm(std::unique_ptr<Comm> comm, Tape& tape, int task) {
-  if (!comm) return nullptr;  // of a split that leaves this task out
+  if (!comm) return nullptr;  // the split excludes this task
   return std::make_unique<TapingComm>(std::move(comm), tape, task);
 }
 

@@ -1,5 +1,5 @@
-// simulation/taping_comm: a Comm that notes the collective calls of its task on a tape. Groups made from it
-// do so too.
+// simulation/taping_comm: a Comm that records the collective calls of its task on a tape. Groups created from
+// it do so, too.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace sheaf::simulation {
 
-// Collective over `comm`. `task`: the number of this task on the tape. The tape outlives the Comm.
+// Collective over `comm`. `task`: the number of this task on the tape. The tape must outlive the Comm.
 std::unique_ptr<Comm> taping_comm(std::unique_ptr<Comm> comm, Tape& tape, int task);
 
 }  // namespace sheaf::simulation

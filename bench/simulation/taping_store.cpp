@@ -14,7 +14,7 @@ namespace {
 constexpr int64_t most_data = 64 << 20;
 constexpr std::byte pattern{0xa5};
 
-// The task on whose behalf a call is made, -1 outside of a run.
+// Returns the task that makes the current call; -1 outside of a run.
 int caller() { return memory_owner(); }
 
 bool is_pattern(std::span<const std::byte> data) {
@@ -43,7 +43,7 @@ class TapingFile final : public ForwardingFile {
     if (keep_ == Keep::metadata && !is_pattern(data)) return inner().write_at(data, offset);
     if (inner().status().size < offset + length) inner().resize(offset + length);
   }
-  // As one write: the tape has requests, not the pieces of memory they come from.
+  // Records one write, because the tape contains requests rather than pieces of memory.
   void write_pieces(std::span<const Piece<const std::byte>> pieces) override {
     for (size_t i = 0; i < pieces.size();) {
       const int64_t begin = pieces[i].offset;

@@ -1,8 +1,7 @@
-// simulation/taping_store: files that note on a tape what is asked of them, and keep metadata in memory but
-// no data.
+// simulation/taping_store: files that record requests on a tape, and store metadata in memory but no data.
 //
-// Data are bytes of program_data(): what tasks write is recognised by its pattern and dropped, what they read
-// into it is not filled. So a task may "write" gigabytes from a few MiB of memory.
+// Data are bytes of program_data(): written data are recognised by their pattern and dropped, and reads into
+// it do not fill it. So a task can "write" gigabytes from a few MiB of memory.
 #pragma once
 
 #include <span>
@@ -14,17 +13,17 @@
 namespace sheaf::simulation {
 
 enum class Keep : uint8_t {
-  metadata,  // all but the pattern
-  nothing,   // sizes only: files of a program that never looks into them
+  metadata,  // everything except the pattern
+  nothing,   // only sizes, for files that the program never reads
 };
 
-// Memory of the pattern, shared by all tasks; at most 64 MiB.
+// Returns memory with the pattern, shared by all tasks; at most 64 MiB.
 std::span<std::byte> program_data(int64_t bytes);
 
 class TapingStore final : public Store {
  public:
-  // `block`: bytes of what the tasks are told to be the file system's block, and so the unit in which hosts
-  // stay apart. The tape outlives the store.
+  // `block`: block size of the file system, in bytes, as reported to the tasks, and therefore the shared
+  // granularity of hosts. The tape must outlive the store.
   TapingStore(Tape& tape, int64_t block, Keep keep)
       : tape_(tape), block_(block), keep_(keep), memory_(block) {}
 

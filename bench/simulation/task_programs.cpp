@@ -1,4 +1,4 @@
-// Programs whose tasks have files, or parts of a file, of their own.
+// Programs in which each task has its own file, or its own part of a file.
 #include <algorithm>
 #include <functional>
 #include <memory>
@@ -16,13 +16,13 @@ namespace {
 
 constexpr int64_t largest_call = 32 << 20;
 
-// The calls of one task.
+// Calls take(offset, length) for each call of one task.
 void for_each_call(const Part& part, const std::function<void(int64_t offset, int64_t length)>& take) {
   const int64_t call = std::min(part.options.call > 0 ? part.options.call : part.options.bytes, largest_call);
   for (int64_t at = 0; at < part.options.bytes; at += call) take(at, std::min(call, part.options.bytes - at));
 }
 
-// Where only some tasks of a client transfer at once, they do so in waves. `tape`: a Comm that notes.
+// If only some tasks of a client may transfer at a time, runs them in waves. `tape`: a Comm that records.
 void in_turns(Part& part, Comm& tape, const std::function<void()>& transfer) {
   const int writers = part.options.writers;
   const int each = std::min(part.machine.tasks_per_client, part.options.tasks);
@@ -64,7 +64,7 @@ void write_multifile(Part& part) {
     request.keeps_chunks = part.options.told > 0;
     request.nfiles = part.options.files;
     if (part.options.files == 0) {
-      // The physical files of I/O nodes, each with the tasks that use it.
+      // The physical files of I/O nodes, each used by the tasks of one node.
       request.local = tape->split(part.machine.client_of(part.comm.rank(), part.clients()), part.comm.rank());
     }
     Writer writer(part.store, tape->duplicate(), std::move(request), mode);
@@ -128,7 +128,7 @@ void write_posix_shared(Part& part) {
   part.end_phase("close after reading");
 }
 
-// Task 0 gets what each of the others has and writes it, one after the other; reading is the reverse.
+// Task 0 receives the data of each other task in turn and writes them; reading is the reverse.
 void write_one_task(Part& part) {
   const int tasks = part.options.tasks;
   const auto message = static_cast<int64_t>(

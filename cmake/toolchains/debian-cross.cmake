@@ -1,6 +1,7 @@
-# Builds for another architecture with Debian's cross compilers: -DCMAKE_TOOLCHAIN_FILE=cmake/toolchains/debian-cross.cmake
-# -DSHEAF_FOREIGN=s390x (or arm64) -DSHEAF_FOREIGN_ROOT=DIRECTORY, where Debian packages of that architecture are unpacked
-# (scripts/foreign.sh makes it). Programs run in the user-mode emulation of QEMU, which looks for libraries in that directory.
+# Builds for another architecture with Debian's cross compilers:
+# -DCMAKE_TOOLCHAIN_FILE=cmake/toolchains/debian-cross.cmake -DSHEAF_FOREIGN=s390x (or arm64)
+# -DSHEAF_FOREIGN_ROOT=DIRECTORY. DIRECTORY contains unpacked Debian packages of that architecture (created by
+# scripts/foreign.sh). Programs run in QEMU's user-mode emulation, which finds libraries in that directory.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_TRY_COMPILE_PLATFORM_VARIABLES SHEAF_FOREIGN SHEAF_FOREIGN_ROOT)
 if(SHEAF_FOREIGN STREQUAL "arm64")
@@ -20,7 +21,7 @@ set(CMAKE_Fortran_COMPILER NOTFOUND)
 set(CMAKE_LIBRARY_ARCHITECTURE ${triplet})
 set(CMAKE_CROSSCOMPILING_EMULATOR qemu-${CMAKE_SYSTEM_PROCESSOR} -L ${SHEAF_FOREIGN_ROOT})
 
-# Headers and libraries of the compilers' own come first; all else is of the unpacked packages.
+# The compilers' own headers and libraries take precedence; all others are from the unpacked packages.
 set(CMAKE_FIND_ROOT_PATH ${SHEAF_FOREIGN_ROOT})
 set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
 set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)

@@ -1,4 +1,4 @@
-! A checkpoint of every task in one multifile, written and read back.
+! A checkpoint of all tasks in one multifile, written and read back.
 !
 !   mpirun -n 4 checkpoint FILE
 !
@@ -24,7 +24,7 @@ program checkpoint
   call MPI_Finalize()
 contains
 
-  ! Open and close are collective. Between them every task writes as it likes; data of any type and rank.
+  ! Open and close are collective. In between, every task writes at any time; data may have any type and rank.
   logical function save(data)
     double precision, intent(in) :: data(:, :)
     integer :: files = 1, block = -1, rank, sid, ierr

@@ -2,21 +2,21 @@
  *
  *   mpirun -n 4 listing1_parallel_write FILE
  *
- * Open and close are collective; between them every task writes to its own logical file, when and as often as
- * it likes, with fwrite on an ordinary FILE* or with sion_fwrite. The two are mixed here to show that they
- * share one position. */
+ * Open and close are collective. In between, every task writes to its own logical file at any time and as
+ * often as needed, with fwrite on an ordinary FILE* or with sion_fwrite. This program mixes the two to
+ * show that they share one position. */
 #include <mpi.h>
 
 #include "listing_data.h"
 #include "sion.h"
 
-/* The C library's fwrite knows nothing of chunks: the piece must fit into the current one. */
+/* The C library's fwrite does not know chunks, so the piece must fit into the current one. */
 static int write_with_stdio(int sid, FILE* stream, const char* data, size_t bytes) {
   return sion_ensure_free_space(sid, (sion_int64)bytes) == SION_SUCCESS &&
          fwrite(data, 1, bytes, stream) == bytes;
 }
 
-/* sion_fwrite goes on to a new chunk by itself. */
+/* sion_fwrite continues in a new chunk by itself. */
 static int write_with_sion(int sid, const char* data, size_t bytes) {
   return sion_fwrite(data, 1, bytes, sid) == bytes;
 }

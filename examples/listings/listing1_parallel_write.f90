@@ -2,8 +2,8 @@
 !
 !   mpirun -n 4 fortran_listing1_parallel_write FILE
 !
-! Open and close are collective; between them every task writes to its own logical file, when and as often as it
-! likes.
+! Open and close are collective. In between, every task writes to its own logical file at any time and as often as
+! needed.
 program listing1_parallel_write
   use mpi
   use sion_f90_mpi

@@ -1,16 +1,16 @@
 /* Listing 2 of the SC09 paper: parallel read.
  *
- *   mpirun -n 4 listing2_parallel_read FILE      (as many tasks as have written FILE)
+ *   mpirun -n 4 listing2_parallel_read FILE      (with as many tasks as have written FILE)
  *
- * Every task reads its own logical file to the end and compares it with what listing 1 or 3 has written. */
+ * Every task reads its own logical file to the end and compares it with the data written by listing 1 or
+ * 3. */
 #include <mpi.h>
 
 #include "listing_data.h"
 #include "sion.h"
 
-/* Reads the next piece, at most what the current chunk still holds, into `data` of PIECE bytes: with fread on
- * the FILE*, or with sion_fread, which would also find the next chunk by itself. Returns bytes, 0 on failure.
- */
+/* Reads the next piece into `data` of PIECE bytes, at most the rest of the current chunk: with fread on
+ * the FILE*, or with sion_fread, which could also continue in the next chunk. Returns bytes, 0 on failure. */
 static size_t read_piece(int sid, FILE* stream, int with_sion, char* data) {
   const sion_int64 available = sion_bytes_avail_in_chunk(sid);
   if (available <= 0) return 0;

@@ -1,8 +1,8 @@
 ! Listing 2 of the SC09 paper: parallel read.
 !
-!   mpirun -n 4 fortran_listing2_parallel_read FILE      (as many tasks as have written FILE)
+!   mpirun -n 4 fortran_listing2_parallel_read FILE      (with as many tasks as have written FILE)
 !
-! Every task reads its own logical file to the end and compares it with what listing 1 or 3 has written.
+! Every task reads its own logical file to the end and compares it with the data written by listing 1 or 3.
 program listing2_parallel_read
   use mpi
   use sion_f90_mpi
@@ -24,7 +24,7 @@ program listing2_parallel_read
   if (.not. all_ok) error stop 1
 contains
 
-  ! Pieces of at most what the current chunk still holds; fsion_feof moves on to the next chunk.
+  ! Reads pieces of at most the rest of the current chunk; fsion_feof continues in the next chunk.
   logical function read_stream()
     integer :: files, block, global_rank, sid, eof
     integer(i8) :: chunk, at, bytes, got

@@ -2,9 +2,9 @@
 !
 !   fortran_listing3_serial_write FILE TASKS
 !
-! One process writes the logical files of all tasks, as a converter or a generator of input data does. It hands
-! over an array of chunk sizes instead of one, and fsion_seek chooses the task whose stream goes on. The pieces of
-! the tasks are written in turn here, to show that each stream continues where it was left.
+! One process writes the logical files of all tasks, like a converter or a generator of input data. It passes an array
+! of chunk sizes instead of a single one, and fsion_seek selects the task to write to. The program writes the pieces
+! of the tasks in turn, to show that each stream continues at its last position.
 program listing3_serial_write
   use sion_f90
   use listing_data

@@ -2,8 +2,7 @@
  *
  *   listing4_serial_read_local FILE TASK
  *
- * One process opens the logical file of a single task; reading is then as in the parallel case (listing 2).
- */
+ * One process opens the logical file of a single task and reads it as in the parallel case (listing 2). */
 #include "listing_data.h"
 #include "sion.h"
 

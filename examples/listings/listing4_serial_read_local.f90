@@ -2,7 +2,7 @@
 !
 !   fortran_listing4_serial_read_local FILE TASK
 !
-! One process opens the logical file of a single task; reading is then as in the parallel case (listing 2).
+! One process opens the logical file of a single task and reads it as in the parallel case (listing 2).
 program listing4_serial_read_local
   use sion_f90
   use listing_data

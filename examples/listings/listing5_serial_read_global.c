@@ -2,9 +2,9 @@
  *
  *   listing5_serial_read_global FILE
  *
- * One process opens all logical files at once, asks for the numbers of tasks and chunks and the bytes in each
- * chunk, and seeks to any of them: here to every chunk, the last one first, reading with fread and sion_fread
- * in turn. */
+ * One process opens all logical files at once and gets the numbers of tasks and chunks and the bytes in
+ * each chunk. It can seek to any chunk; this program reads every chunk, the last one first, alternating
+ * between fread and sion_fread. */
 #include "listing_data.h"
 #include "sion.h"
 

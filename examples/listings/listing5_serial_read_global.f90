@@ -2,8 +2,8 @@
 !
 !   fortran_listing5_serial_read_global FILE
 !
-! One process opens all logical files at once, asks for the numbers of tasks and chunks and the bytes in each
-! chunk, and seeks to any of them: here to every chunk, the last one first.
+! One process opens all logical files at once and gets the numbers of tasks and chunks and the bytes in each chunk. It
+! can seek to any chunk; this program reads every chunk, the last one first.
 program listing5_serial_read_global
   use sion_f90
   use listing_data
@@ -49,7 +49,7 @@ contains
     end do
   end function
 
-  ! A chunk of `bytes` bytes, which begins at byte `at` of the stream.
+  ! Checks a chunk of `bytes` bytes that starts at byte `at` of the stream.
   logical function read_chunk(task, chunk, bytes, at)
     integer, intent(in) :: task, chunk
     integer(i8), intent(in) :: bytes, at

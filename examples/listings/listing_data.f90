@@ -1,8 +1,7 @@
-! The contents that the five listings write and expect, the same as of listing_data.h.
+! The contents that the five listings write and expect, identical to those of listing_data.h.
 !
-! Task r has a stream of stream_bytes(r) bytes, written and read in pieces of at most piece_size bytes. chunk_size
-! is chosen so small that every task needs several chunks, which happens in real programs when the amount of data is
-! not known at open.
+! Task r has a stream of stream_bytes(r) bytes, written and read in pieces of at most piece_size bytes. chunk_size is
+! so small that every task needs several chunks, as in real programs that do not know the amount of data at open.
 module listing_data
   use, intrinsic :: iso_fortran_env, only: error_unit, i8 => int64
   implicit none
@@ -15,14 +14,14 @@ contains
     stream_bytes = 10000 + 500*int(task, i8)
   end function
 
-  ! Bytes of the piece that starts at `at` in the stream of `task`.
+  ! Returns the bytes of the piece that starts at offset `at` in the stream of `task`.
   integer(i8) function piece_bytes(task, at)
     integer, intent(in) :: task
     integer(i8), intent(in) :: at
     piece_bytes = min(stream_bytes(task) - at, int(piece_size, i8))
   end function
 
-  ! `bytes` bytes of the stream of `task`, from byte `at` on.
+  ! Returns `bytes` bytes of the stream of `task`, starting at byte `at`.
   function content(task, at, bytes) result(data)
     integer, intent(in) :: task
     integer(i8), intent(in) :: at, bytes
@@ -33,7 +32,7 @@ contains
     end do
   end function
 
-  ! Whether `data` is what the stream of `task` has from byte `at` on.
+  ! Returns whether `data` equals the stream of `task` from byte `at` on.
   logical function is_content(task, at, data)
     integer, intent(in) :: task
     integer(i8), intent(in) :: at
@@ -57,7 +56,7 @@ contains
     write(error_unit, '(4a)') 'usage: ', trim(program_name), ' ', arguments
   end subroutine
 
-  ! The number that is argument `n` of the program; -1 if it is none.
+  ! Returns the number given as argument `n` of the program; -1 if it is not a number.
   integer function number_argument(n)
     integer, intent(in) :: n
     character(len=32) :: word

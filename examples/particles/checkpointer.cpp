@@ -1,4 +1,4 @@
-// Checkpoints in several ways at once; see checkpointer.hpp.
+// Writes checkpoints in several ways at once; see checkpointer.hpp.
 #include "checkpointer.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Writes, finds and reads back the checkpoints of a run in all the ways chosen, and measures them.
+// Writes, finds and reads back the checkpoints of a run in all selected ways, and measures them.
 #pragma once
 
 #include <mpi.h>
@@ -21,19 +21,19 @@ class Checkpointer {
 
   // The collective calls below throw std::runtime_error on all tasks alike.
 
-  // Collective. Writes the state in every way, then removes the checkpoint that is too old to keep. Returns
-  // seconds.
+  // Collective. Writes the state in every way, then removes the oldest checkpoint if there are more than
+  // should be kept. Returns seconds.
   double write(const Solvent& solvent);
 
   struct Found {
     RestartPart part;
     std::string path;
   };
-  // Collective. Newest checkpoint that is complete; of the same step, a multifile before others. `skipped`
-  // (task 0) names newer ones that are not complete. nullopt if there is none.
+  // Collective. Returns the newest complete checkpoint; of the same step, prefers a multifile. `skipped`
+  // (task 0) receives the names of newer incomplete ones. Returns nullopt if there is no complete checkpoint.
   std::optional<Found> newest(std::vector<std::string>& skipped);
 
-  // Collective. Reads the checkpoint of the last write in every way and compares it with what was written.
+  // Collective. Reads the checkpoint of the last write in every way and compares it with the data written.
   void read_back();
 
   const std::vector<WayTimes>& times() const { return times_; }
@@ -46,9 +46,9 @@ class Checkpointer {
   std::string directory_;
   std::int64_t keep_, every_;
   std::vector<std::unique_ptr<RestartWay>> ways_;
-  std::vector<WayTimes> times_;  // one for each way
+  std::vector<WayTimes> times_;  // one per way
   std::int64_t last_step_ = -1;
-  Digest last_digest_;  // of this task's particles at that step
+  Digest last_digest_;  // digest of this task's particles at that step
 };
 
 }  // namespace particles

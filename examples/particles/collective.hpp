@@ -1,4 +1,4 @@
-// Small collective operations that several parts need.
+// Small collective operations used by several parts.
 #pragma once
 
 #include <mpi.h>
@@ -7,27 +7,27 @@
 
 namespace particles {
 
-// Collective: true, on all tasks, if `ok` is true on all tasks.
+// Collective. Returns true, on all tasks, if `ok` is true on all tasks.
 inline bool agree(bool ok, MPI_Comm world) {
   bool all = false;
   MPI_Allreduce(&ok, &all, 1, MPI_CXX_BOOL, MPI_LAND, world);
   return all;
 }
 
-// Collective: the digest of the union of the sets of all tasks.
+// Collective. Returns the digest of the union of the sets of all tasks.
 inline Digest combined(Digest mine, MPI_Comm world) {
   MPI_Allreduce(MPI_IN_PLACE, &mine.sum, 1, MPI_UINT64_T, MPI_SUM, world);
   MPI_Allreduce(MPI_IN_PLACE, &mine.xor_, 1, MPI_UINT64_T, MPI_BXOR, world);
   return mine;
 }
 
-// Collective. Seconds from the moment the last task arrives until the last one is done, the same on all
-// tasks.
+// Collective. Returns the seconds from the arrival of the last task until the last task is done, the same on
+// all tasks.
 //
-// Each task measures from its own arrival to its own departure, and the least of these is taken: none is
-// shorter than the time sought, that of the last task to arrive is hardly longer, and no clocks of different
-// nodes are compared. To start the clock after a barrier would miss what others do before a task that shares
-// its core wakes up.
+// Each task measures from its own arrival to its own departure, and the minimum is returned. No measurement
+// is shorter than the result sought, and that of the last task to arrive is hardly longer. This avoids
+// comparing clocks of different hosts. Starting the clock after a barrier would miss work that other tasks do
+// before a task on a shared core wakes up.
 template <class Action>
 double time_of(MPI_Comm world, Action action) {
   const double arrived = MPI_Wtime();

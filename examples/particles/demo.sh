@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# The particle simulation with restart files, as `make demo` shows it: written in three ways, killed, restarted.
+# The particle simulation with restart files, for `make demo`: written in three ways, killed, restarted.
 #
 #   examples/particles/demo.sh [BUILD]          BUILD is the build directory, with the programs in BUILD/bin
 #
-# DEMO_PARTICLES (2000000) and DEMO_TASKS (8) change the size. All files are in a temporary directory that is removed at
-# the end. The status is nonzero if anything fails, above all if a restarted run ends in another state.
+# DEMO_PARTICLES (2000000) and DEMO_TASKS (8) change the size. All files are in a temporary directory that is removed
+# at the end. The exit status is nonzero if anything fails, in particular if a restarted run ends in another state.
 set -euo pipefail
 
 bin=$(cd "${1:-build}/bin" && pwd)

@@ -1,4 +1,4 @@
-// Domain decomposition over a Cartesian communicator and the migration of particles along its directions.
+// Domain decomposition over a Cartesian communicator, and migration of particles along its directions.
 #include "domain.hpp"
 
 #include <stdexcept>
@@ -59,7 +59,7 @@ void Domain::shift_exchange(int to, int from, const std::vector<Particle>& out,
                MPI_STATUS_IGNORE);
 }
 
-// One hop, the shorter way round, for every particle whose owner lies elsewhere in this direction.
+// Moves every particle with an owner elsewhere in this direction by one hop, the shorter way around.
 void Domain::send_along(int direction, std::vector<Particle>& particles, double shift) {
   const int tasks = tasks_[direction];
   if (tasks == 1) return;

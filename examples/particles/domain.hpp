@@ -18,7 +18,8 @@ namespace particles {
 using Cells = std::array<int, 3>;
 using Vector = std::array<double, 3>;
 
-// Index along one direction of the shifted cell that holds `x`. x in [0, cells), shift in [0, 1).
+// Returns the index, along one direction, of the shifted cell that contains `x`. x in [0, cells), shift in
+// [0, 1).
 inline int shifted_cell(double x, double shift, int cells) {
   const int c = static_cast<int>(x + shift);
   return c >= cells ? c - cells : c;
@@ -38,9 +39,9 @@ class Domain {
   const Cells& high() const { return high_; }  // one past the last own cell
   std::size_t own_cells() const;
 
-  // Collective. Moves every particle to the owner of its shifted cell, through as many neighbours as it
-  // takes: one round in a running simulation, more after a restart on another number of tasks. Leaves the
-  // order undefined.
+  // Collective. Moves every particle to the owner of its shifted cell, through as many neighbours as
+  // necessary: one round in a running simulation, more after a restart on another number of tasks. Leaves the
+  // particles in undefined order.
   void migrate(std::vector<Particle>& particles, const Vector& shift);
 
  private:
@@ -53,7 +54,7 @@ class Domain {
   MPI_Datatype record_ = MPI_DATATYPE_NULL;
   Cells box_{}, tasks_{}, place_{}, low_{}, high_{};
   std::array<std::vector<Particle>, 2>
-      leaving_;  // to the lower and to the upper neighbour; kept to save allocations
+      leaving_;  // to the lower and to the upper neighbour; kept to avoid allocations
 };
 
 }  // namespace particles

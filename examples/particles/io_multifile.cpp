@@ -1,7 +1,7 @@
-// Multifile restart: every task writes its own logical file; Sheaf maps them onto one or a few physical
+// Multifile restart: every task writes its own logical file; Sheaf stores them in one or a few physical
 // files.
 //
-// Compare with io_tasklocal.cpp: fopen, fwrite and fclose have become sion_paropen_mpi, sion_fwrite and
+// Compare with io_tasklocal.cpp: fopen, fwrite and fclose are replaced by sion_paropen_mpi, sion_fwrite and
 // sion_parclose_mpi. A chunk as large as the task's data keeps the data of each task contiguous.
 #include <algorithm>
 #include <cstddef>
@@ -54,13 +54,13 @@ class MultifileWay : public RestartWay {
 
  private:
   int open(const std::string& path, const char* mode, int files, sion_int64 chunk_size) const {
-    sion_int32 block_size = -1;  // that of the file system
+    sion_int32 block_size = -1;  // the block size of the file system
     int global_rank = 0;
     return sion_paropen_mpi(path.c_str(), mode, &files, world_, node_ == MPI_COMM_NULL ? &world_ : &node_,
                             &chunk_size, &block_size, &global_rank, nullptr, nullptr);
   }
 
-  // Reads on from one chunk to the next, as a task may have several.
+  // Reads across chunk boundaries, as a task may have several chunks.
   static bool get(int sid, void* data, std::size_t bytes) {
     auto* at = static_cast<std::byte*>(data);
     while (bytes > 0) {

@@ -1,10 +1,9 @@
-// Single-file restart: one designated task (task 0) collects the particles of all others and writes them to
-// one file.
+// Single-file restart: one designated task (task 0) gathers the particles of all tasks and writes them to one
+// file.
 //
-// Gathering and writing alternate in pieces of bounded size, so task 0 needs little memory however many tasks
-// there are, and all data pass through one task: the approach MP2C had outgrown. The file is a header, the
-// particles in the order of the tasks, and the header again as a trailer. It can be read by any number of
-// tasks.
+// Gathering and writing alternate in pieces of bounded size, so task 0 needs little memory for any number of
+// tasks. All data pass through one task: the approach that MP2C had outgrown. The file consists of a header,
+// the particles in task order, and the header again as a trailer. Any number of tasks can read it.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -14,7 +13,7 @@
 namespace particles {
 namespace {
 
-constexpr std::int64_t piece = 4 * 1024 * 1024 / sizeof(Particle);  // particles moved at a time
+constexpr std::int64_t piece = 4 * 1024 * 1024 / sizeof(Particle);  // particles per transfer
 constexpr int tag = 7;
 
 class SingleFileWay : public RestartWay {
@@ -62,14 +61,14 @@ class SingleFileWay : public RestartWay {
                       : receive_all(whole.total, part.particles);
       part.header = whole;
       part.header.count = static_cast<std::int64_t>(part.particles.size());
-      if (rank_ != 0) part.header.digest = {};  // that of all particles is accounted for by task 0
+      if (rank_ != 0) part.header.digest = {};  // task 0 has the digest of all particles
     }
     if (file) std::fclose(file);
     return ok;
   }
 
  private:
-  // A failed stream (null) stays failed; the protocol with the other tasks goes on regardless.
+  // Accepts a failed stream (null), because the exchange with the other tasks must continue.
   static bool put(std::FILE* file, const void* data, std::size_t bytes) {
     return file && std::fwrite(data, 1, bytes, file) == bytes;
   }

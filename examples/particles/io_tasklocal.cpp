@@ -1,6 +1,6 @@
 // Task-local restart files: every task writes one file through stdio, NAME.<task, six digits>.
 //
-// The simplest parallel way and the fastest per byte, but it creates as many files as there are tasks.
+// The simplest parallel way and the fastest per byte, but it creates one file per task.
 #include <cstdio>
 #include <filesystem>
 #include <system_error>

@@ -1,7 +1,7 @@
-// A particle simulation that writes restart files, in the role MP2C has in the SC09 paper (section 5.1).
+// A particle simulation that writes restart files, in the role of MP2C in the SC09 paper (section 5.1).
 //
-// Runs a solvent (solvent.hpp) over MPI, writes checkpoints in one or several ways (restart.hpp), can be
-// killed at any time, and goes on from the newest complete checkpoint to the same final state, bit for bit.
+// Runs a solvent (solvent.hpp) over MPI and writes checkpoints in one or several ways (restart.hpp). It can
+// be killed at any time and resumes from the newest complete checkpoint to the same final state, bit for bit.
 #include <mpi.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@
 namespace particles {
 namespace {
 
-// Rounding alone stays many orders of magnitude below; an error in the physics does not.
+// Rounding errors are many orders of magnitude smaller; an error in the physics is not.
 constexpr double conserved_to = 1e-10;
 
 std::string hex(const Digest& d) {
@@ -108,7 +108,7 @@ class Run {
     return seconds / static_cast<double>(std::max<std::int64_t>(1, solvent.step() - first));
   }
 
-  // No destructor, no flush, no MPI_Finalize: what a crash of the node leaves.
+  // No destructor, no flush, no MPI_Finalize: imitates a crash of the host.
   [[noreturn]] void die(Progress& progress) {
     progress.finish();
     if (rank_ == 0) {
@@ -167,8 +167,7 @@ int run(int argc, char** argv) {
   } catch (const std::runtime_error& e) {  // thrown on all tasks alike
     if (rank == 0) std::fprintf(stderr, "particles: %s\n", e.what());
     return 1;
-  } catch (
-      const std::exception& e) {  // one task only, out of memory for example: the others would wait for ever
+  } catch (const std::exception& e) {  // on one task only, for example out of memory: others would hang
     std::fprintf(stderr, "particles: task %d: %s\n", rank, e.what());
     MPI_Abort(MPI_COMM_WORLD, 1);
     return 1;

@@ -1,4 +1,4 @@
-// Parsing of the command line with getopt_long.
+// Parses the command line with getopt_long.
 #include "options.hpp"
 
 #include <getopt.h>

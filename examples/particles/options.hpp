@@ -14,13 +14,13 @@ struct Options {
   std::int64_t keep = 2;              // newest checkpoints to keep; 0: all
   std::uint64_t seed = 1;
   std::vector<std::string> ways = {"multifile"};
-  int files = 1;  // physical files of a multifile; 0: one for each node
+  int files = 1;  // physical files of a multifile; 0: one per host
   std::string directory = ".";
   bool restart = false;
   bool read_back = false;
   std::int64_t die_at_step = -1;
   std::string json;
-  bool progress = false;  // one line that is overwritten, even if stderr is no terminal
+  bool progress = false;  // one line that is overwritten, even if stderr is not a terminal
   bool quiet = false;
   bool help = false;
 };

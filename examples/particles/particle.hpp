@@ -1,7 +1,7 @@
-// A solvent particle as it lies in memory and in the restart file, and the digest of a set of them.
+// A solvent particle as stored in memory and in the restart file, and the digest of a set of particles.
 //
-// The digest does not depend on the order or the distribution of the particles over tasks, so two runs that
-// end in the same state bit for bit have the same digest whatever happened in between.
+// The digest does not depend on the order or the distribution of the particles over tasks. Two runs that end
+// in the same state, bit for bit, therefore have the same digest, regardless of restarts in between.
 #pragma once
 
 #include <bit>
@@ -18,7 +18,7 @@ struct Particle {
 };
 static_assert(sizeof(Particle) == 56);
 
-// Finaliser of SplitMix64: every bit of the input changes every bit of the output with probability 1/2.
+// The finalizer of SplitMix64: every bit of the input changes every bit of the output with probability 1/2.
 inline std::uint64_t mix(std::uint64_t x) {
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
   x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;

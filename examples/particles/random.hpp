@@ -1,7 +1,8 @@
 // Counter-based random numbers: Philox4x32-10 (Salmon, Moraes, Dror, Shaw, SC11).
 //
 // There is no generator state. A draw is a pure function of (seed, purpose, step, index), so any task can
-// make the numbers of any cell at any step, and a restarted run makes the same ones as an uninterrupted run.
+// compute the numbers of any cell at any step. A restarted run computes the same numbers as an uninterrupted
+// run.
 #pragma once
 
 #include <array>
@@ -9,7 +10,7 @@
 
 namespace particles {
 
-// Keeps the streams of different uses apart.
+// Separates the streams of different uses.
 enum class Purpose : std::uint32_t {
   grid_shift = 1,
   rotation_axis = 2,
@@ -36,7 +37,7 @@ inline Draw philox(std::uint64_t seed, Purpose purpose, std::uint32_t step, std:
   return c;
 }
 
-// Uniform in [0, 1), a multiple of 2^-32.
+// Returns a uniform number in [0, 1), a multiple of 2^-32.
 inline double unit(std::uint32_t bits) { return bits * 0x1p-32; }
 
 }  // namespace particles

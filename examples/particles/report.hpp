@@ -1,5 +1,4 @@
-// What the simulation tells its user: progress, the table of restart ways, JSON lines. Task 0 only; the
-// others stay silent.
+// Output of the simulation: progress, the table of restart ways, JSON lines. Only task 0 prints.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +12,7 @@ namespace particles {
 // Measurements of one way. Seconds are sums over all checkpoints written or read, see collective.hpp.
 struct WayTimes {
   std::string way;
-  Footprint files;         // of the last checkpoint
+  Footprint files;         // files of the last checkpoint
   std::int64_t bytes = 0;  // user data of one checkpoint
   int writes = 0;
   double write_seconds = 0;
@@ -21,17 +20,16 @@ struct WayTimes {
   double read_seconds = 0;
 };
 
-// "1,234,567"
+// Formats a number as "1,234,567".
 std::string grouped(std::int64_t n);
 
-// On a terminal a single line on stderr that is overwritten; elsewhere one line on stdout for each
-// checkpoint.
+// On a terminal, a single line on stderr that is overwritten; otherwise one line on stdout per checkpoint.
 class Progress {
  public:
   Progress(bool shown, bool as_line, std::int64_t last_step, std::int64_t particles);
   void step_done(std::int64_t step, double seconds);
   void checkpoint_done(std::int64_t step, double seconds);
-  void finish();  // ends the line, so that other output may follow
+  void finish();  // ends the line, so that other output can follow
 
  private:
   void redraw(std::int64_t step) const;

@@ -1,13 +1,13 @@
-// Restart files: what every way of writing them has in common.
+// Restart files: the common parts of all ways of writing them.
 //
 // Three ways store the same state:
-// - single: one designated task collects the particles of all others and writes one file (what MP2C did
-//   first)
-// - tasklocal: every task writes a file of its own
-// - multifile: every task writes its own logical file, all of them in few physical files (Sheaf)
+// - single: one designated task gathers the particles of all tasks and writes one file (the first way of
+//   MP2C)
+// - tasklocal: every task writes its own file
+// - multifile: every task writes its own logical file; few physical files contain all logical files (Sheaf)
 //
-// A checkpoint of step n is named DIR/restart.<n, six digits>.<suffix of the way>. Whether it is complete is
-// decided by reading it: counts and digest in its headers must agree with the particles that follow.
+// A checkpoint of step n is named DIR/restart.<n, six digits>.<suffix of the way>. It is complete if it can
+// be read and the counts and digest in its headers agree with the particles that follow.
 #pragma once
 
 #include <mpi.h>
@@ -29,21 +29,21 @@ struct RestartHeader {
   std::uint64_t seed = 0;
   std::int64_t tasks = 0;  // tasks that wrote the checkpoint
   std::int64_t count = 0;  // particles that follow
-  Digest digest;           // of the particles that follow
+  Digest digest;           // digest of the particles that follow
   std::int64_t reserved[2] = {0, 0};
 
   bool is_valid() const;
 };
 static_assert(sizeof(RestartHeader) == 80);
 
-// The part of a checkpoint one task holds. `header.count` belongs to `particles`; the headers' digests of all
-// tasks together belong to the particles of all tasks.
+// The part of a checkpoint that one task holds. `header.count` refers to `particles`; the digests in the
+// headers of all tasks combine to that of the particles of all tasks.
 struct RestartPart {
   RestartHeader header;
   std::vector<Particle> particles;
 };
 
-// Header for `particles` as the part of one task.
+// Returns the header for `particles` as the part of one task.
 RestartHeader describe(const std::vector<Particle>& particles, std::int64_t step, std::int64_t total,
                        std::uint64_t seed, MPI_Comm world);
 
@@ -51,27 +51,28 @@ class RestartWay {
  public:
   virtual ~RestartWay() = default;
   virtual std::string name() const = 0;
-  virtual std::string suffix() const = 0;      // last part of the checkpoint's name
-  virtual std::string first_file() const = 0;  // suffix of the file whose presence announces a checkpoint
+  virtual std::string suffix() const = 0;      // last part of the name of a checkpoint
+  virtual std::string first_file() const = 0;  // suffix of the file that indicates a checkpoint
 
-  // Collective; `path` is DIR/restart.NNNNNN.suffix. Returns on every task whether its own part went well;
-  // the caller agrees. A failure leaves files behind that do not read as a complete checkpoint.
+  // Collective. `path` is DIR/restart.NNNNNN.suffix. Returns on every task whether its own part was written;
+  // the caller agrees on the outcome. After a failure, the remaining files do not read as a complete
+  // checkpoint.
   virtual bool write(const std::string& path, const RestartHeader& header,
                      const std::vector<Particle>& particles) = 0;
 
-  // Collective. Returns on every task whether its part is complete and undamaged. In the way "single" the
-  // distribution over the tasks is by number, not by place.
+  // Collective. Returns on every task whether its part is complete and undamaged. The way "single"
+  // distributes the particles over the tasks by number, not by location.
   virtual bool read(const std::string& path, RestartPart& part) = 0;
 };
 
 std::unique_ptr<RestartWay> single_file_way(MPI_Comm world);
 std::unique_ptr<RestartWay> task_local_way(MPI_Comm world);
-// `files` physical files; 0 means one for each shared-memory node.
+// `files`: number of physical files; 0 means one per host.
 std::unique_ptr<RestartWay> multifile_way(MPI_Comm world, int files);
 
 std::string checkpoint_path(const std::string& directory, std::int64_t step, const RestartWay& way);
 
-// Number and bytes of the files of one checkpoint, on task 0; zero elsewhere.
+// Number and bytes of the files of one checkpoint, on task 0; zero on all other tasks.
 struct Footprint {
   std::int64_t files = 0;
   std::int64_t bytes = 0;
@@ -81,12 +82,12 @@ Footprint footprint(const std::string& path, MPI_Comm world);
 // Collective. Removes the files of one checkpoint, if there are any.
 void remove_checkpoint(const std::string& path, MPI_Comm world);
 
-// Collective. Steps of which `way` may have a checkpoint in `directory`, newest first.
+// Collective. Returns the steps for which `way` may have a checkpoint in `directory`, newest first.
 std::vector<std::int64_t> checkpoint_steps(const std::string& directory, const RestartWay& way,
                                            MPI_Comm world);
 
-// Collective; `read_ok` says whether this task's read went well. True, on all tasks alike, if the parts are
-// undamaged, belong to the same step of the same run and are all its particles.
+// Collective. `read_ok`: whether this task's read succeeded. Returns true, on all tasks alike, if the parts
+// are undamaged, belong to the same step of the same run, and contain all its particles.
 bool is_complete(bool read_ok, const RestartPart& part, MPI_Comm world);
 
 }  // namespace particles

@@ -1,5 +1,5 @@
-// Streaming, sorting and collision of the solvent. About 100 ns per particle and step on one core; see
-// solvent.hpp for what makes the result reproducible.
+// Streaming, sorting and collision of the solvent. Takes about 100 ns per particle and step on one core.
+// solvent.hpp explains why the result is reproducible.
 #include "solvent.hpp"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace {
 
 using Matrix = std::array<Vector, 3>;
 
-// Turns by the fixed angle about a random axis, uniform on the sphere (Rodrigues' formula).
+// Returns the rotation by the fixed angle about a random axis, uniform on the sphere (Rodrigues' formula).
 Matrix rotation(const Draw& draw, double cosine, double sine) {
   const double z = 2 * unit(draw[0]) - 1;
   const double phi = 2 * std::numbers::pi * unit(draw[1]);
@@ -30,7 +30,7 @@ Matrix rotation(const Draw& draw, double cosine, double sine) {
            {t * x * z - sine * y, t * y * z + sine * x, t * z * z + cosine}}};
 }
 
-// Two independent normal numbers from two uniform ones (Box and Muller).
+// Returns two independent normal numbers from two uniform ones (Box and Muller).
 std::pair<double, double> normal(std::uint32_t a, std::uint32_t b) {
   const double r = std::sqrt(-2 * std::log((a + 1.0) * 0x1p-32));
   const double phi = 2 * std::numbers::pi * unit(b);
@@ -68,7 +68,7 @@ void Solvent::create() {
   const Cells& high = domain_.high();
   const std::int64_t cells = std::int64_t{box[0]} * box[1] * box[2];
   const std::int64_t each = total_ / cells;
-  const std::int64_t rest = total_ % cells;  // the first `rest` cells hold one more
+  const std::int64_t rest = total_ % cells;  // the first `rest` cells contain one more
   std::array<std::int64_t, 3> sum{};
 
   particles_.clear();
@@ -113,7 +113,7 @@ void Solvent::stream() {
     }
 }
 
-// Counting sort by cell, then insertion sort by id of the ten or so particles of each cell.
+// Counting sort by cell, then insertion sort by id of the about ten particles of each cell.
 void Solvent::sort_by_cell_and_id(const Vector& shift) {
   const Cells& box = domain_.box();
   const Cells& low = domain_.low();
@@ -137,8 +137,8 @@ void Solvent::sort_by_cell_and_id(const Vector& shift) {
   }
   for (std::size_t c = 2; c < first_.size(); ++c) first_[c] += first_[c - 1];
 
-  // first_[c + 1] runs from the start to the end of cell c while the cells are filled, and so becomes the
-  // start of c + 1.
+  // While the cells are filled, first_[c + 1] advances from the start to the end of cell c and so becomes the
+  // start of cell c + 1.
   for (std::size_t i = 0; i < count; ++i) order_[first_[cell_of_[i] + 1]++] = static_cast<std::uint32_t>(i);
   for (std::size_t c = 0; c < domain_.own_cells(); ++c)
     for (std::uint32_t i = first_[c] + 1; i < first_[c + 1]; ++i) {

@@ -1,9 +1,9 @@
 // Multi-particle collision dynamics of a solvent: stochastic rotation dynamics (Malevanets and Kapral 1999)
 // with the random grid shift of Ihle and Kroll (2001).
 //
-// A step is: stream (x += v dt), shift the collision grid, collide: in each cell the velocities relative to
-// the cell's mean are turned by a fixed angle about a random axis. That conserves mass, momentum and kinetic
-// energy in each cell.
+// A step consists of streaming (x += v dt), a shift of the collision grid, and the collision. The collision
+// rotates the velocities in each cell, relative to the cell's mean, by a fixed angle about a random axis.
+// This conserves mass, momentum and kinetic energy in each cell.
 //
 // The state after step n is a pure function of (seed, number of particles, n), bit for bit, on any number of
 // tasks and through any number of restarts: random numbers are keyed by (seed, step, cell), and the sums over
@@ -24,7 +24,7 @@ constexpr int particles_per_cell = 10;
 constexpr double time_step = 0.1;         // in units of cell edge * sqrt(mass / kT)
 constexpr double rotation_angle = 130.0;  // degrees
 
-// The nearly cubic box that gives about `particles_per_cell` for this many particles.
+// Returns the nearly cubic box with about `particles_per_cell` for this number of particles.
 Cells box_for(std::int64_t particles);
 
 // Global sums, the same on all tasks. Rounding depends on the distribution; the particles themselves do not.
@@ -39,18 +39,17 @@ class Solvent {
  public:
   Solvent(MPI_Comm world, Domain& domain, std::int64_t particles, std::uint64_t seed);
 
-  // Collective. Step 0: particles uniform in the box, velocities normal with variance kT/m, total momentum
-  // zero.
+  // Collective. Initializes step 0: particles uniform in the box, velocities normal with variance kT/m, total
+  // momentum zero.
   void create();
 
-  // Takes over the particles a restart delivered, in any distribution over the tasks, as the state after
-  // `step`.
+  // Adopts the particles of a restart, in any distribution over the tasks, as the state after `step`.
   void adopt(std::vector<Particle> particles, std::int64_t step);
 
   // Collective. Advances all particles by one time step.
   void advance();
 
-  // Collective.
+  // Collective. Returns the conserved quantities.
   Conserved conserved() const;
 
   std::int64_t step() const { return step_; }
@@ -72,7 +71,7 @@ class Solvent {
   std::vector<Particle> sorted_;        // the other half of a double buffer
   std::vector<std::uint32_t> cell_of_;  // local cell of each particle before sorting
   std::vector<std::uint32_t> first_;    // particles [first_[c], first_[c + 1]) are in local cell c
-  std::vector<std::uint32_t> order_;    // particle that comes i-th in (cell, id) order
+  std::vector<std::uint32_t> order_;    // i-th particle in (cell, id) order
 };
 
 }  // namespace particles

@@ -1,11 +1,11 @@
-// trace_analyse: looks for late senders in the traces of trace_record, in parallel, with any number of tasks:
-// each loads the traces of some of the traced tasks into its memory, through the serial interface in the
-// task-local view (sion_open_rank), as Scalasca does.
+// trace_analyse: finds late senders in the traces of trace_record, in parallel, with any number of tasks.
+// Each task loads the traces of some traced tasks into memory, through the serial interface in the task-local
+// view (sion_open_rank), as Scalasca does.
 //
 //   mpirun -n 3 trace_analyse [--dir .] [--json]
 //
-// A receive that begins before its message is sent waits for the difference. The senders' times travel to
-// those who have the receivers.
+// A receive that starts before its message is sent waits for the difference. The send times are transferred
+// to the tasks with the matching receives.
 #include <mpi.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@
 
 namespace {
 
-// A message as one of its ends has seen it.
+// A message as recorded at one of its ends.
 struct End {
   std::uint64_t from, to, thread, message, time;
   auto key() const { return std::tie(from, to, thread, message); }
@@ -35,7 +35,7 @@ struct End {
 
 using Visit = std::function<void(const trace::Event&)>;
 
-// Events may be cut anywhere by the pieces in which they come.
+// Splits the data into events; a piece may end within an event.
 class EventCutter {
  public:
   explicit EventCutter(const Visit& visit) : visit_(visit) {}
@@ -54,7 +54,7 @@ class EventCutter {
   std::vector<unsigned char> rest_;
 };
 
-// The trace of one thread of one task: from its multifile if there is one, else from its own file.
+// Loads the trace of one thread of one task: from its multifile if it exists, otherwise from its own file.
 void load(const std::string& dir, int thread, int task, const Visit& visit) {
   EventCutter cutter(visit);
   const auto take = [&](const unsigned char* bytes, std::size_t count) { cutter.take(bytes, count); };
@@ -102,7 +102,7 @@ int traced_threads(const std::string& dir) {
   return threads;
 }
 
-// Sends each End to the analyser that has the receiver.
+// Sends each End to the analyser task that holds the matching receive.
 std::vector<End> sent_to_receivers(std::vector<End> sends, int analysers) {
   std::sort(sends.begin(), sends.end(), [&](const End& a, const End& b) {
     return a.to % static_cast<unsigned>(analysers) < b.to % static_cast<unsigned>(analysers);

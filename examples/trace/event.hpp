@@ -1,5 +1,4 @@
-// What a trace holds: one event after the other as each thread of each process met them, compressed as one
-// stream.
+// The contents of a trace: the events of each thread of each process in order, compressed as one stream.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +11,12 @@ enum class Kind : std::uint32_t { enter, leave, send, receive };  // receive: th
 struct Event {
   std::uint64_t time = 0;  // nanoseconds of the traced program's clock
   Kind kind = Kind::enter;
-  std::uint32_t what = 0;     // region of enter and leave; the other task of a message
-  std::uint64_t message = 0;  // number of the message between these two threads; 0 if it is none
+  std::uint32_t what = 0;     // region of enter and leave; peer task of a message
+  std::uint64_t message = 0;  // number of the message between these two threads; 0 if the event is no message
 };
 static_assert(sizeof(Event) == 24);
 
-// Files of thread number `thread` of all tasks: a multifile, or one file per task.
+// Names the files of thread number `thread` of all tasks: a multifile, or one file per task.
 inline std::string multifile_name(const std::string& dir, int thread) {
   return dir + "/trace." + std::to_string(thread) + ".sion";
 }

@@ -1,6 +1,6 @@
-// A gzip stream over a FILE* which others have positioned and which may have to be told where it goes on:
-// what the trace tool puts between its buffers and the multifile. `Room` is called with a number of bytes
-// before they are written, and `Left` says how many can be read before the end of the task's data.
+// A gzip stream over a FILE* that the caller has positioned, used by the trace tool between its buffers and
+// the multifile. `Room` is called with a number of bytes before they are written, because the multifile may
+// have to start a new chunk. `Left` returns the number of bytes up to the end of the task's data.
 #pragma once
 
 #include <zlib.h>
@@ -16,7 +16,8 @@ namespace trace {
 class GzipWriter {
  public:
   using Room = std::function<bool(std::size_t bytes)>;
-  // Pieces of `piece` bytes go to the file; a multiple of the file system's block keeps them aligned.
+  // Writes to the file in pieces of `piece` bytes; a multiple of the file system's block size keeps them
+  // aligned.
   GzipWriter(std::FILE* file, Room room, std::size_t piece)
       : file_(file), room_(std::move(room)), out_(piece) {
     if (deflateInit2(&stream_, 1, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
@@ -65,8 +66,8 @@ class GzipWriter {
   std::size_t stored_ = 0;
 };
 
-// Reads a whole gzip stream; take(bytes, count) gets what it holds. `fill(memory, most)` returns the next
-// stored bytes, 0 at the end.
+// Reads a whole gzip stream and passes its contents to take(bytes, count). `fill(memory, most)` returns the
+// next stored bytes, 0 at the end.
 template <class Fill, class Take>
 void read_gzip(Fill fill, Take take) {
   std::vector<Bytef> in(256 << 10), out(1 << 20);

@@ -1,14 +1,14 @@
-// trace_record: a program that is traced as Scalasca does it (SC'09 paper, section 5.2). Every thread of
-// every task notes its events in a buffer of its own. The files are made when the measurement is activated;
-// at the end every thread writes its buffer, compressed with gzip, through the FILE* of its multifile: one
-// multifile for each number of a thread, or a file per task and thread.
+// trace_record: a program traced in the way of Scalasca (SC'09 paper, section 5.2). Every thread of every
+// task records its events in its own buffer. The files are created when the measurement is activated. At the
+// end every thread writes its buffer, compressed with gzip, through the FILE* of its multifile. There is one
+// multifile per thread number, or one file per task and thread.
 //
 //   mpirun -n 8 trace_record [--dir .] [--files multifile|tasklocal] [--events 100000] [--threads 1]
 //   [--physical 1] [--json]
 //
-// What is traced is a ring of tasks: each computes for a while, sends to the next and receives from the one
-// before, on a clock that the program keeps itself. So the wait states are known, and trace_analyse has to
-// find them.
+// The traced program is a ring of tasks. Each computes for a while, sends to the next task and receives from
+// the preceding one, on a simulated clock. The wait states are therefore known, and trace_analyse has to find
+// them.
 #include <mpi.h>
 #include <omp.h>
 
@@ -29,9 +29,9 @@ namespace {
 struct Options {
   std::string dir = ".";
   bool multifile = true;
-  long events = 100000;  // of a thread
+  long events = 100000;  // per thread
   int threads = 1;
-  int physical = 1;  // files of a multifile
+  int physical = 1;  // physical files per multifile
   bool json = false;
 };
 
@@ -69,7 +69,7 @@ Options options_of(int argc, char** argv) {
   return o;
 }
 
-// Where a thread's trace goes.
+// Destination of a thread's trace.
 struct Output {
   int sid = -1;
   std::FILE* file = nullptr;
@@ -84,7 +84,7 @@ Output open_output(const Options& o, int thread, int rank) {
     if (!out.file) fail("cannot create " + trace::task_name(o.dir, thread, rank));
     return out;
   }
-  // As large as the events before they are compressed: one chunk is enough then.
+  // As large as the uncompressed events, so that one chunk suffices.
   sion_int64 chunk =
       static_cast<sion_int64>(o.events) * static_cast<sion_int64>(sizeof(trace::Event)) + 65536;
   int files = o.physical;
@@ -95,16 +95,16 @@ Output open_output(const Options& o, int thread, int rank) {
   return out;
 }
 
-// The events of one thread. Iterations of five events: a region is entered, a message sent and one received,
-// the region left.
+// Returns the events of one thread. Each iteration has five: a region is entered, a message sent and one
+// received, and the region left.
 std::vector<trace::Event> run(const Options& o, int rank, int size, int thread) {
   std::vector<trace::Event> events;
   events.reserve(static_cast<std::size_t>(o.events));
   const auto next = static_cast<std::uint32_t>((rank + 1) % size);
   const auto before = static_cast<std::uint32_t>((rank + size - 1) % size);
-  // Task r needs 1000 + r nanoseconds for an iteration, and everybody waits for the one before: all are as
-  // slow as the slowest after as many iterations as there are tasks. The times follow without a message, from
-  // when each began.
+  // Task r needs 1000 + r nanoseconds per iteration, and every task waits for the preceding one. After as
+  // many iterations as there are tasks, all are as slow as the slowest. The times are computed without
+  // messages.
   std::vector<std::uint64_t> clock(static_cast<std::size_t>(size), 0), sent(static_cast<std::size_t>(size));
   for (std::uint64_t message = 1; static_cast<long>(events.size()) + 5 <= o.events; ++message) {
     const auto mine = static_cast<std::size_t>(rank);

@@ -1,4 +1,4 @@
-"""Multifiles: the streams of many tasks in few files, as numpy arrays, files and mappings.
+"""Multifiles: the streams of many tasks in a few files, as numpy arrays, files and memory maps.
 
 >>> import numpy, sheaf, tempfile
 >>> path = tempfile.mkdtemp() + "/data.sion"
@@ -157,22 +157,34 @@ def open(
     byteorder: Optional[str] = None,
     words: str = "",
 ) -> Opened:
-    """Opens a multifile: ``"r"`` reads, ``"w"`` writes anew, ``"x"`` the same if there is none, ``"a"``
-    appends to the streams.
+    """Opens a multifile and returns a reader or a writer.
 
-    Reading gives a :class:`MultifileReader`, a sequence of streams. Writing in one process gives a
-    :class:`MultifileWriter` of ``tasks`` streams; ``chunk_size`` (bytes, for all or for each) is what a task
-    is expected to write, 1 MiB if not given; more may be written. ``block_size`` -1: that of the file system.
+    ``mode`` "r" reads; "w" creates or replaces; "x" creates and fails if the file exists; "a" appends to the
+    streams. Without ``comm`` or ``group``, reading returns a :class:`MultifileReader`, a sequence of streams,
+    and writing a :class:`MultifileWriter` with ``tasks`` streams. Processes that open together use "r" or
+    "w".
 
-    ``comm`` (an mpi4py communicator) or ``group`` (see :class:`sheaf.group.Group`): all processes open
-    together, each its own task; with ``mapped`` each gets the tasks that it names, ``mapped=True`` for
-    reading: a share.
+    - ``comm`` (an mpi4py communicator) or ``group`` (a :class:`sheaf.group.Group`): all processes open
+      together, collectively, each with the stream of one task.
+    - ``mapped``, with ``comm`` or ``group``: the tasks that this process reads or writes. ``True``, for
+      reading only: a share of the tasks.
+    - ``files``: number of physical files to write; each contains consecutive tasks.
+    - ``chunk_size``: expected bytes per task, as one number or one per task; default 1 MiB. A task may write
+      more.
+    - ``global_ranks``: global rank to store for each task.
+    - ``block_size``: alignment of the chunks in bytes; -1: the block size of the file system.
+    - ``keyval``: the streams consist of key-value records.
+    - ``atomic``: the multifile appears under its name when it is closed.
+    - ``durable``: data that were flushed or closed survive a power failure.
+    - ``checksums``, ``journal``: False writes the multifile without them.
+    - ``compress``: "zstd", "zstd:LEVEL", "gzip", "gzip:LEVEL" or "lz4". ``shuffle``: bytes per element, to
+      group bytes of equal significance before compression. ``frame``: uncompressed bytes per compressed
+      frame.
+    - ``byteorder``: "little" or "big", of the user data.
+    - ``words``: further words of the open mode (docs/api-sion.md).
 
-    ``files``: the physical files that are written, each of which gets consecutive tasks.
-
-    ``atomic``: the multifile appears under its name when it is closed. ``durable``: what is flushed or closed
-    survives a loss of power. ``compress``: "zstd", "zstd:LEVEL", "gzip", "gzip:LEVEL" or "lz4". ``keyval``: streams of key-value
-    records. ``words``: further words of the open mode (docs/api-sion.md).
+    Raises a subclass of :class:`Error`: InvalidArgumentError for arguments that do not fit together,
+    NotFoundError if there is no such file, and others as the failure requires.
     """
     name = os.fspath(path)
     if mode not in ("r", "w", "x", "a"):
@@ -250,8 +262,8 @@ def _open_together(
 
 
 def library_path() -> Optional[str]:
-    """The file of the C library in use; None: there is none, and multifiles are read and written in pure
-    Python."""
+    """Returns the path of the C library in use. None without the library; multifiles are then read and
+    written in pure Python."""
     from ._library import available, library
 
     return library().path if available() else None

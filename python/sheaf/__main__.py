@@ -1,6 +1,6 @@
 """The command line: ``python -m sheaf``, and ``sheaf`` where the package is installed.
 
-All commands of ``sheaf``, done by that program, and those that Python brings: ``plot``, ``refs``,
+All commands of ``sheaf``, executed by that program, and those implemented in Python: ``plot``, ``refs``,
 ``ratarmount``, ``export``.
 """
 
@@ -23,14 +23,14 @@ COMMANDS: Dict[str, str] = {
 
 
 def program() -> Optional[str]:
-    """The program ``sheaf`` of the library in use."""
+    """Returns the path of the program ``sheaf`` of the library in use; None if it is not found."""
     places = [str(PARTS / "bin" / "sheaf")]
     if available():
         places.append(os.path.join(os.path.dirname(library().directory), "bin", "sheaf"))
     found = next((place for place in places if os.access(place, os.X_OK)), None)
     if found is None:
         found = shutil.which("sheaf")
-        if found is not None and _is_script(found):  # the one that called us
+        if found is not None and _is_script(found):  # the script that called us
             return None
     return found
 
@@ -41,7 +41,7 @@ def _is_script(path: str) -> bool:
 
 
 def main(arguments: Optional[List[str]] = None) -> int:
-    """Runs a command; returns the exit status: 0, 1 for a problem with a file, 2 for a mistake in the command
+    """Runs a command. Returns the exit status: 0, 1 for a problem with a file, 2 for an invalid command
     line."""
     words = sys.argv[1:] if arguments is None else arguments
     if words and words[0] in COMMANDS:

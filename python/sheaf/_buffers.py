@@ -1,4 +1,4 @@
-"""Addresses of Python objects that hold bytes, for calls of the library."""
+"""Addresses of Python buffers, for calls of the library."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .errors import InvalidArgumentError
 
 
 class _PyBuffer(ctypes.Structure):
-    """Py_buffer, as all versions of Python have it."""
+    """Py_buffer, with the layout of all versions of Python."""
 
     _fields_ = [
         ("buf", ctypes.c_void_p),
@@ -38,8 +38,8 @@ _C_CONTIGUOUS, _WRITABLE = 0x38, 0x01
 
 
 class Pinned:
-    """The bytes of a buffer in C order, at one address while this is entered. A buffer whose elements lie in
-    another order, such as a Fortran-ordered array, is copied to be written and refused to be read into."""
+    """The bytes of a buffer in C order, at a fixed address within a ``with`` block. A buffer with elements
+    in another order, such as a Fortran-ordered array, is copied for writing and rejected for reading."""
 
     __slots__ = ("_buffer", "address", "size")
 
@@ -68,7 +68,7 @@ class Pinned:
 
 
 def _in_c_order(data: Any) -> bytes:
-    """A copy of the elements of a buffer in C order."""
+    """Returns a copy of the elements of a buffer in C order."""
     try:
         return memoryview(data).tobytes()
     except (BufferError, NotImplementedError, ValueError) as error:
@@ -79,6 +79,7 @@ def _in_c_order(data: Any) -> bytes:
 
 
 def new_bytes(size: int) -> bytes:
-    """Bytes with any content, to be filled by a call of the library before anybody else sees them."""
+    """Returns ``size`` uninitialized bytes, which a call of the library must fill before other code sees
+    them."""
     made: bytes = _new(None, size)
     return made

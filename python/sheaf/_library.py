@@ -1,8 +1,8 @@
-"""The C library behind this package: where it is found, and its calls.
+"""The C library used by this package: how it is found, and its calls.
 
-Looked for in this order: ``SHEAF_LIBRARY`` (a file, or a directory with ``libsheaf.so.1``), the package
-itself (wheels), the build directory of a source tree, and where the system looks. The calls are those of
-``sion.h``, ``sheaf.h`` and ``sheaf_tools.h``; every call lets other Python threads run.
+It is searched in this order: ``SHEAF_LIBRARY`` (a file, or a directory with ``libsheaf.so.1``), the package
+itself (wheels), the build directory of a source tree, and the system's library path. The calls are those of
+``sion.h``, ``sheaf.h`` and ``sheaf_tools.h``. Every call releases the GIL.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ NAME_VISIT = CFUNCTYPE(c_int, c_void_p, c_longlong, c_char_p, c_longlong)
 
 
 class MultifileInfoStruct(ctypes.Structure):
-    """sheaf_multifile_info."""
+    """The C structure sheaf_multifile_info."""
 
     _fields_ = [
         ("tasks", c_longlong),
@@ -45,7 +45,7 @@ class MultifileInfoStruct(ctypes.Structure):
 
 
 class TaskInfoStruct(ctypes.Structure):
-    """sheaf_task_info."""
+    """The C structure sheaf_task_info."""
 
     _fields_ = [
         ("file", c_int),
@@ -59,7 +59,7 @@ class TaskInfoStruct(ctypes.Structure):
 
 
 class ChunkStruct(ctypes.Structure):
-    """sheaf_chunk."""
+    """The C structure sheaf_chunk."""
 
     _fields_ = [("offset", c_longlong), ("size", c_longlong), ("bytes", c_longlong)]
 
@@ -164,7 +164,7 @@ _CALLS: Dict[str, Tuple[Any, List[Any]]] = {
 
 
 def candidates() -> List[str]:
-    """Where the library is looked for, best first."""
+    """Returns the paths at which the library is searched, in order of preference."""
     told = os.environ.get("SHEAF_LIBRARY")
     if told:
         return [os.path.join(told, NAME) if os.path.isdir(told) else told]
@@ -189,7 +189,7 @@ class Library:
             call.argtypes = arguments
             setattr(self, name, call)
         calls.sheaf_print_errors(0)
-        # At the end nobody catches exceptions: what the program has not closed is said on stderr.
+        # At exit no code catches exceptions, so unclosed multifiles are reported on stderr.
         atexit.register(calls.sheaf_print_errors, 1)
 
     def __getattr__(self, name: str) -> Any:
@@ -200,7 +200,7 @@ class Library:
         return os.path.dirname(self.path)
 
     def error(self, path: Optional[str], task: Optional[int] = None, offset: Optional[int] = None) -> Error:
-        """The exception for the call of this thread that has just failed."""
+        """Returns the exception for the last failed call of this thread."""
         number, of_task = c_int(0), c_int(-1)
         kind = self.calls.sheaf_last_error_kind(ctypes.byref(number), ctypes.byref(of_task)).decode()
         message = self.calls.sheaf_last_error().decode("utf-8", "replace").partition(": ")[2]
@@ -231,15 +231,14 @@ def _load() -> None:
 
 
 def available() -> bool:
-    """Whether there is a library; without one, the pure Python reader and writer of the format do the
-    work."""
+    """Returns whether the C library was found. Without it, the pure Python reader and writer are used."""
     if _found is None and _problem is None:
         _load()
     return _found is not None
 
 
 def library(what: str = "this") -> Library:
-    """The library. Raises UnsupportedError, which says what cannot be done without, if there is none."""
+    """Returns the library. Raises UnsupportedError, which names ``what`` as unavailable, if it is missing."""
     if not available():
         raise error_of(
             "unsupported",

@@ -1,12 +1,12 @@
-"""Named objects in a multifile, for programs that think in names: fsspec, zarr and others.
+"""Named objects in a multifile, for programs that address data by name: fsspec, zarr and others.
 
-An archive is a key-value multifile of one task. Every object is a record of its own, and records of key 0
-tell, as JSON, which names came and went, each at the end of what it tells about. So all that tools for
-multifiles do works with archives too, an object is one range of one physical file, and a writer that dies
-leaves what was complete before. What is replaced or deleted stays in the file until :meth:`Archive.compact`.
+An archive is a key-value multifile with one task. Every object is a record. Records of key 0 list in JSON
+which names were added and removed; each follows the records it describes. So all tools for multifiles work
+with archives, an object is one range of one physical file, and a writer that dies leaves all earlier changes
+intact. Replaced and deleted data stay in the file until :meth:`Archive.compact`.
 
-Any other multifile is an archive that can be read: its names are those of its streams, as captured programs
-give them, else the numbers of its tasks, or ``TASK/KEY`` with key-value records.
+Any other multifile is an archive that can be read. Its names are those of its streams, as in multifiles of
+captured programs; otherwise the task numbers, or ``TASK/KEY`` for key-value records.
 
 >>> import tempfile
 >>> archive = Archive(tempfile.mkdtemp() + "/a.sion", create=True)
@@ -40,8 +40,8 @@ Path = Union[str, "os.PathLike[str]"]
 
 @dataclass(frozen=True)
 class Entry:
-    """An object: the task whose stream it is in, where it begins there, its bytes, and when it was written
-    (0: not known)."""
+    """An object: the task of its stream, its offset there, its size in bytes, and the time it was written
+    (0: unknown)."""
 
     task: int
     offset: int
@@ -50,14 +50,14 @@ class Entry:
 
 
 class Archive:
-    """The objects of a multifile by their names. From any thread; several processes may change an archive in
-    turn, because each change locks it, and see each other's changes."""
+    """The objects of a multifile by name. Any thread may use it. Several processes may change an archive
+    in turn, because each change locks it; they see each other's changes."""
 
     def __init__(self, path: Path, create: bool = False, words: str = "") -> None:
         self.path = os.fspath(path)
         self._lock = threading.RLock()
         self._words = words
-        self._seen: Any = None  # what the file was like when it was read
+        self._seen: Any = None  # state of the file when it was read
         self._entries: Dict[str, Entry] = {}
         self._directories: Set[str] = set()
         self._next_key = 1
@@ -76,8 +76,7 @@ class Archive:
 
     @contextmanager
     def _locked(self) -> Generator[None, None, None]:
-        """Alone among processes and threads: a lock on the directory, because the file may not be there
-        yet."""
+        """Excludes other processes and threads. Locks the directory, because the file may not exist yet."""
         with self._lock:
             directory = os.open(os.path.dirname(os.path.abspath(self.path)), os.O_RDONLY)
             try:
@@ -87,18 +86,17 @@ class Archive:
                 os.close(directory)
 
     # --- reading
-    # ---------------------------------------------------------------------------------------------
 
     def _state(self) -> Any:
-        """Two states differ if the file has changed. Times are too coarse for that; the end of the file,
-        where block sizes and checksums are, tells."""
+        """Returns a value that differs if the file has changed. Timestamps are too coarse for that, so it
+        includes the end of the file, which contains block sizes and checksums."""
         with open(self.path, "rb", buffering=0) as file:
             status = os.fstat(file.fileno())
             file.seek(max(status.st_size - 4096, 0))
             return status.st_ino, status.st_size, status.st_mtime_ns, file.read(4096)
 
     def _look(self) -> MultifileReader:
-        """The reader of the file as it is now, with its index."""
+        """Returns a reader for the current file, with its index."""
         try:
             state = self._state()
         except FileNotFoundError:
@@ -137,7 +135,7 @@ class Archive:
 
     @staticmethod
     def _index_places(reader: MultifileReader) -> List[Tuple[int, int, int]]:
-        """The records of an archive; none: it is another multifile."""
+        """Returns the records of an archive; empty if the file is another kind of multifile."""
         stream = reader[0]
         places = stream.records.places()
         if not places or places[0][0] != INDEX_KEY:
@@ -168,25 +166,25 @@ class Archive:
             self._directories.add(name)
 
     def entries(self) -> Dict[str, Entry]:
-        """All objects by name."""
+        """Returns all objects by name."""
         with self._lock:
             self._look()
             return dict(self._entries)
 
     def get(self, name: str) -> Optional[Entry]:
-        """One object; None if it is not there."""
+        """Returns an object; None if it does not exist."""
         with self._lock:
             self._look()
             return self._entries.get(name)
 
     def directories(self) -> Set[str]:
-        """Directories that were made, and those that names speak of."""
+        """Returns the created directories and those that occur in names."""
         with self._lock:
             self._look()
             return set(self._directories)
 
     def children(self, prefix: str) -> List[str]:
-        """Names directly below a directory ("": the archive itself), with what comes before them."""
+        """Returns the names directly below a directory ("": the archive itself), each with its full path."""
         head = f"{prefix}/" if prefix else ""
         with self._lock:
             self._look()
@@ -199,7 +197,8 @@ class Archive:
         return sorted(found)
 
     def read(self, name: str, start: int = 0, stop: Optional[int] = None) -> bytes:
-        """The bytes [start, stop) of an object, checked against checksums; fewer at its end."""
+        """Returns bytes [start, stop) of an object, verified against checksums; fewer at the end of the
+        object."""
         with self._lock:
             reader = self._look()
             entry = self._entries.get(name)
@@ -209,8 +208,8 @@ class Archive:
             return reader[entry.task].pread(max(end - begin, 0), entry.offset + begin)
 
     def range_of(self, name: str) -> Optional[Tuple[str, int, int]]:
-        """(path, offset, bytes) of an object in the physical file; None if it lies in several places, or
-        compressed."""
+        """Returns (path, offset, bytes) of an object in the physical file. None if it is not contiguous or
+        is compressed."""
         with self._lock:
             reader = self._look()
             entry = self._entries[name]
@@ -219,18 +218,17 @@ class Archive:
             return _joined_range(reader, entry)
 
     # --- writing
-    # ---------------------------------------------------------------------------------------------
 
     def put(self, name: str, data: Any) -> None:
-        """Writes an object, or replaces it."""
+        """Writes or replaces an object."""
         self.put_many({name: data})
 
     def put_many(self, objects: Mapping[str, Any]) -> None:
-        """Writes several objects; readers see all of them or none."""
+        """Writes several objects; readers see all objects or none."""
         self.change(objects)
 
     def put_if_absent(self, name: str, data: Any) -> bool:
-        """Writes an object if there is none of that name. Whether it did."""
+        """Writes an object if the name does not exist. Returns whether it was written."""
         with self._locked():
             if os.path.exists(self.path) and self.get(name) is not None:
                 return False
@@ -238,17 +236,18 @@ class Archive:
             return True
 
     def delete(self, names: Iterable[str]) -> None:
-        """Removes objects and directories from the index; their bytes stay until the archive is compacted."""
+        """Removes objects and directories from the index. Their data stay in the file until the archive is
+        compacted."""
         self.change({}, delete=names)
 
     def make_directory(self, name: str) -> None:
-        """A directory that stays when it is empty."""
+        """Creates a directory that persists while it is empty."""
         self.change({}, directories=[name])
 
     def change(
         self, put: Mapping[str, Any], delete: Iterable[str] = (), directories: Iterable[str] = ()
     ) -> None:
-        """Several changes at once: what is deleted goes first. Readers see all of them or none."""
+        """Applies several changes at once, deletions first. Readers see all changes or none."""
         with self._locked():
             self._change(put, list(delete), list(directories))
 
@@ -278,7 +277,7 @@ class Archive:
         self._reader = MultifileReader(self.path)
 
     def _append(self, file: MultifileWriter, put: Mapping[str, Any], changes: List[List[Any]]) -> None:
-        """Writes objects, and behind them the changes, to which they are added."""
+        """Writes objects, followed by the list of changes, to which the objects are added."""
         stream = file[0]
         at = stream.tell()
         for name, data in put.items():
@@ -289,7 +288,7 @@ class Archive:
         stream.records.append(INDEX_KEY, _index(changes))
 
     def compact(self) -> None:
-        """Writes the archive anew, without what was replaced or deleted."""
+        """Rewrites the archive without replaced and deleted data."""
         with self._locked():
             reader = self._look()
             if not self._writable:
@@ -328,7 +327,7 @@ def _index(changes: List[List[Any]]) -> bytes:
 
 
 def _joined(places: List[Tuple[int, int, int]]) -> Dict[int, Tuple[int, int]]:
-    """(offset, bytes) of the keys that have one record."""
+    """Returns (offset, bytes) of the keys with a single record."""
     found: Dict[int, Tuple[int, int]] = {}
     several: Set[int] = set()
     for key, offset, size in places:
@@ -339,8 +338,7 @@ def _joined(places: List[Tuple[int, int, int]]) -> Dict[int, Tuple[int, int]]:
 
 
 def _joined_range(reader: MultifileReader, entry: Entry) -> Optional[Tuple[str, int, int]]:
-    """The range of the physical file, where all chunks that have a part of the object lie one behind the
-    other."""
+    """Returns the range of the physical file if all chunks with parts of the object are adjacent."""
     begin, first, path, end = 0, None, "", 0
     for chunk in reader[entry.task].chunks:
         low, high = max(begin, entry.offset), min(begin + chunk.bytes, entry.offset + entry.size)

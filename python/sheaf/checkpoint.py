@@ -1,8 +1,8 @@
-"""The index of a checkpoint that :mod:`sheaf.torch` has written: which tensors it has, and where their
-bytes are. Needs no PyTorch.
+"""The index of a checkpoint written by :mod:`sheaf.torch`: its tensors and the locations of their bytes.
+Does not need PyTorch.
 
-A checkpoint is one multifile. Task 0 is the index, in JSON; task 1 + r has what rank r wrote: the elements
-of its shards as they lie in memory (row by row), then pickles of what is no tensor.
+A checkpoint is one multifile. Task 0 is the index, in JSON. Task 1 + r contains the data of rank r: the
+elements of its shards in row-major order, followed by pickles of objects that are not tensors.
 
 >>> place = Place(task=3, at=128, bytes=24, offset=(2, 0), shape=(2, 3))
 >>> Place.from_json(place.as_json()) == place
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 FORMAT = "sheaf checkpoint"
 VERSION = 1
 INDEX_TASK = 0
-ALIGNMENT = 64  # bytes: tensors begin at multiples of it in the stream of their rank
+ALIGNMENT = 64  # bytes; tensors start at multiples of this in the stream of their rank
 PICKLED = "torch.save"
 
 Path = Union[str, "os.PathLike[str]"]
@@ -35,9 +35,9 @@ Path = Union[str, "os.PathLike[str]"]
 
 @dataclass(frozen=True)
 class Place:
-    """Where the bytes of a chunk of a tensor, or of an object, are: ``bytes`` of them, from ``at`` on in
-    the stream of a task. The chunk begins at ``offset`` of its tensor and has ``shape``. ``encoding``:
-    "raw", or "torch.save" for what is no plain array."""
+    """Location of a chunk of a tensor, or of an object: ``bytes`` bytes at offset ``at`` in the stream of
+    ``task``. The chunk has ``shape`` (elements) and starts at index ``offset`` of its tensor.
+    ``encoding``: "raw", or "torch.save" for anything that is not a plain array."""
 
     task: int
     at: int
@@ -68,8 +68,8 @@ class Place:
 
 @dataclass
 class TensorEntry:
-    """A tensor of the checkpoint. ``dtype``: the name that PyTorch has for it; ``properties``: what else
-    was told about it."""
+    """A tensor of the checkpoint. ``dtype``: its name in PyTorch; ``properties``: further properties that
+    were saved."""
 
     dtype: str
     shape: Tuple[int, ...]
@@ -79,7 +79,7 @@ class TensorEntry:
 
 @dataclass
 class Index:
-    """All that is in a checkpoint. ``planner``: what the planner of the save wants to have back, see
+    """The contents of a checkpoint. ``planner``: data that the planner of the save needs for loading, see
     :func:`typed`."""
 
     tensors: Dict[str, TensorEntry] = field(default_factory=lambda: {})
@@ -88,7 +88,7 @@ class Index:
     save_id: str = ""
 
     def body(self) -> str:
-        """The part of the JSON text that two checkpoints of the same layout have in common."""
+        """Returns the part of the JSON text that is identical for checkpoints of the same layout."""
         tensors = {
             name: {
                 "dtype": entry.dtype,
@@ -134,8 +134,8 @@ def _sizes(values: Any) -> Tuple[int, ...]:
 
 
 def read_index(reader: MultifileReader) -> Index:
-    """The index of a checkpoint. Raises UnsupportedError for multifiles that are none, DamagedError where
-    the index cannot be."""
+    """Returns the index of a checkpoint. Raises UnsupportedError if the multifile is not a checkpoint,
+    DamagedError if the index is invalid."""
     path = reader.path
     if len(reader) < 2 or not reader.tasks[INDEX_TASK].bytes:
         raise UnsupportedError(
@@ -183,7 +183,7 @@ def read_index(reader: MultifileReader) -> Index:
 
 
 def _check_places(index: Index, reader: MultifileReader) -> None:
-    """Every place lies in the stream of its task."""
+    """Raises an error unless every place is inside the stream of its task."""
     sizes = [task.bytes for task in reader.tasks]
     named = [(name, place) for name, entry in index.tensors.items() for place in entry.chunks]
     for name, place in [*named, *index.objects.items()]:
@@ -199,7 +199,7 @@ def _check_places(index: Index, reader: MultifileReader) -> None:
 
 
 def read_exactly(stream: "InputStream", place: Place, into: Any, skip: int = 0) -> None:
-    """Fills a buffer from byte ``skip`` of a place on."""
+    """Fills a buffer from a place, starting at its byte ``skip``."""
     stream.seek(place.at + skip)
     size = memoryview(into).nbytes
     done = stream.readinto(into)
@@ -213,13 +213,14 @@ def read_exactly(stream: "InputStream", place: Place, into: Any, skip: int = 0) 
 
 
 def _is(value: Any, kind: type) -> bool:
-    """Of that kind itself: what is derived from it, such as a named tuple, is pickled."""
+    """Returns whether ``value`` is exactly of that type. Instances of derived types, such as named tuples,
+    are pickled."""
     return type(value) is kind
 
 
 def typed(value: Any) -> Any:
-    """A value as JSON that remembers tuples, lists and dictionaries with any keys; what JSON has no word
-    for is pickled.
+    """Converts a value to JSON that preserves tuples, lists and dictionaries with arbitrary keys. Values that
+    JSON cannot represent are pickled.
 
     >>> typed({"a": ("b", 3)})
     {'dict': [['a', {'tuple': ['b', 3]}]]}
@@ -238,7 +239,8 @@ def typed(value: Any) -> Any:
 
 
 def untyped(said: Any) -> Any:
-    """The value again. A pickle in it can run any code: from trusted files only.
+    """Converts the result of :func:`typed` back. It may contain a pickle, which can run any code: use it for
+    trusted files only.
 
     >>> untyped(typed({"a": ("b", 3)}))
     {'a': ('b', 3)}

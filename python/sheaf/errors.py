@@ -1,9 +1,9 @@
-"""Exceptions: what went wrong, in which file, for which task, where in its stream, and the errno of the
+"""Exceptions: what failed, in which file, for which task, at which offset of its stream, and the errno of the
 system call.
 
-Every exception of this package that tells of a file is an :class:`Error`, which is an ``OSError``. Its
-subclasses are also the exception that Python itself raises in such a case: ``except FileNotFoundError`` works
-as for ``open``.
+Every exception of this package that concerns a file is an :class:`Error`, which is an ``OSError``. Its
+subclasses also derive from the exception that Python itself raises in such a case: ``except
+FileNotFoundError`` works as for ``open``.
 
 >>> from sheaf.errors import Error, OutOfRangeError
 >>> error = OutOfRangeError("'a.sion': has 4 tasks, no task 7", path="a.sion", task=7)
@@ -37,9 +37,9 @@ __all__ = [
 
 
 class Error(OSError):
-    """A call on a multifile has failed. ``path``: the multifile; ``task``: its number, or None; ``offset``:
-    the place in the stream of the task where the failing transfer began, or None; ``errno``: of the system
-    call, or None; ``kind``: one word."""
+    """A failed call on a multifile. ``path``: the multifile; ``task``: its number, or None; ``offset``:
+    offset in the stream of the task, in bytes, at which the failed transfer started, or None; ``errno``:
+    of the system call, or None; ``kind``: one word."""
 
     kind = "io"
 
@@ -75,20 +75,21 @@ def _rebuild(kind: Type[Error], message: str, facts: Dict[str, Any]) -> Error:
 
 
 class InvalidArgumentError(Error, ValueError):
-    """An argument that no file can satisfy."""
+    """An argument that is invalid for any file."""
 
     kind = "invalid_argument"
 
 
 def require_bits(value: int, bits: int, what: str, path: str, task: int) -> None:
-    """Raises for a number that has no place in the file."""
+    """Raises InvalidArgumentError unless ``value`` is an unsigned number of at most ``bits`` bits."""
     if not 0 <= value < 1 << bits:
         said = f"'{path}': {what} {value} of task {task} is not in 0 to 2^{bits} - 1"
         raise InvalidArgumentError(said, path=path, task=task)
 
 
 class WrongModeError(Error, io.UnsupportedOperation):
-    """For example a write to a multifile that is open for reading."""
+    """An operation that the open mode does not allow, for example a write to a multifile opened for
+    reading."""
 
     kind = "wrong_mode"
 
@@ -100,7 +101,7 @@ class NotFoundError(Error, FileNotFoundError):
 
 
 class PermissionDeniedError(Error, PermissionError):
-    """The operating system refuses access."""
+    """The operating system denies access."""
 
     kind = "permission"
 
@@ -112,13 +113,13 @@ class NoSpaceError(Error):
 
 
 class NotAMultifileError(Error):
-    """The file does not begin as a SION file does."""
+    """The file has no signature of a SION file."""
 
     kind = "not_a_multifile"
 
 
 class UnsupportedError(Error):
-    """A multifile that this version must refuse, or a codec that is not installed."""
+    """A multifile that this version must reject, or a codec that is not installed."""
 
     kind = "unsupported"
 
@@ -130,19 +131,19 @@ class DamagedError(Error):
 
 
 class UnclosedError(Error):
-    """The multifile was never closed, and nothing tells what is in it; see :func:`sheaf.repair`."""
+    """The multifile was never closed, and its contents cannot be determined; see :func:`sheaf.repair`."""
 
     kind = "unclosed"
 
 
 class OutOfRangeError(Error, IndexError):
-    """A task, block or position that the multifile does not have."""
+    """A task, block or position outside the multifile."""
 
     kind = "out_of_range"
 
 
 class NoStreamError(Error, KeyError):
-    """A name that no stream of the multifile has."""
+    """The multifile has no stream of this name."""
 
     kind = "out_of_range"
 
@@ -154,14 +155,14 @@ class MismatchError(Error):
 
 
 class ForeignError(Error):
-    """What lies where a file of our own should is not ours, or a job that lives is writing it."""
+    """The file at the expected name does not belong to Sheaf, or a running job is writing it."""
 
     kind = "foreign"
 
 
 class UnclosedWarning(UserWarning):
-    """A multifile that is read was never closed: what its tasks had flushed, and chunks they had completed,
-    is there."""
+    """A multifile that is read was never closed. It contains the data that its tasks had flushed, and the
+    chunks they had completed."""
 
 
 _KINDS: Dict[str, Type[Error]] = {
@@ -184,7 +185,7 @@ _KINDS: Dict[str, Type[Error]] = {
 }
 
 
-# What messages of the library advise, and what a Python program does.
+# Advice in messages of the library, and the equivalent in Python.
 _ADVICE = (
     ("; use --force to replace it", "; use replace=True to replace it"),
     ("; use --decompress,", "; use decompress=True,"),
@@ -203,8 +204,8 @@ def error_of(
     offset: Optional[int] = None,
     errno: Optional[int] = None,
 ) -> Error:
-    """The exception for a kind as the library names them; its message names arguments of Python in the place
-    of options of the command line."""
+    """Returns the exception for a kind named by the library. Replaces command line options in the message
+    by Python arguments."""
     for option, argument in _ADVICE:
         message = message.replace(option, argument)
     return _KINDS.get(kind, Error)(message, path=path, task=task, offset=offset, errno=errno)

@@ -1,6 +1,6 @@
-"""``sheaf export``: a checkpoint of PyTorch (:mod:`sheaf.torch`) as files in the format of safetensors.
+"""``sheaf export``: converts a PyTorch checkpoint (:mod:`sheaf.torch`) to the safetensors format.
 
-Shards are put together, so that every tensor is whole. Needs the package ``safetensors``, not PyTorch.
+Shards are merged, so that every tensor is complete. Needs the package ``safetensors``, not PyTorch.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .multifile import MultifileReader
 
 Path = Union[str, "os.PathLike[str]"]
 
-# Bytes of an element, for the dtypes that both PyTorch and safetensors know, under PyTorch's names.
+# Bytes per element, for the dtypes that both PyTorch and safetensors support, under PyTorch's names.
 _SIZES = {
     "float64": 8,
     "float32": 4,
@@ -48,10 +48,13 @@ def export_safetensors(
     shard_size: Optional[int] = None,
     replace: bool = False,
 ) -> List[str]:
-    """Writes the tensors of a checkpoint whose names begin with ``prefix``, which is taken off them. One
-    file ``output``; or, with ``shard_size`` (bytes), as many as it takes,
-    ``NAME-00001-of-0000N.safetensors``, with ``NAME.safetensors.index.json`` beside them, as Hugging Face
-    has them: memory is needed for one file only. Returns the paths of the files."""
+    """Writes the tensors of a checkpoint with names that start with ``prefix``, which is removed from
+    them. Returns the paths of the files.
+
+    Writes one file ``output``. With ``shard_size`` (bytes), writes files
+    ``NAME-00001-of-0000N.safetensors`` of at most that size and ``NAME.safetensors.index.json``, as
+    Hugging Face does; memory is then needed for one file only. ``replace``: existing files are replaced;
+    otherwise they are an error. Raises InvalidArgumentError if no tensor matches."""
     name, target = os.fspath(path), os.fspath(output)
     _need_safetensors()
     with MultifileReader(name) as reader:
@@ -114,7 +117,8 @@ def _size(path: str, key: str, entry: TensorEntry) -> int:
 
 
 def _groups(sizes: Dict[str, int], shard_size: Optional[int]) -> List[List[str]]:
-    """Tensors, in their order, by files of at most so many bytes; a larger tensor has a file of its own."""
+    """Groups tensors, in their order, into files of at most ``shard_size`` bytes. A larger tensor gets its
+    own file."""
     groups: List[List[str]] = [[]]
     held = 0
     for key, size in sizes.items():
@@ -132,7 +136,7 @@ def _names(target: str, count: int) -> List[str]:
 
 
 def _whole(reader: MultifileReader, entry: TensorEntry, size: int) -> bytearray:
-    """The bytes of a tensor, its chunks put together."""
+    """Returns the bytes of a tensor, assembled from its chunks."""
     whole = bytearray(size)
     for place in entry.chunks:
         if place.shape == entry.shape:
@@ -146,7 +150,7 @@ def _whole(reader: MultifileReader, entry: TensorEntry, size: int) -> bytearray:
 
 
 def _rows(entry: TensorEntry, place: Place) -> Iterator[Tuple[int, int, int]]:
-    """(byte in the tensor, byte in the chunk, bytes) of the longest pieces of a chunk that lie together in
+    """Yields (byte in the tensor, byte in the chunk, bytes) of the longest pieces that are contiguous in
     both."""
     length, dimension = _SIZES[entry.dtype], len(entry.shape)
     while dimension > 0:

@@ -1,14 +1,13 @@
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
-"""A file system for fsspec: what is in a multifile, by name.
+"""A file system for fsspec: the contents of a multifile, by name.
 
 ``sheaf:///data/run.sion`` is a directory with the tasks of the multifile as files,
 ``sheaf:///data/run.sion/3`` the stream of task 3, ``sheaf:///data/run.sion/3/7`` its key 7 in a key-value
-multifile, ``sheaf:///data/run.sion/out/a.txt`` the stream of that name where streams have names. A name
-below what is no multifile yet makes an archive (:mod:`sheaf.archive`), which can be written to: files appear
-when they are closed.
+multifile, and ``sheaf:///data/run.sion/out/a.txt`` the stream of that name if streams have names. Writing to
+a name below a path that does not exist creates an archive (:mod:`sheaf.archive`). Files appear in it when
+they are closed.
 
-The first component of a path that is a file is the multifile; where none is, it is the first one that does
-not exist.
+The multifile is the first component of a path that is a file. Otherwise it is the first component that does not exist.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ _MAGICS = (b"sion", b"\x89SHF")
 
 
 class SheafFileSystem(AbstractFileSystem):  # type: ignore[misc]
-    """Multifiles of the local file systems. ``words``: of the open mode, for archives that are made
+    """Multifiles of the local file systems. ``words``: words of the open mode for archives to be created
     (``"compress=zstd"``)."""
 
     protocol = "sheaf"
@@ -57,11 +56,10 @@ class SheafFileSystem(AbstractFileSystem):  # type: ignore[misc]
     def unstrip_protocol(self, name: str) -> str:
         return "sheaf://" + str(self._strip_protocol(name))
 
-    # --- where things are
-    # ----------------------------------------------------------------------------------------
+    # --- locations
 
     def split_path(self, path: str) -> Tuple[str, Optional[str]]:
-        """(multifile, name in it); (directory, None) for a directory of the file system below."""
+        """Returns (multifile, name in it), or (directory, None) for a directory of the local file system."""
         whole = str(self._strip_protocol(path))
         parts = whole.strip("/").split("/")
         at = "/"
@@ -72,7 +70,7 @@ class SheafFileSystem(AbstractFileSystem):  # type: ignore[misc]
         return whole, None
 
     def archive(self, path: str) -> Archive:
-        """The archive of a multifile, shared by all who use this file system."""
+        """Returns the archive of a multifile, shared by all users of this file system."""
         with self._guard:
             found = self._archives.get(path)
             if found is None:
@@ -139,7 +137,6 @@ class SheafFileSystem(AbstractFileSystem):  # type: ignore[misc]
         return datetime.fromtimestamp(seconds, tz=timezone.utc)
 
     # --- reading
-    # ---------------------------------------------------------------------------------------------------
 
     def cat_file(self, path: str, start: Optional[int] = None, end: Optional[int] = None, **_: Any) -> bytes:
         archive, name, _entry = self._find(path)
@@ -172,7 +169,6 @@ class SheafFileSystem(AbstractFileSystem):  # type: ignore[misc]
         return _Upload(archive, name_or_none, before)
 
     # --- changing
-    # --------------------------------------------------------------------------------------------------
 
     def pipe_file(self, path: str, value: Any, mode: str = "overwrite", **_: Any) -> None:
         place, name = self.split_path(path)
@@ -202,7 +198,7 @@ class SheafFileSystem(AbstractFileSystem):  # type: ignore[misc]
             return
         try:
             self.mkdir(path)
-        except FileExistsError:  # made by another process meanwhile
+        except FileExistsError:  # created by another process in the meantime
             if not exist_ok or not self.isdir(path):
                 raise
 
@@ -227,7 +223,7 @@ class SheafFileSystem(AbstractFileSystem):  # type: ignore[misc]
         archive.delete([name])
 
     def rm(self, path: Any, recursive: bool = False, maxdepth: Optional[int] = None) -> None:
-        """Files together are one change. A whole archive is removed as a file."""
+        """Removes all given files in one change. A whole archive is removed as a file."""
         by_archive: Dict[str, List[str]] = {}
         for found in self.expand_path(path, recursive=recursive, maxdepth=maxdepth):
             place, name = self.split_path(found)
@@ -258,7 +254,7 @@ class SheafFileSystem(AbstractFileSystem):  # type: ignore[misc]
     def mv(
         self, path1: str, path2: str, recursive: bool = False, maxdepth: Optional[int] = None, **options: Any
     ) -> None:
-        """Of one file inside an archive: one change."""
+        """Moves or copies a file within an archive in one change."""
         place, name = self.split_path(path1)
         other, target = self.split_path(path2)
         if (
@@ -285,7 +281,7 @@ def is_multifile(path: str) -> bool:
 
 
 class ObjectFile(io.RawIOBase):
-    """An object of an archive, to be read."""
+    """An object of an archive, opened for reading."""
 
     def __init__(self, archive: Archive, name: str, entry: Entry) -> None:
         super().__init__()
@@ -317,8 +313,8 @@ class ObjectFile(io.RawIOBase):
 
 
 class _Upload(io.RawIOBase):
-    """A file that is written: it appears in the archive when it is closed. A ``with`` block that fails writes
-    nothing."""
+    """A file opened for writing. It appears in the archive when it is closed. A ``with`` block that fails
+    writes nothing."""
 
     def __init__(self, archive: Archive, name: str, before: bytes) -> None:
         super().__init__()

@@ -1,10 +1,8 @@
-"""Multifiles of several processes without MPI: what a group of processes must be able to do, and how the
-library uses it.
+"""Multifiles of several processes without MPI: the interface that a group of processes must provide.
 
-Any communicator will do that can gather, scatter and broadcast bytes: :class:`Group` says how. It is used in
-the open and the close, about twenty small agreements each, and in nothing else: every process writes its own
-part of the file itself. A group that has ``all_gather`` is asked for nothing else there, in a quarter of the
-calls.
+Any communicator that can gather, scatter and broadcast bytes is suitable, see :class:`Group`. It is used only
+by open and close, for about twenty small agreements each. Every process writes its own part of the file
+itself. A group with ``all_gather`` is called for nothing else there, with a quarter of the calls.
 """
 
 from __future__ import annotations
@@ -22,44 +20,48 @@ __all__ = ["Group"]
 
 @runtime_checkable
 class Group(Protocol):
-    """Processes (or threads) that talk. All methods are collective, called in the same order on all members,
-    and ``root`` is a rank. An exception on one member becomes an error on all, as long as the others are not
-    left waiting inside a method."""
+    """A group of communicating processes or threads. All methods are collective and called in the same
+    order on all members; ``root`` is a rank. An exception on one member becomes an error on all members,
+    provided that no member keeps waiting inside a method."""
 
     @property
     def rank(self) -> int:
-        """Of this member, 0 to size - 1."""
+        """Rank of this member, 0 to size - 1."""
         ...
 
     @property
     def size(self) -> int:
-        """Members."""
+        """Number of members."""
         ...
 
     def barrier(self) -> None:
-        """Returns when all members have called."""
+        """Returns when all members have called it."""
         ...
 
     def bcast(self, data: bytes, root: int) -> bytes:
-        """What ``root`` gives; the others give bytes of the same length, which do not matter."""
+        """Returns the ``data`` of ``root``. The other members pass bytes of the same length, which are
+        ignored."""
         ...
 
     def gather(self, data: bytes, root: int) -> Optional[List[bytes]]:
-        """At ``root`` what all give, by rank, all of one length; elsewhere anything."""
+        """Returns at ``root`` the ``data`` of all members in rank order, all of equal length. Elsewhere
+        the result is ignored."""
         ...
 
     def scatter(self, parts: Optional[List[bytes]], root: int, size: int) -> bytes:
-        """The part for this member, of ``size`` bytes, of what ``root`` gives; the others give None."""
+        """Returns this member's part, of ``size`` bytes, of the ``parts`` of ``root``. The other members
+        pass None."""
         ...
 
-    # Optional: all_gather(self, data: bytes) -> bytes, what all give, one behind the other, by rank.
+    # Optional: all_gather(self, data: bytes) -> bytes, the data of all members, concatenated in rank order.
 
     def split(self, color: int, key: int) -> "Group":
-        """The members of one color, ordered by key, as a group. Called only for several physical files."""
+        """Returns the group of the members with equal color, ordered by key. Called only for several
+        physical files."""
         ...
 
 
-_BYTES = {10: 4, 11: 8, 12: 1}  # of elements, by dtype of the library
+_BYTES = {10: 4, 11: 8, 12: 1}  # bytes per element, by dtype of the library
 _CREATE = CFUNCTYPE(c_int, POINTER(c_void_p), c_void_p, c_int, c_int, c_int, c_int, c_int, c_int)
 _FREE = CFUNCTYPE(c_int, c_void_p)
 _BARRIER = CFUNCTYPE(c_int, c_void_p)
@@ -70,7 +72,7 @@ _MOVE_V = CFUNCTYPE(c_int, c_void_p, c_void_p, c_void_p, c_int, POINTER(c_int), 
 
 
 class Registry:
-    """Groups by the numbers that the library knows them by, and the callbacks that it calls."""
+    """The groups by the numbers that the library uses for them, and the callbacks it calls."""
 
     def __init__(self) -> None:
         self._groups: Dict[int, Group] = {}
@@ -91,13 +93,13 @@ class Registry:
             self._groups.pop(number, None)
 
     def take_problem(self) -> Optional[BaseException]:
-        """The exception of a callback of this thread, if there was one since the last question."""
+        """Returns and clears the exception of a callback of this thread, if there is one."""
         found: Optional[BaseException] = getattr(self._problems, "first", None)
         self._problems.first = None
         return found
 
     def api(self, group: Group) -> int:
-        """The id at the library of the callbacks for such a group, registered when first needed."""
+        """Returns the library's id of the callbacks for such a group; registers them at the first call."""
         calls = library("a group of processes")
         gathers = hasattr(group, "all_gather")
         with self._lock:
@@ -110,7 +112,7 @@ class Registry:
             try:
                 body(*arguments)
                 return 0
-            except BaseException as problem:  # goes through C as a number, and is raised again behind it
+            except BaseException as problem:  # passes through C as a number and is raised again afterwards
                 if getattr(self._problems, "first", None) is None:
                     self._problems.first = problem
                 return 1
@@ -200,8 +202,8 @@ registry = Registry()
 
 
 def placement(group: Group, files: int) -> Tuple[int, int, int]:
-    """(physical file, rank in it, members in it) of this member where `files` files take consecutive
-    members."""
+    """Returns (physical file, rank in it, members in it) of this member, if consecutive members share each
+    of the `files` files."""
     rank, size = group.rank, group.size
     base, more = divmod(size, files)
     edge = more * (base + 1)

@@ -1,4 +1,4 @@
-"""What is known about a multifile, its tasks and their chunks, as plain values."""
+"""The metadata of a multifile, its tasks and their chunks, as plain values."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ __all__ = ["Info", "TaskInfo", "Chunk", "StreamName", "Metadata"]
 
 @dataclass(frozen=True)
 class Info:
-    """A multifile as a whole. ``rounds``: the largest number of chunks that a task has; ``bytes``: in all
-    chunks, as they are stored; ``files``: physical files; ``byteorder``: of the user data, ``"little"`` or
-    ``"big"``; ``closed``: False if the program that wrote it has died, and all that is here is what its tasks
-    had flushed."""
+    """A whole multifile. ``rounds``: largest number of chunks of a task; ``bytes``: stored bytes in all
+    chunks; ``files``: number of physical files; ``block_size``: in bytes; ``byteorder``: of the user data,
+    ``"little"`` or ``"big"``; ``closed``: False if the program that wrote it has died, so that only
+    flushed data are present."""
 
     tasks: int
     rounds: int
@@ -40,9 +40,9 @@ class Info:
 
 @dataclass(frozen=True)
 class TaskInfo:
-    """One task: the physical file it is in, its number there, the stored global rank, the size of its chunks,
-    their number, and the bytes in them. ``bytes`` is the length of the stream; of a compressed one it differs
-    from ``stored_bytes``."""
+    """One task: its physical file, its rank in that file, the stored global rank, the size of its chunks
+    in bytes, their number, and the stored bytes in them. ``bytes`` is the length of the stream; it differs
+    from ``stored_bytes`` if the stream is compressed."""
 
     task: int
     file: int
@@ -56,7 +56,8 @@ class TaskInfo:
 
 @dataclass(frozen=True)
 class Chunk:
-    """A chunk: the physical file (number and path), where it begins there, its size, and the bytes in use."""
+    """A chunk: the physical file (number and path), its offset there, its size, and the bytes in use; all
+    in bytes."""
 
     file: int
     path: str
@@ -67,15 +68,14 @@ class Chunk:
 
 @dataclass(frozen=True)
 class StreamName:
-    """What the name of a stream stands for: the task, and when the stream was last written (seconds since
-    1970)."""
+    """A named stream: its task, and the time of its last write (seconds since 1970)."""
 
     task: int
     modified: float
 
 
 class Metadata:
-    """The metadata of a multifile as they were when it was opened. From any thread."""
+    """The metadata of a multifile as of its opening. Any thread may use it."""
 
     def __init__(self, path: str, checksums: bool = True) -> None:
         self._library = library("reading the metadata of a multifile")
@@ -121,7 +121,7 @@ class Metadata:
         self._handle = None
 
     def file_path(self, file: int) -> str:
-        """The path of a physical file."""
+        """Returns the path of a physical file."""
         with self._lock:
             while len(self._paths) <= file:
                 raw = self._library.sheaf_metadata_path(self._open(), len(self._paths))
@@ -131,8 +131,8 @@ class Metadata:
             return self._paths[file]
 
     def tasks(self, first: int = 0, count: Optional[int] = None, lengths: bool = True) -> List[TaskInfo]:
-        """Consecutive tasks. ``lengths`` False: ``bytes`` of compressed tasks is -1, which saves reading
-        heads of frames."""
+        """Returns consecutive tasks. With ``lengths`` False, ``bytes`` of compressed tasks is -1, which
+        avoids reading frame headers."""
         count = self.info.tasks - first if count is None else count
         raw = (TaskInfoStruct * max(count, 1))()
         wanted = int(lengths or not self.info.compressed)
@@ -154,7 +154,7 @@ class Metadata:
         ]
 
     def chunks(self, task: int) -> List[Chunk]:
-        """The chunks of a task, in order."""
+        """Returns the chunks of a task, in order."""
         row = self.tasks(task, 1, lengths=False)[0]
         path = self.file_path(row.file)
         raw = (ChunkStruct * max(row.chunks, 1))()
@@ -164,7 +164,7 @@ class Metadata:
         return [Chunk(row.file, path, c.offset, c.size, c.bytes) for c in raw[:found]]
 
     def names(self) -> Dict[str, StreamName]:
-        """The tasks by the names of their streams, in the order of the tasks; empty if they have none."""
+        """Returns the named streams, in the order of the tasks; empty if they have no names."""
         with self._lock:
             if self._names is None:
                 found: Dict[str, StreamName] = {}
@@ -185,7 +185,7 @@ class Metadata:
 
 
 class TaskList(Sequence[TaskInfo]):
-    """All tasks of a multifile; looked up when they are asked for."""
+    """All tasks of a multifile, looked up on access."""
 
     def __init__(self, metadata: Metadata) -> None:
         self._metadata = metadata
@@ -213,7 +213,8 @@ class TaskList(Sequence[TaskInfo]):
 
 
 def task_number(index: int, tasks: int, path: str) -> int:
-    """An index as Python has them, negative ones from the end, as the number of a task."""
+    """Converts a Python index, which may be negative, to a task number. Raises OutOfRangeError if there is
+    no such task."""
     task = index + tasks if index < 0 else index
     if not 0 <= task < tasks:
         raise OutOfRangeError(f"'{path}' has {tasks} tasks, no task {index}", path=path, task=index)

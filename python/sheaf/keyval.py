@@ -1,8 +1,8 @@
 """Key-value records of a task as mappings: 64-bit keys, values of any length.
 
-A key may have several records. As a mapping, its value is all of them joined, which is also what ``sheaf
-split`` writes; one by one they come from :meth:`InputRecords.records_of`, and all of a task in the order of
-writing from :meth:`InputRecords.in_order`.
+A key may have several records. As a mapping, its value is their concatenation, as written by ``sheaf split``.
+:meth:`InputRecords.records_of` returns the records of a key one by one, :meth:`InputRecords.in_order` all
+records of a task in writing order.
 """
 
 from __future__ import annotations
@@ -24,13 +24,14 @@ _HEADER = 16
 
 
 class _Statistics(ctypes.Structure):
-    """sion_key_stat_t."""
+    """The C structure sion_key_stat_t."""
 
     _fields_ = [("key", c_uint64), ("records", c_longlong), ("bytes", c_longlong)]
 
 
 class InputRecords(Mapping[int, bytes]):
-    """The records of a task. Whoever made the stream uses it: one thread at a time."""
+    """The records of a task. It uses the stream it was created from, so only one thread may use both at a
+    time."""
 
     def __init__(self, stream: "InputStream") -> None:
         self._stream = stream
@@ -39,7 +40,7 @@ class InputRecords(Mapping[int, bytes]):
             raise WrongModeError(
                 f"'{stream.path}' has no key-value records", path=stream.path, task=stream.task
             )
-        self._known: Dict[int, Tuple[int, int]] = {}  # records and bytes of a key
+        self._known: Dict[int, Tuple[int, int]] = {}  # number of records and bytes, by key
         self._scanned = False
 
     def _scan(self) -> Dict[int, Tuple[int, int]]:
@@ -72,11 +73,11 @@ class InputRecords(Mapping[int, bytes]):
         return key in self._scan()
 
     def count(self, key: int) -> int:
-        """Records of a key."""
+        """Returns the number of records of a key."""
         return self._scan()[key][0]
 
     def size(self, key: int) -> int:
-        """Bytes of all its values."""
+        """Returns the total bytes of the values of a key."""
         return self._scan()[key][1]
 
     def __getitem__(self, key: int) -> bytes:
@@ -87,7 +88,8 @@ class InputRecords(Mapping[int, bytes]):
         return data
 
     def readinto(self, key: int, buffer: Any) -> int:
-        """All values of a key, joined, or their begin, into a buffer. Returns the bytes."""
+        """Reads the concatenated values of a key into a buffer, as far as they fit. Returns the number of
+        bytes."""
         with Pinned(buffer, writable=True) as into:
             return self._read_to(key, into)
 
@@ -107,7 +109,7 @@ class InputRecords(Mapping[int, bytes]):
         return done
 
     def records_of(self, key: int) -> List[bytes]:
-        """The values of a key, one for each record."""
+        """Returns the values of a key, one per record."""
         return (
             [value for found, value in self.in_order() if found == key]
             if self.count(key) > 1
@@ -115,12 +117,12 @@ class InputRecords(Mapping[int, bytes]):
         )
 
     def in_order(self) -> Iterator[Tuple[int, bytes]]:
-        """(key, value) of every record, in the order of writing."""
+        """Yields (key, value) of every record, in writing order."""
         for key, offset, size in self.places():
             yield key, self._stream.pread(size, offset)
 
     def places(self) -> List[Tuple[int, int, int]]:
-        """(key, offset of the value in the stream, its bytes) of every record, in the order of writing."""
+        """Returns (key, offset of the value in the stream, its bytes) of every record, in writing order."""
         sid, calls = self._sid(), self._library
         calls.sion_fread_key_iterator_reset(sid)
         key, size = c_uint64(), c_size_t()
@@ -144,7 +146,7 @@ class OutputRecords:
         self.append(key, value)
 
     def append(self, key: int, value: Any) -> int:
-        """Appends one record; returns the bytes of its value. A key may get several."""
+        """Appends one record and returns the bytes of its value. A key may have several records."""
         stream = self._stream
         require_bits(key, 64, "key", stream.path, stream.task)
         with Pinned(value) as source, stream._lock:

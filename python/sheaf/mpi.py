@@ -1,6 +1,6 @@
-"""Communicators of mpi4py. Where a ``libsheaf_mpi`` is that fits the MPI which the process has loaded, it
-gets the communicator by its handle, and multifiles are opened as MPI programs do; else small messages of
-mpi4py carry the open and the close."""
+"""Communicators of mpi4py. If there is a ``libsheaf_mpi`` for the MPI that the process has loaded, it uses
+the communicator's handle and opens multifiles as MPI programs do. Otherwise small messages of mpi4py
+perform open and close."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .parallel import Opener
 
 
 def opener_of(comm: Any) -> Opener:
-    """How the processes of a communicator open and close."""
+    """Returns the way in which the processes of a communicator open and close."""
     from mpi4py import MPI
 
     if not isinstance(comm, MPI.Comm):
@@ -61,7 +61,7 @@ class NativeOpener(Opener):
 
     closer = "sion_parclose_mpi"
     closer_mapped = "sion_parclose_mapped_mpi"
-    can_abandon = False  # to free a communicator is collective
+    can_abandon = False  # freeing a communicator is collective
 
     def __init__(self, comm: Any, calls: Any) -> None:
         from mpi4py import MPI
@@ -120,24 +120,24 @@ class NativeOpener(Opener):
             raise self.library.error(path, self.rank)
 
     def done(self) -> None:
-        """Nothing is registered."""
+        """Does nothing: no group is registered."""
 
 
 def loaded_libraries() -> Set[str]:
-    """Names of the shared libraries that this process has loaded."""
+    """Returns the names of the shared libraries that this process has loaded."""
     with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
         return {os.path.basename(line.rstrip().rpartition("/")[2]) for line in maps if ".so" in line}
 
 
 def wanted_mpi(path: str) -> Set[str]:
-    """The MPI libraries, any one of which a library wants to be loaded with."""
+    """Returns the MPI libraries of which a library needs one to be loaded."""
     with open(path, "rb") as file:
         found = re.findall(rb"\0(libmpi(?:ch|_abi)?\.so\.\d+)\0", file.read())
     return {name.decode() for name in found}
 
 
 def native_library() -> Optional[str]:
-    """The libsheaf_mpi that belongs to the library in use and to the MPI of the process, if there is one."""
+    """Returns the libsheaf_mpi that matches the library in use and the MPI of the process; None if it is missing."""
     base = library().directory
     if not base or not os.path.isdir(base):
         return None
@@ -153,7 +153,7 @@ _native: List[Any] = []
 
 
 def native_calls() -> Optional[Any]:
-    """The calls of that library."""
+    """Returns the calls of that library."""
     if not _native:
         path = None if os.environ.get("SHEAF_PYTHON_MPI") == "messages" else native_library()
         _native.append(None if path is None else _load(path))

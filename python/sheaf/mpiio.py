@@ -1,10 +1,11 @@
-"""MPI-IO of mpi4py through Sheaf's drop-in (docs/api-mpiio.md), without changes to the program's environment:
+"""MPI-IO of mpi4py through Sheaf's drop-in (docs/api-mpiio.md), without changes to the environment of the
+program:
 
     import sheaf.mpiio
     sheaf.mpiio.enable()          # before mpi4py.MPI is imported
     from mpi4py import MPI
 
-``MPI.File`` is then what the drop-in makes of it, under Open MPI, MPICH and their kind.
+``MPI.File`` then uses the drop-in, under Open MPI, MPICH and their derivatives.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ _enabled: List[ctypes.CDLL] = []
 
 
 def find() -> Optional[str]:
-    """The drop-in: ``SHEAF_DROP_IN`` (a file), beside the library in use, or beside a source tree's."""
+    """Returns the path of the drop-in: ``SHEAF_DROP_IN`` (a file), or beside the library in use or that of
+    a source tree."""
     told = os.environ.get("SHEAF_DROP_IN")
     places = [told] if told else []
     if available():
@@ -32,7 +34,7 @@ def find() -> Optional[str]:
 
 
 def enabled() -> bool:
-    """Whether this process has the drop-in, by :func:`enable` or by ``LD_PRELOAD``."""
+    """Returns whether this process uses the drop-in, through :func:`enable` or ``LD_PRELOAD``."""
     if _enabled:
         return True
     with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
@@ -40,8 +42,8 @@ def enabled() -> bool:
 
 
 def enable() -> str:
-    """Lets ``MPI.File`` of mpi4py be the drop-in's, in this process; returns its path. Once mpi4py.MPI has
-    been imported its calls are bound: an error then says so."""
+    """Makes ``MPI.File`` of mpi4py use the drop-in in this process, and returns its path. Must be called
+    before mpi4py.MPI is imported, because that binds the calls; otherwise raises an error."""
     path = find()
     if path is None:
         raise UnsupportedError(

@@ -1,5 +1,5 @@
-"""Multifiles in one process: :class:`MultifileReader` and :class:`MultifileWriter`, which :func:`sheaf.open`
-returns."""
+"""Multifiles in one process: :class:`MultifileReader` and :class:`MultifileWriter`, the results of
+:func:`sheaf.open`."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from .streams import CURRENT_BLOCK, CURRENT_POSITION, InputStream, OutputStream
 from .words import as_mode
 
 SUCCESS = 1
-LARGE = 4 << 20  # bytes: smaller multifiles have little metadata
-KEPT = 256  # streams, each of which holds a file open
+LARGE = 4 << 20  # bytes; smaller multifiles have little metadata
+KEPT = 256  # streams; each keeps a file open
 
 
 class MultifileReader(Sequence[InputStream]):
-    """All tasks of a multifile: ``f[rank]`` is the stream of a task, ``len(f)`` their number. Where streams have
-    names, as those of captured programs, ``f["out/a.txt"]`` is the stream of that name, ``"out/a.txt" in f``
-    tells whether there is one, and ``f.names`` are all of them in the order of the tasks.
+    """All tasks of a multifile: ``f[rank]`` is the stream of a task, ``len(f)`` the number of tasks. If
+    streams have names, as in multifiles of captured programs, ``f["out/a.txt"]`` is the stream of that
+    name, ``"out/a.txt" in f`` checks whether it exists, and ``f.names`` lists all names in the order of
+    the tasks.
 
-    Each stream has a handle of its own, so different threads may read different streams at once. The reader
-    itself may be used from any thread. ``f[rank]`` is the same stream, at the position where it was left,
-    while somebody has it, and as long as it is among the 256 that were asked for last. Closing the reader
-    closes its streams."""
+    Each stream has its own handle, so different threads may read different streams at once. Any thread may
+    use the reader itself. ``f[rank]`` returns the same stream, at its current position, while it is
+    referenced or among the 256 streams used most recently. Closing the reader closes its streams."""
 
     mode = "r"
 
@@ -61,8 +61,8 @@ class MultifileReader(Sequence[InputStream]):
             return self._metadata
 
     def _count_quickly(self) -> Optional[int]:
-        """The tasks of a large complete multifile, whose metadata are read only when somebody asks for them; None
-        for all others."""
+        """Returns the number of tasks of a large complete multifile, for which the metadata are read on
+        demand; None for all others."""
         try:
             small = os.path.getsize(self.path) < LARGE or os.path.exists(self.path + ".journal")
         except OSError:
@@ -72,7 +72,7 @@ class MultifileReader(Sequence[InputStream]):
         try:
             with self._open_task(0) as first:
                 return first.count_tasks()
-        except Error:  # for example without any task; the metadata tell
+        except Error:  # for example without any task; reading the metadata reports it
             return None
 
     def _load(self) -> Metadata:
@@ -92,7 +92,7 @@ class MultifileReader(Sequence[InputStream]):
 
     @property
     def tasks(self) -> "Sequence[TaskInfo]":
-        """What is known about each task."""
+        """Metadata of each task."""
         return TaskList(self._facts())
 
     def __len__(self) -> int:
@@ -106,7 +106,7 @@ class MultifileReader(Sequence[InputStream]):
         return list(self._facts().names())
 
     def __contains__(self, value: object) -> bool:
-        """Whether a stream has this name, or is this one."""
+        """Returns whether a stream has this name, or is this object."""
         return value in self._facts().names() if isinstance(value, str) else super().__contains__(value)
 
     def _task_named(self, name: str) -> int:
@@ -137,14 +137,14 @@ class MultifileReader(Sequence[InputStream]):
             return found
 
     def stream(self, task: Union[int, str]) -> InputStream:
-        """Another stream of a task, by its number or name, with a position of its own."""
+        """Returns a new stream of a task, given by number or name, with its own position."""
         task = self._task_named(task) if isinstance(task, str) else task
         number = task_number(task, len(self), self.path)
         with self._lock:
             return self._made(number)
 
     def _made(self, task: int) -> InputStream:
-        """With the lock held."""
+        """Must be called with the lock held."""
         if self.closed:
             raise ValueError(f"'{self.path}' is closed")
         stream = self._open_task(task)
@@ -202,10 +202,10 @@ class MultifileReader(Sequence[InputStream]):
 
 
 class MultifileWriter(Sequence[OutputStream]):
-    """A multifile that one process writes: ``f[rank]`` is the stream of a task.
+    """A multifile written by one process: ``f[rank]`` is the stream of a task.
 
-    All streams share one handle, and a lock lets one thread at a time through. Closing completes the
-    multifile; a ``with`` block that ends with an exception does not: what was flushed is found, as after a
+    All streams share one handle, and a lock admits one thread at a time. Closing completes the multifile.
+    A ``with`` block that ends with an exception does not complete it: flushed data can be read as after a
     crash, and an ``atomic`` multifile is removed."""
 
     mode = "w"
@@ -260,10 +260,10 @@ class MultifileWriter(Sequence[OutputStream]):
         return self._sid
 
     def _select(self, task: int) -> None:
-        """With the lock held."""
+        """Must be called with the lock held."""
         sid = self._handle()
         if task != self._current:
-            self._current = -1  # none, if that fails
+            self._current = -1  # no task is selected if the call fails
             if not self._library.sion_seek(sid, task, CURRENT_BLOCK, CURRENT_POSITION):
                 raise self._library.error(self.path, task)
             self._current = task
@@ -287,7 +287,7 @@ class MultifileWriter(Sequence[OutputStream]):
             return found
 
     def flush(self) -> None:
-        """What was written to any task is found by readers even if the program is killed."""
+        """Makes the data written to all tasks readable even if the program is killed."""
         with self._lock:
             for stream in self._streams:
                 if stream is not None and not stream.closed:
@@ -304,7 +304,7 @@ class MultifileWriter(Sequence[OutputStream]):
                 raise self._library.error(self.path)
 
     def abandon(self) -> None:
-        """Gives up: the multifile stays unclosed, and an ``atomic`` one is removed."""
+        """Closes without completing: the multifile stays unclosed, and an ``atomic`` one is removed."""
         with self._lock:
             sid, self._sid = self._sid, None
             if sid is not None:
@@ -336,13 +336,13 @@ class MultifileWriter(Sequence[OutputStream]):
 
 
 def _forget(library: Library, sid: int) -> None:
-    """Of a writer that is collected as garbage: keeps what was written, and closes nothing."""
+    """Runs when a writer is garbage-collected: flushes the written data, but does not close the multifile."""
     library.sion_flush(sid)
     library.sheaf_abandon(sid)
 
 
 class PureWriter(MultifileWriter):
-    """The same where there is no C library: everything is held in memory until the close."""
+    """A writer that works without the C library and keeps all data in memory until it is closed."""
 
     _when_forgotten = "what was written is lost"
 
@@ -400,7 +400,7 @@ def serial_writer(
     words: str,
     mode: str,
 ) -> MultifileWriter:
-    """The writer for the arguments of :func:`sheaf.open`."""
+    """Returns the writer for the arguments of :func:`sheaf.open`."""
     if mode == "a":
         if tasks is not None or chunk_size is not None or global_ranks is not None:
             said = "tasks, chunk sizes and global ranks of a multifile that is appended to are those it has"

@@ -1,7 +1,7 @@
-"""Multifiles that several processes write or read together: every process has a task of its own.
+"""Multifiles that several processes write or read together: every process has one task.
 
-:func:`sheaf.open` with ``comm=`` (mpi4py) or ``group=`` (anything that is a :class:`sheaf.group.Group`)
-returns what is here. Opening and closing are collective: all processes do it.
+:func:`sheaf.open` with ``comm=`` (mpi4py) or ``group=`` (any :class:`sheaf.group.Group`) returns these
+classes. Opening and closing are collective.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from .words import as_mode
 
 
 class Opener:
-    """How the processes of one communicator open and close; mpi4py communicators have another one
-    (sheaf.mpi)."""
+    """Opens and closes for the processes of one group; sheaf.mpi has another implementation for mpi4py
+    communicators."""
 
     rank: int
     size: int
@@ -39,7 +39,7 @@ class Opener:
         self.number = registry.add(group)
 
     def call(self, body: Callable[[], int], path: str) -> int:
-        """Runs a collective call; its failure is an exception on every process."""
+        """Runs a collective call and raises an exception on every process if it fails."""
         registry.take_problem()
         result = body()
         problem = registry.take_problem()
@@ -120,13 +120,14 @@ class Opener:
 
 class ParallelWriter(OutputStream):
     """The stream of this process in a multifile that all processes write. ``close`` is collective and
-    completes the multifile. A ``with`` block that ends with an exception gives up instead, on this process:
-    the others' close then fails or waits, so let the exception reach them too."""
+    completes the multifile. A ``with`` block that ends with an exception abandons the multifile on this
+    process only. The ``close`` of the other processes then fails or waits, so the exception must reach
+    them, too."""
 
     def __init__(
         self, opener: Opener, path: str, chunk_size: int, block_size: int, files: int, words: str
     ) -> None:
-        # What no file can have is refused by the collective open, on all processes.
+        # Invalid sizes are passed on, so that the collective open rejects them on all processes.
         size, block = c_longlong(max(-1, min(chunk_size, (1 << 63) - 1))), c_int(block_size)
         sid = opener.open(path, as_mode("wb", words), files, size, block)
         super().__init__(path, opener.rank, sid, None, threading.RLock())
@@ -136,8 +137,8 @@ class ParallelWriter(OutputStream):
         self.rank, self.group_size = opener.rank, opener.size
 
     def write_all(self, data: Any) -> int:
-        """As ``write``, in a call that all tasks of a physical file make: small pieces travel to a few
-        collectors, where the words ask for them (``collective``, docs/api-collective.md)."""
+        """Like ``write``, as a collective call of all tasks of a physical file. Small pieces are sent to a
+        few collectors if the open words request it (``collective``, docs/api-collective.md)."""
         with Pinned(data) as source, self._lock:
             self._check_open()
             if self._library.sion_coll_fwrite(source.address, 1, source.size, self._sid) != source.size:
@@ -153,7 +154,7 @@ class ParallelWriter(OutputStream):
             self._opener.close(self._sid, self.path)
 
     def abandon(self) -> None:
-        """Gives up on this process, without the others: nothing is completed, and an ``atomic`` multifile
+        """Abandons the multifile on this process only. Nothing is completed, and an ``atomic`` multifile
         does not appear."""
         if not self._handed_back:
             self._handed_back = True
@@ -172,14 +173,14 @@ class ParallelWriter(OutputStream):
         self.close() if kind is None else self.abandon()
 
     def __del__(self) -> None:
-        """A process that forgets to close cannot close alone."""
+        """Reports the missing close, since a process cannot close alone."""
         if not getattr(self, "_handed_back", True):
             self._handed_back = True
             self._opener.done()
 
 
 class ParallelReader(InputStream):
-    """The stream of this process in a multifile that as many processes read as have written it."""
+    """The stream of this process in a multifile. As many processes must read it as have written it."""
 
     def __init__(self, opener: Opener, path: str, words: str) -> None:
         size, block = c_longlong(), c_int()
@@ -195,7 +196,8 @@ class ParallelReader(InputStream):
         return self._metadata().info
 
     def readinto_all(self, buffer: Any) -> int:
-        """As ``readinto``, in a call that all tasks of a physical file make (docs/api-collective.md)."""
+        """Like ``readinto``, as a collective call of all tasks of a physical file
+        (docs/api-collective.md)."""
         self._check_open()
         with Pinned(buffer, writable=True) as into:
             done = (
@@ -235,11 +237,11 @@ class ParallelReader(InputStream):
 
 
 def _nothing(_: int) -> None:
-    """A parallel handle is closed by all, not by whoever forgets it."""
+    """Does nothing: a parallel handle is closed collectively, not when one process drops it."""
 
 
 def metadata_of(path: str) -> Callable[[], Metadata]:
-    """The metadata, read when they are first asked for."""
+    """Returns a function that reads the metadata at its first call."""
     found: List[Metadata] = []
 
     def facts() -> Metadata:

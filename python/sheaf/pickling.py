@@ -1,8 +1,8 @@
-"""Objects in streams: pickle protocol 5, with the buffers behind the pickle instead of in it.
+"""Objects in streams: pickle protocol 5, with the buffers after the pickle instead of in it.
 
-An object is ``SheafPkl``, the number of buffers and the length of the pickle, the lengths of the buffers (all
-as 64-bit little-endian numbers), the pickle, and the buffers, each from a multiple of 64 bytes on, counted
-from the begin of the object.
+An object consists of ``SheafPkl``, the number of buffers, the length of the pickle, the lengths of the
+buffers (64-bit little-endian numbers), the pickle, and the buffers. Each buffer starts at a multiple of 64
+bytes from the start of the object.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ def dump(value: Any, stream: OutputStream) -> None:
 
 
 def load(stream: InputStream) -> Any:
-    """Reads the object at the position of the stream. Its buffers are filled directly, and can be written
-    to."""
+    """Reads the object at the current position of the stream. Its buffers are filled directly and are
+    writable."""
     here = stream.tell()
     head = stream.read(24)
     if len(head) < 24 or head[:8] != _MAGIC:

@@ -1,8 +1,8 @@
-"""Multifiles where there is no C library: the same classes over ``sheaf_format``, in plain Python.
+"""Multifiles without the C library: the same classes over ``sheaf_format``, in plain Python.
 
-Reading takes complete multifiles, compressed ones and sets included; streams that are compressed are held in
-memory. Writing makes one physical file without checksums and journal, held in memory until it is closed.
-Processes cannot open together.
+Reads complete multifiles, including compressed ones and sets; compressed streams are held in memory. Writes
+one physical file without checksums and journal, held in memory until it is closed. Processes cannot open a
+multifile together.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def _error_in(path: str, problem: Exception) -> Error:
 
 
 class PureMetadata:
-    """What :class:`sheaf.info.Metadata` is, from the pure reader."""
+    """The equivalent of :class:`sheaf.info.Metadata` for the pure reader."""
 
     def __init__(self, path: str, checksums: bool = True) -> None:
         self.path = path
@@ -81,7 +81,7 @@ class PureMetadata:
         return self.multifile.files[file].path
 
     def names(self) -> Dict[str, StreamName]:
-        """The tasks by the names of their streams, in the order of the tasks; empty if they have none."""
+        """Returns the named streams, in the order of the tasks; empty if they have no names."""
         found = task_names(self.multifile.files[0]) if len(self.multifile.files) == 1 else None
         return {
             os.fsdecode(name): StreamName(task, modified / 1e9)
@@ -89,7 +89,7 @@ class PureMetadata:
         }
 
     def blocks(self, task: int) -> List[bytes]:
-        """The decompressed blocks of a task of a compressed multifile."""
+        """Returns the decompressed blocks of a task of a compressed multifile."""
         if task not in self._plain:
             self._plain[task] = self.multifile.plain_blocks(task)
         return self._plain[task]
@@ -230,7 +230,7 @@ class PureRecords(Mapping[int, bytes]):
 
 
 class PureOutputStream(OutputStream):
-    """The stream of a task, kept in memory until the multifile is closed."""
+    """The stream of a task, held in memory until the multifile is closed."""
 
     def __init__(
         self, path: str, task: int, chunk: int, select: Callable[[], None], lock: "threading.RLock"
@@ -252,7 +252,7 @@ class PureOutputStream(OutputStream):
             self.written += source.size
 
     def flush(self) -> None:
-        """Nothing survives before the close."""
+        """Does nothing: no data survive before the close."""
 
     def ensure_free_space(self, size: int) -> None:
         self._selected()
@@ -305,7 +305,7 @@ def write_multifile(
     block_size: int,
     keyval: bool,
 ) -> None:
-    """Puts what the streams hold into a multifile, which appears under its name when it is complete."""
+    """Writes the contents of the streams to a multifile, which appears under its name when it is complete."""
     tasks = [
         TaskSpec(chunk=size, globalrank=rank, blocks=stream.blocks())
         for stream, size, rank in zip(streams, chunk_sizes, ranks)
@@ -323,7 +323,7 @@ def write_multifile(
 
 
 def block_size_of(path: str, wanted: int) -> int:
-    """That of the file system, if none is wanted."""
+    """Returns ``wanted`` if it is > 0, otherwise the block size of the file system, in bytes."""
     return wanted if wanted > 0 else max(os.stat(os.path.dirname(os.path.abspath(path))).st_blksize, 512)
 
 

@@ -1,8 +1,8 @@
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
-"""A backend for ratarmount: multifiles, and archives of :mod:`sheaf.archive`, mounted as directories.
+"""A backend for ratarmount: mounts multifiles, and archives of :mod:`sheaf.archive`, as directories.
 
-``sheaf ratarmount run.sion mnt`` is ratarmount, which knows multifiles then; ``register()`` does the same for
-programs that use ``ratarmountcore``.
+``sheaf ratarmount run.sion mnt`` runs ratarmount with support for multifiles. ``register()`` adds this
+support to programs that use ``ratarmountcore``.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ BACKEND = "sheaf"
 
 
 class SheafMountSource(MountSource):  # type: ignore[misc]
-    """What is in a multifile: a file for each task, ``TASK/KEY`` for key-value records, or the objects of an
-    archive."""
+    """The contents of a multifile: a file per task, ``TASK/KEY`` for key-value records, or the objects of
+    an archive."""
 
     def __init__(self, path: "Union[str, os.PathLike[str]]", **_: Any) -> None:
         self.path = os.fspath(path)
@@ -96,13 +96,13 @@ def _open(file: Any, **options: Any) -> Optional[SheafMountSource]:
 
 
 def register() -> None:
-    """Lets ratarmountcore open multifiles."""
+    """Makes ratarmountcore open multifiles."""
     ARCHIVE_BACKENDS.setdefault(BACKEND, ArchiveBackendInfo(_open, set(), []))
 
 
 def main(arguments: Sequence[str]) -> int:
-    """`sheaf ratarmount`: the command ratarmount, which knows multifiles. It looks at the formats of files
-    before it asks backends, so multifiles go to it as URLs of fsspec."""
+    """Runs ``sheaf ratarmount``: the command ratarmount with support for multifiles. It checks the format
+    of files before it asks backends, so multifiles are passed to it as fsspec URLs."""
     import fsspec
     from ratarmount.cli import cli
 

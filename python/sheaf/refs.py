@@ -1,9 +1,10 @@
-"""References to what is in a multifile, as kerchunk has them: for every key one range of a physical file.
+"""References to the contents of a multifile in kerchunk's format: one range of a physical file per key.
 
-With them ``fsspec``'s reference file system, and so xarray and Dask, reads the streams of a multifile in
-place, also over HTTP or S3. Of an archive (``sheaf.zarr``, ``sheaf.fsspec``) the keys are its names. Of
-another multifile they are the numbers of the tasks, or, if the type of the elements is given, a zarr group:
-an array ``data`` over (task, ...) if all tasks have as much, else an array ``task_N`` for each.
+Through them, ``fsspec``'s reference file system, and therefore xarray and Dask, read the streams of a
+multifile in place, also over HTTP or S3. The keys of an archive (``sheaf.zarr``, ``sheaf.fsspec``) are its
+names. The keys of another multifile are the task numbers. If the element type is given, they form a zarr
+group: one array ``data`` over (task, ...) if all tasks have the same size, otherwise an array ``task_N`` per
+task.
 """
 
 from __future__ import annotations
@@ -26,8 +27,10 @@ References = Dict[str, Any]
 def references(
     path: Path, *, dtype: Any = None, shape: Optional[Sequence[int]] = None, url: Optional[str] = None
 ) -> References:
-    """References (version 1) for a multifile. ``shape``: of the elements of a task, if not one dimension.
-    ``url``: where its first physical file will be found, if not where it is now; the others are beside it."""
+    """Returns the references (version 1) for a multifile. ``dtype``: element type of the streams; default:
+    one reference per stream. ``shape``: shape of the elements of a task, default one dimension; requires
+    ``dtype``. ``url``: location of the first physical file for readers, default its current path; the
+    others must be beside it. Raises UnsupportedError for a compressed multifile."""
     name = os.fspath(path)
     if dtype is None and shape is not None:
         raise InvalidArgumentError(f"'{name}': a shape goes with a dtype", path=name)
@@ -126,8 +129,9 @@ def _add_all(
 
 
 def _grid(reader: MultifileReader, task: TaskInfo, item: int) -> Tuple[int, List[Chunk]]:
-    """Elements of a zarr chunk, and the chunks of a task as such: one that is as large as its bytes, or equal
-    ones that are full, of which the last is taken with what lies unused behind its bytes."""
+    """Returns the number of elements per zarr chunk, and the chunks of a task as zarr chunks. Either one
+    chunk exactly as large as its data, or equal full chunks, where the last one includes the unused space
+    after its data."""
     if task.bytes % item:
         raise InvalidArgumentError(
             f"'{reader.path}': the {task.bytes} bytes of task {task.task} are no multiple of the {item} of "
@@ -189,7 +193,7 @@ def _text(value: Any) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """`sheaf refs`."""
+    """Runs ``sheaf refs``."""
     parser = argparse.ArgumentParser(
         prog="sheaf refs",
         description="Writes references (kerchunk) to the streams of a multifile: one "

@@ -1,7 +1,7 @@
-"""The stream of one task: a raw binary file as Python has them.
+"""The stream of one task, as a raw binary file.
 
-A stream is used by one thread at a time; different streams, also of one multifile, are used by different
-threads at once, and every transfer lets other Python threads run.
+Only one thread may use a stream at a time. Different threads may use different streams at once, also of one
+multifile; every transfer releases the GIL.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ _LARGE = 4 << 20  # bytes of an array
 
 
 class _Stream(io.RawIOBase):
-    """What both directions share: the multifile, the task, and the handle with the call that closes it."""
+    """Common base of both directions: the multifile, the task, and the handle with the call that closes
+    it."""
 
     def __init__(self, path: str, task: int) -> None:
         super().__init__()
@@ -59,7 +60,8 @@ class _Stream(io.RawIOBase):
 
 
 class InputStream(_Stream):
-    """The stream of a task, to be read. ``size``: its length in bytes; ``chunks``: where it lies."""
+    """The stream of a task, opened for reading. ``size``: its length in bytes; ``chunks``: the chunks it
+    consists of."""
 
     def __init__(
         self, path: str, task: int, sid: int, closer: Callable[[int], Any], metadata: Callable[[], Metadata]
@@ -123,8 +125,8 @@ class InputStream(_Stream):
         return self._move(ABSOLUTE, min(offset, self.size))
 
     def readinto(self, buffer: Any) -> int:
-        """Fills the buffer, over chunks; less only at the end of the stream. Any C-contiguous buffer, numpy
-        arrays included."""
+        """Fills the buffer, across chunk boundaries, and returns the number of bytes; fewer only at the
+        end of the stream. Accepts any C-contiguous buffer, including numpy arrays."""
         self._check_open()
         with Pinned(buffer, writable=True) as into:
             return self._read_to(into.address, into.size)
@@ -138,8 +140,8 @@ class InputStream(_Stream):
         return done
 
     def _look_at_short_read(self, done: int) -> None:
-        """Less than was asked for is the end of the stream, or an error, which the next read would meet
-        again."""
+        """Checks whether a short read is the end of the stream; otherwise raises the error, which the next
+        read would encounter again."""
         at_end = self._library.sion_feof(self._sid)
         if at_end == 1:
             return
@@ -148,7 +150,7 @@ class InputStream(_Stream):
             self._fail(here)
 
     def read(self, size: Optional[int] = -1) -> bytes:
-        """That many bytes, or all that are left; fewer only at the end."""
+        """Returns ``size`` bytes, or all remaining ones by default; fewer only at the end of the stream."""
         self._check_open()
         left = max(self.size - self.tell(), 0)
         size = left if size is None or size < 0 else min(size, left)
@@ -164,14 +166,14 @@ class InputStream(_Stream):
         raise WrongModeError(f"'{self.path}' is open for reading", path=self.path, task=self.task)
 
     def pread(self, size: int, offset: int) -> bytes:
-        """Bytes at a place, which becomes the position."""
+        """Returns ``size`` bytes at ``offset``. Leaves the position after them."""
         self.seek(offset)
         return self.read(size)
 
     def plain_range(self, offset: int, size: int) -> Optional[Tuple[str, int]]:
-        """(path, offset) of the physical file where these bytes of the stream lie as they are, if they lie in
-        one chunk of a file that is not compressed; else None. What is read there is compared with no
-        checksum."""
+        """Returns (path, offset) in the physical file of ``size`` bytes at ``offset`` of the stream. None
+        unless they are in one chunk of an uncompressed file. Data read there are not verified against
+        checksums."""
         metadata = self._metadata()
         if metadata.info.compressed or not metadata.info.closed:
             return None
@@ -190,13 +192,15 @@ class InputStream(_Stream):
         offset: int = 0,
         copy: Optional[bool] = None,
     ) -> "NDArray[Any]":
-        """The stream, or a part of it, as a numpy array. ``shape`` None: one dimension, to the end of the
-        stream.
+        """Returns all or part of the stream as a numpy array. The position of the stream does not
+        change.
 
-        ``copy`` None: a read-only memory map, without any copy, where the bytes lie in one plain chunk; else
-        one copy, checked against the checksums. True: always that copy. False: an error where there is no
-        map. Multi-byte types without an order of their own are of the byte order of the file. The position of
-        the stream stays where it is."""
+        ``dtype``: multi-byte types in native byte order are interpreted in the byte order of the file.
+        ``shape``: in elements; None: one dimension, to the end of the stream. ``offset``: in bytes.
+        ``copy``: None returns a read-only memory map if the bytes are contiguous in one plain chunk,
+        otherwise a copy verified against checksums; True always returns such a copy; False raises
+        UnsupportedError if no map is possible. Raises InvalidArgumentError if the stream is too short or
+        not a multiple of the element size."""
         import numpy
 
         kind = self._in_file_order(numpy.dtype(dtype))
@@ -232,7 +236,7 @@ class InputStream(_Stream):
         return bool(swapped) != (sys.byteorder == "big")
 
     def count_tasks(self) -> int:
-        """Tasks of the whole multifile."""
+        """Returns the number of tasks of the whole multifile."""
         count = ctypes.c_int()
         if not self._library.sion_get_locations(self._sid, ctypes.byref(count), *[None] * 7):
             self._fail()
@@ -270,8 +274,8 @@ class InputStream(_Stream):
         return array
 
     def load(self) -> Any:
-        """The next object that :meth:`OutputStream.dump` has written. As with ``pickle``: from trusted files
-        only."""
+        """Returns the next object written by :meth:`OutputStream.dump`. Like ``pickle``, use it for
+        trusted files only."""
         from .pickling import load
 
         return load(self)
@@ -287,8 +291,8 @@ class InputStream(_Stream):
 
 
 def _new_array(shape: Tuple[int, ...], kind: "numpy.dtype[Any]") -> "NDArray[Any]":
-    """Room for an array. Large ones are not made by numpy, which asks for huge pages: to clear those takes longer
-    than to read what comes into them."""
+    """Allocates an array. Large ones are not allocated by numpy, which requests huge pages: clearing them
+    takes longer than reading the data."""
     import numpy
 
     size = kind.itemsize * math.prod(shape)
@@ -300,8 +304,8 @@ def _new_array(shape: Tuple[int, ...], kind: "numpy.dtype[Any]") -> "NDArray[Any
 
 
 class OutputStream(_Stream):
-    """The stream of a task, to be written: what is written is appended. Streams of one serial writer share a
-    handle; a lock lets one of them through at a time."""
+    """The stream of a task, opened for writing; written data are appended. Streams of one serial writer
+    share a handle, and a lock admits one stream at a time."""
 
     _going = False
 
@@ -326,8 +330,8 @@ class OutputStream(_Stream):
             self._select()
 
     def _selected_for(self, source: Pinned) -> None:
-        """A task that cannot be selected is offered its bytes nevertheless: the library refuses them, and the
-        close fails until they are written."""
+        """Selects the task. If that fails, passes the bytes to the library nevertheless: it rejects them,
+        and the close fails until they are written."""
         try:
             self._selected()
         except Error:
@@ -341,15 +345,15 @@ class OutputStream(_Stream):
             return int(self._library.sion_get_bytes_written(self._sid))
 
     def write(self, data: Any) -> int:
-        """Appends all bytes of a buffer in C order, as :meth:`InputStream.array` reads them; returns how many.
-        A Fortran-ordered or strided array is copied for that."""
+        """Appends all bytes of a buffer in C order, as :meth:`InputStream.array` reads them, and returns
+        their number. Copies a Fortran-ordered or strided array first."""
         with Pinned(data) as source, self._lock:
             self._selected_for(source)
             self._append(source)
             return source.size
 
     def writev(self, buffers: Iterable[Any]) -> int:
-        """Appends several buffers, one behind the other, while no other thread comes between; returns the
+        """Appends several buffers in order, without interleaving with other threads. Returns the number of
         bytes."""
         total = 0
         with self._lock:
@@ -368,13 +372,13 @@ class OutputStream(_Stream):
             self._fail(int(self._library.sion_get_bytes_written(self._sid)))
 
     def close(self) -> None:
-        """The stream goes; the multifile stays open, and what was written stays to be written."""
+        """Closes the stream only. The multifile stays open and keeps the written data."""
         self._going = True
         super().close()
 
     def flush(self) -> None:
-        """What was written is found by readers even if the program is killed; with ``durable``, if the power
-        is lost."""
+        """Makes the written data readable even if the program is killed; with ``durable``, even after a
+        power failure."""
         if self._going:
             return
         with self._lock:
@@ -383,22 +387,22 @@ class OutputStream(_Stream):
                 self._fail()
 
     def ensure_free_space(self, size: int) -> None:
-        """The next ``size`` bytes will lie in one chunk."""
+        """Ensures that the next ``size`` bytes are stored in one chunk."""
         with self._lock:
             self._selected()
             if not self._library.sion_ensure_free_space(self._sid, size):
                 self._fail()
 
     def dump(self, value: Any) -> None:
-        """Appends an object as pickle protocol 5, its buffers (numpy arrays, for example) out of band,
-        without copies."""
+        """Appends an object as pickle protocol 5, with its buffers (numpy arrays, for example) out of band
+        and without copies."""
         from .pickling import dump
 
         dump(value, self)
 
     @property
     def records(self) -> "OutputRecords":
-        """Appends key-value records: ``stream.records[7] = data``. For multifiles opened with
+        """Appends key-value records: ``stream.records[7] = data``. Requires a multifile opened with
         ``keyval=True``."""
         if self._records is None:
             from .keyval import OutputRecords

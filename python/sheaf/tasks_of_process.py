@@ -1,6 +1,6 @@
-"""Multifiles whose tasks are not the processes: each process reads, or writes, the tasks that it names.
+"""Multifiles with more or fewer tasks than processes: each process reads or writes the tasks it selects.
 
-:func:`sheaf.open` with ``mapped=`` returns what is here.
+:func:`sheaf.open` with ``mapped=`` returns these classes.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _DUP_RANK = -202
 
 
 class MappedReader(Mapping[int, InputStream]):
-    """A multifile read by any number of processes: ``f[task]`` for the tasks that this process has asked for.
-    Different threads may use different streams at once."""
+    """A multifile read by any number of processes: ``f[task]`` is the stream of a task that this process
+    has selected. Different threads may use different streams at once."""
 
     def __init__(self, opener: Opener, path: str, words: str, tasks: Optional[Sequence[int]]) -> None:
         self.path = path
@@ -72,7 +72,7 @@ class MappedReader(Mapping[int, InputStream]):
         return made
 
     def close(self) -> None:
-        """Collective."""
+        """Closes the multifile; collective."""
         sid, self._sid = self._sid, None
         if sid is None:
             return
@@ -126,7 +126,7 @@ class MappedWriter(Mapping[int, OutputStream]):
         if self._sid is None:
             raise ValueError(f"'{self.path}' is closed")
         if task != self._current:
-            self._current = -1  # none, if that fails
+            self._current = -1  # no task is selected if the call fails
             if not self._library.sion_seek(self._sid, task, CURRENT_BLOCK, CURRENT_POSITION):
                 raise self._library.error(self.path, task)
             self._current = task
@@ -147,13 +147,13 @@ class MappedWriter(Mapping[int, OutputStream]):
         return OutputStream(self.path, task, self._sid, lambda: self._select(task), self._lock)
 
     def close(self) -> None:
-        """Collective; completes the multifile."""
+        """Completes and closes the multifile; collective."""
         sid, self._sid = self._sid, None
         if sid is not None:
             self._opener.close(sid, self.path, mapped=True)
 
     def abandon(self) -> None:
-        """Gives up on this process, without the others."""
+        """Abandons the multifile on this process only."""
         sid, self._sid = self._sid, None
         if sid is not None:
             self._opener.abandon(sid)

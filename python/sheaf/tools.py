@@ -1,7 +1,7 @@
-"""Work on whole multifiles: checking, repairing, splitting, defragmenting.
+"""Operations on whole multifiles: verify, repair, split, defragment.
 
-``progress`` is called with (bytes done, bytes of all), by the calling thread; what it raises ends the work,
-which then leaves nothing behind. ``progress=True`` shows a bar of ``tqdm``, if that is installed.
+``progress`` is called with (bytes done, total bytes) by the calling thread. An exception it raises ends the
+operation, which then leaves no output. ``progress=True`` shows a ``tqdm`` bar, if that is installed.
 """
 
 from __future__ import annotations
@@ -22,8 +22,7 @@ _REPLACE, _DRY_RUN, _BY_HOLES, _FORCE, _GLOBAL_RANKS, _IGNORE_CHECKSUMS, _DECOMP
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that is wrong with a physical file: ``state`` is "unclosed", "damaged", "unreadable" or
-    "foreign"."""
+    """A problem of a physical file: ``state`` is "unclosed", "damaged", "unreadable" or "foreign"."""
 
     path: str
     state: str
@@ -32,7 +31,7 @@ class Finding:
 
 @dataclass
 class VerifyReport:
-    """What :func:`verify` has found. True if nothing is wrong."""
+    """The result of :func:`verify`. True if there are no problems."""
 
     ok: bool = False
     files: List[str] = field(default_factory=lambda: [])
@@ -45,8 +44,8 @@ class VerifyReport:
 
 @dataclass
 class RepairedFile:
-    """A physical file, what its repair went by ("complete", "journal", "nothing", "table", "holes"), and what
-    it could not know."""
+    """A physical file, the source of its repair ("complete", "journal", "nothing", "table", "holes"), and
+    the facts that could not be determined."""
 
     path: str
     source: str
@@ -55,7 +54,7 @@ class RepairedFile:
 
 @dataclass
 class RepairReport:
-    """What :func:`repair` has done."""
+    """The result of :func:`repair`."""
 
     files: List[RepairedFile] = field(default_factory=lambda: [])
 
@@ -65,7 +64,7 @@ class RepairReport:
 
 
 class _Told:
-    """A progress callback as C calls it: an exception ends the work and comes out behind it."""
+    """A progress callback for C: an exception ends the operation and is raised again afterwards."""
 
     def __init__(self, progress: Progress, what: str) -> None:
         self._problem: Optional[BaseException] = None
@@ -90,7 +89,7 @@ class _Told:
         self._bar.update(done - self._bar.n)
 
     def finish(self, failed: bool, path: str) -> None:
-        """Raises what the callback has raised, or the error of the call."""
+        """Raises the exception of the callback, or the error of the call."""
         if self._bar is not None:
             self._bar.close()
         if self._problem is not None:
@@ -112,8 +111,8 @@ def _flags(*pairs: Tuple[bool, int]) -> int:
 
 
 def verify(path: Path, *, data: bool = True, progress: Progress = None) -> VerifyReport:
-    """Compares all metadata with each other, and all data with their checksums; ``data`` False: metadata
-    only."""
+    """Checks all metadata for consistency, and all data against their checksums. ``data`` False: only
+    metadata."""
     name, report, told = os.fspath(path), VerifyReport(), _Told(progress, "verify")
 
     def find(_: Any, file: bytes, state: bytes, message: Optional[bytes]) -> None:
@@ -141,8 +140,11 @@ def repair(
     force: bool = False,
     progress: Progress = None,
 ) -> RepairReport:
-    """Makes a multifile that was never closed complete, in place or as a copy. Waits up to 25 s to see
-    whether a job lives that is writing it, and refuses then; ``force``: not."""
+    """Completes a multifile that was never closed, in place or as the copy ``copy``.
+
+    Waits up to 25 s to find out whether a running job is writing it, and raises an error in that case.
+    ``force``: repairs it although a job may be writing it or a part is missing. ``replace``: replaces an
+    existing copy. ``dry_run``: only reports. ``by_holes``: ignores the journal."""
     name, report, told = os.fspath(path), RepairReport(), _Told(progress, "repair")
 
     def find(_: Any, file: bytes, state: bytes, message: Optional[bytes]) -> None:
@@ -175,8 +177,11 @@ def split(
     checksums: bool = True,
     progress: Progress = None,
 ) -> None:
-    """Writes the stream of every task into a file of its own, ``prefix`` and the number of the task. All
-    files appear together at the end, or none."""
+    """Writes the stream of every task to a file named ``prefix`` followed by the task number in ``digits``
+    digits. All files appear together at the end, or none.
+
+    ``tasks``: only these tasks. ``global_ranks``: uses the stored global ranks as numbers. ``replace``:
+    replaces existing files. ``checksums`` False: does not verify the data."""
     import ctypes
 
     name, told = os.fspath(path), _Told(progress, "split")
@@ -202,8 +207,11 @@ def defrag(
     checksums: bool = True,
     progress: Progress = None,
 ) -> None:
-    """Copies a multifile into ``files`` physical files with one chunk for each task. ``block_size`` 1: without
-    any gaps."""
+    """Copies a multifile to ``files`` physical files with one chunk per task.
+
+    ``block_size``: alignment of the chunks in bytes; 0: that of the input; 1: no gaps. ``compress``,
+    ``shuffle``: as in :func:`sheaf.open`. ``decompress``: writes uncompressed streams. ``replace``:
+    replaces an existing output. ``checksums`` False: does not verify the data."""
     name, told = os.fspath(path), _Told(progress, "defrag")
     flags = _flags((replace, _REPLACE), (decompress, _DECOMPRESS), (not checksums, _IGNORE_CHECKSUMS))
     number = "" if files == 1 else f"files={files}"

@@ -8,7 +8,7 @@ from .errors import InvalidArgumentError
 
 
 def as_mode(direction: str, words: str) -> str:
-    """The open mode: unknown words are errors."""
+    """Returns the open mode. The word ``strict`` makes unknown words errors."""
     return ",".join(part for part in (direction, words, "strict") if part)
 
 
@@ -25,7 +25,7 @@ def words_of(
     byteorder: Optional[str] = None,
     words: str = "",
 ) -> str:
-    """The words for arguments that are not at their defaults, and those given as they are.
+    """Returns the words for all arguments that differ from their defaults, followed by ``words``.
 
     >>> words_of(atomic=True, compress="zstd:3", words="buffer=1m")
     'atomic,compress=zstd:3,buffer=1m'

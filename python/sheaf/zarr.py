@@ -25,8 +25,8 @@ from .archive import Archive
 
 
 class SheafStore(Store):
-    """Keys and values in a multifile, which is made by the first write. ``words``: of the open mode, when it
-    is made."""
+    """Keys and values in a multifile, which is created by the first write. ``words``: words of the open
+    mode for its creation."""
 
     @property
     def supports_writes(self) -> bool:
@@ -81,7 +81,6 @@ class SheafStore(Store):
         return hash(self.path)
 
     # --- reading
-    # ---------------------------------------------------------------------------------------------------
 
     def get_sync(
         self,
@@ -90,7 +89,7 @@ class SheafStore(Store):
         prototype: Optional[BufferPrototype] = None,
         byte_range: Optional[ByteRequest] = None,
     ) -> Optional[Buffer]:
-        """The value of a key, or a part of it; None if there is none."""
+        """Returns all or part of the value of a key; None if the key does not exist."""
         archive = self._ready()
         entry = self._entry(key)
         if entry is None:
@@ -145,7 +144,6 @@ class SheafStore(Store):
             yield name
 
     # --- writing
-    # ---------------------------------------------------------------------------------------------------
 
     def set_sync(self, key: str, value: Buffer) -> None:
         """Writes the value of a key."""
@@ -169,7 +167,7 @@ class SheafStore(Store):
         await asyncio.to_thread(self._ready().put_if_absent, key, value.as_numpy_array())
 
     def delete_sync(self, key: str) -> None:
-        """Removes a key, if it is there."""
+        """Removes a key, if it exists."""
         self._check_writable()
         if self._entry(key) is not None:
             self._ready().delete([key])

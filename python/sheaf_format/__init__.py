@@ -1,6 +1,6 @@
 """Independent reader and writer of the multifile format, written from docs/format.md alone.
 
-It shares no code with the library and serves to check it. Plain Python, no dependencies; made for clarity, not speed.
+It shares no code with the library and is used to verify it. Plain Python without dependencies, written for clarity, not speed.
 
     with Multifile("data.sion") as multifile:
         for piece in multifile.stream(3): ...

@@ -7,7 +7,7 @@ import json
 import os
 import sys
 
-if not __package__:  # started as a directory: make the package importable by its name
+if not __package__:  # started as a directory: make the package importable by name
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 from sheaf_format import FormatError, Multifile, describe, verify
@@ -15,7 +15,7 @@ from sheaf_format.extensions import read_extension
 
 
 def _check(paths: list[str]) -> int:
-    """One line per multifile; 1 if any has a finding."""
+    """Prints one line per multifile. Returns 1 if any has a finding."""
     status = 0
     for path in paths:
         try:
@@ -69,7 +69,7 @@ def main(arguments: list[str] | None = None) -> int:
         return _stream(options.file, options.rank)
     except FormatError as error:
         print(error, file=sys.stderr)
-    except BrokenPipeError:  # whoever reads the output has seen enough
+    except BrokenPipeError:  # the reader of the output has exited
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
         print(f"{options.file}: {error.strerror}", file=sys.stderr)

@@ -19,41 +19,41 @@ NAMES = 5
 CREATE, PIECE, SIZE, ATTRIBUTES, RENAME, REMOVE = range(1, 7)
 FAILURE = 8
 SUMS = 9
-BLOCK = 65536  # bytes that have one checksum
+BLOCK = 65536  # bytes per checksum
 _SET = 1 << 63
 
 
 @dataclass
 class Stream:
-    """What a set holds under a name."""
+    """A stream of a set, with its name."""
 
     data: bytearray = field(default_factory=bytearray)
     mode: int = 0o644
     modified: int = 0
-    name: bytes | None = None  # None: it was removed
+    name: bytes | None = None  # None: the stream was removed
     missing: dict[tuple[int, int], int] = field(default_factory=dict)  # offsets of failed writes, by container and time
 
 
 @dataclass(frozen=True)
 class _Record:
     time: int
-    origin: int  # the container that has it
+    origin: int  # container of the data
     kind: int
     flags: int
     stream: tuple[int, int]
     body: bytes
     data: bytes = b""
-    place: int = 0  # of `data` in the container
+    place: int = 0  # offset of `data` in the container
 
 
 class _Rooms:
-    """The words with the checksums of a container of version 2."""
+    """The checksum words of a container of version 2."""
 
     def __init__(self, path: str, content: bytes) -> None:
         self._path, self._content = path, content
-        self._ends: dict[int, int] = {}  # place of the end word, by room
-        self._slots: dict[tuple[int, int], int] = {}  # place of a slot, by room and block
-        self._sound: set[int] = set()  # places of blocks that were compared
+        self._ends: dict[int, int] = {}  # offset of the end word, by room
+        self._slots: dict[tuple[int, int], int] = {}  # offset of a slot, by room and block
+        self._sound: set[int] = set()  # offsets of verified blocks
 
     def add(self, kind: int, flags: int, at: int, size: int) -> None:
         if kind == PIECE and flags & 1:
@@ -69,14 +69,15 @@ class _Rooms:
             self._slots[room, first + (place - at) // 8] = place
 
     def _word(self, place: int | None, block: int) -> tuple[int, int] | None:
-        """Checksum, and the bytes that it covers; None: not of this block."""
+        """Returns the checksum and the number of bytes it covers; None if the word does not belong to the
+        block."""
         (word,) = struct.unpack_from("<Q", self._content, place) if place else (0,)
         if not word & _SET or word >> 49 & 0x3FFF != block & 0x3FFF or word >> 32 & 0x1FFFF > BLOCK:
             return None
         return word & 0xFFFFFFFF, word >> 32 & 0x1FFFF
 
     def check(self, place: int, length: int) -> None:
-        """The blocks that these bytes of streams are in."""
+        """Verifies the blocks that contain these bytes of streams."""
         rooms = sorted(self._ends)
         at = place
         while at < place + length:
@@ -96,7 +97,7 @@ class _Rooms:
 
 
 def sum_word(data: bytes, block: int) -> int:
-    """The word of a block that begins with these bytes."""
+    """Returns the word of a block that starts with these bytes."""
     return _SET | (block & 0x3FFF) << 49 | len(data) << 32 | crc32c(data)
 
 
@@ -157,7 +158,8 @@ def _area(content: bytes, rooms: _Rooms, own: int, at: int, end: int) -> Iterato
 
 
 def read_streams(paths: list[str], checked: bool = True) -> dict[bytes, Stream]:
-    """The streams of a set of containers, without a multifile below them. Blocks that have checksums are compared, unless told not to."""
+    """Returns the streams of a set of containers that has no multifile below. Verifies blocks with
+    checksums if `checked`."""
     keys: dict[tuple[int, int], Stream] = {}
     names: dict[bytes, Stream] = {}
     records = [record for path in paths for record in _records(path, checked)]
@@ -225,7 +227,8 @@ def _apply(record: _Record, stream: Stream, names: dict[bytes, Stream]) -> None:
 
 
 def write_container(path: str, streams: dict[bytes, bytes], identity: bytes, host: bytes = b"host", time: int = 1, version: int = 1) -> None:
-    """A container with one piece for each stream that is not empty; of version 2 each begins a room, with slots for its whole blocks."""
+    """Writes a container with one piece per nonempty stream. In version 2 each starts a room, with slots
+    for its complete blocks."""
     at, records, data = 2 * _PAGE, b"", b""
 
     def add(kind: int, number: int, body: bytes, words: bytes = b"") -> None:
@@ -262,7 +265,8 @@ def write_container(path: str, streams: dict[bytes, bytes], identity: bytes, hos
 
 
 def task_names(file: PhysicalFile) -> list[tuple[bytes, int, int]] | None:
-    """Name, permissions and time of the tasks of a complete file, in their order; None: they have no names."""
+    """Returns name, permissions and time of each task of a complete file, in task order; None if tasks
+    have no names."""
     found = extensions.section(file, NAMES)
     if found is None:
         return None

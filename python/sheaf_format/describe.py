@@ -14,7 +14,7 @@ from .physical import PhysicalFile
 
 
 def sha256(pieces: Iterable[bytes]) -> str:
-    """Hexadecimal SHA-256 of the joined pieces."""
+    """Returns the hexadecimal SHA-256 of the concatenated pieces."""
     digest = hashlib.sha256()
     for piece in pieces:
         digest.update(piece)
@@ -22,10 +22,11 @@ def sha256(pieces: Iterable[bytes]) -> str:
 
 
 def describe(multifile: Multifile) -> dict[str, Any]:
-    """Everything docs/format.md defines about a multifile; sizes and offsets in bytes. Reads all data once or twice.
+    """Returns everything docs/format.md defines about a multifile; sizes and offsets in bytes. Reads all data
+    once or twice.
 
-    `mapping_size` is None where the field is absent and 0 where it is present and empty; `raw_blocksizes[round]` are
-    as stored. `sha256` of a task is that of its stream. Key-value files add `records` per task.
+    `mapping_size` is None if the field is absent and 0 if it is present and empty; `raw_blocksizes[round]`
+    are the stored values. `sha256` of a task is that of its stream. Key-value files have `records` per task.
     """
     first = multifile.files[0].header
     description = {

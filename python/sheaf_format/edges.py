@@ -1,4 +1,5 @@
-"""What hosts keep beside a physical file that was never closed (docs/format.md, section 18)."""
+"""The boundary files that hosts keep beside a physical file that was never closed (docs/format.md, section
+18)."""
 
 from __future__ import annotations
 
@@ -14,11 +15,11 @@ _MASK = (1 << 64) - 1
 
 
 class Edges:
-    """The files NAME.edges.h of `hosts` hosts. Files of another identity or number of tasks, and rows with another hash, are not
-    there. Raises FormatError for a version that is not known."""
+    """The files NAME.edges.h of `hosts` hosts. Ignores files with another identity or number of tasks, and
+    rows with another hash. Raises FormatError for an unknown version."""
 
     def __init__(self, path: str, hosts: int, identity: bytes, ntasks: int) -> None:
-        self.end = 0  # of the physical file, as far as they tell
+        self.end = 0  # end of the physical file according to these files
         self._runs: dict[int, tuple[int, int, str, int]] = {}  # by begin: end, first round, file, shift
         for host in range(hosts):
             self._read_file(f"{path}.edges.{host}", host, identity, ntasks)
@@ -51,7 +52,8 @@ class Edges:
             self._runs[begin] = (end, first, name, shift)
 
     def parts(self, offset: int, size: int) -> Iterator[tuple[int, int, tuple[str, int] | None]]:
-        """(offset, bytes, None or the file of edges and where they are in it) for [offset, offset + size), in order."""
+        """Yields (offset, bytes, location) for [offset, offset + size), in order. location: None, or the
+        boundary file and the offset in it."""
         last = offset + size
         while offset < last:
             end, place = self._part(offset)

@@ -1,8 +1,9 @@
-"""The one exception of this package for files that are not sound multifiles."""
+"""The only exception of this package for files that are not valid multifiles."""
 
 
 class FormatError(Exception):
-    """A file breaks a rule of docs/format.md. `finding` says which one; `path` is the physical file it was found in."""
+    """A file violates a rule of docs/format.md. `finding` describes the violation; `path` is the physical
+    file."""
 
     def __init__(self, path: str, finding: str) -> None:
         super().__init__(f"{path}: {finding}")

@@ -21,8 +21,8 @@ GROUPS, SUMS, MAPPING = 1, 2, 3
 
 @dataclass(frozen=True)
 class Extension:
-    """What the extension header says; `piece` in bytes of data per checksum. guessed_ends: chunks whose end a repair has guessed,
-    None if the file is not marked."""
+    """The contents of the extension header; `piece` in bytes of data per checksum. guessed_ends: chunks
+    with an end guessed by a repair, None if the file is not marked."""
 
     flags: int
     identity: bytes
@@ -31,7 +31,8 @@ class Extension:
 
 
 def read_extension(file: PhysicalFile) -> Extension | None:
-    """None for a plain file. Raises FormatError if the header does not match its hash, or must be refused."""
+    """Returns None for a plain file. Raises FormatError if the header does not match its hash or must be
+    rejected."""
     fixed = file.read_bytes(0, _FIXED)
     if fixed[_AT:_AT + 8] != _MAGIC:
         if file.header.encoded:
@@ -49,7 +50,8 @@ def read_extension(file: PhysicalFile) -> Extension | None:
 
 
 def verify(file: PhysicalFile) -> bool:
-    """Compares everything in a complete file with its checksums. False if it has none; raises FormatError if one is wrong."""
+    """Verifies a complete file against its checksums. Returns False if it has none; raises FormatError if
+    one does not match."""
     extension = read_extension(file)
     if not extension or not extension.flags & CHECKSUMS:
         if extension is None and file.size >= 64 and file.read_bytes(file.size - 8, 8) == _END:
@@ -65,7 +67,7 @@ def verify(file: PhysicalFile) -> bool:
 
 
 def add(path: str, identity: bytes, piece: int = 65536, flags: int = CHECKSUMS) -> None:
-    """Makes a complete plain file one with checksums."""
+    """Adds checksums to a complete plain file."""
     with open(path, "r+b") as out:
         fixed = bytearray(out.read(_FIXED))
         fixed[_AT:_AT + _SIZE] = _MAGIC + struct.pack("<HHBbBB16sII16x", 1, flags, 0, 0, 0, 0, identity, piece, 0) + bytes(8)
@@ -93,7 +95,8 @@ def _aligned(size: int) -> int:
 
 
 def _mapping(file: PhysicalFile) -> bytes:
-    """The mapping field as it is in the file: what lies between META2 and the plain end, which the footer names."""
+    """Returns the mapping field as stored: the bytes between META2 and the plain end that the footer
+    states."""
     footer = file.read_bytes(file.size - 64, 64) if file.size >= 64 else b""
     (end,) = struct.unpack_from("<q", footer, 40) if footer[56:] == _END else (-1,)
     if not file.meta2_end <= end <= file.size - 64:
@@ -133,7 +136,7 @@ def _read_trailer(file: PhysicalFile, extension: Extension, mapping: bytes) -> t
 
 
 def section(file: PhysicalFile, kind: int) -> bytes | None:
-    """A section of the trailer of a complete file; None: there is none."""
+    """Returns a section of the trailer of a complete file; None if it is absent."""
     extension = read_extension(file)
     if not extension or not extension.flags & CHECKSUMS:
         return None
@@ -141,7 +144,7 @@ def section(file: PhysicalFile, kind: int) -> bytes | None:
 
 
 def _contents(file: PhysicalFile, piece: int, mapping: bytes) -> dict[int, bytes]:
-    """What the sections must hold."""
+    """Returns the expected contents of the sections."""
     n = file.header.ntasks
     groups, all_sums = b"", b""
     for first in range(0, n, _GROUP):

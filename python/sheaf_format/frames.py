@@ -1,6 +1,6 @@
-"""Compressed streams (docs/format.md, section 14.4): frames, and the index behind them.
+"""Compressed streams (docs/format.md, section 14.4): frames, and the index that follows them.
 
-zstd and lz4 are their shared libraries, called directly, gzip is the zlib of Python: no package is needed."""
+zstd and lz4 are called directly in their shared libraries, gzip is Python's zlib: no package is needed."""
 
 from __future__ import annotations
 
@@ -63,18 +63,19 @@ def _lz4(data: bytes, size: int) -> bytes | None:
 
 
 def _gzip(data: bytes, size: int) -> bytes | None:
-    import zlib  # a Python may be built without
+    import zlib  # some builds of Python do not have it
 
     member = zlib.decompressobj(16 + zlib.MAX_WBITS)
     try:
-        plain = member.decompress(data, size + 1)  # more than that is none of ours
+        plain = member.decompress(data, size + 1)  # a longer member is not ours
     except zlib.error:
         return None
     return plain if member.eof and not member.unused_data and len(plain) == size else None
 
 
 def is_compressed(file: PhysicalFile) -> bool:
-    """Whether streams consist of frames: by the magic, or, of files from before there was one for that, the extension header."""
+    """Returns whether streams consist of frames: according to the magic, or in older files to the
+    extension header."""
     if file.header.encoded:
         return True
     if file.header.format_version < 5:
@@ -85,7 +86,7 @@ def is_compressed(file: PhysicalFile) -> bool:
 
 @dataclass
 class Frame:
-    """A frame whose first `used` plain bytes count."""
+    """A frame, of which the first `used` uncompressed bytes are valid."""
 
     stored_at: int
     codec: int
@@ -144,7 +145,7 @@ class _Stream:
             raise self._fail(at, "the sizes of the frame cannot be")
         begin = at + _HEAD.size
         frames, place = self.frames, (block, offset)
-        if place < self._end():  # replaces what is there from its begin on
+        if place < self._end():  # replaces the data from its start on
             while frames and (frames[-1].block, frames[-1].offset) >= place:
                 frames.pop()
             if frames and frames[-1].block == block:
@@ -182,7 +183,7 @@ class _Stream:
 
 
 def plain_blocks(data: bytes, name: str) -> list[bytes]:
-    """The plain blocks of a stored stream; `name` says whose in errors."""
+    """Returns the uncompressed blocks of a stored stream; `name` identifies it in errors."""
     stream = _Stream(data, name)
     blocks = [bytearray()]
     for frame in stream.frames:

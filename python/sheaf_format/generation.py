@@ -1,4 +1,5 @@
-"""The files of the generation that is under a name, also while a commit renames them (docs/format.md, section 20)."""
+"""Finds the files of the generation under a name, even while a commit renames them (docs/format.md,
+section 20)."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ Opened = TypeVar("Opened")
 
 @dataclass(frozen=True)
 class CommitRecord:
-    """What the record says; zeros in `replaced` stand for a generation without identity, or none."""
+    """The contents of the record. Zeros in `replaced`: the replaced generation has no identity, or there
+    was none."""
 
     nfiles: int
     identity: bytes
@@ -38,12 +40,13 @@ class CommitRecord:
 
 
 def read_record(path: str) -> CommitRecord | None:
-    """None if the file is something else. Raises FormatError for a damaged record, OSError if reading fails."""
+    """Returns None if the file is not a record. Raises FormatError for a damaged record, OSError if
+    reading fails."""
     return _parse(_head(path), path)
 
 
 def temporary_name(path: str, number: int) -> str:
-    """Temporary name of physical file 0 of a set that is to be called `path`."""
+    """Returns the temporary name of physical file 0 of a set with the final name `path`."""
     target = path
     while os.path.islink(target):
         target = os.path.join(os.path.dirname(target), os.readlink(target))
@@ -51,7 +54,7 @@ def temporary_name(path: str, number: int) -> str:
 
 
 class Generation:
-    """Where the physical files of the multifile `path` are, as long as no commit changes it."""
+    """The locations of the physical files of the multifile `path`, valid until a commit changes them."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -60,7 +63,7 @@ class Generation:
         self._identity = self._record.identity if self._record else _identity(self._head)
 
     def candidates(self, number: int) -> list[str]:
-        """Names of physical file `number`; the first that exists is it."""
+        """Returns the possible names of physical file `number`; the first one that exists is used."""
         name = physical_name(self.path, number)
         if self._record is None:
             return [name]
@@ -77,7 +80,7 @@ class Generation:
         return opener(names[-1])
 
     def require_own(self, path: str, head: bytes) -> None:
-        """Raises FormatError unless a file that begins with `head` may belong to the generation."""
+        """Raises FormatError unless a file that starts with `head` may belong to the generation."""
         identity = _identity(head)
         if identity != self._identity and (self._record or (identity and self._identity)):
             raise FormatError(path, f"is of another generation than '{self.path}'")
@@ -87,7 +90,7 @@ class Generation:
 
 
 def open_generation(path: str, attempt: Callable[[Generation], Opened]) -> Opened:
-    """What `attempt` returns for one generation. It is repeated while it fails because another one came under the name."""
+    """Returns the result of `attempt` for one generation. Retries if it fails because another generation was committed."""
     for _ in range(_TRIES - 1):
         generation = Generation(path)
         try:

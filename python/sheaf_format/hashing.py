@@ -1,4 +1,4 @@
-"""XXH3 (64 bits) and CRC32C, which guard what docs/format.md defines as extensions and journals. Plain and slow."""
+"""XXH3 (64 bits) and CRC32C, which protect the extensions and journals of docs/format.md. Simple and slow."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _mix16(data: bytes, at: int, secret: int, seed: int) -> int:
 
 
 def xxh3(data: bytes, seed: int = 0) -> int:
-    """XXH3, 64 bits. A seed only for at most 240 bytes, which is all that journals need."""
+    """Returns the 64-bit XXH3. A seed is supported for at most 240 bytes, which suffices for journals."""
     n = len(data)
     if n <= 16:
         return _up_to_16(data, seed)
@@ -106,7 +106,7 @@ def _accumulate(sums: list[int], data: bytes, at: int, secret: int) -> None:
 def _long(data: bytes) -> int:
     sums = [_P32_3, _P64_1, _P64_2, _P64_3, _P64_4, _P32_2, _P64_5, _P32_1]
     n, last_key = len(data), len(_SECRET) - 64
-    stripes = last_key // 8  # of a block
+    stripes = last_key // 8  # per block
     block = 64 * stripes
     blocks = (n - 1) // block
     for b in range(blocks):
@@ -136,7 +136,7 @@ _CRC = _crc_table()
 
 
 def crc32c(data: bytes) -> int:
-    """The Castagnoli polynomial, as in RFC 3720."""
+    """Returns the CRC with the Castagnoli polynomial, as in RFC 3720."""
     state = 0xFFFFFFFF
     for byte in data:
         state = state >> 8 ^ _CRC[(state ^ byte) & 0xFF]

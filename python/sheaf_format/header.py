@@ -1,4 +1,5 @@
-"""META1 and the word that gives the byte order (docs/format.md, sections 3, 4, 13): bytes <-> values, no checks."""
+"""META1 and the word that states the byte order (docs/format.md, sections 3, 4, 13): conversion of bytes
+and values, without checks."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ import struct
 from dataclasses import dataclass
 
 MAGIC = b"sion"
-ENCODED_MAGIC = b"\x89SHF"  # of files whose streams are encoded: only for readers that know the extensions
+ENCODED_MAGIC = b"\x89SHF"  # magic of files with encoded streams, for readers that support the extensions
 PREFIX_BYTES = 1024
 KEYVAL_UNSET, KEYVAL_NONE, KEYVAL_INLINE = 0, 50, 51
 BYTE_ORDERS = ("little", "big")
@@ -17,7 +18,8 @@ _NUMBERED = "iqq"  # filenumber, flag1, flag2: offsets 32..51, absent in version
 
 @dataclass
 class Header:
-    """The fixed part of META1. Field names as in docs/format.md; fsblksize in bytes, ntasks of this physical file."""
+    """The fixed part of META1. Field names as in docs/format.md; fsblksize in bytes, ntasks of this
+    physical file."""
 
     byte_order: str
     userdata_order: str
@@ -49,17 +51,17 @@ class Header:
 
     @property
     def closing_offset(self) -> int:
-        """Offset of maxblocks, the first byte that is written at close."""
+        """Offset of maxblocks, the first byte written at close."""
         return self.arrays_offset + 16 * self.ntasks
 
     @property
     def opens_set(self) -> bool:
-        """True if this physical file carries the mapping of a set of several files."""
+        """True if this physical file contains the mapping of a set of several files."""
         return self.nfiles > 1 and self.filenumber == 0
 
 
 def prefix_of(byte_order: str) -> str:
-    """Prefix of struct formats for a byte order."""
+    """Returns the prefix of struct formats for a byte order."""
     return ">" if byte_order == "big" else "<"
 
 
@@ -69,12 +71,12 @@ def endianness_word(byte_order: str, userdata_order: str) -> bytes:
 
 
 def fixed_size(format_version: int) -> int:
-    """Bytes of META1 before its arrays."""
+    """Returns the bytes of META1 before its arrays."""
     return 1056 if format_version == 2 else 1076
 
 
 def pack(header: Header) -> bytes:
-    """The fixed part of META1."""
+    """Returns the fixed part of META1."""
     order = prefix_of(header.byte_order)
     numbers = struct.pack(order + _COMMON, header.library_version, header.patch_level, header.format_version,
                           header.fsblksize, header.ntasks, header.nfiles)
@@ -85,7 +87,7 @@ def pack(header: Header) -> bytes:
 
 
 def unpack_start(data: bytes) -> Header:
-    """Header from the first 32 bytes of a file whose magic and byte order are valid."""
+    """Returns the header from the first 32 bytes of a file with valid magic and byte order."""
     byte_order, userdata_order = BYTE_ORDERS[data[4]], BYTE_ORDERS[data[5]]
     values = struct.unpack_from(prefix_of(byte_order) + _COMMON, data, 8)
     return Header(byte_order, userdata_order, *values, encoded=data[:4] == ENCODED_MAGIC)

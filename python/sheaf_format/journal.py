@@ -33,7 +33,7 @@ def _decode(half: bytes, seed: int) -> _Record | None:
 
 
 def _corrected(half: bytes, seed: int) -> _Record | None:
-    """The record that `half` was before one bit of it changed."""
+    """Returns the record that `half` was before one of its bits changed."""
     for bit in range(256):
         tried = bytearray(half)
         tried[bit // 8] ^= 1 << bit % 8
@@ -43,7 +43,8 @@ def _corrected(half: bytes, seed: int) -> _Record | None:
 
 
 def _is_damaged(half: bytes, other: _Record | None, other_raw: bytes, seed: int) -> bool:
-    """Of a half that is no record: whether it may have been one that is newer than that in the other half."""
+    """Returns whether a half that is not a valid record may have been newer than the record in the other
+    half."""
     if other is None and any(other_raw):
         return True
     known = other is None or bool(other.flags & _BEFORE)
@@ -61,16 +62,18 @@ def _has_whole_header(journal: bytes) -> bool:
 
 
 def _is_examined(journal: bytes, identity: bytes) -> bool:
-    """Whether what is no record in this journal is damage, and not what another multifile has left."""
+    """Returns whether an invalid record in this journal is damage, rather than a remnant of another
+    multifile."""
     if not _has_whole_header(journal):
         return len(journal) >= 512 and any(journal[:512])
     return journal[16:32] == identity and not any(journal[80:84])
 
 
 class RecoveredFile(PhysicalFile):
-    """A physical file that was never closed, with what its journal tells in place of META2. `mapping` is None: the global
-    ranks of all files of a set tell which task is where. `corrected` counts records with one wrong bit. Raises FormatError if the
-    file is closed, keeps no journal, has lost it, or has lost a record that may have been the newest of its chunk."""
+    """A physical file that was never closed, with its journal in place of META2. `mapping` is None: the
+    global ranks of all files of a set determine the location of each task. `corrected` counts records with
+    one wrong bit. Raises FormatError if the file is closed, has no journal, has lost it, or has lost a
+    record that may have been the newest of its chunk."""
 
     corrected = 0
 
@@ -88,7 +91,7 @@ class RecoveredFile(PhysicalFile):
         journal = self._contents("")
         if journal is None and (marked or not struct.unpack_from("<H", extension, 10)[0] & _JOURNAL):
             raise self._fail("its journal is lost" if marked else "no journal")
-        # None: no task had anything to tell yet.
+        # None: no task has written a record yet.
         hosts = 0 if journal is None else self._checked(journal, identity)
         if hosts > 1:
             found = [self._contents(f".{host}") for host in range(hosts)]
@@ -117,7 +120,7 @@ class RecoveredFile(PhysicalFile):
                 with open(edge[0], "rb") as file:
                     file.seek(edge[1])
                     piece = file.read(length)
-            data += piece.ljust(length, b"\0")  # what is nowhere is zero
+            data += piece.ljust(length, b"\0")  # bytes that are stored nowhere are zero
         if offset + size > self.size:
             raise self._fail(f"{what} ends at byte {offset + size}, the file at {self.size}")
         return bytes(data)
@@ -130,7 +133,8 @@ class RecoveredFile(PhysicalFile):
             return None
 
     def _checked(self, journal: bytes, identity: bytes) -> int:
-        """The number of hosts that have a journal each; 1 for one of a single host, or without a whole header."""
+        """Returns the number of hosts with a journal each; 1 for the journal of a single host or without a
+        complete header."""
         head = journal[:80]
         if not _has_whole_header(journal):
             return 1
@@ -145,7 +149,8 @@ class RecoveredFile(PhysicalFile):
         return struct.unpack_from("<i", head, 64)[0] if head[16:32] == identity else 1
 
     def _record(self, slot: int) -> tuple[int, int] | None:
-        """(bytes, flags) of the record that tells most: a task that appends may have its beginning recorded by another host."""
+        """Returns (bytes, flags) of the record with the most bytes. For a task that appends, another host
+        may have recorded its beginning."""
         found = [record for journal, examined in zip(self._journals, self._examined)
                  if (record := self._newer(journal[512 + 64 * slot:576 + 64 * slot].ljust(64, b"\0"), slot, examined))]
         return max(found, key=lambda record: (record[0], record[1] & 1), default=None)

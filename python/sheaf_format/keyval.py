@@ -18,7 +18,7 @@ _HEADER_BYTES = 16
 
 @dataclass(frozen=True)
 class Record:
-    """One record of a task: its key and where its value lies in the task's stream, in bytes."""
+    """One record of a task: its key, and offset and length of its value in the task's stream, in bytes."""
 
     key: int
     position: int
@@ -26,7 +26,7 @@ class Record:
     _reader: "_StreamReader | _BytesReader"
 
     def value(self) -> Iterator[bytes]:
-        """The value in pieces of bounded size."""
+        """Yields the value in pieces of bounded size."""
         return self._reader.read(self.position, self.length)
 
 
@@ -43,7 +43,7 @@ class _StreamReader:
         return self._begins[-1]
 
     def read(self, position: int, size: int) -> Iterator[bytes]:
-        """Stream bytes [position, position+size), which must lie inside the stream."""
+        """Yields stream bytes [position, position+size), which must be inside the stream."""
         k = bisect_right(self._begins, position) - 1
         while size > 0:
             offset, used = self._blocks[k]
@@ -65,8 +65,8 @@ class _BytesReader:
 
 
 def scan(file: PhysicalFile, lrank: int, plain: bytes | None = None) -> Iterator[Record]:
-    """The records of one local task, reading their headers only; in `plain`, if given: what its frames hold. Raises FormatError
-    where the stream ends early."""
+    """Yields the records of one local task, reading only their headers. `plain`: the decompressed stream,
+    if it is compressed. Raises FormatError if the stream ends early."""
     reader = _StreamReader(file, lrank) if plain is None else _BytesReader(plain)
     form = prefix_of(file.header.byte_order) + _HEADER
     position = 0
@@ -83,6 +83,6 @@ def scan(file: PhysicalFile, lrank: int, plain: bytes | None = None) -> Iterator
 
 
 def encode(records: Iterable[tuple[int, bytes]], byte_order: str) -> bytes:
-    """The stream that holds the given (key, value) records."""
+    """Returns the stream that contains the given (key, value) records."""
     form = prefix_of(byte_order) + _HEADER
     return b"".join(struct.pack(form, key, len(value)) + value for key, value in records)

@@ -1,4 +1,5 @@
-"""Where tasks and chunks live (docs/format.md, sections 5, 7, 11, 12). Pure integer arithmetic, sizes in bytes."""
+"""Locations of tasks and chunks (docs/format.md, sections 5, 7, 11, 12). Pure integer arithmetic, sizes in
+bytes."""
 
 from __future__ import annotations
 
@@ -7,22 +8,22 @@ from collections.abc import Sequence
 
 I64_MAX = 2**63 - 1
 
-# Files have at most 32 collectors; below 512 tasks fewer (docs/format.md, section 11).
+# Files have at most 32 collectors, and fewer below 512 tasks (docs/format.md, section 11).
 _AUTOMATIC_COLLECTORS = ((512, 32), (256, 16), (32, 8), (16, 4))
 
 
 def align_up(size: int, unit: int) -> int:
-    """Smallest multiple of `unit` that is >= size."""
+    """Returns the smallest multiple of `unit` that is >= size."""
     return -(-size // unit) * unit
 
 
 def meta1_size(ntasks: int) -> int:
-    """Bytes that start[0] is computed from, in every format version."""
+    """Returns the number of bytes from which start[0] is computed, in every format version."""
     return 1088 + 16 * ntasks
 
 
 def chunk_starts(chunks: Sequence[int], fsblksize: int) -> tuple[list[int], int]:
-    """Offset of chunk 0 of each local task, and the globalskip."""
+    """Returns the offset of chunk 0 of each local task, and the globalskip."""
     starts: list[int] = []
     end = first = align_up(meta1_size(len(chunks)), fsblksize)
     for chunk in chunks:
@@ -32,22 +33,22 @@ def chunk_starts(chunks: Sequence[int], fsblksize: int) -> tuple[list[int], int]
 
 
 def physical_name(name: str, number: int) -> str:
-    """Name of physical file `number` of the set `name`."""
+    """Returns the name of physical file `number` of the set `name`."""
     return name if number == 0 else f"{name}.{number:06d}"
 
 
 def buddy_name(name: str, level: int) -> str:
-    """Name of buddy copy `level` of the set `name`."""
+    """Returns the name of buddy copy `level` of the set `name`."""
     return f"{name}_BUDDY_{level:02d}"
 
 
 def base_name(path: str) -> str:
-    """Last component of a path, as descriptions show it."""
+    """Returns the last component of a path, as shown in descriptions."""
     return os.path.basename(path)
 
 
 def split_evenly(ntasks: int, nfiles: int) -> list[tuple[int, int]]:
-    """(file, local rank) of each rank under the default split of a parallel open."""
+    """Returns (file, local rank) of each rank under the default split of a parallel open."""
     if not 1 <= nfiles <= ntasks:
         raise ValueError(f"{nfiles} physical files for {ntasks} tasks")
     per_file = ntasks // nfiles
@@ -56,7 +57,8 @@ def split_evenly(ntasks: int, nfiles: int) -> list[tuple[int, int]]:
 
 
 def collective_groups(requests: Sequence[int], fsblksize: int, collsize: int = 0) -> list[range]:
-    """Groups of local ranks of one physical file; the first of each group collects. collsize <= 0: automatic."""
+    """Returns the groups of local ranks of one physical file; the first of each group collects. collsize
+    <= 0: automatic."""
     total, count = sum(requests), len(requests)
     if total == 0:
         return [range(count)]
@@ -79,7 +81,7 @@ def collective_groups(requests: Sequence[int], fsblksize: int, collsize: int = 0
 
 
 def collective_chunks(requests: Sequence[int], fsblksize: int, collsize: int = 0, merge: bool = False) -> list[int]:
-    """Chunk sizes that collective writing stores for the tasks of one physical file."""
+    """Returns the chunk sizes that collective writing stores for the tasks of one physical file."""
     chunks = [align_up(request, fsblksize) for request in requests] if merge else list(requests)
     for group in collective_groups(requests, fsblksize, collsize):
         asked = sum(requests[lrank] for lrank in group)

@@ -16,7 +16,7 @@ from .physical import PhysicalFile
 
 @dataclass(frozen=True)
 class Task:
-    """Place of one logical task: its rank, and the physical file and local rank that hold its stream."""
+    """Location of one logical task: its rank, and the physical file and local rank of its stream."""
 
     rank: int
     file: int
@@ -26,8 +26,8 @@ class Task:
 class Multifile:
     """A multifile opened for reading through one of its physical files.
 
-    Opening file 0 of a set opens the set; every other file is viewed alone. Owns its open files: use `with`.
-    One thread at a time. Raises FormatError for any broken rule, OSError if a file cannot be read.
+    Opening file 0 of a set opens the set; any other file is opened alone. Owns its open files: use `with`.
+    One thread at a time. Raises FormatError for any violated rule, OSError if a file cannot be read.
     """
 
     def __init__(self, path: str) -> None:
@@ -42,7 +42,7 @@ class Multifile:
             if first.mapping is not None:
                 for number in range(1, first.header.nfiles):
                     self.files.append(stack.enter_context(self._member(generation, number)))
-                if not generation.is_current():  # files without identity may be of two generations
+                if not generation.is_current():  # files without identity may belong to two generations
                     raise FormatError(self.path, "was replaced while it was opened")
                 self._check_mapping(first.mapping)
                 places = first.mapping
@@ -85,29 +85,30 @@ class Multifile:
                 raise FormatError(self.path, f"the mapping sends task {rank} to local task {lrank} of file {file}")
 
     def blocks(self, rank: int) -> list[tuple[int, int]]:
-        """(offset in the physical file, bytes) of every counted block of a task."""
+        """Returns (offset in the physical file, bytes) of every counted block of a task."""
         task = self.tasks[rank]
         return self.files[task.file].blocks(task.lrank)
 
     def length(self, rank: int) -> int:
-        """Bytes in the stream of a task, as it is stored."""
+        """Returns the bytes in the stream of a task, as stored."""
         return sum(size for _, size in self.blocks(rank))
 
     def plain_blocks(self, rank: int) -> list[bytes]:
-        """The blocks of a task as its program wrote them: of a compressed file, decompressed and checked."""
+        """Returns the blocks of a task as its program wrote them; for a compressed file, decompressed and
+        verified."""
         file = self.files[self.tasks[rank].file]
         if not is_compressed(file):
             return [b"".join(file.read_range(offset, size)) for offset, size in self.blocks(rank)]
         return plain_blocks(b"".join(self.stream(rank)), f"task {rank} of {file.path}")
 
     def stream(self, rank: int) -> Iterator[bytes]:
-        """The stream of a task as it is stored, in pieces of at most 1 MiB."""
+        """Yields the stream of a task as stored, in pieces of at most 1 MiB."""
         file = self.files[self.tasks[rank].file]
         for offset, size in self.blocks(rank):
             yield from file.read_range(offset, size)
 
     def records(self, rank: int) -> Iterator[Record]:
-        """The key-value records of a task in the order they were written. The file must be a key-value file."""
+        """Yields the key-value records of a task in writing order. The file must be a key-value file."""
         task = self.tasks[rank]
         file = self.files[task.file]
         return scan(file, task.lrank, b"".join(self.plain_blocks(rank)) if is_compressed(file) else None)

@@ -1,6 +1,6 @@
 """Strict reader of one physical file (docs/format.md, sections 3 to 6, 9 and 13).
 
-Time and memory are bounded by the size of the file: every count is checked against it before it is used.
+Time and memory are bounded by the size of the file: every count is compared with it before use.
 """
 
 from __future__ import annotations
@@ -19,11 +19,13 @@ _PIECE = 1 << 20  # bytes read at a time
 
 
 class PhysicalFile:
-    """One checked physical file. The object owns its open file; close() or `with` releases it. One thread at a time.
+    """One validated physical file. The object owns its open file; close() or `with` releases it. One thread
+    at a time.
 
-    Lists are indexed by local rank; `block_sizes[k]` holds round k as stored, so entries of unused rounds are 0 or -1.
-    `cut[k, lrank]` are the bytes that count of a block that goes beyond its chunk, where that are not all.
-    `mapping` is None unless the file opens a set. Raises FormatError if a rule is broken, OSError if reading fails.
+    Lists are indexed by local rank. `block_sizes[k]` contains round k as stored, so entries of unused rounds
+    are 0 or -1. `cut[k, lrank]` is the number of valid bytes of a block that exceeds its chunk, if not all
+    are valid. `mapping` is None unless the file opens a set. Raises FormatError if a rule is violated,
+    OSError if reading fails.
     """
 
     def __init__(self, path: str) -> None:
@@ -55,7 +57,7 @@ class PhysicalFile:
         return FormatError(self.path, finding)
 
     def _read(self, offset: int, size: int, what: str) -> bytes:
-        """Exactly `size` bytes at `offset`; tests against the file size before it allocates."""
+        """Returns exactly `size` bytes at `offset`. Compares with the file size before it allocates."""
         if offset + size > self.size:
             raise self._fail(f"{what} ends at byte {offset + size}, the file at {self.size}")
         data = bytearray()
@@ -115,7 +117,7 @@ class PhysicalFile:
         for lrank, chunk in enumerate(self.stored_chunks):
             if chunk < 0:
                 raise self._fail(f"chunk size {chunk} of local task {lrank}")
-        # Before version 4 the sizes were stored as requested.
+        # Before version 4, sizes were stored as requested.
         aligned = header.format_version >= 4
         self.chunks = [chunk if aligned else align_up(chunk, header.fsblksize) for chunk in self.stored_chunks]
         self.starts, self.globalskip = chunk_starts(self.chunks, header.fsblksize)
@@ -150,13 +152,14 @@ class PhysicalFile:
         return extension[:8] == b"\x89Sheaf\r\n" and bool(extension[10] & 1)
 
     def _cut_overruns(self) -> dict[tuple[int, int], int]:
-        """Of blocks beyond their chunks the bytes in front of the first one that may be of something else (section 9)."""
+        """Returns, for blocks beyond their chunks, the bytes before the first one that may belong to
+        something else (section 9)."""
         cut: dict[tuple[int, int], int] = {}
         found = [(self.block_offset(lrank, k), k, lrank, self.block_sizes[k][lrank]) for k in range(self.maxblocks)
                  for lrank, count in enumerate(self.block_counts) if k < count and self.block_sizes[k][lrank] > 0]
         if self._has_checksums() or all(size <= self.chunks[lrank] for _, _, lrank, size in found):
             return cut
-        reach = 0  # the end of all blocks before
+        reach = 0  # end of all previous blocks
         for i, (start, k, lrank, size) in enumerate(found):
             border = start + self.chunks[lrank]
             if start + size > border:
@@ -188,23 +191,24 @@ class PhysicalFile:
         return list(struct.iter_unpack(order + "ii", data))
 
     def _plain_end(self) -> int | None:
-        """Where a trailer (section 14.2), if there is one, says that the plain file ends."""
+        """Returns the end of the plain file according to the trailer (section 14.2); None if there is no
+        trailer."""
         footer = self._read(self.size - 64, 64, "the footer") if self.size >= self.meta2_end + 64 else b""
         return struct.unpack_from("<q", footer, 40)[0] if footer[56:] == b"SheafEnd" else None
 
     # --- contents ----------------------------------------------------------------------------------------------
 
     def block_offset(self, lrank: int, k: int) -> int:
-        """Offset in the file of chunk k of a local task."""
+        """Returns the offset in the file of chunk k of a local task."""
         return self.starts[lrank] + k * self.globalskip
 
     def blocks(self, lrank: int) -> list[tuple[int, int]]:
-        """(offset in the file, bytes) of every counted block of a local task."""
+        """Returns (offset in the file, bytes) of every counted block of a local task."""
         return [(self.block_offset(lrank, k), self.cut.get((k, lrank), self.block_sizes[k][lrank]))
                 for k in range(self.block_counts[lrank])]
 
     def read_range(self, offset: int, size: int) -> Iterator[bytes]:
-        """Bytes [offset, offset+size) of the file in pieces of bounded size."""
+        """Yields bytes [offset, offset+size) of the file in pieces of bounded size."""
         while size > 0:
             piece = self._read(offset, min(size, _PIECE), "a block")
             yield piece
@@ -212,12 +216,12 @@ class PhysicalFile:
             size -= len(piece)
 
     def read_bytes(self, offset: int, size: int) -> bytes:
-        """Exactly these bytes of the file."""
+        """Returns exactly these bytes of the file."""
         return self._read(offset, size, "what was asked for")
 
     def unread_mapping(self) -> list[tuple[int, int]] | None:
-        """The mapping field of a file that opens no set, where readers ignore it: [] if it is present and empty,
-        None if it is absent or what follows META2 is no such field. For descriptions only."""
+        """Returns the mapping field of a file that opens no set, which readers ignore: [] if it is present
+        and empty, None if it is absent or META2 is followed by something else. For descriptions only."""
         if self.header.nfiles > 1 or self.size < self.meta2_end + 4:
             return None
         if self._plain_end() == self.meta2_end:

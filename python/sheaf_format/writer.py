@@ -1,7 +1,9 @@
-"""Writer of multifiles, byte for byte as the open calls produce them (docs/format.md, sections 5 to 8, 10 and 13).
+"""Writer of multifiles, byte for byte as the open calls produce them (docs/format.md, sections 5 to 8, 10 and
+13).
 
-A multifile is described by values (`MultifileSpec`, `TaskSpec`); contents are blocks in memory. `write` puts the
-files on disk, `encode` returns their bytes. Chunk fillers turn lists of write requests into blocks.
+A multifile is described by values (`MultifileSpec`, `TaskSpec`); contents are blocks in memory. `write`
+stores the files on disk, `encode` returns their bytes. Chunk fillers convert lists of write requests to
+blocks.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from .layout import align_up, chunk_starts, physical_name
 
 
 class Kind(Enum):
-    """Which open call a file imitates: it decides file number, mapping field and sizes of unused rounds."""
+    """The open call to imitate: determines file number, mapping field and sizes of unused rounds."""
 
     SERIAL = "serial"
     PARALLEL = "parallel"
@@ -27,8 +29,8 @@ class Kind(Enum):
 
 @dataclass
 class TaskSpec:
-    """One task. `chunk` is the requested chunk size in bytes, `blocks[k]` the bytes used of chunk k (none: one empty
-    block). `listed` is False for the dummy tasks of buddy copies, which the mapping leaves out."""
+    """One task. `chunk` is the requested chunk size in bytes, `blocks[k]` the used bytes of chunk k (none:
+    one empty block). `listed` is False for the dummy tasks of buddy copies, which the mapping omits."""
 
     chunk: int
     globalrank: int
@@ -40,9 +42,10 @@ class TaskSpec:
 
 @dataclass
 class MultifileSpec:
-    """A multifile to be written. `tasks` in rank order; a task without `lrank` follows the task before it in its file.
+    """A multifile to be written. `tasks` are in rank order; a task without `lrank` follows the preceding task
+    in its file.
 
-    `aligned` says that chunk sizes are final (collective layouts) instead of requests to be rounded up. `keyval_mode`
+    `aligned`: chunk sizes are final (collective layouts) instead of requests to be rounded up. `keyval_mode`
     only sets the flag; use `keyval.encode` and `fill` for the contents.
     """
 
@@ -69,7 +72,8 @@ class MultifileSpec:
 
 @dataclass
 class _Placed:
-    """The tasks of one physical file in local rank order, and all tasks' (file, local rank) where it has to list them."""
+    """The tasks of one physical file in local rank order, and (file, local rank) of all tasks if the file
+    has to list them."""
 
     number: int
     tasks: list[TaskSpec]
@@ -142,7 +146,7 @@ def _block_size(task: TaskSpec, k: int, unused: int) -> int:
 
 
 def encode(spec: MultifileSpec) -> dict[str, bytes]:
-    """Name and bytes of every physical file, in memory. Raises ValueError if the description is impossible."""
+    """Returns name and bytes of every physical file. Raises ValueError if the description is impossible."""
     result: dict[str, bytes] = {}
     for placed in _place(spec):
         buffer = io.BytesIO()
@@ -152,8 +156,8 @@ def encode(spec: MultifileSpec) -> dict[str, bytes]:
 
 
 def write(spec: MultifileSpec, path: str | None = None) -> list[str]:
-    """Writes the set under `path` (default: the name it stores) and returns the paths of its physical files.
-    Existing files are replaced; unused parts become holes. A failure leaves incomplete files behind."""
+    """Writes the set under `path` (default: the name it stores) and returns the paths of its physical
+    files. Replaces existing files; unused parts become holes. A failure leaves incomplete files."""
     paths: list[str] = []
     for placed in _place(spec):
         paths.append(physical_name(path or spec.name, placed.number))
@@ -163,8 +167,9 @@ def write(spec: MultifileSpec, path: str | None = None) -> list[str]:
 
 
 class ChunkFiller:
-    """Turns the write requests of one task into blocks, as Sheaf's sion_fwrite and sion_ensure_free_space do
-    (docs/format.md, section 5.3). `chunk` is the final chunk size in bytes. After a ValueError nothing has changed."""
+    """Converts the write requests of one task to blocks, as Sheaf's sion_fwrite and sion_ensure_free_space
+    do (docs/format.md, section 5.3). `chunk` is the final chunk size in bytes. A ValueError leaves the
+    state unchanged."""
 
     def __init__(self, chunk: int) -> None:
         self._chunk = chunk
@@ -174,14 +179,14 @@ class ChunkFiller:
         return self._chunk - len(self._blocks[-1])
 
     def ensure(self, size: int) -> None:
-        """Begins a new chunk if fewer than `size` bytes are free in the current one."""
+        """Starts a new chunk if fewer than `size` bytes are free in the current one."""
         if size > self._chunk:
             raise ValueError(f"{size} bytes do not fit in a chunk of {self._chunk}")
         if size > self._room():
             self._blocks.append(bytearray())
 
     def write(self, data: bytes) -> None:
-        """A whole piece into one chunk if it fits in one, else over as many chunks as needed."""
+        """Writes all of `data` to one chunk if it fits, otherwise to as many chunks as needed."""
         if len(data) <= self._chunk:
             self.ensure(len(data))
             self._blocks[-1] += data
@@ -189,7 +194,7 @@ class ChunkFiller:
             self.fill(data)
 
     def fill(self, data: bytes) -> None:
-        """Splits `data` at chunk borders, leaving no gaps: how key-value records are stored."""
+        """Splits `data` at chunk boundaries without gaps, as key-value records are stored."""
         if data and self._chunk == 0:
             raise ValueError("a chunk of size 0 takes no data")
         done = 0
@@ -201,19 +206,19 @@ class ChunkFiller:
             done += len(part)
 
     def blocks(self) -> list[bytes]:
-        """The blocks so far."""
+        """Returns the blocks so far."""
         return [bytes(block) for block in self._blocks]
 
 
 def fill(stream: bytes, chunk: int) -> list[bytes]:
-    """The blocks of a stream that fills chunks of `chunk` bytes without gaps."""
+    """Returns the blocks of a stream that fills chunks of `chunk` bytes without gaps."""
     filler = ChunkFiller(chunk)
     filler.fill(stream)
     return filler.blocks()
 
 
 def cut(stream: bytes, sizes: Iterable[int]) -> list[bytes]:
-    """The blocks of a stream whose block sizes are known."""
+    """Returns the blocks of a stream with known block sizes."""
     blocks, done = [], 0
     for size in sizes:
         blocks.append(stream[done:done + size])

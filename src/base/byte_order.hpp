@@ -1,4 +1,4 @@
-// base/byte_order: integers to and from bytes in either byte order. No alignment is required of the bytes.
+// base/byte_order: converts integers to and from bytes in either byte order. The bytes need no alignment.
 #pragma once
 
 #include <bit>

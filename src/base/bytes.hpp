@@ -1,5 +1,5 @@
-// base/bytes: bytes in memory: whether they may be a hole of a file, and memory for data that are read in
-// large pieces.
+// base/bytes: detects zero bytes, which may become a hole of a file, and allocates cache-aligned memory for
+// large reads.
 #pragma once
 
 #include <cstddef>
@@ -11,16 +11,16 @@
 
 namespace sheaf {
 
-// Whether all are zero, which none are too. As fast as the C library compares.
+// Returns true if all bytes are zero or `bytes` is empty. Runs at the speed of the C library's memcmp.
 inline bool is_zero(std::span<const std::byte> bytes) {
   return bytes.empty() ||
          (bytes.front() == std::byte{} && std::memcmp(bytes.data(), bytes.data() + 1, bytes.size() - 1) == 0);
 }
 
-inline constexpr std::align_val_t cache_line{64};  // bytes; of all processors of today, or a part of theirs
+inline constexpr std::align_val_t cache_line{64};  // bytes; divides the line size of current processors
 
-// Of memory that begins at a line of the cache: into memory that begins within one, as that of std::vector
-// usually does, some processors copy what the kernel has in its page cache at a fifth of the speed.
+// Allocates memory aligned to a cache line. The memory of std::vector usually starts inside a line; some
+// processors then copy from the page cache at a fifth of the speed.
 template <class T>
 struct LineAllocator {
   using value_type = T;
@@ -41,7 +41,7 @@ struct LineDelete {
 };
 using LineMemory = std::unique_ptr<std::byte[], LineDelete>;
 
-// Not filled with zeros, for buffers of which a part may never be used.
+// Allocates memory without zeroing it, for buffers that may be used only in part.
 inline LineMemory line_memory(size_t bytes) {
   return LineMemory(static_cast<std::byte*>(::operator new(bytes, cache_line)));
 }

@@ -16,20 +16,20 @@ namespace sheaf {
 
 namespace {
 
-// Polynomials of degree 31 and less are reflected: the highest bit is the coefficient of 1.
+// Polynomials of degree 31 or less are stored reflected: the highest bit is the coefficient of 1.
 constexpr uint32_t one = 0x80000000;
 
-// Modulo the polynomial of CRC32C.
+// Multiplies by x modulo the CRC32C polynomial.
 constexpr uint32_t times_x(uint32_t a) { return (a >> 1) ^ (0x82f63b78 & (0u - (a & 1))); }
 
 constexpr uint32_t product(uint32_t a, uint32_t b) {
   uint32_t sum = 0;
-  for (; a != 0; a <<= 1, b = times_x(b)) sum ^= b & (0u - (a >> 31));  // the processor guesses no branches
+  for (; a != 0; a <<= 1, b = times_x(b)) sum ^= b & (0u - (a >> 31));  // without unpredictable branches
   return sum;
 }
 
-// x^8 to the power of each value of the lowest byte of a length, and of the one above it: two products are
-// enough for lengths of less than 64 KiB, which checksums of blocks that are changed in place need often.
+// x^8 to the power of each value of the two lowest bytes of a length. Two products suffice for lengths below
+// 64 KiB, which checksums of blocks updated in place need often.
 constexpr auto powers = [] {
   std::array<std::array<uint32_t, 256>, 2> p{};
   uint32_t step = one >> 8;
@@ -74,7 +74,7 @@ uint32_t update_by_table(uint32_t state, const std::byte* at, size_t bytes) {
 
 #if defined(__x86_64__)
 
-// x^n.
+// Returns x^n.
 constexpr uint32_t power(int64_t n) {
   uint32_t v = one;
   while (n-- > 0) v = times_x(v);
@@ -90,8 +90,9 @@ __attribute__((target("sse4.2,crc32"))) uint32_t update_words(uint32_t state, co
   return state;
 }
 
-// Three lanes at a time, since an instruction begins every cycle but takes three; the states of the first two
-// are moved over the lanes behind them by a multiplication with a power of x.
+// Processes three lanes at a time, because the instruction has a throughput of one per cycle but a latency of
+// three. A multiplication with a power of x moves the states of the first two lanes past the lanes that
+// follow.
 __attribute__((target("sse4.2,crc32,pclmul"))) uint32_t update_by_lanes(uint32_t state, const std::byte* at,
                                                                         size_t bytes) {
   constexpr size_t lane = 1344;
@@ -116,8 +117,8 @@ __attribute__((target("sse4.2,crc32,pclmul"))) uint32_t update_by_lanes(uint32_t
 
 #define SHEAF_WIDE __attribute__((target("avx512f,avx512vl,avx512dq,vpclmulqdq,pclmul,sse4.2,crc32")))
 
-// Each 128-bit part of `value` moved forward by as many bytes as the two powers in `by` stand for, and `next`
-// added.
+// Moves each 128-bit part of `value` forward by the number of bytes that the two powers in `by` represent,
+// and adds `next`.
 SHEAF_WIDE inline __m512i folded(__m512i value, __m512i by, __m512i next) {
   const __m512i low = _mm512_clmulepi64_epi128(value, by, 0x00);
   const __m512i high = _mm512_clmulepi64_epi128(value, by, 0x11);
@@ -135,8 +136,9 @@ struct Line256 {
   __m512i a, b, c, d;
 };
 
-// Folding (Gopal et al., "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ Instruction", Intel
-// 2009) of four registers of 64 bytes at a time; at least 256 bytes. Leaves less than 256 behind `at`.
+// Folds four registers of 64 bytes at a time (Gopal et al., "Fast CRC Computation for Generic Polynomials
+// Using PCLMULQDQ Instruction", Intel 2009). Requires at least 256 bytes. Advances `at` and leaves fewer than
+// 256 bytes.
 SHEAF_WIDE inline uint32_t fold(uint32_t state, const std::byte*& at, size_t& bytes) {
   constexpr auto low = [](int64_t distance) { return power(8 * distance + 31); };
   constexpr auto high = [](int64_t distance) { return power(8 * distance - 33); };
@@ -152,7 +154,7 @@ SHEAF_WIDE inline uint32_t fold(uint32_t state, const std::byte*& at, size_t& by
   a = _mm512_xor_si512(a, _mm512_zextsi128_si512(_mm_cvtsi32_si128(static_cast<int>(state))));
   const __m512i by256 = powers_for(low256, high256);
   while (bytes >= 256) {
-    for (size_t line = 0; line < 256; line += 64)  // the hardware's own prefetch ends with every page
+    for (size_t line = 0; line < 256; line += 64)  // the hardware prefetcher stops at page boundaries
       _mm_prefetch(reinterpret_cast<const char*>(at) + prefetched_ahead + line, _MM_HINT_T0);
     const Line256 v = next();
     a = folded(a, by256, v.a);
@@ -219,7 +221,7 @@ uint32_t crc32c(uint32_t sum, std::span<const std::byte> bytes) {
   return ~update(~sum, bytes.data(), bytes.size());
 }
 
-// Bytes that follow multiply what came before them by x^8 each.
+// Each following byte multiplies the preceding ones by x^8.
 uint32_t crc32c_joined(uint32_t first, uint32_t second, int64_t length) {
   if (const auto low = length & 0xff) first = product(powers[0][static_cast<size_t>(low)], first);
   if (const auto high = length >> 8 & 0xff) first = product(powers[1][static_cast<size_t>(high)], first);

@@ -1,5 +1,5 @@
-// base/export: marks the few C++ names that libsheaf offers to its own companions (libsheaf_mpi and others).
-// All other C++ names are hidden; the public interface is C.
+// base/export: marks the C++ names that libsheaf exports to its companion libraries (libsheaf_mpi and
+// others). All other C++ names are hidden; the public interface is C.
 #pragma once
 
 #define SHEAF_EXPORT __attribute__((visibility("default")))

@@ -1,13 +1,13 @@
-// base/forks: how what has threads learns that it finds itself in a forked child, where there are none of
-// them.
+// base/forks: detects a fork. Objects with threads use it to find out that they are in a forked child, where
+// those threads do not exist.
 #pragma once
 
 #include <cstdint>
 
 namespace sheaf {
 
-// Number of forks that lie between this process and the one that asked first. Threads of a process see the
-// same number; a child sees a larger one than its parent did. Costs an atomic load. Any thread.
+// Returns the number of forks between this process and the one that called first. Equal for all threads of a
+// process; larger in a child than in its parent. Costs one atomic load. Any thread.
 int64_t forks();
 
 }  // namespace sheaf

@@ -1,5 +1,4 @@
-// base/last_message: the message of the last error of each thread, which exists also if there is no memory
-// for it.
+// base/last_message: the message of the last error of each thread, available even when memory is exhausted.
 #pragma once
 
 #include <array>
@@ -17,14 +16,15 @@ namespace sheaf {
 
 class LastMessage {
  public:
-  // Remembers "CALL: WHAT", "out of memory" for bad_alloc; cut off after 200 bytes if it cannot be allocated.
+  // Stores "CALL: WHAT", with "out of memory" for bad_alloc. Truncates the message to 199 bytes if it cannot
+  // be allocated.
   void set(std::string_view call, const std::exception& error) noexcept {
     Message* const message = of_thread_.get();
     if (!message) return;
     const bool exhausted = dynamic_cast<const std::bad_alloc*>(&error) != nullptr;
     const char* const what = exhausted ? "out of memory" : error.what();
     try {
-      // What an Error says is printable already.
+      // The text of an Error is printable already.
       const bool is_own = dynamic_cast<const Error*>(&error) != nullptr;
       message->text.assign(call).append(": ").append(is_own ? what : printable(what).c_str());
     } catch (const std::exception&) {
@@ -33,7 +33,7 @@ class LastMessage {
                     call.data(), what);
     }
   }
-  // Remembers a message that was made before.
+  // Stores a complete message.
   void set(const std::string& text) noexcept {
     Message* const message = of_thread_.get();
     if (!message) return;
@@ -44,8 +44,8 @@ class LastMessage {
       std::snprintf(message->fixed.data(), message->fixed.size(), "%s", text.c_str());
     }
   }
-  // The message of this thread. failed: whether a call has failed in this thread; the text of a thread that
-  // has failed but never had memory for a message is "out of memory".
+  // Returns the message of this thread. `failed`: whether a call has failed in this thread. If it has, but
+  // the thread never had memory for a message, returns "out of memory".
   const char* text(bool failed) const noexcept {
     const Message* const message = of_thread_.find();
     if (!message) return failed ? "out of memory" : "";

@@ -1,11 +1,11 @@
-// base/non_copyable: for classes whose objects stand for something that is there once.
+// base/non_copyable: base of classes that own a unique resource.
 #pragma once
 
 #include "base/export.hpp"
 
 namespace sheaf {
 
-// Derived from it, a class can be neither copied nor moved.
+// Makes derived classes neither copyable nor movable.
 class SHEAF_EXPORT NonCopyable {
  public:
   NonCopyable(const NonCopyable&) = delete;

@@ -1,5 +1,4 @@
-// base/parse: numbers, sizes and words as people write them: in the environment, in hints, in open modes and
-// on command lines.
+// base/parse: parses numbers, sizes and words from the environment, hints, open modes and command lines.
 #pragma once
 
 #include <cstdint>
@@ -10,17 +9,17 @@
 
 namespace sheaf {
 
-// Without blanks, tabs and newlines at both ends.
+// Returns `text` without leading and trailing blanks, tabs and newlines.
 SHEAF_EXPORT std::string_view trimmed(std::string_view text);
 
-// Takes the next word, trimmed, off a list with commas.
+// Removes the first word from a comma-separated list and returns it trimmed.
 SHEAF_EXPORT std::string_view take_word(std::string_view& list);
 
-// A whole decimal number and nothing else; nothing if it is none, or has more than 63 bits.
+// Parses a decimal number that spans the whole text. Returns nullopt for other text or more than 63 bits.
 SHEAF_EXPORT std::optional<int64_t> parse_number(std::string_view text);
 
-// Bytes >= 0: a number, and maybe a unit. k, M, G, T, as KiB, MiB, GiB, TiB, are powers of 1024; kB, MB, GB,
-// TB powers of 1000. The letter may be large or small.
+// Parses a size in bytes, >= 0, with an optional unit. k, M, G, T and KiB, MiB, GiB, TiB are powers of 1024;
+// kB, MB, GB, TB are powers of 1000. Case does not matter.
 SHEAF_EXPORT std::optional<int64_t> parse_bytes(std::string_view text);
 
 }  // namespace sheaf

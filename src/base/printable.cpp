@@ -10,11 +10,11 @@ namespace {
 
 struct Character {
   uint32_t code = 0;
-  size_t bytes = 0;  // 0: no UTF-8
+  size_t bytes = 0;  // 0: not UTF-8
 };
 
-// The first of `text`, which is not empty. Overlong forms, surrogates and what is beyond U+10FFFF are no
-// UTF-8.
+// Decodes the first character of `text`, which is not empty. Rejects overlong forms, surrogates and code
+// points above U+10FFFF.
 Character decode(std::string_view text) {
   const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
   const uint8_t lead = byte(0);
@@ -31,7 +31,7 @@ Character decode(std::string_view text) {
   return {code, bytes};
 }
 
-// Controls of the terminal, of the direction, of lines; and what nobody sees.
+// Returns true for controls of the terminal, of text direction and of lines, and for invisible characters.
 bool is_hidden(uint32_t code) {
   const auto within = [code](uint32_t first, uint32_t last) { return code >= first && code <= last; };
   return within(0x80, 0x9f) || code == 0xad || code == 0x61c || within(0x200b, 0x200f) ||

@@ -1,8 +1,7 @@
-// base/printable: names as they may be shown to people.
+// base/printable: makes names safe to print.
 //
-// A name comes from a file, a directory or a command line, and may hold anything but NUL: sequences that a
-// terminal obeys, newlines that make further lines of output, or characters that turn the order of others
-// around.
+// A name from a file, a directory or a command line may contain any byte except NUL: terminal escape
+// sequences, newlines that forge output lines, or characters that reverse the text direction.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +12,12 @@
 
 namespace sheaf {
 
-// Valid UTF-8 that can be seen stays. Control characters become \n, \r, \t or \x1b, bytes that are no UTF-8
-// \xff, and characters that are invisible or change the direction or the line \u202e. What is printable
-// already stays the same.
+// Keeps visible characters in valid UTF-8. Escapes control characters as \n, \r, \t or \x1b, and bytes that
+// are not UTF-8 as \xff. Escapes characters that are invisible or change the direction or the line as \u202e.
+// Returns printable text unchanged.
 SHEAF_EXPORT std::string printable(std::string_view text);
 
-// A size as people read it: "512 bytes", "10.0 MiB".
+// Formats a size for people: "512 bytes", "10.0 MiB".
 SHEAF_EXPORT std::string in_units(int64_t bytes);
 
 }  // namespace sheaf

@@ -1,4 +1,4 @@
-// base/quiet_thread: threads of the library's own. Signals are the program's: none is delivered to them.
+// base/quiet_thread: threads of the library. They receive no signals; signals belong to the program.
 #pragma once
 
 #include <signal.h>
@@ -10,8 +10,8 @@
 
 namespace sheaf {
 
-// While it lives, no signal is delivered to the calling thread. Threads that it starts meanwhile inherit that
-// for good.
+// Blocks all signals on the calling thread during its lifetime. Threads started during that time inherit the
+// mask and keep it.
 class SignalsBlocked {
  public:
   SignalsBlocked() {
@@ -25,7 +25,7 @@ class SignalsBlocked {
   sigset_t before_;
 };
 
-// Starts one. Throws std::system_error where there are no more to be had.
+// Starts a thread. Throws std::system_error if the thread cannot be created.
 SHEAF_EXPORT std::thread quiet_thread(std::function<void()> body);
 
 }  // namespace sheaf

@@ -1,7 +1,7 @@
-// base/random: numbers that nobody else has, from the operating system.
+// base/random: unique random numbers from the operating system.
 //
-// Asks the kernel directly: a std::random_device queries the processor each time one is made, which takes 100
-// microseconds and more on a virtual machine, a large part of an open.
+// Calls the kernel directly: creating a std::random_device queries the processor, which takes 100
+// microseconds or more on a virtual machine, a large part of an open.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace sheaf {
 
-// Any of 2^64. Throws io where the kernel has none.
+// Returns a random 64-bit number. Throws io if the kernel cannot provide one.
 SHEAF_EXPORT uint64_t random_number();
 
 }  // namespace sheaf

@@ -42,7 +42,7 @@ std::optional<int64_t> number_setting(const char* variable, int64_t least, int64
 
 void tell_not_understood(std::string_view name, std::string_view value, std::string_view expected) {
   static std::mutex mutex;
-  static auto* const told = new std::set<std::string>;  // needed until the process ends
+  static auto* const told = new std::set<std::string>;  // never destroyed: used until the process ends
   std::string what(name);
   what.append("='").append(value).append("'");
   {

@@ -1,7 +1,7 @@
-// base/setting: what the environment says.
+// base/setting: values from the environment.
 //
-// What is not understood there is ignored, and told once (base/warnings). Of a parallel program one task
-// reads the environment and tells the others, so one task tells it.
+// Unrecognized values are ignored with one warning (base/warnings). In a parallel program one task reads the
+// environment and broadcasts the values, so only that task warns.
 #pragma once
 
 #include <cstdint>
@@ -13,24 +13,25 @@
 
 namespace sheaf {
 
-// Its name in the environment: the tools flavour has a beginning of its own (cmake/ToolsFlavour.cmake), so
-// that what is set for a program does not concern the tracing library in it.
+// Returns the name of `variable` in the environment. The tools flavour adds a prefix
+// (cmake/ToolsFlavour.cmake), so that settings for a program do not affect the tracing library in it.
 std::string environment_name(std::string_view variable);
 
-// Null if the variable is not set, or empty. Lives until the program changes its environment.
+// Returns the value of `variable`; null if it is unset or empty. Valid until the program changes its
+// environment.
 SHEAF_EXPORT const char* setting(const char* variable);
 
-// A number from `least` to `most`. Nothing if the variable is not set, or, which is told, says something
-// else.
+// Returns a number from `least` to `most`. Returns nullopt if the variable is unset, or, with a warning, if
+// its value is not such a number.
 SHEAF_EXPORT std::optional<int64_t> number_setting(const char* variable, int64_t least = INT64_MIN,
                                                    int64_t most = INT64_MAX);
 
-// The same without telling, for what every task asks.
+// Like number_setting(), but without the warning, for variables that every task reads.
 SHEAF_EXPORT std::optional<int64_t> quiet_number_setting(const char* variable, int64_t least = INT64_MIN,
                                                          int64_t most = INT64_MAX);
 
-// Leaves a warning that `value` of `name`, a variable or a hint, is ignored; once in the process for the two
-// of them. `expected`: what is understood.
+// Adds a warning that `value` of the variable or hint `name` is ignored, once per process for each pair.
+// `expected` describes the valid values.
 SHEAF_EXPORT void tell_not_understood(std::string_view name, std::string_view value,
                                       std::string_view expected);
 

@@ -1,9 +1,9 @@
-// base/thread_value: values of each thread that are destroyed when the thread ends.
+// base/thread_value: per-thread values that are destroyed when the thread ends.
 //
-// A thread_local object with a destructor is registered at its first use in a thread, and the C library ends
-// the program if it has no memory for that. The values here belong to a key of pthreads, whose functions
-// report the shortage. Values of the main thread are never destroyed. Shared libraries that contain such
-// values are linked with -z nodelete, since threads may end after a dlclose.
+// A thread_local object with a destructor is registered at its first use in a thread. If the C library has no
+// memory for that, it terminates the program. These values use a pthread key instead, because its functions
+// report the lack of memory. Values of the main thread are never destroyed. Shared libraries with such values
+// are linked with -z nodelete, since threads may end after a dlclose.
 #pragma once
 
 #include <pthread.h>
@@ -13,15 +13,15 @@
 
 namespace sheaf {
 
-// A pointer of each thread.
+// A pointer per thread.
 class ThreadKey {
  public:
-  // destroy: called when a thread ends with the pointer that it has set last, unless that is null.
+  // When a thread ends, `destroy` is called with the pointer it has set last, unless that is null.
   constexpr explicit ThreadKey(void (*destroy)(void*)) noexcept : destroy_(destroy) {}
   ThreadKey(const ThreadKey&) = delete;
   ThreadKey& operator=(const ThreadKey&) = delete;
-  // Pointers that are still set are not destroyed. A later set() makes a new key: other destructors of the
-  // program may run after this one.
+  // Does not destroy pointers that are still set. A later set() creates a new key, since other destructors of
+  // the program may run after this one.
   ~ThreadKey() {
     if (const int key = key_.exchange(none); key != none)
       ::pthread_key_delete(static_cast<pthread_key_t>(key));
@@ -33,7 +33,8 @@ class ThreadKey {
     return key == none ? nullptr : ::pthread_getspecific(static_cast<pthread_key_t>(key));
   }
 
-  // Returns false, and changes nothing, if memory or the keys of the process are exhausted.
+  // Sets this thread's pointer. Returns false, and changes nothing, if memory or the keys of the process are
+  // exhausted.
   bool set(void* pointer) noexcept {
     int key = key_.load(std::memory_order_acquire);
     if (key == none) {
@@ -42,7 +43,7 @@ class ThreadKey {
       if (key_.compare_exchange_strong(key, static_cast<int>(made))) {
         key = static_cast<int>(made);
       } else {
-        ::pthread_key_delete(made);  // another thread was faster
+        ::pthread_key_delete(made);  // another thread has created the key
       }
     }
     return ::pthread_setspecific(static_cast<pthread_key_t>(key), pointer) == 0;
@@ -55,7 +56,7 @@ class ThreadKey {
   std::atomic<int> key_{none};
 };
 
-// A T of each thread, made when the thread asks for it first.
+// A T per thread, created when the thread first calls get().
 template <class T>
 class ThreadValue {
  public:

@@ -1,8 +1,8 @@
-// base/warnings: what a call has to tell its caller although it goes on.
+// base/warnings: warnings of calls that succeed.
 //
-// Rooms below the interface add to a list of the thread; the interface takes it when the call returns, and
-// says it as its other warnings (api/sion/handles/report). Few are kept, so that callers who never ask hold
-// little.
+// Modules below the interface append warnings to a list of the calling thread. The interface takes the list
+// when the call returns and reports it like its own warnings (api/sion/handles/report). At most 16 are kept,
+// to bound the memory of callers that never ask for them.
 #pragma once
 
 #include <string>
@@ -12,7 +12,8 @@
 
 namespace sheaf {
 
-// One sentence without a final stop, as Error has it. Never throws; where there is no room, it is forgotten.
+// Adds one sentence without a final period, as in Error. Never throws; drops the warning if the list is full
+// or memory is exhausted.
 void add_warning(std::string text) noexcept;
 
 bool any_warnings() noexcept;

@@ -1,7 +1,7 @@
-// comm/agree: how the tasks of a collective call come to one outcome.
+// comm/agree: gives the tasks of a collective call one common outcome.
 //
-// Every task attempts its part, catches what goes wrong, and takes part in agree(): either all return or all
-// throw. No task leaves a collective call early, so none waits for one that has left.
+// Every task attempts its part, catches its own error, and calls agree(): either all tasks return or all
+// throw. No task leaves a collective call early, so no task waits for one that has left.
 #pragma once
 
 #include <exception>
@@ -15,7 +15,7 @@
 
 namespace sheaf {
 
-// Runs `part`; the error it ended with, if any. Throws nothing.
+// Runs `part` and returns the error it ended with, if any. Never throws.
 template <class Part>
 std::optional<Error> attempt(Part&& part) {
   try {
@@ -29,26 +29,28 @@ std::optional<Error> attempt(Part&& part) {
     } catch (const std::exception& e) {
       return Error(Code::io, e.what());
     }
-  } catch (const std::bad_alloc&) {           // of `part`, or of the message
-    return Error(Code::io, "out of memory");  // short enough for a string without memory of its own
+  } catch (const std::bad_alloc&) {           // thrown by `part` or by building the message
+    return Error(Code::io, "out of memory");  // short enough for the string's inline buffer
   }
 }
 
-// The same, whatever has happened before; what it ends with becomes the `problem` if there was none.
+// Runs `part` even if `problem` is already set. Stores the error of `part` in `problem` if that was empty.
 template <class Part>
 void attempt(std::optional<Error>& problem, Part&& part) {
   const auto failed = attempt(part);
   if (!problem) problem = failed;
 }
 
-// Collective. If no task brings an error, replaces `values` by their element-wise maximum over the tasks and
-// returns. Otherwise throws on every task: its own error where there is one, elsewhere the error of the
-// lowest failing rank with its code and "task R: " in front of the message. Errors of other tasks than that
-// one are marked as reported elsewhere. One reduction; one broadcast more on failure.
+// Collective. If no task passes an error, replaces `values` by their element-wise maximum over the tasks.
+// Otherwise throws on every task: a failing task throws its own error; all others throw the error of the
+// lowest failing rank, with its code and with "task R: " prepended to the message. Every error is marked as
+// reported elsewhere, except on the lowest failing rank. Costs one reduction, and one broadcast more on
+// failure.
 SHEAF_EXPORT void agree(Comm& comm, const std::optional<Error>& mine, std::span<int64_t> values = {});
 
-// Collective. The outcome of what task `actor` alone has done: all return, or all throw its error (the others
-// as agree() does). One broadcast, which only waits for the actor; one more on failure.
+// Collective. Shares the outcome of work that task `actor` did alone: either all tasks return, or all throw
+// its error as in agree(). Costs one broadcast, in which tasks wait for the actor only, and one more on
+// failure.
 SHEAF_EXPORT void agree_with(Comm& comm, const std::optional<Error>& mine, int actor);
 
 }  // namespace sheaf

@@ -86,7 +86,7 @@ int tasks_per_node(std::string_view topology) {
   while (!topology.empty()) {
     const std::string_view word = take_word(topology);
     if (!word.starts_with(key)) {
-      // These say it themselves (comm/topology).
+      // comm/topology validates these.
       const bool table = word.starts_with("file:") || word.starts_with("cmd:") || word.starts_with("ion=");
       if (!word.empty() && !table)
         tell_not_understood("SHEAF_TOPOLOGY", word,

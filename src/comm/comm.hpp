@@ -1,13 +1,14 @@
-// comm/comm: the only way tasks talk to each other.
+// comm/comm: the only way in which tasks communicate.
 //
-// A Comm is one task's end of a group of `size()` tasks, numbered 0..size()-1. All calls but rank() and
-// size() are collective over the group: every task makes the same calls in the same order. A Comm does not
-// know what a file is. The group is Sheaf's own: its traffic never meets that of the program.
+// A Comm is one task's handle of a group of `size()` tasks, numbered 0..size()-1. All calls except rank() and
+// size() are collective over the group: every task makes the same calls in the same order. A Comm knows
+// nothing about files. Its messages never mix with those of the program.
 //
-// Errors: arguments that disagree (lengths, roots) are a bug of the caller. A failing transport throws
-// sheaf::Error on the task that sees it; groups over MPI follow the error handler of the communicator.
+// Errors: arguments that disagree between tasks (lengths, roots) are a bug of the caller. If the transport
+// fails, the task that observes the failure throws sheaf::Error; groups over MPI follow the error handler of
+// the communicator.
 // Memory: a task holds O(1) bytes plus its own contribution; only the root of a gather or scatter holds more.
-// Threads: one call at a time on one Comm.
+// Threads: at most one call at a time on one Comm.
 #pragma once
 
 #include <chrono>
@@ -25,28 +26,28 @@ class SharedMemory;
 class StarHub;     // comm_teams/star_comm.hpp
 class ThreadTeam;  // comm_teams/thread_comm.hpp
 
-// One contribution per task of the group, joined in rank order. Filled at the root only.
+// One contribution per task of the group, concatenated in rank order. Filled at the root only.
 struct SHEAF_EXPORT Gathered {
-  std::vector<std::byte> bytes;  // all contributions, one behind the other
-  std::vector<int64_t> sizes;    // bytes of each contribution, size() entries
+  std::vector<std::byte> bytes;  // all contributions, concatenated
+  std::vector<int64_t> sizes;    // bytes of each contribution; size() entries
 
-  // Offset of each contribution in `bytes`: size()+1 entries.
+  // Returns the offset of each contribution in `bytes`, and the total: size()+1 entries.
   std::vector<int64_t> offsets() const;
-  // Each contribution.
+  // Returns a view of each contribution.
   std::vector<std::span<const std::byte>> pieces() const;
-  std::vector<std::span<std::byte>> rooms();  // to be written to
-  // Puts one more behind the others.
+  std::vector<std::span<std::byte>> rooms();  // writable views
+  // Appends one contribution.
   void add(std::span<const std::byte> piece);
 
-  // All in one message: the sizes, then the bytes.
+  // Serializes all contributions into one message: the sizes, then the bytes.
   std::vector<std::byte> packed() const;
-  // The reverse, of `count` contributions, whose sizes are not looked at. Throws damaged if the message is
-  // too short for these.
+  // Parses a message of packed() with `count` contributions. Does not validate the sizes. Throws damaged if
+  // the message is too short to hold `count` sizes.
   static Gathered unpacked(std::span<const std::byte> message, size_t count);
 };
 
-// A message to and from another task of the group (or this one). The memory stays the caller's until the
-// exchange is finished. `room` may be longer than what comes.
+// A message to or from a task of the group, possibly this one. The memory belongs to the caller and must stay
+// valid until the exchange is finished. `room` may be longer than the message received.
 struct Outgoing {
   int peer = 0;
   std::span<const std::byte> bytes;  // at most 2 GiB - 1
@@ -56,21 +57,21 @@ struct Incoming {
   std::span<std::byte> room;
 };
 
-// Messages under way. To be finished before it is destroyed, also after a failure elsewhere.
+// Messages in flight. Must be finished before it is destroyed, even if another operation failed.
 class SHEAF_EXPORT Exchange {
  public:
   virtual ~Exchange() = default;
 
-  // Collective. Returns the bytes that came for each Incoming, in their order. Throws mismatch if a message
-  // is missing or longer than its room.
+  // Collective. Returns the number of bytes received for each Incoming, in their order. Throws mismatch if a
+  // message is missing or longer than its buffer.
   virtual std::vector<int64_t> finish() = 0;
 };
 
-// How the numbers of the tasks become one: the largest, the sum, or the sum over the tasks of lower rank (0
-// at rank 0).
+// How the numbers of all tasks are combined: maximum, sum, or exclusive scan (the sum over lower ranks; 0 at
+// rank 0).
 enum class Reduction : uint8_t { max, sum, sum_before };
 
-// Whether all tasks of a group are in one place. untold: this kind of group cannot tell.
+// Whether all tasks of a group have reached the same call. untold: this kind of group cannot find out.
 enum class Presence : uint8_t { all, missing, untold };
 
 class SHEAF_EXPORT Comm {
@@ -80,73 +81,74 @@ class SHEAF_EXPORT Comm {
   virtual int rank() const = 0;
   virtual int size() const = 0;
 
-  // Groups of a split can meet alone only if they keep runs of so many ranks together, from multiples of it
-  // on; local.
+  // Returns the granularity of splits, in ranks. Groups of a split can communicate independently only if each
+  // consists of whole blocks of that many consecutive ranks, starting at multiples of that number. Local.
   virtual int grain() const { return 1; }
 
   virtual void barrier() = 0;
 
-  // data of `root` to all; the length is the same everywhere.
+  // Copies `data` of `root` to all tasks. The length must be the same on all tasks.
   virtual void broadcast(std::span<std::byte> data, int root) = 0;
 
-  // Element-wise over the tasks, in place; everybody gets a result.
+  // Combines `values` element by element over the tasks, in place. Every task gets the result.
   virtual void reduce(Reduction how, std::span<int64_t> values) = 0;
   void all_max(std::span<int64_t> values) { reduce(Reduction::max, values); }
   void all_sum(std::span<int64_t> values) { reduce(Reduction::sum, values); }
   void prefix_sum(std::span<int64_t> values) { reduce(Reduction::sum_before, values); }
 
-  // prefix_sum(values), and in `totals` (as many as values) the sum over all tasks.
+  // Computes prefix_sum(values) and stores the sums over all tasks in `totals`, which has as many elements.
   virtual void prefix_sum_and_total(std::span<int64_t> values, std::span<int64_t> totals);
 
-  // Contributions of any length (0 included) to `root`. Returned empty on all other tasks.
+  // Collects contributions of any length (0 included) at `root`. Returns an empty result on all other tasks.
   virtual Gathered gather(std::span<const std::byte> mine, int root) = 0;
 
-  // The reverse: at `root`, piece r goes to task r (pieces are only looked at there). Returns this task's
-  // piece.
+  // Sends contribution r of `pieces` from `root` to task r and returns this task's contribution. `pieces` is
+  // ignored on all other tasks.
   virtual std::vector<std::byte> scatter(const Gathered& pieces, int root) = 0;
 
-  // Pieces of equal length: bytes [r*n, (r+1)*n) of `pieces` at `root` (only looked at there) to task r,
-  // where n is the length of `mine`, the same everywhere. Here: a scatter.
+  // Sends bytes [r*n, (r+1)*n) of `pieces` from `root` to task r, where n is the length of `mine`, equal on
+  // all tasks. `pieces` is ignored on all other tasks. The default implementation calls scatter().
   virtual void scatter_equal(std::span<const std::byte> pieces, std::span<std::byte> mine, int root);
 
-  // Starts messages between tasks: `incoming` has an entry for every message that a task sends here, those of
-  // one sender in the order in which it sends them. Every task of the group starts and finishes the same
-  // exchanges in the same order, some with nothing to send or to receive; several may be under way. Nothing
-  // need move before finish(): the kinds of group that can (MPI) let messages travel meanwhile. Here:
-  // gathered at task 0 and scattered in finish().
+  // Starts messages between tasks. `incoming` has one entry for every message addressed to this task; entries
+  // of the same sender are in sending order. Every task of the group starts and finishes the same exchanges
+  // in the same order, possibly with no messages of its own. Several exchanges may be in flight. Messages
+  // need not make progress before finish(); MPI groups transfer them in the background. The default
+  // implementation gathers them at task 0 and scatters them in finish().
   virtual std::unique_ptr<Exchange> exchange(std::vector<Outgoing> outgoing, std::vector<Incoming> incoming);
 
-  // A group per distinct color (>= 0), ordered by (key, rank).
+  // Creates one group per distinct color (>= 0), ordered by (key, rank). Returns null for a negative color.
   virtual std::unique_ptr<Comm> split(int color, int key) = 0;
 
-  // An independent group of the same tasks. Here: a split into one part.
+  // Creates an independent group of the same tasks. The default implementation splits into one group.
   virtual std::unique_ptr<Comm> duplicate() { return split(0, rank()); }
 
-  // The group of the tasks that share memory with this one (a node), in rank order.
+  // Creates the group of all tasks that share memory with this one (a host), in rank order.
   virtual std::unique_ptr<Comm> split_by_node() = 0;
 
-  // Collective. Memory of `bytes` > 0 that all tasks of the group share (comm/shared_memory.hpp); null on all
-  // if it cannot be had, as here. What it holds is undefined; asked again, a group may get what an earlier
-  // call got and has dropped.
+  // Collective. Allocates `bytes` > 0 of memory shared by all tasks of the group (comm/shared_memory.hpp).
+  // Returns null on all tasks if the allocation fails; the default implementation always does. The content is
+  // undefined: a later call may return memory that an earlier call returned and all tasks have released.
   virtual std::shared_ptr<SharedMemory> share_memory(size_t /*bytes*/) { return nullptr; }
 
-  // Not collective: whether all tasks of the group call this within `patience` of each other, and are
-  // `ready`. If one hears `all`, all do, and may use the group. After `missing` nothing may be sent in it any
-  // more, since tasks may still come. Takes three times `patience` at most. Here: untold, at once.
+  // Checks whether all tasks of the group call this within `patience` of each other with `ready` set. Not
+  // collective: a missing task does not block the others. If one task gets `all`, every task does, and the
+  // group is usable. After `missing` the group must not be used again, since late tasks may still send. Takes
+  // at most three times `patience`. The default implementation returns untold at once.
   virtual Presence meet_within(bool /*ready*/, std::chrono::milliseconds /*patience*/) {
     return Presence::untold;
   }
 
-  // Number of groups that split_by_node() makes.
+  // Returns the number of groups that split_by_node() creates.
   virtual int node_count();
 
-  // The team of threads that carries the group in this process; null for others.
+  // Returns the team of threads that a group within this process consists of; null for other groups.
   virtual std::shared_ptr<ThreadTeam> thread_team() const { return nullptr; }
-  // What carries the group if that is a star, owned by it; null for others.
+  // Returns the hub of a star group, which the group owns; null for other groups.
   virtual StarHub* hub() const { return nullptr; }
 };
 
-// The group of one.
+// Creates a group with a single task.
 std::unique_ptr<Comm> self_comm();
 
 }  // namespace sheaf

@@ -1,4 +1,4 @@
-// Exchanges among tasks of one process, and through task 0 of groups that offer no better.
+// Exchanges among tasks of one process, and through task 0 for groups without a better transport.
 #include <algorithm>
 #include <climits>
 #include <cstring>
@@ -40,9 +40,9 @@ int64_t put(std::span<const std::byte> bytes, const Incoming& to) {
   return std::ssize(bytes);
 }
 
-// In front of every message that goes through task 0.
+// Precedes every message that passes through task 0.
 struct Label {
-  int64_t peer;  // receiver on the way up, sender on the way down
+  int64_t peer;  // receiver in the message to task 0, sender in the message from task 0
   int64_t bytes;
 };
 
@@ -51,7 +51,7 @@ void append(std::vector<std::byte>& to, int64_t peer, std::span<const std::byte>
   for (const auto part : {value_bytes(label), bytes}) to.insert(to.end(), part.begin(), part.end());
 }
 
-// visit(label, bytes) for each message of a joined contribution.
+// Calls visit(label, bytes) for each message of a joined contribution.
 template <class Visit>
 void for_each_message(std::span<const std::byte> joined, Visit visit) {
   while (!joined.empty()) {
@@ -124,7 +124,7 @@ int64_t number_of_neighbour(Comm& comm, int64_t mine, Neighbour of, int64_t nobo
 std::vector<std::byte> answered_by_task_0(Comm& comm, std::span<const std::byte> mine,
                                           const std::function<Gathered(const Gathered&)>& answer) {
   const Gathered calls = comm.gather(mine, 0);
-  Gathered replies;  // stays empty after a failure, which all then refuse
+  Gathered replies;  // stays empty after a failure, which makes scatter() fail on all tasks
   std::optional<Error> problem;
   if (comm.rank() == 0) problem = attempt([&] { replies = answer(calls); });
   try {
@@ -136,11 +136,12 @@ std::vector<std::byte> answered_by_task_0(Comm& comm, std::span<const std::byte>
 }
 
 void deliver(std::span<ExchangeLists* const> tasks) {
-  // Messages of one sender in order: `next` is the first of its list that may still be for the receiver.
+  // Messages of one sender arrive in order. `next` is the first entry of its list that may match the
+  // receiver.
   for (size_t to = 0; to < tasks.size(); ++to) {
     ExchangeLists& receiver = *tasks[to];
     receiver.received.assign(receiver.incoming.size(), 0);
-    std::map<int, size_t> taken;  // of each sender, messages looked at
+    std::map<int, size_t> taken;  // messages already examined, per sender
     for (size_t i = 0; i < receiver.incoming.size(); ++i) {
       const Incoming& wanted = receiver.incoming[i];
       size_t& next = taken[wanted.peer];

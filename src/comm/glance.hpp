@@ -11,12 +11,12 @@
 namespace sheaf {
 
 struct Glances {
-  int least = 0;                     // looks, at least
-  std::chrono::nanoseconds awake{};  // and it goes on for so long
+  int least = 0;                     // minimum number of polls
+  std::chrono::nanoseconds awake{};  // polling time after which the caller blocks
 };
 
-// Calls `pause` between two looks at `ready`. False if it is not ready after the last: then it is time to
-// sleep.
+// Polls `ready` and calls `pause` between two polls. Returns false if `ready` is still false after the last
+// poll; the caller should block then.
 template <class Ready, class Pause>
 bool glance(const Glances& how, Ready ready, Pause pause) {
   using clock = std::chrono::steady_clock;

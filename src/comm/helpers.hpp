@@ -1,6 +1,6 @@
-// comm/helpers: what all kinds of Comm share: checks of arguments, and how a topology is written.
+// comm/helpers: argument checks and topology parsing shared by all kinds of Comm.
 //
-// Pure functions, local, any thread.
+// Pure functions unless marked as collective; any thread may call them.
 #pragma once
 
 #include <cstdint>
@@ -13,16 +13,16 @@
 
 namespace sheaf {
 
-// K of the word "node=K" in a comma-separated topology; 0 if there is no such word.
-// Throws Error invalid_argument if K is not an integer > 0.
+// Returns K of the word "node=K" in a comma-separated topology, 0 if the word is absent. Throws Error
+// invalid_argument if K is not an integer > 0.
 SHEAF_EXPORT int tasks_per_node(std::string_view topology);
-// That of SHEAF_TOPOLOGY in the environment of this task.
+// Returns tasks_per_node() of SHEAF_TOPOLOGY in the environment of this task.
 SHEAF_EXPORT int topology_by_hand();
 
 // Throws Error invalid_argument unless 0 <= root < size.
 SHEAF_EXPORT void check_root(int root, int size);
 
-// Whether `pieces` has one size >= 0 per task and the sizes add up to its bytes.
+// Returns true if `pieces` has one size >= 0 per task and the sizes add up to its bytes.
 SHEAF_EXPORT bool is_consistent(const Gathered& pieces, int size);
 
 // Throws Error invalid_argument unless is_consistent(pieces, size).
@@ -31,28 +31,29 @@ SHEAF_EXPORT void check_pieces(const Gathered& pieces, int size);
 // Throws Error invalid_argument unless `have` bytes are `size` pieces of `piece` bytes.
 SHEAF_EXPORT void check_equal_pieces(size_t have, size_t piece, int size);
 
-// What a task brings to an exchange among tasks of one process.
+// One task's messages of an exchange among tasks of one process.
 struct ExchangeLists {
   std::vector<Outgoing> outgoing;
   std::vector<Incoming> incoming;
-  std::vector<int64_t> received;  // bytes of each incoming
+  std::vector<int64_t> received;  // bytes of each incoming message
 };
 
 // Throws Error invalid_argument unless all peers are in a group of `size` and all lengths fit an int.
 SHEAF_EXPORT void check_exchange(std::span<const Outgoing> outgoing, std::span<const Incoming> incoming,
                                  int size);
 
-// Collective. Task 0 answers what all bring: piece r of answer(calls) comes to task r. What answer() throws
-// is thrown there; the others then get Error invalid_argument, as from a scatter of pieces that do not match.
+// Collective. Gathers `mine` at task 0, calls `answer` there, and returns piece r of the result on task r. If
+// answer() throws, task 0 rethrows its error and all other tasks throw Error invalid_argument.
 SHEAF_EXPORT std::vector<std::byte> answered_by_task_0(
     Comm& comm, std::span<const std::byte> mine, const std::function<Gathered(const Gathered&)>& answer);
 
-// Collective. The number that the task before, or behind, this one gives; `nobodys` where there is none.
+// Collective. Returns the number passed by the preceding or following task, or `nobodys` if there is no such
+// task.
 enum class Neighbour : uint8_t { before, behind };
 SHEAF_EXPORT int64_t number_of_neighbour(Comm& comm, int64_t mine, Neighbour of, int64_t nobodys);
 
-// Copies every message between lists in the same memory, one list per task. Throws Error mismatch if they do
-// not match.
+// Copies every message between lists in the same memory, one list per task. Throws Error mismatch if the
+// lists do not match.
 SHEAF_EXPORT void deliver(std::span<ExchangeLists* const> tasks);
 
 }  // namespace sheaf

@@ -1,4 +1,4 @@
-// comm/host_name: what this machine calls itself.
+// comm/host_name: the name of this host.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace sheaf {
 
-// The name of this host, as gethostname(2) says; "localhost" if it says nothing.
+// Returns the name of this host from gethostname(2), or "localhost" if that fails.
 SHEAF_EXPORT std::string host_name();
 
 }  // namespace sheaf

@@ -1,18 +1,17 @@
-// comm/meeting_steps: how tasks that share memory meet (comm/shared_meeting), one access to shared memory per
-// step, so that a test can run all interleavings (tests/comm/meeting_steps_test).
+// comm/meeting_steps: the protocol of the barrier in shared memory (comm/shared_meeting). Each step makes one
+// access to shared memory, so that a test can run all interleavings (tests/comm/meeting_steps_test).
 //
-// Every task lays its contribution into a slot, comes, and goes on when all have come. Words in shared
-// memory:
+// Every task writes its contribution into a slot, arrives, and continues once all have arrived. Shared words:
 //
-//   come      tasks at the meeting that is going on: each +1; the last one sets it to 0
-//   meetings  how many are over: the last one +1, when it has set `come`, before it wakes the others, who
-//             sleep on it
-//   too_long  two, for even and odd meetings: contributions without room in a slot; the last one sets that
-//             of the next meeting to 0
+//   come      tasks that have arrived at the current barrier; each adds 1, the last one resets it to 0
+//   meetings  barriers completed; the last task increments it after it reset `come`, then wakes the tasks
+//             that sleep on it
+//   too_long  two counters, for even and odd barriers, of contributions that exceed a slot; the last task
+//             resets the counter of the next barrier to 0
 //
-// Two sets of slots take turns: whoever writes for a meeting has seen all come to the last one, hence leave
-// the one before, whose slots these were. All accesses are sequentially consistent: who has seen the meeting
-// to be over sees the contributions.
+// Two sets of slots alternate. A task that writes for a barrier has seen all tasks arrive at the preceding
+// one. All tasks have therefore left the barrier before that, which used the same slots. All accesses are
+// sequentially consistent: a task that sees a completed barrier also sees the contributions.
 #pragma once
 
 #include <cstdint>
@@ -24,14 +23,14 @@ class MeetingSteps {
  public:
   enum class Do : uint8_t {
     go_on,
-    bring,  // lay the contribution into the slot of meeting number()
-    sleep,  // as long as meetings is number()
-    wake,   // who sleep on meetings
-    leave   // all have come; contributions may be read until the next bring
+    bring,  // write the contribution into the slot of barrier number()
+    sleep,  // while meetings equals number()
+    wake,   // the tasks that sleep on meetings
+    leave   // all tasks have arrived; contributions may be read until the next `bring`
   };
 
-  // `Words`: come(), meetings(), too_long(meeting), size() tasks. `fits`: the contribution has room in a
-  // slot.
+  // `Words` provides come(), meetings(), too_long(meeting) and size() in tasks. `fits`: the contribution does
+  // not exceed a slot.
   template <class Words>
   Do step(Words& words, bool fits) {
     switch (at_) {
@@ -65,11 +64,11 @@ class MeetingSteps {
     }
   }
 
-  // It has come, and waits for the others.
+  // Returns true if this task has arrived and waits for the other tasks.
   bool waits() const { return at_ == At::wait; }
-  // Of the meeting that is going on, or comes next.
+  // Returns the number of the current barrier, or of the next one between barriers.
   uint32_t number() const { return number_; }
-  // All are known to have come.
+  // Completes the barrier if the caller knows that all tasks have arrived.
   void go_on() {
     if (waits()) ++number_;
     at_ = At::begin;

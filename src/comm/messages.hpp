@@ -1,14 +1,15 @@
-// comm/messages: messages between single tasks, at any moment, that the receiver does not expect at a place
-// of the program. What striped files talk to I/O listeners with; collective calls are comm/comm.hpp's.
+// comm/messages: messages between single tasks, sent at any time and received asynchronously. Striped files
+// use them to talk to I/O listeners; collective calls are in comm/comm.hpp.
 //
-// A message is one stream of bytes that its sender gathers from pieces of memory and its receiver spreads
-// over pieces, without a copy in between where the transport can (MPI: derived datatypes). A message goes to
-// the oldest receive that is waiting for its tag and sender; messages of one sender and tag stay in order.
-// Nothing here blocks.
+// A message is one stream of bytes. The sender gathers it from pieces of memory and the receiver scatters it
+// over pieces, without an intermediate copy where the transport allows it (MPI: derived datatypes). A message
+// matches the oldest pending receive of its tag and sender. Messages of one sender and tag stay in order. No
+// call blocks.
 //
-// Errors: a failing transport throws Error io from the call that sees it. A message longer than its room is
-// Error mismatch. Threads: one at a time on one Messages; several Messages of one process may be used by
-// several threads if the transport was made for that.
+// Errors: if the transport fails, the call that observes the failure throws Error io. A message longer than
+// its receive buffer is Error mismatch.
+// Threads: one at a time on one Messages; several threads may use several Messages of one process if the
+// transport was created for that.
 #pragma once
 
 #include <algorithm>
@@ -23,9 +24,10 @@
 
 namespace sheaf {
 
-// `count` pieces of `length` bytes in memory, `stride` bytes from one to the next.
+// `count` pieces of `length` bytes in memory. `stride` is the distance in bytes between the starts of two
+// pieces.
 struct MemoryRun {
-  std::byte* at = nullptr;  // only read where it is sent
+  std::byte* at = nullptr;  // read-only in a send
   int64_t length = 0;
   int64_t stride = 0;
   int64_t count = 1;
@@ -45,7 +47,7 @@ void for_each_piece(std::span<const MemoryRun> runs, Take take) {
     for (int64_t i = 0; i < run.count; ++i) take(run.at + i * run.stride, static_cast<size_t>(run.length));
 }
 
-// Copies as many bytes as the runs have to their pieces, in order.
+// Copies `from` into the pieces of the runs, in order. `from` must have at least bytes_of(runs) bytes.
 inline void scatter(std::span<const std::byte> from, std::span<const MemoryRun> runs) {
   for_each_piece(runs, [&](std::byte* at, size_t length) {
     std::memcpy(at, from.data(), length);
@@ -53,12 +55,13 @@ inline void scatter(std::span<const std::byte> from, std::span<const MemoryRun> 
   });
 }
 
-// Goes through the pieces of runs, in order.
+// Iterates over the pieces of runs, in order.
 class RunCursor {
  public:
   explicit RunCursor(std::span<const MemoryRun> runs) : runs_(runs) {}
 
-  // take(std::span<std::byte>) for pieces of the next `length` bytes. False if there are fewer.
+  // Calls take(std::span<std::byte>) for the pieces of the next `length` bytes. Returns false if fewer are
+  // left.
   template <class Take>
   bool next(int64_t length, Take take) {
     while (length > 0) {
@@ -84,23 +87,23 @@ class RunCursor {
   std::span<const MemoryRun> runs_;
   size_t run_ = 0;
   int64_t piece_ = 0;
-  int64_t done_ = 0;  // bytes of the piece
+  int64_t done_ = 0;  // bytes consumed of the current piece
 };
 
-// A run over memory that is sent, and so not changed.
+// Describes memory to be sent, which is not modified.
 inline MemoryRun run_of(std::span<const std::byte> bytes) {
   return {const_cast<std::byte*>(bytes.data()), std::ssize(bytes), std::ssize(bytes), 1};
 }
 
-// A message under way. The memory of its pieces must live until done() or the end of the Transfer, which
-// gives up what is not done: a receive takes nothing more; a send may still read its memory unless the
-// receiver is gone.
+// A message in flight. The memory of its pieces must stay valid until done() returns true or the Transfer is
+// destroyed. Destroying an incomplete Transfer cancels it: a receive writes nothing more; a send may still
+// read its memory unless the receiver has terminated.
 class Transfer {
  public:
   virtual ~Transfer() = default;
-  virtual bool done() = 0;            // whether it is complete; moves it on
-  virtual int64_t bytes() const = 0;  // received; after done()
-  virtual int peer() const = 0;       // where it came from; after done()
+  virtual bool done() = 0;            // whether the transfer is complete; makes progress
+  virtual int64_t bytes() const = 0;  // bytes received; valid after done()
+  virtual int peer() const = 0;       // sender; valid after done()
 };
 
 class Messages {
@@ -113,14 +116,14 @@ class Messages {
   virtual int rank() const = 0;
   virtual int size() const = 0;
 
-  // Local. Less than 2 GiB in one message. The lists are only looked at during the call.
+  // Local. A message must be shorter than 2 GiB. The lists of pieces need to stay valid during the call only.
   virtual std::unique_ptr<Transfer> send(int peer, int tag, std::span<const MemoryRun> pieces) = 0;
   virtual std::unique_ptr<Transfer> receive(int peer, int tag, std::span<const MemoryRun> room) = 0;
 
-  // Seconds of a clock that never goes back.
+  // Returns the seconds of a monotonic clock.
   virtual double now() = 0;
 
-  // Nothing to do for `idle` seconds now: lets others have the processor, longer the longer it has been.
+  // Backs off after `idle` seconds without work: yields the processor, for longer as `idle` grows.
   virtual void rest(double idle) = 0;
 };
 

@@ -1,4 +1,4 @@
-// comm/packing: numbers and bytes in one message between tasks.
+// comm/packing: packs numbers and bytes into one message between tasks.
 #pragma once
 
 #include <cstddef>
@@ -16,14 +16,14 @@ std::span<const std::byte> value_bytes(const T& value) {
   return std::as_bytes(std::span(&value, 1));
 }
 
-// The parts one behind the other.
+// Concatenates the parts.
 inline std::vector<std::byte> joined(std::initializer_list<std::span<const std::byte>> parts) {
   std::vector<std::byte> message;
   for (const auto part : parts) message.insert(message.end(), part.begin(), part.end());
   return message;
 }
 
-// Takes a T off the front of a message. Throws damaged if that is too short.
+// Removes a T from the front of a message and returns it. Throws damaged if the message is too short.
 template <class T>
 T take(std::span<const std::byte>& message) {
   T value;

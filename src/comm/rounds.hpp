@@ -1,5 +1,5 @@
-// comm/rounds: many steps of messages, of which two are under way: while a task works on what step k
-// brought, the messages of step k+1 travel.
+// comm/rounds: a pipeline of message steps with two steps in flight. While a task processes what step k
+// received, the messages of step k+1 are transferred.
 #pragma once
 
 #include <memory>
@@ -16,11 +16,11 @@ struct Step {
   std::vector<Incoming> incoming;
 };
 
-// Collective over `comm`; the same number of steps everywhere. prepare(k)
-// returns what this task sends and receives in step k and must not throw; it is called when step k-1 is under
-// way and the memory of step k-2 is free again. use(k, received) gets the bytes that came for each incoming.
-// What it throws does not end the steps, so that nobody waits in vain: the first such error is returned, and
-// later steps are not used.
+// Collective over `comm`, with the same number of steps on all tasks. prepare(k) returns the messages of this
+// task in step k and must not throw. It is called while step k-1 is in flight, when the memory of step k-2 is
+// free again. use(k, received) gets the number of bytes received for each incoming message. If use() throws,
+// the remaining steps still run, so that no task waits in vain, but use() is not called again. Returns the
+// first such error.
 template <class Prepare, class Use>
 std::optional<Error> in_rounds(Comm& comm, int64_t steps, Prepare prepare, Use use) {
   const auto start = [&](int64_t k) {

@@ -1,4 +1,4 @@
-// comm/self_comm: the group of one. Every collective is the identity.
+// comm/self_comm: a group with a single task. Every collective call is the identity.
 #include <algorithm>
 
 #include "base/error.hpp"

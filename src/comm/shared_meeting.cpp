@@ -16,14 +16,15 @@ namespace {
 
 using namespace comm_constants;
 
-// The time this thread has worked: `progress` may yield its core to others for long.
+// Returns the processor time of this thread in ns. Elapsed time would include the time in which `progress`
+// yields its core.
 long worked() {
   struct timespec time {};
   ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
   return time.tv_sec * 1'000'000'000 + time.tv_nsec;
 }
 
-// Where many tasks wait on a core, those that work lose some of it.
+// Polls for a shorter time if many tasks share a core, because polling slows down the tasks that compute.
 Glances patience(int tasks) {
   static const long few = 2L * std::max(1U, std::thread::hardware_concurrency());
   const long share = std::max(1L, tasks / few);
@@ -97,7 +98,7 @@ bool SharedMeeting::wait(const std::function<void()>& progress) {
     while (!is_over()) {
       sleep_while(head_->meetings, number, nap);
       if (is_over()) break;
-      // A large message moves on in many small steps: no nap between them.
+      // A large message makes progress in many small steps, so call `progress` again without sleeping.
       long cost = cost_of(progress);
       nap = cost > surely_idle ? shortest_nap : std::min(2 * nap, longest_nap);
       while (cost > surely_moves && !is_over()) {

@@ -1,9 +1,9 @@
-// comm/shared_meeting: how tasks that share memory tell each other a few bytes without polling.
+// comm/shared_meeting: a barrier for tasks that share memory, in which they exchange a few bytes.
 //
-// Every task lays its contribution into memory of its own and sleeps until the last one has come,
-// unless that comes while the others still look (comm/glance.hpp); then each reads what it needs of
-// them. One wake-up is the whole latency, and a task that waits leaves its core to those that work, where
-// messages would have to be polled for.
+// Every task writes its contribution into its own slot and sleeps until the last task arrives, unless that
+// happens while it still polls (comm/glance.hpp). Then each task reads the contributions it needs. The
+// latency is one wake-up. A waiting task leaves its core to tasks that compute, whereas messages would have
+// to be polled for.
 #pragma once
 
 #include <cstddef>
@@ -21,36 +21,36 @@ namespace sheaf {
 class SHEAF_EXPORT SharedMeeting {
  public:
   static constexpr int most_tasks = comm_constants::most_tasks_of_a_meeting;
-  static constexpr size_t most_bytes = comm_constants::most_bytes_of_a_contribution;  // of one contribution
+  static constexpr size_t most_bytes = comm_constants::most_bytes_of_a_contribution;  // per contribution
 
-  // Bytes of the memory that `tasks` need.
+  // Returns the bytes of memory needed for `tasks`.
   static size_t memory_size(int tasks);
 
-  // `memory`: shared by the tasks, zeroed before the first of them comes, aligned to a cache line; outlives
-  // the object.
+  // `memory` is shared by the tasks, zeroed before the first task calls come(), and aligned to a cache line.
+  // It must outlive the object.
   SharedMeeting(void* memory, int rank, int size);
 
   int rank() const { return rank_; }
   int size() const { return size_; }
 
-  // Collective. Lays `mine` out and returns when all have come; true if every contribution had at most
-  // most_bytes, the same on all tasks. `progress` is called now and then while waiting.
+  // Collective. Publishes `mine` and returns when all tasks have arrived. Returns true, on all tasks alike,
+  // if no contribution exceeds most_bytes. Calls `progress` from time to time while waiting.
   bool meet(std::span<const std::byte> mine, const std::function<void()>& progress) {
     come(mine);
     return wait(progress);
   }
-  // The two halves of it, between which a task may do something else. A wait() may be left out where all are
-  // known to have come.
+  // The two halves of meet(); the task may do other work in between. wait() may be omitted if the caller
+  // knows that all tasks have arrived.
   void come(std::span<const std::byte> mine);
   bool wait(const std::function<void()>& progress);
 
-  // Contribution of a task to the last meeting, valid until the next; empty if it was too long.
+  // Returns a task's contribution to the latest barrier, valid until the next one. Empty if it was too long.
   std::span<const std::byte> of(int rank) const;
 
  private:
   struct Head;
   struct Contribution;
-  struct Steps;  // words of the head, as comm/meeting_steps asks for them
+  struct Steps;  // accessors of the shared words for comm/meeting_steps
   Contribution& contribution(uint32_t meeting, int rank) const;
 
   Head* head_;

@@ -10,7 +10,7 @@ namespace {
 
 using Memory = std::shared_ptr<std::byte>;
 
-// Zeros; null if they cannot be had.
+// Maps zeroed memory; null if the mapping fails.
 Memory map_zeros(size_t bytes) {
   void* const zeros = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (zeros == MAP_FAILED) return nullptr;
@@ -38,7 +38,7 @@ std::shared_ptr<SharedMemory> share_process_memory(Comm& comm, size_t bytes, voi
   comm.broadcast(std::as_writable_bytes(std::span(&place, 1)), 0);
   if (!place) return nullptr;
   const Memory copy = *place;
-  comm.barrier();  // `mine` stays until all have copied it
+  comm.barrier();  // keeps `mine` alive until all tasks have copied it
   return std::make_shared<ProcessMemory>(copy, bytes, give_way);
 }
 

@@ -1,7 +1,6 @@
-// comm/shared_memory: memory that the tasks of a group share, and how they wait for each other by words of
-// it.
+// comm/shared_memory: memory shared by the tasks of a group, with waiting and waking on words in it.
 //
-// Made by Comm::share_memory(). Unmapped or freed when the last task has dropped its own.
+// Created by Comm::share_memory(). Unmapped or freed when the last task has released its reference.
 #pragma once
 
 #include <cstddef>
@@ -20,32 +19,32 @@ namespace sheaf {
 
 class SHEAF_EXPORT SharedMemory {
  public:
-  // give_way: called where a task would sleep or wake others, if the tasks of the group are not threads or
-  // processes of their own.
+  // `give_way` is called instead of sleeping or waking if the tasks of the group are neither threads nor
+  // processes.
   explicit SharedMemory(void (*give_way)() = nullptr) : give_way_(give_way) {}
   virtual ~SharedMemory() = default;
 
-  virtual std::span<std::byte> bytes() const = 0;  // aligned to a page; at another address on each task
+  virtual std::span<std::byte> bytes() const = 0;  // page-aligned; address differs between tasks
 
-  // Nobody had written to it before share_memory() gave it: it was zeros, of which only what is touched takes
-  // room.
+  // Returns true if the memory has not been handed out before. It is zeroed then, and untouched pages use no
+  // physical memory.
   bool is_fresh() const { return fresh_; }
 
-  // For groups that keep it: share_memory() gives it another time. Tasks have touched it already.
+  // Marks the memory as used, for groups that keep it and return it from share_memory() again.
   void give_again() { fresh_ = false; }
 
-  // What processes outside the group need to map it too, as long as this object lives; nothing if they
-  // cannot.
+  // Returns what processes outside the group need to map the memory while this object lives; nullopt if they
+  // cannot map it.
   virtual std::optional<LentMemory> lent() const { return std::nullopt; }
 
-  // Lets others work, for a moment.
+  // Yields to other tasks for a moment.
   void pause() { give_way_ ? give_way_() : std::this_thread::yield(); }
-  // Lets others work while `word` is `value`. Returns when it has changed, or after some milliseconds: to be
-  // called in a loop.
+  // Blocks while `word` equals `value`. Returns when the word has changed or after at most 4 ms, so callers
+  // must loop.
   void wait(SharedWord& word, uint32_t value) {
     give_way_ ? give_way_() : sleep_while(word, value, 4'000'000);
   }
-  // Whoever is woken may run at once.
+  // Wakes the tasks that wait on `word`. They may run at once.
   void wake(SharedWord& word) { give_way_ ? give_way_() : sheaf::wake(word); }
 
  private:
@@ -53,7 +52,7 @@ class SHEAF_EXPORT SharedMemory {
   bool fresh_ = true;
 };
 
-// Collective. Memory of the process that all tasks of `comm` live in.
+// Collective. Allocates memory for the tasks of `comm`, which must all live in this process.
 std::shared_ptr<SharedMemory> share_process_memory(Comm& comm, size_t bytes, void (*give_way)() = nullptr);
 
 }  // namespace sheaf

@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::string_view tasks_key = "ion=";
 
-// Calls take(host, I/O node) for the lines of a table until it returns true.
+// Calls take(host, I/O node) for each line of a table until it returns true.
 template <class Take>
 void for_each_line(std::string_view table, Take take) {
   while (!table.empty()) {
@@ -35,7 +35,7 @@ void for_each_line(std::string_view table, Take take) {
   }
 }
 
-// The word of SHEAF_TOPOLOGY that tells of I/O nodes; empty if none does.
+// Returns the word of SHEAF_TOPOLOGY that describes I/O nodes; empty if no word does.
 std::string_view io_node_word() {
   const char* const given = setting("SHEAF_TOPOLOGY");
   std::string_view words = given ? given : "";
@@ -60,7 +60,7 @@ std::string io_node_of(std::string_view host, std::string_view table) {
 
 std::optional<int64_t> find_io_node(Comm& all) {
   std::string table;
-  std::array<int64_t, 2> told{-1, 0};  // bytes of the table, tasks of an I/O node
+  std::array<int64_t, 2> told{-1, 0};  // bytes of the table, tasks per I/O node
   std::optional<Error> problem;
   if (all.rank() == 0) {
     if (const std::string_view word = io_node_word(); word.starts_with(tasks_key)) {
@@ -80,7 +80,7 @@ std::optional<int64_t> find_io_node(Comm& all) {
   if (told[1] > 0) return all.rank() / told[1];
   table.resize(static_cast<size_t>(told[0]));
   all.broadcast(std::as_writable_bytes(std::span(table)), 0);
-  // The number of an I/O node is that of the line that names it first.
+  // An I/O node is numbered by the table line that mentions it first.
   int64_t number = 0;
   const std::string host = host_name();
   const std::string mine = io_node_of(host, table);

@@ -1,4 +1,4 @@
-// comm_mpi/constants: the numbers of this room.
+// comm_mpi/constants: tunable numbers of this module.
 #pragma once
 
 #include <chrono>
@@ -10,33 +10,33 @@
 
 namespace sheaf::mpi {
 
-// Messages of our own on a group's communicator: pieces of gathers and scatters, whose lengths MPI's own
-// calls could not count together, and exchanges. Both may be under way.
+// Tags of our own messages on a group's communicator: the pieces of gathers and scatters (their total length
+// may exceed an MPI count), and exchanges. Both kinds may be in flight at the same time.
 inline constexpr int pieces_tag = 1;
 inline constexpr int exchange_tag = 2;
 static_assert(pieces_tag != exchange_tag);
-// And those of mpi_presence, when nothing else is under way but for tasks that are late.
+// Tag of the messages of mpi_presence. Only messages of late tasks can be in flight at the same time.
 inline constexpr int presence_tag = 3;
 static_assert(presence_tag != pieces_tag && presence_tag != exchange_tag);
-// Of these pieces the root has so many under way: its memory for them does not grow with the tasks.
+// Pieces that the root has in flight at a time, so that its memory for them does not grow with the tasks.
 inline constexpr size_t pieces_at_once = 1024;
 
-// Who waits gives its core away at first, and then sleeps: a sixteenth of what it has waited, within limits
-// that keep waking cheap and lateness small.
+// A waiting task first yields its core, then sleeps for a sixteenth of the time it has waited. The limits
+// keep the wake-ups cheap and the delay small.
 inline constexpr std::chrono::microseconds yielding{300};
 inline constexpr std::chrono::microseconds shortest_sleep{30};
 inline constexpr std::chrono::microseconds longest_sleep{200};
 static_assert(shortest_sleep <= longest_sleep && longest_sleep <= yielding);
 
-// Tasks of several hosts find who shares their memory when they have reduced numbers so often: that costs as
-// much as some ten reductions by messages, and saves more than half of each.
+// After this many reductions, the tasks of several hosts are grouped by host. Grouping costs about ten
+// reductions by messages and saves more than half of each later one.
 inline constexpr int reductions_worth_hosts = 16;
 
-// Duplicates of a communicator that are kept for the next open.
+// Duplicates of a communicator that are cached for the next open.
 inline constexpr size_t most_spares = 8;
 
-// Numbers of the caller that the first meeting of a group takes along: agree() brings most of them. They meet
-// in shared memory with those of the spares, the world's and the topology's.
+// Caller's numbers that the first reduction of a group includes; most are from agree(). They share the
+// barrier in shared memory with the status of the cached duplicates, of the world and of the topology.
 inline constexpr size_t most_on_first_meeting = comm_constants::most_agreed_values + 1;
 static_assert((most_spares + 2 + most_on_first_meeting) * sizeof(int64_t) <= SharedMeeting::most_bytes);
 

@@ -1,6 +1,6 @@
-// comm_mpi/mpi_calls: calls of MPI as all files here make them.
+// comm_mpi/mpi_calls: wrappers of MPI calls.
 //
-// All throw Error io if the call fails, but free_own(), which is for destructors.
+// All throw Error io if the call fails, except free_own(), which destructors use.
 #pragma once
 
 #include <mpi.h>
@@ -11,18 +11,19 @@
 
 namespace sheaf::mpi {
 
-// Throws Error io "<call>: <MPI_Error_string>" unless result is MPI_SUCCESS.
+// Throws Error io "<call>: <MPI_Error_string>" unless `result` is MPI_SUCCESS.
 void check(int result, const char* call);
 
 int rank_in(MPI_Comm comm);
 int size_of(MPI_Comm comm);
-// Frees a communicator of our own, unless there is none, or MPI has ended, when nothing may be called any
-// more.
+// Frees a communicator that Sheaf created. Does nothing for MPI_COMM_NULL or after MPI_Finalize, when no MPI
+// call is allowed.
 void free_own(MPI_Comm comm);
-// Collective. A communicator of our own, whose errors are returned.
+// Collective. Duplicates `comm`; the duplicate returns errors instead of aborting.
 MPI_Comm duplicate_of(MPI_Comm comm);
 
-// Counts of MPI are `int`: visit(part) for the parts of `data`, in order, that have `most` elements at most.
+// Calls visit(part) for consecutive parts of `data` with at most `most` elements each, because MPI counts are
+// `int`.
 template <class T, class Visit>
 void in_parts(std::span<T> data, size_t most, Visit visit) {
   while (!data.empty()) {

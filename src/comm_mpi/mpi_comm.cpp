@@ -22,7 +22,7 @@ namespace {
 using mpi::check;
 using mpi::patiently;
 
-// What a Comm shares with those split from it on the same task.
+// State that a Comm shares with the groups split from it on the same task.
 struct Family : private NonCopyable {
   Family(MPI_Comm program_comm, int largest_message)
       : program(program_comm),
@@ -33,19 +33,19 @@ struct Family : private NonCopyable {
     if (spare.comm != MPI_COMM_NULL) spares->give_back(spare);
   }
 
-  const MPI_Comm program;  // what mpi_comm() was given
+  const MPI_Comm program;  // passed to mpi_comm()
   std::shared_ptr<mpi::Spares> spares;
-  mpi::Spares::Spare spare;  // what the first of them talks on; null before their first meeting
+  mpi::Spares::Spare spare;  // communicator of the first group; null before its first collective call
   const int number;          // rank in `program`
-  const int largest;         // bytes per message
-  // Tasks per node that the environment of rank 0 asks for: 0 none, -1 something that is no number
+  const int largest;         // maximum bytes per message
+  // Tasks per host requested by SHEAF_TOPOLOGY of rank 0. 0: not set; -1: not a number.
   int per_node = 0;
 };
 
 class MpiComm final : public Comm, private NonCopyable {
  public:
-  // `part` >= 0: it is that of `from`, which gets it back; else the communicator is freed at the end.
-  // `on_node`: its tasks are on one node.
+  // `part` >= 0: `comm` is that part of `from` and is returned to it; otherwise the destructor frees the
+  // communicator. `on_node`: all tasks are on one host.
   MpiComm(MPI_Comm comm, std::shared_ptr<Family> family, mpi::Parts* from, int part, bool on_node)
       : comm_(comm),
         on_node_(on_node),
@@ -55,8 +55,8 @@ class MpiComm final : public Comm, private NonCopyable {
         rank_(mpi::rank_in(comm)),
         size_(mpi::size_of(comm)) {}
 
-  // The first of a family, which finds its communicator at its first collective call, and leaves it to the
-  // family.
+  // Creates the first group of a family. Its first collective call acquires a communicator, which the family
+  // owns.
   explicit MpiComm(std::shared_ptr<Family> family)
       : first_(true),
         family_(std::move(family)),
@@ -128,7 +128,8 @@ class MpiComm final : public Comm, private NonCopyable {
   std::vector<std::byte> scatter(const Gathered& pieces, int root) override {
     check_root(root, size_);
     const bool is_root = rank_ == root;
-    // Pieces that do not match are told to all as length -1: every task throws and none waits for the root.
+    // The root reports inconsistent pieces to all tasks as length -1, so that every task throws and none
+    // waits for it.
     Gathered refusal;
     if (is_root && !is_consistent(pieces, size_)) refusal.sizes.assign(static_cast<size_t>(size_), -1);
     const Gathered& given = refusal.sizes.empty() ? pieces : refusal;
@@ -199,7 +200,7 @@ class MpiComm final : public Comm, private NonCopyable {
     return family_->spares->nodes;
   }
 
-  // Only where messages within the node would do the same: a topology by hand stands for several machines.
+  // Shares memory only within one host. A topology set by SHEAF_TOPOLOGY represents several machines.
   std::shared_ptr<SharedMemory> share_memory(size_t bytes) override {
     if (node_count() > 1) return nullptr;
     std::shared_ptr<SharedMemory> none;
@@ -213,13 +214,13 @@ class MpiComm final : public Comm, private NonCopyable {
   }
 
  private:
-  // What the group talks on.
+  // Returns the communicator of this group.
   MPI_Comm comm() {
     meet_once();
     return comm_;
   }
 
-  // Where small contributions meet; null: they travel by messages.
+  // Returns the barrier for small contributions, or null if they must be sent as messages.
   mpi::Meeting* meeting() {
     if (!first_) return nullptr;
     meet_once();
@@ -232,13 +233,14 @@ class MpiComm final : public Comm, private NonCopyable {
 
   size_t largest() const { return static_cast<size_t>(family_->largest); }
 
-  // Those that `bytes` take, to or from `peer`.
+  // Appends the messages that transfer `bytes` to or from `peer`.
   template <class Message, class Byte>
   void add_messages(std::vector<Message>& to, int peer, std::span<Byte> bytes) const {
     mpi::in_parts(bytes, largest(), [&](std::span<Byte> part) { to.push_back({peer, part}); });
   }
 
-  // Between a root, which has so many under way at a time, and other tasks, which have none to themselves.
+  // Transfers pieces between the root and all other tasks, with at most pieces_at_once messages of the root
+  // in flight.
   void move_pieces(std::span<const Outgoing> outgoing, std::span<const Incoming> incoming) {
     const auto some = [](auto messages, size_t from) {
       const auto rest = messages.subspan(std::min(from, messages.size()));
@@ -249,9 +251,9 @@ class MpiComm final : public Comm, private NonCopyable {
       mpi::start_exchange(comm(), mpi::pieces_tag, some(outgoing, at), some(incoming, at))->finish();
   }
 
-  // The only meeting on the program's communicator: which of its duplicates is free everywhere, whether those
-  // kept for all tasks of the program can be had, what topology rank 0 asks for, and, as this takes a
-  // reduction anyway, the maxima that the caller needs.
+  // Makes the only collective call on the program's communicator. One reduction finds a duplicate that is
+  // free on all tasks, whether all tasks can use the cached duplicates of MPI_COMM_WORLD, and the topology
+  // set on rank 0. It includes the maxima that the caller needs, since it takes a reduction anyway.
   void meet_first(std::span<int64_t> values) {
     constexpr size_t offered = mpi::most_spares;
     constexpr size_t own = offered + 2;
@@ -271,14 +273,14 @@ class MpiComm final : public Comm, private NonCopyable {
       mpi::Spares::join(family_->program, world);
       family_->spares = world;
     } else if (world) {
-      std::fill_n(all.begin(), offered, 1);  // what some have offered is not this communicator's
+      std::fill_n(all.begin(), offered, 1);  // offers that some tasks made belong to another communicator
     }
     family_->spare = family_->spares->take(family_->program, std::span(all).first<offered>());
     comm_ = family_->spare.comm;
     if (family_->spares->nodes == 0) family_->spares->nodes = count_nodes();
   }
 
-  // Whatever a topology by hand says.
+  // Counts the hosts by shared memory, regardless of SHEAF_TOPOLOGY.
   int count_nodes() {
     if (size_ == 1 || family_->spares->meeting) return 1;
     const auto node = part({mpi::Parts::How::by_memory, 0, rank_}, true);
@@ -288,13 +290,13 @@ class MpiComm final : public Comm, private NonCopyable {
     return static_cast<int>(first);
   }
 
-  // The parts made from this group that are kept; null if none can be.
+  // Returns the cache of groups split from this one; null if they cannot be cached.
   mpi::Parts* parts() const {
     if (first_) return family_->spare.parts.get();
     return from_ ? &from_->of(part_) : nullptr;
   }
 
-  // One that an earlier open has left behind, or a new one.
+  // Returns a cached group of an earlier open, or creates one.
   std::unique_ptr<Comm> part(const mpi::Parts::Wish& wish, bool on_node = false) {
     const MPI_Comm own = comm();
     mpi::Parts* const kept = parts();
@@ -331,12 +333,12 @@ class MpiComm final : public Comm, private NonCopyable {
     return family_->per_node;
   }
 
-  MPI_Comm comm_ = MPI_COMM_NULL;  // null before the first meeting
+  MPI_Comm comm_ = MPI_COMM_NULL;  // null before the first collective call
   const bool first_ = false;
   const bool on_node_ = false;
   const int8_t part_ = -1;
   std::shared_ptr<Family> family_;
-  mpi::Parts* const from_ = nullptr;  // null: nobody keeps it
+  mpi::Parts* const from_ = nullptr;  // null if the group is not cached
   const int rank_;
   const int size_;
 };

@@ -12,7 +12,7 @@ namespace {
 
 class MpiExchange final : public Exchange, private NonCopyable {
  public:
-  // Receives first: a message that finds its room ready is copied once.
+  // Posts the receives first: a message that finds its receive posted is copied only once.
   MpiExchange(MPI_Comm comm, int tag, const std::vector<Outgoing>& outgoing,
               const std::vector<Incoming>& incoming)
       : received_(incoming.size()) {
@@ -45,7 +45,7 @@ class MpiExchange final : public Exchange, private NonCopyable {
 
  private:
   std::vector<MPI_Request> requests_;
-  const size_t received_;  // the first so many requests are receives
+  const size_t received_;  // number of receives, which precede the sends in `requests_`
 };
 
 }  // namespace

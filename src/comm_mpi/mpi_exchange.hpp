@@ -1,4 +1,4 @@
-// comm_mpi/mpi_exchange: messages between single ranks, under way while the caller does other things.
+// comm_mpi/mpi_exchange: messages between single ranks, in flight while the caller does other work.
 #pragma once
 
 #include <mpi.h>
@@ -10,7 +10,8 @@
 
 namespace sheaf::mpi {
 
-// Comm::exchange. Only those named as peers wait for each other. Those of one `tag` are for each other.
+// Implements Comm::exchange(). Only tasks that name each other as peers wait for each other. Messages match
+// only messages of the same `tag`.
 std::unique_ptr<Exchange> start_exchange(MPI_Comm comm, int tag, const std::vector<Outgoing>& outgoing,
                                          const std::vector<Incoming>& incoming);
 

@@ -25,8 +25,8 @@ class Group : private NonCopyable {
 };
 
 struct Members {
-  int64_t hash = 0;     // of their ranks in `whole`; of 40 bits, so that a million of them can be added
-  int64_t outside = 0;  // of `whole`
+  int64_t hash = 0;     // hash of the ranks in `whole`; 40 bits, so that a million can be added
+  int64_t outside = 0;  // members that are not in `whole`
 };
 
 Members members_of(MPI_Comm part, MPI_Comm whole, int size) {
@@ -50,8 +50,8 @@ Members members_of(MPI_Comm part, MPI_Comm whole, int size) {
 }  // namespace
 
 void check_partition(Comm& comm, MPI_Comm whole, MPI_Comm part) {
-  // Every member of a group adds its hash, the first one takes as many away as the group has members: the sum
-  // is 0 only if exactly the members of every group have named it.
+  // Every member of a group adds its hash; the first member subtracts it once per member of the group. The
+  // sum is 0 only if exactly the members of every group have named it.
   std::array<int64_t, 2> sums{};
   if (part != MPI_COMM_NULL) {
     int rank = 0, size = 0;

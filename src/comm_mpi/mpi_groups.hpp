@@ -1,4 +1,4 @@
-// comm_mpi/mpi_groups: whether the communicators that tasks bring are a partition of another one.
+// comm_mpi/mpi_groups: checks whether the tasks' communicators partition a given communicator.
 #pragma once
 
 #include <mpi.h>
@@ -7,11 +7,10 @@
 
 namespace sheaf {
 
-// Collective over `comm`, whose tasks are those of `whole`, or each of them with some more that bring no
-// `part` (MPI_COMM_NULL; threads of an MPI process). Throws mismatch on all tasks alike unless the
-// communicators `part` are a partition of `whole`: so that nobody waits in a `part` for a task that has
-// another one, or is not there at all. Nothing is sent over `whole` or `part`. One reduction; time O(tasks of
-// `part`), memory O(1).
+// Collective over `comm`, which has the tasks of `whole`, and possibly further tasks that pass MPI_COMM_NULL
+// as `part` (threads of an MPI process). Throws mismatch on all tasks alike unless the communicators `part`
+// partition `whole`. This prevents tasks from waiting in `part` for a task that has another communicator, or
+// none. Sends nothing over `whole` or `part`. Costs one reduction, time O(tasks of `part`) and memory O(1).
 void check_partition(Comm& comm, MPI_Comm whole, MPI_Comm part);
 
 }  // namespace sheaf

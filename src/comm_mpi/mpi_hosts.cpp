@@ -21,7 +21,7 @@ void reduce_by_messages(MPI_Comm comm, Reduction how, std::span<int64_t> values,
                                                      comm, request);
     });
   });
-  if (before && rank_in(comm) == 0) std::ranges::fill(values, 0);  // MPI leaves it undefined there
+  if (before && rank_in(comm) == 0) std::ranges::fill(values, 0);  // undefined after MPI_Exscan
 }
 
 void HostsMeeting::free() { free_own(firsts_); }
@@ -40,7 +40,7 @@ void HostsMeeting::find_hosts() {
 }
 
 bool HostsMeeting::reduce(Reduction how, std::span<int64_t> values) {
-  std::array<int64_t, SharedMeeting::most_bytes / sizeof(int64_t)> told;  // values, and whether that failed
+  std::array<int64_t, SharedMeeting::most_bytes / sizeof(int64_t)> told;  // the values and a failure flag
   if (values.size() >= told.size() || how == Reduction::sum_before) return false;
   if (calls_ < reductions_worth_hosts && ++calls_ == reductions_worth_hosts) find_hosts();
   if (!meets_) return false;

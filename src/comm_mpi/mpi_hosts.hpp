@@ -1,6 +1,6 @@
-// comm_mpi/mpi_hosts: how tasks reduce numbers by messages. On several hosts those of a host meet in its
-// memory before, and its first task tells the result to those of the others: only these send messages, and
-// only these poll.
+// comm_mpi/mpi_hosts: reductions by messages. On several hosts, the tasks of each host first reduce in shared
+// memory. Then the first tasks of all hosts exchange messages and publish the result on their hosts. Only
+// these first tasks send messages and poll.
 #pragma once
 
 #include <mpi.h>
@@ -17,21 +17,21 @@
 
 namespace sheaf::mpi {
 
-// Collective over `comm`. Comm::reduce() in messages of `largest` bytes at most.
+// Collective over `comm`. Implements Comm::reduce() with messages of at most `largest` bytes.
 void reduce_by_messages(MPI_Comm comm, Reduction how, std::span<int64_t> values, size_t largest = INT_MAX);
 
 class HostsMeeting : private NonCopyable {
  public:
-  // For the tasks of `comm`, which outlives it. `host`: the number of this task's; negative: MPI finds who
-  // share memory. Local.
+  // Local. Reduces over the tasks of `comm`, which must outlive the object. `host`: number of this task's
+  // host; if negative, MPI groups the tasks by shared memory.
   explicit HostsMeeting(MPI_Comm comm, int host = -1) : comm_(comm), host_(host) {}
-  // Collective in MPI's eyes; nothing is to be called behind.
+  // Frees its communicators; collective in the sense of MPI. The object must not be used afterwards.
   void free();
 
-  // That of Comm, after the first calls, in which tasks that reduce little spare finding their hosts. False,
-  // and nothing has moved on any task, in these, for Reduction::sum_before, for too many values for a
-  // meeting, and if each host has one task, or those of a host cannot meet. Throws on all tasks of a host
-  // what its first one met.
+  // Implements Comm::reduce(). Returns false on all tasks, without moving data, in any of the following
+  // cases: the first calls, which spare tasks with few reductions the search for their hosts;
+  // Reduction::sum_before; more values than a barrier can hold; one task per host; tasks of a host that
+  // cannot share memory. If the first task of a host fails, throws its error on all tasks of that host.
   bool reduce(Reduction how, std::span<int64_t> values);
 
  private:
@@ -40,9 +40,9 @@ class HostsMeeting : private NonCopyable {
   const MPI_Comm comm_;
   const int host_;
   int calls_ = 0;
-  bool meets_ = false;                // the same on all tasks
-  MPI_Comm firsts_ = MPI_COMM_NULL;   // of all hosts; null on the others
-  std::shared_ptr<Meeting> meeting_;  // of the tasks of this host; null if there is one
+  bool meets_ = false;                // equal on all tasks
+  MPI_Comm firsts_ = MPI_COMM_NULL;   // the first tasks of all hosts; null on other tasks
+  std::shared_ptr<Meeting> meeting_;  // the tasks of this host; null if there is only one
 };
 
 }  // namespace sheaf::mpi

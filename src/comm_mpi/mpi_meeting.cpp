@@ -21,8 +21,8 @@ std::vector<std::shared_ptr<Meeting>> Meeting::several(MPI_Comm comm, int count,
   return meetings;
 }
 
-// While it waits, it looks for a message that nobody sends, on a communicator of all tasks: for MPI_COMM_SELF
-// MPICH looks without moving anything on.
+// While waiting, probes for a message that is never sent, to let MPI make progress. It probes on a
+// communicator of all tasks, because MPICH makes no progress in a probe on MPI_COMM_SELF.
 bool Meeting::meet(std::span<const std::byte> mine) {
   return tasks_.meet(mine, [this] {
     int found = 0;
@@ -30,7 +30,7 @@ bool Meeting::meet(std::span<const std::byte> mine) {
   });
 }
 
-// join(index, value, rank) for the numbers of all tasks, rank by rank.
+// Calls join(index, value, rank) for the numbers of all tasks, in rank order.
 template <class Join>
 bool Meeting::combine(std::span<const int64_t> mine, Join join) {
   if (!meet(std::as_bytes(mine))) return false;

@@ -16,14 +16,14 @@ namespace {
 
 using mpi::check;
 
-// One call of MPI at a time in a process. A listener's thread still works when MPI_Finalize ends the session,
-// where MPICH 4.0 does without the locks that MPI_THREAD_MULTIPLE has otherwise.
+// Allows one MPI call at a time per process. A listener's thread may still run while MPI_Finalize ends the
+// session, and MPICH 4.0 does so without the locks of MPI_THREAD_MULTIPLE.
 std::unique_lock<std::recursive_mutex> one_at_a_time() {
   static std::recursive_mutex calls;
   return std::unique_lock(calls);
 }
 
-// The datatype of a message, to be used at MPI_BOTTOM; a single block needs none.
+// The datatype of a message, based at MPI_BOTTOM. A single block needs no derived type.
 class Shape : private NonCopyable {
  public:
   explicit Shape(std::span<const MemoryRun> runs) {
@@ -63,7 +63,7 @@ class Shape : private NonCopyable {
     count_ = 1;
   }
   ~Shape() {
-    if (type_ != MPI_BYTE) MPI_Type_free(&type_);  // MPI keeps it while a message needs it
+    if (type_ != MPI_BYTE) MPI_Type_free(&type_);  // MPI keeps the type while a message uses it
   }
 
   void* at() const { return at_; }
@@ -87,7 +87,7 @@ class MpiTransfer final : public Transfer, private NonCopyable {
       MPI_Request_free(&request_);
       return;
     }
-    // A message half here, whose sender has died, never ends: not waited for long.
+    // A message that has arrived in part never completes if its sender has died, so the wait is limited.
     MPI_Cancel(&request_);
     for (int tries = 0; tries < 1000; ++tries) {
       int flag = 0;
@@ -149,8 +149,8 @@ class MessagesOnComm final : public MpiMessages, private NonCopyable {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
   }
 
-  // As mpi_patience: a task that waits must not keep one that works from the processor. But a long message
-  // needs both sides several times, so naps stay short as long as one may be under way.
+  // Backs off like mpi_patience, so that a waiting task leaves the processor to tasks with work. A long
+  // message needs several calls on both sides, so sleeps stay short while one may be in flight.
   void rest(double idle) override {
     if (idle < 1e-3) {
       sched_yield();

@@ -1,5 +1,5 @@
-// comm_mpi/mpi_messages: messages between the ranks of an MPI communicator. Pieces of memory travel as one
-// MPI derived datatype, made for the message and freed with it (SFIO paper, section 3: mkbset).
+// comm_mpi/mpi_messages: messages between the ranks of an MPI communicator. Pieces of memory are sent as one
+// MPI derived datatype, created for the message and freed with it (SFIO paper, section 3: mkbset).
 #pragma once
 
 #include <mpi.h>
@@ -13,18 +13,18 @@ namespace sheaf {
 
 class MpiMessages : public Messages {
  public:
-  // The communicator it talks on, its own; from elsewhere in the process (another copy of this code) talks on
-  // it who makes mpi_messages_on().
+  // Returns the communicator in use, which this object owns. Another copy of this code in the process can use
+  // it through mpi_messages_on().
   virtual MPI_Comm comm() const = 0;
 };
 
-// Collective over `comm`, of which it makes a duplicate; freed by the destructor (collective too) unless MPI
-// has been finalized. Two of them from one communicator do not hear each other. From several threads at once:
-// MPI_THREAD_MULTIPLE.
+// Collective over `comm`, which is duplicated. The destructor frees the duplicate, collectively, unless MPI
+// has been finalized. Objects created from the same communicator do not receive each other's messages.
+// Several threads may use them at once under MPI_THREAD_MULTIPLE.
 SHEAF_EXPORT std::unique_ptr<MpiMessages> mpi_messages(MPI_Comm comm);
 
-// One that talks on the communicator of another, for another thread of this task; that must outlive it.
-// Local.
+// Local. Creates another object on the communicator of an existing one, for another thread of this task. The
+// existing object must outlive it.
 SHEAF_EXPORT std::unique_ptr<MpiMessages> mpi_messages_on(MPI_Comm duplicate);
 
 }  // namespace sheaf

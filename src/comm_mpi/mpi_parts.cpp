@@ -10,7 +10,7 @@ namespace sheaf::mpi {
 
 MPI_Comm Parts::make(MPI_Comm from, const Wish& wish) {
   MPI_Comm made = MPI_COMM_NULL;
-  // These can only block: all tasks are to be here.
+  // The calls below are blocking, so all tasks must have arrived before they start.
   patiently("MPI_Ibarrier", [&](MPI_Request* request) { return MPI_Ibarrier(from, request); });
   switch (wish.how) {
     case How::split:
@@ -30,7 +30,7 @@ MPI_Comm Parts::make(MPI_Comm from, const Wish& wish) {
   return made;
 }
 
-// Of every part whether it will not do, and whether it, or one made from it, is in use.
+// Sets two flags per part: whether it does not match, and whether it or a part made from it is in use.
 Parts::Offer Parts::offer(const Wish& wish) {
   const std::lock_guard lock(mutex_);
   Offer offered{};

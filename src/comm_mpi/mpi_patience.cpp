@@ -21,7 +21,7 @@ void wait(MPI_Request& request, const char* call, MPI_Status* status) {
     if (waited < yielding) {
       sched_yield();
     } else {
-      // Late by a sixteenth of what has been waited anyway.
+      // Adds a delay of at most a sixteenth of the time already waited.
       std::this_thread::sleep_for(std::clamp<clock::duration>(waited / 16, shortest_sleep, longest_sleep));
     }
   }

@@ -16,7 +16,7 @@ using clock = std::chrono::steady_clock;
 
 enum Word : int { not_ready, present, staying, stay, go, all_there, word_count };
 
-// The words that a message can point to for as long as it is under way.
+// Static storage for the words, which must outlive the messages in flight.
 constexpr std::array<int, word_count> words{not_ready, present, staying, stay, go, all_there};
 
 void say(MPI_Comm comm, int to, Word word) {
@@ -25,7 +25,7 @@ void say(MPI_Comm comm, int to, Word word) {
   check(MPI_Request_free(&request), "MPI_Request_free");
 }
 
-// The next word from `from`, or any task, and its sender; false when the time is over.
+// Receives the next word from `from`, or from any task, and its sender. Returns false on timeout.
 bool hear(MPI_Comm comm, int from, clock::time_point until, int& word, int& sender) {
   for (;;) {
     int there = 0;
@@ -41,7 +41,7 @@ bool hear(MPI_Comm comm, int from, clock::time_point until, int& word, int& send
   }
 }
 
-// Of task 0. Those that have said `present` are added to `others`. Whether all tasks say `wanted` in time.
+// Runs on task 0. Returns true if all tasks send `wanted` in time. Marks every sender in `others`.
 bool hear_all(MPI_Comm comm, Word wanted, clock::time_point until, std::vector<bool>& others) {
   for (int left = size_of(comm) - 1; left > 0;) {
     int word = go;
@@ -66,12 +66,12 @@ Presence decide(MPI_Comm comm, bool ready, std::chrono::milliseconds patience) {
     say_to(comm, others, stay);
     all = hear_all(comm, staying, clock::now() + patience, others);
   }
-  // Tasks that come later hear nothing, and leave in time.
+  // Late tasks get no answer and leave after their timeout.
   say_to(comm, others, all ? all_there : go);
   return all ? Presence::all : Presence::missing;
 }
 
-// A task that stays waits as long as task 0 may, which began to wait no later.
+// A task that stays waits as long as task 0 may wait, which started waiting no later.
 Presence follow(MPI_Comm comm, bool ready, std::chrono::milliseconds patience) {
   say(comm, 0, ready ? present : not_ready);
   if (!ready) return Presence::missing;

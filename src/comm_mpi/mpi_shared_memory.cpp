@@ -18,7 +18,7 @@ namespace {
 
 using Name = std::array<char, 64>;
 
-// Of that name; of so many zeros if it is to be made. Null if it cannot be had.
+// Maps the shared memory `name`. If `make`, creates it with `bytes` zeros. Returns null on failure.
 std::unique_ptr<LendableMemory> map(const Name& name, size_t bytes, bool make) {
   return LendableMemory::over(shm_open(name.data(), O_RDWR | O_CLOEXEC | (make ? O_CREAT | O_EXCL : 0), 0600),
                               bytes, make);

@@ -1,4 +1,4 @@
-// comm_mpi/mpi_shared_memory: memory that the processes of a communicator share.
+// comm_mpi/mpi_shared_memory: memory shared by the processes of a communicator.
 #pragma once
 
 #include <mpi.h>
@@ -10,7 +10,8 @@
 
 namespace sheaf::mpi {
 
-// Collective over `comm`. Zeros; null on every task if one of them cannot have it, being on another node.
+// Collective over `comm`. Allocates zeroed memory. Returns null on every task if any task cannot map it, for
+// example because it runs on another host.
 std::shared_ptr<SharedMemory> share_memory(MPI_Comm comm, size_t bytes);
 
 }  // namespace sheaf::mpi

@@ -16,8 +16,8 @@ int on_free(MPI_Comm comm, int, void* value, void*) {
   return MPI_SUCCESS;
 }
 
-// A communicator that the program duplicates begins without spares. MPI's own function for this is a macro or
-// another symbol in each MPI, which the archive that serves both could not name.
+// A duplicate that the program makes starts without cached communicators. MPI's own null copy function is a
+// macro or a different symbol in each MPI, so the archive that supports both cannot refer to it.
 int on_copy(MPI_Comm, int, void*, void*, void*, int* copied) {
   *copied = 0;
   return MPI_SUCCESS;
@@ -32,7 +32,7 @@ int attribute() {
   return key;
 }
 
-// What the communicator holds; null: nothing yet.
+// Returns what the communicator holds; null if nothing yet.
 Holder* holder_of(MPI_Comm comm) {
   void* value = nullptr;
   int found = 0;
@@ -46,7 +46,7 @@ void free_spare(const Spares::Spare& spare) {
   free_own(spare.comm);
 }
 
-std::mutex attributes;  // guards them
+std::mutex attributes;  // guards the attributes
 
 }  // namespace
 
@@ -80,8 +80,8 @@ std::array<int64_t, most_spares> Spares::offer() {
   return taken;
 }
 
-// Threads of other multifiles may be giving back between the two steps: only what was free on all tasks can
-// be had.
+// Threads with other multifiles may return duplicates between the two steps, so only those that were free on
+// all tasks in the first step count.
 Spares::Spare Spares::take(MPI_Comm comm, std::span<const int64_t, most_spares> largest) {
   for (size_t i = 0; i < free_.size(); ++i) {
     if (largest[i] != 0) continue;
@@ -118,7 +118,7 @@ void Spares::give_back(const Spare& spare) {
 
 void Spares::retire(MPI_Comm freed) {
   if (freed != owner_) return;
-  // These two go when MPI ends, when nothing may be called any more.
+  // MPI frees these two in MPI_Finalize, when no MPI call is allowed any more.
   const bool free_now = freed != MPI_COMM_WORLD && freed != MPI_COMM_SELF;
   const std::lock_guard lock(mutex_);
   retired_ = true;

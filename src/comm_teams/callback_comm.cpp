@@ -19,7 +19,7 @@
 namespace sheaf {
 namespace {
 
-// What can fail in a round; travels as a number.
+// Steps of a round that can fail; exchanged as a number.
 enum class Part : int64_t { none, barrier, bcastr, gatherr, scatterr, create, allgather, size, answer };
 
 struct Failure {
@@ -72,18 +72,18 @@ class CallbackHub final : public StarHub {
     local_made_ = failure_.part != Part::create;
     if (size_ == 1 && !local_made_) throw *(dead_ = Error(Code::io, failure_.text()));
     if (size_ > 1 && !call_.allgather) note(Part::barrier, call_.barrier(group_));
-    // The next round tells everyone.
+    // The next round reports a failure to all tasks.
   }
 
   void* local() const override { return local_; }
 
  private:
-  // Whether this task gets what all bring: the root does, or, with an allgather, everybody.
+  // Returns true if this task gets all contributions: task 0 does, and with an allgather callback every task.
   bool has_all() const { return call_.allgather || rank_ == 0; }
-  // Elements of what those have for each task.
+  // Number of elements per contribution in buffers for all contributions.
   size_t places() const { return has_all() ? static_cast<size_t>(size_) : 0; }
 
-  // Collective. What each task has in `mine`, to those who get what all bring.
+  // Collective. Collects `mine` of each task on all tasks that get all contributions.
   void bring(void* mine, void* all, int64_t words) {
     if (call_.allgather) {
       note(Part::allgather, call_.allgather(mine, all, group_, 8 * words));
@@ -92,27 +92,27 @@ class CallbackHub final : public StarHub {
     }
   }
 
-  // Keeps the first failure until it has been told.
+  // Records the first failure until it has been reported.
   void note(Part part, int result) {
     const bool failed = part == Part::answer || part == Part::size || result != 0;
     if (failed && failure_.part == Part::none) failure_ = {part, result};
   }
 
-  // What the root and a task tell each other of a message before it travels.
+  // Describes a message; exchanged before the message itself.
   struct Note {
     int64_t length = -1;  // bytes
     int64_t sum = 0;      // CRC32C
   };
-  // Begun with something, so that zeros which nobody sent are no message either.
+  // Uses a nonzero seed, so that zeros which no task sent are not a valid message.
   static Note note_of(std::span<const std::byte> message) {
     return {std::ssize(message), crc32c(0x53686561, message)};
   }
 
-  // The first bytes of a message to those who get what all bring travel with its note. A root has that of all
-  // tasks, so it brings less of one.
+  // The note of a message and its first bytes. Task 0 holds one envelope of every task, so without an
+  // allgather callback the first part is short.
   struct Envelope {
     Note note;
-    int64_t per_node = 0;  // with an allgather: of tasks_per_node()
+    int64_t per_node = 0;  // tasks_per_node(); only with an allgather callback
     std::array<int64_t, 61> first{};
   };
   size_t words_ahead() const { return call_.allgather ? std::tuple_size_v<decltype(Envelope::first)> : 9; }
@@ -120,7 +120,7 @@ class CallbackHub final : public StarHub {
   template <class T>
   static constexpr int words_of = sizeof(T) / sizeof(int64_t);
 
-  // How a message of every task travels: in so many rounds of so many bytes for each task.
+  // How the messages of all tasks are transferred: `count` rounds of `window` bytes per task.
   struct Rounds {
     int64_t window = 0;  // a multiple of 8
     int64_t count = 0;
@@ -130,8 +130,8 @@ class CallbackHub final : public StarHub {
     return {window, largest == 0 ? 0 : (largest + window - 1) / window};
   }
 
-  // Bytes of the longest message; nothing if they cannot be what was sent, or are more than a collective
-  // moves.
+  // Returns the bytes of the longest message. Returns nothing if the notes are invalid or the total exceeds
+  // the limit of a collective call.
   static std::optional<int64_t> largest_of(std::span<const Note> notes) {
     int64_t largest = 0;
     int64_t total = 0;
@@ -142,8 +142,9 @@ class CallbackHub final : public StarHub {
     return largest;
   }
 
-  // Collective. Bytes of the longest message, by which the tasks know the rounds that all make; nothing on
-  // any if that makes no sense: then nothing travels. Who gets what all bring has the notes.
+  // Collective. Returns the bytes of the longest message, from which all tasks compute the same number of
+  // rounds. Returns nothing on all tasks, which then transfer nothing, if that is invalid. Only tasks that
+  // get all contributions have `notes`.
   std::optional<int64_t> agree_on_largest(std::span<const Note> notes) {
     const std::optional<int64_t> found = largest_of(notes);
     if (call_.allgather) return found;
@@ -154,7 +155,7 @@ class CallbackHub final : public StarHub {
     return std::nullopt;
   }
 
-  // Of a message without its first `ahead` bytes, what travels in a round.
+  // Returns the part of a message that is transferred in a round, not counting its first `ahead` bytes.
   template <class Byte>
   static std::span<Byte> part_of(std::span<Byte> message, const Rounds& rounds, int64_t round,
                                  int64_t ahead = 0) {
@@ -163,7 +164,7 @@ class CallbackHub final : public StarHub {
                            static_cast<size_t>(std::min(rounds.window, std::ssize(message) - from)));
   }
 
-  // Contributions of all, where they are had; there may be none if they could not be.
+  // Returns all contributions on tasks that get them; they are empty after a failure.
   Gathered collect(std::span<const std::byte> mine) {
     constexpr size_t head = offsetof(Envelope, first) / sizeof(int64_t);
     const size_t words = head + words_ahead();
@@ -200,7 +201,7 @@ class CallbackHub final : public StarHub {
     return calls;
   }
 
-  // Piece r of the replies to task r, which has it already if it has all.
+  // Returns piece r of the replies on task r. A task that gets all contributions already has its piece.
   std::vector<std::byte> hand_out(const Gathered& replies) {
     auto pieces = replies.pieces();
     pieces.resize(places());
@@ -224,7 +225,7 @@ class CallbackHub final : public StarHub {
                                           static_cast<int>(rounds.window / 8), 0));
       reply.insert(reply.end(), part.begin(), part.end());
     }
-    // What has not come, or came as something else, is an error of all.
+    // A message that is missing or damaged is an error on all tasks.
     if (own.length >= 0 && own.length <= std::ssize(reply)) reply.resize(static_cast<size_t>(own.length));
     if (note_of(reply).sum != own.sum || std::ssize(reply) != own.length) note(Part::answer, 0);
     return reply;
@@ -233,7 +234,7 @@ class CallbackHub final : public StarHub {
   static constexpr int64_t nobody = -1;
   static constexpr int64_t untold = -2;
   using Told = std::array<int64_t, 2>;     // part and result of a failure, as numbers
-  using Verdict = std::array<int64_t, 3>;  // and before them the task
+  using Verdict = std::array<int64_t, 3>;  // the failing task, then its Told
 
   Told own_failure() const { return {static_cast<int64_t>(failure_.part), failure_.result}; }
 
@@ -243,14 +244,14 @@ class CallbackHub final : public StarHub {
     return {failed - all.begin(), (*failed)[0], (*failed)[1]};
   }
 
-  // Throws on all tasks if a callback has failed on any, and makes the group dead.
+  // Throws on all tasks if a callback has failed on any task, and marks the group as dead.
   void agree_on_failures() {
     Told told = own_failure();
     std::vector<Told> all(places());
     bring(told.data(), all.data(), words_of<Told>);
     Verdict verdict{untold};
     if (has_all()) {
-      // A callback that fails brings nothing. Where the root alone decides, it counts also what it has noted
+      // A failed callback delivers nothing. If task 0 alone decides, it includes a failure that it noted
       // since.
       all[static_cast<size_t>(rank_)] = call_.allgather ? told : own_failure();
       verdict = first_failure(all);
@@ -261,7 +262,7 @@ class CallbackHub final : public StarHub {
   }
 
   void judge(const Verdict& verdict) {
-    if (verdict[0] == nobody) return;  // a failure noted since is told in the next round
+    if (verdict[0] == nobody) return;  // a failure noted since is reported in the next round
     if (verdict[0] == untold || failure_.part != Part::none) {
       dead_ = Error(Code::io, failure_.part == Part::none ? "the bcastr callback has brought nothing"
                                                           : failure_.text());
@@ -275,19 +276,19 @@ class CallbackHub final : public StarHub {
     throw *dead_;
   }
 
-  // Bytes of a task in one call of gatherr or scatterr: with these alone, and numbers of 64 bits, programs in
-  // circulation have ever been called outside of mapped opens.
+  // Maximum bytes per task in one call of gatherr or scatterr. Outside of mapped opens, existing programs
+  // have only ever been called with these two, 64-bit numbers and at most this size.
   static constexpr int64_t most_at_once = 64 << 10;
 
   const CommCallbacks call_;
   void* const group_;
   const int rank_;
   const int size_;
-  int per_node_of_task_0_ = -1;  // as it told all in a round; negative: not yet
+  int per_node_of_task_0_ = -1;  // value of task 0, received in a round; negative: not yet
   void* local_ = nullptr;
   bool local_made_ = false;
-  Failure failure_;            // not told yet
-  std::optional<Error> dead_;  // what all know
+  Failure failure_;            // not reported yet
+  std::optional<Error> dead_;  // known to all tasks
 };
 
 }  // namespace

@@ -15,12 +15,12 @@ namespace {
 using Bytes = std::span<const std::byte>;
 
 struct Member {
-  int task = 0;  // in the hub
+  int task = 0;  // rank in the hub
   Call call;
   Bytes contribution;
 };
 
-using Members = std::vector<Member>;                  // of one group, in rank order
+using Members = std::vector<Member>;                  // members of one group, in rank order
 using Results = std::vector<std::vector<std::byte>>;  // one per member
 
 const char* name_of(Op op) {

@@ -43,7 +43,7 @@ class StarComm final : public Comm {
     return rank() == root ? Gathered::unpacked(found, static_cast<size_t>(size())) : Gathered();
   }
 
-  // Pieces that do not match their sizes are none, which task 0 then refuses.
+  // Pieces that do not match their sizes are sent as an empty contribution, which task 0 rejects.
   std::vector<std::byte> scatter(const Gathered& pieces, int root) override {
     check_root(root, size());
     const bool given = rank() == root && is_consistent(pieces, size());

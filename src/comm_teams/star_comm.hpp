@@ -1,13 +1,13 @@
-// comm_teams/star_comm: a Comm over anything that can bring bytes to one task and back: a star.
+// comm_teams/star_comm: a Comm over any transport between one task and all other tasks: a star.
 //
-// For transports that offer no better: callbacks of the generic interface, and irregular groups of hybrid
-// programs. Everything goes through task 0 of the hub, in rounds: each task brings the call it is in, task 0
-// completes the calls whose members are all there, the others are told to bring theirs again. So groups of a
-// split may make different numbers of calls, although every round needs every task; and tasks that wait for
-// each other in a circle are found and get Error mismatch instead of hanging. Calls of one group that do not
+// For transports without anything better: callbacks of the generic interface, and irregular groups of hybrid
+// programs. All communication goes through task 0 of the hub, in rounds. Each task sends its current call;
+// task 0 completes the calls for which all members have arrived, and asks the other tasks to send theirs
+// again. Every round needs every task, yet groups of a split may make different numbers of calls. Tasks that
+// wait for each other in a cycle get Error mismatch instead of a deadlock. Calls of one group that do not
 // match are a mismatch on its members.
 //
-// Cost: one or more rounds per collective; task 0 holds what all contribute, O(tasks).
+// Cost: one or more rounds per collective call; task 0 holds all contributions, O(tasks).
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ namespace sheaf {
 
 struct LocalGroup;
 
-// One task's end of what carries the rounds. Kept alive by the Comms on it.
+// One task's handle of the transport that performs the rounds. Kept alive by the Comms on it.
 class StarHub {
  public:
   using Answer = std::function<Gathered(const Gathered&)>;
@@ -31,23 +31,23 @@ class StarHub {
   virtual int rank() const = 0;
   virtual int size() const = 0;
 
-  // Collective: task 0 gets `mine` of all tasks, runs `answer`, and every task gets its piece of the result.
-  // Throws on all tasks alike as far as the transport can; what `answer` throws too.
+  // Collective. Task 0 gets `mine` of all tasks and runs `answer`; every task gets its piece of the result.
+  // Throws on all tasks alike as far as the transport can; an error of `answer`, too.
   virtual std::vector<std::byte> round(std::span<const std::byte> mine, const Answer& answer) = 0;
 
-  // A number that the tasks which share memory with this one have in common, and no others.
+  // Returns a number that is common to the tasks that share memory with this one and differs from all others.
   virtual int64_t node() = 0;
-  // Asked at task 0 only: that many consecutive tasks make a node; 0: node() decides.
+  // Returns K if every K consecutive tasks form a host; 0 if node() decides. Called at task 0 only.
   virtual int tasks_per_node() { return 0; }
 
-  int64_t next_group = 1;  // number of the next group of a split; counts at task 0 only
+  int64_t next_group = 1;  // number of the next group of a split; maintained at task 0 only
 
-  // The program's own groups (comm_teams/callback_comm.hpp), where it carries the rounds.
+  // The program's own groups (comm_teams/callback_comm.hpp), if its callbacks perform the rounds.
   virtual void make_local(const LocalGroup& local);
   virtual void* local() const { return nullptr; }
 };
 
-// Local. The group of all tasks of the hub; to be called once per hub on each task.
+// Local. Creates the group of all tasks of the hub. Must be called once per hub on each task.
 SHEAF_EXPORT std::unique_ptr<Comm> star_comm(std::shared_ptr<StarHub> hub);
 
 }  // namespace sheaf

@@ -19,7 +19,8 @@ std::span<int64_t> values_of(const Offer& one) {
   return {reinterpret_cast<int64_t*>(one.data), one.length / sizeof(int64_t)};
 }
 
-// Pieces for all threads as pieces for their processes; none if they do not match, which all then refuse.
+// Packs pieces for all threads into one piece per process. Returns an empty result if they do not match,
+// which all tasks then reject.
 Gathered by_process(const Gathered& pieces, int tasks, size_t threads) {
   Gathered all;
   if (!is_consistent(pieces, tasks)) return all;
@@ -139,7 +140,7 @@ std::vector<std::byte> TeamComm::scatter(const Gathered& pieces, int root) {
   return piece;
 }
 
-// One meeting, in finish().
+// An exchange that takes one barrier, in finish().
 class TeamComm::TeamExchange final : public Exchange {
  public:
   TeamExchange(TeamComm& comm, std::vector<Outgoing> outgoing, std::vector<Incoming> incoming)
@@ -163,16 +164,15 @@ class TeamComm::TeamExchange final : public Exchange {
   ExchangeLists lists_;
 };
 
-// Messages between two processes are in the order of (sending thread, receiving thread), which both sides can
-// tell. A process sends those between its threads to itself.
+// Messages between two processes are ordered by (sending thread, receiving thread), which both sides know. A
+// process sends the messages between its own threads to itself.
 void TeamComm::exchange_between(std::span<ExchangeLists* const> threads) {
-  using Route = std::tuple<int, size_t, size_t>;  // the other process, the sending and the receiving thread
+  using Route = std::tuple<int, size_t, size_t>;  // peer process, sending thread, receiving thread
   struct Wanted {
     std::span<std::byte> room;
     int64_t& received;
   };
-  std::multimap<Route, std::span<const std::byte>>
-      sent;  // those of one route in order, as they are put there
+  std::multimap<Route, std::span<const std::byte>> sent;  // messages of one route in insertion order
   std::multimap<Route, Wanted> wanted;
   for (size_t thread = 0; thread < threads.size(); ++thread) {
     ExchangeLists& lists = *threads[thread];

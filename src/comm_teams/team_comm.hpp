@@ -1,8 +1,8 @@
-// comm_teams/team_comm: the one Comm of teams of threads, behind thread_comm and hybrid_comm: of one process,
-// or of the teams of several, whose threads 0 talk to each other. Private to this folder.
+// comm_teams/team_comm: the Comm of thread_comm and hybrid_comm. It covers the team of threads of one
+// process, or of several processes with threads 0 communicating. Private to this folder.
 //
-// Every call is one meeting of the team. With several processes thread 0 carries it out: it joins what the
-// threads bring, makes the call between processes, and gives the threads what comes of it.
+// Every call is one barrier of the team. With several processes, thread 0 performs the call: it joins the
+// contributions of the threads, makes the call between processes, and distributes the result to the threads.
 #pragma once
 
 #include <memory>
@@ -16,16 +16,16 @@ namespace sheaf {
 
 class TeamComm final : public Comm {
  public:
-  // A thread's place in a team; null team: in none.
+  // A thread's place in a team. The team is null if the thread is in none.
   struct Membership {
     std::shared_ptr<ThreadTeam> team;
     int rank = 0;
   };
 
-  // Local. number: what a topology written by hand goes by (SHEAF_TOPOLOGY); alike on all: one node.
+  // Local. `number`: the index used by SHEAF_TOPOLOGY=node=K. Tasks with equal numbers are on one host.
   TeamComm(Membership own, int number) : team_(std::move(own.team)), thread_(own.rank), number_(number) {}
 
-  // Collective over the threads of all processes. processes: null but on thread 0.
+  // Collective over the threads of all processes. `processes` must be null except on thread 0.
   static std::unique_ptr<Comm> of_processes(Membership own, std::unique_ptr<Comm> processes);
 
   int rank() const override { return process_ * threads() + thread_; }
@@ -41,7 +41,7 @@ class TeamComm final : public Comm {
   std::unique_ptr<Comm> split(int color, int key) override;
   std::unique_ptr<Comm> split_by_node() override;
   std::shared_ptr<SharedMemory> share_memory(size_t bytes) override;
-  // On thread 0 alone, for all threads of its process.
+  // Called on thread 0 alone, for all threads of its process.
   Presence meet_within(bool ready, std::chrono::milliseconds patience) override {
     return processes_ ? processes_->meet_within(ready, patience) : Presence::untold;
   }
@@ -50,9 +50,9 @@ class TeamComm final : public Comm {
  private:
   class TeamExchange;
 
-  // What the groups of a split are: of whole processes in rank order, within one process each, or neither.
+  // Kind of groups that a split creates: whole processes in rank order, each within one process, or neither.
   enum class Shape { whole_processes, within_processes, irregular };
-  // What a thread learns of a split.
+  // Result of a split for one thread.
   struct Part {
     Membership own;
     Shape shape = Shape::within_processes;
@@ -75,11 +75,11 @@ class TeamComm final : public Comm {
   const int thread_;
   const int number_;
   bool is_hybrid_ = false;
-  std::unique_ptr<Comm> processes_;  // of hybrid groups, on thread 0
+  std::unique_ptr<Comm> processes_;  // for hybrid groups, on thread 0
   int process_ = 0;
   int nprocesses_ = 1;
-  // What carries all calls once a part of the group cuts through processes, since tasks may wait there and
-  // here at the same time.
+  // Performs all calls once the group has been split irregularly. From then on, tasks may wait in this group
+  // and in its parts at the same time.
   std::unique_ptr<Comm> star_;
 };
 

@@ -1,4 +1,4 @@
-// comm_teams/team_splits: how groups of threads are divided.
+// comm_teams/team_splits: splits groups of threads.
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -11,7 +11,7 @@
 namespace sheaf {
 namespace {
 
-// Makes one team per color and gives everyone its place.
+// Creates one team per color and stores each thread's membership.
 template <class Place>
 void divide(Offers all, Place place) {
   std::map<int, std::vector<Offer*>> groups;
@@ -32,7 +32,7 @@ std::vector<T> values_of(std::span<const std::byte> bytes) {
   return values;
 }
 
-// The rounds of groups that cut through processes travel on the group of all.
+// A hub for groups that span parts of processes. Its rounds use the group of all tasks.
 class TeamHub final : public StarHub {
  public:
   // Collective over `group`.
@@ -57,7 +57,7 @@ class TeamHub final : public StarHub {
 
 }  // namespace
 
-// On thread 0. Whether the colors of this process are those of another one, too, on any.
+// Runs on thread 0. Returns true if any color occurs in more than one process, on any process.
 bool TeamComm::cut_through(Offers all) {
   std::set<int32_t> colors;
   for (const Offer& one : all)
@@ -70,7 +70,7 @@ bool TeamComm::cut_through(Offers all) {
   return shared != 0;
 }
 
-// On thread 0. `processes`: of the new group, if it consists of whole ones.
+// Runs on thread 0. Sets `processes` to the group of processes if the new group consists of whole processes.
 TeamComm::Shape TeamComm::shape_of(Offers all, std::unique_ptr<Comm>& processes) {
   const auto has_other_color = [&](const Offer& one) { return one.color != all[0].color; };
   int64_t divided =
@@ -78,7 +78,7 @@ TeamComm::Shape TeamComm::shape_of(Offers all, std::unique_ptr<Comm>& processes)
   processes_->all_max(std::span(&divided, 1));
   if (divided) return cut_through(all) ? Shape::irregular : Shape::within_processes;
   processes = processes_->split(all[0].color, all[0].key);
-  // Whole processes follow each other if their ranges of keys do; equal keys order by rank.
+  // Whole processes are in order if their ranges of keys are; equal keys are ordered by rank.
   int64_t overlap = 0;
   if (processes) {
     const int64_t row[3] = {all.front().key, all.back().key, process_};

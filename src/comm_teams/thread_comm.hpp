@@ -1,12 +1,13 @@
 // comm_teams/thread_comm: tasks are threads of one process.
 //
-// One thread makes a ThreadTeam and hands it to the others; each joins with a rank of its own. Every
-// collective is one meeting: tasks publish pointers to their arguments, the last to arrive moves the data
-// straight between the memory of those who wait, then wakes them. One wake-up per collective; the bytes are
-// copied once. Who waits, sleeps (after a few tries), so teams may be larger than the machine.
+// One thread creates a ThreadTeam and passes it to the other threads; each joins with its own rank. Every
+// collective call is one barrier. Tasks publish pointers to their arguments; the last task to arrive copies
+// the data directly between the memory of the waiting tasks, then wakes them. That takes one wake-up per call
+// and one copy of the bytes. Waiting tasks sleep after a few polls, so a team may have more threads than the
+// machine has cores.
 //
-// A meeting whose members made different calls, or the same with different roots or lengths, throws Error
-// mismatch on all of them. A member that never comes makes the others wait for ever, as everywhere.
+// If members make different calls, or the same call with different roots or lengths, all of them throw Error
+// mismatch. If a member never arrives, the others wait forever.
 #pragma once
 
 #include <cstdint>
@@ -17,17 +18,17 @@
 
 namespace sheaf {
 
-// A team of `size` tasks, to be joined by thread_comm with every rank 0..size-1 once. Throws invalid_argument
-// unless size > 0.
+// Creates a team of `size` tasks. Each rank 0..size-1 must be joined once through thread_comm(). Throws
+// invalid_argument unless size > 0.
 SHEAF_EXPORT std::shared_ptr<ThreadTeam> make_thread_team(int size);
 
-// Local: this task's end. The team lives as long as its Comms. Threads may change between two calls on a
-// Comm.
+// Local. Creates this task's handle, which keeps the team alive. Different threads may make consecutive calls
+// on one Comm.
 //
-// split_by_node() gives the whole group, or, where the environment has SHEAF_TOPOLOGY=node=K, every K
+// split_by_node() returns the whole group. If the environment has SHEAF_TOPOLOGY=node=K, it groups every K
 // consecutive tasks of `team`, also on groups split from it.
 SHEAF_EXPORT std::unique_ptr<Comm> thread_comm(std::shared_ptr<ThreadTeam> team, int rank);
 
-SHEAF_EXPORT int thread_team_size(const ThreadTeam& team);  // threads
+SHEAF_EXPORT int thread_team_size(const ThreadTeam& team);  // number of threads
 
 }  // namespace sheaf

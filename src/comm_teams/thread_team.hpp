@@ -1,8 +1,8 @@
-// comm_teams/thread_team: how the threads of a process meet. Private to this folder.
+// comm_teams/thread_team: the barrier of the threads of a process. Private to this folder.
 //
-// A meeting is one collective call of all members: each offers its arguments, one of them carries the call
-// out for all, straight in the memory of those who wait. Who waits, sleeps, so teams may be larger than the
-// machine.
+// In one barrier all members make the same collective call. Each member publishes its arguments, and one of
+// them performs the call for all, directly in the memory of the waiting members. Waiting members sleep, so a
+// team may have more threads than the machine has cores.
 #pragma once
 
 #include <atomic>
@@ -19,12 +19,12 @@
 
 namespace sheaf {
 
-// Which call a member makes, and where its arguments are.
+// The call that a member makes, and its arguments.
 struct Offer {
   const char* call = nullptr;
   int root = 0;
-  size_t length = 0;          // bytes that must be the same everywhere
-  std::byte* data = nullptr;  // in and out
+  size_t length = 0;          // bytes that must be equal on all members
+  std::byte* data = nullptr;  // input and output
   const void* source = nullptr;
   void* result = nullptr;
   int color = 0;
@@ -34,16 +34,17 @@ using Offers = std::span<Offer>;
 
 class ThreadTeam {
  public:
-  // Who carries out the call: the member that comes last, which wakes the others once; or member 0, where
-  // only that may talk to other processes.
+  // The member that performs the call: the last one to arrive, which wakes the others once, or member 0, if
+  // only that may communicate with other processes.
   enum class Actor { last, first };
 
   explicit ThreadTeam(int members) : offers_(static_cast<size_t>(members)) {}
 
   int size() const { return static_cast<int>(offers_.size()); }
 
-  // Comes with `mine`; returns when all have come and the actor, the same for all, has run its act(offers).
-  // Throws on all members what that threw, or mismatch if they do not make the same call.
+  // Publishes `mine` and waits. Returns when all members have arrived and one member has run its act(offers).
+  // Every member must pass the same `actor`. Throws on all members what act() threw, or mismatch if the
+  // members make different calls.
   template <class Act>
   void meet(int rank, Actor actor, const Offer& mine, Act&& act) {
     offers_[static_cast<size_t>(rank)] = mine;
@@ -55,7 +56,7 @@ class ThreadTeam {
         check_calls();
         act(Offers(offers_));
       });
-      const std::optional<Error> mine_too = outcome;  // the slot may be reused once the others go on
+      const std::optional<Error> mine_too = outcome;  // the slot may be reused once others continue
       arrived_.store(0, std::memory_order_relaxed);
       meetings_.store(meeting + 1, std::memory_order_release);
       meetings_.notify_all();
@@ -64,12 +65,12 @@ class ThreadTeam {
     }
     while (meetings_.load(std::memory_order_acquire) == meeting)
       meetings_.wait(meeting, std::memory_order_acquire);
-    // Nobody can be two meetings ahead, so the slot still holds this one's outcome.
+    // No member can be two barriers ahead, so the slot still holds the outcome of this one.
     if (outcome) throw *outcome;
   }
 
  private:
-  // Counts the member in. True, when all have come, for the one that is to act.
+  // Counts the member as arrived. Returns true on the member that performs the call, once all have arrived.
   bool comes_as_actor(int rank, Actor actor) {
     int here = arrived_.fetch_add(1, std::memory_order_acq_rel) + 1;
     if (actor == Actor::last) return here == size();

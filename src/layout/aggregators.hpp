@@ -1,5 +1,5 @@
-// layout/aggregators: how many aggregators hosts have, who touch the file for all (Blue Gene/L paper,
-// section 3.3). Pure.
+// layout/aggregators: the number of aggregators per host. Aggregators access the file for all tasks (Blue
+// Gene/L paper, section 3.3). Pure.
 #pragma once
 
 #include <cstdint>
@@ -9,17 +9,18 @@
 namespace sheaf::layout {
 
 struct AggregatorHost {
-  int64_t io_node = 0;  // hosts of an I/O node have the same number, any one
+  int64_t io_node = 0;  // equal for all hosts of an I/O node; otherwise arbitrary
   int64_t tasks = 1;
-  int64_t most = 0;  // aggregators that it may have
+  int64_t most = 0;  // maximum number of aggregators
 };
 
-// Aggregators of every host, one in all at least. `wanted`: their number, spread evenly over the I/O nodes
-// and in these over the hosts, as far as hosts may have so many; 0: one for every eight tasks of an I/O node.
+// Returns the number of aggregators of every host, at least one in total. `wanted`: their total, distributed
+// evenly over the I/O nodes and then over the hosts of each, limited by AggregatorHost::most; 0: one per
+// eight tasks of an I/O node.
 std::vector<int64_t> spread_aggregators(std::span<const AggregatorHost> hosts, int64_t wanted);
 
-// Deals `count` out over places that take so many at most: evenly spaced if there are more places than
-// `count`, else one to each in turn.
+// Distributes `count` items over places that take at most `most[i]` each. Uses evenly spaced places if there
+// are more places than items; otherwise assigns items in turn.
 std::vector<int64_t> deal_out(std::span<const int64_t> most, int64_t count);
 
 }  // namespace sheaf::layout

@@ -1,4 +1,4 @@
-// layout/each_piece: the pieces of a type map one by one, for those who treat all alike.
+// layout/each_piece: visits the pieces of a type map one by one, for callers that treat all kinds alike.
 #pragma once
 
 #include "layout/type_map.hpp"

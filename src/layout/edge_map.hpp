@@ -1,4 +1,4 @@
-// layout/edge_map: which bytes of a physical file are edges of runs (layout/regions), and whose. Pure;
+// layout/edge_map: the boundary bytes of runs in a physical file (layout/regions), and the run of each. Pure;
 // offsets in bytes.
 #pragma once
 
@@ -8,8 +8,8 @@
 
 namespace sheaf::layout {
 
-// A run: bytes [begin, end) of the first round of chunks, and their like in later rounds. What lies in units
-// that are not wholly within is kept at `place`, from round `from` on.
+// A run: bytes [begin, end) of the first round of chunks, and the same bytes of later rounds. Starting with
+// round `from`, bytes in units that the run covers only in part are stored at `place`.
 struct EdgeRange {
   int64_t begin = 0;
   int64_t end = 0;
@@ -19,19 +19,19 @@ struct EdgeRange {
 
 class EdgeMap {
  public:
-  EdgeMap() = default;  // of a file without edges
-  // `unit`, `skip` > 0. Runs may be given several times, but do not lie over each other.
+  EdgeMap() = default;  // for a file without boundary bytes
+  // `unit` and `skip` must be > 0. `ranges` may contain duplicates, but different runs must not overlap.
   EdgeMap(int64_t unit, int64_t data_start, int64_t skip, std::vector<EdgeRange> ranges);
 
   struct Part {
     bool is_edge = false;
-    int64_t end = 0;  // the next byte may be another matter
+    int64_t end = 0;  // first byte that may have different properties
     size_t place = 0;
   };
   Part part_at(int64_t offset) const;
 
-  // Calls act(offset, length, part) for the parts of [offset, offset + length) in order, as long as it
-  // returns true.
+  // Calls act(offset, length, part) for the parts of [offset, offset + length) in order, until it returns
+  // false.
   template <class Act>
   void for_each_part(int64_t offset, int64_t length, Act&& act) const {
     for (const int64_t last = offset + length; offset < last;) {
@@ -46,7 +46,7 @@ class EdgeMap {
   int64_t unit_ = 1;
   int64_t data_start_ = 0;
   int64_t skip_ = 1;
-  std::vector<EdgeRange> ranges_;  // in order, apart from each other
+  std::vector<EdgeRange> ranges_;  // sorted and disjoint
 };
 
 }  // namespace sheaf::layout

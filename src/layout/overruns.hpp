@@ -1,5 +1,5 @@
-// layout/overruns: blocks that are larger than their chunks, and which of their bytes are known to be those
-// of their task (docs/format.md, section 9).
+// layout/overruns: finds blocks that exceed their chunks, and how many of their bytes certainly belong to
+// their task (docs/format.md, section 9).
 #pragma once
 
 #include <algorithm>
@@ -9,43 +9,43 @@
 
 namespace sheaf::layout {
 
-// A block that is cut.
+// A block that must be truncated.
 struct CutBlock {
-  int64_t entry = 0;   // of the block table: round * tasks + task
-  int64_t stored = 0;  // size, bytes
-  int64_t own = 0;     // known bytes at its begin
+  int64_t entry = 0;   // index in the block table: round * tasks + task
+  int64_t stored = 0;  // recorded size in bytes
+  int64_t own = 0;     // bytes at its start that belong to the task
 };
 
-// Takes the blocks that have bytes, in the order of the block table, which is that of their chunks.
+// Takes the non-empty blocks in the order of the block table, which is the order of their chunks.
 class OverrunScan {
  public:
-  // The chunk of a block, at `start`, has `chunk` bytes.
+  // Adds a block of `bytes` bytes in the chunk of `chunk` bytes at `start`.
   void add(int64_t entry, int64_t start, int64_t bytes, int64_t chunk) {
     end_at(start);
     if (bytes > chunk) {
       last_ = Block{entry, start, bytes};
-      // A block before it reaches beyond the chunk as well.
+      // An earlier block also reaches beyond the chunk.
       if (reach_ > start + chunk) end_at(start + chunk);
     }
     reach_ = std::max(reach_, start + bytes);
   }
-  // Something else begins at `offset`.
+  // Records that other data begin at `offset`.
   void end_at(int64_t offset) {
     if (last_ && last_->start + last_->bytes > offset)
       cut_.push_back({last_->entry, last_->bytes, offset - last_->start});
     last_.reset();
   }
-  // Ascending by entry.
+  // Returns the truncated blocks, ascending by entry.
   std::vector<CutBlock>& cut() { return cut_; }
 
  private:
   std::vector<CutBlock> cut_;
-  // Larger than its chunk, until something is found behind it.
+  // The last block that exceeds its chunk, until data that follow it are found.
   struct Block {
     int64_t entry = 0, start = 0, bytes = 0;
   };
   std::optional<Block> last_;
-  int64_t reach_ = 0;  // the end of all blocks so far
+  int64_t reach_ = 0;  // end of all blocks so far
 };
 
 }  // namespace sheaf::layout

@@ -1,4 +1,4 @@
-// layout/piece_map: which bytes of a stream are where. Pure.
+// layout/piece_map: maps the bytes of a stream to their locations. Pure.
 #pragma once
 
 #include <algorithm>
@@ -9,42 +9,42 @@
 
 namespace sheaf::layout {
 
-// Bytes of a stream that lie in one piece somewhere.
+// Bytes of a stream that are stored contiguously.
 struct StreamPiece {
   int64_t length = 0;
-  int64_t place = 0;    // in the container, or in the task of a multifile
-  uint32_t source = 0;  // which of those a set is made of
-  int64_t task = -1;    // of a multifile
-  uint64_t tag = 0;     // whatever the user of the map wants to know with it
+  int64_t place = 0;    // offset in the container, or in the task's stream of a multifile
+  uint32_t source = 0;  // index of the source among those of a set
+  int64_t task = -1;    // task of a multifile
+  uint64_t tag = 0;     // value for the user of the map
 
   StreamPiece from(int64_t skipped) const { return {length - skipped, place + skipped, source, task, tag}; }
 };
 
 class PieceMap {
  public:
-  using Map = std::map<int64_t, StreamPiece>;  // by the offset in the stream; none overlap
+  using Map = std::map<int64_t, StreamPiece>;  // by offset in the stream; without overlaps
 
   const Map& all() const { return pieces_; }
   void clear() { pieces_.clear(); }
 
-  // Over what was there.
+  // Adds a piece and replaces what it overlaps.
   void put(int64_t offset, const StreamPiece& piece) {
     if (piece.length <= 0) return;
     erase(offset, offset + piece.length);
     pieces_.insert_or_assign(offset, piece);
   }
 
-  // The piece at `offset` is so long now; nothing else was where it grows.
+  // Extends the piece at `offset` to `length` bytes. The added bytes must have been a gap.
   void grow(int64_t offset, int64_t length) { pieces_.find(offset)->second.length = length; }
 
-  // Nothing is there from `size` on.
+  // Removes everything from `size` on.
   void cut(int64_t size) { erase(size, INT64_MAX); }
 
-  // What is at `offset`: the rest of a piece that has it, or a gap, `found` false, up to the next piece or
-  // INT64_MAX.
+  // Finds the data at `offset`: the rest of the piece that contains it, or, with `found` false, the gap up to
+  // the next piece or INT64_MAX.
   struct At {
     bool found = false;
-    StreamPiece piece;  // from `offset` on; in a gap only its length counts
+    StreamPiece piece;  // starts at `offset`; for a gap only its length is set
   };
   At at(int64_t offset) const {
     const auto next = pieces_.upper_bound(offset);

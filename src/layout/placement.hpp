@@ -1,4 +1,4 @@
-// layout/placement: which task lives in which physical file (docs/format.md, section "Names").
+// layout/placement: assigns tasks to physical files (docs/format.md, section "Names").
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@ namespace sheaf::layout {
 
 struct Placement {
   int32_t file = 0;        // number of the physical file
-  int32_t local_rank = 0;  // number of the task inside that file
+  int32_t local_rank = 0;  // number of the task within that file
 };
 
 // Blockwise: floor(P/F) consecutive tasks per file, the remainder in the last. 1 <= nfiles <= ntasks.

@@ -1,11 +1,11 @@
-// layout/regions: which host writes which units of a physical file that tasks of several hosts write
-// (docs/architecture.md, "Several hosts"). Pure, overflow-checked integer arithmetic; offsets and sizes in
-// bytes.
+// layout/regions: assigns the units of a physical file to hosts, if tasks of several hosts write it
+// (docs/architecture.md, "Several hosts"). A unit is a block of the file system's shared granularity. Pure,
+// overflow-checked integer arithmetic; offsets and sizes in bytes.
 //
-// Consecutive tasks whose bytes one host writes are a run. Where that takes little room, the last chunk of
-// every run is enlarged, so that runs begin and end at units, in every round. Else a run has the units that
-// lie wholly within it; what lies in the others, its edges (layout/edge_map), is kept apart until the close,
-// when one task writes each of them.
+// A run is a sequence of consecutive tasks with data written by one host. If it costs little space, the last
+// chunk of every run is enlarged, so that runs begin and end at unit boundaries in every round. Otherwise a
+// run owns the units it covers completely. Its other bytes, in boundary blocks (layout/edge_map), are stored
+// separately until the close, when one task writes each boundary block.
 #pragma once
 
 #include <cstdint>
@@ -14,25 +14,25 @@
 
 namespace sheaf::layout {
 
-// The chunk of a task, as the file says it, and as many bytes of it as it uses.
+// The chunk size of a task as recorded in the file, and the number of its bytes that are used.
 struct RegionChunk {
   int64_t size = 0;
   int64_t usable = 0;
 };
 
-// The chunk of `chunk` bytes of task `task`, enlarged if it is the last of its run, which is the group `run`.
-// The last one of all runs also gets the bytes that make a round a multiple of the unit, and leaves them
-// unused: they are in the first unit of the next round. data_start: where the first round begins; unit: of
-// the file system.
+// Returns the chunk of `chunk` bytes of task `task`, enlarged if the task is the last of its run `run`. The
+// last run also gets the bytes that make a round a multiple of `unit`. It leaves them unused, because they
+// are in the first unit of the next round. data_start: offset of the first round.
 RegionChunk enlarged_chunk(int64_t task, int64_t chunk, const GroupPlace& run, int64_t data_start,
                            int64_t unit);
 
-// Whether runs may grow by `growth` bytes in all: by a quarter, and a unit per host.
+// Returns true if runs may grow by `growth` bytes in total: at most a quarter of `total` plus one unit per
+// host.
 bool may_grow(int64_t growth, int64_t total, int64_t hosts, int64_t unit);
 
-// Units of up to so many bytes are kept apart in any file: in a page that two hosts write bytes are lost.
-// Larger ones, where hosts are only slow together, are kept apart where every run has at least one; else
-// `largest_page` stands for them.
+// Units of up to largest_page bytes are never shared between hosts, because bytes are lost in a page that two
+// hosts write. Larger units, where sharing is only slow, are kept separate if every run covers at least one;
+// otherwise `largest_page` is used instead.
 inline constexpr int64_t largest_unit = 1 << 20;
 inline constexpr int64_t largest_page = 64 << 10;
 

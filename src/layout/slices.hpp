@@ -1,4 +1,4 @@
-// layout/slices: going through what is too much to hold, a bounded number of entries at a time.
+// layout/slices: processes many entries in slices, with bounded memory.
 #pragma once
 
 #include <algorithm>
@@ -8,8 +8,8 @@
 
 namespace sheaf::layout {
 
-// Calls visit(begin, entries) for slices of [first, end) in order, with room for the entries of each: at most
-// `at_once`, in the same memory.
+// Calls visit(begin, entries) for consecutive slices of [first, end). `entries` is a buffer for the entries
+// of the slice, at most `at_once`, in the same memory for all slices.
 template <class Entry = int64_t, class Visit>
 void for_each_slice(int64_t first, int64_t end, int64_t at_once, Visit&& visit) {
   std::vector<Entry> room(static_cast<size_t>(std::clamp<int64_t>(end - first, 0, at_once)));

@@ -23,7 +23,7 @@ Share Stripes::subrange(int64_t subfile, int64_t offset, int64_t length) const {
     at += piece * pieces;
     left -= piece * pieces;
   };
-  if (count == 1 && left > 0) add(left, 1);  // all pieces touch
+  if (count == 1 && left > 0) add(left, 1);  // all pieces are adjacent
   if (left > 0 && (at % unit != 0 || left < unit)) add(std::min(left, unit - at % unit), 1);
   if (left >= unit) add(unit, left / unit);
   if (left > 0) add(left, 1);

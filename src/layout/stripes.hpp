@@ -1,8 +1,8 @@
-// layout/stripes: where a byte of a striped file lives (SFIO paper, section 2: the cyclic distribution).
+// layout/stripes: location of the bytes of a striped file (SFIO paper, section 2: the cyclic distribution).
 //
-// The logical file is cut into stripe units of `unit` bytes; unit u lies in subfile u % count as its unit u /
-// count. Pure integer arithmetic; all offsets and lengths in bytes, >= 0. Offsets may go up to 2^63 - 1; what
-// would exceed that is Error invalid_argument.
+// The logical file consists of stripe units of `unit` bytes. Stripe unit u is in subfile u % count, as its
+// stripe unit u / count. Pure integer arithmetic; all offsets and lengths in bytes, >= 0, up to 2^63 - 1.
+// Larger results are Error invalid_argument.
 #pragma once
 
 #include <algorithm>
@@ -16,11 +16,11 @@
 
 namespace sheaf::layout {
 
-// What one subfile holds of a logical range: one range of the subfile, and where its bytes come from, in
-// their order.
+// The part of a logical range that is in one subfile: one range of the subfile, and the logical pieces its
+// bytes correspond to, in order.
 struct Share {
   int64_t offset = 0;      // in the subfile
-  int64_t length = 0;      // 0: none of it
+  int64_t length = 0;      // 0: no bytes
   std::array<Run, 3> run;  // in the logical file
   int runs = 0;
 
@@ -34,27 +34,27 @@ struct SHEAF_EXPORT Stripes {
   int64_t cycle() const { return unit * count; }
   int64_t subfile_of(int64_t offset) const { return offset / unit % count; }
 
-  // Logical offset of byte `offset` of a subfile.
+  // Returns the logical offset of byte `offset` of a subfile.
   int64_t logical(int64_t subfile, int64_t offset) const {
     return must_fit(checked_mul_add(offset / unit, cycle(), subfile * unit + offset % unit),
                     "an offset of a striped file");
   }
 
-  // Bytes that a subfile has in a logical file of `size` bytes without holes at its end.
+  // Returns the bytes of a subfile if the logical file has `size` bytes and no hole at its end.
   int64_t subfile_size(int64_t subfile, int64_t size) const {
     const int64_t rest = size % cycle() - subfile * unit;
     return size / cycle() * unit + std::clamp<int64_t>(rest, 0, unit);
   }
 
-  // The least logical size in which a subfile has `size` bytes.
+  // Returns the smallest logical size with which a subfile has `size` bytes.
   int64_t logical_size(int64_t subfile, int64_t size) const {
     return size == 0 ? 0 : must_fit(checked_add(logical(subfile, size - 1), 1), "the size of a striped file");
   }
 
-  // What `subfile` holds of [offset, offset + length). O(1).
+  // Returns the part of [offset, offset + length) that is in `subfile`. O(1).
   Share share(int64_t subfile, int64_t offset, int64_t length) const;
 
-  // The same for a range of the subfile.
+  // Like share(), for a range of the subfile.
   Share subrange(int64_t subfile, int64_t offset, int64_t length) const;
 };
 

@@ -1,4 +1,4 @@
-// layout/type_map: the constructors.
+// layout/type_map: constructors.
 #include "layout/type_map.hpp"
 
 #include <algorithm>
@@ -28,7 +28,7 @@ TypeMap::TypeMap(std::shared_ptr<const Node> node, int64_t origin) : node_(std::
   pieces_ = node_->pieces;
 }
 
-// Bounds grow to those of `count` instances at a displacement.
+// Extends the bounds by those of `count` instances at a displacement.
 void TypeMap::cover(int64_t displacement, int64_t count, const TypeMap& type, bool first) {
   const int64_t reach = fitting_product(count - 1, type.extent_);
   const int64_t low = fitting_sum(displacement, fitting_sum(type.lower_, std::min<int64_t>(0, reach)));
@@ -67,7 +67,7 @@ TypeMap TypeMap::vector(int64_t count, int64_t block_length, int64_t stride, con
   return map;
 }
 
-// Group i: instances of type_of(i). Neighbours that are alike share a node.
+// Group i consists of instances of type_of(i). Adjacent identical groups share a node.
 template <class TypeOf>
 TypeMap TypeMap::groups(std::span<const int64_t> block_lengths, std::span<const int64_t> displacements,
                         TypeOf type_of) {
@@ -118,7 +118,7 @@ TypeMap TypeMap::subarray(std::span<const int64_t> sizes, std::span<const int64_
   if (dimensions == 0 || subsizes.size() != dimensions || starts.size() != dimensions)
     throw Error(Code::invalid_argument, "a subarray needs sizes, subsizes and starts of its dimensions");
   TypeMap map = type;
-  int64_t stride = type.extent_;  // of one step in the dimension
+  int64_t stride = type.extent_;  // bytes of one step in the dimension
   int64_t begin = 0;
   for (size_t i = 0; i < dimensions; ++i) {
     const size_t d = row_major ? dimensions - 1 - i : i;

@@ -1,10 +1,10 @@
-// layout/type_map: which bytes a datatype covers, without listing them one by one.
+// layout/type_map: the bytes of a datatype, in a compact form.
 //
 // A TypeMap is one instance of a datatype: pieces of bytes at displacements, in the order of the type map
-// (MPI 3.1, section 4.1), neighbours merged. Regular types stay small: a subarray of any size is a few loops.
-// It is an immutable value, cheap to copy, for any number of threads. All sizes and displacements in bytes;
-// displacements may be negative in memory. Constructors are those of MPI; they throw invalid_argument where a
-// size or displacement does not fit 63 bits.
+// (MPI 3.1, section 4.1), with adjacent pieces merged. Regular types stay small: a subarray of any size takes
+// a few loops. It is an immutable value, cheap to copy, and safe to use from several threads. All sizes and
+// displacements are in bytes; displacements in memory may be negative. The constructors correspond to those
+// of MPI and throw invalid_argument if a size or displacement does not fit 63 bits.
 #pragma once
 
 #include <cstddef>
@@ -24,15 +24,14 @@ struct EqualBlocks {
   std::span<const int64_t> offsets;
 };
 
-// Blocks of bytes: starts[i+1] - starts[i] bytes at base + offsets[i]; `starts` has one entry more than
-// `offsets`.
+// Blocks of starts[i+1] - starts[i] bytes at base + offsets[i]. `starts` has one entry more than `offsets`.
 struct Blocks {
   int64_t base = 0;
   std::span<const int64_t> offsets;
   std::span<const int64_t> starts;
 };
 
-// Gets the pieces of a visit in the order of the type map.
+// Receives the pieces of a visit in the order of the type map.
 class PieceVisitor {
  public:
   virtual ~PieceVisitor() = default;
@@ -43,65 +42,66 @@ class PieceVisitor {
 
 class SHEAF_EXPORT TypeMap {
  public:
-  // No bytes at all.
+  // An empty type.
   TypeMap();
 
   // `size` >= 0 contiguous bytes: an elementary type.
   static TypeMap bytes(int64_t size);
   static TypeMap contiguous(int64_t count, const TypeMap& type) { return vector(1, count, 0, type); }
-  // `count` groups of `block_length` instances, each group `stride` bytes behind the one before
-  // (MPI_Type_create_hvector).
+  // `count` groups of `block_length` instances. `stride` is the distance in bytes between the starts of two
+  // groups (MPI_Type_create_hvector).
   static TypeMap vector(int64_t count, int64_t block_length, int64_t stride, const TypeMap& type);
   // Groups of block_lengths[i] instances at displacements[i] bytes (MPI_Type_create_hindexed).
   static TypeMap indexed(std::span<const int64_t> block_lengths, std::span<const int64_t> displacements,
                          const TypeMap& type);
-  // The same with groups of one length (MPI_Type_create_hindexed_block).
+  // Like indexed(), with groups of equal length (MPI_Type_create_hindexed_block).
   static TypeMap indexed_block(int64_t block_length, std::span<const int64_t> displacements,
                                const TypeMap& type);
   // block_lengths[i] instances of types[i] at displacements[i] bytes (MPI_Type_create_struct).
   static TypeMap structure(std::span<const int64_t> block_lengths, std::span<const int64_t> displacements,
                            std::span<const TypeMap> types);
-  // A part of an array; all spans of one length >= 1, in elements. row_major: the last dimension is
-  // contiguous (C), else the first (Fortran). The extent is that of the whole array
+  // A subarray; all spans have the same length >= 1 and are in elements. row_major: the last dimension is
+  // contiguous (C), otherwise the first (Fortran). The extent is that of the whole array
   // (MPI_Type_create_subarray).
   static TypeMap subarray(std::span<const int64_t> sizes, std::span<const int64_t> subsizes,
                           std::span<const int64_t> starts, bool row_major, const TypeMap& type);
-  // The same bytes with another lower bound and extent (MPI_Type_create_resized).
+  // Returns the same bytes with another lower bound and extent (MPI_Type_create_resized).
   TypeMap resized(int64_t lower_bound, int64_t extent) const;
 
   int64_t size() const { return size_; }  // bytes of data
   int64_t lower_bound() const { return lower_; }
   int64_t extent() const { return extent_; }
-  int64_t true_lower_bound() const { return true_lower_; }  // of the first byte of data; 0 if there is none
-  int64_t true_upper_bound() const { return true_upper_; }  // behind the last byte
+  int64_t true_lower_bound() const { return true_lower_; }  // first byte of data; 0 if empty
+  int64_t true_upper_bound() const { return true_upper_; }  // end of the last byte
   int64_t pieces() const {
     return pieces_;
-  }  // separate pieces of one instance; neighbours merged where that is easy
+  }  // pieces of one instance; adjacent ones merged where that is easy
 
-  // The bytes of any number of instances are one piece that begins at offset 0.
+  // Returns true if the bytes of any number of instances are one piece that starts at offset 0.
   bool is_contiguous() const { return pieces_ <= 1 && size_ == extent_ && true_lower_ == 0; }
-  // In one instance displacements are not negative, never go back and do not overlap: what a file type must
-  // fulfil (MPI 3.1, section 13.3) for writing. For reading `may_overlap`: overlaps that do not go back are
-  // allowed.
+  // Returns true if the displacements in one instance are nonnegative, nondecreasing and without overlaps:
+  // the condition for writing through a file type (MPI 3.1, section 13.3). `may_overlap` permits overlaps, as
+  // for reading.
   bool rises(bool may_overlap = false) const;
-  // The same over any number of consecutive instances. One that spans more than its extent rises and is not
-  // ordered: a second instance begins in front of the first one's end.
+  // Returns true if the same holds over any number of consecutive instances. A type that spans more than its
+  // extent may rise without being ordered, because the second instance starts before the end of the first
+  // one.
   bool is_ordered(bool may_overlap = false) const;
-  // The same bytes with an extent that no instance spans beyond: ordered if this one rises.
+  // Returns the same bytes with an extent that no instance exceeds. The result is ordered if this type rises.
   TypeMap set_apart() const;
-  // A number that equal type maps share, and different ones do not in practice.
+  // Returns a number that is equal for equal type maps and, in practice, different for different ones.
   uint64_t fingerprint() const { return fingerprint_; }
 
-  // Visits bytes [from, to) of the data of consecutive instances, each one extent behind the one before, in
-  // order: byte s of the data lies in instance s / size(). 0 <= from <= to. Offsets are relative to the first
-  // instance plus `base`.
+  // Visits bytes [from, to) of the data of consecutive instances, in order. Instances are one extent apart;
+  // byte s of the data is in instance s / size(). 0 <= from <= to. Offsets are relative to the first instance
+  // plus `base`.
   void visit(int64_t base, int64_t from, int64_t to, PieceVisitor& visitor) const;
 
-  // Where byte `position` >= 0 of the data of consecutive instances lies; size() > 0.
+  // Returns the offset of byte `position` >= 0 of the data of consecutive instances. Requires size() > 0.
   int64_t offset_of(int64_t position) const;
 
-  // How many bytes of data of consecutive instances lie below `offset`; rises() and size() > 0. Never more
-  // than 2^63-1. Of a type whose extent is not positive, those of the first instance.
+  // Returns the number of data bytes of consecutive instances below `offset`, at most 2^63-1. Requires
+  // rises() and size() > 0. Counts only the first instance if the extent is not positive.
   int64_t bytes_below(int64_t offset) const;
 
   struct Node;  // private to the implementation

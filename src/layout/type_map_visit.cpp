@@ -1,4 +1,4 @@
-// layout/type_map: going over the pieces, and from positions in the data to offsets and back.
+// layout/type_map: visits the pieces, and converts positions in the data to offsets and back.
 #include <algorithm>
 
 #include "layout/type_map.hpp"
@@ -8,7 +8,7 @@ namespace sheaf::layout {
 
 namespace {
 
-// Number of the part that holds byte `position` of the data.
+// Returns the index of the part that contains byte `position` of the data.
 size_t part_at(const std::vector<int64_t>& starts, int64_t position) {
   return static_cast<size_t>(std::ranges::upper_bound(starts, position) - starts.begin()) - 1;
 }
@@ -17,8 +17,8 @@ void visit_block(int64_t at, int64_t length, PieceVisitor& visitor) {
   if (length > 0) visitor.run({at, length, 0, 1});
 }
 
-// Blocks of one length, of which bytes [from, to) of the data are wanted: the broken ones at both ends, and
-// what lies between in one go: whole(first, count).
+// Visits bytes [from, to) of the data of equally long blocks: the partial blocks at both ends one by one, the
+// complete blocks in between by one call of whole(first, count).
 template <class At, class Whole>
 void visit_equal(int64_t length, int64_t from, int64_t to, At at, PieceVisitor& visitor, Whole whole) {
   int64_t first = from / length;
@@ -35,7 +35,7 @@ void visit_equal(int64_t length, int64_t from, int64_t to, At at, PieceVisitor& 
 
 void visit_node(const Node& node, int64_t base, int64_t from, int64_t to, PieceVisitor& visitor);
 
-// Any number of nodes, each `stride` behind the one before.
+// Visits copies of a node, `stride` bytes apart.
 void visit_loop(const Node& child, int64_t stride, int64_t base, int64_t from, int64_t to,
                 PieceVisitor& visitor) {
   const auto at = [&](int64_t i) { return base + i * stride; };
@@ -58,7 +58,7 @@ void visit_list(const Node& node, int64_t base, int64_t from, int64_t to, PieceV
     visit_block(base + node.offsets[i] + skip, std::min(to, node.starts[i + 1]) - begin, visitor);
   };
   if (from > node.starts[first]) rest(first++, from);
-  const size_t last = part_at(node.starts, to);  // the one that is not whole, or the end
+  const size_t last = part_at(node.starts, to);  // the partial block, or the end
   if (last > first)
     visitor.blocks({base, std::span(node.offsets).subspan(first, last - first),
                     std::span(node.starts).subspan(first, last - first + 1)});
@@ -119,7 +119,7 @@ int64_t offset_in(const Node& node, int64_t position) {
 int64_t below_in(const Node& node, int64_t offset) {
   if (offset <= 0) return 0;
   if (offset >= node.high) return node.size;
-  // Number of parts that begin below `offset`, which is not 0.
+  // Returns the number of parts that start below `offset`; not 0.
   const auto parts = [&] {
     return static_cast<size_t>(std::ranges::lower_bound(node.offsets, offset) - node.offsets.begin());
   };
@@ -164,8 +164,8 @@ int64_t TypeMap::bytes_below(int64_t offset) const {
   offset -= origin_;
   if (offset <= 0 || !node_) return 0;
   if (extent_ <= 0) return below_in(*node_, offset);
-  // Instances that lie below as a whole, then those that begin below and end behind: one, unless they
-  // interleave.
+  // Complete instances below `offset`, then those that start below it and end beyond it: at most one, unless
+  // instances interleave.
   int64_t i = std::max<int64_t>(0, offset - node_->high) / extent_;
   int64_t below = i * size_;
   for (; i * extent_ < offset; ++i) below += below_in(*node_, offset - i * extent_);

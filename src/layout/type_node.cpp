@@ -26,7 +26,7 @@ NodeRef sealed(Node node) {
 
 bool is_block(const NodeRef& node) { return node->kind == Node::Kind::block; }
 
-// The steps of a loop, or of a node as a loop of one, whose stride may be any.
+// The steps of a loop. Any other node counts as a loop with one step, with any stride.
 struct Steps {
   const NodeRef& child;
   int64_t count;
@@ -38,8 +38,8 @@ Steps steps_of(const NodeRef& node, int64_t stride) {
   return {node, 1, stride};
 }
 
-// `next` goes on as `part` does, one of them being a loop: both as one; else null. HDF5 writes the rows of a
-// block as a loop of all but the last, and the last.
+// Merges `part` and `next` if at least one is a loop and `next` continues `part`; otherwise returns null.
+// HDF5 describes the rows of a block as a loop over all rows but the last, followed by the last row.
 NodeRef longer_loop(const Placed& part, const Placed& next) {
   for (const Node* const loop : {part.node.get(), next.node.get()}) {
     if (loop->kind != Node::Kind::loop) continue;
@@ -51,7 +51,7 @@ NodeRef longer_loop(const Placed& part, const Placed& next) {
   return nullptr;
 }
 
-// Neighbouring blocks become one, and what continues a loop a part of it.
+// Merges adjacent blocks, and loops with the parts that continue them.
 std::vector<Placed> joined(std::vector<Placed> parts) {
   std::vector<Placed> result;
   result.reserve(parts.size());
@@ -72,7 +72,7 @@ std::vector<Placed> joined(std::vector<Placed> parts) {
   return result;
 }
 
-// What all kinds with `offsets` have in common; `part(i)` is its i-th node.
+// Computes the properties common to all kinds with `offsets`; part(i) is the i-th node.
 template <class PartAt>
 void measure(Node& node, PartAt part) {
   node.low = INT64_MAX;
@@ -99,7 +99,7 @@ std::vector<int64_t> starts_of(const std::vector<Placed>& parts) {
   return starts;
 }
 
-// The step between parts that are all alike and evenly placed.
+// Returns the distance between parts if they are identical and evenly spaced.
 std::optional<int64_t> even_step(const std::vector<Placed>& parts) {
   const int64_t step = parts[1].at - parts[0].at;
   for (size_t i = 1; i < parts.size(); ++i)

@@ -1,7 +1,7 @@
-// layout/type_node: the tree behind a TypeMap. Private to type_map*.cpp.
+// layout/type_node: the tree that represents a TypeMap. Private to type_map*.cpp.
 //
-// A node covers bytes relative to a base that its user gives. Leaves that are visited in one step (blocks of
-// one length at a stride or at listed offsets) hold most of the pieces of real datatypes, so that inner loops
+// A node covers bytes relative to a base that its user supplies. Most pieces of real datatypes are in leaves
+// that are visited in one step: blocks of one length at a stride or at listed offsets. Inner loops therefore
 // run over arrays.
 #pragma once
 
@@ -19,18 +19,18 @@ using NodeRef = std::shared_ptr<const Node>;
 struct TypeMap::Node {
   enum class Kind : uint8_t {
     block,     // `size` bytes
-    loop,      // `count` times `child`, `stride` apart
+    loop,      // `count` times `child`, `stride` bytes apart
     equal,     // blocks of `length` bytes at `offsets`
-    list,      // blocks at `offsets`; data bytes before each in `starts`, with the total behind
+    list,      // blocks at `offsets`; `starts`: data bytes before each block, then the total
     sequence,  // `children` at `offsets`; `starts` as above
   };
   Kind kind = Kind::block;
-  bool ordered = true;   // no piece begins before the one in front of it
-  bool disjoint = true;  // ordered, and no piece begins before the end of the one in front of it
+  bool ordered = true;   // no piece begins before the preceding one
+  bool disjoint = true;  // ordered, and no piece begins before the end of the preceding one
   int64_t size = 0;      // bytes of data
-  int64_t low = 0;       // of the first and behind the last byte in the file or in memory
+  int64_t low = 0;       // offsets of the first byte and of the end of the last one
   int64_t high = 0;
-  int64_t last = 0;  // where the last piece begins
+  int64_t last = 0;  // offset of the last piece
   int64_t pieces = 1;
   uint64_t print = 0;  // fingerprint
 
@@ -49,12 +49,12 @@ struct Placed {
   int64_t at = 0;
 };
 
-// All normalize: neighbours become one block, equal steps a loop.
+// These normalize: adjacent blocks become one block, evenly spaced parts a loop.
 NodeRef make_block(int64_t size);
 NodeRef make_loop(int64_t count, int64_t stride, const NodeRef& child);
 Placed make_sequence(std::vector<Placed> parts);
 
-// Both throw if that is more than a datatype may have.
+// Both throw invalid_argument if the result exceeds 63 bits.
 inline int64_t fitting_sum(int64_t a, int64_t b) { return must_fit(checked_add(a, b), "a datatype"); }
 inline int64_t fitting_product(int64_t a, int64_t b) { return must_fit(checked_mul(a, b), "a datatype"); }
 

@@ -32,7 +32,7 @@ constexpr std::chrono::milliseconds longest_end{200};
 
 class Thread {
  public:
-  // False if there can be no thread.
+  // Adds a call. Returns false if the thread cannot be created.
   bool add(const std::shared_ptr<Heartbeat::Call>& call) {
     const std::lock_guard lock(mutex_);
     if (!begin()) return false;
@@ -47,7 +47,8 @@ class Thread {
     changed_.wait_for(lock, most_wait, [&] { return !call->at_work; });
   }
 
-  // At the end of the process, or when the library is unloaded. A call that hangs is left to itself.
+  // Stops the thread at the end of the process or when the library is unloaded. Does not wait longer than
+  // longest_end for a call that hangs.
   void end() {
     {
       const std::lock_guard lock(mutex_);
@@ -68,7 +69,8 @@ class Thread {
   }
 
  private:
-  // The caller holds the mutex. False if there can be no thread.
+  // Starts the thread unless it runs. The caller holds the mutex. Returns false if the thread cannot be
+  // created.
   bool begin() {
     pthread_attr_t small;
     ::pthread_attr_init(&small);
@@ -78,7 +80,7 @@ class Thread {
       return nullptr;
     };
     const SignalsBlocked blocked;
-    // The default where thread-local data of the program need more.
+    // Falls back to the default stack size if the program's thread-local data need more.
     for (const pthread_attr_t* const how :
          {&std::as_const(small), static_cast<const pthread_attr_t*>(nullptr)})
       runs_ = runs_ || ::pthread_create(&thread_, how, body, this) == 0;
@@ -93,7 +95,7 @@ class Thread {
       if (next == calls_.end()) {
         changed_.wait(lock);
       } else if (const Clock::time_point due = (*next)->due; due > Clock::now()) {
-        changed_.wait_until(lock, due);  // a copy: the call may be gone when this looks at the time again
+        changed_.wait_until(lock, due);  // `due` is a copy, because the call may be destroyed during the wait
       } else {
         make(*next, lock);
       }
@@ -106,7 +108,7 @@ class Thread {
     try {
       call->beat();
     } catch (const std::exception&) {
-      // The next one may do better.
+      // Ignored; the next call may succeed.
     }
     lock.lock();
     call->at_work = false;
@@ -122,7 +124,7 @@ class Thread {
   bool ends_ = false;
 };
 
-// Never destroyed: whoever ends late may still ask.
+// Never destroyed, because destructors that run late may still use it.
 std::atomic<Thread*> the_thread{nullptr};
 
 struct AtExit {
@@ -132,7 +134,8 @@ struct AtExit {
 Thread& thread_of_process() {
   [[maybe_unused]] static const AtExit at_exit = [] {
     the_thread = new Thread;
-    // A child takes another one, as nobody is left who would wake up what waits in the old one, or unlock it.
+    // A child creates a new one, because the old one may have waiters or a locked mutex, and their threads do
+    // not exist in the child.
     ::pthread_atfork([] { the_thread.load()->before_fork(); }, [] { the_thread.load()->behind_fork(); },
                      [] {
                        the_thread.load()->in_child();
@@ -147,14 +150,15 @@ Thread& thread_of_process() {
 
 std::unique_ptr<Heartbeat> Heartbeat::start(std::chrono::milliseconds first,
                                             std::chrono::milliseconds interval, std::function<void()> beat) {
-  // Before the thread has the call: without memory for the object nothing would end it.
+  // Created before the thread gets the call. If allocating the object failed afterwards, no destructor would
+  // remove the call.
   std::unique_ptr<Heartbeat> started(
       new Heartbeat(std::make_shared<Call>(Call{interval, std::move(beat), Clock::now() + first})));
   if (!thread_of_process().add(started->call_)) return nullptr;
   return started;
 }
 
-// Without a thread, which may be for want of memory, there is nothing to remove.
+// If no thread was ever created, for example for lack of memory, there is nothing to remove.
 Heartbeat::~Heartbeat() {
   if (Thread* const thread = the_thread.load()) thread->remove(call_);
 }

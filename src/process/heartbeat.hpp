@@ -1,8 +1,8 @@
-// process/heartbeat: what is to happen again and again while the program does other things.
+// process/heartbeat: periodic calls in the background.
 //
-// One thread of the process makes all calls. It is begun with the first one, takes no signals, and never
-// keeps the process from ending. A forked child has none of it: calls that were asked for before the fork are
-// not made there.
+// One thread of the process makes all calls. It is started with the first one, receives no signals, and never
+// keeps the process from ending. A forked child does not inherit it: calls requested before the fork are not
+// made there.
 #pragma once
 
 #include <chrono>
@@ -15,9 +15,9 @@ namespace sheaf {
 
 class Heartbeat : private NonCopyable {
  public:
-  // Calls `beat` when `first` has passed, and then every `interval`, until the object is destroyed. Then a
-  // call that is at work is waited for, two seconds at most; what it uses must live as long as `beat` does,
-  // therefore. Null if there can be no thread.
+  // Calls `beat` after `first`, then every `interval`, until the object is destroyed. The destructor waits
+  // for a running call, but at most two seconds. Everything that `beat` uses must therefore live as long as
+  // `beat` itself. Returns null if the thread cannot be created.
   static std::unique_ptr<Heartbeat> start(std::chrono::milliseconds first, std::chrono::milliseconds interval,
                                           std::function<void()> beat);
   ~Heartbeat();

@@ -23,8 +23,9 @@ auto repeated(Call call) {
   return result;
 }
 
-// A lock of the open file description on the first byte: who has joined holds it with others, who fills or
-// removes alone. Changing from one to the other gives nothing up before it has got what it wants.
+// A lock of the open file description on the first byte. Processes that have joined hold it shared; one that
+// fills or removes the file holds it exclusively. Converting the lock never releases the old one before the
+// new one is granted.
 struct flock first_byte(short type) {
   return {.l_type = type, .l_whence = SEEK_SET, .l_start = 0, .l_len = 1, .l_pid = 0};
 }
@@ -36,12 +37,12 @@ bool lock(int descriptor, short type, int command) {
 
 }  // namespace
 
-// The first bytes of the file.
+// Header at the start of the file.
 struct HostMemory::Head {
-  std::atomic<uint32_t> ready;  // filled
+  std::atomic<uint32_t> ready;  // nonzero once the memory is filled
   uint32_t layout;
-  std::atomic<uint64_t> reached;  // bytes that are there
-  std::atomic<int64_t> forking;   // children that have not joined yet by themselves
+  std::atomic<uint64_t> reached;  // bytes allocated
+  std::atomic<int64_t> forking;   // forked children that have not taken a lock of their own yet
 };
 
 void HostMutex::make() {
@@ -84,7 +85,7 @@ void HostMemory::reach(uint64_t end) {
   if (end <= reached) return;
   const uint64_t wanted = (end + step - 1) / step * step;
   if (wanted > most) throw os_error("no room for more streams in shared memory", path_, ENOSPC);
-  // Set aside, because a store into memory that is not there would end the process.
+  // Allocates now, because a store into unallocated memory would kill the process with a signal.
   if (repeated([&] {
         return ::fallocate(descriptor_, 0, static_cast<off_t>(reached), static_cast<off_t>(wanted - reached));
       }) != 0)
@@ -92,7 +93,8 @@ void HostMemory::reach(uint64_t end) {
   head().reached.store(wanted, std::memory_order_release);
 }
 
-// The object has the file for itself. False: the name means another file meanwhile.
+// Fills the file while this object holds it exclusively. Returns false if the name refers to another file by
+// now.
 bool HostMemory::fill_as_first(uint32_t layout, const std::function<void(HostMemory&)>& fill) {
   if (!is_named()) return false;
   if (::ftruncate(descriptor_, 0) != 0 || ::fallocate(descriptor_, 0, 0, static_cast<off_t>(first_free)) != 0)
@@ -121,13 +123,13 @@ std::unique_ptr<HostMemory> HostMemory::join(const std::string& directory, const
     std::unique_ptr<HostMemory> memory(new HostMemory(path, fd));
     struct stat found;
     if (::fstat(fd, &found) != 0 || !S_ISREG(found.st_mode) || found.st_uid != ::geteuid() ||
-        found.st_nlink > 1)  // 0: it was removed meanwhile
+        found.st_nlink > 1)  // 0: removed since the open
       throw file_error(Code::foreign, path, "is not a file of this user alone, with no other name");
     if (lock(fd, F_WRLCK, F_OFD_SETLK) && !memory->fill_as_first(layout, fill)) continue;
     if (!lock(fd, F_RDLCK, F_OFD_SETLKW)) throw os_error("cannot lock shared memory", path, errno);
     const bool filled = ::fstat(fd, &found) == 0 && found.st_nlink > 0 && found.st_size > 0 &&
                         memory->head().ready.load(std::memory_order_acquire) != 0;
-    if (!filled) {  // it was removed, or is not locked yet by who has made it
+    if (!filled) {  // removed, or its creator has not locked it yet
       memory.reset();
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
       continue;
@@ -166,7 +168,7 @@ bool HostMemory::alone() {
 void HostMemory::before_fork() { head().forking.fetch_add(1); }
 
 void HostMemory::in_child() {
-  // Of the child's own: the lock that it has inherited is that of the parent.
+  // Reopens the file for a lock of the child's own, because the inherited one belongs to the parent.
   const std::string own = "/proc/self/fd/" + std::to_string(descriptor_);
   const int fd = repeated([&] { return ::open(own.c_str(), O_RDWR | O_CLOEXEC); });
   if (fd >= 0 && lock(fd, F_RDLCK, F_OFD_SETLK) && ::dup3(fd, descriptor_, O_CLOEXEC) >= 0)

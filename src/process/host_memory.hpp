@@ -1,11 +1,11 @@
-// process/host_memory: memory that any processes of this host share under a key, as long as one of them
-// lives.
+// process/host_memory: memory that processes of this host share under a key, while at least one process that
+// has joined lives.
 //
-// It is a file of a file system in memory, of the user's own. Whoever joins first fills it; when the last one
-// leaves it is gone. Processes that are killed leave a file that nobody holds, which the next one fills anew.
-// Grows; what is there never moves.
+// The memory is a file in a memory file system, owned by the user. The first process to join fills it; the
+// last one to leave removes it. Killed processes may leave a file that no process holds; the next one to join
+// fills it anew. The memory can grow, and its contents never move.
 //
-// Threads: any. Forks: a child has joined as its parent has.
+// Threads: any. Forks: a child has joined like its parent.
 #pragma once
 
 #include <pthread.h>
@@ -24,12 +24,12 @@
 
 namespace sheaf {
 
-// A lock in such memory, which ends with a thread that is killed while it holds it.
+// A mutex in such memory. It is released if the thread that holds it is killed.
 class HostMutex {
  public:
-  void make();  // before anybody uses it
-  // True: the holder before was killed. What it guards may be half changed, and is to be put right before
-  // unlock().
+  void make();  // call before first use
+  // Returns true if the previous holder was killed. The protected data may be half changed then, and the
+  // caller must repair it before unlock().
   bool lock();
   void unlock() { pthread_mutex_unlock(&mutex_); }
 
@@ -39,23 +39,23 @@ class HostMutex {
 
 class SHEAF_EXPORT HostMemory : private NonCopyable {
  public:
-  static constexpr uint64_t chunk = uint64_t{8} << 20;      // bytes that lie in one piece here
-  static constexpr uint64_t first_free = 4096;              // what is before is the object's own
-  static constexpr uint64_t most = uint64_t{8192} * chunk;  // bytes
+  static constexpr uint64_t chunk = uint64_t{8} << 20;  // bytes mapped contiguously
+  static constexpr uint64_t first_free = 4096;          // offset of the first byte for users of the object
+  static constexpr uint64_t most = uint64_t{8192} * chunk;  // maximum bytes
 
-  // `directory`: where files are in memory. `key`: letters, digits, '-'. `layout`: of what is in it;
-  // processes of another one are refused, with mismatch. fill(memory): for the first, which finds zeros from
-  // first_free on; if it throws, nobody has joined. Throws what opening a file throws, foreign for a file
-  // that is not this user's, no_space.
+  // Joins the memory of `key`. `directory`: a directory of a memory file system. `key`: letters, digits, '-'.
+  // `layout`: version of the contents; processes with a different layout are rejected with mismatch. The
+  // first process calls fill(memory), with zeros from first_free on; if that throws, no process has joined.
+  // Throws the errors of opening a file, foreign for a file of another user, and no_space.
   static std::unique_ptr<HostMemory> join(const std::string& directory, const std::string& key,
                                           uint32_t layout, const std::function<void(HostMemory&)>& fill);
-  // Removes what processes that were killed have left under a key. Nothing happens if somebody has joined, or
-  // there is nothing.
+  // Removes the memory of a key that killed processes have left. Does nothing if a process has joined or
+  // there is no such memory.
   static void sweep(const std::string& directory, const std::string& key);
   ~HostMemory();
 
-  // The byte at `place`, and all behind it up to the end of its chunk. reach() has been called for it, by
-  // anybody.
+  // Returns the address of the byte at `place`. All following bytes up to the end of its chunk are mapped,
+  // too. Some process must have called reach() for them.
   std::byte* at(uint64_t place) {
     std::byte* const base = chunks_[place / chunk].load(std::memory_order_acquire);
     return (base != nullptr ? base : map(place / chunk)) + place % chunk;
@@ -65,13 +65,13 @@ class SHEAF_EXPORT HostMemory : private NonCopyable {
     return *reinterpret_cast<T*>(at(place));
   }
 
-  // Memory is there up to `end`. Not by two at once. Throws no_space.
+  // Allocates memory up to `end`. Only one task may call it at a time. Throws no_space.
   void reach(uint64_t end);
 
-  // Whether no other process has joined.
+  // Returns true if no other process has joined.
   bool alone();
 
-  // Around fork(), on the thread that forks: before it, and in the child.
+  // To be called around fork() on the thread that forks: before it, and in the child.
   void before_fork();
   void in_child();
 
@@ -86,7 +86,7 @@ class SHEAF_EXPORT HostMemory : private NonCopyable {
 
   const std::string path_;
   int descriptor_;
-  std::mutex mutex_;  // of map()
+  std::mutex mutex_;  // guards map()
   std::array<std::atomic<std::byte*>, most / chunk> chunks_{};
 };
 

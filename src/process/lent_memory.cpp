@@ -22,7 +22,7 @@ size_t place_of_secret(size_t bytes) {
   return (bytes + sizeof(int64_t) - 1) / sizeof(int64_t) * sizeof(int64_t);
 }
 
-// Other processes may read or change it.
+// Atomic, because other processes may read or change it.
 std::atomic_ref<int64_t> secret_of(std::byte* mapping, size_t bytes) {
   return std::atomic_ref(*reinterpret_cast<int64_t*>(mapping + place_of_secret(bytes)));
 }
@@ -33,7 +33,7 @@ void set_secret(std::byte* mapping, size_t bytes) {
   secret_of(mapping, bytes).store(static_cast<int64_t>(random_number()));
 }
 
-// Null if it cannot be mapped.
+// Maps the file; null on failure.
 std::byte* map_file(int descriptor, size_t bytes) {
   void* const mapping =
       mmap(nullptr, size_with_secret(bytes), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
@@ -51,7 +51,7 @@ Loans& loans() {
   return *known;
 }
 
-// By place: the secret changes when memory is called back.
+// Compares addresses and sizes, because revoking the memory changes the secret.
 auto is_at(const LentMemory& place) {
   return [&place](const LentMemory& one) {
     return one.bytes.data() == place.bytes.data() && one.bytes.size() == place.bytes.size();
@@ -78,7 +78,7 @@ std::optional<LentMemory> find_loan(const std::byte* at) {
   return std::nullopt;
 }
 
-// The bytes here may be a part of what the facts are of.
+// `memory.bytes` may be only a part of the memory that `memory.facts` describe.
 void call_back(const LentMemory& memory) {
   {
     const std::lock_guard lock(loans().mutex);
@@ -93,7 +93,7 @@ std::unique_ptr<LendableMemory> LendableMemory::make(size_t bytes) {
 
 std::unique_ptr<LendableMemory> LendableMemory::over(int descriptor, size_t bytes, bool fresh) {
   if (descriptor < 0) return nullptr;
-  // Allocated now: a lack of memory would else show as a signal later.
+  // Allocates now; a lack of memory would otherwise raise a signal at a later access.
   const bool there =
       bytes <= static_cast<size_t>(INT64_MAX / 2) &&
       (!fresh || posix_fallocate(descriptor, 0, static_cast<off_t>(size_with_secret(bytes))) == 0);
@@ -122,7 +122,7 @@ std::unique_ptr<BorrowedMemory> BorrowedMemory::map(const LoanFacts& facts) {
       "/proc/" + std::to_string(facts.process) + "/fd/" + std::to_string(facts.descriptor);
   const auto bytes = static_cast<size_t>(facts.bytes);
   struct stat found {};
-  // Looked at first: to open anything else may have consequences.
+  // Checks the type before opening, because opening other files may have side effects.
   if (::stat(path.c_str(), &found) != 0 || !S_ISREG(found.st_mode)) return nullptr;
   const int file = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) return nullptr;

@@ -1,11 +1,11 @@
-// process/lent_memory: memory of one process from which, and to which, another one of the same machine moves
-// bytes of a file, so that they need not travel between the two.
+// process/lent_memory: memory of one process that another process of the same host maps, to move bytes of a
+// file directly to or from it instead of sending messages.
 //
-// Who lends has the memory behind a descriptor; who borrows opens that through /proc and maps it. Numbers of
-// processes and descriptors mean something else on another machine, so a secret stands behind the memory: who
-// does not find it has found something else, or memory that was called back.
+// The lender keeps a descriptor of the memory; the borrower opens it through /proc and maps it. Process and
+// descriptor numbers mean something else on another host, so a secret follows the memory. If the borrower
+// does not find the expected secret, it has opened something else, or the memory was revoked.
 //
-// Threads: what is here may be used by any.
+// Threads: any.
 #pragma once
 
 #include <cstddef>
@@ -19,29 +19,30 @@
 
 namespace sheaf {
 
-// How another process finds it. Plain numbers, to be sent.
+// How another process finds the memory. Plain numbers, to be sent in messages.
 struct LoanFacts {
   int64_t process = 0;
-  int64_t descriptor = -1;  // there
-  int64_t bytes = 0;        // without what stands behind
+  int64_t descriptor = -1;  // in the lending process
+  int64_t bytes = 0;        // size without the secret
   int64_t secret = 0;
 
   bool operator==(const LoanFacts&) const = default;
 };
 
 struct LentMemory {
-  std::span<std::byte> bytes;  // here
+  std::span<std::byte> bytes;  // address in this process
   LoanFacts facts;
 };
 
 // Memory of a file that can be lent.
 class SHEAF_EXPORT LendableMemory : private NonCopyable {
  public:
-  // Zeros that no other process knows of; null if there is none left.
+  // Allocates zeroed memory that no other process has mapped; null if memory is exhausted.
   static std::unique_ptr<LendableMemory> make(size_t bytes);
 
-  // The first `bytes` of the file behind a descriptor, which becomes the object's, also if that fails. fresh:
-  // the file is empty, and gets that size; else somebody has made it so. Null if the memory cannot be had.
+  // Maps the first `bytes` of the file of `descriptor`. Takes ownership of the descriptor even on failure.
+  // `fresh`: the file is empty and gets that size; otherwise another process has set the size. Returns null
+  // on failure.
   static std::unique_ptr<LendableMemory> over(int descriptor, size_t bytes, bool fresh);
 
   ~LendableMemory();
@@ -58,8 +59,8 @@ class SHEAF_EXPORT LendableMemory : private NonCopyable {
   const int descriptor_;
 };
 
-// While it lives, transfers of this process whose bytes lie in the memory may have other processes of the
-// machine map it: whoever moves them finds it by their address. The memory outlives the loan.
+// Allows other processes of the host to map the memory during the lifetime of the object. Transfers of bytes
+// in that memory find it by their address. The memory must outlive the loan.
 class SHEAF_EXPORT Loan : private NonCopyable {
  public:
   explicit Loan(const LentMemory& memory);
@@ -69,25 +70,25 @@ class SHEAF_EXPORT Loan : private NonCopyable {
   const LentMemory memory_;
 };
 
-// Lent memory with this address in it.
+// Returns the lent memory that contains the address `at`.
 SHEAF_EXPORT std::optional<LentMemory> find_loan(const std::byte* at);
 
-// Who borrows it is to leave it alone from now on: another secret stands behind it, so facts from before are
-// of no use any more, and its loans are over. For transfers whose end is not known, of a borrower that does
-// not answer.
+// Revokes the memory: ends its loans and changes the secret, so that borrowers no longer access it and
+// earlier LoanFacts are invalid. For transfers with an unknown outcome because the borrower does not respond.
 SHEAF_EXPORT void call_back(const LentMemory& memory);
 
-// Memory of another process, mapped here until the object ends; that may be after the other one has dropped
-// it.
+// Memory of another process, mapped into this one until the object is destroyed, even if the lender has
+// released it before.
 class SHEAF_EXPORT BorrowedMemory : private NonCopyable {
  public:
-  // Null if the memory cannot be had: another machine, another user, or it is no more.
+  // Returns null if the memory cannot be mapped: it is on another host, belongs to another user, or no longer
+  // exists.
   static std::unique_ptr<BorrowedMemory> map(const LoanFacts& facts);
   ~BorrowedMemory();
 
   std::span<std::byte> bytes() const { return {mapping_, bytes_}; }
-  // Whether it has not been called back: to be asked before each use, and before what a long one has brought
-  // is put there.
+  // Returns false if the memory was revoked. Must be checked before each use, and again before storing the
+  // result of a long operation.
   bool is_lent(const LoanFacts& facts) const;
 
  private:

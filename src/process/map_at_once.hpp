@@ -1,4 +1,4 @@
-// process/map_at_once: pages of shared memory that a process is about to touch.
+// process/map_at_once: maps pages of shared memory that a process is about to access.
 #pragma once
 
 #include <sys/mman.h>
@@ -9,10 +9,10 @@
 
 namespace sheaf {
 
-// Maps what is there of the memory, which begins on a page, by one call: a fault for each page costs several
-// times as much. A hint: kernels before 5.14 leave it at faults.
+// Maps the allocated pages of `memory`, which must be page-aligned, in one call. A page fault for each page
+// costs several times as much. A hint: without effect on kernels before 5.14.
 inline void map_at_once(std::span<std::byte> memory) {
-  constexpr int populate_read = 22;  // MADV_POPULATE_READ, which older headers do not have
+  constexpr int populate_read = 22;  // MADV_POPULATE_READ, absent from older headers
   const int before = errno;
   ::madvise(memory.data(), memory.size(), populate_read);
   errno = before;

@@ -14,7 +14,7 @@ namespace sheaf {
 
 namespace {
 
-// The first line of a small file of the kernel; empty if it cannot be read.
+// Returns the first line of a small kernel file; empty if it cannot be read.
 std::string line_of(const std::string& path) {
   const std::unique_ptr<FILE, int (*)(FILE*)> file(std::fopen(path.c_str(), "re"), std::fclose);
   std::array<char, 1024> line{};
@@ -27,8 +27,8 @@ struct Life {
   uint64_t started = 0;
 };
 
-// proc(5), /proc/PID/stat: the name in parentheses may hold anything, then come the state, the third field,
-// and so on.
+// Parses /proc/PID/stat (proc(5)). The name in parentheses may contain anything; the state, the third field,
+// follows it.
 std::optional<Life> life_of(int64_t pid) {
   const std::string line = line_of("/proc/" + std::to_string(pid) + "/stat");
   const size_t name_end = line.rfind(')');
@@ -42,7 +42,7 @@ std::optional<Life> life_of(int64_t pid) {
   return fields ? std::optional(life) : std::nullopt;
 }
 
-// Processes are told apart by numbers within one start of the machine and one process space.
+// Returns the scope of process numbers: one boot of the machine and one PID namespace.
 std::string boot_and_space() {
   const std::string boot = line_of("/proc/sys/kernel/random/boot_id");
   std::array<char, 64> space{};
@@ -67,7 +67,7 @@ std::optional<bool> runs_here(const ProcessIdentity& process) {
     return std::nullopt;
   if (::kill(static_cast<pid_t>(process.pid), 0) != 0 && errno == ESRCH) return false;
   const auto life = life_of(process.pid);
-  if (!life) return true;  // it is there, but not ours to look at
+  if (!life) return true;  // it exists, but this process may not inspect it
   return life->started == process.started && life->state != 'Z' && life->state != 'X';
 }
 

@@ -1,4 +1,4 @@
-// process/process_identity: who a process is, so that another one can tell whether it still runs.
+// process/process_identity: identifies a process, so that others can find out whether it still runs.
 #pragma once
 
 #include <cstdint>
@@ -8,26 +8,25 @@
 namespace sheaf {
 
 struct ProcessIdentity {
-  std::string
-      boot;  // which start of which machine, and which of its process spaces (containers); empty: not known
+  std::string boot;  // boot of the machine and PID namespace (container); empty: unknown
   int64_t pid = 0;
-  uint64_t started = 0;  // clock ticks from the start of the machine to that of the process, by which a new
-                         // process of the same number is told from it; 0: not known
+  uint64_t started = 0;  // clock ticks from boot to the start of the process, which distinguish it from a
+                         // later process with the same number; 0: unknown
 
   bool operator==(const ProcessIdentity&) const = default;
 };
 
-// This process. Never throws; what cannot be found out stays empty.
+// Identifies this process. Never throws; members that cannot be determined stay empty.
 ProcessIdentity this_process();
 
-// The number alone: 0 in no process, another one in a forked child.
+// Returns the process number: > 0 in every process, and a different one in a forked child.
 int64_t process_number();
 
-// The user whose rights this process has.
+// Returns the effective user ID of this process.
 int64_t own_user();
 
-// Whether that process runs, where this machine can tell: no, if it has ended, though nobody has asked for
-// its exit code yet. Nothing if it belongs to another machine, or may.
+// Returns whether the process runs. A process that has ended counts as not running, even if its exit status
+// has not been collected. Returns nullopt if the process belongs, or may belong, to another host.
 std::optional<bool> runs_here(const ProcessIdentity& process);
 
 }  // namespace sheaf

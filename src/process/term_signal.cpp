@@ -17,7 +17,8 @@ namespace sheaf {
 
 namespace {
 
-// Of one process; a forked child that asks makes another. Never destroyed, as a signal may come at any time.
+// State of one process; a forked child that calls catch_term() creates its own. Never destroyed, because a
+// signal may arrive at any time.
 struct Catcher {
   explicit Catcher(const TermAction& a) : action(a) { sem_init(&wake, 0, 0); }
   void serve();
@@ -28,8 +29,8 @@ struct Catcher {
   std::mutex mutex;  // guards `caught` and `before`, which the handler reads only while `caught`
   bool caught = false;
   struct sigaction before {};
-  std::atomic<int> to_send{0};     // signals that the program has not seen yet
-  std::atomic<int64_t> first{0};   // second in which the first of them came; 0: none
+  std::atomic<int> to_send{0};     // signals not yet passed on to the program
+  std::atomic<int64_t> first{0};   // second in which the first such signal arrived; 0: none
   std::atomic<uint64_t> asked{0};  // requests of handlers that wait
   std::atomic<uint64_t> answered{0};
 };
@@ -54,13 +55,14 @@ bool ours_is_set() {
   return ::sigaction(SIGTERM, nullptr, &now) == 0 && is_ours(now);
 }
 
-// The signal again, as the program wants it.
+// Sends the signal again, with the program's action.
 void obey(const struct sigaction& before) {
   if (ours_is_set()) ::sigaction(SIGTERM, &before, nullptr);
   ::kill(::getpid(), SIGTERM);
 }
 
-// The program's later handler has called ours as the one that was there before: what that replaced is called.
+// Runs when the program's later handler has called ours as its predecessor. Calls the handler that ours
+// replaced.
 void pass_on(const struct sigaction& before, int signal, siginfo_t* info, void* context) {
   if ((before.sa_flags & SA_SIGINFO) != 0) {
     before.sa_sigaction(signal, info, context);
@@ -133,7 +135,7 @@ void catch_term(const TermAction& action) {
       delete own;
       throw Error(Code::io, "cannot start the thread that term=flush needs", e.code().value());
     }
-    if (c) own->caught = ours_is_set();  // inherited
+    if (c) own->caught = ours_is_set();  // inherited from the parent
     current.store(own);
     c = own;
   }

@@ -1,32 +1,34 @@
-// process/term_signal: what the library still does when the process is told to end (SIGTERM), before the
-// program's own action.
+// process/term_signal: work of the library on SIGTERM, before the program's own action.
 //
-// A signal handler may do next to nothing: ours wakes a thread, which does what is to be done while the
-// program goes on, puts the action back that the program had before, and sends the signal again. So the
-// program ends as it would have, in its own handler or by the signal.
+// A signal handler may call very few functions. Ours wakes a thread, which does the work while the program
+// continues, restores the program's action, and sends the signal again. The program then ends as it would
+// have without Sheaf: in its own handler or by the signal.
 #pragma once
 
 #include <chrono>
 
 namespace sheaf {
 
-// So long the end may wait. A signal that comes later than that after an earlier one is obeyed at once.
+// Maximum delay of the end. A further signal after this time is passed on at once.
 inline constexpr std::chrono::seconds term_patience{10};
 
 struct TermAction {
-  void (*act)();         // what is to be done, within term_patience; never throws
-  void (*after)();       // when the signal has been sent again: the program goes on, if its handler wants so
+  void (*act)();         // the work, which takes at most term_patience; never throws
+  void (*after)();       // called after the signal has been sent again, if the program continues
   bool (*in_the_way)();  // whether act() may have to wait for the calling thread; async-signal-safe
 };
 
-// From now on SIGTERM means act() and then what it means now; nothing changes for a program that ignores it.
-// To be called again after act() has run. The action is the same in all calls. A forked child obeys the
-// signal as the program has said, until it calls this itself. A handler that the program installs later
-// replaces ours; if it calls ours, act() is done when that returns, unless the signal has come to a thread
-// that is in the way. Throws if no thread is to be had. Any thread.
+// Installs a handler for SIGTERM that runs act() before the current action. Does nothing if the program
+// ignores the signal. Must be called again after act() has run. All calls must pass the same action.
+//
+// A forked child has the program's action until it calls this itself. A handler that the program installs
+// later replaces ours. If that handler calls ours, act() has run when ours returns, unless the signal
+// interrupted a thread for which in_the_way() is true.
+//
+// Throws if the thread cannot be created. Any thread.
 void catch_term(const TermAction& action);
 
-// SIGTERM means again what it meant before, unless the program has said otherwise since.
+// Restores the previous action of SIGTERM, unless the program has changed it since.
 void release_term();
 
 }  // namespace sheaf

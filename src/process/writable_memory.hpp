@@ -1,4 +1,4 @@
-// process/writable_memory: tests whether memory may be written, without a fault.
+// process/writable_memory: tests without a fault whether memory is writable.
 #pragma once
 
 #include <sys/syscall.h>

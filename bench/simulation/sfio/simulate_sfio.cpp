@@ -3,20 +3,19 @@
 // (support/fibers/fiber_messages.hpp). Prints one JSON object.
 //
 // - network: half of the nodes send to the other half, all to all
-// - write, read: every node computes and serves; each compute task moves a range of its own over all
-//   listeners
+// - write, read: every node computes and serves; each compute task transfers its own range over all listeners
 // - --nodes N: [8]
-// - --bytes B: of every sending or computing task [1 MiB]
+// - --bytes B: per sending or computing task [1 MiB]
 // - --unit U: stripe unit [200]
-// - --runs R: placements of the tasks on the nodes, by chance; 1: one after the other [1]
-// - --schedule turns|none|flow: every task begins with another listener, as the local calls do, or all with
-//   the first; flow: collective calls
+// - --runs R: random placements of the tasks on the nodes; 1: in order [1]
+// - --schedule turns|none|flow: every task starts with a different listener, as in local calls, or all with
+//   the first one; flow: collective calls
 // - --calls optimised|single: mwritec and mreadc, or a message for every piece (mwrite, mread)
 //
-// TNET has eight crossbars with four nodes each. The paper's picture does not say which of them are
-// connected: here each is with the next ones and those three further, and messages to others pass one in
-// between. Which one that is does not change (the paper: routing is static); the pairs of nodes are spread
-// evenly over the four ways that there are.
+// TNET has eight crossbars with four nodes each. The paper's figure does not show which crossbars are
+// connected. Here each is connected with the adjacent ones and with those three further; messages to other
+// crossbars pass through an intermediate one. Routes are static, as in the paper; the pairs of nodes are
+// distributed evenly over the four possible routes.
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -45,7 +44,7 @@ using namespace sheaf::sfio;
 
 constexpr int switches = 8;
 constexpr int nodes_of_switch = 4;
-constexpr double disk = 25e6;          // bytes per second, as a disk and its cache have it
+constexpr double disk = 25e6;          // bytes per second of a disk with its cache
 constexpr double disk_request = 1e-4;  // seconds
 
 struct Setting {
@@ -59,7 +58,7 @@ struct Setting {
   bool optimised = true;
 };
 
-// One of the links that leave a switch: to the next, the one three further, the one before, three before.
+// Returns one of the four links of a switch: to the next one, three further, the preceding one, three before.
 int link_between(int from, int to) {
   constexpr int steps[] = {1, 3, switches - 1, switches - 3};
   const int distance = (to - from + switches) % switches;
@@ -95,7 +94,7 @@ NetworkModel model_of(const Setting& setting, std::vector<int> node_of) {
   return model;
 }
 
-// Disks take their time and keep nothing but sizes.
+// A disk that takes time and stores only sizes.
 class SlowFile final : public ForwardingFile {
  public:
   SlowFile(std::shared_ptr<File> file, FiberNetwork& network, bool keeps)
@@ -131,7 +130,7 @@ class SlowStore final : public Store {
   FiberNetwork& network_;
 };
 
-// A link whose task begins with the first listener, as all others do.
+// A link without a schedule: every task starts with the first listener.
 class Unscheduled final : public Link {
  public:
   explicit Unscheduled(std::unique_ptr<Link> link) : link_(std::move(link)) {}
@@ -148,7 +147,7 @@ class Unscheduled final : public Link {
   std::unique_ptr<Link> link_;
 };
 
-// The nodes of the tasks: a compute task and a listener share one.
+// Returns the node of each task; a compute task and a listener share a node.
 std::vector<int> placement(const Setting& setting, int run) {
   std::vector<int> nodes(switches * nodes_of_switch);
   std::iota(nodes.begin(), nodes.end(), 0);
@@ -163,7 +162,8 @@ void wait(Messages& messages, Transfer& transfer) {
   while (!transfer.done()) messages.rest(0);
 }
 
-// Seconds of an all-to-all of half of the nodes to the other half, in messages of 64 KiB.
+// Returns the seconds of an all-to-all transfer from half of the nodes to the other half, in messages of 64
+// KiB.
 double network_alone(const Setting& setting, int run) {
   constexpr int64_t message = 64 << 10;
   const int half = setting.nodes / 2;

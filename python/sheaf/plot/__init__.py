@@ -1,4 +1,4 @@
-"""Pictures of multifiles and of measurements: ``sheaf plot``, and the same as functions. Needs matplotlib.
+"""Plots of multifiles and of measurements: ``sheaf plot``, and the same as functions. Needs matplotlib.
 
 >>> import sheaf, sheaf.plot, tempfile
 >>> directory = tempfile.mkdtemp()

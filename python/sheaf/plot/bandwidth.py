@@ -1,4 +1,4 @@
-"""Bandwidths that ``sheaf-partest --json`` has measured, of one run or of several."""
+"""Bandwidths measured by ``sheaf-partest --json``, of one run or of several."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Path = Union[str, "os.PathLike[str]"]
 
 
 def load(path: Path) -> Dict[str, Any]:
-    """The report of a run."""
+    """Returns the report of a run."""
     name = os.fspath(path)
     with open(name, encoding="utf-8", errors="replace") as file:
         text = file.read()
@@ -33,8 +33,8 @@ def load(path: Path) -> Dict[str, Any]:
 
 
 def draw_bandwidths(paths: Sequence[Path]) -> Figure:
-    """Bars of bandwidth by kind of file; of runs with different numbers of tasks, curves over tasks. A panel
-    for each operation: the bandwidth of the transfer alone, and of the whole with open and close."""
+    """Draws bars of bandwidth by kind of file, or curves over the number of tasks if the runs differ in
+    it. One panel per operation: the bandwidth of the transfer alone, and including open and close."""
     reports = [load(path) for path in paths]
     operations = [
         op
@@ -69,7 +69,7 @@ Points = Dict[str, List[Tuple[int, float, float]]]
 
 
 def _points(reports: Sequence[Dict[str, Any]], operation: str) -> Points:
-    """By kind of file: tasks, bandwidth of the transfer, and with open and close."""
+    """Returns by kind of file: tasks, bandwidth of the transfer, and bandwidth including open and close."""
     found: Points = {}
     for report in reports:
         for phase in report["phases"]:

@@ -10,7 +10,7 @@ from typing import Sequence
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Draws what the words say; returns the exit status."""
+    """Parses the arguments and draws. Returns the exit status."""
     parser = argparse.ArgumentParser(
         prog="sheaf plot",
         description="Draws a multifile (where the chunks of each task lie, how full they are, how much each task "

@@ -1,4 +1,4 @@
-"""A page about a multifile that needs nothing else: its picture and its numbers in one HTML file."""
+"""A self-contained page about a multifile: its plot and its numbers in one HTML file."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def write_page(layout: Layout, path: str) -> None:
 
 
 def save(figure: Any, where: Any) -> None:
-    """Writes a figure to a path, or as PNG into a file."""
+    """Writes a figure to a path, or as PNG to a file object."""
     figure.savefig(where, dpi=140)
 
 

@@ -1,5 +1,5 @@
-"""The picture of a multifile: where the chunks of the tasks lie, how full they are, how much each task has,
-what is damaged."""
+"""The plot of a multifile: locations and fill of the chunks of all tasks, bytes per task, and damaged
+pieces."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 from .survey import Layout, Longs
 
 RESERVED, USED, DAMAGED = "#d3d9e2", "#2f6db5", "#d0342c"
-MOST_FILES = 4  # that have a panel of their own
+MOST_FILES = 4  # physical files with a panel of their own
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
 def draw(layout: Layout) -> Figure:
-    """All of it in one figure."""
+    """Draws all panels in one figure."""
     files = list(range(min(len(layout.files), MOST_FILES)))
     heights = [3.4] * len(files) + [2.6]
     made = Figure(figsize=(10, sum(heights) + 1.3), layout="constrained")
@@ -59,7 +59,7 @@ def _title(layout: Layout) -> str:
 
 
 def as_bytes(size: float) -> str:
-    """1536 as 1.5 KiB."""
+    """Formats a size: 1536 as 1.5 KiB."""
     for unit in _UNITS:
         if abs(size) < 1024 or unit == _UNITS[-1]:
             return f"{size:.4g} {unit}"
@@ -68,7 +68,7 @@ def as_bytes(size: float) -> str:
 
 
 def _bytes_axis(axis: Any, largest: float) -> None:
-    """Round numbers of one unit."""
+    """Sets round numbers in one unit."""
     power = min(int(np.log2(largest)) // 10, len(_UNITS) - 1) if largest >= 1 else 0
     scale = 1024.0**power
     axis.set_major_locator(MaxNLocator(6, steps=[1, 2, 4, 5, 8, 10]))
@@ -78,8 +78,7 @@ def _bytes_axis(axis: Any, largest: float) -> None:
 
 
 def draw_places(axes: Any, layout: Layout, file: int) -> None:
-    """A row for each task, and in it what is reserved for it in a physical file, what is used of that, and
-    what is damaged."""
+    """Draws one row per task: its reserved space in a physical file, the used part, and damaged pieces."""
     name, size = layout.files[file]
     here = layout.chunk_file == file
     end = int((layout.chunk_offset + layout.chunk_size)[here].max(initial=size))
@@ -88,7 +87,7 @@ def draw_places(axes: Any, layout: Layout, file: int) -> None:
     tasks = layout.chunk_task[here]
     first, last = (int(tasks.min()), int(tasks.max())) if len(tasks) else (0, 0)
     thick = max(1.0, (last - first + 1) / max(len(layout.shown), 1))
-    minimum = end / 1500  # wide enough to be seen
+    minimum = end / 1500  # wide enough to be visible
     _add_boxes(
         axes, layout.chunk_offset[here], layout.chunk_size[here], tasks, thick, scale, minimum, RESERVED
     )
@@ -161,7 +160,7 @@ def _add_boxes(
 
 
 def draw_sizes(axes: Any, layout: Layout) -> None:
-    """Bytes of each task; of many tasks the range and the mean of groups of neighbours."""
+    """Draws the bytes of each task; for many tasks, the range and the mean of groups of adjacent tasks."""
     count = len(layout.sizes)
     largest = float(layout.sizes.max(initial=1))
     _bytes_axis(axes.yaxis, largest)
@@ -197,7 +196,7 @@ def _groups(values: Any) -> Tuple[Any, List[Any]]:
 
 
 def draw_fill(axes: Any, layout: Layout) -> None:
-    """How many chunks are how full."""
+    """Draws a histogram of the fill of the chunks."""
     there = layout.chunk_size > 0
     part = 100 * np.minimum(layout.chunk_bytes[there] / np.maximum(layout.chunk_size[there], 1), 1)
     axes.hist(part, bins=np.linspace(0, 100, 21), color=USED, rwidth=0.9)

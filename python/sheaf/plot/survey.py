@@ -1,4 +1,4 @@
-"""What there is to draw of a multifile: its tasks, where their chunks lie, and what is damaged."""
+"""The data to plot about a multifile: its tasks, the locations of their chunks, and damaged pieces."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from ..multifile import MultifileReader
 from ..streams import InputStream
 from ..tools import verify
 
-MOST_TASKS = 4096  # whose chunks are drawn; of more tasks as many, evenly spread
-_PIECE = 64 << 10  # bytes under one checksum
+MOST_TASKS = 4096  # tasks with chunks drawn; of more tasks, an evenly spaced selection
+_PIECE = 64 << 10  # bytes per checksum
 _AT_ONCE = 8 << 20
 
 Longs = NDArray[np.int64]
@@ -25,8 +25,8 @@ Longs = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Damage:
-    """A piece of a stream that cannot be read: its task, the offset there, the place in the physical file,
-    and why."""
+    """A piece of a stream that cannot be read: its task, its offset in the stream, its offset in the
+    physical file, and the reason."""
 
     task: int
     offset: int
@@ -37,8 +37,8 @@ class Damage:
 
 @dataclass
 class Layout:
-    """Columns over tasks (``sizes``, ``chunk_sizes``, ``rounds``, ``task_files``), and over the chunks of the
-    tasks that are shown."""
+    """Columns over tasks (``sizes``, ``chunk_sizes``, ``rounds``, ``task_files``), and over the chunks of
+    the selected tasks."""
 
     path: str
     info: Info
@@ -58,13 +58,13 @@ class Layout:
 
     @property
     def fill(self) -> float:
-        """Part of the space in all chunks that is used."""
+        """Fraction of the space in all chunks that is used."""
         space = int((self.chunk_sizes * self.rounds).sum())
         return float(self.sizes.sum()) / space if space else 1.0
 
 
 def survey(path: "Union[str, os.PathLike[str]]", check: bool = True) -> Layout:
-    """Reads the metadata, and with ``check`` all data, so that what is damaged is known by its place."""
+    """Reads the metadata, and with ``check`` all data, so that damaged pieces are located."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnclosedWarning)
         reader = MultifileReader(os.fspath(path))
@@ -119,7 +119,7 @@ def _damage_of(reader: MultifileReader, task: int) -> List[Damage]:
 def _read_on(
     reader: MultifileReader, stream: InputStream, at: int, buffer: "NDArray[Any]", found: List[Damage]
 ) -> int:
-    """Reads from ``at`` on; returns where to go on: behind what is damaged."""
+    """Reads from ``at`` and returns the offset of the next read, after any damaged piece."""
     try:
         stream.seek(at)
         return at + max(stream.readinto(buffer), 1)

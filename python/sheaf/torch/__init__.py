@@ -1,4 +1,4 @@
-"""Checkpoints of PyTorch (``torch.distributed.checkpoint``) as one multifile instead of a file per rank.
+"""Checkpoints of PyTorch (``torch.distributed.checkpoint``) as one multifile instead of one file per rank.
 
 import torch.distributed.checkpoint as dcp
 from sheaf.torch import SheafReader, SheafWriter

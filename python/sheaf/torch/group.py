@@ -1,5 +1,5 @@
-"""A process group of ``torch.distributed`` as a group of :mod:`sheaf.group`, and how its members come to
-one outcome."""
+"""A process group of ``torch.distributed`` as a group of :mod:`sheaf.group`, with agreement on a common
+outcome."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from .memory import memory_of
 
 
 class TorchGroup:
-    """The members of a process group that moves CPU tensors (gloo, for example); None: the default group,
-    and without one, or ``alone``, the process itself."""
+    """The members of a process group that transfers CPU tensors (gloo, for example). None: the default
+    group; if that does not exist, or with ``alone``, only this process."""
 
     def __init__(self, process_group: Any = None, alone: bool = False) -> None:
         self._group = process_group
@@ -66,7 +66,7 @@ class TorchGroup:
     def all_gather(self, data: bytes) -> bytes:
         if self.size == 1 or not data:
             return data * self.size
-        # By way of one rank: where ranks share cores, gloo's own ring takes six times as long.
+        # Gathers at one rank: where ranks share cores, gloo's ring algorithm takes six times as long.
         parts = torch.empty(self.size * len(data), dtype=torch.uint8)
         dist.gather(
             _tensor(data),
@@ -92,7 +92,7 @@ class TorchGroup:
         return TorchGroup(made)
 
     def largest(self, values: List[int]) -> List[int]:
-        """For each place of the list, the largest value that a member has given."""
+        """Returns the element-wise maximum of the members' lists."""
         if self.size == 1:
             return values
         mine = struct.pack(f"{len(values)}q", *values)

@@ -1,4 +1,4 @@
-"""What a rank writes in a save, and where in its stream."""
+"""The data that a rank writes in a save, and their locations in its stream."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .memory import as_elements, is_plain, memory_of, size_of
 
 @dataclass
 class Piece:
-    """One item of the plan: its place, and its bytes, or how they are had when their turn comes."""
+    """One item of the plan: its place, and its bytes or the way to get them when they are written."""
 
     index: "MetadataIndex"
     place: Place
@@ -26,7 +26,7 @@ class Piece:
 
 @dataclass
 class StreamLayout:
-    """The pieces of a rank in the order in which they lie in its stream, of ``bytes`` bytes."""
+    """The pieces of a rank in the order of its stream, which has ``bytes`` bytes."""
 
     pieces: List[Piece] = field(default_factory=list)
     bytes: int = 0
@@ -58,8 +58,8 @@ class StreamLayout:
 
 
 def lay_out(plan: "SavePlan", planner: "SavePlanner", task: int) -> StreamLayout:
-    """Plain tensors first, so that they stay where they are from save to save, then pickles. Plain tensors
-    are not fetched yet."""
+    """Lays out plain tensors first, so that their locations stay the same from save to save, then pickles.
+    Plain tensors are not fetched yet."""
     layout, pickles = StreamLayout(), []
     for item in plan.items:
         if item.type == WriteItemType.BYTE_IO:
@@ -79,7 +79,7 @@ def lay_out(plan: "SavePlan", planner: "SavePlanner", task: int) -> StreamLayout
 
 
 def buffers_of(layout: StreamLayout, planner: "SavePlanner") -> Iterator[memoryview]:
-    """What is to be written, in turn; each is valid until the next one is asked for."""
+    """Yields the buffers to write, in order; each is valid until the next one is requested."""
     at = 0
     for piece in layout.pieces:
         if piece.place.at > at:

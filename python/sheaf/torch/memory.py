@@ -1,5 +1,5 @@
-"""The bytes of tensors: as buffers for the streams of a multifile, and which ranges of a stored chunk a
-region of it is."""
+"""The bytes of tensors, as buffers for the streams of a multifile, and the ranges of a region in a stored
+chunk."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ def size_of(tensor: "torch.Tensor") -> int:
 
 
 def is_plain(tensor: "torch.Tensor") -> bool:
-    """Whether the elements are all there is to it; quantized, sparse and nested tensors have more."""
+    """Returns whether the tensor consists of its elements only; quantized, sparse and nested tensors
+    contain more."""
     return (
         tensor.layout == torch.strided
         and not tensor.is_quantized
@@ -29,12 +30,12 @@ def is_plain(tensor: "torch.Tensor") -> bool:
 
 
 def as_elements(tensor: "torch.Tensor") -> "torch.Tensor":
-    """The same elements in memory of the CPU, row by row; without a copy where they lie so."""
+    """Returns the elements in row-major order in CPU memory, without a copy if they are stored like that."""
     return tensor.detach().cpu().resolve_conj().resolve_neg().contiguous()
 
 
 def memory_of(tensor: "torch.Tensor", writable: bool = False) -> memoryview:
-    """The memory of a contiguous tensor of the CPU. Valid as long as the tensor lives."""
+    """Returns the memory of a contiguous CPU tensor, valid while the tensor lives."""
     size = size_of(tensor)
     if size == 0:
         return memoryview(b"")
@@ -43,7 +44,7 @@ def memory_of(tensor: "torch.Tensor", writable: bool = False) -> memoryview:
 
 
 def dtype_of(name: str) -> "torch.dtype":
-    """The dtype of a name, as ``str(dtype)`` has it behind "torch."."""
+    """Returns the dtype with the given name, which is ``str(dtype)`` without "torch."."""
     found: Any = getattr(torch, name, None)
     if not isinstance(found, torch.dtype):
         raise ValueError(f"PyTorch {torch.__version__} knows no dtype '{name}'")
@@ -53,8 +54,8 @@ def dtype_of(name: str) -> "torch.dtype":
 def ranges(
     shape: Sequence[int], offsets: Sequence[int], lengths: Sequence[int]
 ) -> Tuple[int, List[int]]:
-    """(elements, begins) of the pieces, all of one length, in which a region of an array lies that is
-    stored row by row.
+    """Returns (elements, begins) of the equally long pieces that make up a region of an array stored in
+    row-major order. All numbers are in elements.
 
     >>> ranges((4, 6), (1, 0), (2, 6)), ranges((4, 6), (1, 2), (2, 3))
     ((12, [6]), (3, [8, 14]))

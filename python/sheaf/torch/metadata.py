@@ -1,5 +1,4 @@
-"""The index of a checkpoint and what ``torch.distributed.checkpoint`` calls its metadata, one from the
-other."""
+"""Converts between the index of a checkpoint and the metadata of ``torch.distributed.checkpoint``."""
 
 from __future__ import annotations
 
@@ -26,7 +25,7 @@ _NAMED = ("layout", "memory_format")
 
 
 def index_of(metadata: "Metadata", places: "Mapping[MetadataIndex, Place]", path: str) -> Index:
-    """The index for what a save has planned and where it was written."""
+    """Returns the index for the plan of a save and the locations written."""
     index = Index(planner=typed(metadata.planner_data))
     for name, told in metadata.state_dict_metadata.items():
         if isinstance(told, TensorStorageMetadata):
@@ -52,7 +51,7 @@ def _found(places: "Mapping[MetadataIndex, Place]", wanted: "MetadataIndex", pat
 
 
 def _properties(properties: "TensorProperties") -> Dict[str, Any]:
-    """What differs from a new tensor, as JSON."""
+    """Returns the properties that differ from those of a new tensor, as JSON."""
     plain, said = TensorProperties(), {}
     for name in _FIELDS - {"dtype"}:
         value = getattr(properties, name)
@@ -70,7 +69,7 @@ def _properties(properties: "TensorProperties") -> Dict[str, Any]:
 def _properties_from(entry: TensorEntry) -> "TensorProperties":
     told: Dict[str, Any] = {"dtype": dtype_of(entry.dtype)}
     for name, value in entry.properties.items():
-        if name in _FIELDS:  # a later PyTorch may have written more
+        if name in _FIELDS:  # a later PyTorch may have written further fields
             told[name] = (
                 getattr(torch, value)
                 if name in _NAMED
@@ -82,7 +81,7 @@ def _properties_from(entry: TensorEntry) -> "TensorProperties":
 
 
 def metadata_of(index: Index, path: str, load_id: str) -> "Metadata":
-    """The metadata of a checkpoint; ``storage_data``: its places."""
+    """Returns the metadata of a checkpoint; ``storage_data`` contains its places."""
     told: Dict[str, Any] = {}
     places: Dict[MetadataIndex, Place] = {}
     for name, entry in index.tensors.items():

@@ -1,4 +1,4 @@
-"""SheafReader: any number of ranks read a checkpoint, each what its plan asks for."""
+"""SheafReader: any number of ranks read a checkpoint, each the parts in its plan."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ Path = Union[str, "os.PathLike[str]"]
 
 _OWN_REQUEST = (
     256 * 1024
-)  # bytes: shorter pieces of a region are read together with what lies between them
+)  # bytes; shorter pieces of a region are read together with the gaps between them
 
 
 class SheafReader(StorageReader):
-    """Reads checkpoints that :class:`SheafWriter` has written, with as many ranks as there are. Only the
-    bytes that a rank needs are read, straight into its tensors where they lie row by row in memory of the
-    CPU, and compared with their checksums.
+    """Reads checkpoints written by :class:`SheafWriter`, with any number of ranks. Reads only the bytes
+    that a rank needs, directly into tensors stored in row-major order in CPU memory, and verifies their
+    checksums.
 
-    ``threads``: parts of different ranks are read by so many threads at once. ``checksums`` False: nothing
-    is compared."""
+    ``threads``: number of threads that read parts of different ranks concurrently. ``checksums`` False:
+    checksums are not verified."""
 
     def __init__(self, path: Path, *, threads: int = 1, checksums: bool = True) -> None:
         super().__init__()
@@ -60,7 +60,7 @@ class SheafReader(StorageReader):
         return SheafWriter.validate_checkpoint_id(checkpoint_id)
 
     def read_metadata(self, *args: Any, **kwargs: Any) -> Metadata:
-        """``rank``: of the checkpoint that this rank has saved without the others."""
+        """``rank``: selects the checkpoint that this rank has saved without collectives."""
         rank = kwargs.get("rank")
         self._source = self.path if rank is None else path_of_rank(self.path, int(rank))
         with MultifileReader(self._source, self._words) as file:
@@ -159,7 +159,7 @@ class SheafReader(StorageReader):
 
 
 def _read_region(stream: InputStream, place: Place, item: ReadItem, into: "torch.Tensor") -> None:
-    """A part of a stored chunk into a contiguous tensor."""
+    """Reads a part of a stored chunk into a contiguous tensor."""
     length, begins = ranges(place.shape, item.storage_offsets, item.lengths)
     size = length * into.element_size()
     if len(begins) == 1 or size >= _OWN_REQUEST:

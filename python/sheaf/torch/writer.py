@@ -1,4 +1,4 @@
-"""SheafWriter: a checkpoint is one multifile, in which every rank writes its own part."""
+"""SheafWriter: writes a checkpoint as one multifile, in which every rank writes its own part."""
 
 from __future__ import annotations
 
@@ -30,16 +30,19 @@ _ROOM_OF_AN_ITEM = 512
 
 
 class SheafWriter(StorageWriter):
-    """Writes a checkpoint into the multifile ``path``.
+    """Writes a checkpoint to the multifile ``path``.
 
-    It appears under its name when all of it is there, and replaces one of that name then; until then it has
-    the name of a temporary file (``sheaf leftovers``). ``durable``: a save returns when the checkpoint
-    would survive a loss of power. ``process_group``: the one that the save is given, if any; it has to move
-    CPU tensors. ``no_dist``: as in the save. ``overwrite`` False: a checkpoint that exists is an error.
-    ``compress``: "zstd", "zstd:LEVEL", "gzip", "gzip:LEVEL" or "lz4"; ``words``: further words of the open mode (docs/api-sion.md).
+    The checkpoint appears under its name, and replaces an existing one, when it is complete. Until then it
+    has a temporary name (``sheaf leftovers``).
 
-    Keep the writer from save to save: while plans and sizes stay the same, ranks send nothing about them
-    again."""
+    - ``process_group``: must be the group passed to the save, if any; it has to transfer CPU tensors.
+      ``no_dist``: as in the save.
+    - ``durable``: a save returns when the checkpoint would survive a power failure.
+    - ``overwrite`` False: an existing checkpoint is an error.
+    - ``compress``: "zstd", "zstd:LEVEL", "gzip", "gzip:LEVEL" or "lz4".
+    - ``words``: further words of the open mode (docs/api-sion.md).
+
+    Reuse the writer for several saves: while plans and sizes stay the same, ranks do not send them again."""
 
     def __init__(
         self,
@@ -66,22 +69,23 @@ class SheafWriter(StorageWriter):
         self.reset()
 
     def _forget(self) -> None:
-        self._sent: "Dict[MetadataIndex, Place]" = {}  # what this rank has told the coordinator
+        self._sent: "Dict[MetadataIndex, Place]" = {}  # sent by this rank to the coordinator
         self._generation = (
-            0  # of the save with which it has; equal on all ranks, else everything is told again
+            0  # number of the save that sent it; unless equal on all ranks, everything is sent again
         )
-        self._known: "List[Dict[MetadataIndex, Place]]" = []  # at the coordinator: what all have told
-        self._body = ""  # of the index, for the metadata below
+        self._known: "List[Dict[MetadataIndex, Place]]" = []  # at the coordinator: received from all ranks
+        self._body = ""  # of the index of `_metadata`
         self._metadata: Optional[Metadata] = None
 
     def __getstate__(self) -> Dict[str, Any]:
-        """For savers in another process: they talk over a process group of their own, and begin anew."""
+        """Used for savers in another process: they communicate over their own process group and start
+        without state."""
         state = dict(self.__dict__, _process_group=None, _group=None)
         state.update(_sent={}, _generation=0, _known=[], _body="", _metadata=None)
         return state
 
     def reset(self, checkpoint_id: Optional[Path] = None) -> None:
-        """Begins a save; ``checkpoint_id`` is the path of its multifile, if it is another one."""
+        """Starts a save. ``checkpoint_id``: path of its multifile; None: unchanged."""
         if checkpoint_id:
             self.path = os.fspath(checkpoint_id)
         self.save_id = secrets.token_hex(8)
@@ -98,7 +102,7 @@ class SheafWriter(StorageWriter):
 
     @classmethod
     def validate_checkpoint_id(cls, checkpoint_id: Path) -> bool:
-        """Whether this is the path of a file, in a directory that there is or that can be made."""
+        """Returns whether this is a path of a file in a directory that exists or can be created."""
         name = os.fspath(checkpoint_id)
         if not isinstance(name, str) or not name or "://" in name or os.path.isdir(name):
             return False
@@ -111,7 +115,7 @@ class SheafWriter(StorageWriter):
         return StorageMeta(checkpoint_id=self.path, save_id=self.save_id)
 
     def set_up_storage_writer(self, is_coordinator: bool, *args: Any, **kwargs: Any) -> None:
-        """``use_collectives`` False: every rank writes a checkpoint of its own, into ``path_of_rank(path,
+        """``use_collectives`` False: every rank writes its own checkpoint, to ``path_of_rank(path,
         rank)``."""
         together = bool(kwargs.get("use_collectives", True))
         self._coordinator = is_coordinator or not together
@@ -140,7 +144,8 @@ class SheafWriter(StorageWriter):
     # --- writing ----------------------------------------------------------------------------------
 
     def write_data(self, plan: SavePlan, planner: SavePlanner) -> "Future[List[WriteResult]]":
-        """All ranks write together. The result names what is at another place than in the save before."""
+        """Writes the data of this rank; collective. The result lists only items with a location that
+        differs from the previous save."""
         group = (
             self._group
             if self._group is not None
@@ -168,8 +173,8 @@ class SheafWriter(StorageWriter):
         return future
 
     def _agree(self, group: TorchGroup, layout: StreamLayout, problem: Optional[Exception]) -> int:
-        """The number of this save, from the coordinator; and whether all ranks can go on, with the same
-        file, and with what was told in an earlier save."""
+        """Returns the coordinator's number of this save. Checks that all ranks can continue, with the same
+        file and with the information sent in an earlier save."""
         same = layout.places.keys() == self._sent.keys()
         generation = self._generation if same else 0
         path = zlib.crc32(os.path.basename(self._target).encode("utf-8", "surrogateescape"))
@@ -207,7 +212,7 @@ class SheafWriter(StorageWriter):
     def _write(
         self, group: TorchGroup, temporary: str, layout: StreamLayout, planner: SavePlanner
     ) -> None:
-        """Writes and closes on all ranks; if one fails, all do, and nothing stays."""
+        """Writes and closes on all ranks. If one fails, all fail and no file remains."""
         tasks, sizes = [1 + group.rank], [max(layout.bytes, 1)]
         if self._coordinator:
             tasks, sizes = [INDEX_TASK, *tasks], [self._index_room, *sizes]
@@ -234,7 +239,7 @@ class SheafWriter(StorageWriter):
     # --- the end, at the coordinator --------------------------------------------------------------
 
     def finish(self, metadata: Metadata, results: List[List[WriteResult]]) -> None:
-        """Writes the index, and gives the checkpoint its name."""
+        """Writes the index and gives the checkpoint its name."""
         temporary, self._temporary = self._temporary, None
         if temporary is None:
             raise InvalidArgumentError(
@@ -273,8 +278,8 @@ class SheafWriter(StorageWriter):
 
 
 def path_of_rank(path: str, rank: int) -> str:
-    """Where a rank saves that saves without the others (``use_collectives=False``): ``step.sion`` becomes
-    ``step.rank3.sion``."""
+    """Returns the path used by a rank that saves without collectives (``use_collectives=False``):
+    ``step.sion`` becomes ``step.rank3.sion``."""
     front, suffix = os.path.splitext(path)
     return f"{front}.rank{rank}{suffix}"
 
