@@ -1,4 +1,4 @@
-"""`sheaf doctor`: the traits of a directory's file system, the tests between two mounts of it, and the
+"""`sheaf doctor`: the traits of a directory's file system, tests between two mounts of one directory, and the
 removal of test files.
 
 Tests with mounts need root and a kernel that permits mount namespaces. Otherwise they are skipped.

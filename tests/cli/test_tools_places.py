@@ -39,7 +39,7 @@ def access_list(rights: int) -> bytes:
 
 
 class Likeness(ToolCase):
-    """A file that replaces or copies another one has its mode, owner and attributes."""
+    """A replacement or copy of a file has the mode, owner and attributes of the original."""
 
     def mark(self, path: Path, mode: int, owner: int = 1234) -> tuple:
         if ROOT:
