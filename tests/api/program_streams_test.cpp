@@ -243,7 +243,7 @@ TEST_F(ProgramStreams, CompressedMultifilesHaveNoDescriptorAndSayWhatToDo) {
   EXPECT_EQ(sion_close(sid), 1);
 }
 
-// With a buffer of stdio, the writes have succeeded for the program before the library refuses the bytes.
+// With stdio buffering, the program's writes succeed before the library refuses the bytes.
 TEST_F(ProgramStreams, BytesThatTheLibraryRefusesFailTheClose) {
   FILE* fp = nullptr;
   int sid = create(path("a"), {0, 64}, 64, &fp, "wb,fileptr=stream");

@@ -58,7 +58,7 @@ def _physical(path: str) -> PhysicalFile:
 
 
 def _unclosed(path: Path) -> list[bytes]:
-    """Reads files that are not complete with their journals.
+    """Reads incomplete files with the help of their journals.
 
     In a set, the global ranks identify the tasks. In a single file, they are the program's own."""
     found: dict[int, bytes] = {}

@@ -1,5 +1,5 @@
-"""Real MPI and hybrid programs with term=flush that get SIGTERM. All tasks, which may get it from mpirun,
-die by the signal. Readers find all accepted bytes, also after `sheaf repair`."""
+"""Real MPI and hybrid programs with term=flush that get SIGTERM, directly or through mpirun. All tasks die by
+the signal. Readers find all accepted bytes, also after `sheaf repair`."""
 import os
 import pathlib
 import shutil
