@@ -1,4 +1,4 @@
-// api_fixture: a directory, silence on stderr, and the check that no test leaves a descriptor behind.
+// api_fixture: a scratch directory, no error messages on stderr, and a check that no test leaks a descriptor.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -34,7 +34,7 @@ class Api : public ::testing::Test {
 
   std::string path(std::string_view name) const { return directory_ / name; }
 
-  // sion_open for writing; global ranks 100, 101, ...
+  // Calls sion_open for writing. The global ranks are 100, 101, ...
   static int create(const std::string& file, std::vector<long long> chunks, int fsblksize = 512,
                     FILE** fp = nullptr, const char* mode = "wb") {
     int ntasks = static_cast<int>(chunks.size());
@@ -57,8 +57,8 @@ class Api : public ::testing::Test {
     return std::string_view(sheaf_last_error()).find(text) != std::string_view::npos;
   }
 
-  // Task 0 of the example of the interface: blocks of 100, 512, 21 and 0 bytes; tasks 1 (empty) and 2 (7
-  // bytes).
+  // Writes the example of the interface's specification and returns its path. Task 0 has blocks of 100, 512,
+  // 21 and 0 bytes, task 1 is empty, and task 2 has 7 bytes.
   std::string example() {
     const std::string file = path("example.sion");
     const int sid = create(file, {512, 512, 10});

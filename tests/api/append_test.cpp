@@ -1,4 +1,4 @@
-// Appending through sion_open.
+// Appending to a multifile through sion_open.
 #include "api/keyval_fixture.hpp"
 
 namespace sheaf::test::append_test {

@@ -1,4 +1,4 @@
-// Collective calls of the threads of a team. Between the calls they meet in barriers of OpenMP.
+// Collective calls of the threads of a team. OpenMP barriers separate the calls.
 #include <gtest/gtest.h>
 #include <omp.h>
 
@@ -19,7 +19,7 @@ class CollOpenMP : public Api {
     omp_set_dynamic(0);
     omp_set_max_active_levels(3);
 #pragma omp parallel num_threads(threads)
-    { sheaf_last_error(); }  // the runtime's own descriptors and threads are there before the count
+    { sheaf_last_error(); }  // creates the runtime's descriptors and threads before the count
     Api::SetUp();
   }
 
@@ -31,15 +31,15 @@ class CollOpenMP : public Api {
   static void meet() {
 #pragma omp barrier
   }
-  // In call c: nothing for thread c, else `piece`, larger for the last.
+  // Bytes of this thread in call c: none on thread c, `piece` on the others, and more on the last thread.
   static int64_t bytes(int64_t piece, int call) {
     const int me = omp_get_thread_num();
     return call % threads == me ? 0 : me == threads - 1 ? 2 * piece + 7 : piece;
   }
 };
 
-// As the layout of the format has it, other threads than the first only send: they join its group, however
-// large it gets.
+// Only the first thread of a process can be a collector. The other threads join its group, however large the
+// group becomes (docs/format.md, section 10).
 TEST_F(CollOpenMP, OnlyTheFirstThreadCollects) {
   const std::string name = path("team");
 #pragma omp parallel num_threads(threads)
@@ -60,7 +60,7 @@ TEST_F(CollOpenMP, WhatThreadsWriteTogetherTheyRead) {
     for (const char* const mode :
          {"wb,collective", "wb,posix,collective,collsize=2", "wb,collective,collsize=100"}) {
       const std::string name = path("team");
-      const auto piece = amounts.first;  // clang 16 breaks down over structured bindings in a parallel region
+      const auto piece = amounts.first;  // clang 16 crashes on structured bindings in a parallel region
       const auto calls = amounts.second;
 #pragma omp parallel num_threads(threads)
       {

@@ -1,5 +1,5 @@
-// Words and variables that ask for collective I/O, through the C interface: what they do to the layout of a
-// file.
+// Mode words and environment variables that request collective I/O through the C interface, and their effect
+// on the layout of a file.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -18,7 +18,7 @@ namespace sheaf::test::collective_words_test {
 namespace {
 
 constexpr int tasks = 6;
-constexpr int64_t request = 200;  // of each task, in blocks of 256 bytes
+constexpr int64_t request = 200;  // bytes requested by each task, in blocks of 256 bytes
 using Sizes = std::vector<long long>;
 
 const Sizes alone{256, 256, 256, 256, 256, 256};
@@ -40,7 +40,8 @@ class CollectiveWords : public Api {
     Api::TearDown();
   }
 
-  // body(rank, sid) on every task, with the file open; the number of tasks on which that was so.
+  // Opens the file on every task and calls body(rank, sid) where the open succeeded. Returns the number of
+  // those tasks.
   int on_tasks(const std::string& mode, const std::function<void(int, int)>& body) {
     const auto group = std::make_shared<PthreadGroup>(tasks);
     std::atomic<int> opened = 0;
@@ -60,7 +61,7 @@ class CollectiveWords : public Api {
     return opened;
   }
 
-  // Every task writes three pieces of 60 bytes in collective calls; the chunk sizes of the file, or nothing
+  // Writes three pieces of 60 bytes per task in collective calls. Returns the file's chunk sizes, or nothing
   // if the open failed on all tasks.
   std::optional<Sizes> write(const std::string& mode) {
     const int opened = on_tasks(mode, [](int rank, int sid) {
@@ -85,7 +86,7 @@ class CollectiveWords : public Api {
     return found;
   }
 
-  // Every task reads what it wrote, in collective calls.
+  // Checks that every task reads back what it wrote, in collective calls.
   void check_reading() {
     const int opened = on_tasks("rb", [](int rank, int sid) {
       std::vector<std::byte> found(180);
@@ -96,7 +97,7 @@ class CollectiveWords : public Api {
   }
 
   std::string file() const { return path("a"); }
-  std::string refusal;  // what task 0 was told where an open failed
+  std::string refusal;  // error message of a failed open on task 0
 
  private:
   int aid_ = -1;

@@ -1,4 +1,4 @@
-// Threads whose program changes its current directory while multifiles are open.
+// Threads of a program that changes its current directory while multifiles are open.
 #include <gtest/gtest.h>
 #include <omp.h>
 
@@ -14,7 +14,7 @@ class OmpDirectories : public Api {
   void SetUp() override {
     omp_set_dynamic(0);
 #pragma omp parallel num_threads(4)
-    { sheaf_last_error(); }  // the runtime's own descriptors and threads are there before the count
+    { sheaf_last_error(); }  // creates the runtime's descriptors and threads before the count
     Api::SetUp();
   }
   static int open(const char* mode, FILE** stream = nullptr) {
@@ -70,7 +70,7 @@ TEST_F(OmpDirectories, EveryThreadWritesAndReadsWhatItHasOpened) {
   }
 }
 
-// Threads share what they open by its place, not by its name.
+// Threads share an open file by its canonical path, not by the name that they passed.
 TEST_F(OmpDirectories, OneNameInTwoDirectoriesIsTwoFiles) {
   const TwoDirectories places(path("directories"));
 #pragma omp parallel num_threads(2)

@@ -1,5 +1,5 @@
-// A program that changes its current directory while multifiles are open works on the files that it has
-// opened.
+// A program that changes its current directory while multifiles are open continues to work on the files that
+// it opened.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -72,7 +72,7 @@ TEST_F(Directories, WhatAnUnclosedFileHasFlushedIsTold) {
   put(sid, 0, 1300);
   EXPECT_EQ(sion_flush(sid), 1);
   for (int tries = 0; tries < 2000 && names_here().size() < 3; ++tries)
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));  // a thread makes the lease
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));  // a background thread creates the lease
   EXPECT_EQ(names_here(), (std::vector<std::string>{"a", "a.journal", "a.lease"}));
   expect_content(1300);
   EXPECT_EQ(sion_close(sid), 1);
@@ -146,7 +146,8 @@ TEST_F(Directories, NamesAreToldAsTheyWereGiven) {
   EXPECT_TRUE(last_error_has("'a': was removed or replaced")) << sheaf_last_error();
 }
 
-// The name is stored in 1,024 bytes, whatever the directory is called.
+// The field of 1,024 bytes holds the name as given, so the length of the current directory's path does not
+// matter.
 TEST_F(Directories, LongDirectoriesDoNotMakeNamesTooLong) {
   for (int depth = 0; depth < 25; ++depth) {
     const std::string name(200, 'd');

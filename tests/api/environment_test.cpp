@@ -1,4 +1,4 @@
-// Variables of the environment that change what the calls do or print.
+// Environment variables that change what the calls do or print.
 #include "support/environment.hpp"
 #include "api/api_fixture.hpp"
 

@@ -1,4 +1,5 @@
-// A thread's write fails: the close fails on all threads of the team, unless the thread has repeated it.
+// A failed write of one thread makes the close fail on all threads of the team, unless that thread repeats
+// the write.
 #include <omp.h>
 
 #include <array>
@@ -17,7 +18,7 @@ class FailedWritesOpenMP : public Api {
   void SetUp() override {
     omp_set_dynamic(0);
 #pragma omp parallel num_threads(threads)
-    { sheaf_last_error(); }  // the runtime's own descriptors are there before the count
+    { sheaf_last_error(); }  // creates the runtime's descriptors before the count
     Api::SetUp();
   }
 };

@@ -1,6 +1,6 @@
-// Programs on a disk that is full for a while. One that does not look at what its calls return gets a close
-// that fails, and with `atomic` the old checkpoint keeps its name; one that repeats what has failed gets a
-// complete file. By every call and stream that writes.
+// Programs on a disk that is full for a while. If a program ignores failed writes, its close fails, and with
+// `atomic` the old checkpoint keeps its name. If it repeats the failed writes, the file is complete. The
+// tests cover every call and stream that writes.
 #include <unistd.h>
 
 #include "api/api_fixture.hpp"
@@ -10,7 +10,7 @@ namespace sheaf::test::failed_writes_test {
 namespace {
 
 constexpr int64_t call_bytes = 30'000;
-constexpr int most_calls = 200;  // more than the file system holds
+constexpr int most_calls = 200;  // more data than the file system can hold
 
 class FailedWrites : public Api {
  protected:
@@ -26,7 +26,7 @@ class FailedWrites : public Api {
     Api::TearDown();
   }
 
-  // All but `leave` bytes are taken by another file from now on.
+  // Fills the disk with another file and leaves `leave` bytes free.
   void fill(int64_t leave) {
     std::ofstream ballast(ballast_, std::ios::binary);
     const std::string piece(64 << 10, 'x');
@@ -43,13 +43,13 @@ class FailedWrites : public Api {
     const auto data = bytes_of_call(number);
     return sion_fwrite(data.data(), 1, data.size(), sid) == data.size();
   }
-  // A checkpoint of one call, as it has to be.
+  // Writes a complete checkpoint of one call.
   void save_old() {
     const int sid = create(file_, {100'000}, 4096, nullptr, "wb,atomic");
     EXPECT_TRUE(write(sid, 1000));
     ASSERT_EQ(sion_close(sid), 1);
   }
-  // What task `task` of the file holds; nothing if the file cannot be read, or was not closed.
+  // Returns the stream of `task`, or nothing if the file is unreadable or unclosed.
   std::vector<std::byte> found(int task = 0) const {
     std::vector<std::byte> data(most_calls * call_bytes);
     const int sid = open(file_);
@@ -119,7 +119,7 @@ TEST_F(FailedWrites, ARetryMakesTheFileComplete) {
     EXPECT_FALSE(write(sid, call)) << "there is no room yet";
     EXPECT_EQ(sion_flush(sid), 0);
     make_room();
-    // In small pieces, so that a buffer takes them: no window may hide them from the handle.
+    // Pieces this small go through a buffer, which must not bypass the handle's memory of the failed write.
     const auto data = bytes_of_call(call);
     for (size_t at = 0; at < data.size(); at += 8) EXPECT_EQ(sion_fwrite(&data[at], 1, 8, sid), 8u);
     EXPECT_EQ(sion_flush(sid), 1) << sheaf_last_error();
@@ -141,7 +141,7 @@ TEST_F(FailedWrites, SmallRecordsOfAnotherContentDoNotCount) {
   int64_t record = 0;
   while (sion_fwrite(&record, 8, 1, sid) == 1 && record < 1'000'000) ++record;
   make_room();
-  ++record;  // the program does not look, and goes on
+  ++record;  // the program ignores the failure and continues
   EXPECT_EQ(sion_fwrite(&record, 8, 1, sid), 1u);
   EXPECT_EQ(sion_close(sid), 0);
 }
@@ -164,7 +164,7 @@ TEST_F(FailedWrites, BufferedBytesWaitForTheNextFlush) {
   EXPECT_EQ(sion_flush(sid), 1);
   fill(0);
   const auto data = bytes_of_call(0);
-  EXPECT_EQ(sion_fwrite(data.data(), 1, data.size(), sid), data.size());  // into the buffer
+  EXPECT_EQ(sion_fwrite(data.data(), 1, data.size(), sid), data.size());  // accepted by the buffer
   EXPECT_EQ(sion_flush(sid), 0);
   EXPECT_EQ(sion_flush(sid), 0);
   make_room();
@@ -203,7 +203,7 @@ TEST_F(FailedWrites, PrintedTextAndStreamsThroughTheLibraryAreRemembered) {
           EXPECT_EQ(sion_close(sid), 1) << sheaf_last_error();
           EXPECT_EQ(std::ssize(found()), (calls + 1) * call_bytes);
         } else {
-          EXPECT_EQ(sheaf_abandon(sid), 1);  // stdio has passed on a part of the text, which nobody knows
+          EXPECT_EQ(sheaf_abandon(sid), 1);  // stdio has written an unknown part of the text
         }
         for (const auto& entry : std::filesystem::directory_iterator(path("disk")))
           std::filesystem::remove(entry.path());
@@ -233,7 +233,7 @@ TEST_F(FailedWrites, TheErrorMarkOfAStreamOfThePhysicalFileFailsTheClose) {
   }
 }
 
-// What stdio has buffered is not there any more when a flush has failed.
+// A failed flush makes stdio discard its buffer.
 TEST_F(FailedWrites, BytesThatStdioCouldNotFlushFailTheClose) {
   save_old();
   FILE* fp = nullptr;
@@ -263,7 +263,7 @@ TEST_F(FailedWrites, AProgramThatClearsTheMarkHasRepeatedItsBytes) {
   EXPECT_EQ(found(), data);
 }
 
-// The bytes of a task never go to another one because a change of tasks has failed.
+// If the switch to another task fails, no bytes of the new task end up in the stream of the old one.
 TEST_F(FailedWrites, ATaskThatCouldNotBeSelectedGetsItsBytesOrTheCloseFails) {
   for (const bool looks : {false, true}) {
     SCOPED_TRACE(looks);

@@ -1,6 +1,6 @@
-// Programs that fork while they write: the child may write to a file of its own, and to what it has
-// inherited, and nobody hangs. As with any stream, of the two that share one after a fork only one may go on
-// with it, or the other has to be done by then.
+// Programs that fork while they write. The child may write to a file of its own and to inherited multifiles,
+// and no process hangs. As with any stream, parent and child must not both write to a shared multifile after
+// the fork. If one has finished, the other may continue.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -27,7 +27,7 @@ class Forks : public Api {
     found.resize(sid < 0 ? 0 : sion_fread(found.data(), 1, found.size(), sid));
     return sion_close(sid) == 1 && found == content(task, 0, static_cast<int64_t>(bytes));
   }
-  // What a child does must return true within a minute.
+  // Runs `act` in a child. `act` must return true within a minute.
   template <class Act>
   static void in_a_child(Act act) {
     const pid_t child = ::fork();
@@ -48,7 +48,7 @@ TEST_F(Forks, TheParentGoesOnAsIfNothingWere) {
     size_t done = 0;
     for (int round = 0; round < 8; ++round) {
       EXPECT_TRUE(put(sid, 0, done, 70'000));
-      in_a_child([&] {  // writes, flushes, and ends without a close
+      in_a_child([&] {  // writes, may flush, and ends without a close
         size_t own = done;
         return put(sid, 0, own, 150'000) && (round % 2 == 0 || sion_flush(sid) == 1);
       });
@@ -66,7 +66,7 @@ TEST_F(Forks, TheParentGoesOnAsIfNothingWere) {
   }
 }
 
-// Who closes first has the file; the other one, which can no longer add to it, is told.
+// The first process to close completes the file. The second process cannot add to it and gets an error.
 TEST_F(Forks, AChildMayCloseWhatItHasInherited) {
   for (const char* const way : ways)
     for (const size_t more : {100, 500'000}) {
@@ -78,7 +78,7 @@ TEST_F(Forks, AChildMayCloseWhatItHasInherited) {
         size_t own = done;
         return put(sid, 0, own, more) && sion_close(sid) == 1 && holds(path("a"), 0, own);
       });
-      const bool added = put(sid, 0, done, 200'000);  // leaves a chunk
+      const bool added = put(sid, 0, done, 200'000);  // long enough to need a new chunk
       EXPECT_FALSE(added && sion_flush(sid) == 1);
       EXPECT_TRUE(last_error_has("was made complete by somebody else")) << sheaf_last_error();
       EXPECT_EQ(sion_close(sid), 0);

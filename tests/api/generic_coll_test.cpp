@@ -1,5 +1,4 @@
-// Collective calls of the generic interface over pthreads: through the callbacks that move data, and without
-// them.
+// Collective calls of the generic interface over pthreads, with and without the callbacks that move data.
 #include <gtest/gtest.h>
 
 #include <barrier>
@@ -58,8 +57,9 @@ class GenericColl : public Api {
     });
   }
 
-  // Tasks of different files write different amounts in as many calls, none in some; the program meets in
-  // between. Task 1 writes on its own now and then.
+  // Tasks of different files write different amounts in the same number of calls, and no bytes in some of
+  // them. The program synchronizes between the calls. In every fourth call, task 1 writes a part of its bytes
+  // individually.
   void write(const Task& task, const std::string& name, const char* mode, int64_t piece, int calls) const {
     const int sid = task.open(aid_, name, mode, 2 * piece + 30);
     ASSERT_GE(sid, 0) << sheaf_last_error();
@@ -118,8 +118,9 @@ class GenericColl : public Api {
 TEST_F(GenericColl, WithoutCallbacksThatMoveDataEveryTaskTransfersItsOwn) { write_and_read(); }
 
 TEST_F(GenericColl, WithoutCallbacksThatMoveDataThereIsAWarning) {
-  sion_generic_register_execute_and_scatter_cb(aid_,
-                                               pt_execute_and_scatter);  // one of the three is not enough
+  sion_generic_register_execute_and_scatter_cb(
+      aid_,
+      pt_execute_and_scatter);  // one of the three callbacks is not enough
   const auto warnings_of = [&](const char* writing, const char* reading) {
     ::testing::internal::CaptureStderr();
     sheaf_print_errors(1);
@@ -183,8 +184,8 @@ TEST_F(GenericColl, TasksOfNoCapabilityMoveTheirBytesThemselves) {
   });
 }
 
-// A mover that fails on one task, collector or sender: the call fails on all at once, and so does the
-// close, since no task repeats it.
+// If a mover fails on one task, collector or sender, the call fails on all tasks. The close fails as well,
+// because no task repeats the call.
 TEST_F(GenericColl, AFailingMoverIsAnErrorOfAll) {
   register_movers();
   for (const int failing : {0, 1, 3})

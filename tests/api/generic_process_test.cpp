@@ -1,5 +1,5 @@
-// The generic calls over callbacks that join processes by sockets: plain and mapped, and when a callback
-// fails or a process dies in the middle of one.
+// The generic calls over callbacks that connect processes by sockets: plain and mapped opens, failing
+// callbacks, and processes that die in the middle of a callback.
 #include <gtest/gtest.h>
 
 #include "api/api_fixture.hpp"
@@ -32,7 +32,7 @@ class GenericProcesses : public Api {
     Api::TearDown();
   }
 
-  // Tasks go round robin into the files.
+  // Opens a set of files. The tasks are distributed round robin over the files.
   int open(SocketEnd& end, const char* name, const char* mode, int files) {
     sion_int64 chunk = 100;
     sion_int32 block = 64;
@@ -54,7 +54,8 @@ class GenericProcesses : public Api {
     return found == content(task, 0, length_of(task));
   }
 
-  // What the processes return: 0 if all holds, else the number of the step that failed.
+  // write() and read() return the exit status of a process: 0 for success, else the number of the step that
+  // failed.
   int write(SocketEnd& end, const char* name, int files) {
     const int sid = open(end, name, "wb", files);
     if (sid < 0) return 1;
@@ -68,7 +69,7 @@ class GenericProcesses : public Api {
     return sion_generic_parclose(sid) == 1 ? 0 : 6;
   }
 
-  // Process p of P has tasks p, p+P, ...; the first half of them in file 0.
+  // Process p of P has the tasks p, p+P, ... The first half of the tasks is in file 0.
   int write_mapped(SocketEnd& end, const char* name, int tasks) {
     std::vector<int> ranks, files, places;
     std::vector<sion_int64> chunks;
@@ -107,7 +108,7 @@ class GenericProcesses : public Api {
     return sion_generic_parclose_mapped(sid) == 1 && nfiles == 2 ? 0 : 6;
   }
 
-  // Whether a multifile is complete and holds what every task has written.
+  // Returns whether the multifile is complete and holds all bytes of every task.
   bool complete(const char* name, int tasks) {
     const int sid = Api::open(path(name));
     bool good = sid >= 0;
@@ -167,8 +168,8 @@ TEST_F(GenericProcesses, MappedFilesNamedByTheProgram) {
             (std::vector<int>{0, 0, 0}));
 }
 
-// One call after the other fails on one task: an error of all, told at the latest in the next round of calls,
-// and nobody waits for ever (-1: ended by the alarm).
+// Makes each callback call in turn fail on one task. All tasks get the error, in the next round of calls at
+// the latest. No task waits for ever; a status of -1 means that the alarm ended it.
 TEST_F(GenericProcesses, AFailingCallbackHangsNobody) {
   for (const int failing : {0, 2})
     for (int at = 0; at < 200; at += at < 40 ? 1 : 9) {
@@ -178,7 +179,7 @@ TEST_F(GenericProcesses, AFailingCallbackHangsNobody) {
         if (end.rank != failing) return status;
         return end.calls <= at ? died : status == 0 && end.calls > at + 8 ? not_told : status;
       });
-      if (statuses[static_cast<size_t>(failing)] == died) break;  // all calls were made before it was due
+      if (statuses[static_cast<size_t>(failing)] == died) break;  // the program made fewer than `at` calls
       for (const int status : statuses)
         EXPECT_GE(status, 0) << "call " << at << " of task " << failing << " hangs somebody";
       EXPECT_NE(statuses[static_cast<size_t>(failing)], not_told) << "call " << at << " of task " << failing;
@@ -188,7 +189,7 @@ TEST_F(GenericProcesses, AFailingCallbackHangsNobody) {
     }
 }
 
-// A process that is gone makes the callbacks of the others fail, some sooner, some later.
+// When a process has died, the callbacks of the other processes fail at different times.
 TEST_F(GenericProcesses, ADyingProcessHangsNobody) {
   for (const int dying : {0, 2})
     for (int at = 0; at < 400; at += 7) {

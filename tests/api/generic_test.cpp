@@ -1,4 +1,4 @@
-// The generic calls, over callbacks that plain pthreads serve.
+// The generic calls over callbacks that are implemented with plain pthreads.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -52,7 +52,7 @@ class Generic : public Api {
     Api::TearDown();
   }
 
-  // One task's arguments; tasks go round robin into the files unless told otherwise.
+  // Arguments of one task. By default, tasks are distributed round robin over the files.
   struct Task {
     PthreadEnd* end = nullptr;
     int rank = 0;

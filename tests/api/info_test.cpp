@@ -1,4 +1,4 @@
-// What can be asked about an open multifile, and byte order.
+// Queries on an open multifile, and byte order.
 #include "api/api_fixture.hpp"
 #include "support/programs.hpp"
 
@@ -47,7 +47,7 @@ TEST_F(Api, LocationsWhileReading) {
 
 TEST_F(Api, LocationsWhileWriting) {
   const int sid = create(path("a"), {100, 200}, 64);
-  EXPECT_EQ(sion_fwrite(content(0, 0, 150).data(), 1, 150, sid), 150u);  // 128 and 22
+  EXPECT_EQ(sion_fwrite(content(0, 0, 150).data(), 1, 150, sid), 150u);  // blocks of 128 and 22 bytes
   int ntasks = 0;
   int maxblocks = 0;
   sion_int64 skip = 0;
@@ -71,7 +71,7 @@ TEST_F(Api, LocationsWhileWriting) {
   EXPECT_EQ(sion_close(sid), 1);
 }
 
-// As parallel tasks write it; fibers do it here.
+// A set of files needs parallel tasks to write it. Here they are fibers.
 TEST_F(Api, ASetOfFiles) {
   Program p;
   p.nfiles = 2;

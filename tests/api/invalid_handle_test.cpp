@@ -1,7 +1,7 @@
-// What every call returns for a handle that is none, or one of the wrong kind.
+// The result of every call on an invalid handle, and on a handle of the wrong kind.
 #include "api/api_fixture.hpp"
 
-// Exported without a declaration.
+// The library exports this function, but no header declares it.
 extern "C" sion_io_stat_t* sion_get_io_info_buddy(int sid, int roles, int flag);
 
 namespace sheaf::test::invalid_handle_test {

@@ -13,7 +13,7 @@ class Keyval : public Api {
   static size_t put(int sid, uint64_t key, const std::string& value) {
     return sion_fwrite_key(value.data(), key, 1, value.size(), sid);
   }
-  // Up to `most` bytes of a key.
+  // Reads up to `most` items of a key, each `size` bytes long.
   static std::string get(int sid, uint64_t key, size_t most = 1000, size_t size = 1) {
     std::string value(most * size, '?');
     value.resize(size * sion_fread_key(value.data(), key, size, most, sid));
@@ -21,8 +21,8 @@ class Keyval : public Api {
   }
   static int select(int sid, int task) { return sion_seek(sid, task, SION_CURRENT_BLK, SION_CURRENT_POS); }
 
-  // Task 0: key 7 "abc", "", "defgh"; key 2^64-1 "x"; key 9 "" at the end. Task 1: nothing. Task 2: key 7
-  // "two".
+  // Writes these records and returns the path. Task 0: key 7 "abc", "", "defgh"; key 2^64-1 "x"; key 9 "" at
+  // the end. Task 1: no records. Task 2: key 7 "two".
   std::string records(const char* mode = "wb,keyval", long long chunk = 20) {
     const std::string file = path("records.sion");
     FILE* fp = nullptr;

@@ -1,6 +1,6 @@
-// Key-value multifiles of another writer, in both byte orders, read by key; they are looked for in
-// $SHEAF_VECTORS, else in ../shared/vectors beside the repository. What they hold stands in the siondump.txt
-// beside each.
+// Key-value multifiles of another implementation, in both byte orders, read by key. They are in
+// $SHEAF_VECTORS, by default ../shared/vectors beside the repository. The file siondump.txt beside each
+// multifile lists its records.
 #include <cstdlib>
 #include <map>
 
@@ -24,7 +24,8 @@ class KeyvalVectors : public Api {
     if (!std::filesystem::is_directory(directory)) GTEST_SKIP() << "no golden files in " << directory;
   }
 
-  // The records of every task, from lines "Task 00: [00:k=<7>,size=10] [01:...". Keys are printed as signed.
+  // Returns the records of every task, parsed from lines "Task 00: [00:k=<7>,size=10] [01:...". The dump
+  // prints keys as signed numbers.
   std::map<int, std::vector<Record>> expected(const std::string& name) const {
     std::map<int, std::vector<Record>> tasks;
     std::ifstream dump(directory / name / "siondump.txt");
@@ -41,7 +42,7 @@ class KeyvalVectors : public Api {
     return tasks;
   }
 
-  // Value of the i-th record of a task.
+  // Returns the value of the i-th record of a task.
   static std::string value(const Record& record, size_t i) {
     std::string bytes;
     for (size_t q = 0; q < record.size; ++q)
@@ -69,7 +70,7 @@ class KeyvalVectors : public Api {
     EXPECT_EQ(sion_fread_key_iterator_next(sid, &key, &size), 0);
     for (const auto& [k, bytes] : by_key) {
       EXPECT_EQ(sion_seek_key(sid, k, SION_ABSOLUTE_POS, 0),
-                !bytes.empty());  // the iterator has gone to the last record
+                !bytes.empty());  // the iterator has read all records
       EXPECT_EQ(get(sid, k), bytes) << "key " << k;
       sion_key_stat_t stat{};
       EXPECT_EQ(sion_key_get_stat(sid, k, &stat), 1);

@@ -1,5 +1,5 @@
-// The lock a program may bring for the handle table. In a process there is one lock for good, so this is one
-// test.
+// The lock that a program may register for the handle table. The registration holds for the life of the
+// process, so this is one test.
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -26,13 +26,13 @@ int unlock(void* data) {
   auto* own = static_cast<Lock*>(data);
   ++own->unlocked;
   own->mutex.unlock();
-  return SION_NOT_SUCCESS;  // does not matter
+  return SION_NOT_SUCCESS;  // the library ignores this result
 }
 
 class Locks : public Api {};
 
 TEST_F(Locks, GuardOpensAndClosesAndStay) {
-  static Lock own;  // is used until the process ends
+  static Lock own;  // in use until the process ends
   EXPECT_EQ(sion_lock_user_callbacks_defined(), 0);
   EXPECT_EQ(sion_lock_register_lock_callbacks(nullptr, unlock, &own), 0);
   EXPECT_EQ(sion_lock_register_lock_callbacks(lock, nullptr, &own), 0);

@@ -24,11 +24,11 @@ class OpenMP : public Api {
     omp_set_dynamic(0);
     omp_set_max_active_levels(3);
 #pragma omp parallel num_threads(8)
-    { sheaf_last_error(); }  // the runtime's own descriptors and threads are there before the count
+    { sheaf_last_error(); }  // creates the runtime's descriptors and threads before the count
     Api::SetUp();
   }
 
-  // One thread's part of writing `file`, content of task shift + thread.
+  // Writes one thread's part of `file`: the content of task shift + thread.
   static void write(const std::string& file, int shift, const char* mode = "wb") {
     const int thread = omp_get_thread_num();
     sion_int64 chunk = 200 + thread;
@@ -60,7 +60,7 @@ class OpenMP : public Api {
     EXPECT_EQ(sion_parclose_omp(sid), 1) << sheaf_last_error();
   }
 
-  // A whole team's open for writing in `sids`, of `threads` threads.
+  // Opens `file` for writing on a team of `threads` threads. Returns the handle of each thread.
   static std::vector<int> open_all(const std::string& file, int threads, const char* mode = "wb") {
     std::vector<int> sids(static_cast<size_t>(threads), -9);
 #pragma omp parallel num_threads(threads)
@@ -140,7 +140,8 @@ TEST_F(OpenMP, EachThreadHasAStreamOfItsOwn) {
   read(file, 0);
 }
 
-// Real streams of the file, or such that go through the library: a good close means that nothing is missing.
+// With streams on the physical file and with streams through the library, a successful close means that no
+// byte is missing.
 TEST_F(OpenMP, ThreadsPrintBeyondTheirChunks) {
   const std::string file = path("a");
   for (const std::string mode : {"wb,fileptr=stream", "wb"}) {
@@ -210,7 +211,7 @@ TEST_F(OpenMP, SeveralMultifilesAreOpenAtOnce) {
                                  nullptr);
       EXPECT_GE(sids[f], 0);
     }
-    // Every thread also writes a multifile that is its own.
+    // Every thread also writes a serial multifile of its own.
     const int own = create(path("own" + std::to_string(thread)), {100});
     for (size_t i = 0; i < 100; ++i) {
       const auto byte = content(thread, static_cast<int64_t>(i));

@@ -1,4 +1,4 @@
-// Calls whose allocations fail report that, and the program goes on.
+// When an allocation fails, the call reports the error and the program can continue.
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
@@ -12,11 +12,11 @@
 
 namespace {
 
-// Which allocations of this thread fail while a call of the library is carried out.
+// Allocations of this thread that fail inside a call of the library.
 struct Plan {
   bool in_call = false;
-  int64_t first = -1;  // allocations before the first one that fails; negative: none fails
-  int64_t left = 0;    // failures
+  int64_t first = -1;  // allocations before the first failing one; negative: none fails
+  int64_t left = 0;    // remaining failures
 };
 thread_local Plan plan;
 
@@ -34,7 +34,7 @@ bool fails_now() {
 }  // namespace
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-// What the C library allocates for itself: for pthreads and for destructors of threads, for instance.
+// The C library uses calloc() for pthreads and for destructors of thread-local objects, for example.
 extern "C" void* __libc_calloc(std::size_t, std::size_t);
 extern "C" void* calloc(std::size_t count, std::size_t bytes) {
   if (!fails_now()) return __libc_calloc(count, bytes);
@@ -43,7 +43,7 @@ extern "C" void* calloc(std::size_t count, std::size_t bytes) {
 }
 #endif
 
-// Not inlined: the compiler would take free() for the wrong function to release memory of operator new.
+// Not inlined, because the compiler would warn that free() does not match operator new.
 [[gnu::noinline]] void* operator new(std::size_t bytes) {
   void* const memory = fails_now() ? nullptr : std::malloc(bytes > 0 ? bytes : 1);
   if (!memory) throw std::bad_alloc();
@@ -65,7 +65,7 @@ auto in_call(Call&& call) {
 
 class OutOfMemory : public Api {
  protected:
-  OutOfMemory() { ::setenv("SHEAF_LEASE_TIMES", "60000,50", 1); }  // no thread touches a lease
+  OutOfMemory() { ::setenv("SHEAF_LEASE_TIMES", "60000,50", 1); }  // no lease is refreshed during a test
   ~OutOfMemory() override { ::unsetenv("SHEAF_LEASE_TIMES"); }
   int open_to_write(const char* mode = "wb") {
     int ntasks = 1, nfiles = 1, block = 512, rank = 0, *ranks = &rank;
@@ -73,7 +73,7 @@ class OutOfMemory : public Api {
     return in_call(
         [&] { return sion_open(name_.data(), mode, &ntasks, &nfiles, &chunks, &block, &ranks, nullptr); });
   }
-  // Whether all went well; false: a call has failed.
+  // Returns true on success, false if a call failed.
   bool write_file() {
     const int sid = open_to_write();
     if (sid < 0) return false;
@@ -81,7 +81,7 @@ class OutOfMemory : public Api {
         in_call([&] { return sion_fwrite(data_.data(), 1, data_.size(), sid); }) == data_.size();
     return in_call([&] { return sion_close(sid); }) == 1 && written;
   }
-  // Allocations fail in the write alone, which is not repeated. False: a call has failed.
+  // Lets allocations fail only in the write, which is not repeated. Returns false if the write failed.
   bool write_badly(const char* mode) {
     const Plan meant = plan;
     plan = {};
@@ -104,7 +104,7 @@ class OutOfMemory : public Api {
   }
   static constexpr int64_t all = std::numeric_limits<int64_t>::max();
 
-  // Lets 1, 3, 10, 1000 and all allocations fail, from each on.
+  // Runs `act` with 1, 3, 10, 1000 or all allocations failing, starting at each allocation in turn.
   template <class Act, class Check>
   void sweep(Act act, Check check) {
     for (const int64_t in_a_row : {int64_t{1}, int64_t{3}, int64_t{10}, int64_t{1000}, all}) {
@@ -140,11 +140,11 @@ TEST_F(OutOfMemory, WhileWritingEndsNoProgramAndLosesNothing) {
   sweep([&] { return write_file(); },
         [&](bool went_well) {
           EXPECT_TRUE(!went_well || read_file());
-          std::filesystem::remove(lease);  // the next writer would wait 100 ms for its owner
+          std::filesystem::remove(lease);  // otherwise the next writer waits 100 ms for the lease's owner
         });
 }
 
-// What a thread has for its messages and warnings is made by its first call that needs it.
+// The first call of a thread allocates the storage for its messages and warnings.
 TEST_F(OutOfMemory, FromTheFirstCallOfAThreadOn) {
   ASSERT_TRUE(write_file());
   sweep(

@@ -1,5 +1,5 @@
-// Two writers of one name, and files that change under those who have them open: what a call accepted is in
-// the file if the close succeeds, or the close fails.
+// Two writers of one name, and files that change while they are open. If the close succeeds, the file holds
+// everything that the calls accepted. Otherwise the close fails.
 #include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,7 +17,7 @@ class WritersOfOneName : public Api {
     const std::string text(bytes, letter);
     return sion_fwrite(text.data(), 1, bytes, sid);
   }
-  // The stream of a task; "" with sheaf_last_error() set where it cannot be read.
+  // Returns the stream of a task, or "" with sheaf_last_error() set if it cannot be read.
   static std::string read(const std::string& file, int task = 0) {
     const int sid = open_rank(file, task);
     if (sid < 0) return "";
@@ -33,7 +33,7 @@ class WritersOfOneName : public Api {
     std::ranges::sort(found);
     return found;
   }
-  // What `act` says in another process, which then ends: 0 if it holds.
+  // Runs `act` in a child process and returns its result. 0 means success.
   template <class Act>
   static int in_another_process(Act&& act) {
     const pid_t child = ::fork();
@@ -53,7 +53,7 @@ TEST_F(WritersOfOneName, AHandleThatWasForgottenLosesItToTheNext) {
     const int second = create(file, {1000}, 512, nullptr, mode);
     ASSERT_GE(second, 0) << sheaf_last_error();
     EXPECT_EQ(write(second, 'b', 2000), 2000u);
-    const size_t late = write(first, 'a', 3000);  // into its buffer, or refused already
+    const size_t late = write(first, 'a', 3000);  // buffered, or refused already
     EXPECT_TRUE(late == 3000 || late == 0) << late;
     EXPECT_EQ(sion_flush(first), 0) << mode;
     EXPECT_TRUE(last_error_has("opened it for writing again")) << sheaf_last_error();
@@ -83,7 +83,7 @@ TEST_F(WritersOfOneName, OfTwoAppendsInOneProcessTheLaterOneCounts) {
   EXPECT_EQ(read(file), std::string(3000, 'a') + std::string(3000, 'c'));
 }
 
-// The new owner writes to the same file, where the old one would.
+// The new owner writes to the file at the same places as the old one.
 TEST_F(WritersOfOneName, NoTaskOfAnAppendWritesAfterATakeOver) {
   char api_name[] = "processes";
   const int api = sion_generic_create_api(api_name);
@@ -232,7 +232,7 @@ TEST_F(WritersOfOneName, AFileThatWasReplacedOrCutFailsTheFlushAndTheClose) {
 class ReadersOfAChangedFile : public WritersOfOneName {
  protected:
   static constexpr size_t bytes = 300'000;
-  // Reads on in `sid` what is not of `letter`.
+  // Reads the rest of the stream and returns how many of its bytes differ from `letter`.
   static size_t foreign_bytes(int sid, char letter) {
     std::string text(1000, '\0');
     size_t foreign = 0;
@@ -300,7 +300,7 @@ TEST_F(ReadersOfAChangedFile, ReadOnWhileAnAppendLeavesTheirBlocksAlone) {
   EXPECT_EQ(read(file), std::string(bytes, 'a') + std::string(3000, 'b'));
 }
 
-// The appended block lies where the checksums were.
+// The appended block overwrites the area of the old checksums.
 TEST_F(ReadersOfAChangedFile, AreToldOfAnAppendWhereItHasTakenTheirChecksums) {
   const std::string file = path("a");
   int sid = create(file, {100'000});

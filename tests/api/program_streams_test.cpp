@@ -1,5 +1,5 @@
-// The FILE* that goes through the library (fileptr=stream), and printing: over chunk borders, in one order
-// with the other calls.
+// The FILE* that goes through the library (fileptr=stream), and formatted printing: across chunk borders, and
+// in program order with the other calls.
 #include <cstdarg>
 #include <cstring>
 
@@ -15,7 +15,7 @@ std::string line(int task, int number) {
          " of a program that knows no chunks\n";
 }
 
-// The same through a va_list.
+// Calls sion_vfprintf with the variable arguments.
 [[gnu::format(printf, 2, 3)]] int print(int sid, const char* format, ...) {
   va_list arguments;
   va_start(arguments, format);
@@ -26,7 +26,7 @@ std::string line(int task, int number) {
 
 class ProgramStreams : public Api {
  protected:
-  static inline char buffer[1000];  // for a stream
+  static inline char buffer[1000];  // buffer for setvbuf()
 
   static FILE* go_to(int sid, int task) {
     FILE* fp = nullptr;
@@ -243,7 +243,7 @@ TEST_F(ProgramStreams, CompressedMultifilesHaveNoDescriptorAndSayWhatToDo) {
   EXPECT_EQ(sion_close(sid), 1);
 }
 
-// A program that makes stdio buffer has been told that its bytes are written.
+// With stdio buffering, the program's writes succeed before the library refuses the bytes.
 TEST_F(ProgramStreams, BytesThatTheLibraryRefusesFailTheClose) {
   FILE* fp = nullptr;
   int sid = create(path("a"), {0, 64}, 64, &fp, "wb,fileptr=stream");

@@ -1,5 +1,5 @@
-// What an open that writes a multifile anew does to what is called so: `atomic` puts a new file in the place
-// of the old one, which is to its users what the old one was. And what is no regular file is refused.
+// Opening for writing on a name that exists. With `atomic` a new file replaces the old one and keeps its
+// mode, owner and links. Names of pipes, devices and directories are refused.
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -21,7 +21,7 @@ class ReplacedFiles : public Api {
     return found;
   }
   static mode_t mode_of(const std::string& file) { return of(file).st_mode & 07777; }
-  // The temporary file, beside `file`.
+  // Returns the path of the temporary file beside `file`.
   static std::string temporary(const std::string& file) {
     for (const auto& entry : std::filesystem::directory_iterator(std::filesystem::path(file).parent_path()))
       if (entry.path().string().starts_with(file + ".sheaf-tmp.") && entry.path().extension() != ".lease")
@@ -64,7 +64,7 @@ TEST_F(ReplacedFiles, NobodyElseReadsThemBeforeTheyAreComplete) {
   const int sid = create(file, {512}, 512, nullptr, "wb,atomic");
   EXPECT_EQ(mode_of(temporary(file)), 0600u);
   EXPECT_EQ(sion_close(sid), 1);
-  const std::string other = path("b");  // replaces nothing
+  const std::string other = path("b");  // a name that does not exist yet
   const mode_t before = ::umask(027);
   const int second = create(other, {512}, 512, nullptr, "wb,atomic");
   EXPECT_EQ(mode_of(temporary(other)), 0640u);
@@ -109,7 +109,7 @@ TEST_F(ReplacedFiles, OthersOfTheirNamesKeepWhatTheyHad) {
   EXPECT_EQ(std::filesystem::file_size(path("second")), 3u);
 }
 
-// Who may replace a file in a directory need not be allowed to write to it.
+// Replacing a file requires write permission on its directory, not on the file.
 TEST_F(ReplacedFiles, ReadOnlyOnesOfAnOrdinaryUser) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs root";
   const std::string where = path("own");

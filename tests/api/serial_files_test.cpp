@@ -12,7 +12,8 @@ std::string bytes_of(const std::string& file) {
 
 class SerialFiles : public Keyval {
  protected:
-  // Global ranks 100, 101, ... unless `first_rank` says otherwise. `nfiles` gets what the call returns.
+  // Opens `file` for writing with global ranks first_rank, first_rank + 1, ... `nfiles` receives the number
+  // of files from the call.
   static int create(const std::string& file, std::vector<long long> chunks, int& nfiles, int fsblksize,
                     const char* mode, int first_rank = 100, FILE** stream = nullptr) {
     int ntasks = static_cast<int>(chunks.size());
@@ -24,7 +25,7 @@ class SerialFiles : public Keyval {
     return sion_open(const_cast<char*>(file.c_str()), mode, &ntasks, &nfiles, &sizes, &fsblksize,
                      &globalranks, stream);
   }
-  // Bytes [from, from + bytes) of the contents of a task.
+  // Writes the bytes [from, from + bytes) of a task's content.
   static void put_content(int sid, int task, int64_t from, int64_t bytes) {
     EXPECT_EQ(select(sid, task), 1) << sheaf_last_error();
     EXPECT_EQ(sion_fwrite(content(task, from, bytes).data(), 1, static_cast<size_t>(bytes), sid),

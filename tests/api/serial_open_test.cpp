@@ -1,4 +1,4 @@
-// sion_open, sion_open_rank, sion_close: arguments, results, everything that must be refused.
+// sion_open, sion_open_rank and sion_close: arguments, results, and all arguments that must be refused.
 #include <sys/resource.h>
 
 #include <csignal>
@@ -18,9 +18,9 @@ TEST_F(Api, OpenGivesArraysInThreeWays) {
   int ntasks = 0;
   int nfiles = 0;
   int fsblksize = 0;
-  long long* sizes = nullptr;  // allocated
+  long long* sizes = nullptr;  // array allocated by the call
   int filled[3] = {};
-  int* ranks = filled;  // filled
+  int* ranks = filled;  // array filled by the call
   int sid =
       sion_open(const_cast<char*>(file.c_str()), "rb", &ntasks, &nfiles, &sizes, &fsblksize, &ranks, nullptr);
   ASSERT_GE(sid, 0);
@@ -35,10 +35,10 @@ TEST_F(Api, OpenGivesArraysInThreeWays) {
   EXPECT_EQ(ranks, filled);
   std::free(sizes);
   EXPECT_EQ(sion_close(sid), 1);
-  sid = open(file);  // skipped
+  sid = open(file);  // no arrays requested
   EXPECT_GE(sid, 0);
   EXPECT_EQ(sion_close(sid), 1);
-  sid = open(file, nullptr, "");  // no word: read
+  sid = open(file, nullptr, "");  // no mode word: opens for reading
   EXPECT_GE(sid, 0);
   EXPECT_EQ(sion_close(sid), 1);
   sid = open(file, nullptr, nullptr);
@@ -160,7 +160,7 @@ TEST_F(Api, UnknownWordsAreReportedOnce) {
   EXPECT_EQ(sion_close(sid), 1);
 }
 
-// The original ignores them, and gives a FILE* here.
+// SIONlib ignores words with blanks, so this open gives a FILE*.
 TEST_F(Api, ClassicWordsWithBlanksAreIgnoredAndReported) {
   sheaf_print_errors(1);
   ::testing::internal::CaptureStderr();
@@ -215,7 +215,7 @@ TEST_F(Api, NoTasksAtAll) {
   EXPECT_EQ(sion_close(sid), 1);
 }
 
-// A disk that fills up: the limit on file sizes of this process stands in for it.
+// A limit on the file size of this process simulates a full disk.
 class FullDisk : public Api {
  protected:
   void SetUp() override {
@@ -245,7 +245,7 @@ TEST_F(FullDisk, WhileWriting) {
       const std::vector<char> data(piece, 'x');
       size_t accepted = 0;
       while (accepted < 4'000'000 && sion_fwrite(data.data(), 1, piece, sid) == piece) accepted += piece;
-      EXPECT_LT(accepted, 1'500'000u);  // the limit and what a task may buffer
+      EXPECT_LT(accepted, 1'500'000u);  // the limit plus the bytes that a task may buffer
       EXPECT_TRUE(last_error_has("'" + path("a") + "'")) << sheaf_last_error();
       EXPECT_EQ(sion_close(sid), 0);
       setrlimit(RLIMIT_FSIZE, &before_);

@@ -1,4 +1,4 @@
-// FILE*, descriptors and the library's own calls mixed in one open file, as a program may.
+// FILE*, descriptors and the library's own calls, mixed on one open file as a program may do.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -14,7 +14,7 @@ int number_of(int sid) {
   return fp ? fileno(fp) : sion_get_fd(sid);
 }
 
-// One random write by one of the routes. Returns the step that the model has to make.
+// Makes one random write through one of the routes. Returns the step for the model.
 Step random_write(Random& random, int sid, FILE* fp, int64_t task, const TaskModel& model) {
   const int64_t chunk = model.chunk;
   const int64_t done = model.total();
@@ -161,7 +161,7 @@ TEST_F(Api, AFailedOpenLeavesTheStreamArgumentAlone) {
 
 class Overrun : public Api {
  protected:
-  // Three tasks with chunks of 64 bytes; task 1 writes 80 through its stream.
+  // Writes three tasks with chunks of 64 bytes. Task 1 writes 80 bytes through its stream.
   int overrun(const std::string& file) {
     FILE* fp = nullptr;
     const int sid = create(file, {64, 64, 64}, 64, &fp);
@@ -170,7 +170,7 @@ class Overrun : public Api {
     EXPECT_EQ(std::fwrite(content(1, 0, 80).data(), 1, 80, fp), 80u);
     return sid;
   }
-  // What `call` prints.
+  // Returns what `call` prints to stderr.
   template <class Call>
   std::string said(Call&& call) {
     sheaf_print_errors(1);
@@ -208,7 +208,8 @@ TEST_F(Overrun, IsReportedByTheNextCallWithTheTaskThatDidIt) {
 TEST_F(Overrun, CanBeRead) {
   int sid = overrun(path("a"));
   EXPECT_EQ(sion_get_bytes_written(sid), 80);
-  EXPECT_EQ(sion_fwrite(content(1, 80, 10).data(), 1, 10, sid), 10u);  // goes behind what was moved
+  EXPECT_EQ(sion_fwrite(content(1, 80, 10).data(), 1, 10, sid),
+            10u);  // appended after the bytes that were moved to the next chunk
   EXPECT_EQ(sion_close(sid), 1);
   sid = open(path("a"));
   EXPECT_EQ(sion_seek(sid, 1, 0, 0), 1);
@@ -281,7 +282,7 @@ TEST_F(Api, ASecondStreamTakesOver) {
   EXPECT_EQ(std::fwrite("jkl", 1, 3, own), 3u);
   EXPECT_EQ(sion_set_second_fp(sid, second), 1);
   EXPECT_EQ(std::fwrite("m", 1, 1, second), 1u);
-  EXPECT_EQ(sion_close(sid), 1);  // closes both
+  EXPECT_EQ(sion_close(sid), 1);  // closes both streams
 
   sid = open(file, &own);
   second = std::fopen(file.c_str(), "r");
@@ -304,7 +305,7 @@ TEST_F(Api, AStreamThatTheProgramCloses) {
   int sid = create(path("a"), {64}, 64, &fp);
   EXPECT_EQ(std::fwrite("abc", 1, 3, fp), 3u);
   EXPECT_EQ(sion_flush(sid), 1);
-  EXPECT_EQ(std::fwrite("de", 1, 2, fp), 2u);  // in the buffer of the stream until it is closed
+  EXPECT_EQ(std::fwrite("de", 1, 2, fp), 2u);  // in the stream's buffer until it is closed
   std::fclose(fp);
   EXPECT_EQ(sion_set_fp_closed(sid), 1);
   EXPECT_EQ(sion_get_bytes_written(sid), 5);
@@ -337,7 +338,7 @@ TEST_F(Api, ASecondStreamThatTheProgramCloses) {
   EXPECT_EQ(sion_close(sid), 1);
 }
 
-// A task that seeks back in its stream and writes again: the block keeps its size.
+// A task that seeks back in its stream and writes again does not shrink its block.
 TEST_F(Api, SeekingBackInTheStream) {
   FILE* fp = nullptr;
   int sid = create(path("a"), {64}, 64, &fp);

@@ -1,5 +1,5 @@
-// Programs that are told to end (SIGTERM) with term=flush: what they had written is found by a reader, and
-// their own action follows.
+// Programs that get SIGTERM with term=flush. Readers find everything that the program had written, and the
+// program's own action for the signal follows.
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -14,16 +14,16 @@
 namespace sheaf::test::term_test {
 namespace {
 
-// What the program and its test both see.
+// Memory that the program shares with its test.
 struct Shared {
   std::atomic<int64_t> written;  // bytes of calls that have returned
   std::atomic<int> ready;
   std::atomic<int> handled;
-  std::atomic<int64_t> seen;  // `written` when the handler ran
+  std::atomic<int64_t> seen;  // value of `written` when the handler ran
 };
 
 Shared* shared = nullptr;
-struct sigaction replaced;  // what a handler of the program has replaced
+struct sigaction replaced;  // action that the program's handler replaced
 
 void sleep_ms(long ms) {
   const timespec nap{ms / 1000, ms % 1000 * 1'000'000};
@@ -47,7 +47,7 @@ class Term : public Api {
     Api::TearDown();
   }
 
-  // Runs a program, tells it to end once it is ready, after so many milliseconds, and returns its status.
+  // Runs a program, sends SIGTERM `after` milliseconds after it is ready, and returns its exit status.
   static int run(const std::function<void()>& program, long after = 0) {
     shared->ready = 0;
     shared->handled = 0;
@@ -76,7 +76,7 @@ class Term : public Api {
       ::_exit(78);
     shared->written += bytes;
   }
-  // The stream of task 0 begins with all that was written before, and holds nothing else.
+  // Checks that the stream of task 0 is a prefix of the written content and has at least `least` bytes.
   static void expect_written(const std::string& file, int64_t least) {
     const int sid = open(file);
     ASSERT_GE(sid, 0) << sheaf_last_error();
@@ -128,7 +128,7 @@ TEST_F(Term, WhatAProgramThatWritesHadWrittenIsThere) {
     }
 }
 
-// In stdio's buffer, of a real stream and of one that goes through the library.
+// The bytes are in a buffer of stdio: of a stream on the physical file, and of one through the library.
 TEST_F(Term, WhatIsInTheBufferOfTheProgramsStreamIsThere) {
   for (const char* const way :
        {"wb,term=flush", "wb,term=flush,fileptr=stream", "wb,term=flush,fileptr=stream,compress=zstd"}) {
@@ -214,7 +214,7 @@ TEST_F(Term, AProgramWhoseHandlerReturnsGoesOnAndCloses) {
     struct sigaction now {};
     ::sigaction(SIGTERM, nullptr, &now);
     if (now.sa_handler != note || sion_close(sid) != 1) ::_exit(78);
-    // Another one is watched again.
+    // A multifile that is opened later is flushed by the next signal.
     const int again = create(path("b"), {5000}, 512, nullptr, "wb,term=flush");
     shared->written = 0;
     put(again, 2000);
@@ -233,7 +233,7 @@ void chain(int signal, siginfo_t* info, void* context) {
   ::_exit(7);
 }
 
-// It calls what it has replaced, and finds all flushed when that returns.
+// The program's handler calls the library's handler. When that returns, all bytes are flushed.
 TEST_F(Term, AHandlerInstalledLaterMayCallOurs) {
   const int status = run([&] {
     const int sid = create(path("a"), {5000}, 512, nullptr, "wb,term=flush,compress=zstd");
@@ -273,7 +273,7 @@ TEST_F(Term, WithoutTheWordTheActionIsTheProgramsAlone) {
   EXPECT_EQ(sion_close(sid), 1);
   EXPECT_EQ(create(path("a"), {5000}, 512, nullptr, "wb,term=now"), -1);
   EXPECT_TRUE(last_error_has("term=flush or term=default"));
-  // And when the last multifile with it is closed.
+  // Closing the last multifile with term=flush restores the default action.
   int status = run([&] {
     sid = create(path("a"), {5000}, 512, nullptr, "wb,term=flush");
     struct sigaction now {};
@@ -289,7 +289,8 @@ TEST_F(Term, WithoutTheWordTheActionIsTheProgramsAlone) {
   expect_written(path("a"), 0);
 }
 
-// It obeys the signal alone; the parent, which has not got it, goes on.
+// Only the child gets the signal. It ends without a change to the parent's multifile, and the parent
+// continues.
 TEST_F(Term, AForkedChildDoesNotSpeakForItsParent) {
   const int status = run([&] {
     const int sid = create(path("a"), {5000}, 512, nullptr, "wb,term=flush");
@@ -302,7 +303,7 @@ TEST_F(Term, AForkedChildDoesNotSpeakForItsParent) {
     ::waitpid(child, &ended, 0);
     if (!WIFSIGNALED(ended) || WTERMSIG(ended) != SIGTERM) ::_exit(78);
     const pid_t other = ::fork();
-    if (other == 0) {  // one with a multifile of its own
+    if (other == 0) {  // child with a multifile of its own
       const int own = create(path("b"), {5000}, 512, nullptr, "wb,term=flush");
       if (sion_fwrite(content(0, 0, 2000).data(), 1, 2000, own) != 2000) ::_exit(78);
       ::kill(::getpid(), SIGTERM);

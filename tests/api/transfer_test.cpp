@@ -108,7 +108,7 @@ TEST_F(Api, ReadLoopOverBlocks) {
       EXPECT_EQ(sion_fread(block.data(), 1, static_cast<size_t>(n), sid), static_cast<size_t>(n));
       all.insert(all.end(), block.begin(), block.end() - 1);
     }
-    EXPECT_EQ(seen, (std::vector<sion_int64>{100, 512, 21, 0}));  // also an empty block is moved to
+    EXPECT_EQ(seen, (std::vector<sion_int64>{100, 512, 21, 0}));  // the reader also visits the empty block
     EXPECT_EQ(all, content(0, 0, 633));
     EXPECT_EQ(sion_bytes_avail_in_block(sid), 0);
     EXPECT_EQ(sion_close(sid), 1);
@@ -118,7 +118,7 @@ TEST_F(Api, ReadLoopOverBlocks) {
 TEST_F(Api, ReadPastTheEndGivesCompleteItems) {
   const int sid = open(example());
   std::vector<std::byte> all(1000);
-  EXPECT_EQ(sion_fread(all.data(), 10, 100, sid), 63u);  // 633 bytes
+  EXPECT_EQ(sion_fread(all.data(), 10, 100, sid), 63u);  // the task has 633 bytes
   EXPECT_EQ(sion_get_bytes_read(sid), 630);
   EXPECT_EQ(sion_fread(all.data(), 10, 1, sid), 0u);
   EXPECT_EQ(sion_fread(all.data(), 1, 10, sid), 3u);
@@ -132,7 +132,8 @@ TEST_F(Api, ReadPastTheEndGivesCompleteItems) {
 
 TEST_F(Api, NothingToMove) {
   int sid = create(path("a"), {1000});
-  EXPECT_EQ(sion_fwrite("x", 1, 1, sid), 1u);  // opens the buffer: the fast path could take the next calls
+  EXPECT_EQ(sion_fwrite("x", 1, 1, sid),
+            1u);  // allocates the buffer, so the fast path could take the next calls
   EXPECT_EQ(sion_fwrite("x", 0, 5, sid), 0u);
   EXPECT_EQ(sion_fwrite("x", 5, 0, sid), 0u);
   EXPECT_EQ(sion_fwrite(nullptr, 0, 0, sid), 0u);

@@ -1,4 +1,4 @@
-// Two threads that use one handle at a time, which a program must not do.
+// Two threads that use one handle at the same time, which the interface forbids.
 #include <atomic>
 #include <chrono>
 #include <thread>
@@ -10,8 +10,8 @@ namespace {
 
 using TwoThreads = Api;
 
-// Both threads call until one of them finds the other in a call, which the scheduler of a busy machine may
-// delay.
+// Both threads call until one call overlaps with one of the other thread. On a busy host this can take a
+// while.
 TEST_F(TwoThreads, OnOneHandleEndWithAnError) {
   const int sid = create(path("a"), {1 << 20}, 512, nullptr, "wb,buffer=0");
   ASSERT_GE(sid, 0);

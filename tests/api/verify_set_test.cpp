@@ -56,7 +56,7 @@ TEST_F(VerifySet, BesideAMultifileChecksBoth) {
   EXPECT_EQ(findings.size(), 2u);
 }
 
-// The callback ends the work; that is no finding.
+// The callback cancels the verification, which is not a finding.
 TEST_F(VerifySet, CanBeEndedByTheProgress) {
   Findings findings;
   const auto stop = [](void*, long long done, long long) { return done > 0 ? 1 : 0; };

@@ -1,4 +1,4 @@
-// CRC32C: the vectors of RFC 3720, and every way of computing it against the definition, at all lengths and
+// CRC32C: the test vectors of RFC 3720, and every implementation against the definition for all lengths and
 // alignments.
 #include "base/crc32c.hpp"
 

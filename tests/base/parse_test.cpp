@@ -37,7 +37,7 @@ TEST(Parse, WordsOfAList) {
   EXPECT_TRUE(list.empty());
 }
 
-// What is not understood is told once, with what would be.
+// An unrecognized value is reported once, with the values that are accepted.
 TEST(Setting, ANumberThatIsNoneIsIgnoredAndToldOnce) {
   take_warnings();
   setenv("SHEAF_TEST_SETTING", "foo", 1);

@@ -1,4 +1,4 @@
-// bystander: a file beside those of a program, which nothing may change.
+// bystander: a file beside those of a program, which no call may change.
 #pragma once
 
 #include <filesystem>

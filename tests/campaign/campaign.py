@@ -1,9 +1,13 @@
 #!/usr/bin/env python3
-"""The fault campaign (docs/testing.md, "Fault campaign"): random programs over every interface, each with a failure, and one oracle.
+"""The fault campaign (docs/testing.md, "Fault campaign"): random programs over every interface, each with
+one failure, and one oracle.
 
-Interfaces that run on fibers in one process are tests of test_campaign; the others are programs of this directory, started as real
-processes whose calls of the system fail (tests/crash/failing_calls.c). Then images of disks copied while programs write (images.py).
-What is done is kept in the state file, and not done again. Exit code 1 if anything is wrong."""
+Interfaces that run on fibers in one process are tests of test_campaign. The others are programs of this
+directory. They run as real processes with failing system calls (tests/crash/failing_calls.c). Finally,
+images.py checks copies of disks that were taken while programs write.
+
+The state file records the finished cases, so they do not run again. Exit code 1 if any case has a
+violation."""
 from __future__ import annotations
 
 import argparse
@@ -33,14 +37,14 @@ def kind_of(name: str) -> str:
 
 
 def repeat(name: str, seed: int) -> str:
-    """The command that repeats a case."""
+    """Returns the command that repeats a case."""
     if name in FIBERS:
         return f"SHEAF_CAMPAIGN_SEED={seed} {os.path.relpath(BIN / 'test_campaign')} --gtest_filter='{FIBERS[name]}'"
     return f"SHEAF_BIN={os.path.relpath(BIN)} python3 -B {os.path.relpath(HERE / 'campaign.py')} --interface {name} --seed {seed}"
 
 
 def run_fibers(name: str, seeds: list[int]) -> dict[int, str]:
-    """Violations of these seeds."""
+    """Runs these seeds and returns their violations."""
     environment = {"SHEAF_CAMPAIGN_STOP": "0", "SHEAF_CAMPAIGN_FIRST": str(seeds[0]), "SHEAF_CAMPAIGN_CASES": str(seeds[-1])}
     done = run_quietly([BIN / "test_campaign", "--gtest_brief=1", f"--gtest_filter={FIBERS[name]}"], environment, SECONDS_PER_CHUNK)
     found = {}
@@ -62,7 +66,7 @@ def run_chunk(name: str, seeds: list[int]) -> dict[int, str]:
 
 
 class State:
-    """Which seeds of each interface are done, and what was wrong, in a file."""
+    """The finished seeds of each interface and their violations, stored in a file."""
 
     def __init__(self, path: pathlib.Path | None) -> None:
         self.path = path
@@ -71,7 +75,7 @@ class State:
         self.skipped: dict[str, str] = {}
         if path and path.exists():
             found = json.loads(path.read_text())
-            # What was wrong is done again.
+            # Seeds with a violation run again.
             self.done = {name: [seed for seed in seeds if str(seed) not in found["violations"].get(name, {})]
                          for name, seeds in found["done"].items()}
 
@@ -90,7 +94,7 @@ class State:
 
 
 def chunks_of(name: str, seeds: list[int]) -> list[list[int]]:
-    """Of seeds that follow each other."""
+    """Divides the seeds into chunks of consecutive numbers."""
     most = CHUNK[kind_of(name)]
     parts: list[list[int]] = []
     for seed in seeds:
@@ -108,7 +112,7 @@ def count_of(options: argparse.Namespace, name: str) -> int:
 
 
 def take_turns(work: dict[str, list[list[int]]]) -> list[tuple[str, list[int]]]:
-    """A chunk of each interface in turn, so that a campaign that is ended early has seen all."""
+    """Takes one chunk of each interface in turn, so an interrupted campaign has covered all interfaces."""
     order = []
     for turn in range(max(map(len, work.values()), default=0)):
         order += [(name, parts[turn]) for name, parts in work.items() if turn < len(parts)]

@@ -1,6 +1,7 @@
-// campaign_captured TURN DIR LEDGERS SEED: a case of the campaign over files that are captured (sheaf run
-// --capture 'cap.*:set.sion' in DIR/SEED/TURN), by open, write, pwrite, fsync and close alone. TURN:
-// undisturbed, which leaves the number of calls in LEDGERS/SEED.calls, or disturbed. Linked without Sheaf.
+// campaign_captured TURN DIR LEDGERS SEED: a case of the campaign over captured files (sheaf run --capture
+// 'cap.*:set.sion' in DIR/SEED/TURN). The program calls only open, write, pwrite, fsync and close, and is
+// linked without Sheaf. TURN is undisturbed, which writes the number of calls to LEDGERS/SEED.calls, or
+// disturbed.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -28,7 +29,7 @@ class OpenFile {
   void write(Random& random, bool repeats) {
     if (fd_ < 0) return;
     const int64_t room = file_size - end_;
-    const bool again = end_ > 0 && random.chance(4);  // over bytes that are there
+    const bool again = end_ > 0 && random.chance(4);  // overwrites existing bytes
     const int64_t at = again ? random.below(end_) : end_;
     std::string data(
         static_cast<size_t>(1 + random.below(std::min<int64_t>(random.chance(4) ? 30'000 : 900, room))), ' ');
@@ -62,7 +63,7 @@ class OpenFile {
   int64_t end_ = 0;
 };
 
-// Allocations of a captured program are its own.
+// Draws no failing allocations, because a captured program allocates without the library, and no second job.
 ProcessInjection draw_injection(uint64_t seed) {
   for (uint64_t draw = seed;; draw += 1'000'000'007) {
     const ProcessInjection drawn = draw_process_injection(draw);

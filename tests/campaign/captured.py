@@ -1,5 +1,8 @@
-"""captured.py run DIR LEDGERS SEED 1: a case of the campaign over captured files, in two jobs of `sheaf run` (captured.cpp). Then other
-captured programs, which nothing disturbs, copy what they find."""
+"""Runs a case of the campaign over captured files, in two jobs of `sheaf run` (captured.cpp).
+
+    captured.py run DIR LEDGERS SEED 1
+
+Then captured programs without failures copy the files that they find."""
 from __future__ import annotations
 
 import os

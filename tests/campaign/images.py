@@ -1,7 +1,9 @@
-"""Images of disks, copied while programs write multifiles: what a loss of power leaves on ext4, xfs and btrfs. Root only.
+"""Copies of disk images, taken while programs write multifiles. They simulate a loss of power on ext4, xfs
+and btrfs. Requires root.
 
-A program writes one multifile after the other (campaign/process.cpp, "write") on a loop device and keeps ledgers elsewhere. At random
-moments it is stopped, and the file behind the device and the ledgers are copied. Each copy is mounted, and campaign_check compares."""
+A program writes one multifile after another (campaign/process.cpp, "write") on a loop device and keeps
+ledgers on another file system. At random moments it is stopped, and the backing file of the device is
+copied with the ledgers. Each copy is mounted, and campaign_check compares it with the ledgers."""
 from __future__ import annotations
 
 import os
@@ -15,9 +17,9 @@ import time
 
 from processes import BIN, Skipped, run_quietly
 
-KINDS = {"ext4": (["-q", "-F"], 64, ""), "xfs": (["-q"], 320, "nouuid"), "btrfs": (["-q", "--mixed"], 128, "")}  # options of mkfs, MiB, of mount
-CASES = 1500  # more than a program writes while it is looked at
-CHECKED = 200  # the latest ones
+KINDS = {"ext4": (["-q", "-F"], 64, ""), "xfs": (["-q"], 320, "nouuid"), "btrfs": (["-q", "--mixed"], 128, "")}  # mkfs options, MiB, mount options
+CASES = 1500  # more than a program writes during one run
+CHECKED = 200  # only the latest ones
 KEPT = BIN.parent / "campaign-images"
 PATH = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
 
@@ -41,7 +43,7 @@ class Disk:
             raise RuntimeError(f"cannot mount {image}: {mounted.stderr.strip()}")
 
     def written(self) -> tuple[str, str]:
-        """Sectors that were written, and transfers under way."""
+        """Returns the number of completed write requests, and of transfers in flight."""
         fields = pathlib.Path(f"/sys/block/{os.path.basename(self.device)}/stat").read_text().split()
         return fields[6], fields[8]
 
@@ -52,13 +54,13 @@ class Disk:
 
 
 def is_stopped(pid: int) -> bool:
-    """All threads of a program; a call that is under way ends first."""
+    """Returns whether all threads of a program are stopped. A system call in progress ends first."""
     states = [pathlib.Path(path).read_text().rpartition(")")[2].split()[0] for path in pathlib.Path(f"/proc/{pid}/task").glob("*/stat")]
     return all(state in "TtZX" for state in states)
 
 
 def copy_at_rest(disk: Disk, image: pathlib.Path, copy: pathlib.Path) -> None:
-    """A copy of one moment: nothing is written to the device meanwhile."""
+    """Copies the image of one moment. Repeats the copy until no write reaches the device during it."""
     while True:
         before = disk.written()
         subprocess.run(["cp", "--sparse=auto", image, copy], check=True)
@@ -67,7 +69,7 @@ def copy_at_rest(disk: Disk, image: pathlib.Path, copy: pathlib.Path) -> None:
 
 
 def take_images(kind: str, seeds: list[int], root: pathlib.Path) -> None:
-    """Into root/SEED.img and root/SEED.ledgers."""
+    """Writes root/SEED.img and root/SEED.ledgers for each seed."""
     make, size, _ = KINDS[kind]
     image, where, ledgers = root / "image", root / "on", root / "ledgers"
     with open(image, "wb") as file:
@@ -139,7 +141,7 @@ def check_image(kind: str, seed: int, first: int, root: pathlib.Path) -> str | N
 
 
 def run(kind: str, seeds: list[int]) -> dict[int, str]:
-    """Violations of these images, which are of one run of a program."""
+    """Runs one program, takes these images during the run, and returns their violations."""
     if os.geteuid() != 0:
         raise Skipped("mounting needs root")
     if not shutil.which(f"mkfs.{kind}", path=PATH):

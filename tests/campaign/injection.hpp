@@ -17,16 +17,16 @@ enum class Failure : uint8_t {
   several,              // two to five operations fail
   from_then_on,         // an operation and all later ones fail
   killed,               // the job dies at an operation
-  power_lost,           // the job dies at an operation, and unsynchronized bytes may be lost
-  host_lost,            // the job dies at an operation, and one host loses what it cached
-  read_only_directory,  // from an operation on no file can be created, renamed or removed
+  power_lost,           // the job dies at an operation, and unsynced bytes may be lost
+  host_lost,            // the job dies at an operation, and one host loses its cached bytes
+  read_only_directory,  // after an operation, no file can be created, renamed or removed
   second_job,           // another program opens the file between two calls
 };
 const char* name_of(Failure failure);
 
 struct Injection {
   Failure failure = Failure::none;
-  FaultPlan plan;   // of the store
+  FaultPlan plan;   // plan of the faulty store
   uint64_t at = 0;  // second_job: the call before which the other program opens the file
   uint64_t seed = 0;
 
@@ -36,7 +36,7 @@ struct Injection {
   std::string describe() const;
 };
 
-// Draws the failure of case `seed` for a program whose undisturbed run made `operations` operations of the
+// Draws the failure of case `seed`. An undisturbed run of the program made `operations` operations of the
 // store and `calls` calls.
 Injection draw_injection(uint64_t seed, std::initializer_list<Failure> kinds, int64_t operations,
                          int64_t calls);

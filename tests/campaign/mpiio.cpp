@@ -1,6 +1,6 @@
-// campaign_mpiio run DIR LEDGERS FIRST COUNT: cases of the campaign over MPI-IO, with the drop-in in
-// LD_PRELOAD: random writes of two views that do not overlap, alone and collectively, blocking and
-// nonblocking. Linked with the MPI alone. As campaign/process.cpp otherwise.
+// campaign_mpiio run DIR LEDGERS FIRST COUNT: cases of the campaign over MPI-IO, with the drop-in library in
+// LD_PRELOAD. The programs make random writes through two views that do not overlap: independent and
+// collective, blocking and nonblocking. Linked only with the MPI. Otherwise like campaign/process.cpp.
 #include <mpi.h>
 
 #include <cstring>
@@ -14,9 +14,9 @@ constexpr int64_t file_size = 20'000;
 
 struct FileProgram {
   int calls = 0;
-  int piece = 1;  // bytes of a piece of a task's view
+  int piece = 1;  // bytes of one element of a task's view
   bool atomic = false, repeats = false;
-  int64_t old = 0;  // bytes that are there before
+  int64_t old = 0;  // bytes in the file before the program
   std::string collective, sieve;
 
   std::string describe() const {
@@ -48,7 +48,7 @@ class FileTask {
         common_(seed),
         own_(seed * 31 + static_cast<uint64_t>(rank)) {}
 
-  // Returns whether the close has succeeded.
+  // Runs the program and returns whether the close succeeded.
   bool run(const std::string& path) {
     if (!open(path)) return false;
     if (p_.atomic) MPI_File_set_atomicity(file_, 1);

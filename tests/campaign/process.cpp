@@ -1,10 +1,10 @@
-// campaign_INTERFACE run DIR LEDGERS FIRST COUNT: cases of the campaign as real processes, each in DIR/SEED,
-// first undisturbed, then with its failure. What the processes have done is in LEDGERS/SEED.undisturbed.RANK
-// and LEDGERS/SEED.RANK, outside of the directory that fails. Ends before COUNT cases if the failure of one
-// ends the program. To be run with libfailing_calls.so in LD_PRELOAD, and for failing allocations
-// libfailing_allocations.so. campaign_check looks at what is left.
-// campaign_INTERFACE write DIR LEDGERS FIRST COUNT: the same programs in directories DIR/SEED that are there,
-// undisturbed, every other one with the word durable (images.py).
+// campaign_INTERFACE run DIR LEDGERS FIRST COUNT: runs cases of the campaign as real processes. Each case
+// runs in DIR/SEED, first undisturbed, then with its failure. The processes record their calls in
+// LEDGERS/SEED.undisturbed.RANK and LEDGERS/SEED.RANK, outside of the directory that fails. The program ends
+// before COUNT cases if the failure of a case ends it. Requires libfailing_calls.so in LD_PRELOAD, and
+// libfailing_allocations.so for failing allocations. campaign_check compares the results with the ledgers.
+// campaign_INTERFACE write DIR LEDGERS FIRST COUNT: runs the same programs without failures in existing
+// directories DIR/SEED, every second one with the word durable (images.py).
 #include <spawn.h>
 #include <sys/wait.h>
 
@@ -24,7 +24,7 @@ namespace {
 constexpr int threads = 2;
 constexpr uint64_t next_draw = 1'000'000'007;
 
-// The first program drawn for the seed that this interface can run.
+// Draws programs for the seed until this interface can run one.
 SionProgram draw_fitting_program(uint64_t seed, int members) {
   using Open = SionProgram::Open;
   for (uint64_t draw = seed;; draw += next_draw) {
@@ -52,7 +52,7 @@ SionProgram draw_fitting_program(uint64_t seed, int members) {
   }
 }
 
-// Whether a process of its own is refused.
+// Returns whether the library refuses a second process that opens the file for writing.
 bool second_job_is_refused(const std::string& path) {
   const std::string program =
       std::filesystem::read_symlink("/proc/self/exe").parent_path() / "campaign_check";
@@ -79,7 +79,7 @@ class Case {
         directory_(std::move(directory)),
         ledgers_(std::move(ledgers)) {}
 
-  // In a directory that is there, without failures.
+  // Runs the program in an existing directory, without failures.
   void write() {
     if (injection_.seed % 2 == 0 && program_.words.find(",durable") == std::string::npos)
       program_.words += ",durable";
@@ -160,7 +160,7 @@ void run_cases(ProcessGroup& group, const FailingCalls& failing, bool is_first_t
       continue;
     }
     one.run(is_first_thread);
-    if (one.may_die()) return;  // it may do so a little later
+    if (one.may_die()) return;  // the program may die after the case
   }
 }
 

@@ -1,5 +1,6 @@
-// process_group: the members of a program that runs as real processes. CAMPAIGN_MPI: each is a process of
-// MPI; CAMPAIGN_OMP: each is a thread of a team; with both, of the teams of all processes; else there is one.
+// process_group: the members of a program that runs as real processes. With CAMPAIGN_MPI each member is an
+// MPI process. With CAMPAIGN_OMP each member is a thread of a team, and with both, a thread of one of the
+// processes' teams. Otherwise there is one member.
 #pragma once
 
 #include <cstdlib>
@@ -27,7 +28,7 @@ namespace sheaf::test::campaign {
 
 using Bytes = std::vector<std::byte>;
 
-// The processes, as far as there are several.
+// The MPI processes, or one process without CAMPAIGN_MPI.
 struct Processes {
   int rank = 0, count = 1;
 
@@ -66,7 +67,7 @@ struct Processes {
   }
 };
 
-// What the members of one process share.
+// State that the members of one process share.
 struct Team {
   Processes processes;
   const FailingCalls& failing;
@@ -82,8 +83,8 @@ class ProcessGroup final : public Group {
   int rank() const override { return team_.processes.rank * team_.threads + thread_; }
   const Processes& processes() const { return team_.processes; }
   int members() const { return team_.processes.count * team_.threads; }
-  // A task without memory in a collective call may leave the others waiting: allocations fail there only in
-  // programs of one task, or if the environment asks for it.
+  // A task that runs out of memory in a collective call may leave the others waiting. Therefore allocations
+  // in collective calls fail only in programs of one task, or if CAMPAIGN_MEMORY_TOGETHER is set.
   void inside(bool now, bool together) override {
     if (!together || members() == 1 || std::getenv("CAMPAIGN_MEMORY_TOGETHER")) team_.failing.inside(now);
   }

@@ -11,19 +11,19 @@ namespace sheaf::test::campaign {
 enum class ProcessFailure : uint8_t {
   once,
   several,              // two to five calls fail
-  from_then_on,         // a call and all later ones
-  short_transfers,      // interrupted and short ones; no failure
-  killed,               // SIGKILL
-  terminated,           // SIGTERM
-  read_only_directory,  // no name can be made, renamed or removed
-  clock_set_back,       // no failure
+  from_then_on,         // a call and all later ones fail
+  short_transfers,      // interrupted and short transfers; no failure
+  killed,               // SIGKILL at a call
+  terminated,           // SIGTERM at a call
+  read_only_directory,  // no name can be created, renamed or removed
+  clock_set_back,       // the clock jumps back; no failure
   no_memory,            // one allocation fails
   no_memory_from_then_on,
   second_job,  // another process opens the file for writing; no failure
 };
 constexpr int process_failures = 11;
 
-// The failure of a case, the same on all processes.
+// The failure of a case. It is the same on all processes.
 struct ProcessInjection {
   ProcessFailure failure = ProcessFailure::once;
   int error = 0;
@@ -41,19 +41,20 @@ struct ProcessInjection {
 };
 ProcessInjection draw_process_injection(uint64_t seed);
 
-// What the libraries have counted in an undisturbed run of the same program.
+// Counts of the libraries in an undisturbed run of the same program.
 struct Counted {
   long calls = 0, allocations = 0;
 };
 
-// The libraries that are loaded in front. Without them nothing fails.
+// The preloaded libraries. Without them no call fails.
 class FailingCalls {
  public:
   FailingCalls();
   bool loaded() const { return plan_ != nullptr; }
-  // From now on calls on files whose names begin with `prefix` are counted.
+  // Starts to count calls on files with names that begin with `prefix`.
   void count(const std::string& prefix) const;
-  // Of `process`, after such a run. One process at least meets the failure.
+  // Starts to inject the failure into the calls of `process`, one of `processes`. `counted` is from an
+  // undisturbed run. At least one process meets the failure.
   void inject(const ProcessInjection& injection, const std::string& prefix, int process, int processes,
               const Counted& counted) const;
   Counted stop() const;

@@ -37,13 +37,13 @@ CaseFacts facts_in(const std::string& text) {
   return facts;
 }
 
-// What all processes have noted.
+// The records of all processes.
 struct Noted {
   CaseFacts facts;
   std::optional<Accepted> accepted;
   std::optional<Streams> old;
-  int begun = 0;              // processes
-  int ended = 0, closed = 0;  // of these
+  int begun = 0;              // number of processes
+  int ended = 0, closed = 0;  // numbers of processes
   bool second_job_got_in = false;
 };
 
@@ -91,7 +91,8 @@ void read_ledger(const std::string& path, int rank, Noted& noted) {
     }
   }
   noted.ended += ended;
-  // Of a call under way, any part of its bytes may be there. Merged bytes are those of the first process.
+  // Any part of the bytes of an unfinished call may be in the file. Merged bytes are recorded by the first
+  // process only.
   if (pending && !ended && (rank == 0 || !noted.facts.merged))
     noted.accepted->lack(std::vector<std::byte>(1));
 }
@@ -157,7 +158,7 @@ bool check_case(const std::string& ledgers, const std::string& multifile) {
     require(closed || !facts.must_succeed, "a program without failing calls did not close");
     require_bystander(std::filesystem::path(multifile).parent_path());
     Promise promise = facts.promise;
-    // Chunks that a failed call completed can be found in a file that was never closed.
+    // Chunks that a failed call completed may be found in an unclosed file.
     promise.frames |= noted.accepted->lacks_bytes();
     check_streams(posix_store(), multifile, closed ? Ending::closed : Ending::not_closed, promise, noted.old,
                   *noted.accepted);
@@ -189,7 +190,7 @@ bool check_image(const std::string& ledgers, const std::string& multifile) {
     const bool has_sums = facts.text.find("checksums=off") == std::string::npos;
     if (problem || unclosed || !is_sound || !has_sums) return true;
     if (noted.old && found == *noted.old) return true;
-    // A close that the ledger does not tell of yet: with all accepted bytes.
+    // The close may have succeeded before its record was written. Then the file has all accepted bytes.
     check_streams(posix_store(), multifile, Ending::closed, facts.promise, noted.old, *noted.accepted);
   } catch (const std::exception& e) {
     throw std::runtime_error(std::string(e.what()) + "; " + facts.text);

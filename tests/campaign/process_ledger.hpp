@@ -1,5 +1,5 @@
-// process_ledger: what a process of the campaign has done, in a file of its own that survives its death. Each
-// record is one write().
+// process_ledger: the calls of a campaign process, recorded in a file of its own that survives the process.
+// Each record is one write().
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace sheaf::test::campaign {
 
-// What a case promises, the same in the ledgers of all its processes.
+// The promises of a case, the same in the ledgers of all its processes.
 struct CaseFacts {
   int ntasks = 1;
   int processes = 1;
@@ -17,17 +17,17 @@ struct CaseFacts {
   bool merged = false;
   bool may_die = false;       // the failure ends the program
   bool must_succeed = false;  // no call fails
-  bool durable = false;       // what is flushed or closed survives a loss of power
-  std::string text;           // for people
+  bool durable = false;       // flushed and closed data survive a loss of power
+  std::string text;           // description for people
 };
 CaseFacts facts_of(const SionProgram& program);
 
 class ProcessLedger {
  public:
-  // Makes the file. `old`: what the streams of this process were before.
+  // Creates the file. Then note_old() records the earlier streams of this process.
   ProcessLedger(const std::string& path, const CaseFacts& facts);
   void note_old(int64_t task, std::span<const std::byte> stream) { note('o', task, stream); }
-  // From now on records the events of `accepted`.
+  // Records all later events of `accepted`.
   void follow(Accepted& accepted);
   void note_second_job(bool refused) { note('s', refused, {}); }
   void note_end(const Ended& ended) { note('e', ended.opened * 2 + ended.closed, {}); }
@@ -41,8 +41,8 @@ class ProcessLedger {
 // Reads the ledgers PATH.0, PATH.1, ... of a case and checks `multifile`. Throws std::runtime_error with the
 // violation. Returns false if no process has begun.
 bool check_case(const std::string& ledgers, const std::string& multifile);
-// The same after a loss of power: without `durable`, readers may refuse the file or report it as unclosed,
-// and what they read is right if verify finds nothing.
+// Like check_case, after a loss of power. Without `durable`, readers may refuse the file or report it as
+// unclosed; if verify finds no damage, the bytes that they read are right.
 bool check_image(const std::string& ledgers, const std::string& multifile);
 
 }  // namespace sheaf::test::campaign

@@ -1,4 +1,4 @@
-"""Interfaces of the campaign that run as real processes: how the cases of each are started and checked."""
+"""Interfaces of the campaign that run as real processes, with the ways to start and check their cases."""
 from __future__ import annotations
 
 import dataclasses
@@ -15,7 +15,7 @@ BIN = pathlib.Path(os.environ.get("SHEAF_BIN", "build/bin")).resolve()
 LIB = BIN.parent / "lib"
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-SECONDS_PER_CASE = 20  # far more than one takes: only a hang lasts so long
+SECONDS_PER_CASE = 20  # far more than a case needs: only a hang takes this long
 
 
 class Skipped(Exception):
@@ -24,17 +24,18 @@ class Skipped(Exception):
 
 @dataclasses.dataclass
 class Done:
-    code: int | None  # None: it hangs, and was killed
+    code: int | None  # None: the program hung and was killed
     output: str
 
 
 def end_of(done: Done) -> str:
-    """The last words of a program, in one line."""
+    """Returns the end of a program's output in one line."""
     return " ".join(done.output[-400:].split())
 
 
 def run_quietly(command: list, environment: dict[str, str], seconds: float, progress: Callable[[], object] | None = None) -> Done:
-    """Ends a program after so long, or if it makes no progress for so long."""
+    """Runs a command and returns its result. Kills it after `seconds`, or with `progress`, after `seconds`
+    without progress."""
     variables = {name: value for name, value in os.environ.items() if not name.startswith(("SHEAF_", "FAILING_"))}
     with tempfile.TemporaryFile("w+", errors="replace") as log:
         job = subprocess.Popen([str(word) for word in command], env=variables | environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
@@ -51,7 +52,7 @@ def run_quietly(command: list, environment: dict[str, str], seconds: float, prog
                 before = now
         if code is None:
             end_job(job)
-        # Also what a launcher has left.
+        # Also kills processes that a launcher has left.
         try:
             os.killpg(job.pid, signal.SIGKILL)
         except ProcessLookupError:
@@ -62,7 +63,8 @@ def run_quietly(command: list, environment: dict[str, str], seconds: float, prog
 
 
 def end_job(job: subprocess.Popen) -> None:
-    """A launcher of MPI ends its processes, which are in groups of their own, if it is told to end."""
+    """Asks a launcher of MPI to end, because only the launcher ends its processes, which are in other process
+    groups."""
     job.terminate()
     try:
         job.wait(timeout=10)
@@ -71,7 +73,7 @@ def end_job(job: subprocess.Popen) -> None:
 
 
 def preloaded(*libraries: pathlib.Path) -> list[str]:
-    """For launchers: only what they start is to load them."""
+    """Returns words for launchers, so only the started program loads the libraries."""
     return ["env", "LD_PRELOAD=" + " ".join(map(str, libraries))]
 
 
@@ -79,7 +81,7 @@ FAILING = [BIN / "libfailing_allocations.so", BIN / "libfailing_calls.so"]
 
 
 class Scratch:
-    """Directories of some cases: that which fails, and that of the ledgers."""
+    """The directories of some cases: the one that fails, and the one of the ledgers."""
 
     def __init__(self) -> None:
         self.root = pathlib.Path(tempfile.mkdtemp(prefix="sheaf-campaign-", dir="/dev/shm" if os.path.isdir("/dev/shm") else None))
@@ -96,7 +98,10 @@ class Scratch:
 
 @dataclasses.dataclass
 class Interface:
-    """program: gets "run DIR LEDGERS FIRST COUNT"; it may end early, by a failure that ends a case."""
+    """One interface of the campaign.
+
+    `program` gets the arguments "run DIR LEDGERS FIRST COUNT". It may end early if the failure of a case ends
+    it."""
 
     launcher: list
     program: list
@@ -105,7 +110,7 @@ class Interface:
     libraries: list[pathlib.Path] = dataclasses.field(default_factory=list)
     check: list = dataclasses.field(default_factory=lambda: [BIN / "campaign_check", "check"])
     needs: Callable[[], None] | None = None
-    alone: bool = False  # a case is a launch
+    alone: bool = False  # one launch for each case
 
     def run(self, seeds: list[int]) -> dict[int, str]:
         if self.needs:
@@ -122,7 +127,7 @@ class Interface:
         return found
 
     def run_some(self, scratch: Scratch, first: int, count: int, found: dict[int, str]) -> int:
-        """Returns the first case that was not run."""
+        """Runs cases from `first` on. Returns the first case that did not run."""
         command = [*self.launcher, *preloaded(*self.libraries, *FAILING), *self.program, "run", scratch.cases, scratch.ledgers, first, count]
         done = run_quietly(command, {"SHEAF_BIN": str(BIN), **self.environment}, SECONDS_PER_CASE,
                            lambda: sorted(os.listdir(scratch.ledgers)))

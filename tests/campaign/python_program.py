@@ -1,8 +1,13 @@
-"""python_program.py KIND run|check DIR LEDGERS FIRST COUNT: cases of the campaign over the Python package, as campaign/process.cpp.
+"""Cases of the campaign over the Python package, like campaign/process.cpp.
 
-KIND streams: a writer with several tasks; its ledgers are those of programs in C++ (process_ledger.hpp), and campaign_check looks at
-them. archive: put_many(), delete() and compact() of an archive. torch: checkpoints. The last two have ledgers of lines: what readers
-find is a state that calls have left."""
+    python_program.py KIND run|check DIR LEDGERS FIRST COUNT
+
+KIND streams: a writer with several tasks. Its ledgers have the format of the C++ programs
+(process_ledger.hpp), and campaign_check reads them.
+KIND archive: put_many(), delete() and compact() of an archive.
+KIND torch: checkpoints.
+The ledgers of archive and torch have one line for each event. Readers must find a state that calls have
+left."""
 from __future__ import annotations
 
 import ctypes
@@ -29,7 +34,7 @@ TRIES = 4
 
 
 class Plan(ctypes.Structure):
-    """As in failing_calls.h."""
+    """The plan of failing_calls.h."""
     _fields_ = [("directory", ctypes.c_char_p), ("at", ctypes.c_long * 8), ("count", ctypes.c_int), ("from_then_on", ctypes.c_int),
                 ("error", ctypes.c_int), ("only_names", ctypes.c_int), ("shortens", ctypes.c_int), ("kills_with", ctypes.c_int),
                 ("clock_set_back", ctypes.c_long)]
@@ -44,7 +49,7 @@ class FailingCalls:
         self.begin(Plan(directory=os.fsencode(prefix)))
 
     def begin(self, plan: Plan) -> None:
-        self.plan = plan  # which the library reads
+        self.plan = plan  # keeps the plan alive while the library reads it
         self.calls.failing_calls_begin(ctypes.byref(plan))
 
     def stop(self) -> int:
@@ -74,7 +79,7 @@ class FailingCalls:
 
 
 class StreamLedger:
-    """The format of process_ledger.hpp, for one process."""
+    """The ledger of one process, in the format of process_ledger.hpp."""
 
     def __init__(self, path: pathlib.Path, tasks: int, words: dict[str, bool], failure: str | None, text: str) -> None:
         self.fd = os.open(f"{path}.0", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND)
@@ -88,7 +93,8 @@ class StreamLedger:
 
 def write_streams(path: pathlib.Path, seed: int, ledger_path: pathlib.Path | None, failure: str | None, words: dict[str, bool],
                   options: dict, begin: Callable[[], object]) -> list[bytes]:
-    """Without a ledger: the generation before. Returns what was accepted."""
+    """Writes a multifile and returns the accepted bytes of each task. Without a ledger, writes the previous
+    generation."""
     draw = random.Random(seed * 7 + (ledger_path is None))
     tasks = options["tasks"]
     accepted = [b""] * tasks
@@ -157,7 +163,8 @@ def run_streams(seed: int, directory: pathlib.Path, ledger: pathlib.Path, failur
 
 
 class StateLedger:
-    """Lines: what a call makes of the state, before it; how it ended, after it."""
+    """One line before each call, with the state that the call will produce, and one line after it, with its
+    outcome."""
 
     def __init__(self, path: pathlib.Path, failure: str | None) -> None:
         self.fd = os.open(f"{path}.0", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND)
@@ -209,7 +216,7 @@ def save_checkpoints(path: pathlib.Path, draw: random.Random, ledger: StateLedge
         ledger.note("try", version)
         try:
             dcp.save({"t": torch.full((5000,), float(version)), "version": version}, storage_writer=SheafWriter(str(path)), no_dist=True)
-        except Exception as error:  # of any class: DCP wraps them
+        except Exception as error:  # DCP wraps errors in other classes
             ledger.note("failed", str(error)[:200])
             return
         ledger.note("done", None)
@@ -262,7 +269,7 @@ def run(kind: str, cases: pathlib.Path, ledgers: pathlib.Path, first: int, count
                 run_states(kind, seed, directory, ledger, told, begin)
             calls = failing.stop()
         if failure in DIE:
-            return  # it may die a little later
+            return  # the program may die after the case
 
 
 def check_states(kind: str, path: pathlib.Path, ledger: pathlib.Path) -> str:

@@ -1,5 +1,5 @@
-// region_cases: cases of the campaign whose tasks are processes of MPI and write one file at offsets: first
-// undisturbed, then with a failure, each with a ledger (region_ledger.hpp).
+// region_cases: cases of the campaign with tasks that are MPI processes and write one file at offsets. Each
+// case runs first undisturbed, then with a failure, each time with a ledger (region_ledger.hpp).
 #pragma once
 
 #include <mpi.h>
@@ -18,12 +18,13 @@ namespace sheaf::test::campaign {
 
 struct RegionCase {
   RegionFacts facts;
-  int64_t old = 0;  // bytes that are there before
-  // Collective: writes and closes. Returns whether the close has succeeded.
+  int64_t old = 0;  // bytes in the file before the program
+  // Collective: writes and closes. Returns whether the close succeeded.
   std::function<bool(const std::string& path, const RegionLedger& ledger)> body;
 };
 
-// Not a second job, which MPI-IO and SFIO allow, and no failing allocations, whose marks these programs lack.
+// Draws no second job, because MPI-IO and SFIO allow one. Draws no failing allocations, because these
+// programs do not mark their calls.
 inline ProcessInjection draw_region_injection(uint64_t seed) {
   for (uint64_t draw = seed;; draw += 1'000'000'007) {
     const ProcessInjection drawn = draw_process_injection(draw);
@@ -41,7 +42,7 @@ class RegionRunner {
 
   int rank() const { return rank_; }
   int tasks() const { return tasks_; }
-  // Returns whether further cases may run in this program.
+  // Runs the case undisturbed and disturbed. Returns whether this program may run further cases.
   bool run(const RegionCase& one, uint64_t seed) const {
     const std::string name = "/" + std::to_string(seed);
     RegionCase undisturbed = one;
@@ -91,7 +92,8 @@ class RegionRunner {
   int rank_ = 0, tasks_ = 1;
 };
 
-// words: DIR LEDGERS FIRST COUNT. Between MPI_Init and MPI_Finalize. Returns an exit code.
+// Runs the cases of `words`: DIR LEDGERS FIRST COUNT. Called between MPI_Init and MPI_Finalize. Returns an
+// exit code.
 template <class MakeCase>
 int run_region_cases(char** words, MakeCase&& make_case) {
   const FailingCalls failing;

@@ -21,7 +21,7 @@ struct Event {
 };
 
 struct TaskEvents {
-  std::vector<std::vector<Event>> epochs{1};  // between two syncs of all tasks
+  std::vector<std::vector<Event>> epochs{1};  // events, divided by the syncs of all tasks
   bool begun = false, ended = false, closed = false;
 };
 
@@ -91,7 +91,7 @@ std::optional<Bytes> content_of(const std::string& path) {
   return Bytes(bytes.begin(), bytes.end());
 }
 
-// The logical bytes of a striped file.
+// Returns the logical bytes of a striped file.
 std::optional<Bytes> striped_content(const RegionFacts& facts, const std::string& name) {
   std::vector<Bytes> parts;
   bool any = false;

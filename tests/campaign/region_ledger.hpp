@@ -1,6 +1,6 @@
-// region_ledger: what a task has written at offsets of a file, in a ledger of its own that survives its
-// death. It includes no header of Sheaf, because programs of MPI-IO are linked with the MPI alone. Each
-// record is one write().
+// region_ledger: the writes of a task at offsets of a file, recorded in a ledger of its own that survives the
+// task. Each record is one write(). This header includes no header of Sheaf, because programs of MPI-IO are
+// linked only with the MPI.
 #pragma once
 
 #include <fcntl.h>
@@ -17,21 +17,21 @@ namespace sheaf::test::campaign {
 struct RegionRecord {
   enum Kind : int64_t { head, old, attempted, accepted, lacked, committed, ended };
   int64_t kind = 0;
-  int64_t offset = 0;  // head: how many tasks; ended: 1 if the close has succeeded
-  int64_t length = 0;  // of the bytes that follow
+  int64_t offset = 0;  // head: number of tasks; ended: 1 if the close succeeded
+  int64_t length = 0;  // bytes that follow the record
 };
 
-// What holds for a case, as text in the head of each ledger.
+// Properties of a case, stored as text in the head of each ledger.
 struct RegionFacts {
   int tasks = 1;
-  int64_t size = 0;           // of the file, at most
-  int64_t unit = 0;           // of stripes; 0: it is one file
-  int subfiles = 1;           // with stripes
+  int64_t size = 0;           // maximum size of the file in bytes
+  int64_t unit = 0;           // bytes of a stripe; 0: no striping
+  int subfiles = 1;           // number of subfiles, with striping
   bool own_files = false;     // each task writes a file of its own
   bool may_die = false;       // the failure ends the program
   bool must_succeed = false;  // no call fails
-  bool safe = true;           // the bytes of successful syncs are there also after a failed close
-  std::string text{};         // for people, one line
+  bool safe = true;           // bytes of successful syncs are in the file even if the close fails
+  std::string text{};         // description for people, one line
 };
 
 class RegionLedger {
@@ -53,7 +53,7 @@ class RegionLedger {
   RegionLedger& operator=(const RegionLedger&) = delete;
   ~RegionLedger() { ::close(fd_); }
 
-  // Bytes at an offset.
+  // Records bytes at an offset.
   void note(Record::Kind kind, int64_t offset, const void* bytes, size_t length) const {
     Record record{kind, offset, static_cast<int64_t>(length)};
     const iovec parts[] = {{&record, sizeof record}, {const_cast<void*>(bytes), length}};

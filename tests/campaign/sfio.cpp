@@ -1,6 +1,6 @@
 // campaign_sfio run DIR LEDGERS FIRST COUNT: cases of the campaign over striped files (sfio.h). Every task
-// has a listener in a thread, whose disk fails; each task writes to a part of the file of its own, by all
-// calls that write. As campaign/process.cpp otherwise.
+// runs an I/O listener with a failing disk in a thread. Each task writes to its own part of the file, by all
+// calls that write. Otherwise like campaign/process.cpp.
 #include <cstring>
 
 #include "campaign/region_cases.hpp"
@@ -70,7 +70,7 @@ class StripedTask {
     return blocks;
   }
 
-  // Returns whether the call has succeeded.
+  // Makes one call of the kind `how`. Returns whether it succeeded.
   bool once(int64_t how, const std::vector<Block>& blocks) {
     const Block& first = blocks.front();
     std::vector<int64_t> offsets;

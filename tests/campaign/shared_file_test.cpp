@@ -1,4 +1,4 @@
-// The campaign over shared files, the engine of MPI-IO, with tasks that are fibers: collective and
+// The campaign over shared files, the engine of MPI-IO, with tasks that are fibers. It covers collective and
 // independent writes, and a second sequence, which nonblocking collective calls use.
 #include <gtest/gtest.h>
 
@@ -24,9 +24,9 @@ struct SharedProgram {
   int tasks = 1;
   int per_host = 1;
   int calls = 0;
-  int64_t piece = 0;  // bytes of a piece of a task's view
+  int64_t piece = 0;  // bytes of one element of a task's view
   bool nonblocking = false, atomic = false, repeats = false;
-  int64_t old = 0;  // bytes that are there before
+  int64_t old = 0;  // bytes in the file before the program
   Hints hints;
 
   std::string describe() const {
@@ -72,7 +72,7 @@ class Task {
     if (p.nonblocking) other_ = file_->make_sequence();
   }
 
-  // Returns whether the close succeeded.
+  // Runs the program and returns whether the close succeeded.
   bool run() {
     if (p_.atomic) failed_anywhere([&] { file_->set_atomic(true); });
     for (int call = 0; call < p_.calls; ++call) {
@@ -85,7 +85,7 @@ class Task {
   }
 
  private:
-  // A sync that succeeds is that of all tasks.
+  // A successful sync covers the bytes of all tasks.
   void commit() {
     comm_.barrier();
     if (comm_.rank() == 0) regions_.commit();
@@ -131,7 +131,7 @@ class Task {
       }
       if (!p_.repeats || tries == 4) {
         if (mine) each_piece(position, data, [&](int64_t at, auto byte) { regions_.lack(at, byte); });
-        // A collective call that failed elsewhere may have written the bytes of this task.
+        // The bytes of this task may be in the file although the collective call failed on another task.
         return;
       }
     }
@@ -230,7 +230,7 @@ void run_case(const SharedProgram& p, std::string& told) {
   FaultyStore store(records ? static_cast<Store&>(tape) : memory, injection.plan);
   const auto outcome = run_program(
       p, [&](int) -> Store& { return store; }, store, regions);
-  if (dies && outcome.closed) return;  // it died behind its last operation
+  if (dies && outcome.closed) return;  // the job died after its last operation
   MemoryStore survived;
   if (records) tape.replay_losing_unsynced(tape.length(), p.seed, survived);
   MemoryStore& left = records ? survived : memory;

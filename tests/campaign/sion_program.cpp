@@ -14,7 +14,7 @@ void require_accepted(bool accepted) {
   if (!accepted) throw Error(Code::io, "the call was refused");
 }
 
-// Tells a group of a call of the library while the object lives.
+// Marks a call of the library for the group during the object's lifetime.
 class Inside {
  public:
   explicit Inside(Group& group, bool together = false) : group_(group), together_(together) {
@@ -63,7 +63,7 @@ class Process {
   void select_some_task() {
     if (program_.tasks_each == 1) return;
     task_ = first_task() + own_.below(program_.tasks_each);
-    // Ignores a failure: calls are refused until a selection succeeds.
+    // A failure is ignored: the library refuses calls until a selection succeeds.
     const Inside call(group_);
     sion_seek(sid_, static_cast<int>(task_), SION_CURRENT_BLK, SION_CURRENT_POS);
   }
@@ -100,7 +100,7 @@ class Process {
     return sion_coll_fwrite(data.data(), 1, data.size(), sid_) == data.size();
   }
 
-  // Repeated while it fails anywhere, by the tasks whose bytes were not accepted.
+  // Repeats the call until it succeeds on all tasks. Tasks with accepted bytes repeat it without data.
   void write_collectively() {
     auto data = ledger_.next(task_, common_.chance(3) ? 0 : own_.below(program_.largest));
     for (int tries = 1;; ++tries) {
@@ -114,7 +114,7 @@ class Process {
     }
   }
 
-  // The stream of process 0 receives the bytes of all, in the order of their ranks.
+  // The stream of process 0 receives the bytes of all processes in rank order.
   void write_merged() {
     const auto data = ledger_.next(task_, common_.chance(3) ? 0 : own_.below(program_.largest));
     bool failed = true;
@@ -138,7 +138,7 @@ class Process {
   const int sid_;
   Accepted& ledger_;
   int64_t task_;
-  Random own_, common_;  // common: the same draws on all processes
+  Random own_, common_;  // common_: the same draws on all processes
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
 // sion_program: random programs over the C interface of multifiles. The same programs run with tasks that are
-// fibers, MPI processes and OpenMP threads; a Group says how they open, close and agree.
+// fibers, MPI processes or OpenMP threads. A Group defines how they open, close and agree.
 #pragma once
 
 #include <functional>
@@ -20,39 +20,41 @@ struct SionProgram {
   int processes = 1;
   int tasks_each = 1;  // tasks per process
   int files = 1;       // physical files
-  std::string words;   // of the open mode, behind "wb" or "append"
+  std::string words;   // words of the open mode after "wb" or "append"
   bool collective = false, merged = false, keyval = false;
-  bool replaces = false;  // a complete multifile is there before
+  bool replaces = false;  // a complete multifile exists before the program
   Promise promise;
-  int64_t chunk = 0;    // bytes
-  int64_t largest = 0;  // bytes of a call
-  int calls = 0;        // of each process
+  int64_t chunk = 0;    // bytes of a chunk
+  int64_t largest = 0;  // maximum bytes of a call
+  int calls = 0;        // calls of each process
   Accepted::Answer answer = Accepted::Answer::ignore;
   uint64_t seed = 0;
 
   int ntasks() const { return processes * tasks_each; }
   std::string mode() const { return (promise.appends ? "append" : "wb") + words; }
-  // The same program without failures in mind, which makes the generation that `this` appends to or replaces.
+  // Returns the program without failures that creates the previous generation, which `this` program appends
+  // to or replaces.
   SionProgram before() const;
   std::string describe() const;
 };
 
-// `processes`: > 0: that many, else drawn from the seed.
+// Draws a program. `processes` is the number of processes; 0 draws the number from the seed.
 SionProgram draw_program(Interface interface, uint64_t seed, int processes = 0);
 
-// The processes of a program, seen by one of them.
+// The processes of a program, as seen by one process.
 class Group {
  public:
   virtual ~Group() = default;
   virtual int rank() const = 0;
-  // Collective; return what the C interface returns.
+  // open() and close() are collective and return the result of the C interface.
   virtual int open(const SionProgram& program, const std::string& path) = 0;
   virtual int close(int sid) = 0;
-  // Collective: whether any process says so; the bytes that process `from` has.
+  // any() and from() are collective. any() returns whether `mine` is true on any process. from() returns the
+  // bytes of process `from`.
   virtual bool any(bool mine) = 0;
   virtual std::vector<std::byte> from(int from, const std::vector<std::byte>& mine) = 0;
-  // This process enters, or leaves, a call of the library between open and close; `together`: a collective
-  // one.
+  // Called when this process enters or leaves a call of the library between open and close. `together` means
+  // a collective call.
   virtual void inside(bool /*now*/, bool /*together*/) {}
 };
 
@@ -61,8 +63,9 @@ struct Ended {
   bool closed = false;  // on this process
 };
 
-// Collective: opens, writes, flushes and closes. `ledger` receives what this process accepts; of merged
-// calls, process 0 notes the bytes of all. before_call(k) is called on process 0.
+// Opens, writes, flushes and closes; collective. `ledger` receives the bytes that this process accepts;
+// process 0 records the bytes of all processes for merged calls. Calls before_call(k) on process 0 before
+// call k.
 Ended run_program(Group& group, const SionProgram& program, const std::string& path, Accepted& ledger,
                   const std::function<void(int call)>& before_call = {});
 

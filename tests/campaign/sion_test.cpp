@@ -1,9 +1,9 @@
-// The campaign over the C interface of multifiles, with tasks that are fibers and a store in memory. One
-// case:
+// The campaign over the C interface of multifiles, with tasks that are fibers and a store in memory. To run
+// one case:
 //
 //     SHEAF_CAMPAIGN_SEED=17 build/bin/test_campaign --gtest_filter='*Campaign.*/keyval'
 //
-// SHEAF_CAMPAIGN_CASES: how many cases of each interface; SHEAF_CAMPAIGN_FIRST: from which on.
+// SHEAF_CAMPAIGN_CASES: number of cases of each interface. SHEAF_CAMPAIGN_FIRST: first case.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -23,7 +23,7 @@
 namespace sheaf::test::campaign {
 namespace {
 
-// A striped name: calls of the C interface go to the store that the test has set for these.
+// With names of striped files, the C interface uses the store that the test has set.
 const std::string multifile = "sfio:h,/a;";
 const std::string bystander = "sfio:h,/b;";
 
@@ -118,7 +118,7 @@ class FiberGroup final : public Group {
   bool is_serial_ = false, is_mapped_ = false;
 };
 
-// Files of the C interface go to `store` while the object lives.
+// The C interface accesses files in `store` during the object's lifetime.
 class Session {
  public:
   explicit Session(Store& store) { sfio::set_session_store({std::shared_ptr<Store>(), &store}); }
@@ -127,7 +127,7 @@ class Session {
   ~Session() { sfio::set_session_store(nullptr); }
 };
 
-// Each task reaches the files through the store of its host.
+// Each task accesses files through the store of its host.
 class StoreOfRunningTask final : public ForwardingStore {
  public:
   StoreOfRunningTask(const SimulatedHosts& hosts, int tasks, int per_host)
@@ -153,7 +153,7 @@ class StoreOfRunningTask final : public ForwardingStore {
 struct Outcome {
   Ending ending = Ending::not_closed;
   bool agreed = true;         // the close had one outcome on all processes
-  bool second_wrote = false;  // the other program wrote the file and closed it
+  bool second_wrote = false;  // the other program wrote and closed the file
   int64_t operations = 0;
 };
 
@@ -211,7 +211,7 @@ class Case {
 
   std::string describe() const { return program_.describe() + "; " + injection_.describe(); }
 
-  // Throws std::runtime_error with the violation.
+  // Runs the case. Throws std::runtime_error with the violation.
   void run() {
     const int64_t operations = run_undisturbed();
     const bool survives_power =
@@ -233,7 +233,7 @@ class Case {
     Accepted ledger(program_.ntasks());
     if (injection_.ends_job()) injection_.plan.when_reached = [&] { ledger.stop(); };
     const bool records = injection_.failure == Failure::power_lost;
-    if (records)  // the tape takes files as they are at their first use
+    if (records)  // the tape records the content of a file at its first use
       for (const std::string& name : memory.paths()) tape.open(name, Access::write)->close();
     const Outcome outcome =
         run_on_fibers(program_, records ? static_cast<Store&>(tape) : memory, injection_, ledger);
@@ -258,7 +258,7 @@ class Case {
     return outcome.operations;
   }
 
-  // The old generation and a file beside it.
+  // Writes the old generation and the bystander.
   std::optional<Streams> make_old(Store& store) const {
     const auto other = store.open(bystander, Access::fresh);
     other->write_at(std::as_bytes(std::span(second_text)), 0);
@@ -285,10 +285,10 @@ class Case {
       return;
     }
     const Ending ending = injection_.ends_job() ? Ending::not_closed : outcome.ending;
-    // A job may die behind its last operation.
+    // The job died after its last operation.
     if (injection_.ends_job() && outcome.ending == Ending::closed) return;
     Promise promise = program_.promise;
-    // Chunks that a failed call completed can be found in a file that was never closed.
+    // Chunks that a failed call completed may be found in an unclosed file.
     promise.frames |= !injection_.ends_job() && ledger.lacks_bytes();
     check_streams(store, multifile, ending, promise, old, ledger);
   }

@@ -16,7 +16,7 @@ int64_t first_difference(std::span<const std::byte> found, std::span<const std::
   return at.first == found.begin() + static_cast<ptrdiff_t>(common) ? -1 : at.first - found.begin();
 }
 
-// What every stream must be if all accepted bytes are there.
+// Returns the streams of a file with all accepted bytes.
 Streams complete_streams(const Promise& promise, const std::optional<Streams>& old,
                          const Accepted& accepted) {
   Streams wanted(static_cast<size_t>(accepted.ntasks()));
@@ -54,7 +54,7 @@ void check_closed(Store& store, const std::string& path, const Streams& wanted, 
   if (!verify(store, path, true, quiet).ok()) violated("the close succeeded, and verify has findings");
 }
 
-// An unclosed file: its streams begin as they were accepted and hold what was flushed.
+// Checks an unclosed file. Its streams must be prefixes of the accepted bytes and hold all flushed bytes.
 void check_unclosed(const Streams& found, const Streams& wanted, const Promise& promise,
                     const std::optional<Streams>& old, const Accepted& accepted) {
   if (std::ssize(found) != accepted.ntasks())

@@ -1,8 +1,8 @@
-// stream_oracle: what a multifile may hold after a program has ended.
+// stream_oracle: the possible contents of a multifile after a program has ended.
 //
-// A close that succeeds means that every accepted byte is there and nothing else has changed. A close that
-// fails, and a program that dies, leave the old generation, or a file that readers report as unclosed and
-// that holds all flushed bytes.
+// If the close succeeds, every accepted byte is in the file and nothing else has changed. If the close fails
+// or the program dies, readers find the old generation, or a file that they report as unclosed and that holds
+// all flushed bytes.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@
 
 namespace sheaf::test::campaign {
 
-using Streams = std::vector<std::vector<std::byte>>;  // one per task
+using Streams = std::vector<std::vector<std::byte>>;  // one stream per task
 
 // How a program ended, as far as the file shows.
 enum class Ending : uint8_t {
@@ -25,16 +25,18 @@ enum class Ending : uint8_t {
 // Promises that depend on the open mode.
 struct Promise {
   bool atomic = false;   // NAME is the old generation or the complete new one
-  bool appends = false;  // the old generation is the beginning of every stream
-  bool flushes = true;   // flushed bytes can be read from an unclosed file
-  bool frames = false;   // behind flushed bytes, an unclosed file may hold bytes of a call that failed
+  bool appends = false;  // every stream begins with the old generation
+  bool flushes = true;   // flushed bytes are readable in an unclosed file
+  bool frames = false;   // after flushed bytes, an unclosed file may hold bytes of a failed call
 };
 
-// Throws std::runtime_error with the violation. `old`: the complete generation that was there before.
+// Checks the file. Throws std::runtime_error with the violation. `old` is the complete generation before the
+// program, if there was one.
 void check_streams(Store& store, const std::string& path, Ending ending, const Promise& promise,
                    const std::optional<Streams>& old, const Accepted& accepted);
 
-// All streams of a multifile. Throws what Reader throws; `unclosed`, if not null, receives its state.
+// Returns all streams of a multifile. Throws the errors of Reader. If `unclosed` is not null, it receives the
+// state.
 Streams read_streams(Store& store, const std::string& path, bool* unclosed = nullptr);
 
 }  // namespace sheaf::test::campaign

@@ -1,5 +1,5 @@
-// The campaign over streams with names, in containers: programs of several hosts that share a set, each with
-// streams of its own.
+// The campaign over named streams in containers. Programs of several hosts share a set, and each has its own
+// streams.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -18,11 +18,11 @@ namespace {
 using Bytes = std::vector<std::byte>;
 const std::string set_name = "dir/set";
 
-// A stream as its program knows it.
+// A stream as known to its program.
 struct Known {
-  Bytes accepted;       // appended, by calls that returned a count
+  Bytes accepted;       // bytes appended by calls that returned a count
   bool lacks = false;   // a failed call was not repeated
-  bool unsure = false;  // a failed call has removed, renamed or cut it, or not
+  bool unsure = false;  // a failed call may have removed, renamed or truncated it
   bool exists = false;
 };
 
@@ -30,7 +30,7 @@ class StreamProgram {
  public:
   StreamProgram(uint64_t seed, int hosts) : seed_(seed), random_(seed * 613 + 5), hosts_(hosts) {}
 
-  // Returns the number of calls. Throws std::runtime_error with a violation.
+  // Runs the program and returns the number of calls. Throws std::runtime_error with a violation.
   int run(Store& store, const std::string& run_name) {
     for (int h = 0; h < hosts_; ++h) {
       std::shared_ptr<ContainerSet> set;
@@ -48,7 +48,7 @@ class StreamProgram {
   }
   void die() { died_ = true; }
 
-  // What readers who share nothing must find.
+  // Checks what readers find in the containers alone.
   void check(Store& store) const {
     std::shared_ptr<const NamedStreams> seen;
     const auto problem = attempt([&] { seen = NamedStreams::open(store, set_name); });
@@ -63,27 +63,27 @@ class StreamProgram {
         if (known.accepted.empty()) continue;
         throw std::runtime_error(name + " is not there");
       }
-      // Of a program that was killed in a write, the bytes of that write may be there in part, and do not
-      // match their checksum then.
+      // If the program was killed in a write, a part of the bytes of that write may be there and fail the
+      // checksum.
       const int64_t size = seen->streams()[*number].size;
       Bytes found(died_ ? std::min(known.accepted.size(), static_cast<size_t>(size))
                         : static_cast<size_t>(size) + 1);
       found.resize(seen->read(*number, found, 0));
       const bool begins = found.size() >= known.accepted.size() &&
                           std::equal(known.accepted.begin(), known.accepted.end(), found.begin());
-      // The last call may have been under way when the program died; on a disk that does not work any more
-      // the bytes of a failed call cannot be taken back.
+      // The last call may have been in flight when the program died. On a broken disk, the bytes of a failed
+      // call cannot be removed.
       if (!begins || (!died_ && !known.lacks && found.size() != known.accepted.size()))
         throw std::runtime_error(name + " has " + std::to_string(found.size()) + " bytes instead of " +
                                  std::to_string(known.accepted.size()) + (begins ? "" : ", and others"));
     }
   }
 
-  // The containers become a multifile: none that lacks bytes goes, and all accepted bytes are there after it.
-  // can_record: a container can tell that bytes are missing.
+  // Turns the containers into a multifile. A container that lacks bytes must stay, and the multifile must
+  // have all accepted bytes. can_record: a container is able to record that bytes are missing.
   void gather_and_check(Store& store, bool can_record) const {
     WorkProgress quiet;
-    bool keeps = true;  // also if it fails
+    bool keeps = true;  // stays true if gather() fails
     attempt([&] { keeps = !gather(store, {.set = set_name}, quiet).kept.empty(); });
     const bool lacks = std::ranges::any_of(known_, [](const auto& k) { return k.second.lacks; });
     const bool unsure = std::ranges::any_of(known_, [](const auto& k) { return k.second.unsure; });
@@ -133,7 +133,7 @@ class StreamProgram {
     found->second.accepted = std::move(then);
     found->second.exists = !removes;
     if (found->second.accepted.empty()) found->second.lacks = false;
-    // Cut in front of what was missing, or behind it.
+    // If bytes were missing, the cut may be before or after them.
     found->second.unsure = found->second.lacks;
   }
 

@@ -1,6 +1,6 @@
-// The campaign over striped files, the engine of SFIO: compute tasks and I/O listeners are fibers, and the
-// disks of the listeners fail. The memory of failed writes belongs to the C interface (api/sfio), which runs
-// as processes (tests/campaign/campaign.py).
+// The campaign over striped files, the engine of SFIO. Compute tasks and I/O listeners are fibers, and the
+// disks of the listeners fail. The C interface (api/sfio) tracks failed writes. Its campaign runs as
+// processes (tests/campaign/campaign.py).
 #include <gtest/gtest.h>
 
 #include "campaign/injection.hpp"
@@ -30,7 +30,7 @@ StripedProgram draw_striped(uint64_t seed) {
   return p;
 }
 
-// Task t writes only to the t-th part of the file, in blocks that do not overlap.
+// Writes to the t-th part of the file on task t, in blocks that do not overlap.
 void write_blocks(const StripedProgram& p, StripedFile& file, int task, Regions& regions) {
   Random random(p.seed * 57 + static_cast<uint64_t>(task));
   const int64_t part = striped_size / p.tasks;
@@ -54,7 +54,7 @@ void write_blocks(const StripedProgram& p, StripedFile& file, int task, Regions&
   }
 }
 
-// The logical bytes, from the subfiles as they are on the disks.
+// Returns the logical bytes of the file, read from the subfiles on the disks.
 std::vector<std::byte> logical_bytes(const Cluster& cluster, int64_t unit) {
   std::vector<std::string> parts;
   for (int l = 0; l < cluster.listeners; ++l) {

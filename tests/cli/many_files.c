@@ -1,8 +1,10 @@
-/* many_files write FILE MODE COUNT: one process writes a multifile of COUNT physical files, a task in each,
- * and closes it; with "unclosed" behind that it flushes and ends without. many_files read FILE COUNT: reads
- * it as a serial program, each task from front to back, and again from back to front. Exit status 0, or 1
- * with a message (test_many_files.py).
- */
+/* many_files write FILE MODE COUNT [unclosed]: one process writes a multifile of COUNT physical files with
+ * one task each, and closes it. With "unclosed" it flushes and ends without a close.
+ *
+ * many_files read FILE COUNT: reads the multifile as a serial program, each task from first to last, and
+ * again from last to first.
+ *
+ * Exit status 0, or 1 with a message (test_many_files.py). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -121,7 +123,7 @@ static void read_all(char* path, int count) {
   for (int t = 0; t < count; ++t) expect(sid, t, 0, bytes / 2);
   for (int t = count; t-- > 0;) expect(sid, t, bytes / 2, bytes - bytes / 2);
   require(sion_close(sid) == 1, "cannot be closed", 0);
-  FILE* const own = fopen("/dev/null", "r");  // the program has descriptors left
+  FILE* const own = fopen("/dev/null", "r");  // descriptors are left for the program
   require(own != NULL, "no descriptor for the program", 0);
   fclose(own);
 }

@@ -1,4 +1,4 @@
-"""What siondump, sionsplit and siondefrag print, character by character; what they and sioncat overwrite."""
+"""The exact output of siondump, sionsplit and siondefrag, and the files that they and sioncat overwrite."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ class Dump(ToolCase):
         return whole[len(header):]
 
     def write_blocks(self, blocks: int) -> None:
-        """Task 0 uses its chunks of 256 KiB, of the last one half, task 1 a third of its first."""
+        """Writes two tasks with chunks of 256 KiB. Task 0 fills its blocks except half of the last one, task
+        1 fills a third of its first."""
         chunk = 256 << 10
         used = fill(bytes(chunk * blocks - chunk // 2), chunk)
         tasks = [TaskSpec(chunk, 30, used), TaskSpec(chunk, 4, [bytes(87381)])]
@@ -68,7 +69,7 @@ class Dump(ToolCase):
 
 class Copying(ToolCase):
     def run_here(self, tool: str, *arguments: object) -> list[str]:
-        """Lines, without those that depend on the machine."""
+        """Returns the lines of the output, except those that depend on the host."""
         text = self.succeed(tool, *arguments, cwd=self.dir).decode()
         return [line for line in text.splitlines() if "endianness" not in line]
 

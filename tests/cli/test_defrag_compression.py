@@ -1,5 +1,5 @@
-"""`sheaf defrag --compress` and back: streams, ranks and records stay, what is stored gets smaller, and the rules of other outputs
-hold."""
+"""`sheaf defrag --compress` and back: streams, ranks and records do not change, the stored data get smaller,
+and the rules for other outputs apply."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ METHODS = (["--compress", "lz4"], ["--compress=gzip:4"], ["--compress=zstd"], ["
 
 
 def make_large(path: Path) -> list[bytes]:
-    """Frames of every kind: what compresses, what does not, zeros; a task without data."""
+    """Writes compressible data, incompressible data and zeros, and a task without data."""
     noise = random.Random(1)
     streams = [b"particle " * 60_000, noise.randbytes(400_000), bytes(300_000), b"", b"x" + noise.randbytes(7) * 9_000]
     write(MultifileSpec(path.name, [TaskSpec(100_000, rank, fill(stream, 100_352), file=rank % 2) for rank, stream in enumerate(streams)],

@@ -1,4 +1,5 @@
-"""`sheaf defrag -n` and `siondefrag -n`: a multifile of one or several physical files as one of several."""
+"""`sheaf defrag -n` and `siondefrag -n`: a multifile of one or several physical files becomes one of
+several."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ class DefragFiles(ToolCase):
         return sorted(path.name for path in self.dir.iterdir() if path.name.startswith(name))
 
     def expect_streams(self, path: Path, nfiles: int, streams: list[bytes], first_rank: int = 10) -> None:
-        """By the tools and by the independent reader."""
+        """Checks the streams with the tools and with the independent reader."""
         self.succeed("sheaf", "verify", path)
         self.assertEqual(json.loads(self.succeed("sheaf", "info", "--json", path))["physical_files"], nfiles)
         self.assertEqual(self.succeed("sioncat", path), b"".join(streams))

@@ -1,6 +1,7 @@
-"""`sheaf doctor`: what is known of a directory's file system, what is tried between two ways to it, and that nothing stays behind.
+"""`sheaf doctor`: the traits of a directory's file system, tests between two mounts of one directory, and the
+removal of test files.
 
-Parts that mount something need root and a kernel that lets it make mount namespaces; they are skipped elsewhere.
+Tests with mounts need root and a kernel that permits mount namespaces. Otherwise they are skipped.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from tool_case import BIN, SECONDS, ToolCase
 
 
 def mounted(commands: str, cwd: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
-    """Runs the shell's commands, then `sheaf doctor`, in a mount namespace that is gone afterwards."""
+    """Runs the shell commands, then `sheaf doctor`, in a temporary mount namespace."""
     script = f'{commands} || exit 77; exec "$0" doctor "$@"'
     return subprocess.run(["unshare", "-m", "sh", "-c", script, BIN / "sheaf", *arguments], capture_output=True,
                           timeout=SECONDS, cwd=cwd)
@@ -121,7 +122,7 @@ class Doctor(ToolCase):
                 time.sleep(0)
             process.send_signal(number)
             said = process.communicate(timeout=SECONDS)[1]
-            self.assertIn(process.returncode, (-number, 0), said)  # 0: it was faster
+            self.assertIn(process.returncode, (-number, 0), said)  # 0: finished before the signal
             self.assertEqual(self.names(), [])
 
     @unittest.skipUnless(may_mount(), "needs to mount")
@@ -135,7 +136,8 @@ class Doctor(ToolCase):
         pair = json.loads(result.stdout)["pair"]
         self.assertEqual((pair["one_mount"], pair["coherence"], pair["locks"]), (True, "coherent", "global"))
 
-    # Locks of an overlay's files are not those of the files beneath; whether names made on both sides agree is left to chance.
+    # Files of an overlay and the lower files have separate locks. Whether new names on both sides agree is
+    # not defined.
     @unittest.skipUnless(may_mount(), "needs to mount")
     def test_locks_that_do_not_reach_the_other_side_are_a_problem(self) -> None:
         for name in ("lower", "upper", "work", "all"):
@@ -152,7 +154,8 @@ class Doctor(ToolCase):
         found = json.loads(mounted(overlay, self.dir, "--json", "all").stdout)
         self.assertEqual((found["file_system"], found["coherence"]), ("overlay", "local"))
 
-    # Two FUSE mounts of a directory keep pages of open files; SHEAF_FS says what a table that is wrong would.
+    # Two FUSE mounts of a directory cache pages of open files. SHEAF_FS simulates a wrong entry in the table
+    # of file systems.
     @unittest.skipUnless(may_mount() and (BIN / "passthrough_ll").exists() and os.path.exists("/dev/fuse"), "needs FUSE")
     def test_what_is_tried_decides(self) -> None:
         for name in ("store", "one", "two"):

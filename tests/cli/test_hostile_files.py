@@ -1,6 +1,7 @@
-"""Files that claim far more than they hold: what the tools need for them, and for large ones that are what they say.
+"""The memory and time of the tools for files that claim to be far larger than they are, and for large valid
+files.
 
-The claims lie in holes, so that a few kilobytes on disk stand for terabytes of tables.
+The claims are in holes, so a few kilobytes on disk represent tables of terabytes.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from tool_case import BIN, ToolCase
 from sheaf_format.hashing import crc32c, xxh3
 
 MOST_KIB = 64 << 10
-SECONDS = 120  # of what takes a few on a machine with nothing else to do
+SECONDS = 120  # limit for tools that take a few seconds on an idle machine
 B = 4096
 EXTENSION_AT = 1012
 MOST_BLOCKS = 2**31 - 1
@@ -31,7 +32,7 @@ def up(size: int, unit: int = B) -> int:
 
 
 def head(ntasks: int, nfiles: int = 1, number: int = 0, keyval: int = 50, flags: int | None = None, frame: int = 0) -> bytes:
-    """META1 up to its arrays; with `flags` of an extension header."""
+    """Returns META1 up to its arrays. With `flags`, it has an extension header."""
     fixed = b"sion" + struct.pack("<4x7i2q", 1007, 6, 5, B, ntasks, nfiles, number, keyval << 32, 0) + b"h.sion".ljust(1024, b"\0")
     if flags is None:
         return fixed
@@ -51,7 +52,8 @@ def sparse(path: Path, pieces: list[tuple[int, bytes | Iterable[bytes]]], size: 
 
 
 def numbers(value: int, count: int) -> Iterator[bytes]:
-    """`count` times as 8 bytes, in pieces: what this process takes counts for those it starts."""
+    """Yields `count` times the value as 8 bytes, in pieces, because the memory of this process counts for its
+    children."""
     for begin in range(0, count, 1 << 12):
         yield struct.pack("<q", value) * min(1 << 12, count - begin)
 
@@ -62,7 +64,8 @@ def unclosed(path: Path, ntasks: int, flags: int = 2, frame: int = 0) -> Path:
 
 def complete(path: Path, tasks: int, count: int, maxblocks: int, chunk: int = 0, size: int = 0,
              data: list[tuple[int, bytes | Iterable[bytes]]] | None = None, mapping: int = 0, **header: int) -> Path:
-    """All tasks alike: `size` bytes in round 0. `data` relative to the first chunk; `mapping` entries in a hole."""
+    """Writes a file in which all tasks are alike, with `size` bytes in round 0. Offsets in `data` are
+    relative to the first chunk. `mapping` is the number of mapping entries, which are in a hole."""
     start = up(1088 + 16 * tasks)
     table = start + maxblocks * tasks * chunk
     end = table + 8 * tasks * (1 + maxblocks)
@@ -76,7 +79,8 @@ def complete(path: Path, tasks: int, count: int, maxblocks: int, chunk: int = 0,
 
 
 def measure(tool: str, *arguments: object) -> tuple[int, int, float, bytes]:
-    """Status, largest memory in KiB (or this process's, which the kernel counts too), seconds, and the begin of what was said."""
+    """Returns exit status, peak memory in KiB, seconds, and the start of the output. The kernel's peak
+    includes the memory of this process before exec."""
     process = subprocess.Popen([str(BIN / tool), *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     begun = time.monotonic()
     said = b""

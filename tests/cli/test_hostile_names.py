@@ -1,4 +1,5 @@
-"""Names that terminals would obey: stored in files, of files, and in the command line. What people read shows them escaped."""
+"""Names with control sequences for terminals: stored in files, of files, and on the command line. Text output
+shows them escaped."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ class HostileNames(ToolCase):
             self.image = file.read()
 
     def shown(self, tool: str, *arguments: object, status: int | None = None) -> str:
-        """What a tool says, which no terminal obeys."""
+        """Returns the output of a tool and checks that it has no control characters."""
         result = run(tool, *[os.fsdecode(a) if isinstance(a, bytes) else a for a in arguments])
         if status is not None:
             self.assertEqual(result.returncode, status, (tool, arguments, result.stderr))
@@ -52,7 +53,7 @@ class HostileNames(ToolCase):
     def test_of_outputs(self) -> None:
         prefix = self.path + b".part"
         self.assertIn("\\x1b", self.shown("sionsplit", self.path, prefix, status=0))
-        self.assertIn("\\x1b", self.shown("sheaf", "split", self.path, prefix, status=1))  # they exist
+        self.assertIn("\\x1b", self.shown("sheaf", "split", self.path, prefix, status=1))  # the outputs exist
         self.assertIn("\\x1b", self.shown("siondefrag", self.path, self.path + b".out", status=0))
         self.assertIn("\\x1b", self.shown("sheaf", "defrag", self.path, self.path + b".out", status=1))
 

@@ -1,4 +1,4 @@
-"""`sheaf leftovers --finish`: the newest of what wants a name, and nothing in the place of what is newer."""
+"""`sheaf leftovers --finish` gives a name to its newest candidate, and never replaces a newer file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DAY = 86400
 
 class Finish(ToolCase):
     def put(self, name: str, content: int, days: int) -> None:
-        """A complete multifile that was written so many days ago."""
+        """Writes a complete multifile with a modification time `days` days ago."""
         path = self.dir / name
         write(MultifileSpec(name, [TaskSpec(100, 0, [payload(content, 50)])], 128), str(path))
         then = time.time() - days * DAY

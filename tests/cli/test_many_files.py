@@ -1,5 +1,5 @@
-"""Multifiles of 1,500 physical files (SHEAF_MANY_FILES; `make soak`: 5,000), with 256 descriptors for the process: every tool
-that opens multifiles, and the serial reader."""
+"""Multifiles of 1,500 physical files (SHEAF_MANY_FILES; `make soak`: 5,000) in a process with 256
+descriptors: every tool that opens multifiles, and the serial reader."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sheaf_format.keyval import encode as encode_records
 FILES = int(os.environ.get("SHEAF_MANY_FILES", "1500"))
 DESCRIPTORS = 256
 SECONDS = 60
-BYTES = 700  # of a task (many_files.c)
+BYTES = 700  # bytes of a task (many_files.c)
 
 
 def stream(task: int) -> bytes:
@@ -38,7 +38,7 @@ def run(program: str, *arguments: object, limit: bool = True) -> subprocess.Comp
 
 class ManyFiles(unittest.TestCase):
     scratch: tempfile.TemporaryDirectory
-    can_write_all = resource.getrlimit(resource.RLIMIT_NOFILE)[1] > 3 * FILES  # the writer has them and their journals open at once
+    can_write_all = resource.getrlimit(resource.RLIMIT_NOFILE)[1] > 3 * FILES  # the writer has all files and journals open at once
 
     @classmethod
     def setUpClass(cls) -> None:

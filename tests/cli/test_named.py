@@ -1,4 +1,5 @@
-"""Streams with names: containers by the library and by an independent writer, as tools and an independent reader see them."""
+"""Named streams: containers of the library and of an independent writer, read by the tools and by an
+independent reader."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Streams with names, when a container or the multifile below it has damage: tools say so, and remove nothing that cannot be read."""
+"""Named streams in a damaged container or next to a damaged multifile: the tools report the damage and never
+remove unreadable data."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ class DamagedContainers(ToolCase):
         self.container.write_bytes(changed)
 
     def refused(self, what: str) -> None:
-        """Everywhere, and the container is as it was."""
+        """Checks that every tool refuses the container and leaves it unchanged."""
         left = self.container.read_bytes()
         for command in (["verify"], ["repair"], ["defrag"]):
             with self.subTest(command):
@@ -79,7 +80,7 @@ class DamagedContainers(ToolCase):
 
 
 class MultifileBeside(ToolCase):
-    """A container beside a multifile does not hide what is wrong with that."""
+    """A container beside a multifile does not hide damage to the multifile."""
 
     def setUp(self) -> None:
         super().setUp()

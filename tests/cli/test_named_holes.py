@@ -1,4 +1,4 @@
-"""Streams with names that have holes, or claim to be larger than anything can be."""
+"""Named streams that have holes, or claim an impossible size."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Holes(ToolCase):
         self.sheaf.sheaf_set_open.restype = self.sheaf.sheaf_stream_open.restype = ctypes.c_void_p
 
     def write(self, streams: dict[bytes, tuple[int, dict[int, bytes]]]) -> None:
-        """Streams of so many bytes with pieces at these offsets."""
+        """Writes streams of the given size in bytes, with pieces at the given offsets."""
         made = ctypes.c_void_p(self.sheaf.sheaf_set_open(str(self.set).encode()))
         for name, (size, pieces) in streams.items():
             stream = ctypes.c_void_p(self.sheaf.sheaf_stream_open(made, name, b"w"))

@@ -1,4 +1,4 @@
-"""sheaf-partest under every MPI: all test types, what it prints, and what it does when something is wrong."""
+"""sheaf-partest under every MPI: all test types, the output, and the behaviour after an error."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(os.environ.get("SHEAF_BIN", ROOT / "build" / "bin")).resolve()
-# Two tasks under MPICH, whose waiting tasks never yield.
+# Only two tasks under MPICH, because its waiting tasks never yield.
 MPIS = {mpi: count for mpi, count in (("openmpi", 4), ("mpich", 2)) if (BIN / mpi / "sheaf-partest").exists()}
 NAMES = ["multifile", "multifile, open_rank", "MPI-IO", "one file per task", "one task for all", "one shared POSIX file"]
 SECONDS = 100
-# Without what changes how the library writes.
+# The environment without variables that change how the library writes.
 ENVIRONMENT = {k: v for k, v in os.environ.items() if not k.startswith("SION_") and k != "SHEAF_FLAGS"}
 
 
@@ -41,7 +41,7 @@ class PartestCase(unittest.TestCase):
         return json.loads(done.stdout)
 
     def refused(self, status: int, *options: object, says: str, count: int | None = None) -> None:
-        """One message, on stderr, that says what is wrong."""
+        """Checks that the run prints one message on stderr, which states the error."""
         done = self.start(*options, count=count)
         self.assertEqual(done.returncode, status, (options, done.stderr))
         said = [line for line in done.stderr.splitlines() if line.startswith("sheaf-partest: ")]
@@ -53,7 +53,7 @@ class PartestCase(unittest.TestCase):
 
 
 def each_mpi(test):
-    """Runs the test under every MPI, each in a directory of its own."""
+    """Runs the test under every MPI, each in its own directory."""
     def run(self):
         for mpi, count in MPIS.items():
             with self.subTest(mpi=mpi):
@@ -160,12 +160,12 @@ class TestTypes(PartestCase):
 class Damage(PartestCase):
     @each_mpi
     def test_wrong_data_are_found_in_every_type(self, count):
-        self.environment["SHEAF_FLAGS"] = "checksums=off"  # else the library finds them first
+        self.environment["SHEAF_FLAGS"] = "checksums=off"  # otherwise the library reports the damage first
         for kind in range(6):
             self.run_json("-T", kind, "-R", 0, "-s", "10k", "-f", "data", "-q", 512, "-r", -1)
             damaged = self.dir / (f"data.{count - 1:06d}" if kind == 3 else "data")
             content = bytearray(damaged.read_bytes())
-            # Within the last task's data, which metadata may follow.
+            # An offset within the data of the last task, which metadata may follow.
             at = len(content) - 3000
             content[at] ^= 1
             damaged.write_bytes(content)

@@ -1,4 +1,4 @@
-"""partest takes every option that the list of the public interface has, in the short and in the long form."""
+"""partest accepts the short and the long form of every option in the list of the public interface."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from public_interface import read_list, read_pending  # noqa: E402
 from test_partest import MPIS, PartestCase  # noqa: E402
 
 LISTED = [entry.split(" ", 1)[1] for entry in read_list()["tools"] if entry.startswith("partest ") and entry not in read_pending()]
-# -c needs more than one task per collector and has a test of its own.
+# -c requires more than one task per collector and has its own test.
 SHORT = {option.split()[0] for option in LISTED if not option.startswith("--")} - {"-c"}
 LONG = {option for option in LISTED if option.startswith("--")}
 

@@ -1,4 +1,5 @@
-"""`sheaf repair` of what has no journal: what it takes follows from what is on disk, not from how long a file is."""
+"""`sheaf repair` without a journal: memory and time depend on the data on disk, not on the length of the
+file."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ MEMORY = 1 << 30
 
 class Holes(ToolCase):
     def repair(self, at: int) -> subprocess.CompletedProcess:
-        """Of one task without a close, with a byte so far behind."""
+        """Repairs an unclosed file of one task that has one more byte at offset `at`."""
         path = self.dir / "a.sion"
         write(MultifileSpec("a.sion", [TaskSpec(CHUNK, 0, [b"x" * 100])], CHUNK), str(path))
         with open(path, "r+b") as file:

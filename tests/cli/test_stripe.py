@@ -1,4 +1,4 @@
-"""`sheaf stripe` on striped files whose hosts are directories."""
+"""`sheaf stripe` on striped files with hosts that are directories."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class Stripe(StripeCase):
 
 
 class Foreign(StripeCase):
-    """Files that are no subfiles, and names that lead out of the root."""
+    """Files that are not subfiles, and names that lead out of the root."""
 
     def setUp(self):
         super().setUp()

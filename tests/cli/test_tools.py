@@ -1,4 +1,4 @@
-"""The `sheaf` command and the classic tools on multifiles that an independent writer makes."""
+"""The `sheaf` command and the classic tools on multifiles of an independent writer."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class OwnFiles(ToolCase):
             path = self.dir / f"{order}.sion"
             streams = make_plain(path, order)
             for tool in (["sheaf", "split", "-d", 2], ["sionsplit", "-d", 2]):
-                self.succeed(*tool, path, self.dir / "t")  # the second replaces what the first has written
+                self.succeed(*tool, path, self.dir / "t")  # the second tool replaces the output of the first
                 self.assertEqual([(self.dir / f"t{rank:02}").read_bytes() for rank in range(5)], streams)
             for rank in range(5):
                 (self.dir / f"t{rank:02}").unlink()
@@ -108,7 +108,7 @@ class OwnFiles(ToolCase):
     def test_holes_stay_holes(self) -> None:
         path, size = self.dir / "sparse.sion", 8 << 20
         write(MultifileSpec("sparse.sion", [TaskSpec(size, 0), TaskSpec(size, 1)], 4096), str(path))
-        with open(path, "r+b") as file:  # block sizes of a task that wrote its first and last bytes only
+        with open(path, "r+b") as file:  # changes the block sizes: task 0 wrote only its first and last bytes
             with Multifile(str(path)) as multifile:
                 offset, meta2 = multifile.blocks(0)[0][0], multifile.files[0].start_of_meta2
             file.seek(offset)
@@ -121,7 +121,7 @@ class OwnFiles(ToolCase):
         self.succeed("sheaf", "defrag", path, self.dir / "d.sion")
         self.assertEqual([(self.dir / f"s0000{r}").stat().st_size for r in range(2)], [size, size])
         self.assertEqual((self.dir / "s00000").read_bytes(), b"first" + bytes(size - 9) + b"last")
-        if path.stat().st_blocks * 512 < 1 << 20:  # the file system has holes
+        if path.stat().st_blocks * 512 < 1 << 20:  # only if the file system supports holes
             for name in ("s00000", "s00001", "d.sion"):
                 self.assertLess((self.dir / name).stat().st_blocks * 512, 1 << 20, name)
         self.assertEqual(self.succeed("sheaf", "cat", "-t", 0, self.dir / "d.sion"), (self.dir / "s00000").read_bytes())
@@ -133,7 +133,7 @@ class OwnFiles(ToolCase):
         self.fail_on("a.sion.000001: unreadable", "sheaf", "verify", path)
         (self.dir / "kept").rename(self.dir / "a.sion.000001")
         data = bytearray(path.read_bytes())
-        data[-8:] = data[-16:-8]  # two tasks in one place
+        data[-8:] = data[-16:-8]  # two tasks at one place of the mapping
         path.write_bytes(data)
         self.fail_on("as another task before", "sheaf", "verify", path)
         chunk = self.dir / "kv.sion"

@@ -1,4 +1,4 @@
-"""Mistakes, help, obstacles: what the tools say, and the exit codes they say it with."""
+"""Wrong options, help and obstacles: the messages of the tools and their exit codes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The `sheaf` command and the classic tools on the golden files, compared with their manifests and recorded output."""
+"""The `sheaf` command and the classic tools on the golden files, compared with the manifests and recorded
+output."""
 
 from __future__ import annotations
 
@@ -66,7 +67,7 @@ class GoldenFiles(ToolCase):
         if sys.byteorder == "little":
             self.assertEqual(found.read_bytes(), wanted.read_bytes())
             return
-        order = ("metadata_byte_order", "endianness_word_hex_bytes")  # metadata are in the byte order of the machine
+        order = ("metadata_byte_order", "endianness_word_hex_bytes")  # the metadata have the byte order of the host
         with Multifile(str(found)) as ours, Multifile(str(wanted)) as golden_file:
             self.assertEqual(*({key: value for key, value in without_checksums(describe(file)).items() if key not in order}
                                for file in (ours, golden_file)))
@@ -97,7 +98,7 @@ class GoldenFiles(ToolCase):
                              ["siondefrag", path, self.dir / "y"], ["sheaf", "dump", "-K"], ["siondump", "-K"],
                              ["sheaf", "dump", "--json", "-K"]):
                     self.fail_on(path.name, *(tool if path in tool else [*tool, path]))
-                if path.name != "kv_badlen.sion":  # its metadata and its bytes are all right
+                if path.name != "kv_badlen.sion":  # metadata and bytes of this file are valid
                     for tool in (["sheaf", "dump"], ["siondump"], ["sheaf", "info"], ["sheaf", "cat"], ["sioncat"]):
                         self.fail_on(path.name, *tool, path)
         self.assertEqual(self.names(), [])

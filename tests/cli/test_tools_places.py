@@ -1,5 +1,5 @@
-"""What the tools leave and refuse: mode, owner and attributes of files that are replaced or copied, links in their places, what is no
-regular file, and signals."""
+"""What the tools preserve: mode, owner and attributes of files that they replace or copy, and symbolic links.
+What they refuse: files that are not regular. What they do on signals."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ def umask(mask: int) -> Iterator[None]:
 
 
 def access_list(rights: int) -> bytes:
-    """User 4711 may do what `rights` (rwx as bits) say, as Linux keeps it."""
+    """Returns an ACL that grants user 4711 `rights` (rwx as bits), in the format of Linux."""
     entries = [(0x01, 6, 2**32 - 1), (0x02, rights, 4711), (0x04, 0, 2**32 - 1), (0x10, rights, 2**32 - 1), (0x20, 0, 2**32 - 1)]
     return (2).to_bytes(4, "little") + b"".join(
         tag.to_bytes(2, "little") + bits.to_bytes(2, "little") + who.to_bytes(4, "little") for tag, bits, who in entries)
 
 
 class Likeness(ToolCase):
-    """Files that take the place of others, or are copies of them, are to their users what those were."""
+    """A replacement or copy of a file has the mode, owner and attributes of the original."""
 
     def mark(self, path: Path, mode: int, owner: int = 1234) -> tuple:
         if ROOT:
             os.chown(path, owner, owner + 1)
         path.chmod(mode)
         for name, value in (("user.project", b"fusion"), ("system.posix_acl_access", access_list(6))):
-            with contextlib.suppress(OSError):  # file systems without them
+            with contextlib.suppress(OSError):  # file systems without extended attributes
                 if mode & 0o070:
                     os.setxattr(path, name, value)
         return self.marks(path)
@@ -128,7 +128,7 @@ class Likeness(ToolCase):
                 (far / "old").unlink()
             link.unlink()
         self.assertEqual(list(far.iterdir()), [])
-        # In place, through a link.
+        # In place, through a symbolic link.
         (self.dir / "packed").symlink_to("far/packed")
         self.succeed("sheaf", "defrag", path, far / "packed")
         self.succeed("sheaf", "defrag", "--force", "-q", 1, self.dir / "packed", self.dir / "packed")
@@ -145,7 +145,8 @@ class Likeness(ToolCase):
 
 
 class NoRegularFiles(ToolCase):
-    """Nobody is at the other end of the pipe."""
+    """Every tool refuses pipes, sockets, directories and devices without waiting. No process has the other
+    end of the pipe open."""
 
     def places(self) -> dict[str, str]:
         pipe, where, name = self.dir / "pipe", self.dir / "directory", self.dir / "socket"
@@ -202,7 +203,7 @@ class NoRegularFiles(ToolCase):
 
 
 class Signals(ToolCase):
-    """A tool ends by the signal, whatever it is doing, and leaves no half of an output."""
+    """A signal ends a tool in any phase, and the tool leaves no incomplete output."""
 
     NUMBERS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
@@ -232,7 +233,8 @@ class Signals(ToolCase):
 
     @staticmethod
     def sleeps_not(process: subprocess.Popen) -> bool:
-        """Until the pipe is full (cat has too little for that)."""
+        """Returns whether the process still runs without waiting for a full pipe. The output of cat is too
+        short to fill one."""
         if process.poll() is not None:
             return False
         place = Path(f"/proc/{process.pid}/wchan")
@@ -250,7 +252,7 @@ class Signals(ToolCase):
                     self.interrupt(tool, number)
 
     def interrupt(self, tool: list, number: int) -> None:
-        """Tries again if the work was done before the signal came."""
+        """Sends a signal during the work. Tries again if the work was done before the signal."""
         for _ in range(300):
             process = subprocess.Popen([str(BIN / "sheaf"), *map(str, tool)], stderr=subprocess.PIPE)
             deadline = time.monotonic() + SECONDS
@@ -267,7 +269,7 @@ class Signals(ToolCase):
         self.fail("the tool was always faster")
 
     def test_a_second_one_ends_it_at_once(self) -> None:
-        """Where the first is not looked at, here because the process is stopped."""
+        """A second signal ends the tool at once when the first is pending. Here the process is stopped."""
         process = subprocess.Popen([str(BIN / "sheaf"), "split", str(self.many()), str(self.dir / "out")], stderr=subprocess.PIPE)
         while len(self.names()) < 20 and process.poll() is None:
             time.sleep(0.001)

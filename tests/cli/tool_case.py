@@ -1,7 +1,10 @@
-"""What the tests of the tools share: programs to run, multifiles to run them on, expectations.
+"""Shared by the tests of the tools: programs, multifiles and expectations.
 
-Environment: SHEAF_BIN, the directory of the programs; SHEAF_VECTORS, the golden files (default ../shared/vectors
-beside the repository; without them only files made here are used); SHEAF_TOOL_SECONDS, how long a tool may take (10).
+Environment:
+SHEAF_BIN: directory of the programs.
+SHEAF_VECTORS: golden files (default ../shared/vectors beside the repository). Without them, only files that
+the tests write are used.
+SHEAF_TOOL_SECONDS: time limit of a tool (10).
 """
 
 from __future__ import annotations
@@ -36,7 +39,7 @@ def digest(data: bytes) -> str:
 
 
 def golden() -> Iterator[tuple[str, Path, dict]]:
-    """Name, main file and manifest of every golden multifile."""
+    """Yields name, main file and manifest of every golden multifile."""
     for manifest in sorted(VECTORS.glob("*/manifest.json")):
         description = json.loads(manifest.read_text())
         yield description["name"], manifest.parent / description["main"], description
@@ -57,7 +60,7 @@ def payload(rank: int, size: int) -> bytes:
 
 
 def make_plain(path: Path, byte_order: str = "little", tasks: int = 5) -> list[bytes]:
-    """A set of two files, several blocks, an empty task; the stream of every task."""
+    """Writes a set of two files with several blocks and an empty task. Returns the stream of every task."""
     streams = [payload(rank, 0 if rank == 1 else 150 + 90 * rank) for rank in range(tasks)]
     specs = [TaskSpec(100, 10 + rank, fill(stream, 128), file=0 if rank < 2 else 1)
              for rank, stream in enumerate(streams)]
@@ -66,7 +69,8 @@ def make_plain(path: Path, byte_order: str = "little", tasks: int = 5) -> list[b
 
 
 def make_keyval(path: Path, byte_order: str = "little") -> list[list[tuple[int, bytes]]]:
-    """Records over chunk borders, repeated keys, an empty value, a key beyond 2^63; a task without records."""
+    """Writes records across chunk borders, repeated keys, an empty value, a key beyond 2^63, and a task
+    without records. Returns the records of every task."""
     records = [[(7, payload(1, 10)), (2**64 - 16, payload(2, 300)), (7, payload(3, 70)), (9, b"")], [],
                [(key, payload(key, key)) for key in range(40)]]
     specs = [TaskSpec(64, rank, fill(encode_records(mine, byte_order), 64)) for rank, mine in enumerate(records)]
@@ -86,7 +90,7 @@ class ToolCase(unittest.TestCase):
         return result.stdout
 
     def fail_on(self, name: str, tool: str, *arguments: object, status: int = 1) -> str:
-        """The message, which names `name`."""
+        """Checks the exit status of a failing tool and returns its message, which must contain `name`."""
         result = run(tool, *arguments)
         self.assertEqual(result.returncode, status, (tool, arguments, result.stderr))
         said = (result.stdout + result.stderr).decode(errors="replace")

@@ -1,5 +1,5 @@
-"""Cases of captured files: programs on several hosts take turns with the same names, each with its files open
-and closed in between, and find what the others have closed; then the containers become one multifile."""
+"""Cases of captured files. Programs on several hosts take turns with the same names and close their files
+before the next turn. Each finds what the others have closed. Then the containers become one multifile."""
 
 import json
 import subprocess
@@ -36,7 +36,7 @@ for line in sys.stdin:
 
 
 class Agent:
-    """A program on a host, with captured files."""
+    """A program with captured files on one host."""
 
     def __init__(self, context: Context, host: str, rule: str, script: str):
         self.host = host
@@ -69,7 +69,7 @@ def expect(agent: Agent, step: int, what: str, found: object, wanted: object) ->
 
 
 def turn(agent: Agent, step: int, where: str, model: dict[str, str], random) -> None:
-    """One change by a program."""
+    """Makes one change with a program."""
     name = f"f.{random.randrange(6)}"
     text = f"{step} " * random.choice((1, 40, 3000))
     what = random.choice(("wb", "wb", "ab", "keep", "keep", "rename", "remove"))
@@ -89,15 +89,15 @@ def turn(agent: Agent, step: int, where: str, model: dict[str, str], random) -> 
 
 @case("capture/turns")
 def turns(context: Context) -> None:
-    """What one host has closed all others find, whatever they knew before."""
+    """Checks that all hosts find what one host has closed, whatever they knew before."""
     if context.fs.name == "ext4":
-        return  # a file system of one host, which looks for containers of others now and then
+        return  # a file system of one host checks only now and then for containers of others
     where = context.directory()
     random = seeded("capture/turns")
     context.rack.on("h1", f"mkdir {where}/out")
     (context.rack.state / "agent.py").write_text(AGENT)
     words = (f"'{where}/out/f.*:{where}/f.sion'", str(context.rack.state / "agent.py"))
-    fresh = believes_itself(context)  # then hosts that are to see something mount anew
+    fresh = believes_itself(context)  # hosts that must mount again before they see changes
     model: dict[str, str] = {}
     agents: list[Agent] = []
     for step in range(8 if fresh else 40):

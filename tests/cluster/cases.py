@@ -1,5 +1,5 @@
-"""The cases: what programs do on several hosts, and what must be found. Each raises Wrong, with figures,
-if it is not."""
+"""The cases: what programs do on several hosts, and what must be found. A failed case raises Wrong with
+figures."""
 
 import functools
 import hashlib
@@ -14,7 +14,7 @@ from rack import Rack, die_with_parent
 TASKS = 6
 LEASES = {
     "SHEAF_LEASE_TIMES": "1000,4000"
-}  # beat and patience in ms: a repair waits so long for a job that may live
+}  # heartbeat and timeout in ms: the time that a repair waits for a job that may live
 PLACEMENTS = ("round", "block")
 Case = Callable[[Context], None]
 ALL: dict[str, Case] = {}
@@ -37,7 +37,8 @@ MPIIO_NAMES = "sync-read set-size remade shared-pages gaps shared-pointer atomic
 
 
 def read_back(mode: str, file, shift: int, placement: str, context: Context) -> None:
-    """Every byte is there; if not, says whether it is a little later."""
+    """Checks every byte of the file. On a difference, the error says whether a second read after 3 s
+    succeeds."""
     program = [MODES, "read", mode, file, shift]
     try:
         context.must(TASKS, program, placement)
@@ -49,7 +50,7 @@ def read_back(mode: str, file, shift: int, placement: str, context: Context) -> 
 
 
 def written_and_read(mode: str, placement: str, context: Context) -> None:
-    """Written; every byte is found by another run, in which every task is on another host."""
+    """Writes, and checks that another run finds every byte with every task on another host."""
     file = context.directory() / "data"
     context.must(TASKS, [MODES, "write", mode, file, 0], placement)
     context.fs.fresh()
@@ -57,7 +58,7 @@ def written_and_read(mode: str, placement: str, context: Context) -> None:
 
 
 def appended(mode: str, placement: str, context: Context) -> None:
-    """Half is written, the rest appended by tasks on other hosts, and read by tasks on third ones."""
+    """Writes one half, appends the other half with tasks on other hosts, and reads all on yet other hosts."""
     file = context.directory() / "data"
     shift = 1 if placement == "round" else 2
     for what, by in (("half", 0), ("append", shift)):
@@ -67,7 +68,7 @@ def appended(mode: str, placement: str, context: Context) -> None:
 
 
 def read_by_the_same_run(mode: str, context: Context) -> None:
-    """Read in the run that has written, after the close, unless the kernel believes its own sizes."""
+    """Reads in the run that has written, after the close, unless the kernel trusts its cached sizes."""
     if context.fs.name == "fuse2":
         return
     context.must(TASKS, [MODES, "both", mode, context.directory() / "data", 0])
@@ -85,7 +86,7 @@ for mode_name in ("plain", "collective", "merged", "mapped", "compress"):
 
 @case("names/remade")
 def remade(context: Context) -> None:
-    """A name that one host removes is written anew by all, in runs one after the other."""
+    """Removes a name on one host, and writes it again by all tasks, in several runs."""
     file = context.directory() / "data"
     for number in range(4):
         context.must(TASKS, [MODES, "write", "plain", file, number])
@@ -96,8 +97,8 @@ def remade(context: Context) -> None:
 
 @case("names/known")
 def known_before(context: Context) -> None:
-    """Every host has read a multifile before others change it in place: who opens it then sees that, whatever
-    his host has kept of it."""
+    """Reads a multifile on every host before others change it in place. An open after the change sees the
+    change, whatever the host has cached."""
     if believes_itself(context):
         return
     file = context.directory() / "data"
@@ -113,7 +114,7 @@ def known_before(context: Context) -> None:
 
 @case("names/replaced")
 def replaced(context: Context) -> None:
-    """A name is written again and again, each time from other hosts, also as a new file in its place."""
+    """Writes a name again and again, from changing hosts, in place or as a replacement file."""
     file = context.directory() / "data"
     for number, mode in enumerate(("plain", "atomic", "collective", "atomic", "compress")):
         context.must(TASKS, [MODES, "write", mode, file, number])
@@ -123,7 +124,7 @@ def replaced(context: Context) -> None:
 
 @case("names/at-once")
 def made_at_once(context: Context) -> None:
-    """Every host makes multifiles of its own in one directory, at the same time."""
+    """Creates multifiles on all hosts in one directory at the same time."""
     where = context.directory()
     jobs = [
         subprocess.Popen(
@@ -148,7 +149,7 @@ def made_at_once(context: Context) -> None:
 
 
 def content(task: int, size: int) -> bytes:
-    """What modes.c writes."""
+    """Returns the bytes that modes.c writes."""
     return bytes(
         (31 + 17 * (task + 1) + 5 * at + at // 251 + at // 65521 + (at * 2654435761 >> 13)) & 255
         for at in range(size)
@@ -156,7 +157,7 @@ def content(task: int, size: int) -> bytes:
 
 
 def tools(mode: str, placement: str, context: Context) -> None:
-    """Tools on hosts that have not written, or not all of it."""
+    """Runs the tools on hosts that wrote no part, or only a part, of a multifile."""
     where = context.directory()
     file = where / "data"
     context.must(TASKS, [MODES, "write", mode, file, 0], placement)
@@ -184,12 +185,13 @@ for mode_name in ("plain", "files", "collective"):
 
 
 def believes_itself(context: Context) -> bool:
-    """The kernel writes back whole pages and asks nobody for sizes: docs/sharedfile.md, Several hosts."""
+    """Returns whether the kernel writes back whole pages and trusts its cached sizes (docs/sharedfile.md,
+    Several hosts)."""
     return context.fs.name == "fuse2"
 
 
 def generated(tasks: int, seed: int, first: int, count: int, timeout: float, context: Context) -> None:
-    """Random MPI-IO calls: every host finds what the model of them finds, on a directory of one machine."""
+    """Makes random MPI-IO calls. Every host must find what the model finds on a local directory."""
     if believes_itself(context):
         return
     program = BIN / "mpiio_differential_openmpi"
@@ -214,7 +216,7 @@ def generated(tasks: int, seed: int, first: int, count: int, timeout: float, con
             timeout=timeout,
         )
         problem = f"exit {code}: {brief(output)}" if code else ""
-    except Exception as error:  # what was found until then counts as well
+    except Exception as error:  # the results before the failure count as well
         problem = str(error)
     ours = logs[1].read_text().splitlines() if logs[1].exists() else []
     wanted = logs[0].read_text().splitlines()
@@ -231,7 +233,7 @@ for begin in range(0, 100, 20):
 
 
 def add_long(first: int, count: int) -> list[str]:
-    """A series of its own of such cases, from number `first` on, in parts; their names."""
+    """Adds a series of such cases, from number `first` on, in parts. Returns their names."""
     part = 40
     names = []
     for begin in range(first, first + count, part):
@@ -260,8 +262,8 @@ for mpiio_name in MPIIO_NAMES:
 
 
 def await_ready(job: subprocess.Popen, rack: Rack) -> None:
-    """Until kill_writer has opened its first multifile."""
-    too_late = threading.Timer(30, rack.sweep)  # which ends the output
+    """Waits until kill_writer has opened its first multifile."""
+    too_late = threading.Timer(30, rack.sweep)  # ends the output
     too_late.start()
     lines = []
     try:
@@ -275,16 +277,16 @@ def await_ready(job: subprocess.Popen, rack: Rack) -> None:
 
 
 def lost_host(words: str, how: str, number: int, context: Context) -> None:
-    """A host loses all its tasks and its launcher, or the network, while the others write. They end in time,
-    and what any task had flushed is found on another host, before and after a repair there."""
+    """Kills all tasks and the launcher on one host, or cuts its network, while the other hosts write. They
+    end in time. Another host finds what any task had flushed, before and after a repair there."""
     rng = seeded(f"{words} {how} {number}")
     tasks, where, rack = 4, context.directory(), context.rack
     books = rack.state / f"ledgers-{where.name}"
     books.mkdir()
-    for task in range(tasks):  # on a disk of this machine, which nobody loses
+    for task in range(tasks):  # on a local disk, which no host loses
         (books / f"ledger.{task}").touch()
         rack.on("h1", f"ln -s {books}/ledger.{task} {where}/ledger.{task}")
-    flushes = ["flushes"] if context.fs.name != "ext4" else []  # chunks that are complete count as well
+    flushes = ["flushes"] if context.fs.name != "ext4" else []  # complete chunks count as well
     program = [BIN / "kill_writer_openmpi", where, rng.randrange(10**6), words, *flushes]
     command = context.command(tasks, program, env=LEASES)
     job = subprocess.Popen(
@@ -342,7 +344,8 @@ def lost_host(words: str, how: str, number: int, context: Context) -> None:
 
 
 def add_rounds(first: int, count: int) -> list[str]:
-    """So many kills of a host in each way of writing, from number `first` on, the ways in turn; their names."""
+    """Adds `count` kills of a host, from number `first` on, for each way of writing in turn. Returns their
+    names."""
     names = []
     for number in range(first, first + count):
         for words in ("", "durable", "collective", "collective,durable", "compress=zstd"):
@@ -357,7 +360,8 @@ for kill_words in ("", "durable"):
 
 
 def full(mode: str, context: Context) -> None:
-    """On a volume with nearly no room: a clear error, or all is there. Zeros may take no room, so text fills it."""
+    """Writes to a nearly full volume. The run reports a clear error, or another run reads every byte. The
+    ballast is text, because zeros may take no space."""
     small = Context.of(context.fs.name, 96)
     try:
         where = small.directory()

@@ -3,13 +3,13 @@
 (docs/testing.md, Several hosts).
 
     cluster_test.py [--quick] [--fs NAME]... [--case PATTERN]... [--json FILE] [--seconds N]
-    cluster_test.py --long COUNT [--first N] [--fs NAME]...     so many random MPI-IO cases
+    cluster_test.py --long COUNT [--first N] [--fs NAME]...     COUNT random MPI-IO cases
     cluster_test.py --rounds COUNT [--first N] [--fs NAME]... [--case PATTERN]...
-                                                 a host is killed so many times in each way of writing
+                                                 kills a host COUNT times for each way of writing
     cluster_test.py --list
-    cluster_test.py up FS [NAME]; run NAME HOST|mpirun COMMAND...; down NAME      a cluster to try things on
+    cluster_test.py up FS [NAME]; run NAME HOST|mpirun COMMAND...; down NAME      a cluster for manual tests
 
-Exit code: 0 if nothing fails but what known.py lists, 1 if not, 77 if nothing can be run here.
+Exit code: 0 if only cases of known.py fail, 1 if others fail, 77 if no case can run on this machine.
 """
 
 import argparse
@@ -30,7 +30,7 @@ from filesystems import ALL  # noqa: E402
 from known import KNOWN  # noqa: E402
 from rack import Rack, TimedOut  # noqa: E402
 
-# In this order: what matters most comes first, should time run out.
+# The most important cases come first, in case time runs out.
 QUICK = {
     "fuse2": [
         "modes/plain/round",
@@ -84,7 +84,8 @@ def known(fs: str, name: str) -> tuple[str, str] | None:
 
 
 def one(context: Context, name: str) -> dict:
-    """Runs a case: its result is passed, failed, expected (to fail) or mended (passes, but is listed)."""
+    """Runs a case. Its result is passed, failed, expected (a known failure) or mended (passed, but listed in
+    known.py)."""
     began = time.time()
     problem = ""
     try:
@@ -170,12 +171,12 @@ def run(arguments: argparse.Namespace) -> int:
     )
     if not rows:
         return 77
-    # A short run may miss what a race decides.
+    # A short run may miss a failure that depends on a race.
     return 1 if counts["failed"] or (counts["mended"] and not arguments.quick) else 0
 
 
 def by_hand(words: list[str]) -> int:
-    """up, run and down."""
+    """Carries out the commands up, run and down."""
     if words[0] == "up":
         kind = ALL.get(words[1])
         problem = kind.missing() if kind else f"it is none of {', '.join(ALL)}"
@@ -230,7 +231,7 @@ def main() -> int:
     if arguments.list:
         print("\n".join(cases.ALL))
         return 0
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the rack is taken down
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the rack is removed
     why = cannot()
     if why:
         print(f"several hosts: skipped, {why}")

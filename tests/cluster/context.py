@@ -1,4 +1,4 @@
-"""What a case is run with: a rack with a file system, and how programs are started there."""
+"""The context of a case: a rack with a file system, and the ways to start programs there."""
 
 import dataclasses
 import os
@@ -19,7 +19,7 @@ MCA = (
 
 
 class Wrong(Exception):
-    """A case has failed: what was found, in figures."""
+    """A case has failed; the text has the findings in figures."""
 
 
 @dataclasses.dataclass
@@ -42,7 +42,7 @@ class Context:
         return context
 
     def directory(self) -> pathlib.Path:
-        """A new one in the shared file system."""
+        """Creates a directory in the shared file system."""
         self.number += 1
         where = self.rack.shared / f"c{self.number}"
         self.rack.on("h1", f"mkdir {where}")
@@ -56,7 +56,8 @@ class Context:
     def command(
         self, tasks: int, program: list, placement: str = "round", env: dict | None = None, hosts=None
     ) -> list[str]:
-        """What starts `tasks` tasks, dealt out to the hosts in turn (round) or in blocks (block)."""
+        """Returns the command that starts `tasks` tasks, distributed over the hosts round robin (round) or in
+        blocks (block)."""
         names = hosts or self.rack.hosts
         slots = -(-tasks // len(names))
         words = [
@@ -113,7 +114,7 @@ class Context:
         return output
 
     def tool(self, host: str, *arguments, timeout: float = 40) -> str:
-        """The sheaf command on a host."""
+        """Runs the sheaf command on a host and returns its output."""
         line = " ".join(shlex.quote(str(word)) for word in [BIN / "sheaf", *arguments])
         code, output = self.rack.outcome(
             [*self.rack.enter(), str(self.rack.state / "rsh"), host, line], timeout
@@ -124,7 +125,8 @@ class Context:
 
 
 def brief(output: str) -> str:
-    """The lines of a failed run that say why, sums first, without those in which the MPI tells of it."""
+    """Returns the lines of a failed run that state the reason, sums first, without the messages of the MPI
+    about it."""
     skip = (
         "----",
         "[rack:",

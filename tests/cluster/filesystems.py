@@ -1,4 +1,4 @@
-"""The file systems that a rack's hosts share, each mounted at rack.shared on every host."""
+"""The file systems that the hosts of a rack share, each mounted at rack.shared on every host."""
 
 import os
 import pathlib
@@ -12,14 +12,16 @@ BIN = pathlib.Path(os.environ.get("SHEAF_BIN", "build/bin")).resolve()
 
 
 class FileSystem:
-    """`needs`: programs; `fresh`: what hosts must do before they can see what others have closed."""
+    """A shared file system.
+
+    `needs`: required programs. `fresh`: what hosts must do before they see what others have closed."""
 
     name = ""
     needs: tuple[str, ...] = ()
 
     def __init__(self, rack: Rack, full: int = 0):
         self.rack = rack
-        self.full = full  # MiB of the whole, for tests of full volumes; 0: plenty
+        self.full = full  # size in MiB, for tests of full volumes; 0: plenty
 
     @classmethod
     def missing(cls) -> str:
@@ -38,7 +40,7 @@ class FileSystem:
         self.rack.on(host, f"umount {self.rack.shared} || umount -l {self.rack.shared}", check=False)
 
     def fresh(self) -> None:
-        """Hosts that have cached nothing, as other hosts would be."""
+        """Makes hosts drop all cached state."""
 
     def wait_mounted(self, host: str) -> None:
         self.rack.on(
@@ -54,7 +56,8 @@ class FileSystem:
         self.rack.ready()
 
     def store(self) -> pathlib.Path:
-        """A directory of this machine for what is stored; a small one if the volume is to be full soon."""
+        """Returns a local directory for the stored data; a small file system if the volume is to fill up
+        soon."""
         where = self.rack.state / "store"
         where.mkdir(exist_ok=True)
         if self.full:
@@ -63,7 +66,7 @@ class FileSystem:
 
 
 class Ext4(FileSystem):
-    """One directory, one page cache: what a single machine with many tasks is."""
+    """One directory with one page cache, like a single machine with many tasks."""
 
     name = "ext4"
 
@@ -77,10 +80,11 @@ class Ext4(FileSystem):
 
 
 class Fuse(FileSystem):
-    """The same directory through a FUSE mount of each host: a page cache each, locks that end at the host.
+    """The same directory through a FUSE mount on each host. Each host has its own page cache, and locks are
+    local to a host.
 
-    With writeback,cache=always the kernel believes its own cache for as long as it has one, data and sizes
-    alike, whatever other hosts do: so hosts that are to see what others have closed mount anew."""
+    With writeback,cache=always the kernel trusts its cached data and sizes whatever other hosts do. Hosts
+    must mount again before they see what others have closed."""
 
     name = "fuse2"
     options = "writeback,cache=always,timeout=0"
@@ -94,7 +98,7 @@ class Fuse(FileSystem):
 
     def up(self) -> None:
         where = self.store()
-        if self.full:  # the rack's mounts are not those of hosts that were made before
+        if self.full:  # mounts of the rack do not reach the existing hosts
             for host in self.rack.hosts:
                 inner = (self.rack.state / host / "pid").read_text().strip()
                 self.rack.rack(f"kill -0 {inner}")
@@ -105,7 +109,7 @@ class Fuse(FileSystem):
             self.wait_mounted(host)
 
     def share_store(self, where: pathlib.Path) -> None:
-        """A small file system in a file: all hosts mount the same superblock."""
+        """Mounts a small file system in a file; all hosts mount the same superblock."""
         self.rack.rack(f"umount {where}")
         image = self.rack.state / "image"
         subprocess.run(["truncate", "-s", f"{self.full}M", image], check=True)
@@ -117,7 +121,7 @@ class Fuse(FileSystem):
             for host in self.rack.hosts:
                 self.rack.on(host, f"mount {device} {where}")
         finally:
-            subprocess.run(["losetup", "-d", device], check=True)  # goes with the last mount
+            subprocess.run(["losetup", "-d", device], check=True)  # released with the last mount
 
     def mount(self, host: str) -> None:
         options = f"{self.options},source={self.rack.state}/store"
@@ -131,7 +135,8 @@ class Fuse(FileSystem):
 
 
 class FuseThrough(Fuse):
-    """Writes go through, reads are cached until the file is opened again: close-to-open, as NFS is."""
+    """FUSE with write-through and reads that are cached until the next open: close-to-open consistency as in
+    NFS."""
 
     name = "fuse2-through"
     options = "cache=auto,timeout=0"
@@ -141,7 +146,7 @@ class FuseThrough(Fuse):
 
 
 class Gluster(FileSystem):
-    """GlusterFS as it comes: two data bricks and one of redundancy over three hosts."""
+    """GlusterFS with default settings: two data bricks and one redundancy brick over three hosts."""
 
     name = "gluster"
     needs = ("glusterd", "gluster", "glusterfs")
@@ -208,7 +213,7 @@ class Gluster(FileSystem):
 
 
 class GlusterStrict(Gluster):
-    """Hosts see each other's changes at once: no attribute cache, no caching translators."""
+    """GlusterFS with changes that other hosts see at once: no attribute cache, no caching translators."""
 
     name = "gluster-strict"
     settings = tuple(
@@ -221,9 +226,9 @@ class GlusterStrict(Gluster):
 class MooseFS(FileSystem):
     """MooseFS: a master on h1, a chunk server on every host.
 
-    A client tries again for minutes to write what a chunk server has no room for (mfsioretries, 30), then says
-    EIO. Servers that keep room for a chunk free (64 MiB) are given no new ones: the master says ENOSPC. So
-    full volumes keep more than that, and clients do not wait for them."""
+    If a chunk server has no space, a client retries for minutes (mfsioretries, 30) and then reports EIO. A
+    server with less than 64 MiB of free space gets no new chunks, and the master reports ENOSPC. Therefore
+    full volumes keep more than that free, and clients do not wait."""
 
     name = "moosefs"
     needs = ("mfsmaster", "mfschunkserver", "mfsmount")
@@ -279,8 +284,10 @@ class MooseFS(FileSystem):
 
 
 class Ceph(FileSystem):
-    """CephFS by ceph-fuse: a monitor, a manager, a metadata server and a store in memory on h1, a client on every
-    host. A volume that is to be full has a quota, which clients keep to, and nothing else of it is full."""
+    """CephFS by ceph-fuse: a monitor, a manager, a metadata server and an in-memory store on h1, a client on
+    every host.
+
+    A full volume is one with a quota. Clients enforce it, and no other part is full."""
 
     name = "ceph"
     needs = ("ceph-mon", "ceph-mgr", "ceph-osd", "ceph-mds", "ceph-fuse", "ceph-authtool", "monmaptool")

@@ -1,8 +1,11 @@
-// modes write|append|read|both CASE FILE TASK_SHIFT: a multifile in one way of writing, and every byte of it
-// read back. Task t of a run is rank (t + TASK_SHIFT) of MPI_COMM_WORLD, so that another run can have every
-// task on another host. `both` reads in the run that has written. Without arguments: prints the cases. Ends
-// with 0 if all is right, 1 if bytes are wrong or missing, 2 if a call has failed (and says which); the first
-// line that task 0 prints has the figures.
+// modes write|append|read|both CASE FILE TASK_SHIFT: writes a multifile in one way, and reads back every
+// byte.
+//
+// Task t of a run is rank (t + TASK_SHIFT) of MPI_COMM_WORLD, so another run can place every task on another
+// host. `both` reads in the run that has written. Without arguments, the program prints the cases.
+//
+// Exit code: 0 if all is right, 1 if bytes are wrong or missing, 2 if a call has failed, with its name. The
+// first line that task 0 prints has the figures.
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,11 +22,11 @@ typedef struct {
   const char* name;
   const char* words;
   int how;
-  int files;         // -1: one per node
-  sion_int32 block;  // of the file system, as the program says; below a page: tasks share pages
+  int files;         // -1: one per host
+  sion_int32 block;  // block size passed to the open; below a page, tasks share pages
   sion_int64 chunk;
   int records;
-  int bytes;  // of a record
+  int bytes;  // bytes of a record
 } Case;
 
 static const Case cases[] = {
@@ -72,7 +75,7 @@ static long total(void) { return (long)c->records * c->bytes; }
 static int locals(void) { return c->how & mapped ? 2 : 1; }
 static int local_task(int i) { return c->how & mapped ? (task + i * tasks) : task; }
 
-// Opens in `mode`; the handle, or -1 on every task.
+// Opens in `mode`. Returns the handle, or -1 on every task.
 static int open_multifile(const char* file, const char* mode) {
   char words[200], name[4096];
   snprintf(words, sizeof words, "%s%s%s", mode, *c->words ? "," : "", c->words);
@@ -106,7 +109,7 @@ static int close_multifile(int sid) {
   return ok == SION_SUCCESS ? 1 : failed("close");
 }
 
-// Records `first` to before `end` of each task; 1 if every call has succeeded.
+// Writes the records from `first` to before `end` of each task. Returns 1 if every call has succeeded.
 static int put(int sid, int first, int end) {
   unsigned char* const data = malloc((size_t)c->bytes);
   int fine = 1;
@@ -127,7 +130,7 @@ static int put(int sid, int first, int end) {
   return fine;
 }
 
-// What differs of `got` bytes that were read for those from `at` on.
+// Returns how many of the `got` bytes read at offset `at` differ.
 static long differing(const unsigned char* data, int of, long at, size_t got, long* first) {
   long wrong = 0;
   for (size_t i = 0; i < got; ++i)
@@ -135,8 +138,8 @@ static long differing(const unsigned char* data, int of, long at, size_t got, lo
   return wrong;
 }
 
-// Merged, the records of a group lie in the stream of its collector, in an order that is its own: each must
-// be there once.
+// Reads in merged mode. The stream of a collector has the records of its group in an unspecified order, and
+// each must be there once.
 static int get_merged(int sid, long* missing, long* wrong) {
   const size_t bytes = (size_t)c->bytes;
   const int count = tasks * c->records;
@@ -161,7 +164,7 @@ static int get_merged(int sid, long* missing, long* wrong) {
   return 1;
 }
 
-// Reads all; bytes that are missing and wrong of this task.
+// Reads the whole stream and counts the missing and wrong bytes of this task.
 static int get(int sid, long* missing, long* wrong, long* first) {
   const size_t bytes = (size_t)c->bytes;
   unsigned char* const data = malloc(bytes);
@@ -180,13 +183,14 @@ static int get(int sid, long* missing, long* wrong, long* first) {
       *wrong += differing(data, local_task(i), (long)r * c->bytes, got, first);
       if (got != bytes && !*failure) failed("read");
     }
-    if (!(c->how & keyval) && sion_fread(data, 1, 1, sid) == 1) ++*wrong;  // more than was written
+    if (!(c->how & keyval) && sion_fread(data, 1, 1, sid) == 1)
+      ++*wrong;  // bytes after the end of what was written
   }
   free(data);
   return 1;
 }
 
-// One outcome for all: what task 0 prints, and the exit code.
+// Reduces to one outcome on all tasks. Task 0 prints it; it is also the exit code.
 static int outcome(const char* what, int fine, long missing, long wrong, long first) {
   long sums[3] = {missing, wrong, fine ? 0 : 1}, all[3];
   MPI_Allreduce(sums, all, 3, MPI_LONG, MPI_SUM, tasks_comm);

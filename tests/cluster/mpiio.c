@@ -1,6 +1,6 @@
-// mpiio CASE DIRECTORY: what MPI promises of a shared file to tasks on several hosts, a small case each.
-// Without arguments: prints the cases. Ends with 0 if all is right, 1 if bytes or sizes are wrong, 2 if a
-// call has failed.
+// mpiio CASE DIRECTORY: small cases of what MPI guarantees for a shared file of tasks on several hosts.
+// Without arguments, the program prints the cases. Exit code: 0 if all is right, 1 if bytes or sizes are
+// wrong, 2 if a call has failed.
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,7 +37,7 @@ static MPI_File opened(int mode, int round) {
   return file;
 }
 
-// Write, sync, barrier, sync, read what another has written (MPI 4.1, 14.6.1).
+// Write, sync, barrier, sync, read of another task's bytes (MPI 4.1, 14.6.1).
 static void sync_read(void) {
   MPI_File file = opened(MPI_MODE_CREATE | MPI_MODE_RDWR, 0);
   char data[block];
@@ -58,7 +58,7 @@ static void sync_read(void) {
   if (file != MPI_FILE_NULL) check(MPI_File_close(&file), "close", rounds);
 }
 
-// After a collective set_size every task finds that size.
+// After a collective set_size, every task finds that size.
 static void set_size(void) {
   MPI_File file = opened(MPI_MODE_CREATE | MPI_MODE_RDWR, 0);
   for (int r = 0; r < rounds * 4 && file != MPI_FILE_NULL; ++r) {
@@ -71,7 +71,7 @@ static void set_size(void) {
   if (file != MPI_FILE_NULL) check(MPI_File_close(&file), "close", rounds);
 }
 
-// A name that another task has removed is made anew by all.
+// All tasks create a name again that another task has removed.
 static void remade(void) {
   char data[block];
   for (int r = 0; r < rounds; ++r) {
@@ -94,7 +94,8 @@ static void remade(void) {
   }
 }
 
-// Pages that tasks of several hosts share, written by each alone and by all together; read after a close.
+// Tasks of several hosts share pages. They write them individually and collectively, and read them after a
+// close.
 static void shared_pages(void) {
   char data[block];
   MPI_File file = opened(MPI_MODE_CREATE | MPI_MODE_WRONLY, 0);
@@ -119,8 +120,9 @@ static void shared_pages(void) {
   if (file != MPI_FILE_NULL) check(MPI_File_close(&file), "close", 1);
 }
 
-// Records of all tasks, and one more of the last task between them, which it writes alone by another handle
-// at the same time in every other round: neither may overwrite the other's bytes, also where gaps are filled.
+// All tasks write records collectively. In every other round, the last task writes one more record in the
+// gap, through another handle at the same time. Neither write may overwrite the bytes of the other, even
+// where data sieving fills gaps.
 static void gaps(void) {
   enum { record = 100 };
   char data[block];
@@ -159,7 +161,7 @@ static void gaps(void) {
   MPI_Type_free(&part);
 }
 
-// Each record of the shared file pointer has a place of its own.
+// Each record written through the shared file pointer has its own offset.
 static void shared_pointer(void) {
   char data[block];
   MPI_File file = opened(MPI_MODE_CREATE | MPI_MODE_RDWR, 0);
@@ -180,8 +182,8 @@ static void shared_pointer(void) {
   if (file != MPI_FILE_NULL) check(MPI_File_close(&file), "close", 1);
 }
 
-// In atomic mode nobody reads a mixture of what others write over each other; or it is refused, on all tasks,
-// where locks do not reach.
+// In atomic mode, a read never returns a mixture of concurrent writes. Where locks do not reach other hosts,
+// all tasks get an error instead.
 static void atomic(void) {
   static char data[20000];
   MPI_File file = opened(MPI_MODE_CREATE | MPI_MODE_RDWR, 0);
@@ -201,8 +203,8 @@ static void atomic(void) {
   check(MPI_File_close(&file), "close", rounds);
 }
 
-// Small rows of all tasks in turn, a collective call for each, as a chunked dataset is filled. Independent
-// calls make the hosts pass the locks of such pages to and fro (docs/tuning.md, GlusterFS).
+// Small interleaved rows of all tasks, one collective call for each, as for a chunked dataset. With
+// independent calls, the hosts would hand the locks of such pages back and forth (docs/tuning.md, GlusterFS).
 static void interleaved_rows(void) {
   enum { row = 124, rows = 300 };
   char data[block];

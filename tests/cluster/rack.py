@@ -1,10 +1,11 @@
-"""Several hosts on one machine, made of namespaces: addresses on a switch, names, processes, mounts.
+"""Several hosts on one machine, made of namespaces: network addresses, names, processes, mounts.
 
-A Rack is one set of namespaces (the switch, and where mpirun runs); each host is a set of its own inside
-that. All processes live below the first process of the rack: when it ends, by down() or because its maker was
-killed, the kernel ends all of them and takes mounts and networks away. What is left is a directory, which the
-next rack removes.
-Root only; iproute2 and util-linux."""
+A Rack is one set of namespaces, which has the switch and runs mpirun. Each host is a nested set of namespaces.
+All processes are descendants of the first process of the rack. When it ends, by down() or because its creator
+was killed, the kernel ends its descendants and removes the mounts and networks. The directory remains, and
+the next rack removes it.
+
+Requires root, iproute2 and util-linux."""
 
 import ctypes
 import os
@@ -28,7 +29,8 @@ def die_with_parent() -> None:
 
 
 def begun(pid: int) -> str:
-    """When a process has begun, which with its number names it; empty if there is none."""
+    """Returns the start time of a process, which identifies it together with its number; empty if there is no
+    such process."""
     try:
         text = pathlib.Path(f"/proc/{pid}/stat").read_text()
     except OSError:
@@ -50,17 +52,17 @@ def identity(pid: int) -> str:
 
 
 class TimedOut(Exception):
-    """A command has not ended in time; its hosts have been swept."""
+    """A command has timed out; the processes of its hosts have been killed."""
 
 
 class Rack:
-    """`hosts` hosts h1, h2, ...; `keep`: they outlive this process, until down()."""
+    """A set of `hosts` hosts named h1, h2, ... With `keep` they outlive this process, until down()."""
 
     def __init__(self, hosts: int = 3, keep: bool = False, name: str = ""):
         remove_stale()
         self.state = ROOT / (name or f"{os.getpid()}-{time.time_ns() % 10**9}")
         self.hosts = [f"h{i + 1}" for i in range(hosts)]
-        self.shared = self.state / "par"  # where each host has its mount of the file system
+        self.shared = self.state / "par"  # mount point of the file system on each host
         self.infrastructure: set[int] = set()
         self.keep = keep
         self.init = 0
@@ -68,7 +70,7 @@ class Rack:
 
     @staticmethod
     def kept(name: str) -> "Rack":
-        """One that `up` has left."""
+        """Returns a rack that `up` has left."""
         rack = Rack(0, True, name)
         rack.init = int((rack.state / "init").read_text().split()[0])
         rack.hosts = (rack.state / "names").read_text().split()
@@ -113,7 +115,7 @@ class Rack:
         )
         for number, host in enumerate(self.hosts, 1):
             self.begin_host(number, host)
-        agent = self.state / "rsh"  # runs in the rack, so the numbers of processes are those that it sees
+        agent = self.state / "rsh"  # runs in the rack, so process numbers are those of the rack
         agent.write_text(
             "#!/bin/bash\nh=$1; shift\n"
             f"exec nsenter -t $(cat {self.state}/$h/pid) {' '.join(NAMESPACES)} bash -c \"$*\"\n"
@@ -147,7 +149,7 @@ class Rack:
         return ["nsenter", "-t", str(self.init), *NAMESPACES]
 
     def rack(self, script: str, check: bool = True, timeout: float = 60) -> str:
-        """Runs a shell script where mpirun does; its output."""
+        """Runs a shell script in the namespaces of mpirun and returns its output."""
         return self.command([*self.enter(), "bash", "-c", "set -e\n" + script], check, timeout)
 
     def on(self, host: str, script: str, check: bool = True, timeout: float = 60) -> str:
@@ -176,7 +178,7 @@ class Rack:
         return output
 
     def outcome(self, command: Sequence[str], timeout: float) -> tuple[int, str]:
-        """Exit code and output of a command; if it takes longer, all that the rack's programs do is ended."""
+        """Returns exit code and output of a command. On a timeout, kills all programs of the rack."""
         job = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
@@ -197,7 +199,7 @@ class Rack:
         return job.returncode, output
 
     def processes(self) -> dict[int, int]:
-        """Those of the rack and its hosts: the number here, and as the rack sees it."""
+        """Returns the processes of the rack and its hosts: their number here, and the number in the rack."""
         namespace = os.stat(f"/proc/{self.init}/ns/pid").st_ino
         found = {}
         for entry in os.scandir("/proc"):
@@ -222,12 +224,13 @@ class Rack:
         return False
 
     def ready(self) -> None:
-        """What runs now belongs to the cluster; sweep() ends only what comes later."""
+        """Declares the processes that run now part of the cluster; sweep() ends only later ones."""
         self.infrastructure = set(self.processes())
         (self.state / "infrastructure").write_text(" ".join(map(str, self.infrastructure)))
 
     def sweep(self, host: str = "") -> int:
-        """Kills all that runs on a host (or everywhere) and is not the cluster itself; how many it were."""
+        """Kills all processes of a host (or of all hosts) that are not part of the cluster. Returns their
+        number."""
         only = self.host_namespace(host) if host else 0
         killed = 0
         for pid in self.processes():
@@ -264,14 +267,14 @@ class Rack:
 
 
 def remove_stale() -> None:
-    """What killed runs have left: racks whose owner is gone, unless they were made to be kept."""
+    """Removes racks of killed runs: those without an owner, unless they were created to be kept."""
     for state in ROOT.glob("*"):
         keeps = (state / "kept").exists()
         if alive(state / "owner") or (keeps and alive(state / "init")):
             continue
         try:
             if time.time() - state.stat().st_mtime < 2:
-                continue  # just being made
+                continue  # just being created
         except OSError:
             continue
         if alive(state / "init"):

@@ -1,4 +1,4 @@
-// Frames of random bytes through every codec, and damaged ones.
+// Frames of random bytes through every codec, and damaged frames.
 #include "codec/frame_coder.hpp"
 
 #include <gtest/gtest.h>
@@ -98,7 +98,7 @@ TEST(FrameCoder, DamageIsToldWithThePlace) {
       Bytes out(head.plain);
       try {
         FrameDecoder().decode(head, stored, out, "task 3");
-        EXPECT_EQ(out, plain);  // a bit that does not matter to the codec
+        EXPECT_EQ(out, plain);  // the flipped bit has no meaning to the codec
       } catch (const Error& e) {
         EXPECT_EQ(e.code(), Code::damaged);
         EXPECT_TRUE(std::string(e.what()).starts_with("task 3: ")) << e.what();
@@ -107,7 +107,7 @@ TEST(FrameCoder, DamageIsToldWithThePlace) {
   }
 }
 
-// One decoder for frames of all codecs, as appending may mix them.
+// One decoder decodes frames of all codecs, because appending may mix them.
 TEST(FrameCoder, CodecsMayChangeFromFrameToFrame) {
   FrameDecoder decoder;
   for (int round = 0; round < 3; ++round)

@@ -1,4 +1,4 @@
-// Frames come out in the order their pieces went in, whoever compresses them.
+// Frames leave the queue in the order in which their pieces entered it, whichever thread compresses them.
 #include "codec/frame_queue.hpp"
 
 #include <gtest/gtest.h>
@@ -51,7 +51,7 @@ TEST_P(FrameQueueOf, ThreadsEndsWithPiecesInIt) {
   }
 }
 
-// Whether what is in the queue comes out as it went in, numbers from `out` on.
+// Empties the queue and returns whether the frames have the content of pieces `out`, `out` + 1, ...
 bool drain(FrameQueue& queue, int out) {
   for (; !queue.empty(); ++out) {
     const auto frame = queue.front(true);

@@ -1,5 +1,5 @@
-// comm_contract: what every kind of Comm must do, as one collective function. It throws std::logic_error on
-// the task that sees a breach, so it runs under GoogleTest, in fibers and in plain MPI programs.
+// comm_contract: the contract of every kind of Comm, as one collective function. It throws std::logic_error
+// on the task that detects a violation, so it runs under GoogleTest, in fibers and in plain MPI programs.
 #pragma once
 
 #include "comm/agree.hpp"
@@ -36,8 +36,7 @@ inline void check_prefix_sum_and_total(Comm& comm, size_t count) {
   }
 }
 
-// Contributions to reductions that a transport may treat in another way when they are long, and small ones in
-// between.
+// Checks reductions of many lengths. A transport may use another algorithm for long contributions.
 inline void check_long_and_short(Comm& comm) {
   for (const size_t count : {0, 1, 3, 16, 17, 128, 129, 200}) {
     check_prefix_sum_and_total(comm, count);
@@ -52,7 +51,8 @@ inline void check_long_and_short(Comm& comm) {
   }
 }
 
-// The error of task `actor` and nobody else's is the outcome of all.
+// Checks that an error of task `actor` becomes the outcome of all tasks, and that errors of other tasks do
+// not.
 inline void check_agree_with(Comm& comm) {
   for (const int actor : {0, comm.size() / 2, comm.size() - 1}) {
     const bool acts = comm.rank() == actor;
@@ -78,7 +78,7 @@ inline void check_broadcast(Comm& comm) {
     }
 }
 
-// length_of(rank): bytes of its contribution.
+// Checks gather and scatter; length_of(rank) is the contribution of a task in bytes.
 template <typename LengthOf>
 void check_gather_and_scatter(Comm& comm, int root, LengthOf length_of) {
   const std::vector<std::byte> mine = pattern(comm.rank(), length_of(comm.rank()));
@@ -152,8 +152,8 @@ inline void check_splits(Comm& comm) {
   if (node->rank() == 1) require(previous[0] < me, "split_by_node keeps the order");
 }
 
-// Every task sends `count(me, other)` messages to every other, itself included, in each of several exchanges
-// under way.
+// Checks `rounds` exchanges that are in flight together. Task `from` sends count(from, to) messages to each
+// task `to`, itself included. Receive buffers are `spare` bytes larger than the messages.
 inline void check_exchange_of(Comm& comm, int rounds, int (*count)(int from, int to), int64_t spare) {
   const int me = comm.rank(), size = comm.size();
   const auto key = [](int from, int to, int number) { return from * 1009 + to * 31 + number; };
@@ -201,9 +201,9 @@ inline void check_exchanges(Comm& comm) {
   check_exchange_of(
       comm, 2, [](int, int) { return 0; }, 0);
   check_exchange_of(
-      comm, 1, [](int, int to) { return int{to == 0}; }, 100);  // all to one
+      comm, 1, [](int, int to) { return int{to == 0}; }, 100);  // all tasks to one
   check_exchange_of(
-      comm, 2, [](int from, int) { return 2 * int{from == 0}; }, 1);  // one to all
+      comm, 2, [](int from, int) { return 2 * int{from == 0}; }, 1);  // one task to all
   if (comm.size() > 20) return;
   check_exchange_of(
       comm, 1, [](int, int) { return 1; }, 0);
@@ -214,7 +214,7 @@ inline void check_exchanges(Comm& comm) {
       *part, 2, [](int from, int to) { return (2 * from + to) % 3; }, 0);
 }
 
-// All of the contract, and `steps` random calls on random groups per seed.
+// Checks the whole contract, and `steps` random calls on random groups for each seed.
 inline void check_comm_contract(Comm& comm, int steps = 40, std::initializer_list<uint64_t> seeds = {1, 2}) {
   require(comm.rank() >= 0 && comm.rank() < comm.size(), "rank is in the group");
   comm.barrier();

@@ -1,8 +1,8 @@
-// comm_model: random sequences of calls on a Comm and its splits, against a model that computes every task's
-// result.
+// comm_model: random sequences of calls on a Comm and its splits, compared with a model that computes the
+// result on every task.
 //
 // All tasks draw the same calls from one seed. A task knows the members of its groups (as ranks of the first
-// group) and what each contributes, so it can compute what every call must return.
+// group) and the contribution of each member, so it can compute the result of every call.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +24,7 @@ inline void require(bool holds, const char* what) {
   if (!holds) throw std::logic_error(std::string("Comm breaks its contract: ") + what);
 }
 
-// splitmix64: a hash that serves as a random number.
+// splitmix64: a hash function that serves as a random number generator.
 inline uint64_t mix(uint64_t value) {
   value += 0x9e3779b97f4a7c15u;
   value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -46,7 +46,7 @@ inline bool is_pattern(int64_t key, std::span<const std::byte> bytes) {
   return true;
 }
 
-// One task's view of a group: the Comm and who the members are.
+// One task's view of a group: the Comm and the members.
 struct ModelGroup {
   Comm* comm;
   std::unique_ptr<Comm> owned;
@@ -61,7 +61,8 @@ class RandomCalls {
     groups_.push_back({&comm, nullptr, std::move(all)});
   }
 
-  // All tasks draw the same operation and the same depth of splitting, each in its own group there.
+  // Makes the call with this number. All tasks draw the same operation and the same depth of splitting, and
+  // each task calls on its own group at this depth.
   void step(uint64_t number) {
     number_ = number;
     const uint64_t draw = mix(seed_ * 1000003 + number);
@@ -165,7 +166,7 @@ class RandomCalls {
   void split(int colors) {
     const auto color = [&](int m) { return static_cast<int>(random(m, 1) % static_cast<uint64_t>(colors)); };
     const auto order = [&](int m) { return static_cast<int>(random(m, 2) % 7) - 3; };
-    // Splits go on from the deepest group, so that all tasks have equally many.
+    // Only the deepest group is split, so all tasks have the same number of groups.
     group_ = &groups_.back();
     ModelGroup part;
     part.owned = group_->comm->split(color(me()), order(me()));

@@ -140,7 +140,7 @@ TEST(Fibers, RunsNest) {
   EXPECT_EQ(inner_ranks, 6);
 }
 
-// Touches all of `depth` kilobytes below the caller, from the top down.
+// Touches `depth` kilobytes of stack below the caller, from high to low addresses.
 [[gnu::noinline]] int dig(int depth) {
   volatile char kilobyte[1024];
   for (size_t i = sizeof kilobyte; i-- > 0;) kilobyte[i] = static_cast<char>(depth);

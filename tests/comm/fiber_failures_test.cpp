@@ -1,4 +1,4 @@
-// What a run of fibers says when its tasks hang, disagree or throw.
+// Reports of a fiber run with tasks that hang, disagree or throw.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace sheaf::fiber_failures_test {
 namespace {
 
-// What left a body, as text; empty if it returned.
+// Returns the message of the exception that a body threw, or "" if it returned.
 std::string text_of(const std::exception_ptr& outcome) {
   if (!outcome) return "";
   try {
@@ -79,7 +79,7 @@ TEST(Fibers, DeadlockNamesTheExceptionBeforeIt) {
   EXPECT_EQ(text, "deadlock: tasks 0-1 in barrier; before that, task 2 threw: disk on fire");
 }
 
-// One rank makes another call than the rest; all must see it, whoever comes first.
+// Checks that all ranks get an error if one rank makes another call, for several orders of arrival.
 void expect_mismatch(const std::function<void(Comm&, bool odd_one)>& body) {
   for (const uint64_t seed : {0, 1, 2, 3})
     for (const int odd_one : {0, 2}) {
@@ -123,7 +123,8 @@ TEST(Fibers, AMismatchDoesNotTouchTheCallBefore) {
             if (comm.rank() == 0)
               pieces = {std::vector<std::byte>(8, std::byte{7}), std::vector<int64_t>(8, 1)};
             EXPECT_NO_THROW(mine = comm.scatter(pieces, 0));
-            std::ranges::fill(pieces.bytes, std::byte{0});  // too late for those who have taken theirs
+            std::ranges::fill(pieces.bytes,
+                              std::byte{0});  // must not change what a task has already received
           }
           EXPECT_EQ(mine, std::vector<std::byte>{std::byte{7}});
           comm.rank() % 2 == 1 ? comm.barrier() : comm.all_sum({});
@@ -172,7 +173,7 @@ TEST(Fibers, MayMeetWhileExceptionsAreInFlight) {
         comm.barrier();
         EXPECT_EQ(rank, comm.rank());
         try {
-          throw;  // the one being handled here, not another fiber's
+          throw;  // rethrows this fiber's exception, not that of another fiber
         } catch (int again) {
           EXPECT_EQ(again, comm.rank());
         }

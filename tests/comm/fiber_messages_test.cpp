@@ -1,4 +1,5 @@
-// Messages between fibers: matching, gathering and spreading, the times of the modelled network, death.
+// Messages between fibers: matching, gathering and scattering, times in the modelled network, and the death
+// of a task.
 #include "support/fibers/fiber_messages.hpp"
 
 #include <gtest/gtest.h>
@@ -9,7 +10,7 @@
 namespace sheaf::fiber_messages_test {
 namespace {
 
-const NetworkModel model{1.0, 10.0};  // a second; ten bytes per second
+const NetworkModel model{1.0, 10.0};  // latency of one second, ten bytes per second
 
 void run(int tasks, FiberNetwork& network, const std::function<void(int, Messages&)>& body) {
   FiberOptions options;
@@ -30,7 +31,7 @@ TEST(FiberMessages, PiecesAreGatheredAndSpread) {
     std::string text = rank == 0 ? "abcdefghij" : "..........";
     auto* const at = reinterpret_cast<std::byte*>(text.data());
     if (rank == 0) {
-      const MemoryRun pieces[] = {{at + 8, 2, 2, 1}, {at, 1, 2, 4}};  // ij a c e g
+      const MemoryRun pieces[] = {{at + 8, 2, 2, 1}, {at, 1, 2, 4}};  // bytes i j a c e g
       wait(messages, *messages.send(1, 7, pieces));
     } else {
       const MemoryRun room[] = {{at, 2, 3, 3}};
@@ -56,7 +57,7 @@ TEST(FiberMessages, TakeLatencyAndTheTimeOfTheirBytes) {
       arrivals.push_back(network.now());
     }
   });
-  // Both at once: the receiving port takes one after the other.
+  // Both messages are sent at once. The receiving port takes them one after the other.
   EXPECT_EQ(arrivals, (std::vector<double>{3, 5}));
 }
 
@@ -75,7 +76,8 @@ TEST(FiberMessages, TagsAndSendersAreKeptApart) {
   });
 }
 
-// Whatever the order in which they were sent: one that waits behind another at its sender comes later.
+// The order of arrival counts, not the order of sending: a message that waits for another message of its
+// sender arrives later.
 TEST(FiberMessages, AreTakenInTheOrderInWhichTheyArrive) {
   FiberNetwork network(4, model);
   std::vector<int> peers;

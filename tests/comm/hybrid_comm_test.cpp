@@ -39,7 +39,7 @@ TEST(HybridComm, GroupsOfWholeProcessesStayRegular) {
   });
 }
 
-// Groups that cut through processes may make different numbers of calls, as the files of a set do.
+// Groups that contain parts of processes may make different numbers of calls, as the files of a set do.
 TEST(HybridComm, GroupsAcrossProcessesNeedNotBeInStep) {
   on_hybrid({2, 3}, [](Comm& comm) {
     const int color = comm.rank() >= 2;
@@ -58,7 +58,7 @@ TEST(HybridComm, GroupsAcrossProcessesNeedNotBeInStep) {
 TEST(HybridComm, CallsThatDoNotMatchInIrregularGroupsAreFound) {
   on_hybrid({2, 3}, [](Comm& comm) {
     const auto part = comm.split(comm.rank() % 2, 0);
-    // Half of them wait in one group, half in the other.
+    // Half of the tasks wait in one group, half in the other.
     EXPECT_THROW(comm.rank() < 3 ? part->barrier() : comm.barrier(), Error);
     comm.barrier();
     EXPECT_THROW(part->gather({}, part->rank() == 0), Error);
@@ -94,7 +94,7 @@ TEST(HybridComm, TeamsOfDifferentSizesAreRefusedByAll) {
   EXPECT_EQ(refused, 3);
 }
 
-// Only thread 0 of a process may call MPI.
+// Fails if a thread other than thread 0 of a process calls MPI.
 class OneThreadOnly final : public Comm {
  public:
   explicit OneThreadOnly(std::unique_ptr<Comm> comm)

@@ -1,5 +1,5 @@
-// The protocol of the meeting in all interleavings of three tasks: nobody sleeps for ever, and no
-// contribution is written over that somebody may still read.
+// The protocol of the shared-memory barrier, explored over all interleavings of three tasks. No task sleeps
+// for ever, and no contribution is overwritten while a task may still read it.
 #include "comm/meeting_steps.hpp"
 
 #include <gtest/gtest.h>
@@ -28,16 +28,17 @@ struct Words {
 
 struct Task {
   Steps steps;
-  uint32_t reads = 0;  // a meeting whose contributions it is reading, + 1
+  uint32_t reads = 0;  // number of the barrier that the task is reading contributions of, + 1
   bool sleeps = false;
   bool left = false;
 };
 
 struct State {
   Words words;
-  std::array<std::array<uint32_t, tasks>, 2> slots{};  // the meeting that a contribution was for, + 1
+  std::array<std::array<uint32_t, tasks>, 2>
+      slots{};  // number of the barrier that a contribution belongs to, + 1
   std::array<Task, tasks> task{};
-  uint32_t long_one = 0;  // the meeting in which task 0 brings too much, + 1
+  uint32_t long_one = 0;  // number of the barrier in which task 0 contributes too much, + 1
 
   bool can_go(int t) const { return !has_left(t) && !task[static_cast<size_t>(t)].sleeps; }
   bool has_left(int t) const { return task[static_cast<size_t>(t)].left; }

@@ -1,4 +1,4 @@
-// on_hybrid: runs a body on hybrid tasks, whose processes are played by threads too.
+// on_hybrid: runs a body on hybrid tasks. Threads play the processes as well.
 #pragma once
 
 #include <functional>
@@ -12,9 +12,9 @@
 
 namespace sheaf::test {
 
-using Shape = std::pair<int, int>;  // processes, threads
+using Shape = std::pair<int, int>;  // processes, threads of each
 
-// body(comm) on processes x threads tasks.
+// Calls body(comm) on processes x threads tasks.
 inline void on_hybrid(Shape shape, const std::function<void(Comm&)>& body) {
   const auto [processes, threads] = shape;
   const auto masters = make_thread_team(processes);

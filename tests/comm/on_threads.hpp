@@ -1,4 +1,4 @@
-// on_threads: runs a body on the members of a team of threads, and passes on what left them.
+// on_threads: runs a body on the members of a team of threads, and passes on their exceptions.
 #pragma once
 
 #include <exception>
@@ -11,7 +11,7 @@
 
 namespace sheaf::test {
 
-// body(rank) on `count` threads; what left each, null if it returned.
+// Calls body(rank) on `count` threads. Returns the exception of each thread, or null if it returned normally.
 inline std::vector<std::exception_ptr> outcomes_on_threads(int count, const std::function<void(int)>& body) {
   std::vector<std::exception_ptr> outcomes(static_cast<size_t>(count));
   std::vector<std::thread> threads;
@@ -27,13 +27,13 @@ inline std::vector<std::exception_ptr> outcomes_on_threads(int count, const std:
   return outcomes;
 }
 
-// The same, but rethrows the first.
+// Calls body(rank) on `count` threads and rethrows the first exception.
 inline void on_threads(int count, const std::function<void(int)>& body) {
   for (const std::exception_ptr& outcome : outcomes_on_threads(count, body))
     if (outcome) std::rethrow_exception(outcome);
 }
 
-// body(comm) on a new team.
+// Calls body(comm) on a new team of `count` threads.
 inline void on_team(int count, const std::function<void(Comm&)>& body) {
   const auto team = make_thread_team(count);
   on_threads(count, [&](int rank) { body(*thread_comm(team, rank)); });

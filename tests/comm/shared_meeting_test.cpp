@@ -1,4 +1,5 @@
-// Tasks that share memory meet in it: threads over plain memory, and processes over a mapping.
+// Tasks that exchange contributions in a shared-memory barrier: threads over plain memory, and processes over
+// a mapping.
 #include "comm/shared_meeting.hpp"
 
 #include <gtest/gtest.h>
@@ -29,7 +30,7 @@ struct Free {
 };
 using Memory = std::unique_ptr<void, Free>;
 
-// With bytes behind the end that must stay as they are.
+// Allocates zeroed memory, followed by guard bytes that must not change.
 Memory zeroed(int tasks) {
   const size_t bytes = SharedMeeting::memory_size(tasks);
   EXPECT_EQ(bytes % 64, 0u);
@@ -44,7 +45,7 @@ void expect_end_untouched(const Memory& memory, int tasks) {
   for (int i = 0; i < 64; ++i) EXPECT_EQ(end[i], std::byte{0x5a});
 }
 
-// body(meeting) on a thread per task.
+// Calls body(meeting) on one thread per task.
 void on_meeting(int tasks, const std::function<void(SharedMeeting&)>& body) {
   const Memory memory = zeroed(tasks);
   on_threads(tasks, [&](int rank) {
@@ -56,7 +57,8 @@ void on_meeting(int tasks, const std::function<void(SharedMeeting&)>& body) {
 
 int64_t key(int round, int rank) { return round * 67 + rank; }
 
-// Empty, one byte, around the largest, any; rarely too long, once for one task and once for several.
+// Returns the length of a contribution: empty, one byte, close to the maximum, or any length. Rarely it is
+// too long, for one task or for several.
 size_t length(int round, int rank) {
   const uint64_t draw = mix(static_cast<uint64_t>(key(round, rank)));
   if (round % 13 == 5 && rank == round % 3) return most + 1 + draw % 5000;
@@ -75,7 +77,7 @@ size_t length(int round, int rank) {
   }
 }
 
-// Throws std::logic_error on the task that sees a wrong meeting.
+// Meets once and compares the contributions. Throws std::logic_error on the task that finds a difference.
 void check_meeting(SharedMeeting& meeting, int round) {
   const int me = meeting.rank();
   bool all_fit = true;
@@ -102,7 +104,7 @@ TEST(SharedMeeting, WithAsManyTasksAsThereMayBe) {
   });
 }
 
-// A task that is late, in turn, before it comes, or before it has looked at what it found.
+// In each round, one task is late. It arrives late, or it delays reading the contributions.
 TEST(SharedMeeting, WaitsForTheSlow) {
   constexpr int tasks = 4;
   on_meeting(tasks, [](SharedMeeting& meeting) {
@@ -118,7 +120,7 @@ TEST(SharedMeeting, WaitsForTheSlow) {
   });
 }
 
-// Those who have come may do something else before they wait.
+// A task may do other work between its arrival and its wait.
 TEST(SharedMeeting, ComesAndWaitsLater) {
   constexpr int tasks = 4;
   on_meeting(tasks, [](SharedMeeting& meeting) {
@@ -156,7 +158,7 @@ TEST(SharedMeeting, ATaskThatWaitsLetsMessagesMoveOnAndSleeps) {
     if (meeting.rank() == 0) {
       meeting.meet({}, [&] { moved = ++calls >= 5; });
     } else {
-      while (!moved) std::this_thread::yield();  // comes only when the other has moved something on
+      while (!moved) std::this_thread::yield();  // arrives only after the waiting task has made progress
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
       meeting.meet({}, [] {});
     }
@@ -170,7 +172,8 @@ void busy_for(std::chrono::microseconds time) {
   while (std::chrono::steady_clock::now() < until) continue;
 }
 
-// Where tasks share cores, MPI takes so long to find nothing: whoever waits gives its core away all the same.
+// On shared cores, an unsuccessful poll of MPI takes microseconds. A waiting task must still release its
+// core.
 TEST(SharedMeeting, ALookThatFindsNothingIsFollowedByANap) {
   int calls = 0;
   std::chrono::nanoseconds waited{};
@@ -190,7 +193,7 @@ TEST(SharedMeeting, ALookThatFindsNothingIsFollowedByANap) {
   EXPECT_LT(calls, waited / std::chrono::microseconds(100)) << "naps of 200 us";
 }
 
-// How often the kernel has put it to sleep because it asked for that.
+// Returns the number of voluntary context switches of this thread.
 long sleeps_of_this_thread() {
   rusage usage{};
   getrusage(RUSAGE_THREAD, &usage);
@@ -226,7 +229,7 @@ TEST(SharedMeeting, OfProcesses) {
     for (int rank = 0; rank < tasks; ++rank) {
       children.push_back(::fork());
       if (children.back() != 0) continue;
-      ::alarm(120);  // rather killed than waiting for one that is gone
+      ::alarm(120);  // kills the process instead of waiting for a dead peer
       SharedMeeting meeting(memory, rank, tasks);
       try {
         for (int round = 0; round < 2000; ++round) check_meeting(meeting, round);

@@ -47,7 +47,7 @@ TEST(ThreadComm, DifferentCallsAreAnErrorOnAll) {
       EXPECT_THROW(comm->all_max(std::span(values).first(rank == i ? 2 : 1)), Error);
     EXPECT_THROW(comm->gather({}, rank == 1), Error);
     EXPECT_THROW(rank == 2 ? comm->barrier() : comm->all_sum({}), Error);
-    comm->barrier();  // and the group is usable afterwards
+    comm->barrier();  // the group is usable after the error
   });
   for (const auto& outcome : outcomes) EXPECT_EQ(outcome, nullptr);
 }

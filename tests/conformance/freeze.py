@@ -1,10 +1,14 @@
 #!/usr/bin/env python3
-"""freeze.py GENERATION [NAME ...]: makes frozen multifiles with the library as it is now, in frozen/GENERATION.
+"""Makes frozen multifiles with the current library, in frozen/GENERATION.
 
-Run by hand, once, before the way in which something is written changes; every later version reads what it has made
-(test_frozen.py). Needs $SHEAF_BIN, the directory of the built programs, with those for Open MPI. What is there is never
-written again: without names it makes those of frozen_cases.py that no generation has, with names these, and it is an error
-if the generation has one of them. Nothing is kept unless the independent reader finds in it what was to be written.
+    freeze.py GENERATION [NAME ...]
+
+Run it by hand, once, before the way of writing changes. Every later version reads the result (test_frozen.py).
+Requires $SHEAF_BIN, the directory of the built programs, including those for Open MPI.
+
+Existing files are never written again. Without names, it makes the files of frozen_cases.py that no generation
+has. With names, it makes these, and fails if the generation already has one. A file is kept only if the
+independent reader finds the intended content in it.
 """
 
 from __future__ import annotations
@@ -27,7 +31,7 @@ from frozen_reader import independent_streams  # noqa: E402
 
 FROZEN = Path(__file__).resolve().parent / "frozen"
 BIN = Path(os.environ.get("SHEAF_BIN") or REPO / "build" / "bin")
-VOLATILE = ("file", "allocated_bytes", "efficiency")  # of `sheaf info`: not of the multifile
+VOLATILE = ("file", "allocated_bytes", "efficiency")  # not a property of the multifile in `sheaf info`
 
 
 def tool(*arguments: object, root: Path | None = None) -> bytes:
@@ -39,7 +43,7 @@ def tool(*arguments: object, root: Path | None = None) -> bytes:
 
 
 def write(frozen: Frozen, folder: Path) -> list[str]:
-    """Carries out the cases in a folder; the descriptions that the programs got."""
+    """Runs the writer programs of all cases in a folder. Returns the descriptions that they got."""
     scripts = []
     for case in frozen.cases:
         scripts.append(case.script())
@@ -66,7 +70,8 @@ def digest(data: bytes) -> str:
 
 
 def described(frozen: Frozen, folder: Path, scripts: list[str]) -> dict[str, Any]:
-    """The manifest; raises RuntimeError if the independent reader does not find what was to be written."""
+    """Returns the manifest. Raises RuntimeError if the independent reader does not find the intended
+    content."""
     expected = frozen.expected()
     manifest: dict[str, Any] = {
         "name": frozen.name, "about": frozen.about, "main": frozen.main, "state": frozen.state,
@@ -91,7 +96,7 @@ def described(frozen: Frozen, folder: Path, scripts: list[str]) -> dict[str, Any
 
 
 def freeze(frozen: Frozen, target: Path) -> None:
-    frozen.expected()  # tells the cases that append what there is
+    frozen.expected()  # informs the appending cases about the existing content
     with tempfile.TemporaryDirectory() as directory:
         folder = Path(directory)
         manifest = described(frozen, folder, write(frozen, folder))

@@ -1,5 +1,5 @@
-"""What the frozen multifiles hold, said without the library: the descriptions that the writer programs carried out, and the
-streams that follow from them. `freeze.py` makes files of them."""
+"""The contents of the frozen multifiles, derived without the library: the descriptions for the writer
+programs, and the resulting streams. `freeze.py` makes the files."""
 
 from __future__ import annotations
 
@@ -21,11 +21,15 @@ Tool = Callable[..., None]
 
 @dataclass
 class Frozen:
-    """One multifile. `cases` are carried out one after the other, all but the first append. `flags`: words for all of them.
+    """One multifile.
 
-    `writer` is "serial", "mpi" or "mapped". `then`, called with the folder and a function that runs `sheaf`, makes what is to
-    be frozen of what the cases have left; `main` is then the file to open. `state` is "complete", "unclosed", or "refused"
-    for what no reader may accept; `repairable` if a repair gives exactly the same.
+    `cases` run one after another; all except the first one append. `flags` has words for all cases. `writer`
+    is "serial", "mpi" or "mapped".
+
+    `then` is called with the folder and a function that runs `sheaf`. It turns the result of the cases into
+    the files to be frozen, and `main` is then the file to open. `state` is "complete", "unclosed", or
+    "refused" if no reader may accept the file. `repairable` means that a repair gives exactly the same
+    streams.
     """
 
     name: str
@@ -42,8 +46,10 @@ class Frozen:
         self.main = self.main or self.cases[0].name
 
     def expected(self, byte_order: str = "little") -> Expected:
-        """What readers must find: all that was written, or flushed if the program has died. Tells the cases that append.
-        `byte_order`, of the machine that writes: heads of records are in it."""
+        """Returns what readers must find: all written data, or the flushed data if the program has died.
+
+        Informs the appending cases about the existing content. `byte_order` is that of the writing host,
+        because heads of records use it."""
         found = Expected(self.cases[0].ntasks, byte_order)
         for number, case in enumerate(self.cases):
             if number > 0:
@@ -53,7 +59,7 @@ class Frozen:
 
 
 class Expected:
-    """Streams of all tasks, and their records, while operations are carried out."""
+    """Streams and records of all tasks during the operations."""
 
     def __init__(self, ntasks: int, byte_order: str) -> None:
         self.byte_order = byte_order
@@ -90,7 +96,7 @@ class Expected:
 
 
 def turns(ntasks: int, sizes: Sequence[int], flush: bool = False) -> list[Operation]:
-    """Each task but task 1 writes these sizes, in turn; task 1 has nothing."""
+    """Writes these sizes in turn on every task except task 1, which has no data."""
     operations: list[Operation] = []
     for size in sizes:
         for rank in range(ntasks):
@@ -102,7 +108,7 @@ def turns(ntasks: int, sizes: Sequence[int], flush: bool = False) -> list[Operat
 
 
 def lost(ntasks: int) -> list[Operation]:
-    """What nobody flushes any more."""
+    """Writes data that are never flushed."""
     return [*(("write", rank, 5) for rank in range(0, ntasks, 2)), DIE]
 
 
@@ -254,7 +260,8 @@ def unclosed_files() -> list[Frozen]:
 
 
 def left(change: Callable[[Path], None], keep_journal: bool = True) -> Callable[[Path, Tool], None]:
-    """Repairs the unclosed multifile of a folder in place, puts its journal back if it is to be kept, and changes it."""
+    """Repairs the unclosed multifile of a folder in place, restores its journal if it is to be kept, and
+    changes the file."""
 
     def then(folder: Path, tool: Tool) -> None:
         main = next(folder.glob("*.sion"))
@@ -269,7 +276,7 @@ def left(change: Callable[[Path], None], keep_journal: bool = True) -> Callable[
 
 
 def set_pointer(maxblocks: int) -> Callable[[Path], None]:
-    """Makes a file what it was before its pointer was written."""
+    """Restores the state of a file before its pointer was written."""
 
     def change(main: Path) -> None:
         data = bytearray(main.read_bytes())
@@ -282,7 +289,7 @@ def set_pointer(maxblocks: int) -> Callable[[Path], None]:
 
 
 def replaced_by(*arguments: str) -> Callable[[Path, Tool], None]:
-    """What a tool makes of the only multifile of a folder takes its place; "IN" and "OUT" stand for their paths."""
+    """Replaces the only multifile of a folder by the output of a tool. "IN" and "OUT" stand for their paths."""
 
     def then(folder: Path, tool: Tool) -> None:
         source, made = next(folder.glob("*.sion")), folder / "made"
@@ -298,7 +305,7 @@ STRIPED = "n0,/striped.sion;n1,/striped.sion;"
 
 
 def striped(folder: Path, tool: Tool) -> None:
-    """A striped file of two subfiles whose content is a multifile."""
+    """Turns a multifile into a striped file of two subfiles."""
     for host in ("n0", "n1"):
         (folder / host).mkdir()
     tool("stripe", "import", STRIPED, folder / "striped.sion", "--unit", 300, "--root", folder)
@@ -317,7 +324,7 @@ TEMPORARY = "sheaf-tmp.0123456789abcdef"
 
 
 def temporary(folder: Path, _: Tool) -> None:
-    """Gives a set, and its journals, the temporary name that the word `atomic` might have chosen."""
+    """Gives a set and its journals a temporary name as `atomic` would choose it."""
     for path in sorted(folder.iterdir()):
         name, _, rest = path.name.partition(".sion")
         rest = re.sub(r"^\.sheaf-tmp\.[0-9a-f]{16}", "", rest)
@@ -325,7 +332,7 @@ def temporary(folder: Path, _: Tool) -> None:
 
 
 def other_files() -> list[Frozen]:
-    """What tools have made, and what a crash leaves in rare moments."""
+    """Files made by tools, and files that a crash leaves at rare moments."""
     dies = turns(3, SIZES, True) + lost(3)
     dies5 = turns(5, SIZES, True) + lost(5)
     return [

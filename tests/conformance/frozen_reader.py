@@ -1,4 +1,4 @@
-"""What the independent reader finds in a multifile, complete or not, compressed or not."""
+"""Reads the content of complete, unclosed and compressed multifiles with the independent reader."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class FrozenFile:
 
 
 def frozen_files(*states: str) -> Iterator[FrozenFile]:
-    """Those in one of these states, of all generations; the striped one is not among them."""
+    """Yields the files with one of the given states, of all generations, without the striped file."""
     for path in sorted(FROZEN.glob("*/*/manifest.json")):
         manifest = json.loads(path.read_text())
         if manifest["state"] in states and manifest["name"] != "striped":
@@ -36,7 +36,8 @@ def frozen_files(*states: str) -> Iterator[FrozenFile]:
 
 
 def independent_streams(path: Path, state: str) -> list[bytes]:
-    """The plain streams of all tasks. Raises FormatError if anything is wrong, also with checksums that there are."""
+    """Returns the plain streams of all tasks. Raises FormatError on any damage, also if a checksum does not
+    match."""
     return _complete(path) if state == "complete" else _unclosed(path)
 
 
@@ -57,8 +58,9 @@ def _physical(path: str) -> PhysicalFile:
 
 
 def _unclosed(path: Path) -> list[bytes]:
-    """By the journals of files that are not complete. The global ranks of a set say which task is where; those of a single file
-    are the program's own."""
+    """Reads incomplete files with the help of their journals.
+
+    In a set, the global ranks identify the tasks. In a single file, they are the program's own."""
     found: dict[int, bytes] = {}
     nfiles = number = 0
     while number == 0 or number < nfiles:

@@ -1,4 +1,4 @@
-"""The serial calls of the library, on multifiles given by path: what tests read with, task by task."""
+"""The serial calls of the library on multifiles given by path, for tests that read task by task."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _PIECE = 1 << 16
 
 
 class Library:
-    """Every call raises OSError, with the message of the library, if it fails."""
+    """The library. Every failing call raises OSError with the library's message."""
 
     def __init__(self, path: Path) -> None:
         self.lib = ctypes.CDLL(str(path))
@@ -29,7 +29,8 @@ class Library:
             raise OSError(self.lib.sheaf_last_error().decode())
 
     def open(self, path: Path, mode: str) -> tuple[int, int]:
-        """Handle and number of tasks of an existing multifile; mode `rb` or `append` with further words."""
+        """Opens an existing multifile and returns the handle and the number of tasks. `mode` is `rb` or
+        `append` with further words."""
         ntasks, nfiles, block = ctypes.c_int(), ctypes.c_int(), ctypes.c_int()
         sid = self.lib.sion_open(str(path).encode(), mode.encode(), ctypes.byref(ntasks), ctypes.byref(nfiles), None,
                                  ctypes.byref(block), None, None)
@@ -37,11 +38,11 @@ class Library:
         return sid, ntasks.value
 
     def _select(self, sid: int, task: int) -> None:
-        """Its begin: of a task without data there is no other place."""
+        """Selects the start of a task, the only position that a task without data has."""
         self._need(self.lib.sion_seek(sid, task, 0, 0) == 1)
 
     def _rest(self, sid: int) -> bytes:
-        """What the current task has from here on."""
+        """Reads the rest of the current task."""
         stream, room = b"", ctypes.create_string_buffer(_PIECE)
         while (end := self.lib.sion_feof(sid)) == 0:
             left = self.lib.sion_bytes_avail_in_block(sid)
@@ -55,7 +56,7 @@ class Library:
         self._need(self.lib.sion_close(sid) == 1)
 
     def streams(self, path: Path) -> list[bytes]:
-        """Those of all tasks, by sion_open."""
+        """Returns the streams of all tasks, read with sion_open."""
         sid, ntasks = self.open(path, "rb")
         found = []
         for task in range(ntasks):
@@ -65,7 +66,7 @@ class Library:
         return found
 
     def stream(self, path: Path, task: int) -> bytes:
-        """That of one task, by sion_open_rank."""
+        """Returns the stream of one task, read with sion_open_rank."""
         chunk, block = ctypes.c_longlong(), ctypes.c_int()
         sid = self.lib.sion_open_rank(str(path).encode(), b"rb", ctypes.byref(chunk), ctypes.byref(block),
                                       ctypes.byref(ctypes.c_int(task)), None)
@@ -75,7 +76,7 @@ class Library:
         return found
 
     def records(self, path: Path) -> list[list[tuple[int, bytes]]]:
-        """Key and value of the records of every task, in the order of writing."""
+        """Returns key and value of the records of every task, in the order of writing."""
         sid, ntasks = self.open(path, "rb")
         found = []
         key, size = ctypes.c_uint64(), ctypes.c_size_t()
@@ -93,7 +94,8 @@ class Library:
         return found
 
     def append(self, path: Path, task: int, data: bytes, words: str = "") -> None:
-        """Writes on at the end of one task's stream; `words`: further ones of the open mode, each with a comma before it."""
+        """Appends to one task's stream. `words` are further words of the open mode, each preceded by a
+        comma."""
         sid, _ = self.open(path, "append" + words)
         self._need(self.lib.sion_seek(sid, task, _CURRENT_BLK, _CURRENT_POS) == 1)
         self._need(self.lib.sion_fwrite(data, 1, len(data), sid) == len(data))

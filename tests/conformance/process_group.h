@@ -1,6 +1,6 @@
-/* process_group.h: a communication for the generic interface between forked processes, over memory that they
- * share: parallel multifiles without an MPI, on every architecture. Groups 1, 2, ... are the tasks of a
- * physical file, group 0 is all of them. */
+/* process_group.h: a communication for the generic interface between forked processes with shared memory. It
+ * gives parallel multifiles without an MPI, on every architecture. Groups 1, 2, ... are the tasks of a
+ * physical file; group 0 has all tasks. */
 #ifndef PROCESS_GROUP_H
 #define PROCESS_GROUP_H
 
@@ -23,7 +23,7 @@ enum {
   MAY_COLLECT_AND_SEND = 50 /* docs/api-generic.md */
 };
 
-/* What one task hands to others. */
+/* The data that one task passes to others. */
 struct mailbox {
   sem_t filled, emptied;
   sion_int64 spec[2];
@@ -36,13 +36,13 @@ struct board {
   struct mailbox of[MOST_TASKS];
 };
 
-/* A group as one of its tasks sees it. */
+/* A group as seen by one of its tasks. */
 struct group {
   struct board* board;
   int rank;
 };
 
-/* GROUPS of them, shared. A file that was written alone may say that it is file 1 of 1. */
+/* GROUPS boards in shared memory. A file that was written serially may state that it is file 1 of 1. */
 static struct board* boards;
 
 static void stop(const char* what) {
@@ -121,7 +121,7 @@ static int scatterr(void* in, void* out, void* cg, int dtype, int nelem, int roo
   return 0;
 }
 
-/* Part of a complete set, and never called (docs/api-generic.md). */
+/* Required for a complete set of callbacks, but never called (docs/api-generic.md). */
 static int never_gathervr(void* in, void* out, void* cg, int dtype, int* counts, int nelem, int root) {
   (void)in, (void)out, (void)cg, (void)dtype, (void)counts, (void)nelem, (void)root;
   return -1;
@@ -200,8 +200,8 @@ static int make_api(void) {
   return aid;
 }
 
-/* Runs `task` in `processes` processes, each with its rank in the group of all of them. Exit status 0 if all
- * of them have returned or left with 0. */
+/* Runs `task` in `processes` processes, each with its rank in the group of all processes. Returns 0 if all
+ * processes have returned or exited with 0. */
 static int run_processes(int processes, void task(struct group* all_tasks, void* argument), void* argument) {
   if (processes < 1 || processes > MOST_TASKS) stop("1 to 16 tasks");
   boards = mmap(NULL, sizeof *boards * GROUPS, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

@@ -1,9 +1,10 @@
 """The public interface as a list: functions, constants, words, variables, options, names.
 
-    public_interface.py DESCRIPTION      prints the list that a description of the interface contains
+    public_interface.py DESCRIPTION      prints the list for a description of the interface
 
-public_interface.txt beside this file is that list for release 1.7 of the SION interface, with sections in brackets and one
-entry per line. Where the description is at hand, a test makes sure that the two agree; all other tests use the list.
+public_interface.txt in this directory is the list for release 1.7 of the SION interface, with sections in
+brackets and one entry per line. If the description is available, a test compares it with the list. All other
+tests use the list.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ SERIAL = ("sion_open", "sion_open_rank", "sion_close")
 
 
 def read_list(path: Path = LIST) -> dict[str, list[str]]:
-    """Entries by section."""
+    """Returns the entries by section."""
     sections: dict[str, list[str]] = {}
     for line in path.read_text().splitlines():
         if line.startswith("["):
@@ -31,7 +32,7 @@ def read_list(path: Path = LIST) -> dict[str, list[str]]:
 
 
 def read_pending() -> set[str]:
-    """What is not there yet, by name."""
+    """Returns the names of missing entries."""
     return set(read_list(LIST.with_name("public_interface_pending.txt")).get("pending", []))
 
 
@@ -51,12 +52,12 @@ def family_of(name: str, debugging: set[str]) -> str:
 
 
 def quoted(text: str) -> list[str]:
-    """What stands between backquotes, with single blanks."""
+    """Returns the texts between backquotes, with single blanks."""
     return [" ".join(span.split()) for span in re.findall(r"`([^`]*)`", text)]
 
 
 def rows(text: str) -> list[list[str]]:
-    """Cells of the tables in a text, without their heads."""
+    """Returns the cells of all tables in a text, without the table heads."""
     found = [[cell.strip() for cell in line.strip().strip("|").split(" | ")]
              for line in text.splitlines() if line.startswith("|")]
     heads = {i - 1 for i, row in enumerate(found) if row and set("".join(row)) <= set("-| ")}
@@ -64,7 +65,7 @@ def rows(text: str) -> list[list[str]]:
 
 
 def expand(names: list[str]) -> list[str]:
-    """`A_B`, `_C` stands for A_B and A_C."""
+    """Completes names: `A_B`, `_C` means A_B and A_C."""
     full: list[str] = []
     for name in names:
         if name.startswith("_") and not name.startswith("_SION"):
@@ -134,7 +135,7 @@ def fortran(chapter: str) -> list[str]:
 
 
 def cxx(chapter: str) -> list[str]:
-    """Class::member of the public members."""
+    """Returns Class::member for all public members."""
     found: list[str] = []
     for part in re.split(r"(?=`class )", chapter)[1:]:
         owner = re.match(r"`class ([\w:]+)", part).group(1)

@@ -1,12 +1,14 @@
-/* Multifiles written and read in parallel by processes, through the generic interface (process_group.h):
+/* Parallel multifiles of processes, through the generic interface (process_group.h):
  *
- *   sion_conformance_processes write WAY < DESCRIPTION     as a description (sion_conformance_script.h) says
+ *   sion_conformance_processes write WAY < DESCRIPTION     writes a description (sion_conformance_script.h)
  *   sion_conformance_processes read WAY TASKS MODE FILE OUT
  *
- * WAY is `own`, every process is a task; `together`, the same, reading with sion_coll_fread; or `mapped`:
- * processes own several tasks, when writing as described, when reading two of them share all. The stream of
- * task r goes to OUT.r. A process that fails leaves the others waiting: whoever starts this has to set a time
- * limit. Exit status 0, or 1 with a message. */
+ * WAY `own`: every process is a task. WAY `together`: the same, but reading uses sion_coll_fread. WAY
+ * `mapped`: processes have several tasks, in writing those of the description; in reading, two processes
+ * share all tasks. The stream of task r goes to OUT.r.
+ *
+ * If a process fails, the others wait for ever, so the caller must set a time limit. Exit status 0, or 1 with
+ * a message. */
 #include "process_group.h"
 #include "sion_conformance_script.h"
 
@@ -17,11 +19,10 @@ static void die(struct group* all) {
   _exit(0);
 }
 
-/* Where a task of a description is: its place in the file of its color, files in the order of their first
- * tasks. */
+/* Computes the position of a task in the file of its color. Files are in the order of their first tasks. */
 static void placement(const struct script* script, int rank, int* file, int* lrank, int* lsize) {
   int files = 0, number[MOST_TASKS], members[MOST_TASKS] = {0};
-  const int split = script->numfiles > 0; /* else by color */
+  const int split = script->numfiles > 0; /* otherwise by color */
   for (int task = 0; task < script->ntasks; task++) {
     number[task] = files;
     if (split) number[task] = task / (script->ntasks / script->numfiles);
@@ -103,8 +104,8 @@ struct reading {
   int tasks, together;
 };
 
-/* What the current task has from here on, to OUT.task. With `together` all read as often as whoever has most.
- */
+/* Writes the rest of the current task to OUT.task. With `together`, all tasks read as often as the task with
+ * the most data. */
 static void store(struct group* all, int sid, int task, const struct reading* reading) {
   char name[4200], data[PIECE];
   snprintf(name, sizeof name, "%s.%d", reading->out, task);

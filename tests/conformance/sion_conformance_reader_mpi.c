@@ -3,10 +3,10 @@
  *
  *   WAY TASKS MODE FILE OUT
  *
- * WAY is `single` (sion_fread), `collective` (sion_coll_fread), `buddy` (single, one local communicator for
- * two tasks each) or `mapped` (two processes read all tasks with sion_paropen_mapped_mpi). The stream of task
- * r goes to OUT.r. There must be as many processes as the largest TASKS, and two. A file that cannot be read
- * is an error: exit status 1. */
+ * WAY is `single` (sion_fread), `collective` (sion_coll_fread), `buddy` (sion_fread, with a local
+ * communicator for every two tasks) or `mapped` (two processes read all tasks with sion_paropen_mapped_mpi).
+ * The stream of task r goes to OUT.r. There must be at least two processes, and as many as the largest TASKS.
+ * A file that cannot be read is an error with exit status 1. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,8 +23,8 @@ static void fail(const char* what, const char* file) {
   failed = 1;
 }
 
-/* What the current task has from here on, to OUT.task. With `together` all of `comm` read, as often as
- * whoever has most. */
+/* Writes the rest of the current task to OUT.task. With `together`, all tasks of `comm` read as often as the
+ * task with the most data. */
 static void store(int sid, int task, const char* out, const MPI_Comm* together, const char* file) {
   char name[4200], data[PIECE];
   snprintf(name, sizeof name, "%s.%d", out, task);

@@ -1,18 +1,21 @@
-/* The description that the conformance writers carry out: one statement per line, `#` begins a comment line.
+/* The description that the conformance writers carry out. Each line has one statement; `#` starts a comment.
  *
  *   name FILE              first argument of the open call
  *   mode WORDS             open mode, e.g. wb,posix
- *   tasks N                must come before the lists and operations
- *   fsblksize BYTES        may be 0 or negative: automatic
+ *   tasks N                must precede the lists and operations
+ *   fsblksize BYTES        0 or negative: automatic
  *   numfiles F             parallel only, default 1
  *   chunks BYTES ...       requested chunk size of each task
  *   globalranks R ...      serial only, default 0 1 2 ...
- *   groups COLOR ...       parallel only: one local communicator per color; default: one of all tasks
- *   files FILE ...         mapped only: physical file of each task, its local rank in there and the process
- * that lranks LRANK ...       writes it owners PROCESS ... written BYTES ...      append only: what each
- * task's stream has, where its content goes on; and how many records records COUNT ... via fwrite `write`
- * calls sion_fwrite (default) via file | fd          `write` calls sion_ensure_free_space and then fwrite or
- * write(2) on the exported FILE* or descriptor
+ *   groups COLOR ...       parallel only: one local communicator per color; default: one for all tasks
+ *   files FILE ...         mapped only: physical file of each task
+ *   lranks LRANK ...       mapped only: local rank of each task in its file
+ *   owners PROCESS ...     mapped only: process that writes each task
+ *   written BYTES ...      append only: existing bytes of each task's stream, where its content continues
+ *   records COUNT ...      append only: existing records of each task
+ *   via fwrite             `write` calls sion_fwrite (default)
+ *   via file | fd          `write` calls sion_ensure_free_space, then fwrite on the exported FILE* or
+ *                          write(2) on the exported descriptor
  *
  * Operations, carried out in this order:
  *
@@ -20,11 +23,11 @@
  *   ensure RANK BYTES      sion_ensure_free_space, which must succeed
  *   refuse RANK BYTES      sion_ensure_free_space, which must return 0
  *   record RANK KEY BYTES  sion_fwrite_key
- *   collwrite BYTES ...    parallel only: one sion_coll_fwrite, a size for each task
+ *   collwrite BYTES ...    parallel only: one sion_coll_fwrite, with a size for each task
  *   flush RANK             sion_flush
- *   die                    the program ends without closing, when all tasks have come here
+ *   die                    the program ends without closing when all tasks have arrived here
  *
- * Byte k of the stream of rank r is f(r, k), the content of tests/conformance/content.py; byte q of the value
+ * Byte k of the stream of rank r is f(r, k), the content of tests/conformance/content.py. Byte q of the value
  * of a task's i-th record is f((key mod 256) + i, q). */
 #ifndef SION_CONFORMANCE_SCRIPT_H
 #define SION_CONFORMANCE_SCRIPT_H
@@ -45,7 +48,7 @@ struct op {
   int rank;
   uint64_t key;
   long long bytes;
-  long long* sizes; /* OP_COLLWRITE: per task */
+  long long* sizes; /* OP_COLLWRITE: size for each task */
 };
 
 struct script {
@@ -59,7 +62,7 @@ struct script {
   size_t nops;
 };
 
-/* What one task has written so far. */
+/* The progress of one task. */
 struct progress {
   long long bytes;
   int records;
@@ -76,7 +79,7 @@ static inline void* allocate(size_t count, size_t size) {
   return memory;
 }
 
-/* The whole of `in` as a string; the caller frees it. */
+/* Returns the whole of `in` as a string, which the caller frees. */
 static inline char* read_all(FILE* in) {
   size_t size = 0, room = 1 << 16;
   char* text = allocate(room, 1);
@@ -92,7 +95,7 @@ static inline char* read_all(FILE* in) {
   return text;
 }
 
-/* The next number of the line that strtok_r is in. */
+/* Returns the next number of the line that strtok_r parses. */
 static inline long long next_number(char** state, int line) {
   const char* word = strtok_r(NULL, " ", state);
   char* end = NULL;
@@ -158,7 +161,7 @@ static inline void parse_op(struct script* script, enum op_kind kind, char** sta
   op->bytes = next_number(state, line);
 }
 
-/* Takes `text` apart, which it changes. Ends the program with a message if it is not a description. */
+/* Parses `text`, which is modified. Ends the program with a message if it is not a description. */
 static inline struct script parse_script(char* text) {
   struct script script = {.numfiles = 1, .via = "fwrite"};
   size_t lines = 1;
@@ -224,7 +227,7 @@ static inline void free_script(struct script* script) {
   free(script->owners);
 }
 
-/* `bytes` bytes of f(rank, k) from k = offset on; the caller frees them. */
+/* Returns `bytes` bytes of f(rank, k) from k = offset on, which the caller frees. */
 static inline unsigned char* content(long long rank, long long offset, long long bytes) {
   unsigned char* data = allocate((size_t)bytes, 1);
   for (long long k = offset; k < offset + bytes; k++)
@@ -274,7 +277,7 @@ static inline void apply_op(const struct script* script, const struct op* op, in
       if (sion_flush(sid) != SION_SUCCESS) fail(op->line, "the flush failed");
       break;
     case OP_DIE:
-      break; /* the programs know what they have to do before */
+      break; /* handled by the programs */
   }
   free(data);
 }

@@ -1,12 +1,11 @@
-/* sion_conformance_writer_mapped_mpi DESCRIPTION_FILE: writes one multifile with sion_paropen_mapped_mpi, as
- * a description (sion_conformance_script.h) says; each process has the tasks of which it is the owner, in
- * descending order. Exit status 0, or 1 with a message.
- */
+/* sion_conformance_writer_mapped_mpi DESCRIPTION_FILE: writes one multifile with sion_paropen_mapped_mpi,
+ * following a description (sion_conformance_script.h). Each process has the tasks that it owns, in descending
+ * order. Exit status 0, or 1 with a message. */
 #include <mpi.h>
 
 #include "sion_conformance_script.h"
 
-/* The description, read by rank 0; every rank frees its copy. */
+/* Returns the description, which rank 0 reads and broadcasts. Every rank frees its copy. */
 static char* share_description(const char* path, int rank) {
   char* text = NULL;
   unsigned long long size = 0;
@@ -25,7 +24,7 @@ static char* share_description(const char* path, int rank) {
   return text;
 }
 
-/* Ends this process as if it had been killed, but for what mpirun says about it. */
+/* Ends this process as a kill would, but without the error report of mpirun. */
 static void die(void) {
   MPI_Barrier(MPI_COMM_WORLD);
   MPI_Finalize();

@@ -1,5 +1,5 @@
-"""Multifiles whose checksums the independent writer has made (docs/format.md, sections 14.2 and 14.3), verified and read by the
-library and the tools, sound and with every kind of data damaged."""
+"""Multifiles with checksums by the independent writer (docs/format.md, sections 14.2 and 14.3). The library
+and the tools verify and read them, undamaged and with damage to every kind of data."""
 import ctypes
 import os
 import pathlib
@@ -47,7 +47,7 @@ class Checksums(unittest.TestCase):
         return subprocess.run([BIN / "sheaf", "verify", *words, str(self.dir / "a.sion")], capture_output=True, text=True)
 
     def stream(self, task: int) -> bytes:
-        """By the serial calls of the library; what it says about a failure goes to self.said."""
+        """Reads a stream with the serial calls of the library. Stores the message of a failure in self.said."""
         script = (
             "import ctypes, sys\n"
             f"lib = ctypes.CDLL({str(LIBRARY)!r})\n"

@@ -1,4 +1,5 @@
-"""Compressed multifiles written by the library, read by the independent reader (docs/format.md, section 14.4) and the tools."""
+"""Compressed multifiles of the library, read by the independent reader (docs/format.md, section 14.4) and the
+tools."""
 import ctypes
 import json
 import os
@@ -21,7 +22,7 @@ def content(task: int, size: int) -> bytes:
 
 
 class Library:
-    """The serial calls, on handles of open multifiles."""
+    """The serial calls on handles of open multifiles."""
 
     def __init__(self) -> None:
         self.lib = ctypes.CDLL(str(LIBRARY))
@@ -56,7 +57,7 @@ def tool(*words: object) -> subprocess.CompletedProcess:
 
 
 def leave_open(path: str) -> None:
-    """Ends this process with an unclosed multifile, of which 10,000 bytes have been flushed."""
+    """Ends this process with an unclosed multifile that has 10,000 flushed bytes."""
     library = Library()
     sid = library.open(pathlib.Path(path), "wb,compress=lz4,frame=4k", [30000])
     data = content(0, 10000)
@@ -116,10 +117,10 @@ class Compression(unittest.TestCase):
             changed[1068:1076] = xxh3(bytes(changed[:1068])).to_bytes(8, "little")
             path.write_bytes(changed)
 
-        change(0, b"sion")  # as it was written before there was a magic for it
+        change(0, b"sion")  # as in versions without a magic for encoded files
         self.assertEqual(tool("cat", path).stdout, content(0, 5000))
         self.assertIn(b"note: compressed, with the magic of plain files", tool("verify", path).stdout)
-        version = 16 if sys.byteorder == "little" else 19  # the byte of the format version that is not zero
+        version = 16 if sys.byteorder == "little" else 19  # offset of the nonzero byte of the format version
         for at, data in ((1012, b"none"), (1023, b"\0"), (version, b"\4")):
             change(at, data)
             done = tool("cat", path)

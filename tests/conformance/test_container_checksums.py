@@ -1,5 +1,5 @@
-"""Containers with checksums (docs/format.md, section 19): those of the independent writer by the library and the tools, those of the
-library by the independent reader, sound and with data damaged."""
+"""Containers with checksums (docs/format.md, section 19). The library and the tools read containers of the
+independent writer, and the independent reader reads those of the library, undamaged and with damage."""
 import ctypes
 import os
 import pathlib
@@ -28,7 +28,8 @@ class ContainerChecksums(unittest.TestCase):
         return subprocess.run([BIN / "sheaf", *map(str, words)], capture_output=True)
 
     def flip(self, content: bytes, at: int) -> None:
-        """A bit of a byte behind the begin of `content`, which is in the container once."""
+        """Flips a bit in the byte `at` bytes after the start of `content`, which occurs once in the
+        container."""
         data = bytearray(self.container.read_bytes())
         data[data.index(content) + at] ^= 16
         self.container.write_bytes(data)
@@ -37,7 +38,7 @@ class ContainerChecksums(unittest.TestCase):
         containers.write_container(str(self.container), STREAMS, IDENTITY, version=version)
 
     def write_by_library(self, writes: list[tuple[bytes, bytes, int]], flags: str = "") -> pathlib.Path:
-        """Name, bytes and offset, or -1 for the end; returns the container."""
+        """Writes name, bytes and offset (-1: the end) of each entry with the library. Returns the container."""
         script = (
             "import ctypes, sys\n"
             f"lib = ctypes.CDLL({str(BIN.parent / 'lib' / 'libsheaf.so')!r})\n"

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""The programs of tests/conformance/families under both MPIs: what the specification of the SION interface promises to a
-client in C, family by family.
+"""The programs of tests/conformance/families under both MPIs: what the specification of the SION interface
+guarantees to a client in C, family by family.
 
-A program runs tables of cases and prints a line for every check that fails, then "N checks, M failed". Cases take 1, 2, 4
-or 6 tasks; a program that is started on fewer leaves the larger ones out. To run one alone:
+A program runs tables of cases and prints a line for every failed check, then "N checks, M failed". Cases use
+1, 2, 4 or 6 tasks. A program that runs on fewer tasks leaves the larger cases out. To run one program:
 
     scripts/mpirun.sh openmpi 6 build/bin/families_keyval_openmpi DIRECTORY ["part of a case's name"]
 
-$SHEAF_BIN is the directory of the built programs; SHEAF_FAMILIES_TASKS=6 starts all of them on six tasks;
-SHEAF_TEST_MPIS=openmpi,mpich2 runs them under other MPIs of the build.
+$SHEAF_BIN is the directory of the built programs. SHEAF_FAMILIES_TASKS=6 starts every program on six tasks.
+SHEAF_TEST_MPIS=openmpi,mpich2 selects other MPIs of the build.
 """
 
 from __future__ import annotations
@@ -30,12 +30,14 @@ SHOWN = 40
 
 
 def tasks_for(name: str, mpi: str) -> int:
-    """Waiting tasks of MPICH and its kind keep their cores: two tasks, more where collective calls need them."""
+    """Returns the number of tasks. Waiting tasks of MPICH and its derivatives occupy their cores, so there
+    are two, or more if the collective calls need them."""
     return 6 if mpi.startswith("openmpi") else 4 if name in FOUR else 2
 
 
 def environment() -> dict[str, str]:
-    """This environment without what changes how the library works; MPIs leave memory behind when they end."""
+    """Returns this environment without variables that change the library. Disables leak detection, because
+    MPIs leak memory at exit."""
     own = {name: value for name, value in os.environ.items() if not name.startswith(("SION_", "SHEAF_"))}
     return {"ASAN_OPTIONS": "detect_leaks=0"} | own
 

@@ -1,7 +1,9 @@
-"""Multifiles written by programs through Sheaf's SION interface, byte for byte against the independent Python writer.
+"""Multifiles that programs write through Sheaf's SION interface, compared byte for byte with the independent
+Python writer.
 
-$SHEAF_BIN is the directory of the built programs sion_conformance_writer and sion_conformance_writer_mpi_<MPI>. Without
-it all tests are skipped, and those of an MPI whose program is not there.
+$SHEAF_BIN is the directory of the built programs sion_conformance_writer and
+sion_conformance_writer_mpi_<MPI>. Without it all tests are skipped. Tests of an MPI without its program are
+skipped too.
 """
 
 from __future__ import annotations
@@ -30,13 +32,13 @@ PLAIN, CHECKED = "journal=off,checksums=off", "journal=off"
 
 
 def clean_environment(flags: str) -> dict[str, str]:
-    """This environment without what changes how the library writes, but for `flags`."""
+    """Returns this environment without variables that change how the library writes, except for `flags`."""
     own = {name: value for name, value in os.environ.items() if not name.startswith("SION_")}
     return own | {"SHEAF_FLAGS": flags}
 
 
 def with_checksums(plain: bytes, identity: bytes, in_order: bool) -> bytes:
-    """The plain file with extension header and trailer, as the independent writer makes them."""
+    """Returns the plain file with the extension header and trailer of the independent writer."""
     with tempfile.NamedTemporaryFile() as file:
         file.write(plain)
         file.flush()
@@ -45,13 +47,14 @@ def with_checksums(plain: bytes, identity: bytes, in_order: bool) -> bytes:
 
 
 class WriterTest(unittest.TestCase):
-    """Runs a writer program on cases; subclasses say how it is started."""
+    """Runs a writer program on cases. Subclasses define how to start it."""
 
     def command(self, case: Case) -> list[str]:
         raise NotImplementedError
 
     def check(self, case: Case) -> None:
-        """The program must leave exactly the expected files, plain and with checksums, and they must read back."""
+        """Checks that the program writes exactly the expected files, plain and with checksums, and that they
+        can be read back."""
         for flags in (PLAIN, CHECKED):
             self.check_with(case, flags)
 
@@ -296,7 +299,7 @@ class MpichMappedWriter(MappedWriter):
     mpi = "mpich"
 
 
-del MappedWriter  # only its subclasses are tests
+del MappedWriter  # only the subclasses are tests
 
 
 @unittest.skipUnless(BIN, "SHEAF_BIN is not set")

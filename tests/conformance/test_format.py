@@ -1,4 +1,5 @@
-"""The independent Python reader and writer of docs/format.md, against each other; test_golden_files.py has the rest."""
+"""The independent Python reader and writer of docs/format.md, tested against each other. test_golden_files.py
+has the other tests."""
 
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ class TemporaryDirectoryTest(unittest.TestCase):
 
 
 def examine(path: str) -> dict[str, Any]:
-    """Reads everything a multifile has, records included."""
+    """Reads the whole content of a multifile, records included."""
     with Multifile(path) as multifile:
         return describe(multifile)
 
@@ -46,7 +47,7 @@ def examine(path: str) -> dict[str, Any]:
 
 
 def random_spec(rng: random.Random, kind: Kind, keyval: bool) -> tuple[MultifileSpec, list[bytes]]:
-    """A random multifile and the streams of its tasks."""
+    """Returns a random multifile and the streams of its tasks."""
     fsblksize = rng.choice([1, 7, 10, 64, 100, 512])
     ntasks = rng.randint(1, 9)
     nfiles = 1 if kind is Kind.SERIAL else rng.randint(1, ntasks)

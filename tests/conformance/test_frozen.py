@@ -1,4 +1,5 @@
-"""Frozen multifiles (tests/conformance/frozen): what any version has written, this one reads, in every way and by every tool.
+"""Frozen multifiles (tests/conformance/frozen): this version reads the files of every earlier version, in
+every way and with every tool.
 
 $SHEAF_BIN is the directory of the built programs. The parallel readers need Open MPI.
 """
@@ -44,7 +45,7 @@ def tool(*arguments: object, root: Path | None = None) -> subprocess.CompletedPr
 
 
 def says_at_least(found: Any, frozen: Any) -> bool:
-    """Whether a JSON value is the frozen one; objects may have further members by now."""
+    """Returns whether a JSON value equals the frozen one. Objects may have additional members."""
     if isinstance(frozen, dict):
         return isinstance(found, dict) and all(key in found and says_at_least(found[key], frozen[key]) for key in frozen)
     if isinstance(frozen, list):
@@ -60,7 +61,8 @@ class Frozen(unittest.TestCase):
         self.library = Library(BIN.parent / "lib" / "libsheaf.so")
 
     def copies(self, *states: str) -> Iterator[tuple[FrozenFile, Path]]:
-        """Every frozen multifile in one of these states, and its main file in a folder of its own."""
+        """Copies every frozen multifile with one of the given states to a folder. Yields it with its main
+        file."""
         there = list(frozen_files(*states))
         self.assertGreater(len(there), 2)
         for frozen in there:
@@ -79,13 +81,13 @@ class Frozen(unittest.TestCase):
         self.assertEqual([(len(stream), digest(stream)) for stream in found], expected)
 
     def assert_complete(self, path: Path, frozen: FrozenFile) -> None:
-        """What a tool has made of one is complete and right for the library and for the independent reader."""
+        """Checks that the output of a tool is complete and right for the library and the independent reader."""
         self.run_tool("verify", path)
         self.assert_streams(self.library.streams(path), frozen)
         self.assert_streams(independent_streams(path, "complete"), frozen)
 
     def assert_encoded(self, path: Path, encoded: bool) -> None:
-        """Whether all physical files of a set have the magic that other implementations of the format refuse."""
+        """Checks whether all physical files of a set have the magic that other implementations refuse."""
         magics = {file.read_bytes()[:4] for file in path.parent.glob(f"{path.name}*") if not file.name.endswith(".journal")}
         self.assertEqual(magics, {b"\x89SHF" if encoded else b"sion"})
 
@@ -167,7 +169,7 @@ class Frozen(unittest.TestCase):
                 compressed = "compression" in frozen.manifest["info"]
                 ways = [["--decompress"], ["--compress", "lz4", "--shuffle", "4"]]
                 if frozen.manifest["state"] == "complete" or not compressed:
-                    ways += [[], ["-q", "1"]]  # else refused: a stream may end in a part of a frame
+                    ways += [[], ["-q", "1"]]  # otherwise refused, because a stream may end in a partial frame
                 for number, words in enumerate(ways):
                     made = path.parent / f"made{number}"
                     self.run_tool("defrag", *words, path, made)
@@ -291,7 +293,7 @@ class Frozen(unittest.TestCase):
 
 @unittest.skipUnless((BIN / "sion_conformance_reader_mpi_openmpi").exists(), "Open MPI is not there")
 class FrozenInParallel(Frozen):
-    """All of them in one run of the reader program."""
+    """Reads all frozen multifiles in one run of the reader program."""
 
     def test_parallel_readers(self) -> None:
         lines, outputs = [], []
@@ -326,7 +328,7 @@ class FrozenInParallel(Frozen):
 
 
 for name in [name for name in vars(Frozen) if name.startswith("test_")]:
-    setattr(FrozenInParallel, name, None)  # of that class only its own test
+    setattr(FrozenInParallel, name, None)  # only its own test, none of the base class
 
 if __name__ == "__main__":
     unittest.main()

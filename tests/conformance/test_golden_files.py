@@ -1,6 +1,7 @@
-"""Golden multifiles against the independent Python reader and writer of docs/format.md.
+"""Golden multifiles, compared with the independent Python reader and writer of docs/format.md.
 
-They are looked for in $SHEAF_VECTORS, else in ../shared/vectors beside the repository; without them all is skipped.
+They are in $SHEAF_VECTORS, by default ../shared/vectors beside the repository. Without them all tests are
+skipped.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ FROM_ELSEWHERE = ("name", "origin", "producer", "content", "buddy_copy", "files"
 
 
 def examine(path: str) -> dict[str, Any]:
-    """Reads everything a multifile has, records included."""
+    """Reads the whole content of a multifile, records included."""
     with Multifile(path) as multifile:
         return describe(multifile)
 
@@ -126,7 +127,7 @@ class GoldenFiles(unittest.TestCase):
         sizes = [(150,) * 6, tuple(10 * rank for rank in range(6)), (120,) * 6]
         calls = [("collwrite", *size) for size in sizes]
         mode = "bw,collective,collsize=3"
-        of_all = {"parallel": True, "byte_order": "little"}  # golden files are those of such machines
+        of_all = {"parallel": True, "byte_order": "little"}  # golden files are of little-endian hosts
         cases = {
             "coll": Case([200] * 6, calls, 256, mode, name="coll.sion", **of_all),
             "cmerge": Case([200] * 6, calls, 256, mode + ",cmerge", name="cmerge.sion", **of_all),
@@ -145,7 +146,7 @@ class GoldenFiles(unittest.TestCase):
             self.assertTrue(data == golden, first_difference(data, golden))
 
 
-REQUESTS = {  # chunk sizes asked for, where they are known and differ from the stored ones
+REQUESTS = {  # requested chunk sizes, if they are known and differ from the stored ones
     "one": [1000],
     "uneven": [1, 511, 512, 513, 0, 5000],
     "mapped": [100 * (rank + 1) for rank in range(7)],
@@ -158,7 +159,8 @@ COLLECTIVE = {  # vector -> chunks of its tasks, computed by the rules of collec
 
 
 def golden_spec(name: str, manifest: dict[str, Any]) -> MultifileSpec:
-    """What a program asked for when it wrote a golden file; only block sizes and places are taken from the manifest."""
+    """Returns the request of the program that wrote a golden file. Only block sizes and positions are from
+    the manifest."""
     tasks = manifest["tasks"]
     chunks = COLLECTIVE[name]() if name in COLLECTIVE else REQUESTS.get(name, [task["chunksize"] for task in tasks])
     first = manifest["physical"][0]
@@ -186,7 +188,8 @@ def golden_spec(name: str, manifest: dict[str, Any]) -> MultifileSpec:
 
 
 def merged_streams(chunks: list[int]) -> list[list[bytes]]:
-    """Blocks after three merged collective calls of 150, 10*rank and 120 bytes in two groups of three."""
+    """Returns the blocks after three merged collective calls of 150, 10*rank and 120 bytes in two groups of
+    three."""
     fillers = [ChunkFiller(chunk) for chunk in chunks]
     written = [0] * 6
     for call in range(3):

@@ -1,4 +1,4 @@
-"""Journals written by the library, read by the independent reader (docs/format.md, section 16), and by the tools."""
+"""Journals of the library, read by the independent reader (docs/format.md, section 16) and the tools."""
 import ctypes
 import json
 import os
@@ -22,7 +22,8 @@ def content(task: int, size: int) -> bytes:
 
 
 def write_and_die(path: pathlib.Path, sizes: list[int], chunk: int, mode: bytes = b"wb") -> None:
-    """In a child that ends without closing: every task writes and flushes in pieces, then writes what nobody flushes."""
+    """Runs a child that ends without closing. Every task writes and flushes in pieces, then writes data that
+    are never flushed."""
     child = os.fork()
     if child == 0:
         lib = ctypes.CDLL(str(LIBRARY))
@@ -116,7 +117,7 @@ class Journal(unittest.TestCase):
             self.assertEqual(self.run_tool("cat", "--task", task, self.path).stdout[:min(size, 1000)], content(task, min(size, 1000)))
 
     def expect_mark(self, ends: int) -> None:
-        """The file says that a repair has guessed where so many chunks end."""
+        """Checks the mark of a repair that had to guess `ends` ends of chunks."""
         self.assertIn(b"guessed", self.run_tool("verify", self.path).stdout)
         self.assertIn(b"guessed", self.run_tool("cat", "--task", 3, self.path).stderr)
         self.assertEqual(json.loads(self.run_tool("info", "--json", self.path).stdout)["guessed_chunk_ends"], ends)
@@ -165,7 +166,7 @@ class Journal(unittest.TestCase):
                 break
 
     def deal_out(self, host_of: list[int]) -> None:
-        """The same journal as tasks of several hosts write it: slot s is that of task s mod n."""
+        """Rewrites the journal as tasks of several hosts would write it. Slot s belongs to task s mod n."""
         journal = pathlib.Path(f"{self.path}.journal")
         one, n, hosts = journal.read_bytes(), len(self.sizes), max(host_of) + 1
 
@@ -181,7 +182,8 @@ class Journal(unittest.TestCase):
             pathlib.Path(f"{journal}.{host}").write_bytes(header(host) + b"".join(slots))
 
     def keep_edges(self, host_of: list[int], unit: int) -> None:
-        """What of the same file tasks of several hosts keep beside it: bytes in units that are not wholly within a task's chunk."""
+        """Moves bytes of boundary blocks to the files that several hosts keep for them: all bytes in units
+        that are not wholly within a task's chunk."""
         n, hosts = len(self.sizes), max(host_of) + 1
         with RecoveredFile(str(self.path)) as file:
             starts, chunks, skip = list(file.starts), list(file.chunks), file.globalskip
@@ -206,7 +208,7 @@ class Journal(unittest.TestCase):
 
     def test_with_edges_of_several_hosts(self) -> None:
         tasks = range(len(self.sizes))
-        for unit in (768, 4096):  # some of a chunk, and all of it
+        for unit in (768, 4096):  # a part of a chunk, and the whole chunk
             write_and_die(self.path, self.sizes, 1000)
             before = [self.read(task) for task in tasks]
             self.deal_out([0, 2, 1, 2])
@@ -232,7 +234,7 @@ class Journal(unittest.TestCase):
         for task, size in enumerate(self.sizes):
             done = self.run_tool("cat", "--task", task, self.path)
             self.assertEqual(done.stdout[:size], content(task, size), done.stderr)
-        self.path.with_name("a.sion.journal.2").unlink()  # of a host that recorded nothing there is none
+        self.path.with_name("a.sion.journal.2").unlink()  # a host without records has no journal
         self.assertEqual(self.read(3), b"")
         self.assertEqual(self.run_tool("cat", "--task", 3, self.path).stdout, b"")
         self.assertEqual(self.run_tool("repair", self.path).returncode, 0)

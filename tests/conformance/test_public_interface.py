@@ -1,6 +1,7 @@
-"""Everything in public_interface.txt is in the headers, with the documented type and value, and is used by a test.
+"""Every entry of public_interface.txt is in the headers, with the documented type and value, and is used by a
+test.
 
-What the libraries offer under the names that sionconfig prints: tests/packaging/test_public_libraries.py."""
+tests/packaging/test_public_libraries.py tests the libraries under the names that sionconfig prints."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ ROOT = Path(__file__).resolve().parents[2]
 TESTS = ROOT / "tests"
 DESCRIPTION = Path(os.environ.get("SHEAF_SPEC") or ROOT.parent / "shared" / "spec") / "sion-api.md"
 FAMILIES = ("common", "serial", "generic", "mpi", "omp", "ompi", "debug", "undeclared")
-# Functions in sion*.h beyond the original's: docs/api-sion.md; what the macro DPRINTTS calls.
+# Functions in sion*.h that SIONlib does not have (docs/api-sion.md), and the function that the macro DPRINTTS
+# calls.
 ADDITIONS = {"sion_fprintf", "sion_vfprintf", "sion_print_time_stamp"}
 MPI_COMPILERS = [compiler for compiler in ("mpicc.openmpi", "mpicc.mpich") if shutil.which(compiler)]
 LISTED = read_list()
@@ -30,14 +32,15 @@ def wanted(section: str) -> list[str]:
 
 
 def pointer_to(prototype: str) -> str:
-    """A pointer of the documented type, set to the function."""
+    """Returns a pointer of the documented type, set to the function."""
     name = name_of(prototype)
     returned, arguments = re.fullmatch(rf"({RETURNED}) ?{name}(\(.*\))", prototype).groups()
     return f"{returned} (*const use_{name}){arguments} = {name};"
 
 
 def program(families: tuple[str, ...]) -> str:
-    """Uses every function of these families. Debugging macros are taken away first: they are not functions."""
+    """Returns a program that uses every function of the given families. Debugging macros are undefined first,
+    because they are not functions."""
     lines = ["#include <stddef.h>", "#include <stdint.h>"]
     lines += ["#include <mpi.h>"] if "mpi" in families or "ompi" in families else []
     lines += ['#include "sion.h"', '#include "sion_debug.h"', '#include "sion_file.h"', '#include "sion_printts.h"']
@@ -49,7 +52,7 @@ def program(families: tuple[str, ...]) -> str:
 
 
 def compile_text(text: str, command: list[str], name: str) -> str:
-    """What the compiler has to say."""
+    """Returns the messages of the compiler."""
     with tempfile.TemporaryDirectory() as place:
         source = Path(place) / name
         source.write_text(text)
@@ -59,7 +62,7 @@ def compile_text(text: str, command: list[str], name: str) -> str:
 
 
 def own_lines(preprocessed: str) -> str:
-    """The lines that come from headers of this project."""
+    """Returns the lines that come from headers of this project."""
     own, lines = False, []
     for line in preprocessed.splitlines():
         if marker := re.match(r'# \d+ "(.*?)"', line):
@@ -125,7 +128,8 @@ class Headers(unittest.TestCase):
             self.assertEqual(len(shown), count, define)
 
     def test_headers_declare_only_documented_functions(self):
-        """Programs declare undocumented functions of the original themselves, with their own types."""
+        """The headers declare only documented functions, because programs declare undocumented functions of
+        SIONlib with their own types."""
         text = '#include "sion.h"\n#include "sion_debug.h"\n#include "sion_file.h"\n#include "sion_printts.h"\n'
         for compiler, defines in (("gcc", []), *((c, ["-DSION_OMP", "-DSION_MPI"]) for c in MPI_COMPILERS)):
             done = subprocess.run([compiler, *defines, "-I", ROOT / "include", "-E", "-x", "c", "-"], input=text,
@@ -181,7 +185,7 @@ def visible(define: str) -> tuple[str, ...]:
 
 
 class Tests(unittest.TestCase):
-    """Nothing public is without a test."""
+    """Every public entry has a test."""
 
     def test_every_function_is_called(self):
         text = sources("tests")

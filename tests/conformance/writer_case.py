@@ -1,4 +1,4 @@
-"""Cases for the conformance writers: the description a program gets, and the bytes it has to produce."""
+"""Cases for the conformance writers: the description for a program, and the bytes that it must write."""
 
 from __future__ import annotations
 
@@ -17,10 +17,12 @@ Operation = tuple[str | int, ...]
 
 @dataclass
 class Case:
-    """One multifile to be written. The fields are the statements of sion_conformance_script.h; sizes in bytes.
+    """One multifile to be written. The fields are the statements of sion_conformance_script.h, with sizes in
+    bytes.
 
-    Without `parallel` it is written by sion_open; with it by sion_paropen_mpi. `groups` (a color per task) makes one file per group. With
-    `places` (file, local rank per task) it is written by sion_paropen_mapped_mpi, each task by its owner.
+    Without `parallel` it is written by sion_open, otherwise by sion_paropen_mpi. `groups` (a color per task)
+    makes one file per group. With `places` (file and local rank per task) it is written by
+    sion_paropen_mapped_mpi, each task by its owner.
     """
 
     chunks: Sequence[int]
@@ -37,7 +39,7 @@ class Case:
     written: Sequence[int] | None = None
     records: Sequence[int] | None = None
     name: str = "case.sion"
-    byte_order: str = sys.byteorder  # of the machine that writes
+    byte_order: str = sys.byteorder  # byte order of the writing host
     words: list[str] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -48,7 +50,7 @@ class Case:
         return len(self.chunks)
 
     def script(self) -> str:
-        """The description that the writer programs read."""
+        """Returns the description for the writer programs."""
         lines: list[Operation] = [
             ("name", self.name), ("mode", self.mode), ("tasks", self.ntasks), ("fsblksize", self.fsblksize),
             ("numfiles", -1 if self.groups else self.numfiles), ("chunks", *self.chunks), ("via", self.via),
@@ -67,12 +69,12 @@ class Case:
         return "".join(" ".join(map(str, line)) + "\n" for line in [*lines, *self.operations])
 
     def _places(self) -> list[tuple[int, int]]:
-        """(file, local rank) of each task."""
+        """Returns file and local rank of each task."""
         if self.places is not None:
             return list(self.places)
         if self.groups is None:
             return split_evenly(self.ntasks, self.numfiles)
-        seen: dict[int, int] = {}  # files follow the lowest rank of each group
+        seen: dict[int, int] = {}  # files are ordered by the lowest rank of each group
         members: dict[int, int] = {}
         places = []
         for color in self.groups:
@@ -82,13 +84,15 @@ class Case:
         return places
 
     def _collsize(self) -> int:
-        """Tasks per collector as the mode words say, 0 for automatic; buddy alone makes one group of each file."""
+        """Returns the tasks per collector from the mode words, or 0 for automatic. `buddy` alone makes one
+        group per file."""
         sizes = [int(word.removeprefix("collsize=")) for word in self.words if word.startswith("collsize=")]
         return sizes[0] if sizes else 0
 
     @property
     def in_order(self) -> bool:
-        """Whether the extension header says so: global ranks do not number the tasks of a set."""
+        """Returns whether the extension header has this flag: the global ranks do not number the tasks of a
+        set."""
         return self.numfiles > 1 and self.globalranks is not None and list(self.globalranks) != list(range(self.ntasks))
 
     @property
@@ -96,7 +100,7 @@ class Case:
         return "collective" in self.words or "buddy" in self.words
 
     def _layout(self, places: list[tuple[int, int]], fsblksize: int) -> tuple[list[int], list[int]]:
-        """Final chunk size of each task, and the rank that collects for it in merge mode."""
+        """Returns the final chunk size of each task, and the rank of its collector in merge mode."""
         final = [align_up(chunk, fsblksize) for chunk in self.chunks]
         collectors = list(range(self.ntasks))
         if not self._collective:
@@ -114,11 +118,11 @@ class Case:
         return final, collectors
 
     def collectors(self) -> list[int]:
-        """The rank in whose stream the bytes of a collective call of each task land."""
+        """Returns the rank that has each task's collective data in its stream."""
         return self._layout(self._places(), self.fsblksize)[1] if "cmerge" in self.words else list(range(self.ntasks))
 
     def expected(self, fsblksize: int | None = None) -> dict[str, bytes]:
-        """Name and bytes of every file there must be. `fsblksize` replaces an automatic one."""
+        """Returns name and bytes of every expected file. `fsblksize` replaces an automatic block size."""
         fsblksize = fsblksize or self.fsblksize
         places = self._places()
         final, collectors = self._layout(places, fsblksize)
@@ -139,13 +143,14 @@ class Case:
             keyval_mode=KEYVAL_INLINE if "keyval" in self.words else KEYVAL_NONE, aligned=True)
 
     def _userdata_order(self) -> str:
-        """What the mode says; that of the machine if it says nothing."""
+        """Returns the byte order of the mode, or that of the host by default."""
         orders = [word.removeprefix("endianness=") for word in self.words if word.startswith("endianness=")]
         return orders[0] if orders else self.byte_order
 
     @staticmethod
     def _buddy_tasks(tasks: list[TaskSpec]) -> list[TaskSpec]:
-        """The tasks of copy 0: in each file the dummies of the storing group, then the file's own tasks."""
+        """Returns the tasks of copy 0: in each file the dummies of the storing group, then the file's own
+        tasks."""
         nfiles = 1 + max(task.file for task in tasks)
         copy = []
         for number in range(nfiles):
@@ -156,7 +161,7 @@ class Case:
         return copy
 
     def _run(self, final: list[int], collectors: list[int]) -> list[list[bytes]]:
-        """The blocks of every task after all operations."""
+        """Returns the blocks of every task after all operations."""
         fillers = [ChunkFiller(chunk) for chunk in final]
         written, records = [0] * self.ntasks, [0] * self.ntasks
 
@@ -182,7 +187,7 @@ class Case:
 
 
 def random_mapped_case(rng: random.Random, ntasks: int, processes: int) -> Case:
-    """A random case whose tasks lie at random places, in the hands of random processes."""
+    """Returns a random case with random positions and owners of the tasks."""
     case = random_case(rng, parallel=True, ntasks=ntasks)
     order = list(range(ntasks))
     rng.shuffle(order)
@@ -196,7 +201,7 @@ def random_mapped_case(rng: random.Random, ntasks: int, processes: int) -> Case:
 
 
 def random_case(rng: random.Random, parallel: bool, ntasks: int) -> Case:
-    """A random mixture of writes and ensures, or of key-value records."""
+    """Returns a random sequence of writes and ensures, or of key-value records."""
     fsblksize = rng.choice([1, 10, 64, 100, 512])
     chunks = [rng.choice([0, 1, 64, 130, rng.randint(1, 700)]) for _ in range(ntasks)]
     keyval = rng.random() < 0.25

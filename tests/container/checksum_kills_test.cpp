@@ -1,4 +1,4 @@
-// Writers that are killed at any moment: what they leave matches its checksums, or has none.
+// Writers that are killed at any moment leave blocks that match their checksums or have none.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -20,7 +20,8 @@
 namespace sheaf::test::sums_of_killed {
 namespace {
 
-// Records and words are writes, and the process ends with one of them.
+// A store without mapped memory: records and state words are written by write_at(). The process ends at a
+// chosen write.
 class Unmapped final : public ForwardingStore {
  public:
   using ForwardingStore::ForwardingStore;
@@ -33,7 +34,7 @@ class Unmapped final : public ForwardingStore {
     return std::make_shared<Written>(ForwardingStore::open(path, access), *this);
   }
 
-  int writes_left = -1;  // then the process ends; < 0: it does not
+  int writes_left = -1;  // writes until the process is killed; < 0: no limit
 
  private:
   class Written final : public ForwardingFile {
@@ -52,7 +53,7 @@ class Unmapped final : public ForwardingStore {
 const ContainerHost host{"killed", "/dev/shm"};
 constexpr uint64_t writers = 2;
 
-// To a stream of its own and to one that both write.
+// Writes to a stream of this writer and to a stream that all writers share, until the process is killed.
 void write_for_ever(Store& store, const std::string& path, uint64_t writer, uint64_t seed) {
   const auto set = ContainerSet::open(store, path, host);
   std::mt19937_64 random(seed);
@@ -81,7 +82,8 @@ void require_no_mismatch(Store& store, const std::string& path) {
   for (const NamedStream& stream : seen->streams()) get(*set, stream.name);
 }
 
-// `held`: this process shares the set meanwhile, so that what was in memory stays.
+// Kills writers in `rounds` rounds. In most rounds this process also has the set open (`held`), which keeps
+// the shared memory alive.
 void kill_writers(Store& store, const std::string& path, uint64_t rounds, uint64_t seed) {
   std::mt19937_64 random(seed);
   std::shared_ptr<ContainerSet> held;
@@ -106,7 +108,7 @@ void kill_writers(Store& store, const std::string& path, uint64_t rounds, uint64
       EXPECT_TRUE(WIFSIGNALED(status)) << "a writer has ended by itself";
       if (!problem) problem = attempt([&] { require_no_mismatch(store, path); });
       if (problem && problem->code() == Code::not_found)
-        problem.reset();  // killed before it made a container
+        problem.reset();  // killed before it created a container
     }
     ASSERT_FALSE(problem) << "round " << round << ": " << problem->what();
     if (!held) {
@@ -114,7 +116,7 @@ void kill_writers(Store& store, const std::string& path, uint64_t rounds, uint64
       stream = held->open_stream("both", {.create = true});
     }
   }
-  // A kill leaves at most the blocks of one write without checksums.
+  // A kill leaves without checksums at most the blocks of one write.
   EXPECT_LE(unverified_bytes(store, path), static_cast<int64_t>(rounds * writers) * 3 * format::summed_block);
 }
 
@@ -129,7 +131,8 @@ TEST(ContainerChecksumKills, NothingAcceptedIsTakenForDamage) {
   std::filesystem::remove_all(folder);
 }
 
-// The first process is killed within `change`, another one continues the stream.
+// Kills a child within `change`; this process then continues the stream. Returns whether the child was
+// killed.
 bool matches_after(const std::function<void(ContainerStream&)>& change, int writes) {
   const auto folder =
       std::filesystem::temp_directory_path() / ("sheaf-sumhalf-" + std::to_string(::getpid()));
@@ -138,7 +141,7 @@ bool matches_after(const std::function<void(ContainerStream&)>& change, int writ
   Unmapped store(posix_store());
   const auto set = ContainerSet::open(store, path, host);
   const auto stream = set->open_stream("a", {.create = true});
-  // The last piece has room for what other processes append.
+  // The last piece has space for appends of other processes.
   stream->append(content(1, 200000));
   append(*set, "between", content(1, 20000));
   stream->append(content(1, 65000));

@@ -1,4 +1,5 @@
-// Checksums in containers (docs/format.md, section 19): what has changed is told, and nothing else is.
+// Checksums in containers (docs/format.md, section 19): every change to the data is reported, and nothing
+// else.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -25,7 +26,7 @@ constexpr const char* one_container = "set.container.h";
 constexpr int64_t version_at = 8;
 const ContainerHost this_host{"h", "/dev/shm"};
 
-// Of one test program.
+// The directory of a test program.
 class Folder {
  public:
   Folder() : path_(fs::temp_directory_path() / ("sheaf-sums-" + std::to_string(::getpid()))) {
@@ -50,7 +51,7 @@ class Flags {
   ~Flags() { ::unsetenv("SHEAF_FLAGS"); }
 };
 
-// Streams as programs make them: small, grown, written over, cut, of many blocks.
+// Writes streams as programs do: small, grown, overwritten, truncated, and with many blocks.
 void fill_set(ContainerSet& set) {
   append(set, "small", content(1, 300));
   const auto grown = set.open_stream("grown", {.create = true});
@@ -82,7 +83,7 @@ struct Seen {
   std::string told;
 };
 
-// As a reader who checks all there is.
+// Reads a container with all checks.
 Seen seen_in(const Bytes& container) {
   MemoryStore memory;
   memory.set_contents(one_container, container);
@@ -112,7 +113,7 @@ TEST(ContainerChecksums, NoFlipIsSilentThatChangesAStream) {
       if (whole[at] != std::byte{0} || at % 512 == 0) used.push_back(at);
     uint64_t told = 0;
     for (uint64_t k = 0; k < flips / 2; ++k) {
-      // Every other one in metadata, which are at the begin of areas.
+      // Half of the flips hit metadata, which are at the start of areas.
       const size_t at = k % 2 == 0 ? used[random() % used.size()] : used[random() % (used.size() / 60)];
       Bytes changed = whole;
       changed[at] ^= static_cast<std::byte>(1 << random() % 8);
@@ -125,7 +126,7 @@ TEST(ContainerChecksums, NoFlipIsSilentThatChangesAStream) {
   }
 }
 
-// A set with one stream of 200000 bytes, of which one byte has changed.
+// A set with a good stream and a stream of 200000 bytes with one changed byte.
 class Damaged {
  public:
   Damaged() {
@@ -195,7 +196,7 @@ TEST(ContainerChecksums, WritingOverOtherBytesOfABlockDoesNotHideItsDamage) {
   stream->write(content(2, 64), 120000);
   stream->flush();
   EXPECT_EQ(error_of([&] { get(*set, "bad"); }), mismatch);
-  stream->write(content(3, 65536), 65536);  // all of it
+  stream->write(content(3, 65536), 65536);  // the whole block
   stream->flush();
   EXPECT_EQ(error_of([&] { get(*set, "bad"); }), "");
   EXPECT_EQ(unverified_bytes(one.memory, "set"), 0);
@@ -224,7 +225,7 @@ TEST(ContainerChecksums, DamageIsNotMadeRightByAMultifile) {
   EXPECT_EQ(read_all(*ignoring, *ignoring->find("bad")).size(), one.whole.size());
 }
 
-// Where blocks of the stream are not those of the container.
+// The blocks of the stream and of the container start at different offsets.
 TEST(ContainerChecksums, DamageIsNotMadeRightByAMultifileWithOtherBlocks) {
   MemoryStore memory;
   WorkProgress quiet;
@@ -311,7 +312,7 @@ TEST(ContainerChecksums, AContainerOfALaterVersionIsRefused) {
   EXPECT_NE(error_of([&] { read_container(memory, one_container); }).find("version 3"), std::string::npos);
 }
 
-// Its bytes are given back to the file system, and are zeros for who has opened it before.
+// The file system gets the bytes back, so programs that opened the stream before read zeros.
 TEST(ContainerChecksums, WhoHasOpenedAStreamThatIsCutOrRemovedSeesNoMismatch) {
   const Folder folder;
   const auto set = ContainerSet::open(posix_store(), folder.set(), this_host);
@@ -350,7 +351,7 @@ TEST(ContainerChecksums, ProcessesOfAHostContinueEachOthersBlocks) {
   EXPECT_EQ(unverified_bytes(posix_store(), folder.set()), 0);
 }
 
-// A reader between the bytes and their checksum.
+// Reads may occur between the write of bytes and of their checksum.
 TEST(ContainerChecksums, WhoReadsMeanwhileSeesNoMismatch) {
   const Folder folder;
   for (const bool in_log : {true, false}) {

@@ -1,5 +1,5 @@
-// Containers with damage: who would remove one that cannot be read wholly leaves it, or keeps it under
-// another name, and readers say what is missing.
+// Damaged containers: no tool removes a container that is not wholly readable; it stays, or is kept under
+// another name. Readers report the missing data.
 #include <gtest/gtest.h>
 
 #include <unistd.h>
@@ -19,7 +19,7 @@ namespace sheaf::test {
 namespace {
 
 constexpr const char* one_container = "set.container.h";
-constexpr size_t guarded_header = 112;  // that its checksum guards, and itself
+constexpr size_t guarded_header = 112;  // bytes covered by the header's checksum, and the checksum
 
 void fill_set(ContainerSet& set) {
   for (const uint64_t k : {1, 2, 3}) {
@@ -35,7 +35,8 @@ void fill_set(ContainerSet& set) {
   set.truncate("stream 1", 100);
 }
 
-// As records in a log, or in memory that is the file's, where the file system can do that.
+// Returns the bytes of a container, with records written to a log, or in mapped memory if the file system
+// supports it.
 Bytes bytes_of_container(bool in_log) {
   if (in_log) {
     MemoryStore memory;

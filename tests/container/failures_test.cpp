@@ -1,5 +1,5 @@
-// Calls of the operating system that fail, and programs that die after any number of changes to the files:
-// what a call has accepted is there.
+// Failing system calls, and programs that die after any number of changes to the files. No accepted byte is
+// lost.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -26,13 +26,13 @@ FaultPlan plan_of(int64_t k, bool half) {
   return plan;
 }
 
-// A program whose every step is either done or refused; the model has what was accepted.
+// A program with steps that are either done or refused. The model has the accepted bytes.
 class CarefulProgram {
  public:
   CarefulProgram(Store& store, const std::string& path, const std::string& host)
       : set_(ContainerSet::open(store, path, {host, "/dev/shm"})) {}
 
-  // The files have seen another number of changes afterwards: what is known for sure from then on.
+  // Called after each step with the state that is certain from then on.
   using Done = std::function<void(const Model&)>;
 
   void run(uint64_t seed, const Done& done) {
@@ -61,7 +61,7 @@ class CarefulProgram {
         }
         model_ = next;
       } catch (const Error&) {
-        unsure_.insert(name);  // what a refused call has done to its stream is open
+        unsure_.insert(name);  // a refused call leaves the state of its stream open
         if (what == 1) unsure_.insert(to);
         return;
       }
@@ -84,7 +84,7 @@ class CarefulProgram {
     auto& model = next[name];
     if (!model) model = std::make_shared<ModelStream>();
     const int64_t done = stream->append(bytes).bytes;
-    stream->flush();  // throws if that is not all
+    stream->flush();  // throws if bytes are missing
     require(done == std::ssize(bytes), "a part of a write was accepted, and the close says nothing");
     model->bytes.insert(model->bytes.end(), bytes.begin(), bytes.end());
   }
@@ -99,7 +99,7 @@ bool holds(const NamedStreams& seen, const std::string& name, const ModelStream&
   return number && read_all(seen, *number) == stream.bytes;
 }
 
-// Of what failures and dead programs leave, everything that can be read is in the multifile.
+// Checks that everything readable after failures and dead programs is in the multifile.
 void gather_refusing_nothing(Store& store, int64_t k) {
   const auto before = NamedStreams::open(store, "dir/set", true);
   for (const auto& origin : before->origins()) ASSERT_EQ(origin.damage, "") << k;
@@ -142,7 +142,7 @@ TEST(ContainerFailures, WhatWasAcceptedIsThereWhateverFails) {
         EXPECT_TRUE(holds(*seen, name, *stream))
             << name << " after operation " << k << " has failed, " << half;
       }
-      // Bytes that are missing keep the containers until their streams are gone.
+      // Missing bytes keep the containers until their streams are removed.
       {
         const auto set = ContainerSet::open(
             memory, "dir/set", {"half" + std::to_string(half) + "k" + std::to_string(k), "/dev/shm"});
@@ -152,7 +152,7 @@ TEST(ContainerFailures, WhatWasAcceptedIsThereWhateverFails) {
     }
 }
 
-// A disk that gets full: only what is there can be written over.
+// A full disk: only existing bytes can be overwritten.
 class FullStore final : public ForwardingStore {
  public:
   FullStore(Store& inner, bool is_mapped) : ForwardingStore(inner), is_mapped_(is_mapped) {}
@@ -217,7 +217,7 @@ TEST(ContainerFailures, StreamsAreRemovedAndCutOnAFullDisk) {
     while (gone < 20) remove_next();
     grown.reset();
     set.reset();
-    set = ContainerSet::open(store, "set", host);  // as the next process of the host, without the one before
+    set = ContainerSet::open(store, "set", host);  // as a new process of the host, after all others have left
     while (gone < 40) remove_next();
     EXPECT_THROW(for (;;) remove_next(), Error);
     EXPECT_GT(gone, 60);
@@ -229,8 +229,8 @@ TEST(ContainerFailures, StreamsAreRemovedAndCutOnAFullDisk) {
   }
 }
 
-// Writes as a program does that goes on behind what was accepted; room for more comes after the first
-// failure.
+// Appends until all bytes are accepted, as a program does. The first failure makes space. Returns the number
+// of failures.
 int64_t write_again_and_again(FullStore& store, ContainerStream& stream, std::span<const std::byte> left) {
   int64_t failures = 0;
   while (!left.empty()) try {
@@ -278,7 +278,7 @@ TEST(ContainerFailures, WhatIsReturnedIsWhatWasAppended) {
   }
 }
 
-// What a program does that ignores a failed write, and whether it must hear of it in the end.
+// The reaction of a program that ignores a failed write, and whether the close must report the failure.
 struct Ignoring {
   const char* what;
   std::function<void(ContainerSet&, ContainerStream&, FullStore&)> then;
@@ -326,7 +326,7 @@ TEST(ContainerFailures, AnIgnoredFailureIsToldByTheCloseAndTheMultifile) {
     if (one.is_told) {
       EXPECT_THROW(stream->sync(), Error);
       EXPECT_THROW(stream->flush(), Error);
-      EXPECT_THROW(stream->flush(), Error);  // as long as they are missing
+      EXPECT_THROW(stream->flush(), Error);  // every flush fails while bytes are missing
     } else {
       EXPECT_NO_THROW(stream->sync());
       EXPECT_NO_THROW(stream->flush());
@@ -383,7 +383,7 @@ TEST(ContainerFailures, EveryStateOfTheFilesHoldsWhatWasDone) {
         continue;
       }
       const auto seen = NamedStreams::open(state, "dir/set");
-      // All that the step under way does not touch is as it was; that, as before or as after.
+      // Streams of the step in progress are as before or as after the step. All others are as before.
       const Model& before = known[step].second;
       const Model& after = step + 1 < known.size() ? known[step + 1].second : before;
       for (const auto& [name, stream] : before)
@@ -416,7 +416,7 @@ TEST(ContainerFailures, GatheringKeepsEverythingWhateverFails) {
     }
     require_seen(memory, "dir/set", model);
     if (done && store.failed() == 0) break;
-    if (done) continue;  // what failed came after the commit: the lease stays, as that of a dead owner
+    if (done) continue;  // failed after the commit: the lease stays, as that of a dead owner
     gather(memory, {.set = "dir/set"}, quiet);
     require_seen(memory, "dir/set", model);
   }
@@ -454,7 +454,7 @@ TEST(ContainerFailures, AContainerThatWasTakenInCountsNoMore) {
   const auto left = memory.contents("set.container.taken");
   WorkProgress quiet;
   gather(memory, {.set = "set"}, quiet);
-  memory.set_contents("set.container.taken", left);  // as if it could not be removed
+  memory.set_contents("set.container.taken", left);  // as if the removal had failed
   const auto seen = NamedStreams::open(memory, "set");
   ASSERT_EQ(seen->streams().size(), 1u);
   EXPECT_EQ(read_all(*seen, 0), content(2, 10));

@@ -23,7 +23,8 @@ Bytes joined(const Bytes& one, const Bytes& other) {
 
 const Bytes in_multifile = content(1, 100), added = content(2, 50);
 
-// The multifile has "log", the container of one host "other", and another host is about to begin.
+// A set with "log" in the multifile and "other" in the container of one host. Host b has the set open but has
+// not written.
 class Gathering {
  public:
   explicit Gathering(const std::string& name) : name_(name) {
@@ -80,7 +81,7 @@ TEST(ContainerGathering, WhoBeginsToWriteMeanwhileIsNotPassedOver) {
   EXPECT_EQ(set.seen("log"), all);
 }
 
-// What happens behind the last look at the containers.
+// Calls a function after the last check of the containers, before the rename.
 class LastMoment final : public ForwardingStore {
  public:
   LastMoment(Store& inner, std::function<void()> then) : ForwardingStore(inner), then_(std::move(then)) {}
@@ -95,8 +96,8 @@ class LastMoment final : public ForwardingStore {
 
 struct AtLast {
   std::function<void(ContainerSet&)> change;
-  std::string name;  // of the stream that it has changed
-  Bytes bytes;       // of that; nothing: there is none
+  std::string name;  // name of the changed stream
+  Bytes bytes;       // its bytes; empty: the stream is removed
 };
 
 TEST(ContainerGathering, WhoBeginsAtTheLastMomentWritesToTheNewMultifile) {
@@ -120,7 +121,8 @@ TEST(ContainerGathering, WhoBeginsAtTheLastMomentWritesToTheNewMultifile) {
     append(*set.b, one.name, added);
     EXPECT_EQ(set.seen(one.name), joined(one.bytes, added));
   }
-  std::this_thread::sleep_for(std::chrono::milliseconds(1100));  // the next look at what others have
+  std::this_thread::sleep_for(
+      std::chrono::milliseconds(1100));  // until the next check for changes of other hosts
   for (size_t k = 0; k < all.size(); ++k)
     EXPECT_EQ(get(*sets[k]->b, all[k].name), joined(all[k].bytes, added));
 }
@@ -136,7 +138,7 @@ TEST(ContainerGathering, WhatWasSeenBeforeIsLookedForAgainByWhoBegins) {
   EXPECT_EQ(set.seen("log"), all);
 }
 
-// What happens before a container is locked.
+// Calls a function before a container is locked.
 class BeforeLocks final : public ForwardingStore {
  public:
   BeforeLocks(Store& inner, std::function<void()> then) : ForwardingStore(inner), then_(std::move(then)) {}

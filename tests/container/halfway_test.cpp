@@ -1,5 +1,5 @@
-// Processes that are killed between what they tell their container and what they tell the others of their
-// host: for those, and for who reads the containers, the same has happened.
+// Processes that are killed between the update of their container and the update of the host's shared memory.
+// The other processes of the host and readers of the containers find the same state.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -15,7 +15,7 @@
 namespace sheaf::test {
 namespace {
 
-// Records are writes, and the process ends with one of them.
+// A store without mapped memory: records are written by write_at(). The process ends at a chosen write.
 class Deadly final : public ForwardingStore {
  public:
   using ForwardingStore::ForwardingStore;
@@ -28,8 +28,8 @@ class Deadly final : public ForwardingStore {
     return std::make_shared<Written>(ForwardingStore::open(path, access), *this);
   }
 
-  int writes_left = -1;  // then the process ends; < 0: it does not
-  bool before = false;   // the last of them, not after it
+  int writes_left = -1;  // writes until the process is killed; < 0: no limit
+  bool before = false;   // kills before the last write, not after it
 
  private:
   class Written final : public ForwardingFile {
@@ -66,7 +66,7 @@ struct Change {
   std::function<void(ContainerSet&)> make;
 };
 
-// True: the process was killed.
+// Makes `change` in a child that is killed at the given write. Returns whether the child was killed.
 bool happens_whole(const Change& change, int write, bool before, bool held) {
   const auto folder = std::filesystem::temp_directory_path() / ("sheaf-half-" + std::to_string(::getpid()));
   std::filesystem::create_directory(folder);

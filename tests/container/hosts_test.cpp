@@ -1,4 +1,5 @@
-// Hosts that share no page cache: no two of them write one file, and what one has closed the others find.
+// Hosts without a common page cache: no two hosts write the same file, and every host finds what another has
+// closed.
 #include <gtest/gtest.h>
 
 #include "container/container_names.hpp"
@@ -79,7 +80,7 @@ TEST(ContainerHosts, WhatOthersHaveDoneIsTheTimeOfTheLastChange) {
   EXPECT_EQ(seen->changed, cluster.set(0).status("a")->changed);
 }
 
-// Two users, or two containers of a machine: they share files, but no memory.
+// Two users, or two software containers, of one host: they share files but no memory.
 TEST(ContainerHosts, WhatWasClosedIsFoundAtOnceOnALocalFileSystemToo) {
   MemoryStore memory;
   const auto a = ContainerSet::open(memory, "set", {"locala", "/dev/shm"});
@@ -114,13 +115,14 @@ TEST(ContainerHosts, WhoHasNotHeardOfAnotherNameWritesToTheStreamThatHasIt) {
   EXPECT_EQ(NamedStreams::open(cluster.store(0), "dir/set")->streams().size(), 2u);
 }
 
-// What the one that removes it makes anew under that name is another stream.
+// A stream that is created under the name after the removal is a new stream.
 TEST(ContainerHosts, AStreamThatTwoHostsHaveMadeIsRemovedByEither) {
   for (const int first : {0, 1}) {
     Cluster cluster(2, 3 + static_cast<uint64_t>(first));
     ContainerSet &one = cluster.set(first), &other = cluster.set(1 - first);
     for (ContainerSet* const set : {&one, &other}) put(*set, "own", content(1, 1));
-    for (ContainerSet* const set : {&one, &other}) put(*set, "x", content(2, 100));  // asks nobody
+    for (ContainerSet* const set : {&one, &other})
+      put(*set, "x", content(2, 100));  // creates without a check for other hosts
     EXPECT_EQ(get(one, "x"), content(2, 100));
     EXPECT_TRUE(other.status("x"));
     EXPECT_TRUE(other.remove("x"));
@@ -137,7 +139,7 @@ TEST(ContainerHosts, AStreamThatTwoHostsHaveMadeIsRemovedByEither) {
   }
 }
 
-// Programs that take turns, each closing before the next one opens.
+// Programs that take turns. Each closes its streams before the next one opens them.
 TEST(ContainerHosts, RandomProgramsInTurn) {
   for (uint64_t seed = 10; seed < 60; ++seed) {
     Cluster cluster(3, seed);

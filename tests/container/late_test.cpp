@@ -1,5 +1,5 @@
-// What comes late, in another order, or only half: records that others had before, areas whose bytes overtake
-// each other, writes that were cut short, looks that fail, forks while somebody looks.
+// Updates that arrive late, out of order or incomplete: old records, areas that overtake each other,
+// interrupted writes, failing checks, and forks during a check.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -21,7 +21,7 @@
 namespace sheaf::test {
 namespace {
 
-// A host of a file system that others may write to as well, with what a test does to its requests.
+// A store with the traits of a file system that several hosts write to. A test can intercept its requests.
 class Host final : public ForwardingStore {
  public:
   using ForwardingStore::ForwardingStore;
@@ -45,7 +45,7 @@ class Host final : public ForwardingStore {
   std::function<void(const std::string&)> on_open;
   std::function<void()> on_list;
   std::function<void()> after_write;
-  int64_t hidden_from = 0, hidden_to = 0;  // what has not come yet, of each container
+  int64_t hidden_from = 0, hidden_to = 0;  // bytes of each container that are not visible yet
 
  private:
   class Touched final : public ForwardingFile {
@@ -61,7 +61,7 @@ class Host final : public ForwardingStore {
     }
     void write_at(std::span<const std::byte> data, int64_t offset) override {
       inner().write_at(data, offset);
-      if (const auto call = host_.after_write) call();  // which may take itself away
+      if (const auto call = host_.after_write) call();  // a copy, because the function may replace itself
     }
 
    private:
@@ -69,7 +69,7 @@ class Host final : public ForwardingStore {
   };
 };
 
-// Two hosts with one file system.
+// Two hosts that share a file system.
 struct Pair {
   explicit Pair(const std::string& name, Store& below)
       : a(below),
@@ -112,7 +112,7 @@ TEST(ContainerLate, WhatWasWrittenBeforeAndClosedAfterwardsIsFound) {
   EXPECT_EQ(get(*sets[3], "s"), expected) << "who asks for the first time";
 }
 
-// The end of an area comes to others after what is in the next one.
+// Other hosts see the end of an area after the content of the next area.
 TEST(ContainerLate, AreasOvertakeEachOther) {
   MemoryStore memory;
   Pair hosts("overtake", memory);
@@ -132,7 +132,7 @@ TEST(ContainerLate, AreasOvertakeEachOther) {
     EXPECT_EQ(get(*hosts.set_b, name(k)), content(static_cast<uint64_t>(k), 40)) << k;
 }
 
-// A record was written, and seen by others, but whoever wrote it does not know.
+// A record was written and read by others, but its writer does not know that the write succeeded.
 TEST(ContainerLate, NobodyWritesOverWhatOthersHaveRead) {
   for (const bool killed : {false, true}) {
     const std::string path =
@@ -171,7 +171,7 @@ TEST(ContainerLate, NobodyWritesOverWhatOthersHaveRead) {
   }
 }
 
-// Others have read that an area has ended, and what was to follow could not be written.
+// Other hosts have read that an area has ended, but the write of the next area failed.
 TEST(ContainerLate, NothingGoesIntoAnAreaThatHasEnded) {
   const auto long_name = [](int k) { return std::string(1500, 'n') + std::to_string(k); };
   for (int fails = 1; fails <= 4; ++fails) {
@@ -254,7 +254,7 @@ TEST(ContainerLate, ForksAndNewStreamsDoNotWaitForEachOther) {
         hosts.set_a->remove(name);
       }
     });
-  ::alarm(60);  // for who waits for ever
+  ::alarm(60);  // ends a test that hangs
   for (int k = 0; k < 300; ++k) {
     const pid_t child = ::fork();
     if (child == 0) ::_exit(0);

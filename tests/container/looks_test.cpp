@@ -1,5 +1,5 @@
-// What a host asks about others, and how often: what is made anew asks nobody, nothing that is known is read
-// again, and who asks at the same time asks together.
+// Checks of a host for changes of other hosts, and their number. Creating a stream makes no check, known
+// records are not read again, and concurrent checks are combined.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -18,7 +18,7 @@
 namespace sheaf::test {
 namespace {
 
-// Counts what a host does with the containers of others.
+// Counts the accesses of a host to the containers of others.
 class AskingStore final : public ForwardingStore {
  public:
   AskingStore(Store& inner, std::string own) : ForwardingStore(inner), own_(std::move(own)) {}
@@ -78,7 +78,7 @@ class AskingHosts {
   std::vector<std::shared_ptr<ContainerSet>> sets_;
 };
 
-// As the preload opens a file with O_CREAT | O_TRUNC.
+// Creates a stream as the preload library does for O_CREAT | O_TRUNC.
 void make(ContainerSet& set, const std::string& name, const Bytes& bytes) {
   require(!set.known(name), name + " is known already");
   const auto stream = set.open_stream(name, {.create = true, .truncate = true});
@@ -142,10 +142,10 @@ TEST(ContainerLooks, WhoAsksAtTheSameTimeAsksTogether) {
       EXPECT_TRUE(hosts.set(0).status("a"));
     });
   threads.clear();
-  EXPECT_LE(asking.lists, 4);  // one that has begun, one for all who came meanwhile; and late ones
+  EXPECT_LE(asking.lists, 4);  // one in progress, one for all threads that arrived during it, and late ones
 }
 
-// Streams that stay open grow where their records are; each flush is found by hosts that know those.
+// Open streams grow and update their records in place. Hosts that know the records find each flush.
 TEST(ContainerLooks, WhatHasGrownIsFound) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     AskingHosts hosts(3, "grown" + std::to_string(seed));
@@ -166,7 +166,7 @@ TEST(ContainerLooks, WhatHasGrownIsFound) {
           }
           stream->append(more);
           bytes.insert(bytes.end(), more.begin(), more.end());
-          if (random() % 3 == 0) hosts.set(1).status(name);  // sees some of it
+          if (random() % 3 == 0) hosts.set(1).status(name);  // reads a part of the changes
         }
         const int64_t stamp = 1000 + static_cast<int64_t>(random() % 1000);
         const bool stamped = random() % 4 == 0;
@@ -177,7 +177,7 @@ TEST(ContainerLooks, WhatHasGrownIsFound) {
           if (stamped) require(hosts.set(host).status(name)->modified == stamp, name + " has another time");
         }
         if (random() % 10 == 0) stream.reset();
-        if (random() % 6 == 0) {  // another host goes on with it
+        if (random() % 6 == 0) {  // another host continues the stream
           const Bytes more = content(random(), 50);
           const auto other = hosts.set(1).open_stream(name, {.write = true});
           other->append(more);
@@ -200,7 +200,7 @@ TEST(ContainerLooks, WhatHasGrownIsFound) {
   }
 }
 
-// A container of a host whose clock is ahead.
+// Writes a container of a host with a clock that is ahead.
 void write_container(Store& store, const std::string& path, const std::string& name, const Bytes& bytes,
                      int64_t time) {
   using namespace format;

@@ -1,5 +1,5 @@
-// Random programs on one set, all on one host: whatever one of them does the others see, and who reads the
-// containers afterwards.
+// Random programs on one set, all on one host. Every change is seen by the other programs, and afterwards by
+// readers of the containers.
 #include <gtest/gtest.h>
 
 #include <unistd.h>
@@ -41,7 +41,7 @@ TEST(ContainerModel, RandomProgramsInMemory) {
   }
 }
 
-// With records in mapped memory, where the file system has that.
+// Records are in mapped memory if the file system supports it.
 TEST(ContainerModel, RandomProgramsOnDisk) {
   const std::filesystem::path directory =
       std::filesystem::temp_directory_path() / ("sheaf-model-" + std::to_string(::getpid()));

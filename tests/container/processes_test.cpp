@@ -1,5 +1,5 @@
-// Processes that share a set and may be killed: what one has done the others see, and what has been written
-// stays.
+// Processes that share a set and may be killed. Each change is seen by the other processes, and written data
+// stay.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -148,7 +148,7 @@ TEST(ContainerProcesses, ASetThatIsOpenIsNotGatheredWhateverItIsCalled) {
   EXPECT_TRUE(containers_of(posix_store(), directory.set()).empty());
 }
 
-// There is no memory to share, once as an error, once as the end of the process.
+// Shared memory cannot grow. The failure is an error in one case, and kills the process in the other.
 TEST(ContainerProcesses, AStreamOfAnotherHostThatCouldNotBeTakenInIsTakenInLater) {
   for (const bool is_killed : {false, true}) {
     MemoryStore memory;
@@ -175,10 +175,10 @@ TEST(ContainerProcesses, AStreamOfAnotherHostThatCouldNotBeTakenInIsTakenInLater
   }
 }
 
-// What writers tell of themselves, in memory that outlives them.
+// The progress of a writer, in memory that outlives it.
 struct Told {
-  std::atomic<int64_t> finished;  // streams that were closed
-  std::atomic<int64_t> written;   // bytes of the stream that is open
+  std::atomic<int64_t> finished;  // closed streams
+  std::atomic<int64_t> written;   // bytes written to the open stream
 };
 
 constexpr int writers = 3;

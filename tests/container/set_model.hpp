@@ -1,4 +1,5 @@
-// set_model: what a set of streams must be, in memory, and random programs that do the same to both.
+// set_model: a model of a set of streams in memory, and random programs that make the same changes to the set
+// and to the model.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +26,7 @@ inline void require(bool condition, const std::string& what) {
   if (!condition) throw std::runtime_error(what);
 }
 
-// Bytes that nothing else has.
+// Returns random bytes that identify their seed.
 inline Bytes content(uint64_t seed, size_t bytes) {
   std::mt19937_64 random(seed);
   Bytes made(bytes);
@@ -36,7 +37,7 @@ inline Bytes content(uint64_t seed, size_t bytes) {
 struct ModelStream {
   Bytes bytes = {};
   uint32_t mode = 0644;
-  std::optional<int64_t> modified = {};  // that somebody has set, since it was written
+  std::optional<int64_t> modified = {};  // time set by a program since the last write
   bool linked = true;
 };
 
@@ -54,7 +55,7 @@ inline Bytes get(ContainerSet& set, const std::string& name) {
   return read_all(*stream);
 }
 
-// To a stream that is made if it is missing; and closed, as other hosts see it.
+// Appends to a stream, which is created if missing, and flushes it so that other hosts see the bytes.
 inline void append(ContainerSet& set, const std::string& name, const Bytes& bytes) {
   const auto stream = set.open_stream(name, {.create = true});
   stream->append(bytes);
@@ -67,7 +68,7 @@ inline Bytes read_all(const NamedStreams& streams, size_t number) {
   return bytes;
 }
 
-// What a reader who shares nothing finds.
+// Checks what a reader finds in the containers alone.
 inline void require_seen(Store& store, const std::string& path, const Model& model) {
   if (model.empty() && !store.status(path).exists) return;
   const auto seen = NamedStreams::open(store, path);

@@ -1,4 +1,4 @@
-// unverified: how many bytes of the streams of a set no checksum of a container covers.
+// unverified: the number of bytes in the streams of a set that no checksum of a container covers.
 #pragma once
 
 #include <string>

@@ -1,7 +1,7 @@
-// commit_reader PATH...: opens each PATH, saved by commit_writer, with every interface there is, and says
-// with a line "PATH INTERFACE STEP" which step that has found; "PATH INTERFACE: what is wrong" if its streams
-// are not those of one step. As many ranks as commit_writer has tasks, or one: then without the parallel
-// interfaces that need a rank for each.
+// commit_reader PATH...: opens each PATH, saved by commit_writer, with every interface. Prints a line "PATH
+// INTERFACE STEP" with the step that the interface finds, or "PATH INTERFACE: PROBLEM" if the streams are not
+// those of one step. Run it with as many ranks as commit_writer has tasks, or with one. One rank leaves out
+// the parallel interfaces that need a rank for each task.
 #include <mpi.h>
 
 #include <cstdio>
@@ -22,10 +22,10 @@ constexpr int tasks = 5;
 constexpr size_t pairs = 1500;
 int rank = 0;
 
-// The steps and the error of all tasks that have called found().
+// Collects the step and the errors of all tasks that were read through one interface.
 class Found {
  public:
-  // The stream of a task, of numbers.
+  // Checks the stream of a task, as numbers.
   void found(int task, const std::vector<long>& stream) {
     if (stream.size() != 2 * pairs) wrong_ = "task " + std::to_string(task) + " has another length";
     for (size_t i = 0; i < stream.size(); i += 2) {
@@ -35,7 +35,7 @@ class Found {
                  " and " + std::to_string(step_);
     }
   }
-  // The same, of a handle that is at the beginning of the task.
+  // Reads and checks the stream of a task from the current position, which must be its start.
   void read(int task, int sid) {
     std::vector<long> stream(2 * pairs + 1);
     stream.resize(sion_fread(stream.data(), sizeof(long), stream.size(), sid));
@@ -54,7 +54,7 @@ class Found {
     else
       std::printf("%s %s: %s\n", path, interface, wrong_.c_str());
   }
-  // Of all ranks, by the first.
+  // Reports the result of all ranks; collective.
   void say_together(const char* path, const char* interface) {
     long steps[2] = {step_, -step_};
     int is_wrong = !wrong_.empty(), any = 0;

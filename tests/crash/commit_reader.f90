@@ -1,5 +1,6 @@
-! commit_reader PATH...: opens each PATH, saved by commit_writer, and says with a line "PATH fsion_open STEP" which
-! step that has found; -1 if it cannot be opened, -2 if its streams are not those of one step.
+! commit_reader PATH...: opens each PATH, saved by commit_writer, with fsion_open. Prints a line "PATH
+! fsion_open STEP" with the step that it finds: -1 if PATH cannot be opened, -2 if its streams are not those
+! of one step.
 program commit_reader
   use, intrinsic :: iso_c_binding
   use sion_f90

@@ -1,8 +1,8 @@
 // commit_writer PATH FIRST FILES...: saves step FIRST, FIRST + 1, ... under one name with `atomic` until it
-// is killed, five tasks in as many physical files as FILES say, one step after the other. A task's stream is
-// the number of the step and its own, again and again. Prints each step when its close has succeeded.
+// is killed. Each step has five tasks. The numbers FILES of physical files are used in turn. A task's stream
+// repeats the numbers of the step and of the task. Prints each step after its close has succeeded.
 //
-// KILL_AT_RENAME=N: dies by SIGKILL in place of its N-th rename.
+// KILL_AT_RENAME=N: the program dies by SIGKILL instead of its N-th rename.
 #include <dlfcn.h>
 #include <mpi.h>
 
@@ -17,7 +17,7 @@
 namespace {
 
 constexpr int tasks = 5;
-constexpr long pairs = 1500;  // of numbers in a stream
+constexpr long pairs = 1500;  // pairs of numbers in a stream
 
 void die_at_rename() {
   static int renames = 0;
@@ -58,7 +58,7 @@ bool save(char* path, int files, long step, int rank, int size) {
 
 }  // namespace
 
-// Takes the place of the C library's for the library that this program uses.
+// Replaces renameat() of the C library for the Sheaf library.
 extern "C" __attribute__((visibility("default"))) int renameat(int from, const char* old, int to,
                                                                const char* now) noexcept {
   using Rename = int (*)(int, const char*, int, const char*);

@@ -1,6 +1,6 @@
-/* failing_allocations: to be loaded in front of the C library (LD_PRELOAD). Allocations fail that Sheaf makes
- * inside its calls: those of C++ in threads that have told of a call, see failing_calls.h. What an MPI or the
- * C library needs for itself is given. */
+/* failing_allocations: a library for LD_PRELOAD that makes allocations of Sheaf fail inside its calls. It
+ * affects allocations of C++ code in threads that have announced a call (failing_calls.h). Allocations of an
+ * MPI and of the C library succeed. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -22,7 +22,7 @@ static _Thread_local int inside __attribute__((tls_model("initial-exec")));
 static atomic_long allocations, fail_at = -1;
 static atomic_int fail_on;
 
-/* The code of the program, of Sheaf and of the C++ runtime, whose allocations are meant. */
+/* Code of the program, of Sheaf and of the C++ runtime. Only allocations from this code fail. */
 enum { most_ranges = 16 };
 static struct {
   uintptr_t begin, end;

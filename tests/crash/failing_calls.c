@@ -1,18 +1,18 @@
-/* failing_calls: to be loaded in front of the C library (LD_PRELOAD). Calls on files below the directory
- * FAILING_DIR fail as the operating system can make them fail:
+/* failing_calls: a library for LD_PRELOAD that makes calls on files below the directory FAILING_DIR fail, as
+ * the operating system can make them fail:
  *
- * FAILING_SHORT=1          every transfer is first interrupted (EINTR) and then short; with FAILING_AT from
- *                          that call on
- * FAILING_AT=K[,L...]      the K-th call (from 0) and the L-th ... fail with the number FAILING_ERRNO; with
- *                          FAILING_ON=1 all later ones too
- * FAILING_NAMES=1          only those fail that would create, rename or remove a name
- * FAILING_SIGNAL=N         the process gets this signal in place of the K-th call
- * FAILING_CLOCK=S          from the K-th call on the clock is S seconds back, and nothing fails
- * FAILING_SLOW_SYNC=S      every fsync takes S seconds, with FAILING_SLOW_WHILE=PATH while there is PATH
- * FAILING_COUNT=PATH       the number of calls is written there at the end
+ * FAILING_SHORT=1          every transfer is first interrupted (EINTR) and then short;
+ *                          with FAILING_AT, from that call on
+ * FAILING_AT=K[,L...]      the K-th call (from 0), the L-th, ... fail with the error number FAILING_ERRNO;
+ *                          with FAILING_ON=1 all later calls fail too
+ * FAILING_NAMES=1          only calls that create, rename or remove a name fail
+ * FAILING_SIGNAL=N         the process gets this signal instead of the K-th call
+ * FAILING_CLOCK=S          from the K-th call on, the clock is S seconds back; no call fails
+ * FAILING_SLOW_SYNC=S      every fsync takes S seconds; with FAILING_SLOW_WHILE=PATH, only while PATH exists
+ * FAILING_COUNT=PATH       the number of calls is written to PATH at exit
  *
- * Files are known by the descriptors that open() and openat() gave. A program can also say itself what fails,
- * see failing_calls.h. */
+ * Files are identified by the descriptors that open() and openat() returned. A program can also set the
+ * failures itself, see failing_calls.h. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -89,10 +89,11 @@ void failing_calls_begin(const struct failing_calls_plan* next) {
 }
 long failing_calls_count(void) { return atomic_load(&calls); }
 
-/* Whether a plan that begins with a call has reached it. */
+/* Returns whether the first call of the plan has been reached. */
 static int reached(void) { return plan.count == 0 || atomic_load(&calls) > plan.at[0]; }
 
-/* 1: this call is to fail, errno is set. `names`: it creates, renames or removes a name. */
+/* Counts a call. Returns 1 and sets errno if it must fail. `names`: the call creates, renames or removes a
+ * name. */
 static int fails_as(int names) {
   const long number = atomic_fetch_add(&calls, 1);
   if (plan.count == 0 || plan.shortens || plan.clock_set_back) return 0;
@@ -109,14 +110,14 @@ static int fails_as(int names) {
 }
 static int fails(void) { return fails_as(0); }
 
-/* How many of `count` bytes a transfer may move; 0: it is interrupted. */
+/* Returns how many of `count` bytes a transfer may move; 0 means that it is interrupted. */
 static size_t allowed(size_t count) {
   if (!plan.shortens || count == 0 || !reached()) return count;
   if (atomic_fetch_add(&transfers, 1) % 2 == 0) return 0;
   return count / 3 + 1 < count ? count / 3 + 1 : count;
 }
 
-/* The function of the C library that has the name of the one here. */
+/* Defines `real`, the function of the C library with this name. */
 #define REAL(name)               \
   static __typeof__(&name) real; \
   if (!real) *(void**)&real = dlsym(RTLD_NEXT, #name)
@@ -189,7 +190,7 @@ ssize_t pwrite64(int fd, const void* data, size_t count, off64_t at) {
 ssize_t pwritev64(int fd, const struct iovec* parts, int many, off64_t at) {
   REAL(pwritev64);
   if (!known(fd) || many == 0) return real(fd, parts, many, at);
-  /* Short: the beginning of the first part that is not empty. */
+  /* A short transfer writes the start of the first part that is not empty. */
   int first = 0;
   while (first + 1 < many && parts[first].iov_len == 0) ++first;
   TRANSFER(fd, parts[first].iov_len)
@@ -233,7 +234,7 @@ NAMING(mkdir, (const char* path, mode_t mode), (path, mode), path)
 NAMING(unlink, (const char* path), (path), path)
 NAMING(unlinkat, (int base, const char* path, int flags), (base, path, flags), path)
 
-/* The clock. */
+/* Returns by how many seconds the clock is set back. */
 static time_t back(void) { return plan.clock_set_back && reached() ? plan.clock_set_back : 0; }
 
 int clock_gettime(clockid_t clock, struct timespec* now) {

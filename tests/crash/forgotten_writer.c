@@ -1,8 +1,10 @@
-/* forgotten_writer FILE WORDS WAY: writes some records of each task to FILE, opened with WORDS, and ends
- * without a close. WAY: serial, parallel, mapped, omp or ompi (two threads), or, without a close as well:
- * exit (parallel, without MPI_Finalize), some (parallel; the last task has given its handle up), fork
- * (serial; a child that has inherited the handle ends first). Records of task r are ints 1000 r + i,
- * `records` of them. */
+/* forgotten_writer FILE WORDS WAY: writes `records` records of each task to FILE, opened with WORDS, and ends
+ * without a close. The records of task r are the ints 1000 r + i.
+ *
+ * WAY is serial, parallel, mapped, omp or ompi (two threads), or a variant:
+ * exit   parallel, without MPI_Finalize
+ * some   parallel; the last task has abandoned its handle
+ * fork   serial; a child that has inherited the handle ends first */
 #include <fcntl.h>
 #include <mpi.h>
 #include <omp.h>
@@ -20,10 +22,11 @@
 
 enum { records = 1000 };
 static int rank, tasks;
-static const char* leaving; /* a file with a byte of each task that has come to its end; NULL: nobody waits */
+static const char* leaving; /* file with one byte for each task that has ended; NULL: no waiting */
 
-/* Registered first, so it runs when the library has done what it does at exit. The launcher of Open MPI ends
- * the other tasks as soon as one has left without MPI_Finalize. */
+/* Waits at exit until all tasks have ended. Registered first, so it runs after the library's work at exit.
+ * Without it, the launcher of Open MPI would kill the other tasks when the first task leaves without
+ * MPI_Finalize. */
 static void leave_together(void) {
   struct stat found;
   if (!leaving) return;
@@ -70,7 +73,7 @@ static int parallel(const char* file, const char* words) {
   return sid;
 }
 
-/* Two tasks of each process. */
+/* Writes two tasks per process. */
 static void mapped(const char* file, const char* words) {
   int files = 1, n = 2, block = -1, ranks[2], numbers[2] = {0, 0}, places[2];
   int *ranks_at = ranks, *numbers_at = numbers, *places_at = places;

@@ -1,8 +1,12 @@
-/* full_disk FILE BALLAST MODE ignore|repeat: MPI. Each task writes a checkpoint with MODE; then a second one
- * while BALLAST takes most of the disk. `ignore`: no task looks at what its writes return; the close has to
- * fail on all, with the place, and FILE to have the first checkpoint if MODE is atomic. `repeat`: task 0
- * removes the ballast when something has failed, and what has failed is written again; the close has to
- * succeed, and FILE to have the second checkpoint. Exit code 1, and what was wrong, on stdout. */
+/* full_disk FILE BALLAST MODE ignore|repeat: an MPI program. Each task writes a checkpoint with MODE, then a
+ * second one while BALLAST takes most of the disk.
+ *
+ * ignore: no task checks the results of its writes. The close must fail on all tasks and name the place. FILE
+ * must have the first checkpoint if MODE is atomic.
+ * repeat: task 0 removes the ballast after a failure, and the tasks repeat the failed writes. The close must
+ * succeed, and FILE must have the second checkpoint.
+ *
+ * Exit code 1, with the problem on stdout, if this is not so. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +31,7 @@ static int any(int mine) {
   return all;
 }
 
-/* Bytes that no codec makes smaller, and no other call has. */
+/* Fills `data` with bytes that no codec compresses and that differ for every call. */
 static void fill(unsigned char* data, int generation, int task, int call) {
   unsigned state = (unsigned)(generation * 1000003 + task * 10007 + call * 101 + 1);
   for (int i = 0; i < call_bytes; ++i) {
@@ -51,7 +55,7 @@ static int write_call(int sid, int together, const unsigned char* data, size_t b
   return (together ? sion_coll_fwrite(data, 1, bytes, sid) : sion_fwrite(data, 1, bytes, sid)) == bytes;
 }
 
-/* At task 0: whether task t of FILE has `calls` calls of a generation, and nothing else. */
+/* Returns on task 0 whether task t of FILE has exactly `calls` calls of a generation. */
 static int has(const char* file, int t, int generation, int calls) {
   unsigned char *wanted = malloc(call_bytes), *found = malloc(call_bytes);
   int rank = t, right = 1;

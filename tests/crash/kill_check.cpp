@@ -1,5 +1,5 @@
-// kill_check DIR TASKS repaired|unrepaired: compares what is found in the multifiles of a killed kill_writer
-// with the ledgers of its tasks. With `repaired` every multifile that can be opened must be complete.
+// kill_check DIR TASKS repaired|unrepaired: compares the multifiles of a killed kill_writer with the ledgers
+// of its tasks. With `repaired`, every multifile that can be opened must be complete.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -65,7 +65,7 @@ int main(int argc, char** argv) {
       continue;
     }
     for (int t = 0; t < tasks; ++t) {
-      // Not if it is empty
+      // The seek fails if the task is empty.
       const bool holds = sion_seek(sid, t, SION_CURRENT_BLK, SION_CURRENT_POS) == SION_SUCCESS;
       compare(file, t, books[static_cast<size_t>(t)]->read(number),
               holds ? read_all(sid) : std::vector<char>());
@@ -82,7 +82,7 @@ int main(int argc, char** argv) {
     sion_close(sid);
     std::free(chunks);
     std::free(ranks);
-    // A host that has looked at a name may keep it for a second after another one has removed it.
+    // A host may cache a name for a second after another host has removed it.
     const auto there = [&] { return access((file + ".journal").c_str(), F_OK) == 0; };
     for (int looks = 0; repaired && looks < 30 && there(); ++looks) usleep(100'000);
     if (repaired && there()) complain(file, -1, "a journal is left");

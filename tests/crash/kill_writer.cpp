@@ -1,7 +1,7 @@
-// kill_writer DIR SEED WORDS [flushes]: writes multifiles into DIR one after the other until it is killed;
-// every task keeps a ledger of what it has flushed and completed. `flushes`: only of what it has flushed, for
-// tasks of several hosts, whose chunks may be larger than asked for, and are recorded later
-// (docs/api-sion.md, "A program that dies"). Prints "ready" when the first multifile is open.
+// kill_writer DIR SEED WORDS [flushes]: writes multifiles into DIR one after another until it is killed.
+// Every task keeps a ledger of the bytes that it has flushed, and of its complete chunks. With `flushes`, the
+// ledger has only flushed bytes: for tasks of several hosts, chunks may be larger than requested, and are
+// recorded later (docs/api-sion.md, "A program that dies"). Prints "ready" when the first multifile is open.
 #include <mpi.h>
 
 #include <algorithm>
@@ -17,12 +17,13 @@
 
 namespace {
 
-// Where chunks end by the rule of docs/format.md, 5.3.
+// Computes the ends of chunks by the rule of docs/format.md, 5.3.
 struct RuledChunks {
   sion_int64 aligned;
   sion_int64 in_chunk = 0;
 
-  // Bytes in complete chunks after a request of `bytes` that makes it `total`; -1: it has completed none.
+  // Returns the bytes in complete chunks after a request of `bytes` that increases the stream to `total`
+  // bytes, or -1 if the request has completed no chunk.
   int64_t complete(sion_int64 bytes, int64_t total) {
     int64_t complete = -1;
     sion_int64 left = bytes;
@@ -43,8 +44,8 @@ struct RuledChunks {
   }
 };
 
-// The same where groups decide how large chunks are: asked of the library, which empties the task's buffer
-// for that.
+// Finds the ends of chunks where collector groups determine the chunk sizes. It queries the library, which
+// flushes the task's buffer for the query.
 struct AskedChunks {
   int last_block = 0;
 
@@ -67,10 +68,10 @@ int main(int argc, char** argv) {
   const auto seed = static_cast<unsigned>(argc > 2 ? std::atoi(argv[2]) : 1);
   const std::string mode = std::string("wb") + (argc > 3 && *argv[3] ? std::string(",") + argv[3] : "");
   const auto has = [&](const char* word) { return mode.find(word) != std::string::npos; };
-  // Requests so large that every collective call is a round.
+  // Collective requests are so large that every collective call is a round.
   const bool collective = has("collective");
-  // Else only flushes count: threads have frames that the stream does not, small collective calls leave their
-  // bytes with the task, and of compressed bytes the collectors get what the task does not hold.
+  // Otherwise only flushed bytes count. Compression threads hold frames that are not yet in the stream, small
+  // collective calls leave their bytes with the task, and collectors get compressed bytes late.
   const bool chunks_count = argc <= 4 && !(has("compress") && (collective || !has("compress_threads=0"))) &&
                             !(collective && has("durable"));
   std::mt19937 common(seed), own(seed * 1000 + static_cast<unsigned>(task));

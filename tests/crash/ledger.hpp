@@ -1,4 +1,4 @@
-// ledger: what each task of a program that will be killed has done, in a file of its own that survives the
+// ledger: the progress of each task of a program that will be killed, in a file of its own that survives the
 // kill.
 #pragma once
 
@@ -14,13 +14,13 @@ namespace ledger {
 enum State : int64_t { unused = 0, opening = 1, opened = 2, closing = 3, closed = 4 };
 
 struct Entry {
-  int64_t number;  // of the multifile, from 1
+  int64_t number;  // number of the multifile, from 1
   int64_t state;
-  int64_t least;  // bytes that must be found
-  int64_t most;   // bytes that may be found
+  int64_t least;  // minimum bytes that readers must find
+  int64_t most;   // maximum bytes that readers may find
 };
 
-constexpr int64_t entries = 4;  // of the latest multifiles
+constexpr int64_t entries = 4;  // number of latest multifiles in a ledger
 
 inline std::string name(const std::string& directory, int task) {
   return directory + "/ledger." + std::to_string(task);
@@ -57,7 +57,7 @@ class Ledger {
   int fd_;
 };
 
-// Byte `at` of what `task` writes into multifile `number`.
+// Byte `at` of the stream of `task` in multifile `number`.
 inline char content(int64_t number, int task, int64_t at) {
   return static_cast<char>((31 * number + 17 * (task + 1) + 5 * at + at / 251 + at / 65521) & 0xff);
 }

@@ -1,12 +1,16 @@
-"""The program that test_real_limits.py runs against limits: writes a multifile, alone or under Open MPI, and tells what every
-call returned; or reads one.
+"""The program that test_real_limits.py runs against limits. It writes a multifile, serially or under Open MPI,
+and reports the results of all calls; or it reads one.
 
-limited_program.py write PATH WORDS PIECE COUNT EVERY COLLECTIVE OUT: every task writes COUNT pieces of PIECE bytes, flushes after
-every EVERY of them (0: never), stops at the first failure, closes. Each leaves OUT.TASK, a JSON object.
-Of several PATHs, with colons between them, which are written one after the other, that is a list.
-AS_USER: the number of the user who writes, who need not be able to run Python.
-limited_program.py read PATH PIECE: prints for each task how many bytes there are, as JSON; fails if one of them is wrong.
-Of several PATHs it is a list."""
+    limited_program.py write PATH WORDS PIECE COUNT EVERY COLLECTIVE OUT
+
+Every task writes COUNT pieces of PIECE bytes and flushes after every EVERY pieces (0: never). It stops at the
+first failure and closes. Each task writes a JSON object to OUT.TASK. Several PATHs, separated by colons, are
+written one after another and give a JSON list. AS_USER: user number of the writer. This user need not be able
+to run Python.
+
+    limited_program.py read PATH PIECE
+
+Prints the number of bytes of each task as JSON, and fails if a byte is wrong. Several PATHs give a list."""
 import ctypes
 import hashlib
 import json
@@ -18,7 +22,7 @@ LIB = pathlib.Path(os.environ["SHEAF_BIN"]).parent / "lib"
 
 
 def content(task: int, number: int, size: int) -> bytes:
-    return hashlib.shake_128(f"{task} {number}".encode()).digest(size)  # nothing that could be compressed
+    return hashlib.shake_128(f"{task} {number}".encode()).digest(size)  # incompressible
 
 
 def library() -> ctypes.CDLL:
@@ -49,7 +53,7 @@ class Serial:
 
 
 class Parallel:
-    """Under Open MPI, whose MPI_COMM_WORLD is the address of a symbol."""
+    """Calls under Open MPI, in which MPI_COMM_WORLD is the address of a symbol."""
 
     def __init__(self, lib: ctypes.CDLL) -> None:
         self.mpi = ctypes.CDLL("libmpi.so.40", mode=ctypes.RTLD_GLOBAL)
@@ -106,7 +110,7 @@ def write_one(lib: ctypes.CDLL, peer: Serial | Parallel, path: str, words: str, 
             if every and (number + 1) % every == 0:
                 if lib.sion_flush(sid) != 1:
                     fail("flush")
-                    # Collective calls go on together.
+                    # All tasks continue with collective calls.
                     if not collective:
                         break
                 else:

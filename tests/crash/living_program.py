@@ -1,11 +1,13 @@
-"""A program with a multifile open that does what it is told: living_program.py PATH MODE TASKS CHUNK.
+"""A program with an open multifile that follows commands.
 
-Commands on stdin, one per line, each answered with one line on stdout: `write TASK BYTE COUNT` (bytes accepted), `flush` and
-`close` (what the call returned), `fork` (a child is born and ends by exit), `die` (no answer). AS_USER: the number of the user who
-opens the multifile, who need not be able to run Python.
+    living_program.py PATH MODE TASKS CHUNK
 
-PIPES=DIRECTORY, under Open MPI: each rank has a task of its own, the pipes in.RANK and out.RANK in that directory instead of stdin
-and stdout, and first says its process number. It ends with its commands."""
+Commands are lines on stdin. Each is answered with one line on stdout: `write TASK BYTE COUNT` (accepted
+bytes), `flush` and `close` (result of the call), `fork` (after the child has ended by exit), `die` (no
+answer). AS_USER: user number of the program. This user need not be able to run Python.
+
+PIPES=DIRECTORY, under Open MPI: each rank has one task. It uses the pipes in.RANK and out.RANK in DIRECTORY
+instead of stdin and stdout, and first prints its process number. It ends at the end of its commands."""
 import ctypes
 import os
 import pathlib
@@ -16,7 +18,7 @@ PIPES = os.environ.get("PIPES")
 
 
 class Parallel:
-    """Under Open MPI, whose MPI_COMM_WORLD is the address of a symbol."""
+    """Calls under Open MPI, in which MPI_COMM_WORLD is the address of a symbol."""
 
     def __init__(self, lib: ctypes.CDLL) -> None:
         self.mpi = ctypes.CDLL("libmpi.so.40", mode=ctypes.RTLD_GLOBAL)

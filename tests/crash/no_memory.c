@@ -1,6 +1,6 @@
-// no_memory FILE: programs whose allocations fail, 1, 3 or all of them from each on, end by themselves: they
-// write a multifile, from the first thread or another one, and close it or leave it open. Prints what ended
-// by a signal; the exit code is 1 then.
+// no_memory FILE: checks that no program is killed by a signal when 1, 3 or all of its allocations fail,
+// starting at each allocation in turn. The programs write a multifile, from the first thread or a second one,
+// and close it or leave it open. Prints the cases that ended by a signal; the exit code is then 1.
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@ extern void* __libc_malloc(size_t bytes);
 extern void* __libc_calloc(size_t count, size_t bytes);
 extern void* __libc_realloc(void* memory, size_t bytes);
 
-static long before = -1;  // allocations that succeed until the first one fails; negative: none fails
+static long before = -1;  // allocations before the first failing one; negative: none fails
 static long failures;
 static long failed;
 
@@ -60,7 +60,7 @@ static void run(long first, int in_thread) {
   } else {
     begin_and_write(&first);
   }
-  exit(failed > 0);  // with what is done at the end of a program
+  exit(failed > 0);  // runs the exit handlers of the library
 }
 
 int main(int argc, char** argv) {

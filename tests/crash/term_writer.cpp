@@ -1,7 +1,6 @@
-// term_writer DIR WORDS [THREADS]: tasks, or with THREADS the threads of every task, write into DIR/m1 until
-// they are told to end (SIGTERM); each keeps a ledger of what calls have accepted. Prints "ready" when
-// everybody has written. Every other task ends up computing, the others go on writing. With THREADS 0, the
-// tasks are those of MPI alone.
+// term_writer DIR WORDS THREADS: writes into DIR/m1 until SIGTERM. The tasks are the threads of every MPI
+// process, or with THREADS 0 the processes. Each task keeps a ledger of the bytes that its calls accepted.
+// Prints "ready" when all tasks have written. Then even tasks compute, and odd tasks continue to write.
 #include <mpi.h>
 #include <omp.h>
 
@@ -39,7 +38,7 @@ void put(int sid, int task, const ledger::Ledger& book, ledger::Entry& entry, in
   book.write(entry);
 }
 
-// One task, until the signal.
+// Runs one task until the signal.
 void run(int threads) {
   int task = 0;
   const int sid = open_stream(threads, task);

@@ -1,6 +1,9 @@
-"""MPI programs that are killed while they save under one name with `atomic`: whoever opens it then finds one complete step, the
-last that was told or a later one, and the next program goes on from there. Each rename of a commit once, then at random moments.
-COMMIT_KILLS: how many of these for each MPI (default 4; `make soak`: 300); KILL_SEED: of their moments."""
+"""MPI programs that are killed while they save steps under one name with `atomic`.
+
+After each kill, readers find one complete step: the last one that was reported or a later one. The next
+program continues from it. A kill hits each rename of a commit once, then random moments.
+COMMIT_KILLS: number of random kills for each MPI (default 4; `make soak`: 300).
+KILL_SEED: seed of their moments."""
 import os
 import pathlib
 import random
@@ -26,7 +29,7 @@ TASKS, PAIRS = 5, 1500
 
 
 def descendants(pid: int) -> list[int]:
-    """All processes below one, by /proc."""
+    """Returns all descendants of a process, read from /proc."""
     found, todo = [], [pid]
     while todo:
         try:
@@ -40,7 +43,7 @@ def descendants(pid: int) -> list[int]:
 
 
 def writers_below(pid: int) -> list[int]:
-    """The tasks among them."""
+    """Returns the descendants that are tasks of commit_writer."""
     result = []
     for child in descendants(pid):
         try:
@@ -63,7 +66,7 @@ class CommitKills(unittest.TestCase):
     def setUp(self) -> None:
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix="sheaf-commit-"))
         self.path = self.directory / "step"
-        self.last = 0  # that was told
+        self.last = 0  # last step that a program reported
 
     def tearDown(self) -> None:
         shutil.rmtree(self.directory, ignore_errors=True)
@@ -77,11 +80,11 @@ class CommitKills(unittest.TestCase):
                                 start_new_session=True, env=environment)
 
     def end(self, job: "subprocess.Popen[str]") -> None:
-        """Kills what is left of a job, and learns what it has told."""
+        """Kills the rest of a job and reads the steps that it has reported."""
         tasks = writers_below(job.pid)
         kill(tasks)
         try:
-            os.killpg(job.pid, signal.SIGKILL)  # the group that this test has started
+            os.killpg(job.pid, signal.SIGKILL)  # the process group that this test has started
         except ProcessLookupError:
             pass
         assert job.stdout is not None
@@ -94,7 +97,7 @@ class CommitKills(unittest.TestCase):
         self.last = max([self.last, *told])
 
     def check(self) -> int:
-        """Returns the step that all readers find."""
+        """Checks that all readers find one step, and returns it."""
         found = set()
         with Multifile(str(self.path)) as multifile:
             for task in range(TASKS):
@@ -126,7 +129,8 @@ class CommitKills(unittest.TestCase):
                 self.tearDown()
                 self.setUp()
                 renames = [1 if count == "1" else int(count) + 1 for count in files]
-                # The first one has nothing to replace; each that dies leaves it to the next one to go on.
+                # The first program has no old generation. Each later program completes the commit of the
+                # killed one.
                 for at in range(1, 2 * sum(renames) + 1):
                     job = self.start(mpi, files, at)
                     job.wait(120)
@@ -134,7 +138,7 @@ class CommitKills(unittest.TestCase):
                     if at > 1 or self.path.exists():
                         self.check()
                 left = [entry.name for entry in self.directory.iterdir()
-                        if not entry.name.startswith("step.sheaf-tmp") and entry.name != "step.lease"]  # of the last one that died
+                        if not entry.name.startswith("step.sheaf-tmp") and entry.name != "step.lease"]  # of the last killed program
                 self.assertLessEqual(len(left), 5, left)
 
     def test_at_random_moments(self) -> None:
@@ -159,14 +163,14 @@ class CommitKills(unittest.TestCase):
                     with open(self.path, "rb") as file:
                         in_commit += file.read(4) != b"sion"
                     self.check()
-                for entry in self.directory.iterdir():  # of closes that did not come to their commit
+                for entry in self.directory.iterdir():  # of closes that were killed before their commit
                     if ".sheaf-tmp." in entry.name and not in_commit_of(entry, self.path):
                         entry.unlink()
             print(f"{mpi}: {KILLS} kills, {in_commit} of them between the renames of a commit", flush=True)
 
 
 def in_commit_of(entry: pathlib.Path, path: pathlib.Path) -> bool:
-    """Whether a temporary file belongs to the generation of the record under `path`."""
+    """Returns whether a temporary file belongs to the generation of the record under `path`."""
     head = path.read_bytes()[:72]
     return not head.startswith(b"sion") and f".sheaf-tmp.{struct.unpack_from('<Q', head, 32)[0]:016x}" in entry.name
 

@@ -1,6 +1,8 @@
-"""The window of a commit: programs that save a set of several files with `atomic` are killed in place of each of its renames, and
-then every interface and every tool finds one complete generation under the name, the old one until the commit record is there, the
-new one from then on; never a mixture, and never nothing."""
+"""The window of a commit.
+
+Programs that save a set of several files with `atomic` are killed instead of each rename. Then every
+interface and every tool finds one complete generation under the name. It is the old generation until the
+commit record exists, and the new one afterwards, never a mixture."""
 import hashlib
 import os
 import pathlib
@@ -21,7 +23,7 @@ from sheaf_format import Multifile  # noqa: E402
 
 MPIRUN = ROOT / "scripts" / "mpirun.sh"
 MPIS = [name for name in ("openmpi", "mpich") if (BIN / f"commit_writer_{name}").exists()]
-FILES = [(2, 2), (2, 5), (5, 2), (1, 3), (3, 1), (4, 3)]  # of the old generation and the new one
+FILES = [(2, 2), (2, 5), (5, 2), (1, 3), (3, 1), (4, 3)]  # numbers of files of the old and the new generation
 TASKS, PAIRS = 5, 1500
 NAME = "step"
 
@@ -31,16 +33,16 @@ def stream(step: int, task: int) -> bytes:
 
 
 def renames(files: int) -> int:
-    """Of a commit: one for each file and, if there are several, one for the record."""
+    """Returns the renames of a commit: one for each file, and one for the record if there are several files."""
     return files + 1 if files > 1 else 1
 
 
 class Moment:
-    """A directory as a program has left it that was killed in place of rename `at` of its second commit."""
+    """The directory of a program that was killed instead of rename `at` of its second commit."""
 
     def __init__(self, directory: pathlib.Path, files: tuple[int, int], at: int) -> None:
         self.directory, self.files, self.at = directory, files, at
-        # The record has been renamed by the first rename. One file replaces the name with that.
+        # The first rename puts the record in place. With one file, it puts the file itself in place.
         self.step = 1 if at == 1 else 2
         self.path = directory / NAME
 
@@ -53,7 +55,8 @@ class Moment:
         return to / NAME
 
     def finished(self, to: pathlib.Path) -> pathlib.Path:
-        """A copy without the window: what the commit would have left, or has not begun to change. By hand, as the format says."""
+        """Makes a copy in which the commit is complete, or not begun. The test moves the files as the format
+        document describes."""
         path = self.copy(to)
         (to / f"{NAME}.lease").unlink(missing_ok=True)
         temporary = sorted(found for found in to.iterdir() if ".sheaf-tmp." in found.name)
@@ -83,7 +86,7 @@ class CommitWindow(unittest.TestCase):
                 directory = cls.scratch / f"{old}-{new}-{at}"
                 directory.mkdir()
                 cls.moments.append(Moment(directory, (old, new), at))
-                # One rank, without a launcher. Step 1 has so many files as the last argument says.
+                # One rank, without a launcher. Step 1 has the last argument as its number of files.
                 jobs.append((BIN / f"commit_writer_{MPIS[-1]}", directory / NAME, 1, new, old, renames(old) + at))
         for *command, at in jobs:
             killed = subprocess.run([str(part) for part in command], env={**os.environ, "KILL_AT_RENAME": str(at)}, capture_output=True,
@@ -99,7 +102,7 @@ class CommitWindow(unittest.TestCase):
                 self.assertEqual(hashlib.sha1(read(task)).hexdigest(), hashlib.sha1(stream(moment.step, task)).hexdigest(), f"task {task}")
 
     def test_there_is_a_window(self) -> None:
-        """Else the other tests say nothing."""
+        """The kills hit the window; otherwise the other tests would be meaningless."""
         in_window = 0
         for moment in self.each():
             in_window += moment.path.read_bytes()[:4] != b"sion"
@@ -133,7 +136,7 @@ class CommitWindow(unittest.TestCase):
         return subprocess.run([str(part) for part in command], cwd=path.parent, capture_output=True, timeout=60)
 
     def test_tools_that_look(self) -> None:
-        """They say what they say of the finished generation."""
+        """Tools that only read print the same as for the finished generation."""
         tools = [("sheaf", "info", NAME), ("sheaf", "verify", NAME), ("sheaf", "dump", NAME), ("sheaf", "dump", "--json", NAME),
                  ("sheaf", "cat", NAME), ("sheaf", "ls", NAME), ("sheaf", "repair", "--dry-run", NAME), ("siondump", "-a", NAME),
                  ("siondump", "-l", NAME), ("sioncat", NAME)]
@@ -166,7 +169,7 @@ class CommitWindow(unittest.TestCase):
                         self.require(moment, str(tool), lambda task: b"".join(copy.plain_blocks(task)))
 
     def test_tools_that_change(self) -> None:
-        """They leave one complete generation, without a window."""
+        """Tools that change the set leave one complete generation and no window."""
         for moment in self.each():
             for words in (("repair", NAME), ("defrag", "--force", NAME, NAME), ("leftovers", "--finish")):
                 path = moment.copy(self.scratch / "changed")
@@ -175,7 +178,8 @@ class CommitWindow(unittest.TestCase):
                     self.assertEqual(said.returncode, 0, said.stdout + said.stderr)
                     self.assertEqual(path.read_bytes()[:4], b"sion")
                     finished = Moment(path.parent, moment.files, moment.at)
-                    # A generation that was complete before its commit began is under its temporary name until somebody finishes it.
+                    # A generation that was complete before its commit keeps its temporary name until a user
+                    # finishes it.
                     if words[0] == "leftovers":
                         finished.step = 2
                     with Multifile(str(path)) as multifile:
@@ -197,7 +201,7 @@ class CommitWindow(unittest.TestCase):
                 self.run_in(view, BIN / "sheaf", "umount", "--lazy", view)
 
     def test_programs_that_write(self) -> None:
-        """An append goes on with the generation that is there; a new one takes its place."""
+        """An append continues the generation under the name; a new write replaces it."""
         for moment in self.each():
             path = moment.copy(self.scratch / "changed")
             with self.subTest(moment=str(moment), way="append"):

@@ -1,6 +1,8 @@
-"""Random appends of programs that have hardly a descriptor left, from the open on or later: a close or a flush that succeeds has every
-byte that was accepted; an open that fails has changed nothing; all that was flushed is read afterwards, whatever has failed, and read
-right, before a repair and after it. SHEAF_DESCRIPTOR_RUNS: how many programs, 40 by default; KILL_SEED: which."""
+"""Random appends of programs with very few descriptors left, from the open on or later.
+
+If a close or a flush succeeds, every accepted byte is in the file. A failed open changes nothing. Readers
+find all flushed bytes, and no wrong byte, whatever call has failed, before and after a repair.
+SHEAF_DESCRIPTOR_RUNS: number of programs (default 40). KILL_SEED: seed of the programs."""
 import ctypes
 import errno
 import hashlib
@@ -23,7 +25,7 @@ from sheaf_format import Multifile  # noqa: E402
 BIN = pathlib.Path(os.environ["SHEAF_BIN"])
 RUNS = int(os.environ.get("SHEAF_DESCRIPTOR_RUNS", "40"))
 SEED = int(os.environ.get("KILL_SEED", "1"))
-PATIENCE = 60  # seconds after which a program counts as hanging
+PATIENCE = 60  # timeout of a program in seconds
 CURRENT_BLOCK, CURRENT_POSITION = -102, -103
 MODES = ("append", "append", "append,durable", "append,buffer=0", "append,fileptr=stream", "append,journal=off")
 FORMS = ("wb", "wb", "wb,checksums=off", "wb,compress=lz4,frame=4k")
@@ -47,13 +49,13 @@ def content(seed: int, size: int) -> bytes:
 
 
 def in_child(act) -> object:
-    """What act() returns in a process of its own; None if it kills itself."""
+    """Runs act() in a child process and returns its result, or None if the process killed itself."""
     read_end, write_end = os.pipe()
     child = os.fork()
     if child == 0:
         try:
             signal.alarm(PATIENCE)
-            os.dup2(write_end, 100)  # out of the way of a limit
+            os.dup2(write_end, 100)  # above the limits of the test
             os.closerange(3, 100)
             os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
             os.closerange(3, 100)
@@ -106,11 +108,11 @@ def read_all(path: pathlib.Path, tasks: int) -> list[bytes] | str:
 
 
 class Append:
-    """A program that appends; what it tells."""
+    """A program that appends, with its results."""
 
     def __init__(self, tasks: int) -> None:
         self.opened = False
-        self.closed: bool | None = None  # None: it has died
+        self.closed: bool | None = None  # None: the program has died
         self.accepted = [b""] * tasks
         self.flushed = [0] * tasks
         self.failures: list[str] = []
@@ -118,7 +120,7 @@ class Append:
     def run(self, path: pathlib.Path, mode: str, tasks: int, rng: random.Random) -> "Append":
         limits = [rng.choice((3, 4, 4, 5, 5, 5, 6, 6, 6, 6, 7, 7, 8, 9, 12)) for _ in range(2)]
         if rng.random() < 0.4:
-            limits[0] = 64  # the open succeeds
+            limits[0] = 64  # lets the open succeed
         repeats = rng.random() < 0.6
         self.limit(limits[0])
         sid = open_serially(path, mode)
@@ -148,7 +150,7 @@ class Append:
         resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
 
     def seek(self, sid: int, to: int, before: int) -> int:
-        """Where the program is: writes fail after a seek that has."""
+        """Returns the selected task. After a failed seek, writes fail."""
         if LIB.sion_seek(sid, to, CURRENT_BLOCK, CURRENT_POSITION) == 1:
             return to
         self.failures.append("seek")
@@ -217,7 +219,7 @@ class FewDescriptors(unittest.TestCase):
             if told.closed:
                 return self.require_complete(accepted)
             if "journal=off" in mode:
-                return None  # nobody has promised that anything is found
+                return None  # no data are guaranteed without a journal
             found = self.require_streams(accepted, flushed, "not closed")
             unclosed = self.sheaf("verify", self.path).returncode != 0
             repaired = self.sheaf("repair", self.path)

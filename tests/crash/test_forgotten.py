@@ -1,5 +1,5 @@
-"""Programs that end without a close (crash/forgotten_writer.c): what they have written is there, one warning of the job names the
-file, and multifiles that all tasks of MPI have left open are closed in MPI_Finalize."""
+"""Programs that end without a close (crash/forgotten_writer.c): the written data are readable, one warning of
+the job names the file, and MPI_Finalize closes multifiles that all tasks of MPI have left open."""
 import os
 import pathlib
 import shutil
@@ -23,13 +23,13 @@ class Forgotten(unittest.TestCase):
         shutil.rmtree(self.where)
 
     def run_writer(self, mpi: str, tasks: int, way: str, words: str = "wb", **environment: str) -> str:
-        """What the job says on stderr."""
+        """Runs a writer and returns its stderr."""
         for name in self.where.iterdir():
             name.unlink()
         launcher = [] if tasks == 0 else [MPIRUN, mpi, str(tasks)]
         done = subprocess.run([*launcher, BIN / f"forgotten_writer_{mpi}", self.file, words, way], capture_output=True, text=True,
                               timeout=120, env={**os.environ, **environment})
-        if way != "exit":  # mpirun calls a program that leaves MPI_Finalize out a failure
+        if way != "exit":  # mpirun reports a failure if a program omits MPI_Finalize
             self.assertEqual(done.returncode, 0, done.stderr)
         return done.stderr
 

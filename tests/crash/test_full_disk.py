@@ -1,5 +1,7 @@
-"""MPI programs on a disk that is full for a while, without looking at their writes or repeating them (full_disk.c): a close succeeds if
-and only if nothing is missing, and with `atomic` the old checkpoint keeps its name. On a tmpfs; skipped where none can be mounted."""
+"""MPI programs on a disk that is full for a while. They ignore or repeat failed writes (full_disk.c).
+
+A close succeeds if and only if no byte is missing, and with `atomic` the old checkpoint keeps its name. The
+disk is a tmpfs; the tests are skipped if none can be mounted."""
 import os
 import pathlib
 import shutil
@@ -31,7 +33,7 @@ class FullDisk(unittest.TestCase):
         for mode in MODES:
             for answer in ("ignore", "repeat"):
                 if answer == "repeat" and "cmerge" in mode:
-                    continue  # whose task 0 has the bytes of all
+                    continue  # task 0 has the bytes of all tasks
                 with self.subTest(mode=mode, answer=answer):
                     command = [MPIRUN, mpi, tasks, program, self.where / "state.sion", self.where / "ballast", mode, answer]
                     result = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=120, check=False)

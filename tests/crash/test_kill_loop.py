@@ -1,5 +1,8 @@
-"""Real MPI programs killed at random moments: what every task had flushed, and chunks it had completed, is found by the
-readers, and after `sheaf repair` as well. KILL_ROUNDS: how often (default 30; `make soak`: 1,000); KILL_SEED: of all of it."""
+"""Real MPI programs that are killed at random moments. Readers find the flushed bytes and the complete
+chunks of every task, also after `sheaf repair`.
+
+KILL_ROUNDS: number of kills (default 30; `make soak`: 1,000). KILL_SEED: seed of the programs and
+moments."""
 import os
 import pathlib
 import random
@@ -21,7 +24,7 @@ WORDS = ["", "", "", "buffer=0", "buffer=100", "collective", "collective,collsiz
 
 
 def children_of(pid: int) -> list[int]:
-    """All processes below one, by /proc."""
+    """Returns all descendants of a process, read from /proc."""
     found, todo = [], [pid]
     while todo:
         parent = todo.pop()
@@ -73,7 +76,7 @@ class KillLoop(unittest.TestCase):
                 except ProcessLookupError:
                     pass
             time.sleep(rng.random() * 0.02)
-            os.killpg(job.pid, signal.SIGKILL)  # the group that this test has started
+            os.killpg(job.pid, signal.SIGKILL)  # the process group that this test has started
             for pid in victims:
                 try:
                     os.kill(pid, signal.SIGKILL)

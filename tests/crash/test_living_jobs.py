@@ -1,6 +1,8 @@
-"""Multifiles of jobs that live: `sheaf repair` leaves them alone, at once on the same machine and after a look at the lease
-elsewhere; readers and `sheaf leftovers` name the job; a repair that is forced leaves a multifile that stays readable, whatever the
-job does next."""
+"""Multifiles of running jobs.
+
+`sheaf repair` leaves them alone: at once on the same host, and after it has watched the lease on another
+host. Readers and `sheaf leftovers` name the job. After a forced repair, the multifile stays readable whatever
+the job does next."""
 import os
 import pathlib
 import shutil
@@ -13,7 +15,7 @@ import unittest
 
 BIN = pathlib.Path(os.environ["SHEAF_BIN"])
 PROGRAM = [sys.executable, "-B", str(pathlib.Path(__file__).resolve().parent / "living_program.py")]
-PATIENCE = 120  # seconds after which anything counts as hanging
+PATIENCE = 120  # timeout of every command in seconds
 CHUNK = 4096
 
 
@@ -26,7 +28,7 @@ class Job:
         self.opened = int(self.process.stdout.readline())
 
     def has_lease(self, directory: pathlib.Path) -> bool:
-        """A thread of the job makes it, soon after the open."""
+        """Waits for the lease, which a thread of the job creates soon after the open."""
         for _ in range(200):
             if any(f"\npid {self.process.pid}\n" in lease.read_text() for lease in directory.glob("*.lease")):
                 return True
@@ -42,7 +44,7 @@ class Job:
         self.process.communicate(timeout=PATIENCE)
 
     def end(self) -> str:
-        """What it has said on stderr."""
+        """Waits for the end of the job and returns its stderr."""
         return self.process.communicate(timeout=PATIENCE)[1]
 
 
@@ -86,7 +88,7 @@ class LivingJobs(unittest.TestCase):
         self.assertEqual({path.name: path.read_bytes() for path in self.scratch.iterdir()}, before)
         self.assertIn(f"process {job.process.pid} on host", self.sheaf("cat", "--task=0", self.path).stderr)
         self.assertIn(f"process {job.process.pid} on host", self.sheaf("verify", self.path).stdout)
-        # What changes nothing may be done at any time.
+        # Commands that change nothing are always permitted.
         self.assertEqual(self.sheaf("repair", "--dry-run", self.path).returncode, 0)
         self.assertEqual(self.sheaf("repair", "--copy", self.scratch / "copy", self.path).returncode, 0)
         self.assertEqual(self.sheaf("verify", self.scratch / "copy").returncode, 0)
@@ -171,7 +173,7 @@ class LivingJobs(unittest.TestCase):
         self.assertLess(time.monotonic() - begin, 20)
         self.assertEqual(sorted(os.listdir(self.scratch)), ["a.sion"])
         self.assertEqual(self.stream(0), "a" * 12000)
-        # The next job finds nothing in its way, whether or not a repair was made.
+        # The next job is not hindered, with or without a repair.
         job = self.job()
         job.kill()
         job = self.job()

@@ -1,8 +1,10 @@
-"""Files that lie where the library would put its own: links of every kind, pipes, sockets, directories, files of the same user and
-of another one, beside every name that a program or a tool is given. Nothing of them changes, nothing hangs, programs and tools
-end well, with a warning where something is missing. And directories in which a program may not write.
+"""Files at the names that the library would use for its own files.
 
-Files of another user need root; without it that part is skipped."""
+They are links of every kind, pipes, sockets, directories, and files of the same or another user, beside every
+name that a program or a tool gets. No planted file changes and no program hangs. Programs and tools succeed,
+with a warning if a function is missing. Other tests use directories in which a program may not write.
+
+Files of another user need root and are skipped otherwise."""
 import contextlib
 import json
 import os
@@ -21,13 +23,13 @@ HERE = pathlib.Path(__file__).resolve().parent
 MPIRUN = HERE.parents[1] / "scripts" / "mpirun.sh"
 PROGRAM = [sys.executable, "-B", str(HERE / "limited_program.py")]
 PIECE = 30_000
-PATIENCE = 120  # seconds after which anything counts as hanging
-OTHER = 65534   # a user who is not the one that runs the tests
-KINDS = ["link", "dangling", "hard", "pipe", "socket", "directory", "own", "other", "empty"]  # the last two of another user
+PATIENCE = 120  # timeout of every command in seconds
+OTHER = 65534   # a user other than the one that runs the tests
+KINDS = ["link", "dangling", "hard", "pipe", "socket", "directory", "own", "other", "empty"]  # the last two belong to another user
 TREASURE = b"what must not change\n" * 40
 
 
-os.environ["SHEAF_LEASE_TIMES"] = "100,500"  # writers and repairs wait for the owner of a lease that is planted
+os.environ["SHEAF_LEASE_TIMES"] = "100,500"  # time that writers and repairs wait for the owner of a planted lease
 
 
 def run(*command: object, **options: object) -> subprocess.CompletedProcess:
@@ -35,7 +37,7 @@ def run(*command: object, **options: object) -> subprocess.CompletedProcess:
 
 
 def rules_of(capture: str) -> str:
-    """The part that the names of a job with this value of SHEAF_CAPTURE have in common."""
+    """Returns the part that the names of all jobs with this value of SHEAF_CAPTURE have in common."""
     number = 14695981039346656037
     for byte in f"{capture}\n".encode():
         number = (number ^ byte) * 1099511628211 % 2**64
@@ -52,7 +54,8 @@ class Planted(unittest.TestCase):
 
     @contextlib.contextmanager
     def planted(self, kind: str, where: pathlib.Path):
-        """Something of this kind has the name; afterwards it is as it was. A user with write access could have put it there."""
+        """Plants an object of this kind under a name, and checks that it has not changed. A user with write
+        access to the directory could have created it."""
         if kind == "link":
             where.symlink_to(self.treasure)
         elif kind == "dangling":
@@ -103,18 +106,20 @@ class Planted(unittest.TestCase):
         self.assertEqual(result.returncode, 0, result.stderr)
         return json.loads(result.stdout)
 
-    # Programs take long to start, so the kinds are planted beside a file each, which one program writes.
+    # Programs start slowly. Therefore one program writes several files, one beside each kind of planted
+    # object.
 
     @contextlib.contextmanager
     def each_planted(self, name: str):
-        """For every kind a path; `name`, with * for it, is planted for each of them."""
+        """Plants every kind under `name`, in which * stands for the kind. Yields a path for each kind."""
         with contextlib.ExitStack() as stack:
             for kind in self.kinds():
                 stack.enter_context(self.planted(kind, self.scratch / name.replace("*", kind)))
             yield {kind: self.scratch / kind for kind in self.kinds()}
 
     def write_each(self, paths: dict[str, pathlib.Path], words: str, tasks: int = 1) -> tuple[dict, dict]:
-        """By kind: what each task has told, and the lines that name the file."""
+        """Writes to all paths. Returns, for each kind, the results of the tasks and the lines on stderr that
+        name the file."""
         told, said = self.write(":".join(map(str, paths.values())), words, tasks)
         lines = {kind: [line for line in said.splitlines() if any(f"{path}{end}" in line for end in "'._")]
                  for kind, path in paths.items()}
@@ -139,7 +144,7 @@ class BesideAMultifile(Planted):
                     self.assertIn("SION_ERROR_WARN", said[kind][0])
                     self.assertIn("without a journal", said[kind][0])
             self.assertEqual(self.read_each(paths), [[10 * PIECE]] * len(paths))
-            # It stays when the file is written again, checked, repaired.
+            # The planted object survives a second write, a verification and a repair.
             self.write_each(paths, "wb")
             for path in paths.values():
                 self.assertEqual(self.sheaf("verify", path).returncode, 0)
@@ -218,7 +223,7 @@ class BesideAMultifile(Planted):
 
 
 class CapturedFiles(Planted):
-    """All names in the file system of memory, where the shared memory of a job has its names."""
+    """All files are in /dev/shm, which also has the names of a job's shared memory."""
 
     def setUp(self) -> None:
         super().setUp()
@@ -234,7 +239,7 @@ class CapturedFiles(Planted):
         return run(BIN / "sheaf", "run", "--keep-containers", "--capture", "out.*:set.sion", "--", "sh", "-c", script, cwd=self.work)
 
     def expect_plain(self, where: pathlib.Path, kinds: list[str]) -> None:
-        """The program works on a plain file."""
+        """Checks that the program works on a plain file instead of the set."""
         for kind in kinds:
             with self.subTest(kind=kind, name=where.name), self.planted(kind, where):
                 done = self.capture()
@@ -248,7 +253,7 @@ class CapturedFiles(Planted):
         container, = self.work.glob("set.sion.container.*")
         container.unlink()
         self.expect_plain(container, self.kinds())
-        # A file of the same user that only begins as one in the making does.
+        # A user's file that starts like an incomplete container.
         container.write_bytes(b"\0 results of a year")
         self.assertEqual(self.capture().returncode, 0)
         self.assertEqual(container.read_bytes(), b"\0 results of a year")
@@ -258,23 +263,24 @@ class CapturedFiles(Planted):
         container, = self.work.glob("set.sion.container.*")
         status = container.stat()
         name = pathlib.Path(f"/dev/shm/sheaf-{os.geteuid():x}-{status.st_dev:x}-{status.st_ino:x}")
-        name.unlink(missing_ok=True)  # of killed processes, whose container had the same number
-        # A file of this user may be what killed processes have left.
+        name.unlink(missing_ok=True)  # left by killed processes with a container of the same inode number
+        # A file of this user may be a leftover of killed processes, so it is used.
         self.expect_plain(name, [kind for kind in self.kinds() if kind != "own"])
 
     def test_the_memory_of_a_job(self) -> None:
         done = self.capture("echo > out.1; exec 3< out.1; flock 3; echo $SHEAF_CAPTURE; ls /dev/shm")
         text, *listed = done.stdout.split()
         self.capture("rm out.1")
-        # Of this job alone: others run beside it.
+        # Only names of this job, because other jobs run at the same time.
         own = [name for name in listed if rules_of(text) in name]
         names = [pathlib.Path("/dev/shm", name) for name in own if ".mark." not in name]
         self.assertGreaterEqual(len(names), 2, listed)
         for name in names:
             for kind in self.kinds():
                 if kind in ("own", "directory"):
-                    continue  # the user's own file is what is used
-                # The superuser's job removes what has the names of its memory, itself and not what it leads to.
+                    continue  # a file of the same user is used
+                # A job of the superuser removes objects with the names of its memory. It removes a link
+                # itself, not its target.
                 with self.subTest(kind=kind, name=name.name), contextlib.suppress(FileNotFoundError), self.planted(kind, name):
                     done = self.capture()
                     self.assertEqual((done.returncode, done.stdout), (0, "secret\n"), done.stderr)
@@ -283,7 +289,8 @@ class CapturedFiles(Planted):
 
 
 class OutputsOfSplit(Planted):
-    """Names that a tool makes of a prefix. With --force they are replaced, and links are not followed."""
+    """Output names that a tool derives from a prefix. With --force they are replaced, and links are not
+    followed."""
 
     def expect_replaced(self, name: pathlib.Path, *command: object) -> None:
         for kind in ("link", "dangling", "hard", "other", "empty"):
@@ -347,7 +354,8 @@ class WhereAProgramMayNotWrite(Planted):
                 self.assertEqual(os.listdir(closed), ["a"])
 
     def test_with_no_descriptor_left(self) -> None:
-        # Standard streams, the multifile, and what Python and the loader have open for a moment.
+        # The limits cover the standard streams, the multifile, and descriptors that Python and the loader
+        # hold briefly.
         for most in range(4, 12):
             path = self.scratch / str(most)
             out = self.scratch / "told"
@@ -359,7 +367,8 @@ class WhereAProgramMayNotWrite(Planted):
                 continue
             told = json.loads(out.with_suffix(".0").read_text())
             if told["opened"]:
-                # A flush that cannot record what it covers fails; the close still has every byte.
+                # A flush fails if it cannot record the flushed bytes. After the close, every byte is in the
+                # file.
                 self.assertIn(told["failed"], (None, "flush"), told)
                 self.assertEqual((told["closed"], self.read(path)), (1, [told["pieces"] * PIECE]), told)
 

@@ -1,8 +1,11 @@
-"""Real programs and tools at real limits: file systems that fill up (tmpfs, and ext4, xfs, btrfs on loop devices), a quota, the
-largest file and the most open files of a process. What does not fit is an error of the call or of the close, on all tasks alike;
-nothing hangs; what had been flushed is found; no output of a tool is left half done under its name.
+"""Real programs and tools at real limits: full file systems (tmpfs, and ext4, xfs and btrfs on loop
+devices), a quota, the maximum file size, and the maximum number of open files.
 
-Mounting needs root; without it, or without the tools that make a file system, those tests are skipped and say so."""
+If data do not fit, the call or the close reports an error on all tasks. No program hangs, readers find
+the flushed bytes, and no tool leaves an incomplete output under its name.
+
+Mounting needs root. Without root or without the tools that make a file system, those tests are skipped
+with a reason."""
 import json
 import os
 import pathlib
@@ -18,7 +21,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 MPIRUN = HERE.parents[1] / "scripts" / "mpirun.sh"
 PROGRAM = [sys.executable, "-B", str(HERE / "limited_program.py")]
 PIECE = 30_000
-PATIENCE = 120  # seconds after which a program counts as hanging
+PATIENCE = 120  # timeout of a program in seconds
 NOBODY = 65534
 
 
@@ -46,7 +49,7 @@ class Limits(unittest.TestCase):
             subprocess.run(["umount", "-l", where], capture_output=True, check=False)
 
     def mount(self, what: str, options: str = "") -> pathlib.Path:
-        """A file system of its own; skips where that cannot be."""
+        """Mounts a new file system, or skips the test."""
         if os.geteuid() != 0:
             self.skipTest("mounting needs root")
         where = self.scratch / f"on-{what}"
@@ -71,7 +74,8 @@ class Limits(unittest.TestCase):
         return where
 
     def fill(self, where: pathlib.Path, leave: int) -> pathlib.Path:
-        """All but about so many bytes; more on btrfs, which takes whole groups of blocks for its metadata."""
+        """Fills the file system and leaves about `leave` bytes; more on btrfs, which reserves whole block
+        groups for its metadata."""
         if where.name == "on-btrfs":
             leave *= 3
         os.sync()
@@ -89,7 +93,7 @@ class Limits(unittest.TestCase):
 
     def write(self, path: pathlib.Path, words: str, tasks: int = 1, collective: bool = False, every: int = 3, count: int = 150,
               **options: object) -> list[dict]:
-        """What each task tells; the program ends by itself, whatever happens."""
+        """Runs the writer, which must end by itself, and returns the results of each task."""
         out = self.scratch / "told"
         for old in self.scratch.glob("told.*"):
             old.unlink()
@@ -110,8 +114,8 @@ class Limits(unittest.TestCase):
             self.assertTrue(any(word in task["error"] for word in words), task["error"])
 
     def require_kept(self, path: pathlib.Path, told: list[dict]) -> None:
-        """All that was flushed is there, before and after a repair, for which there may have to be room first. Of what nobody
-        flushed a repair makes a guess."""
+        """Checks that readers find all flushed bytes, before and after a repair. A repair may guess the ends
+        of bytes that were not flushed."""
         for number, length in enumerate(self.read(path)):
             self.assertGreaterEqual(length, told[number]["flushed"] * PIECE)
         repaired = sheaf("repair", path)
@@ -124,7 +128,7 @@ class Limits(unittest.TestCase):
 
 
 PLAIN = (("wb", 1, False), ("wb", 3, False), ("wb,collective,collsize=3", 3, True))
-# Of data that do not get smaller.
+# The data are incompressible.
 COMPRESSED = (("wb,compress=zstd", 1, False), ("wb,compress=lz4,frame=4k,compress_threads=0", 1, False), ("wb,compress=zstd,compress_threads=2", 1, False),
               ("wb,compress=zstd,frame=16k", 3, False), ("wb,compress=lz4,compress_threads=2", 3, False),
               ("wb,collective,collsize=3,compress=lz4", 3, True), ("wb,collective,collsize=3,compress=zstd,frame=4k,compress_threads=0", 3, True))
@@ -236,7 +240,7 @@ class LimitsOfTheProcess(Limits):
             self.assertEqual(sorted(os.listdir(self.scratch)), before)
 
     def test_most_open_files(self) -> None:
-        few = limit(resource.RLIMIT_NOFILE, 4)  # standard streams and one more
+        few = limit(resource.RLIMIT_NOFILE, 4)  # the standard streams and one more
         source = self.scratch / "source"
         self.write(source, "wb", count=10)
         before = sorted(os.listdir(self.scratch))

@@ -1,6 +1,8 @@
-"""Whole programs and tools under an operating system that interrupts calls, moves fewer bytes than asked for, or lets the k-th call
-on their files fail, for every k, once and from then on (failing_calls.c). Interrupted and short transfers change nothing. After
-a failure the program says so, what had been flushed is there, and no output is left half done under its name."""
+"""Whole programs and tools with system calls that are interrupted, move fewer bytes than requested, or fail.
+
+Every call on their files fails in turn, once or from then on (failing_calls.c). Interrupted and short
+transfers change no result. After a failure, the program reports it, the flushed bytes are readable, and no
+incomplete output has its final name."""
 import concurrent.futures
 import errno
 import hashlib
@@ -34,7 +36,7 @@ class SystemCalls(unittest.TestCase):
 
     def run_with(self, command: list, settings: dict) -> subprocess.CompletedProcess:
         environment = dict(os.environ, **{name: str(value) for name, value in settings.items()})
-        environment["SHEAF_LEASE_TIMES"] = "5,500"  # so long a repair waits for jobs that have just begun
+        environment["SHEAF_LEASE_TIMES"] = "5,500"  # time that a repair waits for jobs that have just begun
         if settings:
             environment["LD_PRELOAD"] = str(SHIM)
         return subprocess.run([str(part) for part in command], env=environment, capture_output=True, text=True, timeout=120, check=False)
@@ -43,7 +45,7 @@ class SystemCalls(unittest.TestCase):
         out = self.scratch / f"told-{path.parent.name}"
         result = self.run_with([*PROGRAM, "write", path, words, PIECE, count, every, 0, out], settings)
         self.assertEqual(result.returncode, 0, result.stderr)
-        # Without its journal a program goes on, and is told that what it flushes would not be found.
+        # Without a journal, a program continues after a warning that its flushed bytes would not be found.
         return {**json.loads(pathlib.Path(f"{out}.0").read_text()), "warned": "without a journal" in result.stderr}
 
     def read(self, path: pathlib.Path, settings: dict | None = None) -> int:
@@ -60,7 +62,7 @@ class SystemCalls(unittest.TestCase):
         return calls
 
     def sweep(self, calls: int, one) -> None:
-        """one(number, settings) for every call and kind; two at a time."""
+        """Calls one(number, settings) for every call and kind of failure, two at a time."""
         cases = [(k, code, on) for code, on in KINDS for k in range(calls)]
 
         def case(number: int) -> None:
@@ -103,7 +105,7 @@ class SystemCalls(unittest.TestCase):
                 if told["closed"] == 1:
                     self.assertEqual(self.read(own / "a"), told["pieces"] * PIECE)
                 elif "atomic" in words:
-                    if (own / "a").exists():  # the last step was done, and something failed behind it
+                    if (own / "a").exists():  # the last step was done; a later call failed
                         self.assertEqual(self.read(own / "a"), told["pieces"] * PIECE)
                 elif told["opened"] and not told["warned"]:
                     self.assertGreaterEqual(self.read(own / "a"), told["flushed"] * PIECE)
@@ -133,7 +135,7 @@ class SystemCalls(unittest.TestCase):
                 own = self.scratch / f"{command[0]}-{number}"
                 own.mkdir()
                 result = self.run_with(words(own), {"FAILING_DIR": own, **settings})
-                # A lease that cannot be removed stays, as that of a dead owner.
+                # A lease that cannot be removed remains as that of a dead owner.
                 found = {path.name: path.stat().st_size for path in own.iterdir() if path.suffix != ".lease"}
                 if result.returncode == 0:
                     self.assertEqual(found, expected)
@@ -153,7 +155,7 @@ class SystemCalls(unittest.TestCase):
                     shutil.copy(self.scratch / f"killed{suffix}", directory / f"a{suffix}")
             return directory / "a"
 
-        # A writer whose close fails leaves what it had flushed, and a journal.
+        # A writer with a failed close leaves its flushed bytes and a journal.
         told = self.write(self.scratch / "killed", 40, 5, {"FAILING_DIR": self.scratch / "killed", "FAILING_AT": 30, "FAILING_ON": 1})
         self.assertGreater(told["flushed"], 0)
         kept = self.read(self.scratch / "killed")

@@ -1,5 +1,5 @@
-"""Real MPI and hybrid programs with term=flush that are told to end: mpirun passes SIGTERM on, all tasks die by it, and what calls
-had accepted is found by the readers, and after `sheaf repair` as well."""
+"""Real MPI and hybrid programs with term=flush that get SIGTERM, directly or through mpirun. All tasks die by
+the signal. Readers find all accepted bytes, also after `sheaf repair`."""
 import os
 import pathlib
 import shutil
@@ -13,13 +13,13 @@ from concurrent.futures import ThreadPoolExecutor
 
 BIN = pathlib.Path(os.environ["SHEAF_BIN"])
 MPIRUN = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "mpirun.sh"
-# Tasks, threads of each (0: no teams), words of the open mode.
+# Tasks, threads of each task (0: no teams), words of the open mode.
 CASES = [(1, 0, ""), (3, 0, ""), (3, 0, "compress=zstd,frame=4k"), (3, 0, "durable"), (4, 0, "collective,collsize=2"),
          (2, 0, "fileptr=stream,checksums=off"), (2, 2, ""), (2, 2, "compress=lz4,compress_threads=1")]
 
 
 def process_group(pid: int) -> list[int]:
-    """Writers below a process, by /proc."""
+    """Returns the writers among the descendants of a process, read from /proc."""
     found, todo = [], [pid]
     while todo:
         parent = todo.pop()
@@ -42,7 +42,7 @@ class Term(unittest.TestCase):
         mpi = next((name for name in ("openmpi", "mpich") if (BIN / f"term_writer_{name}").exists()), None)
         if mpi is None:
             self.skipTest("no MPI")
-        # A job takes as long as mpirun waits between TERM and KILL: several end at a time.
+        # A job lasts as long as mpirun waits between TERM and KILL, so several jobs run at a time.
         with ThreadPoolExecutor(max_workers=4) as pool:
             ways = [(*case, ("tasks", "mpirun")[number % 2]) for number, case in enumerate(CASES)]
             rounds = [pool.submit(self.round, mpi, *way) for way in ways]
@@ -52,7 +52,7 @@ class Term(unittest.TestCase):
 
     def round(self, mpi: str, tasks: int, threads: int, words: str, way: str) -> None:
         directory = pathlib.Path(tempfile.mkdtemp(prefix="sheaf-term-"))
-        # What Open MPI gives its tasks between TERM and KILL, in seconds: 1 by default, little on a busy machine.
+        # Seconds between TERM and KILL in Open MPI. The default of 1 is too short on a busy host.
         environment = {**os.environ, "OMPI_MCA_odls_base_sigkill_timeout": "6"}
         try:
             job = subprocess.Popen([MPIRUN, mpi, str(tasks), BIN / f"term_writer_{mpi}", directory, words, str(threads)],
@@ -68,13 +68,13 @@ class Term(unittest.TestCase):
             _, said = job.communicate(timeout=120)
             self.assertNotEqual(job.returncode, 0)
             if way == "tasks" and mpi == "openmpi":
-                self.assertIn(b"signal 15", said)  # which they died of
+                self.assertIn(b"signal 15", said)  # the signal that ended the tasks
             for when in ("unrepaired", "repaired"):
                 self.check(directory, tasks * max(1, threads), when)
                 subprocess.run([BIN / "sheaf", "repair", directory / "m1"], capture_output=True, check=False)
         finally:
             if job.poll() is None:
-                os.killpg(job.pid, signal.SIGKILL)  # the group that this test has started
+                os.killpg(job.pid, signal.SIGKILL)  # the process group that this test has started
             shutil.rmtree(directory, ignore_errors=True)
 
     def check(self, directory: pathlib.Path, tasks: int, when: str) -> None:

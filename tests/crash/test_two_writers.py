@@ -1,5 +1,8 @@
-"""Two processes that write one multifile: the second is refused while the first lives, and takes over at once when it was killed; one
-that was stopped, and wakes when another has taken over, fails and changes nothing, whichever of its tasks it is."""
+"""Two processes that write one multifile.
+
+The second process is refused while the first one lives, and takes over at once after the first one was
+killed. A process that was stopped and resumes after a takeover fails and changes nothing. This holds for each
+of its tasks."""
 import os
 import pathlib
 import shutil
@@ -33,7 +36,7 @@ class Writer:
         self.process.communicate()
 
     def end(self) -> str:
-        """What it has said on stderr."""
+        """Waits for the end of the program and returns its stderr."""
         return self.process.communicate(timeout=120)[1]
 
 
@@ -63,7 +66,7 @@ class Job:
         self.end()
 
     def end(self) -> str:
-        """What it has said on stderr."""
+        """Waits for the end of the job and returns its stderr."""
         for pipe in [*self.commands, *self.answers]:
             pipe.close()
         return self.process.communicate(timeout=120)[1]

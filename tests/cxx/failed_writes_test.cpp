@@ -1,4 +1,5 @@
-// The classes, where a write has failed: closing tells, and a destructor leaves the file unclosed.
+// The C++ classes after a failed write: closing reports the failure, and a destructor leaves the file
+// unclosed.
 #include <gtest/gtest.h>
 
 #include <filesystem>

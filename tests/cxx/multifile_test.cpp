@@ -1,4 +1,4 @@
-// sheaf::MultifileWriter and its readers, serial.
+// sheaf::MultifileWriter and its readers in serial programs.
 #include "sheaf/multifile.hpp"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Calls of different kinds one behind the other: no task waits for the others at the end of all of them, and
-// what tasks sum up for a call must not be lost to those who are still leaving the last one.
+// A sequence of different collective calls. No task waits for the others at the end of every call, so a task
+// may still be leaving one call while others sum up values for the next. No sum may be lost.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -54,8 +54,8 @@ TEST(Collective, SmallPiecesAfterLargeOnesInAnyOrderOfTasks) {
   }
 }
 
-// What tasks brought to a call that failed is no part of the next one, whose pieces would seem to fill its
-// range.
+// A failed call leaves no contributions for the next one. Otherwise, their segments would seem to fill the
+// gap between the extents of the next call.
 TEST(Collective, AFailedCallLeavesNothingToTheNextOne) {
   MemoryStore store;
   store.open("a", sheaf::Access::fresh);
@@ -85,8 +85,8 @@ TEST(Collective, AFailedCallLeavesNothingToTheNextOne) {
     EXPECT_EQ(bytes[i], i / 10 == 1 ? std::byte{2} : std::byte{3}) << "at " << i;
 }
 
-// A matrix in blocks: tasks whose ranges interleave two by two, the pairs far apart. They share requests;
-// tasks whose ranges have gaps that nobody fills do not.
+// A matrix in blocks: the extents of two tasks interleave, and the pairs are far apart. The tasks of a pair
+// share requests. Tasks with gaps that no task fills do not.
 TEST(Collective, RangesThatInterleaveInPairsShareRequests) {
   constexpr int tasks = 4;
   constexpr int64_t piece = 8 << 10, rows = 32, far = 16 << 20;
@@ -118,8 +118,8 @@ TEST(Collective, RangesThatInterleaveInPairsShareRequests) {
   }
 }
 
-// Of several hosts, calls that write parts of units: tasks write alone if no two of them have one unit, as
-// far as their order tells, and only then.
+// Calls of several hosts that write parts of a block of the shared granularity. Tasks write independently if
+// and only if no two tasks write to the same block, as far as the order of the tasks shows.
 TEST(Collective, HostsWriteAloneWhereNoTwoTasksHaveAUnit) {
   constexpr int tasks = 6;
   constexpr int64_t unit = 128 << 10, piece = 64 << 10, far = 1 << 20;
@@ -170,7 +170,7 @@ TEST(Collective, HostsWriteAloneWhereNoTwoTasksHaveAUnit) {
   }
 }
 
-// Counts how often this task meets all others.
+// Counts the collective reductions of this task.
 class CountedMeetings final : public test::ForwardingComm {
  public:
   using ForwardingComm::ForwardingComm;
@@ -181,8 +181,8 @@ class CountedMeetings final : public test::ForwardingComm {
   int64_t meetings = 0;
 };
 
-// Tasks that have found out that nobody else writes what is between their ranges meet once in a call, which
-// tells that all went well, until one writes elsewhere: whole units, too.
+// A task may know that no other task writes between its extents. Then a call needs one reduction, which
+// reports success, until a task writes elsewhere. This includes writes of whole units.
 TEST(Collective, HostsWhoseTasksKeepToTheirClaimsMeetOnceInACall) {
   constexpr int64_t unit = 128 << 10, piece = 64 << 10, far = 1 << 20, calls = 5;
   MemoryStore store;
@@ -211,7 +211,7 @@ TEST(Collective, HostsWhoseTasksKeepToTheirClaimsMeetOnceInACall) {
   });
 }
 
-// As many as meet in shared memory. Each has a record of every row.
+// The largest number of tasks that a shared-memory barrier supports. Each task has a record in every row.
 TEST(Collective, AThousandTasksOnAHost) {
   constexpr int tasks = 1024;
   constexpr int64_t record = 16, rows = 40;

@@ -1,4 +1,4 @@
-// What a transfer is made of: coverage, windows, codes of pieces.
+// The parts of a transfer: coverage, windows, and codes of segments.
 #include "exchange/pieces/coverage.hpp"
 
 #include <gtest/gtest.h>
@@ -66,7 +66,8 @@ TEST(Windows, BeginOnMultiplesOfTheirSize) {
   EXPECT_EQ(windows.end(4), 5000);
 }
 
-// Windows of one unit have one owner, in every call; all are there once, and a round has one of each owner.
+// All windows of a unit have the same owner in every call. Each window occurs once, and a round has one
+// window of each owner.
 TEST(Windows, GiveEveryUnitToOneOwner) {
   std::map<std::array<int64_t, 3>, int64_t> owners;
   for (const int64_t low : {0, 1, 63, 64, 100, 130, 1000})
@@ -91,7 +92,8 @@ TEST(Windows, GiveEveryUnitToOneOwner) {
           }
 }
 
-// So that a call makes no more memory than it needs, also where units are as long as chunks of MooseFS.
+// A short window keeps a call from allocating more memory than it needs, even if units are as long as a
+// MooseFS chunk.
 TEST(Windows, OfAShortRangeAreShort) {
   constexpr int64_t KiB = 1 << 10, MiB = 1 << 20;
   CollectiveOptions how;

@@ -1,4 +1,4 @@
-// What a file of several hosts asks of the one below it.
+// Calls that a file shared by several hosts makes on the file below it.
 #include "exchange/transfer/hosts_file.hpp"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 namespace sheaf::exchange::hosts_file_test {
 namespace {
 
-// A file that knows of no caches publishes by a sync.
+// A file without cache control publishes by a sync.
 TEST(HostsFile, PublishesWhatItWroteWhenItIsClosedAndTellsIfThatFails) {
   MemoryStore memory;
   memory.open("file", Access::fresh);

@@ -1,4 +1,4 @@
-// Hosts and their aggregators, and what several hosts read together.
+// Hosts, their aggregators, and collective reads by several hosts.
 #include "exchange/hosts.hpp"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ namespace {
 constexpr int tasks = 12;
 constexpr int per_host = 2;
 
-// The hosts that own windows, by owner.
+// Returns the host of each window owner.
 std::vector<int> owners_of(const Hosts::Rules& rules) {
   std::vector<int> hosts;
   run_fibers({.ranks = tasks, .stack_bytes = 64 << 10, .ranks_per_node = per_host}, [&](Comm& comm) {
@@ -50,7 +50,7 @@ TEST(Hosts, OfAnIoNodeShareOneSetOfAggregatorsAndMemoryEach) {
   EXPECT_EQ(owners_of({.aggregators = 1}), (Owners{0}));
 }
 
-// What tasks want may be the same as in the call before, of which there is no plan.
+// The access may be the same as in the previous call although that call made no exchange plan.
 TEST(Hosts, MakeAPlanWhereTheLastCallHadNone) {
   constexpr int64_t record = 100, records = 50;
   MemoryStore store;
@@ -82,7 +82,7 @@ TEST(Hosts, MakeAPlanWhereTheLastCallHadNone) {
     ASSERT_EQ(bytes[static_cast<size_t>(i)], static_cast<std::byte>(140 + i / record % tasks)) << "at " << i;
 }
 
-// Windows of a plan are aligned to the block size of the calls that it was made for.
+// The windows of a plan are aligned to the block size of the calls that it was made for.
 TEST(Hosts, MakeAPlanForAnotherBlockSize) {
   constexpr int64_t record = 1000, records = 60;
   constexpr int64_t blocks[] = {4 << 10, 1 << 20, 64 << 10, 16 << 10, 4 << 20, 1};

@@ -1,5 +1,4 @@
-// Tasks that open one file after the other get the memory of the last one: nothing of what others did there
-// shows.
+// Tasks that open one file after another reuse the window memory. No bytes of an earlier use may show.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,8 +18,8 @@ using layout::TypeMap;
 
 constexpr int tasks = 4;
 
-// A task's records of 100 bytes, every `stride`-th, `count` of them: with stride == tasks they fill the file,
-// else they leave gaps.
+// A task's `count` records of 100 bytes, one of every `stride` records. With stride == tasks the tasks fill
+// the file; a larger stride leaves gaps.
 struct Records {
   int64_t count;
   int64_t stride;
@@ -31,7 +30,8 @@ struct Records {
 
 class KeptStage : public ::testing::Test {
  protected:
-  // What the tasks do with a file; `buffer`: bytes of a window, 0: as usual.
+  // Writes and reads back the records in collective calls. `buffer` is the size of a window in bytes; 0
+  // selects the default.
   static void write(Comm& comm, Store& store, const std::string& name, const Records& records, uint8_t salt,
                     int64_t buffer = 0) {
     Collective transfers(comm);

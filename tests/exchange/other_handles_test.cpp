@@ -1,4 +1,4 @@
-// Handles of a file know whether others write it, on whatever host.
+// Handles of a file detect other writers on any host.
 #include "exchange/transfer/other_handles.hpp"
 
 #include <gtest/gtest.h>

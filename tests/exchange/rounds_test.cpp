@@ -9,7 +9,7 @@
 namespace sheaf::exchange::rounds_test {
 namespace {
 
-// Task k sends its number to task 0 in step k; what use() does in step 2 fails.
+// Task k sends its number to task 0 in step k. With `fails`, use() throws in step 2.
 TEST(Rounds, CarryOutAllStepsAlsoAfterAFailure) {
   for (const bool fails : {false, true}) {
     std::vector<int64_t> got;

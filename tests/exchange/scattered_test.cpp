@@ -1,4 +1,4 @@
-// Collective writes to files that take many pieces at once: windows that are ready go into one request.
+// Collective writes to files that take many segments in one request. All full windows go into one request.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ struct Counts {
   int64_t fails_at = -1;
 };
 
-// Other tasks run while one of them waits for a request.
+// Yields in every write, so other tasks run during a request.
 class ScatteringFile final : public ForwardingFile {
  public:
   ScatteringFile(std::shared_ptr<File> file, Counts& counts)
@@ -47,7 +47,8 @@ class ScatteringFile final : public ForwardingFile {
   Counts& counts_;
 };
 
-// Every task owns the units whose number falls to it; `holes`: one more falls to nobody.
+// Writes units that are distributed round robin over the tasks. With `holes`, one unit of every row belongs
+// to no task.
 void write_units(Comm& comm, File& file, int64_t unit, int64_t units, bool holes, int calls) {
   Collective transfers(comm);
   CollectiveOptions how;

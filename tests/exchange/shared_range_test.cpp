@@ -1,4 +1,4 @@
-// Ranges that are written while the program has locked parts of the file (exchange/transfer/shared_range).
+// Writes of extents in which the program has locked parts (exchange/transfer/shared_range).
 #include "exchange/transfer/shared_range.hpp"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ namespace {
 
 using Range = std::pair<int64_t, int64_t>;
 
-// A file on which the program has locks; it says what is held at each write.
+// A file with locks of the program. It records the extents that are locked at each write.
 class BarredFile final : public ForwardingFile {
  public:
   explicit BarredFile(MemoryStore& store) : ForwardingFile(store.open("a", sheaf::Access::create)) {}
@@ -48,7 +48,7 @@ class BarredFile final : public ForwardingFile {
   }
 
   std::vector<Range> bars;
-  bool stuck = false;  // another task never gives back what it has
+  bool stuck = false;  // another task never releases its lock
   std::vector<Range> held;
   std::vector<std::vector<Range>> writes;
   bool was_exclusive = false;
@@ -84,7 +84,7 @@ TEST_F(SharedRangeTest, LeavesOutWhatTheProgramHasLocked) {
   EXPECT_TRUE(file.held.empty());
 }
 
-// Somebody may have got a lock meanwhile, read the old bytes and written them back.
+// Before the retry, another process may have acquired a lock, read the old bytes, and written them back.
 TEST_F(SharedRangeTest, IsWrittenAgainIfALockOfTheProgramHasGone) {
   file.bars = {{100, 200}};
   file.after_write = [&] { file.bars.clear(); };
@@ -104,7 +104,7 @@ TEST_F(SharedRangeTest, OfATaskThatNeverGivesItBackIsAnError) {
   EXPECT_TRUE(file.held.empty());
 }
 
-// Sieving reads and writes back what lies between the pieces, which must not be done without the lock.
+// Data sieving reads the gaps between the pieces and writes them back, which requires the lock.
 TEST_F(SharedRangeTest, NothingIsReadAndWrittenBackWithoutALock) {
   const std::vector<std::byte> zeros(400);
   std::vector<std::byte> pieces(100, std::byte{7});

@@ -1,5 +1,5 @@
-// The protocol of the stage in all interleavings of three tasks: nobody sleeps for ever, and no slot is used
-// by two windows at a time.
+// The protocol of the shared-memory windows, explored over all interleavings of three tasks. No task sleeps
+// for ever, and no two windows use a slot at the same time.
 #include "exchange/keeper_steps.hpp"
 
 #include <gtest/gtest.h>
@@ -16,22 +16,23 @@ using Word = test::ModelWord;
 constexpr int tasks = 3;
 constexpr int most_windows = 6;
 constexpr int most_slots = 4;
-constexpr uint64_t begin_at = 12;  // calls before have used these numbers; a multiple of all numbers of slots
+constexpr uint64_t begin_at =
+    12;  // first number that earlier calls left unused; a multiple of every number of slots
 
 struct Program {
   int windows = 4;
   int slots = 2;
-  int pens = 1;  // 0: task 0 is an aggregator, and keeps all windows
+  int pens = 1;  // 0: task 0 is an aggregator and writes or reads all windows
   bool writes = true;
-  std::array<uint8_t, most_windows> parts{};  // tasks that have a part, as bits
+  std::array<uint8_t, most_windows> parts{};  // bit mask of the tasks that have a part in each window
 };
 
-// A slot as what uses it sees it.
+// A slot as seen by the tasks that use it.
 struct Memory {
-  uint8_t window = 0;  // its number in the call + 1; 0: nobody uses the slot
-  uint8_t parts = 0;   // that were put or taken
+  uint8_t window = 0;  // number of the window in the call, + 1; 0: the slot is unused
+  uint8_t parts = 0;   // bit mask of the tasks that have put or taken their part
   uint8_t copying = 0;
-  uint8_t moving = 0;  // to or from the file
+  uint8_t moving = 0;  // bit mask of the tasks that transfer the window to or from the file
 };
 
 struct Model {
@@ -41,7 +42,7 @@ struct Model {
   std::array<Memory, most_slots> memory{};
   std::array<uint8_t, most_windows> transferred{};
 
-  // As exchange/stage_steps wants it.
+  // The interface that the steps in exchange/stage_steps require.
   uint64_t begin() const { return begin_at; }
   uint64_t end() const { return begin_at + static_cast<uint64_t>(program->windows); }
   uint64_t slots() const { return static_cast<uint64_t>(program->slots); }
@@ -66,7 +67,8 @@ struct Model {
   std::string use(int task, uint64_t number, bool transfers, bool begins) {
     Memory& own = memory[slot(number)];
     const auto window = static_cast<uint8_t>(number - begin_at + 1);
-    const bool fills = transfers != program->writes;  // the slot: by a task that writes, or from the file
+    const bool fills =
+        transfers != program->writes;  // fills the slot: a task when writing, the file when reading
     const auto bit = static_cast<uint8_t>(1 << task);
     if (begins) {
       if ((fills || mask(number) == 0) && own.window == 0) own = {window, 0, 0, 0};
@@ -92,19 +94,19 @@ struct Model {
 
 struct Using {
   uint64_t number = 0;
-  uint8_t what = 0;  // 1: copies, 2: moves the window
+  uint8_t what = 0;  // 1: copies a part, 2: transfers the window
 };
 
-// What an aggregator does window by window.
+// The steps of an aggregator for one window.
 enum class Phase : uint8_t { own, await_free, await_full, move, moved, done };
 
 struct Task {
   PutSteps<Word> puts{0};
   TakeSteps<Word> takes{0};
   KeeperSteps<Word> keeper;
-  uint64_t window = begin_at;  // of the keeper
+  uint64_t window = begin_at;  // next window of the aggregator
   Using uses;
-  int64_t sleeps_on = -1;  // word, counted from the first of the model
+  int64_t sleeps_on = -1;  // index of the word from the first word of the model, or -1
   Phase phase = Phase::own;
   bool left = false;
 };
@@ -152,7 +154,8 @@ struct State {
                                  : own.takes.step(model, next_own, until, 1);
   }
 
-  // Writing: own parts up to the window, then the window, when it is full. Reading: the window first.
+  // When writing, the aggregator puts its own parts up to the window and then writes the window when it is
+  // full. When reading, it reads the window first.
   Act<Word> keep(Task& own) {
     if (own.window == model.end())
       return model.program->writes ? Act<Word>{Do::leave} : go(0, own, model.end());
@@ -163,7 +166,7 @@ struct State {
     };
     switch (own.phase) {
       case Phase::own:
-        // Two windows are read before the own parts of the first are taken.
+        // Two windows are read before the aggregator takes its own parts of the first.
         if (model.program->writes) return then(go(0, own, own.window + 1), Phase::await_free);
         if (own.window < begin_at + 2) return then({Do::leave}, Phase::await_free);
         return then(go(0, own, own.window - 1), Phase::await_free);
@@ -248,8 +251,8 @@ TEST(StageSteps, ReadingGoesThroughInEveryOrder) {
       EXPECT_GT(explore({.windows = 4, .slots = 2, .pens = pens, .writes = false, .parts = parts}), 1000U);
 }
 
-// All tasks have parts of all windows, so all come to the first one at the same time: one reads it, the next
-// one that behind it, and only who finds no pen sleeps.
+// All tasks have parts of all windows, so they all arrive at the first window. One task reads it and the next
+// one reads the second window. The third task finds no free I/O token and sleeps.
 TEST(StageSteps, WhoWaitsForAWindowReadsTheNext) {
   const Program program{.windows = 4, .slots = 4, .pens = 2, .writes = false, .parts = all_have_all};
   State state = begin_of(program);
@@ -264,8 +267,8 @@ TEST(StageSteps, WhoWaitsForAWindowReadsTheNext) {
   EXPECT_GE(state.task[2].sleeps_on, 0);
 }
 
-// An aggregator needs slots for three rounds, here of one window each; nobody of its host may have a part of
-// some.
+// An aggregator needs slots for three rounds, here of one window each. Some windows have no part of any task
+// of this host.
 TEST(StageSteps, AggregatorsGoThroughInEveryOrder) {
   constexpr std::array<uint8_t, most_windows> some{7, 0, 6, 1, 0, 3};
   for (const bool writes : {true, false})

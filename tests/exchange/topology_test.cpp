@@ -56,7 +56,7 @@ TEST_F(Tables, AreReadFromFilesAndPrograms) {
 
 FiberOptions tasks(int count) { return {.ranks = count, .stack_bytes = 128 << 10, .ranks_per_node = 2}; }
 
-// How many tasks share the I/O node of each.
+// Checks that the I/O node of each task serves `wanted` tasks.
 void expect_group(int wanted) {
   std::atomic<int> right = 0;
   run_fibers(tasks(6), [&](Comm& comm) { right += exchange::split_by_io_node(comm)->size() == wanted; });

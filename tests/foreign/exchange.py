@@ -1,9 +1,13 @@
 #!/usr/bin/env python3
-"""Multifiles that go from one architecture to another: exchange.py HERE THERE.
+"""Multifiles that are exchanged between two architectures.
 
-HERE and THERE are directories of built programs, for this machine and for another architecture (wrappers that start the emulation
-serve, scripts/foreign.sh). Every kind of multifile that tests/conformance/frozen_cases.py knows is written by the programs of one
-side and then read, in every way and by every tool, changed and read back by those of the other; then the other way round.
+    exchange.py HERE THERE
+
+HERE and THERE are directories of built programs, for this host and for another architecture. Wrappers that
+start the programs under emulation are enough (scripts/foreign.sh).
+
+The programs of one side write every kind of multifile in tests/conformance/frozen_cases.py. Those of the other
+side read it by every interface and tool, change it, and read the result. Then the sides change places.
 """
 
 from __future__ import annotations
@@ -33,14 +37,14 @@ VOLATILE = ("file", "allocated_bytes", "efficiency")
 
 @dataclass
 class Side:
-    """One architecture: its programs."""
+    """The programs of one architecture."""
 
     name: str
     bin: Path
 
     @cached_property
     def byte_order(self) -> str:
-        """Of its machine."""
+        """The byte order of the architecture."""
         frozen = next(frozen for frozen in all_files() if frozen.name == "plain")
         with tempfile.TemporaryDirectory() as directory:
             self.carry_out(frozen, frozen.cases[0], Path(directory))
@@ -86,7 +90,10 @@ class Exchange(unittest.TestCase):
         self.dir = Path(directory.name)
 
     def each(self, check: Callable[[Frozen, Path, list[bytes]], None], *states: str) -> None:
-        """Calls `check` for each kind in one of these states, as the writer has made it: its main file, what its tasks hold."""
+        """Calls `check` for each kind of multifile with one of the given states.
+
+        The multifile is as the writer left it. The arguments are its case, its main file and the streams of
+        its tasks."""
         for frozen in all_files():
             if frozen.state not in states or frozen.name == "striped":
                 continue
@@ -184,7 +191,8 @@ class Exchange(unittest.TestCase):
         self.assertEqual(self.reader.tool("cat", f"sfio:{frozen.main}", root=folder), b"".join(frozen.expected().streams))
 
     def test_same_bytes(self) -> None:
-        """The same byte order gives the same bytes; without what knows the file by a random number."""
+        """Two architectures of one byte order write the same bytes, unless the file contains a random
+        identity."""
         if self.reader.byte_order != self.writer.byte_order:
             self.skipTest("the byte orders differ")
 

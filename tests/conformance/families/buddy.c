@@ -1,8 +1,6 @@
-/* buddy.c: multifiles with buddy copies: names and contents of the copies, reading when files are lost or
- * found elsewhere, with and without a FILE*, I/O information, file checks. Tasks use relative names, each
- * group in a directory of its own
- * ("node g") or all in one.
- */
+/* buddy.c: multifiles with buddy copies: names and contents of the copies, reading with lost or moved files,
+ * with and without a FILE*, I/O information, and file checks. Tasks use relative names. Each group has its
+ * own directory ("node g"), or all groups share one. */
 #include "buddy_cases.h"
 
 #include <errno.h>
@@ -10,7 +8,8 @@
 
 static int group_of_task(const struct buddy_case* e, int task) { return e->group[task] - '0'; }
 
-/* Directory of a group, and a name in it; level ORIGINAL or that of a copy. */
+/* Returns the path of physical file `number` in the directory of `group`. `level` is ORIGINAL or that of a
+ * copy. */
 static const char* place(const struct buddy_case* e, int group, int level, int number) {
   static char names[4][1000];
   static int next;
@@ -58,7 +57,7 @@ static void fresh(void) {
   }
 }
 
-/* Lists of files by role: what can be said of all, and that the own file has the role of a writer. */
+/* Checks the lists of files by role: the roles of all files, and the writer role of the task's own file. */
 static void check_info(int sid, const char* own, int write) {
   static const struct {
     const char* name;
@@ -86,7 +85,7 @@ static void check_info(int sid, const char* own, int write) {
   }
 }
 
-/* Opens, runs rows, closes; `fp` is wanted or not. */
+/* Opens, runs the rows and closes. `with_fp`: the open returns a FILE*. */
 static void one_way(const struct buddy_case* e, MPI_Comm local, int write, const struct step* rows,
                     int with_fp, const char* table) {
   char mode[100], where[200], *newname = NULL;
@@ -116,7 +115,8 @@ static void one_way(const struct buddy_case* e, MPI_Comm local, int write, const
   meet();
 }
 
-/* Which files there are: the originals, and copies with the groups that store them. */
+/* Checks the names of all files: the originals, and the copies in the directories of the groups that store
+ * them. */
 static void check_names(const struct buddy_case* e) {
   for (int number = 0; number < e->groups; number++) {
     expect("names", "the original", 1, _sion_file_stat_file(place(e, number, ORIGINAL, number)));
@@ -131,7 +131,8 @@ static void check_names(const struct buddy_case* e) {
   }
 }
 
-/* What is in a copy: a dummy for each task of the group that stores it, then the tasks of its group. */
+/* Checks the content of a copy: a dummy for each task of the storing group, then the tasks of its own
+ * group. */
 static void check_copy(const struct buddy_case* e, int level, int number) {
   const int stored = (number - (level + 1) + e->groups) % e->groups;
   int ntasks = 0, nfiles = 0, blocks, wanted[12], n = 0, dummies = 0;
@@ -176,10 +177,11 @@ static void run_case(const struct buddy_case* e) {
     meet();
     if (e->nodes == 2 && run.rank % 2 && chdir(path("node5")))
       failed("the test itself", "directory", "0", "an error");
-    /* With a stream first: the opens may write lost files anew. */
+    /* Reading by the stream comes first, because the opens may recreate lost files. */
     if (written_with_fp && e->nodes != 2)
       one_way(e, local, 0, strstr(e->mode, "posix") ? alone : by_stream, 1, "reading by the stream");
-    /* Where single tasks see nothing: both with collectors and with the words of the buddy copies alone. */
+    /* With nodes == 2, odd tasks cannot see the files, so only collective reading is possible. It works with
+     * SION_COLLSIZE and with the words for buddy copies alone. */
     for (int turn = 0; turn < (e->nodes == 2 ? 2 : 1); turn++) {
       const int collectors = e->nodes == 2 && turn == written_with_fp;
       environment("SION_COLLSIZE", collectors ? "2" : NULL);
@@ -192,8 +194,8 @@ static void run_case(const struct buddy_case* e) {
   MPI_Comm_free(&local);
 }
 
-/* File checks: the mode, what is lost of a set of two groups written with `buddy`, and whether it can be
- * opened. */
+/* File checks: the mode, the lost files of a set of two groups written with `buddy`, and whether the set can
+ * be opened. */
 static const struct {
   const char *name, *mode;
   int lost_number, lost_copy, result;

@@ -1,4 +1,4 @@
-/* buddy_cases.h: the cases of buddy.c: who writes, what happens to the files, whether the set can then be
+/* buddy_cases.h: the cases of buddy.c: the writers, the changes to the files, and whether the set can then be
  * read. */
 #ifndef FAMILIES_BUDDY_CASES_H
 #define FAMILIES_BUDDY_CASES_H
@@ -7,9 +7,9 @@
 
 enum { ORIGINAL = -1, GONE = -1, EMPTIED = -2, EVERYTHING = -3, COPIED = 100 };
 
-/* What happens between writing and reading: file `number` of the originals or of a level of copies, in the
- * directory of group `from` (0 if all use one), is gone, is empty, moves to another directory, or is COPIED +
- * directory, too. */
+/* A change between writing and reading. It affects file `number` of the originals or of a level of copies, in
+ * the directory of group `from` (0 if all groups share one). The file is removed, emptied, moved to directory
+ * `to`, or, with COPIED + directory, copied there. */
 struct loss {
   int from, level, number, to;
 };
@@ -19,12 +19,11 @@ struct loss {
 struct buddy_case {
   const char* name;
   int tasks, groups;
-  const char* group; /* of each task, as digits; groups are numbered by their first tasks */
-  int nodes; /* 1: a directory for each group; 2: and in (collective) reading odd tasks are in that of "group
-                5" */
+  const char* group; /* group of each task, as digits; groups are numbered by their first tasks */
+  int nodes;         /* 1: one directory per group; 2: also, odd tasks read in directory 5 */
   int levels;
-  const char* mode;      /* of both opens, but for the direction */
-  struct loss losses[7]; /* up to one that changes nothing */
+  const char* mode;      /* mode of both opens, without the direction */
+  struct loss losses[7]; /* ended by the first entry that changes nothing */
   int opens;
 };
 

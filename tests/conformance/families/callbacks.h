@@ -1,25 +1,24 @@
-/* callbacks.h: a communication of the client's own, over MPI, for the generic interface. Every callback looks
- * at what it is called with, and when: a call that the interface does not announce is a failed check, because
- * clients in circulation have never had it and some cannot bear it.
- */
+/* callbacks.h: the client's own communication for the generic interface, over MPI. Every callback checks its
+ * arguments and the time of the call. A call that the interface does not announce is a failed check, because
+ * existing clients have never received it and some cannot handle it. */
 #ifndef FAMILIES_CALLBACKS_H
 #define FAMILIES_CALLBACKS_H
 
 #include "steps.h"
 
-/* What the program is doing: local calls must not call back, the v-callbacks belong to mapped opens and
- * closes to write. */
+/* The phase of the program. Local calls must not call back. The v-callbacks are only for mapped opens and
+ * closes for writing. */
 enum phase { LOCAL, OPENING, MAPPED_WRITING, COLLECTIVE_WRITE, COLLECTIVE_READ, CLOSING };
 
 struct group {
-  MPI_Comm comm; /* MPI_COMM_NULL: a group of one that talks to nobody */
+  MPI_Comm comm; /* MPI_COMM_NULL: a group of one task, without communication */
   int rank, size, valid, local;
 };
 
 static struct {
   enum phase phase;
-  int made, freed, moved; /* local groups; calls of the two that move bytes */
-  int placed[4];          /* lrank, lsize, filenumber, numfiles of the open; placed[1] 0: not known */
+  int made, freed, moved; /* local groups; calls of the two callbacks that move bytes */
+  int placed[4];          /* lrank, lsize, filenumber, numfiles of the open; placed[1] == 0: unknown */
   int capability;
   struct group* global;
 } client;
@@ -74,7 +73,7 @@ static int free_group(void* lcg) {
   struct group* g = group_of(lcg, "free_local_commgroup");
   expect("free_local_commgroup", "it was made by the client", 1, g->local);
   if (g->comm != MPI_COMM_NULL) MPI_Comm_free(&g->comm);
-  g->valid = 0; /* not freed: a later use is found */
+  g->valid = 0; /* not freed, so that later uses are detected */
   client.freed++;
   return 0;
 }
@@ -97,7 +96,7 @@ static int bcastr(void* data, void* cg, int dtype, int nelem, int root) {
   return wait_for(request);
 }
 
-/* A group of one: `in` to `out`. */
+/* Copies `in` to `out`, for a group of one task. */
 static int copy(const void* in, void* out, int dtype, int nelem) {
   const size_t width = dtype == _SION_INT32 ? 4 : dtype == _SION_INT64 ? 8 : 1;
   if (nelem > 0 && out != in) memmove(out, in, width * (size_t)nelem);
@@ -166,7 +165,7 @@ static char* file_of_client(const char* fname, int filenumber) {
   return name;
 }
 
-/* What both movers are called with: a piece, and a collector whose senders follow it. */
+/* Checks the arguments of both movers: the spec, and a collector with the senders that follow it. */
 static struct group* mover(const char* callback, enum phase phase, void* lcg, int spec_len,
                            sion_int64 fsblksize, int collector, int first, int last) {
   struct group* g = group_of(lcg, callback);

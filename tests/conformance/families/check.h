@@ -1,11 +1,10 @@
-/* check.h: what the programs of this directory share: counting of checks, cases on parts of the tasks, names,
- * contents.
+/* check.h: shared code of the programs in this directory: counting of checks, cases on a part of the tasks,
+ * names, and contents.
  *
- * A program is started on N tasks with a directory as its argument. It consists of tables of cases; a case
- * says how many tasks it takes, and those beyond N are left out. A second argument, part of names, runs those
- * cases only. A check compares what a call has given with what the interface's specification says, prints
- * what does not fit, and goes on; the last line is "N checks, M failed".
- */
+ * A program is started on N tasks with a directory as its argument. It consists of tables of cases. Each case
+ * states its number of tasks, and cases with more than N tasks are left out. A second argument selects the
+ * cases with names that contain it. A check compares the result of a call with the specification of the
+ * interface, prints a difference, and continues. The last line is "N checks, M failed". */
 #ifndef FAMILIES_CHECK_H
 #define FAMILIES_CHECK_H
 
@@ -23,21 +22,21 @@
 #include <unistd.h>
 
 #define COUNT(table) ((int)(sizeof(table) / sizeof *(table)))
-#define MOST 24 /* tasks of a case, threads included */
+#define MOST 24 /* maximum number of tasks of a case, threads included */
 
 static struct {
-  int world_rank, world_size; /* of the program */
-  MPI_Comm comm;              /* of the current case */
+  int world_rank, world_size; /* rank and size of the program */
+  MPI_Comm comm;              /* communicator of the current case */
   int rank, size;
-  const char* name; /* of the current case */
+  const char* name; /* name of the current case */
   const char* directory;
-  const char* only; /* part of the names of the cases to run; NULL: all */
+  const char* only; /* part of the names of the selected cases; NULL: all cases */
   long long checks, failures;
 } run;
 
 static char hang_text[400];
 
-/* SIGALRM: says which case does not end, and ends the program. */
+/* Handler of SIGALRM: reports the case that does not end, and ends the program. */
 static void hang(int signal_number) {
   (void)signal_number;
   if (write(1, hang_text, strlen(hang_text)) < 0) _exit(3);
@@ -51,7 +50,7 @@ static void failed(const char* where, const char* what, const char* expected, co
   fflush(stdout);
 }
 
-/* One check of a number. */
+/* Checks a number. */
 static inline int expect(const char* where, const char* what, long long expected, long long found) {
   char wanted[32], got[32];
   run.checks++;
@@ -62,7 +61,7 @@ static inline int expect(const char* where, const char* what, long long expected
   return 0;
 }
 
-/* One check of a string; NULL is a value like others. */
+/* Checks a string. NULL is a valid value. */
 static inline int expect_text(const char* where, const char* what, const char* expected, const char* found) {
   run.checks++;
   if (expected == found || (expected && found && !strcmp(expected, found))) return 1;
@@ -70,7 +69,7 @@ static inline int expect_text(const char* where, const char* what, const char* e
   return 0;
 }
 
-/* Byte `at` of the stream of `task`. */
+/* Returns byte `at` of the stream of `task`. */
 static inline unsigned char byte_of(int task, long long at) {
   return (unsigned char)(task * 37 + at * 7 + at / 251 * 3 + 1);
 }
@@ -79,7 +78,7 @@ static inline void fill(unsigned char* data, int task, long long at, long long b
   for (long long i = 0; i < bytes; i++) data[i] = byte_of(task, at + i);
 }
 
-/* One check: `data` are the bytes of the stream of `task` from `at` on. */
+/* Checks that `data` are the bytes of the stream of `task` from offset `at`. */
 static inline int expect_bytes(const char* where, int task, long long at, const unsigned char* data,
                                long long bytes) {
   long long same = 0;
@@ -89,7 +88,7 @@ static inline int expect_bytes(const char* where, int task, long long at, const 
 
 static inline long long align_up(long long value, long long unit) { return (value + unit - 1) / unit * unit; }
 
-/* Path of a file of the case: PATH(name) of the program's directory, made anew for each call. */
+/* Returns the path of a file in the program's directory. The next three calls keep the result valid. */
 static inline const char* path(const char* name) {
   static char paths[4][700];
   static int next;
@@ -98,29 +97,28 @@ static inline const char* path(const char* name) {
   return one;
 }
 
-/* Name of physical file `number` of the set `base` (format, section 6). */
+/* Returns the name of physical file `number` of the set `base` (docs/format.md, section 6). */
 static inline const char* file_name(const char* base, int number) {
   static char name[800];
   snprintf(name, sizeof name, number ? "%s.%06d" : "%s", base, number);
   return name;
 }
 
-/* Waits for a request. Some MPIs keep a core while they wait, and tests run more tasks than there are cores.
- */
+/* Waits for a request without occupying a core, because tests run more tasks than there are cores. */
 static inline int wait_for(MPI_Request request) {
   int done = 0;
   while (MPI_Test(&request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && !done) sched_yield();
   return done ? 0 : 1;
 }
 
-/* All tasks of the case meet. */
+/* Barrier of all tasks of the case. */
 static inline void meet(void) {
   MPI_Request request;
   MPI_Ibarrier(run.comm, &request);
   wait_for(request);
 }
 
-/* Waits for all tasks of the program without using a core, as those have it that are in the case. */
+/* Barrier of all tasks of the program. Waiting tasks sleep, so the tasks of the case have the cores. */
 static void all_meet(void) {
   MPI_Request request;
   int done = 0;
@@ -132,8 +130,8 @@ static void all_meet(void) {
   }
 }
 
-/* Begins a case for `tasks` tasks; 1 for those that take part, who then have run.comm. end_case() is for all.
- */
+/* Begins a case for `tasks` tasks. Returns 1 on the tasks that take part, which can then use run.comm. All
+ * tasks must call end_case(). */
 static inline int begin_case(const char* name, int tasks) {
   run.name = name;
   run.comm = MPI_COMM_NULL;
@@ -161,7 +159,7 @@ static inline void end_case(int tasks) {
   alarm(0);
 }
 
-/* Sets, or with NULL removes, a variable of the environment; on all tasks of the case. */
+/* Sets an environment variable, or removes it if `value` is NULL. Called on all tasks of the case. */
 static inline void environment(const char* name, const char* value) {
   if (value)
     setenv(name, value, 1);
@@ -169,7 +167,7 @@ static inline void environment(const char* name, const char* value) {
     unsetenv(name);
 }
 
-/* What a program begins with: MPI, the directory. `level` is what is asked of MPI_Init_thread. */
+/* Starts a program: initializes MPI and reads the arguments. `level` is requested from MPI_Init_thread. */
 static inline void begin_program(int* argc, char*** argv, int level) {
   int given;
   MPI_Init_thread(argc, argv, level, &given);
@@ -180,7 +178,7 @@ static inline void begin_program(int* argc, char*** argv, int level) {
   signal(SIGALRM, hang);
 }
 
-/* What it ends with: the sum of all tasks, and the exit code of main(). */
+/* Ends a program: adds up the checks of all tasks and returns the exit code of main(). */
 static inline int end_program(void) {
   long long mine[2] = {run.checks, run.failures}, all[2];
   all_meet();

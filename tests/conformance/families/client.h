@@ -1,12 +1,12 @@
-/* client.h: a client of the generic interface: its API, its global group, and rows that tell the callbacks
- * what they serve. */
+/* client.h: a client of the generic interface: its API, its global group, and rows that set the phase for the
+ * callbacks. */
 #ifndef FAMILIES_CLIENT_H
 #define FAMILIES_CLIENT_H
 
 #include "callbacks.h"
 
-/* Each register function with its callback, in the order of the interface; the first eight make an API
- * complete. */
+/* Each register function with its callback, in the order of the interface. The first eight callbacks make an
+ * API complete. */
 #define REGISTER(ROW)                                              \
   ROW(sion_generic_register_create_local_commgroup_cb, make_group) \
   ROW(sion_generic_register_free_local_commgroup_cb, free_group)   \
@@ -20,7 +20,7 @@
   ROW(sion_generic_register_gather_and_execute_cb, gather_and_execute)   \
   ROW(sion_generic_register_get_capability_cb, capability)
 
-/* An API without callback number `without` (-1: with all eight). */
+/* Returns an API without callback number `without` (-1: with all eight). */
 static inline int make_api(int without, int movers, int names) {
   const int aid = sion_generic_create_api("conformance");
   int number = 0;
@@ -43,7 +43,7 @@ static inline struct group group_all(int alone) {
   return g;
 }
 
-/* One step after the other, so that callbacks know what they serve. */
+/* Runs the rows one by one and sets the phase of each row, which the callbacks check. */
 static inline void run_rows(struct stream* s, const struct step* rows, const char* table) {
   for (int i = 0; rows && rows[i].call != END; i++) {
     struct step one[2] = {rows[i], {0, END, 0, 0, 0, 0, 0}};

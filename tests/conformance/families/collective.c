@@ -1,11 +1,10 @@
-/* collective.c: collective writing and reading: which words and variables ask for it, the chunk sizes that
- * follow from the format's section 10, and what calls give.
- */
+/* collective.c: collective writing and reading: the words and variables that request it, the resulting chunk
+ * sizes (docs/format.md, section 10), and the results of the calls. */
 #include "scenario.h"
 
 #define CUR SION_CURRENT_RANK
 
-/* Each task writes as much as all others: in chunks of 100 bytes and more, blocks of 90 and 60 bytes. */
+/* All tasks write the same amount, in chunks of at least 100 bytes. The blocks have 90 and 60 bytes. */
 static const struct step alike[] = {
     {ALL, CWRITE, 1, 40, 0, 40, 0}, {ALL, WRITTEN, 0, 0, 0, 40, 0},  {ALL, CWRITE, 10, 5, 0, 5, 0},
     {ALL, AT, 0, 90, SKIP, 1, 0},   {ALL, OFFSET, 0, 90, 0, 0, 0},   {ALL, ENSURE, 100, 0, 0, 1, 0},
@@ -17,14 +16,14 @@ static const struct step alike_back[] = {
     {ALL, AT, 1, 0, 2, 1, 0},      {ALL, OFFSET, 1, 0, 0, 0, 0},   {ALL, CREAD, 1, 0, 0, 0, 0},
     {ALL, CREAD, 60, 1, 90, 1, 0}, {ALL, FEOF, 0, 0, 0, 1, 0},     {ALL, GOT, 0, 0, 0, 150, 0},
     {0, END, 0, 0, 0, 0, 0}};
-/* Individual calls between collective ones, alike on all tasks. */
+/* Individual calls between collective ones, equal on all tasks. */
 static const struct step mixed[] = {{ALL, CWRITE, 1, 30, 0, 30, 0},  {ALL, WRITE, 1, 20, 0, 20, 0},
                                     {ALL, CWRITE, 1, 40, 0, 40, 0},  {ALL, WRITE, 1, 60, 0, 60, 0},
                                     {ALL, WRITTEN, 0, 0, 0, 150, 0}, {0, END, 0, 0, 0, 0, 0}};
 static const struct step mixed_back[] = {{ALL, CREAD, 1, 30, 0, 30, 0},  {ALL, READ, 1, 20, 30, 20, 0},
                                          {ALL, CREAD, 1, 40, 50, 40, 0}, {ALL, READ, 1, 60, 90, 60, 0},
                                          {ALL, FEOF, 0, 0, 0, 1, 0},     {0, END, 0, 0, 0, 0, 0}};
-/* Seeks, and a stream between collective calls. */
+/* Seeks and a stream between collective calls. */
 static const struct step stream_between[] = {{ALL, CWRITE, 1, 30, 0, 30, 0},   {ALL, ENSURE, 20, 0, 0, 1, 0},
                                              {ALL, FP_WRITE, 1, 20, 0, 20, 0}, {ALL, WRITTEN, 0, 0, 0, 50, 0},
                                              {ALL, FLUSH, 0, 0, 0, 1, 0},      {ALL, WRITE, 1, 40, 0, 40, 0},
@@ -38,7 +37,7 @@ static const struct step seeks_between[] = {{ALL, SEEK, CUR, 0, 45, 1, 0},
                                             {ALL, FP_READ, 1, 10, 0, 10, 0},
                                             {ALL, GOT, 0, 0, 0, 10, 0},
                                             {0, END, 0, 0, 0, 0, 0}};
-/* Each task another amount, task 0 nothing in the second call. */
+/* Each task writes another amount. Task 0 writes nothing in the second call. */
 static const struct step uneven[] = {
     {0, CWRITE, 1, 5, 0, 5, 0},   {1, CWRITE, 1, 20, 0, 20, 0}, {2, CWRITE, 3, 10, 0, 10, 0},
     {3, CWRITE, 1, 40, 0, 40, 0}, {4, CWRITE, 1, 0, 0, 0, 0},   {5, CWRITE, 1, 1, 0, 1, 0},

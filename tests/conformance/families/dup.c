@@ -1,16 +1,15 @@
 /* dup.c: sion_dup and sion_dedup of handles of parallel and mapped opens, plain and with keys: every mode
- * with every kind of rank, positions of their own, what is refused.
- */
+ * with every kind of rank, separate positions, and refused calls. */
 #include "steps.h"
 
 #define CUR SION_CURRENT_RANK
 #define CBLK SION_CURRENT_BLK
 #define CPOS SION_CURRENT_POS
 
-enum kind { PARALLEL, MAPPED, SERIAL, RANK_ONLY, WRITING }; /* how the original was opened */
-enum { ME = -300, NEXT_TASK = -301 };                       /* ranks: the own one, one further */
+enum kind { PARALLEL, MAPPED, SERIAL, RANK_ONLY, WRITING }; /* the open of the original */
+enum { ME = -300, NEXT_TASK = -301 };                       /* ranks: the task's own, the following one */
 
-/* A mapped handle has the tasks 2*rank and 2*rank+1; a parallel one its own. */
+/* A mapped handle has the tasks 2*rank and 2*rank+1. A parallel handle has its own task. */
 static int tasks_of(enum kind kind) { return kind == PARALLEL ? run.size : 2 * run.size; }
 static int first_task(enum kind kind) { return kind == PARALLEL ? run.rank : 2 * run.rank; }
 
@@ -21,8 +20,8 @@ static const struct step records[] = {{ALL, WKEY, 7, 1, 10, 10, 0},
                                       {ALL, WKEY, 7, 1, 20, 20, 0},
                                       {0, END, 0, 0, 0, 0, 0}};
 
-/* What the original has done before it is duplicated, what the duplicate then does, and what the original
- * does after it. */
+/* The calls of the original before its duplication, those of the duplicate, and the later calls of the
+ * original. */
 static const struct step before[] = {{ALL, READ, 1, 30, 0, 30, 0}, {0, END, 0, 0, 0, 0, 0}};
 static const struct step duplicate[] = {
     {ALL, GOT, 0, 0, 0, 30, 0},   {ALL, AT, 0, 30, 2, 1, 0},    {ALL, SEEK, CUR, 0, 0, 1, 0},
@@ -37,7 +36,7 @@ static const struct step original[] = {{ALL, GOT, 0, 0, 0, 30, 0},
 
 static const struct step key_before[] = {
     {ALL, SCAN, 0, 0, 0, 1, 0}, {ALL, RKEY, 7, 1, 4, 4, 0}, {0, END, 0, 0, 0, 0, 0}};
-/* Key tables that are known are copied. */
+/* A duplicate has a copy of the known key tables. */
 static const struct step all_keys[] = {
     {ALL, STAT, 7, 2, 30, 1, 0},   {ALL, STAT, 8, 1, 5, 1, 0}, {ALL, SEEK_KEY, 7, 0, 0, 1, 0},
     {ALL, RKEY, 7, 1, 9, 9, 0},    {ALL, RKEY, 8, 1, 9, 5, 0}, {ALL, RKEY, 7, 1, 9, 1, 9},
@@ -52,8 +51,8 @@ static const struct step no_key[] = {
 static const struct step key_original[] = {
     {ALL, RKEY, 7, 1, 9, 6, 4}, {ALL, RKEY, 8, 1, 9, 5, 0}, {0, END, 0, 0, 0, 0, 0}};
 
-/* `lands`: on which of its local tasks a duplicate of a mapped handle is, whose current task is its second
- * one. */
+/* The current task of a mapped handle is its second local task. `lands` is the local task that its duplicate
+ * selects. */
 static const struct dup_case {
   const char* name;
   int processes;
@@ -115,7 +114,7 @@ static void close_one(enum kind kind, int sid) {
   expect("close", "result", 1, kind == PARALLEL ? sion_parclose_mpi(sid) : sion_parclose_mapped_mpi(sid));
 }
 
-/* Runs rows that are for the current task; a parallel handle needs no seek to it. */
+/* Runs rows on `task`, which becomes the current task. A parallel handle needs no seek for this. */
 static void rows_on(struct stream* s, enum kind kind, int task, const struct step* rows, const char* table) {
   if (kind == MAPPED) run_step(s, &(struct step){ALL, SEEK, task, CBLK, CPOS, 1, 0}, "select");
   s->task = task;
@@ -135,7 +134,7 @@ static void write_contents(enum kind kind, int keys) {
 
 static void run_case(const struct dup_case* e) {
   static struct stream from, to;
-  const int here = first_task(e->kind) + (e->kind == MAPPED); /* the current task of the original */
+  const int here = first_task(e->kind) + (e->kind == MAPPED); /* current task of the original */
   const int rank = e->rank == ME          ? first_task(e->kind)
                    : e->rank == NEXT_TASK ? first_task(e->kind) + 1
                                           : e->rank;
@@ -146,7 +145,7 @@ static void run_case(const struct dup_case* e) {
   if (!expect("open to read", "a handle", 1, from.sid >= 0)) return;
   expect("sion_dedup", "of what is no duplicate", 0, sion_dedup(from.sid));
   rows_on(&from, e->kind, here, e->before, "before");
-  for (int turn = 0; turn < 2; turn++) { /* a second duplicate begins where the original is, too */
+  for (int turn = 0; turn < 2; turn++) { /* a second duplicate starts at the original's position too */
     to.sid = sion_dup(from.sid, e->mode, rank, (uint64_t)e->key);
     if (!expect("sion_dup", "a handle", 1, to.sid >= 0 && to.sid != from.sid)) continue;
     to.task = first_task(e->kind) + e->lands;
@@ -163,8 +162,7 @@ static void run_case(const struct dup_case* e) {
   close_one(e->kind, from.sid);
 }
 
-/* Positions per task: a duplicate of everything has all tasks of the handle, each where the original had it.
- */
+/* A duplicate with SION_DUP_ALL has all tasks of the handle, each with its own position from the original. */
 static void mapped_positions(void) {
   struct stream from, to;
   write_contents(MAPPED, 0);

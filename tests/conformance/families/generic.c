@@ -1,6 +1,5 @@
-/* generic.c: the generic interface: registration, opens and closes with any placement, names of the client's
- * own, collective calls with and without callbacks for them; in groups of one process and of several.
- */
+/* generic.c: the generic interface in groups of one process and of several: registration, opens and closes
+ * with any placement, names chosen by the client, and collective calls with and without their callbacks. */
 #include "client.h"
 
 static void registrations(void) {
@@ -41,9 +40,9 @@ static const struct step together_back[] = {{ALL, CREAD, 1, 100, 0, 100, 0},
                                             {ALL, CREAD, 1, 50, 100, 50, 0},
                                             {0, END, 0, 0, 0, 0, 0}};
 
-/* Placement: file and local rank of each task as digits. Capabilities: the last digit of 50, 51, 52 for each
- * task, or NULL: no callbacks for collective calls. `stored`: the chunk sizes of 100 bytes that are asked
- * for, in blocks of 64. */
+/* Placement: file and local rank of each task as digits. Capabilities: the last digit of 50, 51 or 52 for
+ * each task, or NULL without callbacks for collective calls. `stored`: the resulting chunk sizes for a
+ * request of 100 bytes in blocks of 64. */
 static const struct open_case {
   const char* name;
   int tasks, files;
@@ -235,7 +234,7 @@ static void one_way(const struct open_case* e, int aid, struct group* global, in
   expect("free_local_commgroup", "local groups freed", client.made, client.freed);
 }
 
-/* Global ranks, chunk sizes and mapping as a serial open sees them, where the names are the format's. */
+/* Checks global ranks, chunk sizes and mapping in a serial open. The names must be those of the format. */
 static void check_serially(const struct open_case* e) {
   int ntasks = 0, nfiles = 0, blocks;
   sion_int64 skip, behind, *chunks, *ranks, *counts, *sizes;

@@ -1,8 +1,7 @@
-/* generic_mapped.c: mapped opens of the generic interface, buddy copies through it, and opens of it that
- * fail. */
+/* generic_mapped.c: mapped opens of the generic interface, its buddy copies, and its failing opens. */
 #include "client.h"
 
-/* Opens that fail, in a group of one. without: the callback that the API lacks. */
+/* Opens that fail, in a group of one task. `without`: the callback that the API lacks. */
 static const struct refusal {
   const char* name;
   int without, lrank, lsize, file, files;
@@ -39,7 +38,7 @@ static void refuse(const struct refusal* e) {
   if (e->without != -2) sion_generic_free_api(aid);
 }
 
-/* Mapped: two tasks for each process, in `files` files. */
+/* Mapped opens with two tasks per process in `files` files. */
 static const struct {
   const char *name, *mode, *read_mode;
   int processes, files, names;
@@ -91,8 +90,7 @@ static void run_mapped(int i, int aid, struct group* global, int write) {
   client.phase = LOCAL;
 }
 
-/* Buddy copies through callbacks: a file for every task, and one of them, or none (-1), is lost before
- * reading. */
+/* Buddy copies through callbacks, with one file per task. One file, or none (-1), is lost before reading. */
 static const struct {
   const char* name;
   int tasks, lost, lost_copy, opens;

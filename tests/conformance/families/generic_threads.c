@@ -1,7 +1,6 @@
-/* generic_threads.c: the generic interface among the threads of a process, which is what it was made for:
- * callbacks that exchange pointers. As in generic.c, a call that the interface does not announce is a failed
- * check.
- */
+/* generic_threads.c: the generic interface among the threads of a process, its original purpose. The
+ * callbacks exchange pointers. As in generic.c, a call that the interface does not announce is a failed
+ * check. */
 #include "steps.h"
 
 #include <omp.h>
@@ -16,7 +15,7 @@ struct team {
   int counts[MOST];
 };
 
-/* A group as one thread sees it: what callbacks get. */
+/* A group as seen by one thread: the argument of the callbacks. */
 struct member {
   struct team* team;
   int rank, valid, local, made, freed;
@@ -48,7 +47,7 @@ static struct member* member_of(void* cg, const char* callback, enum phase phase
   return m;
 }
 
-/* The global group of a thread knows what its thread is doing. */
+/* The global group of a thread has the phase of the thread. */
 static struct member* mine;
 #pragma omp threadprivate(mine)
 
@@ -90,7 +89,7 @@ static int make_group(void** lcg, void* gcg, int grank, int gsize, int lrank, in
 static int free_group(void* lcg) {
   struct member* m = member_of(lcg, "free_local_commgroup", mine->phase);
   CHECK("free_local_commgroup", "it was made by the client", 1, m->local);
-  m->valid = 0; /* not freed: a later use is found */
+  m->valid = 0; /* not freed, so that later uses are detected */
   mine->freed++;
   return 0;
 }
@@ -152,7 +151,7 @@ static int scattervr(void* received, void* sent, void* cg, int dtype, int* count
                  counts, nelem, root);
 }
 
-/* Letters of senders to their collectors, by local team and rank; a letter is there until it has been
+/* Messages of senders to their collectors, by local team and rank. A message stays in its slot until it is
  * answered. */
 struct letter {
   const struct team* team;
@@ -192,7 +191,7 @@ static void answer(struct letter* l) {
   pthread_mutex_unlock(&mail);
 }
 
-/* Both directions: the collector passes pieces of what each sender gives, or has room for, to `write` or
+/* Moves bytes in either direction. The collector passes pieces of each sender's buffer to `write` or
  * `read`. */
 static int move(const char* callback, void* data, sion_int64* spec, sion_int64 fsblksize, void* lcg,
                 int collector, int first, int last, int sid, int write(const void*, sion_int64*, int),
@@ -315,7 +314,7 @@ static int make_api(void) {
   return aid;
 }
 
-/* One row on one thread: the phase tells the callbacks what they serve. */
+/* Runs one row on one thread and sets the phase, which the callbacks check. */
 static void run_row(struct stream* s, const struct step* row, int task) {
   unsigned char data[200];
   const long long bytes = row->a * row->b;

@@ -1,6 +1,5 @@
-/* handles.c: the common calls on handles of parallel opens: seeks, positions, FILE*, descriptors; and what
- * all calls do with a handle that is not valid.
- */
+/* handles.c: the common calls on handles of parallel opens (seeks, positions, FILE*, descriptors), and all
+ * calls on an invalid handle. */
 #include "scenario.h"
 
 #define CUR SION_CURRENT_RANK
@@ -9,7 +8,7 @@
 #define ABS SION_ABSOLUTE_POS
 #define EOT SION_END_POS
 
-/* The verified example of the interface, section 12: blocks of 100, 512, 21 and 0 bytes. */
+/* The example in section 12 of the interface's specification: blocks of 100, 512, 21 and 0 bytes. */
 static const struct step four_blocks[] = {{ALL, WRITE, 1, 100, 0, 100, 0}, {ALL, WRITE, 512, 1, 0, 1, 0},
                                           {ALL, WRITE, 7, 3, 0, 3, 0},     {ALL, ENSURE, 512, 0, 0, 1, 0},
                                           {ALL, AT, 3, 0, SKIP, 1, 0},     {ALL, WRITTEN, 0, 0, 0, 633, 0},
@@ -27,7 +26,7 @@ static const struct step seeks[] = {{ALL, SEEK, CUR, ABS, 100, 1, 0}, {ALL, AT, 
                                     {ALL, AT, 0, 0, 4, 1, 0},         {ALL, SEEK, CUR, EOT, -634, 0, 0},
                                     {ALL, SEEK, CUR, EOT, 1, 0, 0},   {ALL, AT, 0, 0, 4, 1, 0},
                                     {ALL, READ, 1, 5, 0, 5, 0},       {0, END, 0, 0, 0, 0, 0}};
-/* Borders: from the end the later block, from the begin the earlier one. */
+/* Block borders: seeks from the end select the later block, seeks from the start the earlier one. */
 static const struct step borders[] = {{ALL, SEEK, CUR, EOT, -21, 1, 0}, {ALL, AT, 2, 0, 4, 1, 0},
                                       {ALL, READ, 1, 2, 612, 2, 0},     {ALL, SEEK, CUR, EOT, -533, 1, 0},
                                       {ALL, AT, 1, 0, 4, 1, 0},         {ALL, READ, 1, 2, 100, 2, 0},
@@ -38,7 +37,7 @@ static const struct step borders[] = {{ALL, SEEK, CUR, EOT, -21, 1, 0}, {ALL, AT
                                       {ALL, FEOF, 0, 0, 0, 0, 0},       {ALL, AT, 3, 0, 4, 1, 0},
                                       {ALL, FEOF, 0, 0, 0, 1, 0},       {ALL, READ, 1, 1, 0, 0, 0},
                                       {0, END, 0, 0, 0, 0, 0}};
-/* Blocks by number, offsets in the current block; what fails leaves the position. */
+/* Seeks to blocks by number and to offsets in the current block. A failed seek keeps the position. */
 static const struct step blocks[] = {
     {ALL, SEEK, CUR, 1, 511, 1, 0},   {ALL, AT, 1, 511, 4, 1, 0},         {ALL, READ, 1, 1, 611, 1, 0},
     {ALL, AT, 1, 512, 4, 1, 0},       {ALL, SEEK, CUR, CBLK, CPOS, 1, 0}, {ALL, AT, 2, 0, 4, 1, 0},
@@ -50,7 +49,7 @@ static const struct step blocks[] = {
     {ALL, SEEK, CUR, 3, 1, 0, 0},     {ALL, SEEK, OWN, 0, 50, 1, 0},      {ALL, SEEK, CUR, CBLK, CPOS, 1, 0},
     {ALL, AT, 0, 50, 4, 1, 0},        {ALL, OFFSET, 0, 50, 0, 0, 0},      {ALL, GOT, 0, 0, 0, 50, 0},
     {0, END, 0, 0, 0, 0, 0}};
-/* The stream of the handle follows. */
+/* The stream of the handle follows its seeks. */
 static const struct step streams[] = {
     {ALL, SEEK_FP, CUR, 1, 10, 1, 0}, {ALL, FP_READ, 1, 20, 110, 20, 0}, {ALL, GOT, 0, 0, 0, 130, 0},
     {ALL, AVAIL, 0, 0, 0, 482, 0},    {ALL, READ, 1, 30, 130, 30, 0},    {ALL, FP_READ, 1, 2, 160, 2, 0},
@@ -69,7 +68,8 @@ static const struct step by_stream_back[] = {{ALL, AVAIL, 0, 0, 0, 50, 0},  {ALL
                                              {ALL, READ, 1, 23, 50, 23, 0}, {ALL, FEOF, 0, 0, 0, 1, 0},
                                              {0, END, 0, 0, 0, 0, 0}};
 
-/* Where the original's flush has nothing to do it says 0, which nobody could tell from a failure. */
+/* SIONlib's flush returns 0 if there is nothing to flush, which programs cannot distinguish from a failure.
+ * This library returns 1. */
 static const struct step nothing[] = {{ALL, WRITTEN, 0, 0, 0, 0, 0},
                                       {ALL, FLUSH, 0, 0, 0, 1, 0},
                                       {ALL, AT, 0, 0, SKIP, 1, 0},
@@ -80,8 +80,8 @@ static const struct step nothing_back[] = {
     {ALL, SEEK, CUR, EOT, -1, 0, 0}, {ALL, SEEK, CUR, ABS, 1, 0, 0}, {ALL, SEEK, CUR, 0, 0, 1, 0},
     {ALL, SEEK, CUR, 1, 0, 0, 0},    {0, END, 0, 0, 0, 0, 0}};
 
-/* A chunk of size 0 takes no data. A request that does not fit a chunk, which the original refuses, goes on
- * over further ones. */
+/* A chunk of size 0 accepts no data. A request larger than a chunk, which SIONlib refuses, continues in
+ * further chunks. */
 static const struct step too_large[] = {{0, WRITE, 1, 1, 0, 0, 0},     {0, ENSURE, 1, 0, 0, 0, 0},
                                         {1, WRITE, 1, 129, 0, 129, 0}, {1, AT, 1, 1, SKIP, 1, 0},
                                         {1, WRITE, 64, 2, 0, 2, 0},    {1, WRITTEN, 0, 0, 0, 257, 0},
@@ -203,7 +203,7 @@ static uint64_t key;
 static size_t length;
 static sion_key_stat_t statistics;
 
-/* Call, and its result for a handle that is not valid. */
+/* Each call with its result for an invalid handle. */
 /* clang-format off */
 #define INVALID(ROW) \
   ROW(sion_fwrite(data, 1, 1, sid), 0) \
@@ -302,7 +302,7 @@ static int locks, unlocks;
 static int lock(void* taken) { return ++*(int*)taken, locks++, SION_SUCCESS; }
 static int unlock(void* taken) { return --*(int*)taken, unlocks++, SION_SUCCESS; }
 
-/* The callbacks are called once at registration, and stay. */
+/* The library calls the callbacks once at registration, and keeps them. */
 static void user_lock(void) {
   static int taken;
   if (run.only) return;

@@ -1,14 +1,13 @@
-/* hybrid.c: sion_paropen_ompi (tasks are the threads of all processes) and sion_paropen_omp (the threads of
- * one team), individually and collectively. All threads of a team call, each with variables and a handle of
- * its own.
- */
+/* hybrid.c: sion_paropen_ompi (the tasks are the threads of all processes) and sion_paropen_omp (the threads
+ * of one team), with individual and collective calls. Every thread of a team calls, with its own variables
+ * and handle. */
 #define SION_OMP
 #include "hybrid_cases.h"
 
 #include <omp.h>
 
-/* Results of checks are counted by one thread at a time: rows run in a critical region where they are local,
- * but not where they are collective over the threads. */
+/* Runs rows on one thread. Local rows run in a critical region, because the counters of checks are shared.
+ * Collective rows do not, because all threads must call. */
 static void run_rows(struct stream* s, const struct step* rows, int task, const char* table) {
   for (int i = 0; rows[i].call != END; i++) {
     if (rows[i].who != ALL && rows[i].who != task) continue;
@@ -55,7 +54,7 @@ static void place(const struct hybrid_case* e, int task, struct stream* s) {
   s->skip = in_file.skip;
 }
 
-/* What one thread does. */
+/* Writes or reads on one thread. */
 static void one_thread(const struct hybrid_case* e, const char* file, MPI_Comm comm, int write) {
   const int thread = omp_get_thread_num(), task = run.rank * e->threads + thread;
   const char* mode = write ? e->mode : e->read_mode;
@@ -156,7 +155,7 @@ static void refuse(int i) {
   }
 }
 
-/* A team of another size closes nothing. */
+/* A team of another size cannot close a multifile. */
 static void other_team(void) {
   char file[700];
   int sids[2], results[2];

@@ -4,7 +4,7 @@
 
 #include "scenario.h"
 
-enum { PURE_OPENMP = 0 }; /* as the number of processes: one process, without MPI */
+enum { PURE_OPENMP = 0 }; /* number of processes: one process, without MPI */
 
 static const struct step alone[] = {{ALL, OFFSET, 0, 0, 0, 0, 0},    {ALL, WRITE, 1, 60, 0, 60, 0},
                                     {ALL, ENSURE, 128, 0, 0, 1, 0},  {ALL, AT, 1, 0, SKIP, 1, 0},
@@ -51,16 +51,16 @@ static const struct step records_back[] = {{ALL, RKEY, 8, 4, 30, 30, 0},
                                            {ALL, RKEY, 7, 1, 20, 10, 10},
                                            {0, END, 0, 0, 0, 0, 0}};
 
-/* Chunks of 100 bytes are asked for, in blocks of 64. Only thread 0 of a process collects, so a group never
- * begins with another thread (addendum, and the format's section 10). `merged`: bytes in the stream of each
- * task after `together`. */
+/* The chunks request 100 bytes in blocks of 64. Only thread 0 of a process can be a collector, so no group
+ * begins with another thread (addendum, and docs/format.md, section 10). `merged`: bytes in the stream of
+ * each task after `together`. */
 static const struct hybrid_case {
   const char* name;
   int processes, threads, files;
-  int each; /* a local communicator for each process */
+  int each; /* one local communicator per process */
   const char *mode, *read_mode, *collsize, *read_collsize;
   const struct step *writing, *reading;
-  const char* file_of; /* of each task, as digits */
+  const char* file_of; /* file of each task, as digits */
   long long stored[6], bytes[6];
 } cases[] = {
 #define EACH \

@@ -1,5 +1,5 @@
-/* keyval.c: key-value records through parallel handles, and through serial and mapped ones, where tasks are
- * switched. */
+/* keyval.c: key-value records through parallel handles, and through serial and mapped handles, which switch
+ * between tasks. */
 #include "scenario.h"
 
 #define CUR SION_CURRENT_RANK
@@ -8,7 +8,7 @@
 #define ABS SION_ABSOLUTE_POS
 #define LARGE -16LL /* key 0xfffffffffffffff0 */
 
-/* Records 7:10, LARGE:10, 7:200 (more than a chunk), 9:0, 8:3, 7:1. */
+/* Records as key:bytes: 7:10, LARGE:10, 7:200 (more than a chunk), 9:0, 8:3, 7:1. */
 static const struct step records[] = {{ALL, MODE, 0, 0, 0, SION_KEYVAL_INLINE, 0},
                                       {ALL, WKEY, 7, 1, 10, 10, 0},
                                       {ALL, WKEY, LARGE, 5, 2, 2, 0},
@@ -43,7 +43,7 @@ static const struct step by_iterator[] = {
     {ALL, NEXT, 0, 0, 0, 0, 0},      {ALL, NEXT, 0, 0, 0, 0, 0},     {ALL, RESET, 0, 0, 0, 1, 0},
     {ALL, NEXT, 7, 10, 0, 1, 0},     {ALL, RKEY, 7, 1, 10, 10, 0},   {0, END, 0, 0, 0, 0, 0}};
 
-/* The iterator sets the position of the key it names, also over records that nobody has read (addendum). */
+/* The iterator sets the position of the key that it returns, and skips unread records (addendum). */
 static const struct step iterator_positions[] = {
     {ALL, RESET, 0, 0, 0, 1, 0},     {ALL, NEXT, 7, 10, 0, 1, 0},      {ALL, NEXT, LARGE, 10, 0, 1, 0},
     {ALL, NEXT, 7, 200, 0, 1, 0},    {ALL, RKEY, 7, 1, 200, 200, 10},  {ALL, NEXT, 9, 0, 0, 1, 0},
@@ -74,13 +74,13 @@ static const struct step key_seeks[] = {
     {ALL, RKEY, 7, 1, 1, 1, 10},       {ALL, SEEK_KEY, 7, CBLK, 199, 1, 0},
     {ALL, RKEY, 7, 1, 9, 1, 209},      {0, END, 0, 0, 0, 0, 0}};
 
-/* Behind a finished record the current one is the next one that is known (addendum). */
+/* After a finished record, the current record of a key is its next known one (addendum). */
 static const struct step current_block[] = {
     {ALL, SCAN, 0, 0, 0, 1, 0},        {ALL, RKEY, 7, 1, 10, 10, 0},      {ALL, SEEK_KEY, 7, CBLK, 3, 1, 0},
     {ALL, RKEY, 7, 1, 2, 2, 13},       {ALL, SEEK_KEY, 7, CBLK, 0, 1, 0}, {ALL, RKEY, 7, 1, 200, 200, 10},
     {ALL, SEEK_KEY, 7, CBLK, 0, 1, 0}, {ALL, RKEY, 7, 1, 1, 1, 210},      {0, END, 0, 0, 0, 0, 0}};
 
-/* Keys and statistics as far as records are known. */
+/* Lists of keys, and statistics, cover the records that are known so far. */
 static const struct step lists[] = {
     {ALL, SCAN, 0, 0, 0, 1, 0},       {ALL, LIST_RESET, 0, 0, 0, 1, 0}, {ALL, LISTED, 7, 0, 0, 1, 0},
     {ALL, LISTED, LARGE, 0, 0, 1, 0}, {ALL, LISTED, 9, 0, 0, 1, 0},     {ALL, LISTED, 8, 0, 0, 1, 0},
@@ -108,7 +108,7 @@ static const struct step no_keys_back[] = {{ALL, MODE, 0, 0, 0, SION_KEYVAL_NONE
                                            {ALL, READ, 1, 10, 0, 10, 0},
                                            {0, END, 0, 0, 0, 0, 0}};
 
-/* Tasks with other keys, and one with none. */
+/* Tasks with different keys, and a task without keys. */
 static const struct step uneven[] = {
     {0, WKEY, 1, 1, 5, 5, 0}, {1, WKEY, 2, 1, 6, 6, 0}, {1, WKEY, 1, 1, 7, 7, 0}, {0, END, 0, 0, 0, 0, 0}};
 static const struct step uneven_back[] = {
@@ -131,7 +131,7 @@ static const struct step many_chunks_back[] = {
 #define SIXTY_FOUR \
   { 64, 64, 64, 64, 64, 64 }
 #define THESE \
-  {SKIP}, { 320, 320, 320, 320, 320, 320 } /* 224 bytes of values, 6 heads of 16 */
+  {SKIP}, { 320, 320, 320, 320, 320, 320 } /* 224 bytes of values, 6 heads of 16 bytes */
 static const struct scenario scenarios[] = {
     {"by key, one task", 1, 1, 64, SIXTY_FOUR, "wb,keyval", "rb,keyval", PLAIN, records, by_key, THESE},
     {"by key", 4, 2, 64, SIXTY_FOUR, "wb,keyval=inline", "rb", PLAIN, records, by_key, THESE},
@@ -210,7 +210,7 @@ static const struct scenario scenarios[] = {
      {7016, 7016}},
 };
 
-/* Tasks of one handle: each keeps the positions of its keys. The tasks of the handle are 0, 1 and 2. */
+/* Each task of a handle has its own positions of keys. The tasks of the handle are 0, 1 and 2. */
 static const struct step three_tasks[] = {
     {ALL, SEEK, 0, CBLK, CPOS, 1, 0}, {ALL, WKEY, 7, 1, 10, 10, 0}, {ALL, SEEK, 2, CBLK, CPOS, 1, 0},
     {ALL, WKEY, 7, 1, 20, 20, 0},     {ALL, WKEY, 8, 4, 2, 2, 0},   {ALL, SEEK, 0, CBLK, CPOS, 1, 0},

@@ -1,6 +1,5 @@
-/* mapped.c: sion_paropen_mapped_mpi and sion_parclose_mapped_mpi: placements, lists and automatic lists of
- * tasks, switching between them, what is refused.
- */
+/* mapped.c: sion_paropen_mapped_mpi and sion_parclose_mapped_mpi: placements, given and automatic lists of
+ * tasks, switches between tasks, and refused opens. */
 #include "steps.h"
 
 #define CUR SION_CURRENT_RANK
@@ -9,8 +8,8 @@
 
 enum { TASKS = 7, BLOCK = 64 };
 
-/* A placement: owner, physical file and local rank of each task, as digits; tasks with a blank owner do not
- * exist. */
+/* A placement: owner, physical file and local rank of each task, as digits. A blank owner means that there is
+ * no such task. */
 struct placement {
   const char* name;
   int processes, files, tasks;
@@ -50,7 +49,7 @@ static void free_lists(struct lists* l) {
 
 static struct lists lists_of(const struct placement* p) {
   struct lists l = list_room();
-  for (int t = p->tasks; t-- > 0;) { /* in any order */
+  for (int t = p->tasks; t-- > 0;) { /* any order is allowed */
     if (p->owner[t] - '0' != run.rank) continue;
     l.ranks[l.count] = t;
     l.files[l.count] = p->file[t] - '0';
@@ -60,7 +59,7 @@ static struct lists lists_of(const struct placement* p) {
   return l;
 }
 
-/* Chunk starts of the tasks of every file. */
+/* Computes the chunk starts of the tasks of `file`. */
 static void place(const struct placement* p, struct stream* s, int file) {
   struct stream in_file;
   long long chunks[TASKS] = {0};
@@ -76,7 +75,7 @@ static void place(const struct placement* p, struct stream* s, int file) {
   s->skip = in_file.skip;
 }
 
-/* Runs rows on task t: those of places go by its file. */
+/* Runs rows on task t. Its file determines the expected offsets. */
 static void on_task(const struct placement* p, struct stream* s, int task, const struct step* steps,
                     const char* table) {
   place(p, s, p->file[task] - '0');
@@ -85,7 +84,7 @@ static void on_task(const struct placement* p, struct stream* s, int task, const
   run_steps(s, steps, task, table);
 }
 
-/* In turn over the local tasks: each table is run on every one before the next table begins. */
+/* Each table runs on every local task before the next table begins. */
 static const struct step first[] = {{ALL, OFFSET, 0, 0, 0, 0, 0},  {ALL, WRITE, 1, 30, 0, 30, 0},
                                     {ALL, OFFSET, 0, 30, 0, 0, 0}, {ALL, WRITTEN, 0, 0, 0, 30, 0},
                                     {ALL, FEOF, 0, 0, 0, 1, 0},    {0, END, 0, 0, 0, 0, 0}};
@@ -165,15 +164,15 @@ static void check_mapping(const struct placement* p, int sid) {
   }
 }
 
-/* The first task of this process in automatic reading. The original gives what is left to the last process,
- * this library one task more to each of the first ones (docs/api-mapped.md). */
+/* Returns the first task of this process in automatic reading. SIONlib assigns the remainder to the last
+ * process. This library assigns one more task to each of the first processes (docs/api-mapped.md). */
 static int first_of_share(int tasks) {
   const int more = tasks % run.size;
   return run.rank * (tasks / run.size) + (run.rank < more ? run.rank : more);
 }
 
-/* What is read: `count` tasks in `ranks`, or with -1 what the library says. Arrays are given, made by the
- * library, or NULL. */
+/* Reads `count` tasks in `ranks`, or with -1 the tasks that the library chooses. The arrays are given,
+ * allocated by the library, or NULL. */
 enum arrays { GIVEN, MADE, NOT_WANTED };
 
 static void read_tasks(const struct placement* p, int count, const int* ranks, enum arrays arrays,
@@ -225,7 +224,7 @@ static void read_tasks(const struct placement* p, int count, const int* ranks, e
   meet();
 }
 
-/* Counts, unused rounds and ranks, by a serial open. */
+/* Checks the block counts, the sizes and the ranks with a serial open. */
 static void check_serially(const struct placement* p) {
   int ntasks = 0, nfiles = 0, blocks = 0;
   sion_int32 block = 0;
@@ -245,7 +244,7 @@ static void check_serially(const struct placement* p) {
   sion_close(sid);
 }
 
-/* The lists of the processes, as digits; -1: automatic. */
+/* The task lists of the processes, as digits; -1: automatic. */
 static const struct reading {
   int processes;
   const char* lists[6];
@@ -270,8 +269,8 @@ static void read_all(const struct placement* p, const struct reading* r) {
   read_tasks(p, count, ranks, r->arrays, r->mode);
 }
 
-/* Opens that fail on all processes: for two processes with a task each (the digits: file and local rank of
- * both). */
+/* Opens that fail on both of two processes, which have one task each. The digits are file and local rank of
+ * both tasks. */
 static const struct {
   const char *name, *mode;
   int files;

@@ -1,15 +1,15 @@
-/* merged.c: collective writing that puts tasks elsewhere: merged into the streams of collectors, and
- * renumbered (collmsa). By the format's section 10.
- */
+/* merged.c: collective writing that moves tasks: merged into the streams of collectors, and renumbered
+ * (collmsa). See docs/format.md, section 10. */
 #include "steps.h"
 
-/* Merged writing: calls of `sizes` bytes on each task; `collector` of each task as digits. */
+/* Merged writing: calls with `sizes` bytes on each task. `collector` is the collector of each task, as
+ * digits. */
 struct merging {
   const char *name, *mode;
   int tasks, block;
   const char* collector;
   long long stored[6];
-  int calls, sizes[3][6], individual; /* and bytes that each task writes itself at the end */
+  int calls, sizes[3][6], individual; /* `individual`: bytes that each task writes individually at the end */
 };
 
 static const struct merging mergings[] = {
@@ -67,7 +67,7 @@ static void merge(const struct merging* e) {
   expect("sion_parclose_mpi", "result", 1, sion_parclose_mpi(sid));
 }
 
-/* What the stream of `task` has to be: returns its length. */
+/* Computes the expected stream of `task` and returns its length. */
 static int merged_stream(const struct merging* e, int task, unsigned char* data) {
   long long at[6] = {0};
   int length = 0;
@@ -104,7 +104,7 @@ static void check_merged(const struct merging* e) {
   sion_close(sid);
 }
 
-/* collmsa: tasks renumbered; `rank_of` are the stored global ranks of the tasks of file 0, then of file 1,
+/* Renumbered tasks (collmsa). `rank_of`: the stored global ranks of the tasks of file 0, then of file 1,
  * ... */
 static const struct renumbering {
   const char *name, *mode, *collsize;
@@ -150,7 +150,7 @@ static void renumber(const struct renumbering* e) {
   if (run.rank) return;
   for (int file = 0, at = 0; file < e->files; file++) {
     if (e->files > 1 && file == 0)
-      continue; /* file 0 of a set stands for the set: its tasks in global order */
+      continue; /* opening file 0 opens the set, with its tasks in global order */
     const int opened = sion_open((char*)file_name(path("msa"), file), "rb", &ntasks, &nfiles, NULL,
                                  &(sion_int32){0}, &global, NULL);
     if (!expect("sion_open", "a handle", 1, opened >= 0)) return;

@@ -1,6 +1,5 @@
-/* older.c: calls that programs still make: sion_parreinit_mpi, the older names of opens and of collective
- * calls, and transactions.
- */
+/* older.c: older calls that programs still use: sion_parreinit_mpi, the older names of opens and of
+ * collective calls, and transactions. */
 #include "steps.h"
 
 static const struct step writing[] = {{ALL, WRITTEN, 0, 0, 0, 0, 0},
@@ -12,7 +11,7 @@ static const struct step reading[] = {{ALL, READ, 1, 60, 0, 60, 0},
                                       {ALL, FEOF, 0, 0, 0, 1, 0},
                                       {0, END, 0, 0, 0, 0, 0}};
 
-/* The open, new chunk sizes (requested, then stored) or 0, how the data are written. */
+/* The open, the new chunk size (requested, then stored) or 0, and the way of writing. */
 enum name { PAROPEN, COMMS, MULTI };
 static const struct older_case {
   const char* name;

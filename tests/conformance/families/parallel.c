@@ -1,11 +1,10 @@
 /* parallel.c: sion_paropen_mpi and its older forms, sion_parclose_mpi, sion_parreinit_mpi, transactions, and
- * the common calls on such handles. A set is written as a row of `opens` says, read back in parallel, and
- * looked at by a serial open.
- */
+ * the common calls on such handles. Each row of `opens` describes a set that is written, read back in
+ * parallel, and checked with a serial open. */
 #include "steps.h"
 
-/* How lComm divides the tasks: not at all, MPI_COMM_NULL; one by one; pairs; {0, 3} and {1, 2} in descending
- * order. */
+/* How lComm divides the tasks: one communicator, MPI_COMM_NULL, one task each, pairs, or {0, 3} and {1, 2} in
+ * descending order. */
 enum local { WHOLE, NOBODY, SELF, PAIRS, CROSSED, NO_POINTER };
 
 static MPI_Comm local_comm(enum local local) {
@@ -17,7 +16,8 @@ static MPI_Comm local_comm(enum local local) {
   return made;
 }
 
-/* Every chunk of 128 bytes or more takes these; blocks of 120, 9 and 128 bytes where it has just 128. */
+/* These calls work with every chunk of at least 128 bytes. Chunks of 128 bytes give blocks of 120, 9 and 128
+ * bytes. */
 static const struct step writing[] = {
     {ALL, OFFSET, 0, 0, 0, 0, 0},
     {ALL, WRITE, 1, 60, 0, 60, 0},
@@ -75,8 +75,8 @@ struct open_case {
   enum local local;
   long long chunk;
   int block;
-  /* Results: files, file and local rank of each task, byte order of the user data, whether there is a stream,
-   * mode to read. */
+  /* Results: number of files, file and local rank of each task, byte order of the user data, whether there is
+   * a stream, and the mode for reading. */
   int files_out;
   const char *file_of, *lrank_of;
   int big, ansi;
@@ -115,7 +115,7 @@ static const struct open_case opens[] = {
 
 static const char* set = "set"; /* name of the multifile */
 
-/* What both directions ask of a handle that is open. */
+/* Checks an open handle, for writing and for reading. */
 static void check_handle(const struct open_case* e, int sid, FILE* fp, const char* newname,
                          const struct stream* s) {
   const int number = e->file_of[run.rank] - '0';
@@ -147,7 +147,7 @@ static void check_handle(const struct open_case* e, int sid, FILE* fp, const cha
   expect("sion_close", "of a parallel handle", 0, sion_close(sid));
 }
 
-/* The arrays of sion_get_locations and the mapping, as a serial open sees them. */
+/* Checks the arrays of sion_get_locations and the mapping with a serial open. */
 static void check_serially(const struct open_case* e) {
   int ntasks = 0, nfiles = 0, maxblocks = 0, mapped = -7, files = -7;
   sion_int32 block = 0, *mapping = NULL;
@@ -180,7 +180,7 @@ static void check_serially(const struct open_case* e) {
   expect("sion_close", "result", 1, sion_close(sid));
 }
 
-/* Where the chunks of this task's file lie: filled for the own task. */
+/* Computes where the chunks of this task are in its file. */
 static struct stream stream_of(const struct open_case* e) {
   struct stream s, in_file;
   long long chunks[MOST];
@@ -228,11 +228,11 @@ struct refusal {
   const char *file, *mode;
   int files; /* 0: the pointer is NULL */
   enum local local;
-  long long chunk[2]; /* of task 0, of the others */
-  int files_out;      /* in *numFiles, SKIP: not said */
+  long long chunk[2]; /* of task 0 and of all other tasks */
+  int files_out;      /* result in *numFiles; SKIP: not checked */
 };
 
-/* Calls that fail on all tasks. "read me" is a set of one file that two tasks have written. */
+/* Calls that fail on all tasks. "read me" is a set of one file, written by two tasks. */
 static const struct refusal refusals[] = {
     {"neither read nor write", 2, "other", "posix", 1, WHOLE, {100, 100}, SKIP},
     {"words are case-sensitive", 1, "other", "WB", 1, WHOLE, {100, 100}, SKIP},

@@ -1,5 +1,4 @@
-/* scenario.h: a multifile that is written with sion_paropen_mpi by one table of calls and read back by
- * others. */
+/* scenario.h: a multifile that one table of calls writes with sion_paropen_mpi and other tables read back. */
 #ifndef FAMILIES_SCENARIO_H
 #define FAMILIES_SCENARIO_H
 
@@ -8,21 +7,21 @@
 struct scenario {
   const char* name;
   int tasks, files, block;
-  long long chunk[6]; /* requested */
+  long long chunk[6]; /* requested chunk sizes */
   const char *write_mode, *read_mode;
   const char *write_collsize, *read_collsize,
-      *collnum; /* SION_COLLSIZE in writing and in reading, SION_COLLNUM; or NULL */
+      *collnum; /* SION_COLLSIZE for writing and for reading, SION_COLLNUM; or NULL */
   const struct step *writing, *reading;
-  long long stored[6]; /* chunk sizes in the file; stored[0] SKIP: the requested ones, aligned */
-  long long bytes[6];  /* in the stream of each task; bytes[0] SKIP: not looked at */
+  long long stored[6]; /* chunk sizes in the file; stored[0] == SKIP: the requested ones, aligned */
+  long long bytes[6];  /* bytes in the stream of each task; bytes[0] == SKIP: not checked */
 };
 
 static inline long long stored_chunk(const struct scenario* e, int task) {
   return e->stored[0] == SKIP ? align_up(e->chunk[task], e->block) : e->stored[task];
 }
 
-/* Tasks are dealt out to files by the format's section 6: the stream of this task, with the places of its
- * file. */
+/* Returns the stream of this task, with the offsets in its file. Tasks are distributed over the files as in
+ * docs/format.md, section 6. */
 static inline struct stream scenario_stream(const struct scenario* e) {
   struct stream s, in_file;
   long long chunks[MOST];
@@ -39,7 +38,7 @@ static inline struct stream scenario_stream(const struct scenario* e) {
   return s;
 }
 
-/* Opens, runs the table, closes. `with_fp`: the open gives a FILE*. */
+/* Opens, runs the table and closes. `with_fp`: the open returns a FILE*. */
 static inline void scenario_way(const struct scenario* e, const char* file, int write, int with_fp) {
   struct stream s = scenario_stream(e);
   MPI_Comm nobody = MPI_COMM_NULL;
@@ -62,7 +61,7 @@ static inline void scenario_way(const struct scenario* e, const char* file, int 
   meet();
 }
 
-/* Chunk sizes, ranks and bytes of all tasks, by a serial open on task 0. */
+/* Checks chunk sizes, ranks and bytes of all tasks with a serial open on task 0. */
 static inline void scenario_sizes(const struct scenario* e, const char* file) {
   int ntasks = 0, nfiles = 0, blocks = 0;
   sion_int32 block = 0;
@@ -82,7 +81,7 @@ static inline void scenario_sizes(const struct scenario* e, const char* file) {
   expect("sion_close", "result", 1, sion_close(sid));
 }
 
-/* Both ways with and without a FILE*. */
+/* Writes and reads the scenario, without and with a FILE*. */
 static inline void run_scenario(const struct scenario* e) {
   if (begin_case(e->name, e->tasks)) {
     for (int with_fp = 0; with_fp < 2; with_fp++) {

@@ -1,5 +1,4 @@
-/* settings.c: variables of the environment, and values that the library chooses.
- */
+/* settings.c: environment variables, and values that the library chooses. */
 #include "steps.h"
 
 #include <sys/stat.h>
@@ -18,9 +17,9 @@ static const struct step keys_back[] = {
     {ALL, RKEY, 8, 5, 4, 4, 0}, {ALL, RKEY, 7, 1, 100, 100, 0}, {0, END, 0, 0, 0, 0, 0}};
 
 static const struct setting {
-  const char *name, *value, *name2, *value2; /* of variables; name2 may be NULL */
+  const char *name, *value, *name2, *value2; /* names and values of variables; name2 may be NULL */
   const char* mode;
-  int keyval, hints; /* what sion_get_keyval_mode() and sion_using_hints() then are */
+  int keyval, hints; /* expected sion_get_keyval_mode() and sion_using_hints() */
 } settings[] = {
     {"SION_BUFFERSIZE", "50", NULL, NULL, "wb", SION_KEYVAL_NONE, 0},
     {"SION_BUFFERSIZE", "100000", NULL, NULL, "wb,posix", SION_KEYVAL_NONE, 0},
@@ -68,8 +67,8 @@ static void run_setting(const struct setting* e) {
   one_way(e, "rb");
 }
 
-/* Block sizes that are left to the library: that of the file system, or 2 MiB if it is beyond 32 MiB
- * (format, 4.3). */
+/* Block sizes that the library chooses: that of the file system, or 2 MiB if it exceeds 32 MiB
+ * (docs/format.md, 4.3). */
 static const struct {
   const char* name;
   int tasks, files, given, serial;

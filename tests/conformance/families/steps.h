@@ -1,28 +1,23 @@
-/* steps.h: tables of calls on an open handle, and what each must give.
+/* steps.h: tables of calls on an open handle, with their expected results.
  *
  * A row is {who, call, a, b, c, expected, d}. `who` is the task that makes the call, or ALL. The stream of
- * task t is the bytes byte_of(t, 0), byte_of(t, 1), ...; the value of key k of task t those of task_of_key(t,
- * k), all records joined.
- */
+ * task t is the bytes byte_of(t, 0), byte_of(t, 1), ... The values of key k of task t, with all records
+ * concatenated, are the bytes of the stream of task_of_key(t, k). */
 #ifndef FAMILIES_STEPS_H
 #define FAMILIES_STEPS_H
 
 #include "check.h"
 
-enum {
-  ALL = -1,
-  SKIP = -99,
-  OWN = -98
-}; /* SKIP: an argument of AT that is not looked at. OWN: the current task */
+enum { ALL = -1, SKIP = -99, OWN = -98 }; /* SKIP: an unchecked argument of AT. OWN: the current task */
 
 #define SIZE_MINUS_ONE (-1LL) /* (size_t)-1 as a result */
 
 enum call {
-  END,        /* of a table */
+  END,        /* end of a table */
   WRITE,      /* sion_fwrite(next bytes, a, b) */
   CWRITE,     /* sion_coll_fwrite(next bytes, a, b) */
-  READ,       /* sion_fread(a, b): bytes of the stream from c on */
-  CREAD,      /* sion_coll_fread(a, b): bytes of the stream from c on */
+  READ,       /* sion_fread(a, b): bytes of the stream from offset c */
+  CREAD,      /* sion_coll_fread(a, b): bytes of the stream from offset c */
   READ_NULL,  /* sion_fread(NULL, a, b) */
   ENSURE,     /* sion_ensure_free_space(a) */
   FLUSH,      /* sion_flush() */
@@ -31,19 +26,19 @@ enum call {
   WRITTEN,    /* sion_get_bytes_written() */
   GOT,        /* sion_get_bytes_read() */
   AT,         /* sion_get_current_location(): block a, position b, c blocks */
-  OFFSET,     /* sion_get_position(): that of position b in chunk a, by the format */
+  OFFSET,     /* sion_get_position(): the offset of position b in chunk a (docs/format.md) */
   SEEK,       /* sion_seek(a, b, c) */
-  SEEK_FP,    /* sion_seek_fp(a, b, c, &fp): the stream is set in ansi mode */
-  FP_WRITE,   /* fwrite(next bytes, a, b) to the stream that sion_get_fp() gives */
-  FP_READ,    /* fread(a, b) from it: bytes of the stream from c on */
-  FD_WRITE,   /* write(a bytes) to the descriptor that sion_get_fd() gives */
-  FD_READ,    /* read(a bytes) from it: bytes of the stream from c on */
-  FP_AT,      /* ftell() of the stream: that of position b in chunk a */
+  SEEK_FP,    /* sion_seek_fp(a, b, c, &fp): returns the stream in ansi mode */
+  FP_WRITE,   /* fwrite(next bytes, a, b) to the stream of sion_get_fp() */
+  FP_READ,    /* fread(a, b) from this stream: bytes of the stream from offset c */
+  FD_WRITE,   /* write(a bytes) to the descriptor of sion_get_fd() */
+  FD_READ,    /* read(a bytes) from this descriptor: bytes of the stream from offset c */
+  FP_AT,      /* ftell() of the stream: the offset of position b in chunk a */
   MODE,       /* sion_get_keyval_mode() */
   FILES,      /* sion_get_number_of_files() */
   FILENUMBER, /* sion_get_filenumber() */
   WKEY,       /* sion_fwrite_key(next bytes of key a, size b, items c) */
-  RKEY,       /* sion_fread_key(key a, size b, items c): bytes of the joined stream from d on */
+  RKEY,       /* sion_fread_key(key a, size b, items c): bytes of the key's stream from offset d */
   NEXT,       /* sion_fread_key_iterator_next(): key a, length b */
   RESET,      /* sion_fread_key_iterator_reset() */
   SCAN,       /* sion_key_full_scan() */
@@ -93,20 +88,21 @@ static const char* const call_names[] = {"end",
                                          "sion_key_get_stat",
                                          "sion_seek_key"};
 
-/* The handle a table is run on, and what its calls have done so far. */
+/* The handle that a table runs on, and the progress of its calls. */
 struct stream {
   int sid;
-  int task;                        /* the current one: that of the contents */
-  long long start[MOST], skip;     /* where chunk 0 of each task lies, and how far it is to the next one */
-  long long written[MOST];         /* bytes that each task has written */
-  long long key_written[MOST][32]; /* and those of its keys, modulo 32 */
+  int task;                        /* current task, which determines the contents */
+  long long start[MOST], skip;     /* offset of chunk 0 of each task, and distance to the next chunk */
+  long long written[MOST];         /* bytes written by each task */
+  long long key_written[MOST][32]; /* bytes written for each key, modulo 32 */
 };
 
 static inline int task_of_key(int task, unsigned long long key) {
   return task * 41 + (int)(key % 32) * 13 + 5;
 }
 
-/* Chunk starts of a physical file by the format, section 4.2, from the stored chunk sizes of its n tasks. */
+/* Computes the chunk starts of a physical file from the stored chunk sizes of its n tasks (docs/format.md,
+ * 4.2). */
 static inline void lay_out(struct stream* s, const long long* chunks, int n, long long block) {
   long long at = align_up(1088 + 16LL * n, block);
   s->skip = 0;
@@ -280,7 +276,7 @@ static inline void run_step(struct stream* s, const struct step* e, const char* 
   }
 }
 
-/* Runs the rows of a table up to END that are for `me`, or for all. */
+/* Runs the rows of a table, up to END, that are for task `me` or for all tasks. */
 static inline void run_steps(struct stream* s, const struct step* steps, int me, const char* table) {
   char where[500];
   for (int i = 0; steps[i].call != END; i++) {
