@@ -51,7 +51,7 @@ void scan(WrittenStream& s, const test::Records& records, bool whole) {
     require(found && found->key == records[i].key && found->length == std::ssize(records[i].value),
             "a scanned record");
     Bytes value(i % 3 == 0 ? 0
-                           // No bytes, all, or more than the value has
+                           // No bytes, all, or more than the value has.
                            : records[i].value.size() + i % 3 - 1);
     const size_t got = scanner.read(value);
     require(got == std::min(value.size(), records[i].value.size()) &&

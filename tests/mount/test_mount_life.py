@@ -114,7 +114,7 @@ class Damage(MountCase):
         self.assertEqual((view / "task.000000").read_bytes(), streams[0])
         self.assertEqual((view / "task.000002").read_bytes(), streams[2])
         self.assert_fails(view / "task.000001")
-        # Pieces of 64 KiB have checksums; the page is in the fourth
+        # Pieces of 64 KiB have checksums; the page is in the fourth.
         with open(view / "task.000001", "rb", buffering=0) as file:
             self.assertEqual(os.pread(file.fileno(), 100_000, 0), streams[1][:100_000])
         self.unmount(view)
