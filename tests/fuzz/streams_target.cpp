@@ -1,6 +1,6 @@
 // A stored stream of frames. Bit 0 of the first byte: the file was not closed. Bit 1: the remaining bytes
-// describe the stream instead of being it, since no random bytes pass the checksums of heads: 12 bytes per
-// frame, followed by the stored bytes. Bit 2: an index follows.
+// describe the stream, since no random bytes pass the checksums of heads: 12 bytes per frame, then the stored
+// bytes. Without it they are the stream itself. Bit 2: an index follows.
 #include <algorithm>
 #include <vector>
 

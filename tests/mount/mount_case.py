@@ -1,5 +1,6 @@
-"""Shared by the tests of `sheaf mount`: multifiles to show, mounts that end with the test, and skips where mounting
-is impossible (no /dev/fuse, no fusermount3 for users other than root, or a build without libfuse)."""
+"""Shared by the tests of `sheaf mount`: multifiles to show, mounts that end with the test, and skips. Tests are
+skipped if mounting is impossible: no /dev/fuse, no fusermount3 for users other than root, or a build without
+libfuse."""
 
 from __future__ import annotations
 

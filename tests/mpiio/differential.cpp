@@ -2,8 +2,8 @@
 // one line per case: a digest of all results of MPI-IO (classes, counts, positions, sizes, memory, the file
 // at the end). The logs must be the same with the MPI library's own I/O, with the drop-in, and with
 // DIFFERENTIAL_MODEL=1 (test_differential.py). The model transfers unit by unit with pread and pwrite, at the
-// offsets of the MPI library's MPI_File_get_byte_offset, and packs with MPI_Pack: in some versions, the
-// libraries' own I/O has errors.
+// offsets of the MPI library's MPI_File_get_byte_offset, and packs with MPI_Pack. It exists because the I/O
+// of some library versions has errors.
 #include <fcntl.h>
 #include <unistd.h>
 

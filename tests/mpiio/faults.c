@@ -1,6 +1,6 @@
-/* faults DIRECTORY [full]: an error of the file on one task is returned by all tasks of a collective call,
- * with the class that the standard defines for it (MPI 3.1, section 13.7); the next call works. This program
- * interposes pwrite and similar functions, also for the drop-in. With `full`, the file system of the
+/* faults DIRECTORY [full]: an error of the file on one task is returned by all tasks of a collective call.
+ * Its class is the one that the standard defines (MPI 3.1, section 13.7), and the next call works. This
+ * program interposes pwrite and similar functions, also for the drop-in. With `full`, the file system of the
  * directory has too little space for the data. Rank 0 prints "all right". */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -1,5 +1,5 @@
-/* Failing calls and their error classes (MPI 3.1, section 13.7), one per row: the call returns a code of the
- * class, the handler of the file is called once with it, there is a text, and the file stays usable.
+/* Failing calls and their error classes (MPI 3.1, section 13.7), one per row. The call returns a code of the
+ * class, which has a text. The handler of the file is called once with the code, and the file stays usable.
  * Collective calls are made by all tasks. See handlers.c. */
 #include <stdio.h>
 #include <string.h>

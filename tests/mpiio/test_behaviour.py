@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Programs in C, C++, Fortran (mpif.h, use mpi, use mpi_f08), Python, HDF5 and PnetCDF under the drop-in, preloaded
-and linked before the MPI library, with both MPIs and with and without MPI_THREAD_MULTIPLE."""
+"""Programs in C, C++, Fortran (mpif.h, use mpi, use mpi_f08), Python, HDF5 and PnetCDF under the drop-in. It is
+preloaded or linked before the MPI library, with both MPIs, with and without MPI_THREAD_MULTIPLE."""
 import json
 import os
 import shutil

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The library of entry points: one file for every MPI, one clear line if no engine fits, no effect in programs
-without MPI; and `sheaf mpiio`, which sets it up and reports."""
+without MPI. Also `sheaf mpiio`, which sets it up and reports."""
 import json
 import os
 import re

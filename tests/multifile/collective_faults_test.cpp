@@ -1,5 +1,5 @@
-// For every k, the k-th operation of the store fails while tasks write and read collectively: every task gets
-// the error, no task hangs, and a closed file is correct.
+// For every k, the k-th operation of the store fails in collective writing and reading. Every task gets the
+// error, no task hangs, and a closed file is correct.
 #include <gtest/gtest.h>
 
 #include <functional>

@@ -36,7 +36,8 @@ TEST(Collective, OnlyCollectorsTouchTheFile) {
       writer.close();
     });
     // Opens: the file, and at the close the journal. With a journal also its common header, the lookup and
-    // creation of one journal for each of the four hosts, and at the close a lookup for each possible host.
+    // creation of one journal for each of the four hosts. At the close a lookup follows for each possible
+    // host.
     EXPECT_EQ(counting.operations(Operation::open), 4 + 1 + (bytes == 100 ? 0 : 5 + 4 * 2 + 64));
     check_program(memory, "a", p);
   }

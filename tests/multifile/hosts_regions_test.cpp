@@ -1,4 +1,4 @@
-// Multifiles written by tasks of several hosts, each with a page cache of its own: no two hosts write one
+// Multifiles written by tasks of several hosts, each with a page cache of its own. No two hosts write one
 // unit, no task reads data that another host has not closed, and every byte arrives.
 #include <gtest/gtest.h>
 

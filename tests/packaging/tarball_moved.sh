@@ -1,6 +1,6 @@
 #!/bin/sh
-# tarball_moved.sh ARCHIVE: unpacks the relocatable archive, moves it, and uses it there: the tools, a captured file, programs in
-# C, C++ and Fortran of every MPI found by sionconfig, pkg-config and CMake, and the README's examples.
+# tarball_moved.sh ARCHIVE: unpacks the relocatable archive, moves it, and uses it there. Tests the tools, a captured file,
+# programs in C, C++ and Fortran of every MPI that find it by sionconfig, pkg-config and CMake, and the README's examples.
 set -eu
 here=$(dirname "$(readlink -f "$0")")
 place=$(mktemp -d)

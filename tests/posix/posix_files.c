@@ -80,9 +80,9 @@ static int by_size(const void* a, const void* b) {
   return (one > other) - (one < other);
 }
 
-/* Returns the additional cost, in ns, of a call on a file by the names that programs use, where a preload may
- * be active, over the C library's own functions. The median of `count` pairs of runs, because the time of one
- * call into the kernel varies by far more. */
+/* Returns the additional cost of a call on a file in ns: by the names that programs use, where a preload may
+ * be active, compared with the C library's own functions. It is the median of `count` pairs of runs, because
+ * the time of one call into the kernel varies by far more. */
 static int calls(const char* name, long count) {
   enum { in_a_run = 1000 };
   typedef int (*Access)(const char*, int);

@@ -1,5 +1,6 @@
-// The real open, write, close and read of a multifile with as many tasks as the machine of the paper had
-// cores, and with a million; every task is a fiber. Measures memory per task and messages; both are exact.
+// The real open, write, close and read of a multifile with very many tasks: as many as the machine of the
+// paper had cores, and a million. Every task is a fiber. Measures memory per task and messages; both are
+// exact.
 #include <gtest/gtest.h>
 
 #include <algorithm>

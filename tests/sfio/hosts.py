@@ -1,5 +1,5 @@
-"""Hosts for the tests of striped files: network namespaces of this machine, joined by a bridge, each with its own
-host name and its own directory under the same path. `made()` returns None if the machine does not allow that."""
+"""Hosts for the tests of striped files: network namespaces of this machine, joined by a bridge. Each has its own host
+name and its own directory under the same path. `made()` returns None if the machine does not allow that."""
 
 from __future__ import annotations
 

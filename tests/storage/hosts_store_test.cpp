@@ -1,4 +1,4 @@
-// Simulated hosts behave like hosts over NFS: they lose each other's bytes in a page, see stale bytes until
+// Simulated hosts behave like hosts over NFS. They lose each other's bytes in a page, see stale bytes until
 // the next open, hold locks invisible to other hosts, and know names of removed files. These events are
 // counted.
 #include "support/hosts_store.hpp"

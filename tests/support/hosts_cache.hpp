@@ -3,10 +3,9 @@
 //
 // A page is filled when it is read. It is also filled when a write covers a part of its known bytes, because
 // files are always open for reading, too. Pages stay until an open finds that the file has changed on the
-// server. A page is written back whole ("page extension"), including stale bytes of other hosts, unless the
-// host holds a lock of the file; then only the written bytes go out, as one range. Beyond the end that the
-// host knows, a page is zeros and is written back from its beginning. The cached size is local to the host,
-// too.
+// server. A page is written back whole ("page extension"), including stale bytes of other hosts. If the host
+// holds a lock of the file, only the written bytes go out, as one range. Beyond the end that the host knows,
+// a page is zeros and is written back from its beginning. The cached size is local to the host, too.
 #pragma once
 
 #include <cstdint>

@@ -4,8 +4,8 @@
 // in a collective, yields or ends. A seed determines the order in which ready tasks run, so a run can be
 // repeated exactly. All collectives synchronize the group, the strictest behaviour that MPI allows.
 //
-// Errors that would hang a real machine are detected and thrown: a deadlock (no task can run and not all have
-// ended), and tasks of a group that make different calls or calls with different roots or lengths.
+// Errors that would hang a real machine are detected and thrown. These are a deadlock (no task can run and
+// not all have ended), and tasks of a group that make different calls or pass different roots or lengths.
 //
 // Memory: one lazily touched stack per task (usually one or two resident pages), 24 bytes per Comm, about 80
 // bytes of bookkeeping per task, state per group. Stacks have no guard pages because the kernel limits

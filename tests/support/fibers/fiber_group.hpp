@@ -190,9 +190,9 @@ inline int64_t pack(int high, int low) {
 inline int high(int64_t entry) { return static_cast<int>(entry >> 32); }
 inline int low(int64_t entry) { return static_cast<int>(entry & 0xffffffff); }
 
-// Creates one group per color, ordered by (key, rank). entries: on input pack(color, key) by rank; on output
-// pack(index of the group in the family, rank in the group), negative for tasks without a group. Returns null
-// if no task is in a group. O(P log P).
+// Creates one group per color, ordered by (key, rank). `entries` holds pack(color, key) by rank on input. On
+// output it holds pack(index of the group in the family, rank in the group), negative for tasks without a
+// group. Returns null if no task is in a group. O(P log P).
 inline Family* make_family(const Group& parent, std::vector<int64_t>& entries) {
   struct Member {
     int color, key, rank;

@@ -1,6 +1,6 @@
 // support/stores/recording_store: records every change to the files of a store. A test can then rebuild the
-// state of the disk after any prefix of the changes, as left by a process killed at that point or by a loss
-// of power.
+// state of the disk after any prefix of the changes: the state that a killed process or a loss of power
+// leaves.
 #pragma once
 
 #include <memory>
