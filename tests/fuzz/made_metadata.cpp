@@ -33,7 +33,7 @@ void pad(Bytes& to, int64_t tail_at) {
   while ((tail_at + std::ssize(to)) % 8 != 0) to.push_back(std::byte{});
 }
 
-// Returns the length of META1 up to the data.
+// Returns the offset of the data, which follow META1.
 std::optional<int64_t> data_begin(int64_t tasks, int64_t fsblksize) {
   if (fsblksize <= 0) return std::nullopt;
   return align_up(format::fixed_size + 16 * tasks + format::pointer_size, fsblksize);

@@ -104,8 +104,8 @@ void check_kept_parts() {
   }
 }
 
-// Tasks on several hosts, simulated by tasks that share no memory: one task per host, equal and different
-// numbers, in blocks and round robin.
+// Simulates several hosts, that is, tasks without common memory: one task per host, equal and different
+// numbers of tasks, in blocks and round robin.
 void check_hosts() {
   const auto comm = sheaf::mpi_comm(MPI_COMM_WORLD);
   const int64_t me = comm->rank(), size = comm->size();

@@ -36,7 +36,7 @@ struct Places : TwoDirectories {
     require(found == names, mode + ": names");
     MPI_Barrier(MPI_COMM_WORLD);
   }
-  // Waits until all tasks have checked.
+  // Removes the files in `here` after all tasks have checked them.
   void empty() const {
     MPI_Barrier(MPI_COMM_WORLD);
     if (me == 0)

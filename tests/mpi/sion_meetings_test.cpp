@@ -84,7 +84,7 @@ void opens_between_closes() {
   for (int i = 0; i < 4 * many; ++i) read_back(numbered(i));
 }
 
-// Returns all tasks in an order different from that of the world.
+// Returns a communicator of all tasks in an order different from the world's.
 MPI_Comm turned_round() {
   MPI_Comm comm;
   MPI_Comm_split(MPI_COMM_WORLD, 0, -me, &comm);

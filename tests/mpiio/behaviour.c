@@ -313,8 +313,8 @@ static int hint_is(MPI_File file, const char* key, const char* wanted) {
   return found && strcmp(value, wanted) == 0;
 }
 
-/* Valid hints take effect and can be queried. If the requested host has no aggregator, another host provides
- * it. */
+/* Valid hints take effect and can be queried. Aggregators requested on an unknown host are placed on others.
+ */
 static void hints(void) {
   static const char* const given[][2] = {{"cb_nodes", "2"},
                                          {"cb_buffer_size", "131072"},

@@ -116,7 +116,7 @@ struct Deal {
     std::sort(limits.begin(), limits.end());
   }
 
-  // Returns the limits of a task's part; in turns: of all tasks.
+  // Sets the limits of a task's part; in turns: of all tasks.
   void box(const Dims& dims, int task, Dims* low, Dims* high) const {
     low->assign(dims.size(), 0);
     *high = dims;

@@ -149,7 +149,7 @@ TEST(Append, OfNothingChangesNothing) {
   EXPECT_EQ(store.contents("a.000001"), second);
 }
 
-// Sizes change in place as long as no task needs another round of chunks. Only then is the file marked
+// Sizes change in place unless a task needs another round of chunks. Only in that case is the file marked
 // unclosed.
 TEST(Append, IsCompleteUntilATaskNeedsAFurtherRound) {
   MemoryStore store;

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int per_node = 4;
 
-// Opens a multifile on every task; the collectors of all its files are then determined.
+// Opens a multifile with `open` on every task. Returns the collectors of all its files.
 using Open = std::function<std::unique_ptr<Writer>(Store&, Comm&)>;
 std::vector<int> collectors(int tasks, const Players& players, const Open& open) {
   MemoryStore store;

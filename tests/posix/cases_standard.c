@@ -1,5 +1,5 @@
-/* Standard streams with descriptors that become captured files in all possible ways. Each case runs in a
- * child with the original streams. Groups run first, since later cases have already printed theirs. */
+/* Standard streams with descriptors that become captured files in all possible ways. This group runs early,
+ * before other groups have used the streams. Each case runs in a child with the original streams. */
 #include "cases.h"
 
 static void run(void (*work)(void), const char* name) {

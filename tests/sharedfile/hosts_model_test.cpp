@@ -261,8 +261,8 @@ void run_case(uint64_t seed) {
   if (!one.reads_own) {
     EXPECT_EQ(counts.foreign_bytes, 0) << examples(counts);
   }
-  // Independent writes, and collective ones with disabled buffering, write exactly the task's own bytes,
-  // possibly in a unit of another host.
+  // Independent writes, and collective ones without aggregation, write exactly the task's own bytes, possibly
+  // in a unit of another host.
   if (one.together && one.hints.collective_write != Choice::disable) {
     EXPECT_EQ(counts.mixed_units, 0) << examples(counts);
   }

@@ -423,7 +423,7 @@ TEST(StripedFailure, AListenerIsNotGoneBecauseItsClientDidNotLookForLong) {
   });
 }
 
-// Jobs take `seconds` each. The listener polls its messages in between.
+// A workplace in which each job takes `seconds`. The listener polls its messages during a job.
 class SlowPlace final : public sfio::Workplace {
  public:
   SlowPlace(FiberNetwork& network, const double& seconds) : network_(network), seconds_(seconds) {}

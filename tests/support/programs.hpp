@@ -108,8 +108,8 @@ inline void write_serially(Store& store, const std::string& path, const Program&
   writer.close();
 }
 
-// Runs one fiber per task. nfiles <= 0: groups of consecutive tasks, reversed within each group; see
-// group_of().
+// Returns the group of a rank for nfiles <= 0: consecutive tasks, in reversed order within each group
+// (request_of()).
 inline int group_of(int rank, int ntasks) { return rank / std::max(1, ntasks / 2); }
 
 inline ParallelWriteRequest request_of(std::string_view path, const Program& p, Comm& comm) {
