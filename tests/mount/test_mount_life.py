@@ -211,8 +211,9 @@ class Users(MountCase):
         self.succeed("sheaf", "umount", view)
 
     def test_who_is_not_root_mounts_and_unmounts(self) -> None:
-        """A user other than root mounts and unmounts in a namespace with a /dev/fuse for all users, as udev creates
-        it."""
+        """An unprivileged user mounts and unmounts if /dev/fuse is open to all users.
+
+        The test uses a namespace with a /dev/fuse as udev creates it."""
         path, streams = self.written("a.sion", [100, 200_000])
         view = self.dir / "view"
         view.mkdir()

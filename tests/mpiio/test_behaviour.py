@@ -57,8 +57,9 @@ class Behaviour(Programs):
                     self.assertIn("all right", self.run_under(mpi, 3 if yields(mpi) else 2, command, environment=topology))
 
     def test_block_size_of_the_environment(self):
-        """The environment sets the block size without rebuilding or changing the program (section 3.4 of the Blue
-        Gene/L paper)."""
+        """The environment sets the block size without rebuilding or changing the program.
+
+        See section 3.4 of the Blue Gene/L paper."""
         for mpi in MPIS:
             program = self.build(f"mpicc.{mpi}", "domains.c", "-rdynamic")
             tasks = 3 if yields(mpi) else 2
@@ -69,8 +70,7 @@ class Behaviour(Programs):
                     self.assertIn("all right", said)
 
     def test_tasks_that_change_their_directories(self):
-        """Shared pointers, deletions and statistics refer to the opened files after tasks change their
-        directories."""
+        """Shared pointers, deletions and statistics refer to the opened files after tasks change directory."""
         for mpi in MPIS:
             program = self.build(f"mpicc.{mpi}", "directories.c")
             for tasks in task_counts(mpi):

@@ -58,8 +58,9 @@ class Front(Programs):
             self.assertIn("file too short", self.said_beside)
 
     def test_a_library_under_another_name_is_known_by_what_it_says(self):
-        """An MPI library under another name is recognized by its version text: Python loads an MPI library itself, by
-        names without a number."""
+        """An MPI library under another name is recognized by its version text.
+
+        Python loads an MPI library itself, by names without a number."""
         for mpi in MPIS:
             if interface_of(mpi) == "abi":  # is recognized by its name alone
                 continue
@@ -76,8 +77,10 @@ class Front(Programs):
                 self.assertNotIn("sheaf mpiio", self.said_beside)
 
     def test_functions_that_the_mpi_library_does_not_have(self):
-        """mpi4py looks up large counts at run time and finds the entry points of the drop-in. With an engine they
-        work; without one, as far as a function with int counts allows."""
+        """Functions with large counts that the MPI library lacks work through the drop-in.
+
+        mpi4py looks them up at run time and finds the entry points of the drop-in. With an engine they work;
+        without one, as far as a function with int counts allows."""
         alone = shutil.copy(os.path.join(DROP_IN, "libsheaf_mpiio.so"), self.where)
         for mpi in MPIS:
             program = self.build(f"mpicc.{mpi}", "late_calls.c", "-Wl,--no-as-needed", name="late")

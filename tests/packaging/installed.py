@@ -16,7 +16,7 @@ INSTALLED = os.environ.get("SHEAF_INSTALLED")
 MPIS = [mpi for mpi in (INSTALLED and os.environ.get("SHEAF_INSTALLED_MPIS") or "openmpi mpich").split()
         if shutil.which(f"mpicc.{mpi}") and (INSTALLED or (BUILD / "lib" / mpi).exists())]
 FORTRAN = bool(shutil.which("gfortran")) if INSTALLED else (BUILD / "lib" / "libsheaf_fortran.so").exists()
-# MPICH waits actively: many tasks on few cores are slow
+# MPICH waits actively: many tasks on few cores are slow.
 SECONDS = int(os.environ.get("SHEAF_SECONDS", 600 if INSTALLED else 60))
 
 C_SERIAL = """

@@ -46,7 +46,7 @@ class Exports(InstalledCase):
             for symbol in symbols(library, "--defined-only"):
                 name, _, version = symbol.partition("@@")
                 if name == symbol:
-                    # Version definitions themselves
+                    # Version definitions themselves.
                     self.assertRegex(symbol, r"^SHEAF_(1|PRIVATE_[0-9.]+)(@|$)", library)
                 elif version == "SHEAF_1":
                     private = name.startswith(("_Z", "sheaf_private_"))
@@ -56,8 +56,9 @@ class Exports(InstalledCase):
                     self.assertIn(f"{name}@{version}", needed, f"{library.name}: no companion needs it")
 
     def test_threads_end_without_destructors_of_objects(self):
-        """Threads register no destructors of objects: the C library would end the program if a registration failed
-        (base/thread_value)."""
+        """Threads register no destructors of objects.
+
+        The C library would end the program if a registration failed (base/thread_value)."""
         for path in self.prefix.rglob("*"):
             if path.is_symlink() or not path.is_file() or path.read_bytes()[:4] != b"\x7fELF":
                 continue

@@ -31,8 +31,7 @@ class Capture(CaptureCase):
         self.assertEqual(self.names(), ["out/cap.1"])
 
     def test_readers_of_what_an_earlier_run_has_left(self) -> None:
-        """Before any write: a process that inherits a descriptor reads, and a descriptor opened earlier sees data
-        written later."""
+        """Inherited and early opened descriptors read the data of an earlier run and data written later."""
         self.run_captured("sh", "-c", "echo first > cap.a")
         script = ("import os, subprocess\n"
                   "reader = os.open('cap.a', os.O_RDONLY)\n"

@@ -151,7 +151,7 @@ class Faults(MountingCase):
     def lacking(self, said: list[str]) -> set[str]:
         """The files with a failed write that was not repeated."""
         lines = [line.split() for line in said if line.startswith("lacks ")]
-        # Truncated to 10 bytes: missing bytes beyond that do not count
+        # Truncated to 10 bytes: missing bytes beyond that do not count.
         cut = {"cap.3"} if "done cut 3" in said else set()
         names = {name for _, name, at, _ in lines if name not in cut or int(at) < 10}
         if "cap.1" in names and "done rename 1" in said:

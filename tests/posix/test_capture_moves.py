@@ -81,8 +81,9 @@ class Moves(CaptureCase):
 
     @unittest.skipUnless(shutil.which("strace"), "strace makes calls fail")
     def test_a_directory_stays_where_one_of_its_files_cannot_go(self) -> None:
-        """For every n, the disk is full for the n-th record of the container: then all names are the old ones, or all
-        are the new ones."""
+        """If the disk is full for the n-th record, all names are the old ones, or all are the new ones.
+
+        Repeated for every record of the container."""
         script = ("import os\n"
                   "try: os.rename('cap.dir', 'cap.now')\n"
                   "except OSError as error: print(error.errno)\n")
@@ -129,8 +130,9 @@ class Moves(CaptureCase):
 
     @unittest.skipUnless(shutil.which("strace"), "strace makes calls fail")
     def test_each_file_is_there_once_whatever_fails(self) -> None:
-        """Each file exists exactly once if there is no space for further records: of the temporary name, the
-        attributes, or the name itself."""
+        """Each file exists exactly once, even if there is no space for further records.
+
+        The records are those of the temporary name, the attributes, and the name itself."""
         script = ("import os, sys\n"
                   "for i in range(12):\n"
                   "    open(f'plain.{i}', 'w').close()\n"

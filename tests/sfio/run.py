@@ -122,9 +122,11 @@ class Sfio(unittest.TestCase):
             self.assertIn("task 1 works", said)
 
     def test_a_listener_that_dies_or_hangs(self):
-        """A listener that dies or hangs is reported, and the other one still serves. Open MPI continues after a death
-        only on request. MPICH's launcher fails itself when a task is killed, so there a listener only hangs. It is
-        configured to keep the job when the first task leaves without MPI_Finalize."""
+        """A listener that dies or hangs is reported, and the other one still serves.
+
+        Open MPI continues after a death only on request. MPICH's launcher fails itself when a task is killed, so
+        there a listener only hangs. It is configured to keep the job when the first task leaves without
+        MPI_Finalize."""
         self.hosts("n0", "n1")
         listener = self.root / "listener"
         listener.write_text(f'#!/bin/sh\necho $$ >"{self.root}/pid.${{OMPI_COMM_WORLD_RANK:-$PMI_RANK}}"\nexec "{BIN}/sheaf-iod"\n')
