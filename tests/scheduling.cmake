@@ -1,8 +1,8 @@
-# How ctest shares the processors (docs/testing.md). `make test` runs two tests more than there are processors, because many wait: for
-# locks, silence of listeners, leases. A test that starts programs of MPI counts as two. Programs of an MPI whose tasks never yield
-# (MPICH and its kind) run alone: beside others each message takes a time slice of the scheduler.
+# How ctest shares the processors (docs/testing.md). `make test` runs two more tests than there are processors, because many tests
+# wait: for locks, silent listeners or leases. A test that starts MPI programs counts as two. Programs of an MPI with tasks that
+# never yield (MPICH and its derivatives) run alone: next to other tests each message takes a time slice of the scheduler.
 
-# sheaf_mpi_processors(MPI COUNT TEST...): these start COUNT tasks of this MPI.
+# sheaf_mpi_processors(MPI COUNT TEST...): the tests start COUNT tasks of this MPI.
 function(sheaf_mpi_processors mpi count)
   if(count GREATER 1)
     set(processors 2)
@@ -13,7 +13,7 @@ function(sheaf_mpi_processors mpi count)
   endif()
 endfunction()
 
-# sheaf_long(SECONDS TEST...): about so long; the longest begin first. Only the order counts.
+# sheaf_long(SECONDS TEST...): approximate duration of the tests; the longest start first. Only the order matters.
 function(sheaf_long seconds)
   foreach(test ${ARGN})
     if(TEST ${test})

@@ -1,4 +1,4 @@
-// Extension header and trailer to bytes and back; every flipped bit of them is noticed.
+// Encoding and decoding of extension header and trailer; every flipped bit in them is detected.
 #include "format/extension.hpp"
 
 #include <gtest/gtest.h>
@@ -81,7 +81,7 @@ TEST(Extension, FindsEveryFlippedBitOfTheFixedPart) {
     auto bytes = good;
     bytes[bit / 8] ^= static_cast<std::byte>(1 << bit % 8);
     const bool in_magic = bit / 8 >= 1012 && bit / 8 < 1020;
-    // Without its magic the header is a plain one; the footer of a complete file contradicts that.
+    // Without its magic the header is a plain one, which the footer of a complete file contradicts.
     if (in_magic) {
       EXPECT_EQ(decode_extension(bytes, "x.sion"), std::nullopt);
     } else {
@@ -106,7 +106,7 @@ TEST(Extension, IsThereWithItsFlagIfTheFileIsEncoded) {
   h.encoded = false;
   bytes = encode(h);
   EXPECT_FALSE(says_compressed(bytes));
-  put_extension(sample(), bytes);  // as files were before there was a magic
+  put_extension(sample(), bytes);  // the layout before the magic was introduced
   EXPECT_TRUE(says_compressed(bytes));
 }
 
@@ -203,7 +203,7 @@ TEST(Hash, InPiecesIsThatOfTheWhole) {
   h.add(std::span(bytes).first(1));
   h.add(std::span(bytes).subspan(1));
   EXPECT_EQ(h.value(), hash_of(bytes));
-  EXPECT_EQ(hash_of({}), 0x2d06800538d394c2u);  // of nothing, as the specification of XXH3 has it
+  EXPECT_EQ(hash_of({}), 0x2d06800538d394c2u);  // empty input, value from the specification of XXH3
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ FrameHead head_at(int32_t block, int64_t offset, uint32_t plain, uint32_t stored
   return h;
 }
 
-// A stored stream that is only its heads.
+// A stored stream that consists of heads only.
 struct Stream {
   FrameTable table;
   int64_t size = 0;

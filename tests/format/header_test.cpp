@@ -1,4 +1,4 @@
-// META1 to bytes and back: byte orders, versions, limits of every field, names.
+// Encoding and decoding of META1: byte orders, versions, limits of every field, names.
 #include "format/header.hpp"
 
 #include <gtest/gtest.h>
@@ -40,7 +40,7 @@ Code code_of(const Bytes& bytes) {
   }
 }
 
-// The header with the 4-byte field at `offset` replaced.
+// Returns the header with the 4-byte field at `offset` replaced.
 Bytes with(size_t offset, int32_t value) {
   Bytes bytes = bytes_of(sample());
   store<int32_t>(bytes.data() + offset, value, native_order);
@@ -127,7 +127,7 @@ TEST(Header, OfASerialFileHasFileNumberOne) {
   EXPECT_FALSE(decode_header(bytes, "x").leads_set());
 }
 
-// docs/format.md, section 3: modes 52 and 53 are names for layouts nobody ever wrote.
+// docs/format.md, section 3: modes 52 and 53 name layouts that no program ever wrote.
 TEST(Header, RefusesUnknownKeyValueModes) {
   const auto with_mode = [](int32_t mode, int32_t version) {
     Bytes bytes = with(16, version);

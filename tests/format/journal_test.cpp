@@ -1,4 +1,5 @@
-// Slots of a journal: a torn record is told from a damaged one, and no newest record is lost unnoticed.
+// Slots of a journal: torn records are distinguished from damaged ones, and a loss of the newest record is
+// detected.
 #include "format/journal.hpp"
 
 #include <gtest/gtest.h>
@@ -16,7 +17,7 @@ constexpr int64_t slot_of_test = 7;
 
 using Bytes = std::array<std::byte, journal_slot_size>;
 
-// A slot after `records` writes, each of which follows the one before.
+// A slot after `records` writes, each following the previous one.
 struct Written {
   Bytes bytes{};
   std::optional<JournalRecord> last;
@@ -44,7 +45,7 @@ TEST(JournalSlot, HoldsTheNewestRecordAndTheOneBefore) {
   }
 }
 
-// No flush of a torn record has succeeded: what counts is the record before, and nothing is damaged.
+// No flush of a torn record has succeeded: the previous record is valid, and the journal is not damaged.
 TEST(JournalSlot, TornByAWriteThatEndedEarlyIsSound) {
   for (int records = 0; records < 5; ++records)
     for (int64_t length = 0; length <= journal_record_size - 8; ++length) {
@@ -70,7 +71,7 @@ TEST(JournalSlot, IsCorrectedWhereOneBitIsWrong) {
     }
 }
 
-// Bytes are wrong, or zero. Zeros in place of a whole record, or where nothing was before, look unwritten.
+// Bytes are wrong or zero. Zeros in place of a whole record, or where no record was, look unwritten.
 TEST(JournalSlot, SaysSoWhereItsNewestRecordIsDestroyed) {
   for (const bool zeros : {false, true})
     for (int records = zeros ? 5 : 1; records < 8; ++records)
@@ -93,7 +94,7 @@ TEST(JournalSlot, SaysSoWhereItsNewestRecordIsDestroyed) {
         }
 }
 
-// Of records that no flush has synced any may be missing.
+// Records that no flush has synced may be missing, in any combination.
 TEST(JournalSlot, IsSoundWhereALossOfPowerTookARecordAndLeftALaterOne) {
   for (int records = 2; records < 6; ++records) {
     Written slot(records);

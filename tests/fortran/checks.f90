@@ -1,4 +1,4 @@
-! What the Fortran tests share: a counter of what does not hold.
+! Shared by the Fortran tests: a counter of failed checks.
 module checks
   implicit none
   integer :: failures = 0

@@ -1,4 +1,4 @@
-! Streams that the words of the open mode compress: the file is small, and the same program reads what it wrote.
+! Compression by open-mode options: the file is small, and the same program reads back what it wrote.
 program compression_test
   use, intrinsic :: iso_c_binding
   use sion_f90

@@ -1,4 +1,5 @@
-! Constants, expressions and intent(in) dummy arguments wherever the original's modules have intent(in).
+! Passes constants, expressions and intent(in) dummy arguments wherever the original's modules have
+! intent(in).
 program constants_test
 #ifdef WITH_MPI
   use mpi

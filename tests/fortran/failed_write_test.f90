@@ -1,4 +1,5 @@
-! A write that fails, because the file may not be so large: the flush and the close tell. To be run with a small limit (ulimit -f).
+! A write fails because of a limit on the file size: the flush and the close report it. Must run with a small
+! limit (ulimit -f).
 program failed_write_test
   use, intrinsic :: iso_c_binding
   use sion_f90

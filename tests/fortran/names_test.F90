@@ -1,6 +1,6 @@
-! Every name of the routines with data, each with data of its type: of the module or, with F77, the entry points of
-! FORTRAN 77, which have no interface; with WITH_MPI the collective ones. All names of one family read and write the
-! same bytes.
+! Every name of the data routines, each with data of its type, from the module or, with F77, from the entry
+! points of FORTRAN 77, which have no interface. WITH_MPI adds the collective ones. All names of one family
+! read and write the same bytes.
 #define MOVE(NAME, DATA, BYTES) call NAME(DATA, BYTES, 3_i8, sid, rc); call moved('NAME')
 
 program names_test
@@ -192,7 +192,7 @@ contains
 #endif
   end subroutine
 
-  ! Twice swapped is as it was. FORTRAN 77 has the untyped name alone, and never sets the last argument.
+  ! Swapping twice restores the data. FORTRAN 77 has the untyped name only, and never sets the last argument.
   subroutine swap
     integer :: again
     call fill

@@ -1,5 +1,5 @@
-/* The C side of the exchange tests: the file that Fortran also writes, written and checked through the C
- * interface. Task t holds 10 integers 100*t+1..100*t+10, 10 doubles half as large, and "Sheaf in Fortran". */
+/* The C side of the exchange tests: writes and checks, through the C interface, the same file as Fortran.
+ * Task t holds 10 integers 100*t+1..100*t+10, 10 doubles half as large, and "Sheaf in Fortran". */
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,7 +42,7 @@ static int check_task(int sid, int task) {
          sion_feof(sid) == 1;
 }
 
-/* 1 if written. */
+/* Returns 1 if the file was written. */
 int peer_write(char* name) {
   int ntasks = TASKS, nfiles = 1, ranks[TASKS] = {0, 1}, *globalranks = ranks;
   sion_int64 sizes[TASKS] = {1000, 1000}, *chunksizes = sizes;
@@ -53,7 +53,7 @@ int peer_write(char* name) {
   return sion_close(sid) == SION_SUCCESS && good;
 }
 
-/* 1 if the file holds that content for `tasks` tasks. */
+/* Returns 1 if the file holds that content for `tasks` tasks. */
 int peer_check(char* name, int tasks) {
   int ntasks = 0;
   int sid = sion_open(name, "rb", &ntasks, NULL, NULL, NULL, NULL, NULL);

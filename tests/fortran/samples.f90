@@ -1,4 +1,4 @@
-! Data of each type for which the routines with data have a name.
+! Data of each type that has a name among the data routines.
 module samples
   use, intrinsic :: iso_fortran_env, only: int16, int64
   implicit none

@@ -1,10 +1,9 @@
-"""Every routine of the Fortran interface is in the libraries, under all its names, and called by a test.
+"""Every routine of the Fortran interface is in the libraries under all its names, and is called by a test.
 
     test_entry_points.py --libraries LIB... --programs PROGRAM...
 
-The entry points of FORTRAN 77 are looked up among the symbols: what the libraries define and what the test programs
-leave to them. The names of the modules are looked up in the sources of the tests, which would not compile with others.
-"""
+The entry points of FORTRAN 77 are looked up among the symbols that the libraries define and that the test programs
+import. The names of the modules are looked up in the sources of the tests, which compile only with correct names."""
 
 from __future__ import annotations
 
@@ -24,7 +23,7 @@ get_mapping get_locations get_current_locations get_fileno get_file_endianness g
 get_endianess endianness_swap_needed bytes_avail_in_block get_position swap write fwrite read fread paropen_omp
 parclose_omp""".split()
 MPI = "paropen_mpi parclose_mpi coll_fwrite_mpi coll_fread_mpi paropen_ompi parclose_ompi".split()
-# Beyond the description: what it has in C only.
+# Routines beyond the description: those that it has in C only.
 OWN = """bytes_avail_in_chunk get_bytes_written get_bytes_read get_number_of_files get_location_arrays dup dedup fwrite_key
 fread_key seek_key fread_key_iterator_reset fread_key_iterator_next key_full_scan key_list_iterator_reset
 key_list_iterator_next key_get_stat get_keyval_mode""".split()

@@ -1,4 +1,5 @@
-"""The listings of the SC'09 paper (examples/listings), in Fortran under one MPI and in C: what each writes, all read.
+"""The listings of the SC'09 paper (examples/listings), in Fortran under one MPI and in C: all versions read the files
+of each other.
 
     test_listings.py MPI MPI_OF_C
 """

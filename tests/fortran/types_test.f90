@@ -1,4 +1,4 @@
-! Data of every intrinsic type, kind and rank go through the same two calls, whole and in sections.
+! Data of every intrinsic type, kind and rank pass through the same two calls, whole and as sections.
 program types_test
   use, intrinsic :: iso_fortran_env
   use sion_f90

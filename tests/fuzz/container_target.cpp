@@ -1,5 +1,5 @@
-// Containers: as any bytes, and with a header, a table and records that are sealed, so that what they say is
-// believed.
+// Containers: as arbitrary bytes, and with a sealed header, table and records, so that readers trust the
+// contents.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -34,7 +34,7 @@ class Input {
     bytes_ = bytes_.subspan(count);
     return value;
   }
-  // Small most of the time, anything else else.
+  // Small in most cases, otherwise any number.
   int64_t size() {
     const uint64_t value = number();
     return static_cast<int64_t>((value & 7) != 0 ? value % 9000 : value >> 1);
@@ -44,7 +44,7 @@ class Input {
   std::span<const std::byte> bytes_;
 };
 
-// Rooms, slots and words of any kind.
+// Adds reserved space, slots and words of any kind.
 void add_sums(ContainerRecord& record, uint64_t what) {
   if ((what >> 33) % 4 == 0) record.kind = RecordKind::sums;
   record.room = record.kind == RecordKind::piece && (what >> 29) % 2 != 0;
@@ -71,7 +71,7 @@ Bytes sealed(Input input, uint32_t version) {
     record.which = static_cast<uint32_t>(what >> 27 & 3);
     record.size = input.size();
     record.offset = record.size;
-    // Also below 0
+    // May be negative
     record.place = static_cast<int64_t>(static_cast<uint64_t>(input.size()) + container_page);
     record.length = input.size() & longest_piece;
     if (version == container_summed) add_sums(record, what);

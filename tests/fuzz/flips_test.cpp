@@ -1,7 +1,7 @@
-// Every bit of small multifiles flipped, one at a time. Of a file with checksums each way of reading gives an
-// error, or exactly what it gave before. Without, it may also give something else that the format has no
-// means to notice. The test knows all places of that kind; it fails for a new one, and says how many bits
-// each has.
+// Flips every bit of small multifiles, one at a time. For a file with checksums, each way of reading must
+// report an error or return unchanged data. Without checksums it may also return changes that the format
+// cannot detect. The test lists all such fields. It fails for a new one and prints the number of bits in
+// each.
 #include <gtest/gtest.h>
 
 #include "comm/agree.hpp"
@@ -15,7 +15,7 @@
 namespace sheaf::fuzz {
 namespace {
 
-// What a byte of a physical file is for.
+// Purpose of a byte of a physical file.
 struct Place {
   std::string field;
   bool is_data = false;
@@ -50,7 +50,7 @@ struct Map {
   }
 };
 
-// All there is to know of a multifile in one way of reading it.
+// All information about a multifile that one way of reading returns.
 struct Found {
   bool failed = false;
   Contents contents;
@@ -72,7 +72,7 @@ std::array<Found, 4> read_every_way(MemoryStore& store, int64_t ntasks) {
           found(read_in_parallel(store, ntasks, settings)), found(read_mapped(store, settings))};
 }
 
-// Data differ in one byte of one task, nothing else does.
+// Returns whether exactly one byte of the data of one task differs, and no other value does.
 bool differ_in_one_byte(const Contents& a, const Contents& b) {
   int64_t different = 0;
   if (a.ntasks != b.ntasks || a.tasks.size() != b.tasks.size()) return false;
@@ -90,12 +90,12 @@ struct Tally {
   int64_t partly = 0;    // an error in some ways, no effect in the others
   int64_t no_effect = 0;
   int64_t in_data = 0;                     // one byte of one task differs
-  std::map<std::string, int64_t> changed;  // field -> bits whose change shows, unnoticed
+  std::map<std::string, int64_t> changed;  // field -> number of bits with undetected changes
 };
 
 class Flips : public ::testing::Test {
  protected:
-  // Fields in which a flip may change what is read. Anything else is a failure.
+  // Fields in which a flip may change the data read. A change in any other field is a failure.
   void flip_everything(const std::string& name, const std::set<std::string>& unprotected) {
     const std::vector<std::string> paths = store.paths();
     int64_t ntasks = 0;
@@ -186,7 +186,7 @@ test::Program program(int32_t nfiles) {
 }
 
 const std::set<std::string> in_one_file{"block counts", "block sizes", "global ranks"};
-// Any other file number makes the first file a member of a set, which may be opened by itself.
+// Any other file number makes the first file a member of a set; such a file may be opened by itself.
 const std::set<std::string> in_set{"block counts", "block sizes", "global ranks", "mapping", "file number"};
 
 constexpr const char* plain = "w,checksums=off";

@@ -1,5 +1,5 @@
-// Frames: heads, tables, indices, and stored bytes with their codec. The first byte chooses; with its highest
-// bit, magic numbers and checksums are right.
+// Frames: heads, tables, indices, and stored bytes with their codec. The first byte selects the structure;
+// its highest bit makes magic numbers and checksums correct.
 #include <algorithm>
 #include <cstring>
 
@@ -40,7 +40,7 @@ void decode_a_head(Recipe recipe, bool sound) {
   require(again == head, "a head is encoded as it was decoded");
 }
 
-// Each frame begins where the one before ends, and what holds a place is found.
+// Each frame begins where the previous one ends, and find() returns the frame that holds a position.
 void check_table(const FrameTable& table) {
   int64_t sum = 0;
   for (const format::Frame& f : table.frames()) {
@@ -67,7 +67,7 @@ void check_index(const FrameTable& table, int64_t stored) {
           "an index is decoded as it was encoded");
 }
 
-// Frames in the order of a writer that may go back. They are stored one behind the other.
+// Frames in the order of a writer that may seek back, stored consecutively.
 void build_a_table(Recipe recipe) {
   FrameTable table;
   int64_t stored = 0;
@@ -121,7 +121,7 @@ void decode_an_index(Recipe recipe, bool sound) {
   check_table(*table);
 }
 
-// What the codec makes of the stored bytes is what the frame stands for, if its checksum says so.
+// The codec's output for the stored bytes matches the frame if the checksum is correct.
 void decode_stored(Recipe recipe, bool sound) {
   static codec::FrameDecoder decoder;
   static codec::Decompressor plain_decoder;
@@ -173,7 +173,7 @@ void fuzz_frames(std::span<const std::byte> input) {
   Recipe recipe(input);
   const uint8_t kind = recipe.byte();
   const bool sound = kind & 0x80;
-  // A codec's own memory, and a frame or two.
+  // Memory of the codec itself, and one or two frames.
   const MemoryBound bound(MemoryBound::for_structure(std::ssize(input)) + 4 * most_plain + (2 << 20));
   try {
     switch (kind % 8) {

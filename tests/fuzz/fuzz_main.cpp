@@ -1,5 +1,5 @@
-// One target as libFuzzer wants it. SHEAF_FUZZ_TARGET: its function; SHEAF_FUZZ_PACKED: its inputs are packed
-// files.
+// One target in the form that libFuzzer expects. SHEAF_FUZZ_TARGET: its function. SHEAF_FUZZ_PACKED: its
+// inputs are packed files.
 #include <cstdio>
 #include <cstdlib>
 

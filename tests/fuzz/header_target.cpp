@@ -1,5 +1,6 @@
-// The head of a physical file, and the one of a subfile: META1 with its extension, pointers, arrays, stripe
-// identities. The first byte chooses; with its highest bit, checksums and magic numbers are put right first.
+// The head of a physical file and that of a subfile: META1 with its extension, pointers, arrays, stripe
+// identities. The first byte selects the structure; its highest bit makes checksums and magic numbers
+// correct.
 #include <array>
 #include <cstring>
 #include <vector>
@@ -17,7 +18,7 @@ namespace {
 
 constexpr size_t fields_size = format::fixed_size - format::prefix_size;
 
-// What a reader makes of the first bytes of a file.
+// Decodes the first bytes of a file as a reader does.
 void decode_meta1(std::span<const std::byte> bytes) {
   const format::Header h = format::decode_header(bytes, "m");
   require(h.fsblksize > 0 && h.ntasks >= 0 && h.nfiles >= 1 && h.filenumber >= 0, "limits of the header");
@@ -43,7 +44,7 @@ void decode_extension(std::span<const std::byte> header, bool sound) {
   require(format::decode_extension(again, "m") == e, "an extension is encoded as it was decoded");
 }
 
-// The fields, the extension, and what comes in between.
+// Decodes the fields, the extension, and the bytes in between.
 void decode_parts(Recipe recipe, bool sound) {
   std::array<std::byte, format::fixed_size> header{};
   std::ranges::copy(recipe.bytes(fields_size), header.begin());
@@ -72,7 +73,7 @@ void decode_values(std::span<const std::byte> bytes, ByteOrder order) {
   require(std::equal(bytes.begin(), bytes.end(), again.begin()), "an array is encoded as it was decoded");
 }
 
-// Eight bytes behind the end of what is summed are the FNV-1a of it (docs/format.md, "Striped files").
+// The eight bytes after the summed range are its FNV-1a hash (docs/format.md, "Striped files").
 void decode_stripe_identity(Recipe recipe, bool sound) {
   auto bytes = recipe.filled<format::StripeIdentity::bytes>();
   if (sound) {

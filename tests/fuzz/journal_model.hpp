@@ -1,6 +1,7 @@
-// journal_model: records of a journal made of the bytes of a fuzzer, and what a reader must find in them, by
-// docs/format.md, section 16, without the library. 8 bytes a record: slot, sequence, flags (1 finished, 4 one
-// bit is wrong, which readers correct), and the bytes of the chunk in five bytes, little endian.
+// journal_model: records of a journal created from a fuzzer's bytes, and the records that a reader must find
+// by docs/format.md, section 16; independent of the library. A record takes 8 bytes: slot, sequence, flags
+// (1: finished; 4: one bit is wrong, which readers correct), and the bytes of the chunk in five bytes, little
+// endian.
 #pragma once
 
 #include <algorithm>
@@ -15,9 +16,9 @@ namespace sheaf::fuzz {
 inline constexpr size_t record_bytes = 8;
 inline constexpr size_t most_records = 64;
 
-using Slots = std::map<int64_t, std::vector<format::JournalRecord>>;  // of each slot, in no order
+using Slots = std::map<int64_t, std::vector<format::JournalRecord>>;  // by slot, unordered
 
-// Writes the records into `journal`, whose header is there, and returns those that count: one at most in each
+// Writes the records into `journal`, which has a header already. Returns the valid ones: at most one in each
 // half of a slot.
 inline Slots put_records(std::span<const std::byte> input, uint64_t seed, std::vector<std::byte>& journal) {
   std::map<std::pair<int64_t, uint32_t>, format::JournalRecord> halves;
@@ -43,7 +44,7 @@ inline Slots put_records(std::span<const std::byte> input, uint64_t seed, std::v
   return slots;
 }
 
-// Block sizes of one of `tasks` tasks.
+// Returns the block sizes of one of `tasks` tasks.
 inline std::vector<int64_t> blocks_of(const Slots& slots, int64_t tasks, int64_t task) {
   std::vector<int64_t> sizes;
   for (int64_t block = 0;; ++block) {

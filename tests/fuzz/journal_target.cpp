@@ -1,5 +1,5 @@
-// Journals of an unclosed multifile of three tasks, of records as journal_model.hpp makes them. What the
-// readers find is what the model finds, and a repair keeps it.
+// Journals of an unclosed multifile of three tasks, with records from journal_model.hpp. Readers find exactly
+// the data that the model finds, and a repair keeps it.
 #include "comm/agree.hpp"
 #include "format/journal.hpp"
 #include "fuzz/journal_model.hpp"
@@ -17,7 +17,7 @@ namespace {
 constexpr int64_t journal_tasks = 3;
 constexpr int64_t journal_chunk = 64;
 
-// The file as its program leaves it: the journal that it has begun is in `journal`.
+// An unclosed file, with the partially written journal of its program in `journal`.
 struct Unclosed {
   Bytes file, journal;
   uint64_t seed = 0;

@@ -1,5 +1,5 @@
-// Key-value records: scanned, and read by key, from a stream of any bytes. Byte 0: chunk size - 1; byte 1:
-// size of the buffer and byte order; bytes 2 and 3: what is asked for; the others are the stream.
+// Key-value records: scanned, and read by key, from a stream of arbitrary bytes. Byte 0: chunk size - 1; byte
+// 1: size of the buffer and byte order; bytes 2 and 3: the query; the others are the stream.
 #include <algorithm>
 
 #include "comm/agree.hpp"
@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t record_head = 16;
 
-// The whole records at the begin of `stream`, found without the library.
+// Returns the whole records at the beginning of `stream`, determined without the library.
 test::Records parse(std::span<const std::byte> stream, ByteOrder order, bool& whole) {
   test::Records records;
   while (stream.size() >= record_head) {
@@ -51,7 +51,8 @@ void scan(WrittenStream& s, const test::Records& records, bool whole) {
     require(found && found->key == records[i].key && found->length == std::ssize(records[i].value),
             "a scanned record");
     Bytes value(i % 3 == 0 ? 0
-                           : records[i].value.size() + i % 3 - 1);  // none of it, all, or more than there is
+                           // No bytes, all, or more than the value has.
+                           : records[i].value.size() + i % 3 - 1);
     const size_t got = scanner.read(value);
     require(got == std::min(value.size(), records[i].value.size()) &&
                 std::equal(value.begin(), value.begin() + static_cast<std::ptrdiff_t>(got),
@@ -75,7 +76,7 @@ void read_by_key(WrittenStream& s, const test::Records& records, bool whole, uin
     model.check_keys(index);
     return;
   }
-  // What lies before the damage can be read; questions that reach it are errors, and stay errors.
+  // Data before the damage is readable. Queries that reach the damage fail, every time.
   for (const test::Record& r : records) {
     const auto found = index.next_record();
     require(found && found->key == r.key, "a record before the damage");

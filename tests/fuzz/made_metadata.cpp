@@ -33,7 +33,7 @@ void pad(Bytes& to, int64_t tail_at) {
   while ((tail_at + std::ssize(to)) % 8 != 0) to.push_back(std::byte{});
 }
 
-// META1 up to the data.
+// Returns the offset of the data, which follow META1.
 std::optional<int64_t> data_begin(int64_t tasks, int64_t fsblksize) {
   if (fsblksize <= 0) return std::nullopt;
   return align_up(format::fixed_size + 16 * tasks + format::pointer_size, fsblksize);
@@ -99,7 +99,7 @@ void MadeMetadata::fit_pointer() {
   pointer.varheader = std::max<int64_t>(0, end.value_or(0));
 }
 
-// Table, mapping and the trailer behind them. False if there would be too many checksums of data.
+// Adds table, mapping and the following trailer. Returns false if there would be too many data checksums.
 bool MadeMetadata::seal() {
   const auto plain_end = tail_at + std::ssize(tail);
   const ByteOrder order = header.metadata_order;
@@ -163,7 +163,7 @@ void MadeMetadata::write(Recipe& recipe) {
   head.clear();
   head.resize(format::fixed_size + 16 * ranks.size() + format::pointer_size);
   tail_at = std::clamp(pointer.varheader, std::ssize(head), largest);
-  // With a hole, thousands of tasks could be claimed that are all zeros.
+  // A hole would allow thousands of tasks that are all zeros.
   if (claimed_tasks_ != std::ssize(ranks)) tail_at = std::ssize(head);
   sealed = sealed && seal();
   auto fixed = format::encode(header);
@@ -207,7 +207,7 @@ bool MadeMetadata::blocks_fit() const {
   if (!end || *end != pointer.varheader) return false;
   for (size_t t = 0; t < ranks.size(); ++t) {
     if (counts[t] < 1 || counts[t] > pointer.maxblocks) return false;
-    // Larger ones are allowed within limits that are not looked at here.
+    // Larger sizes are allowed within limits that are not checked here.
     for (int64_t round = 0; round < pointer.maxblocks; ++round)
       if (const int64_t size = sizes_of_round(round)[t];
           round < counts[t] && (size < 0 || size > final_chunks()[t]))

@@ -1,5 +1,5 @@
-// made_metadata: the metadata of a physical file, made of a recipe, and what is right or wrong with it, found
-// without the readers. Sizes and offsets in bytes.
+// made_metadata: the metadata of a physical file, created from a recipe, and its defects, determined without
+// the readers. Sizes and offsets in bytes.
 #pragma once
 
 #include <cstdint>
@@ -20,28 +20,29 @@ struct MadeMetadata {
   int64_t tail_at = 0;
 
   format::Header header;
-  std::vector<int64_t> ranks, chunks, counts;  // of each task
-  std::vector<int64_t> sizes;                  // [round * tasks + task], as many rounds as are in the file
+  std::vector<int64_t> ranks, chunks, counts;  // by task
+  std::vector<int64_t> sizes;                  // [round * tasks + task], for the rounds stored in the file
   format::Pointer pointer;
-  int64_t mapping_size = 0;  // as the file says
+  int64_t mapping_size = 0;  // as stored in the file
   std::vector<layout::Placement> mapping;
-  bool sealed = false;    // with checksums, which are right
+  bool sealed = false;    // with correct checksums
   bool cut = false;       // bytes are missing at the end
-  bool unmarked = false;  // the pointer of META1 is not there
+  bool unmarked = false;  // META1 has no pointer
 
-  // Uses the memory of what was made before.
+  // Reuses the memory of the previous file.
   void make(Recipe& recipe);
 
   int64_t rounds() const { return ranks.empty() ? 0 : std::ssize(sizes) / std::ssize(ranks); }
   std::span<const int64_t> sizes_of_round(int64_t round) const {
     return std::span(sizes).subspan(static_cast<size_t>(round) * ranks.size(), ranks.size());
   }
-  // Rounded up to blocks where the format wants it; what has no such value stays.
+  // Returns the chunk sizes rounded up to blocks if the format requires it; sizes that cannot be rounded stay
+  // unchanged.
   std::vector<int64_t> final_chunks() const;
-  // The tail cannot be where the pointer says, or is not all that the header and the pointer claim: nothing
-  // is known of what a reader finds.
+  // Returns whether the tail cannot be where the pointer says, or is shorter than header and pointer claim:
+  // the result of a reader is then undefined.
   bool overlapping() const;
-  // No number is wrong: everybody can read it.
+  // Returns whether all numbers are correct, so that every reader accepts the file.
   bool is_sound() const;
 
  private:

@@ -1,6 +1,6 @@
-// The metadata of a physical file, made of a recipe: arrays of META1, block table, mapping and, with
-// `sealed`, the checksums of all of them (docs/format.md, section 14), so that wrong numbers are not found by
-// these. What a reader finds is what the recipe has put there, and a file without a wrong number can be read.
+// The metadata of a physical file, created from a recipe: arrays of META1, block table and mapping. `sealed`
+// adds correct checksums for all three (docs/format.md, section 14), so that wrong numbers are not detected
+// by checksums. Readers return the numbers of the recipe, and accept a file without wrong numbers.
 #include "comm/agree.hpp"
 #include "fuzz/made_metadata.hpp"
 #include "fuzz/memory_bound.hpp"
@@ -13,8 +13,8 @@ namespace sheaf::fuzz {
 
 namespace {
 
-// Whether the table is the one that was made: of a file without a pointer that is known if the checksums are
-// there.
+// Returns whether the table is the original one. For a file without a pointer, that is known only with
+// checksums.
 bool known(const MadeMetadata& made, const format::Pointer& p) {
   return p.complete() || (p.source == format::TableSource::unmarked && made.sealed && !made.cut);
 }

@@ -1,4 +1,4 @@
-// Counts in operator new and delete, or where sanitizers have their own, in the hooks they offer.
+// Counts in operator new and delete or, if sanitizers replace these, in the hooks of the sanitizers.
 #include "fuzz/memory_bound.hpp"
 
 #include <malloc.h>
@@ -17,7 +17,7 @@
 #endif
 #endif
 #ifdef SHEAF_SANITIZED_HEAP
-// As <sanitizer/allocator_interface.h> declares them, which GCC does not install.
+// Declared as in <sanitizer/allocator_interface.h>, which GCC does not install.
 extern "C" int __sanitizer_install_malloc_and_free_hooks(void (*allocated)(const volatile void*, std::size_t),
                                                          void (*released)(const volatile void*));
 extern "C" std::size_t __sanitizer_get_allocated_size(const volatile void* block);

@@ -1,6 +1,5 @@
-// What tasks send each other: requests to I/O listeners, and runs of bytes of a window. Bit 0 of the first
-// byte chooses; with bit 1, a request begins with what the recipe of its head says, else the bytes are the
-// message.
+// Messages between tasks: requests to I/O listeners, and extents of a window. Bit 0 of the first byte selects
+// the kind. With bit 1, a recipe creates the head of a request; otherwise the bytes are the message.
 #include <cstring>
 
 #include "base/error.hpp"
@@ -15,7 +14,7 @@ namespace sheaf::fuzz {
 namespace {
 
 constexpr int64_t window = 4 << 20;     // bytes
-constexpr int64_t most_visited = 1000;  // bytes of runs
+constexpr int64_t most_visited = 1000;  // extents, in bytes
 
 std::vector<std::byte> make_request(Recipe& recipe) {
   sfio::Request made;

@@ -1,4 +1,4 @@
-// The metadata of single physical files: in slices, of one task, and all at once.
+// The metadata of single physical files: in slices, for one task, and all at once.
 #include <algorithm>
 
 #include "comm/agree.hpp"
@@ -16,7 +16,7 @@ constexpr int64_t most_in_holes = 8 << 20;  // bytes of metadata
 
 using Row = std::array<int64_t, 4>;  // global rank, chunk size, block count, size of the last block
 
-// Tasks [first, first + count) as leaders read them.
+// Reads tasks [first, first + count) as metadata writers do.
 std::vector<Row> read_slice(MetadataReader& reader, const format::Pointer& p, int64_t first, int64_t count) {
   const auto n = static_cast<size_t>(count);
   std::vector<int64_t> ranks(n), chunks(n), counts(n), sizes(n);

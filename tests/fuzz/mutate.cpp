@@ -32,7 +32,7 @@ class Mutation {
   template <class T>
   void change(int64_t offset) {
     std::byte* const at = file_->find(offset, sizeof(T));
-    if (!at) return;  // in the hole, or behind the end
+    if (!at) return;  // in the hole or beyond the end
     const ByteOrder order = order_of_file();
     const T old = load<T>(at, order);
     store<T>(at, static_cast<T>(new_value(static_cast<uint64_t>(old))), order);
@@ -131,7 +131,7 @@ class Mutation {
     }
   }
 
-  // Lets the pointer say what follows from the chunk sizes, and brings the tail there.
+  // Sets the pointer to the value that follows from the chunk sizes, and moves the tail there.
   void mend() {
     if (!read_header() || header_.ntasks > 1 << 12) return;
     std::optional<int64_t> skip = 0;
@@ -152,7 +152,7 @@ class Mutation {
     if (in_tail)
       file_->tail_at = std::max(file_->tail_at + *end - pointer_.varheader, std::ssize(file_->head));
     pointer_.varheader = *end;
-    // Not if it went with the tail
+    // Skipped if the pointer moved with the tail.
     std::byte* const at = file_->find(header_.pointer_offset(), format::pointer_size);
     if (at) std::ranges::copy(format::encode(pointer_, header_.metadata_order), at);
   }

@@ -1,5 +1,5 @@
-// mutate: changes of packed files that know where the numbers of a multifile are. Random bytes alone rarely
-// get past the checks that numbers must fit each other.
+// mutate: changes of packed files that know the positions of a multifile's numbers. Random bytes alone rarely
+// pass the consistency checks between numbers.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,8 @@
 
 namespace sheaf::fuzz {
 
-// Changes one to four numbers of the packed files in the first `size` bytes of `room`, and in half of the
-// cases moves the block table to where they say it should be. Mostly, checksums are right again afterwards
+// Changes one to four numbers of the packed files in the first `size` bytes of `room`. In half of the cases
+// it moves the block table to its consistent position. In most cases it updates the checksums afterwards
 // (reseal.hpp). Returns the new size, at most room.size().
 size_t mutate_packed(std::span<std::byte> room, size_t size, uint64_t seed);
 

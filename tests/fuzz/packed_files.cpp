@@ -14,7 +14,7 @@ constexpr size_t most_files = 4;
 constexpr size_t entry_bytes = 16;
 constexpr int64_t largest_offset = int64_t{1} << 62;
 
-// The first `count` bytes of `rest`, or what there is; `rest` goes on behind them.
+// Returns the first `count` bytes of `rest`, or all if there are fewer, and removes them from `rest`.
 Bytes take(std::span<const std::byte>& rest, size_t count) {
   const auto piece = rest.first(std::min(count, rest.size()));
   rest = rest.subspan(piece.size());

@@ -1,4 +1,4 @@
-// reading: a multifile read in every way there is; for the targets and the test of flipped bits.
+// reading: reads a multifile in every possible way; for the targets and the test of flipped bits.
 #pragma once
 
 #include <map>
@@ -11,23 +11,22 @@
 
 namespace sheaf::fuzz {
 
-// At most this much is looked at, since holes and overlapping blocks make streams that are longer than the
-// files.
-inline constexpr int64_t most_bytes = 16 << 10;  // of a task
+// Upper limits of the data examined, since holes and overlapping blocks make streams longer than the files.
+inline constexpr int64_t most_bytes = 16 << 10;  // per task
 inline constexpr int64_t most_tasks = 24;
 
-// What a task's stream holds.
+// Contents of a task's stream.
 struct TaskContents {
-  Bytes bytes;              // as many as most_bytes allows
-  int64_t length = 0;       // of the whole stream
-  int64_t globalrank = -1;  // where the way of reading tells
+  Bytes bytes;              // at most most_bytes
+  int64_t length = 0;       // bytes of the whole stream
+  int64_t globalrank = -1;  // if this way of reading provides it
   bool operator==(const TaskContents&) const = default;
 };
 
 struct Contents {
   int64_t ntasks = 0;
-  std::map<int64_t, TaskContents> tasks;  // those looked at and readable
-  std::map<int64_t, Code> failures;       // of single tasks, found after a successful open
+  std::map<int64_t, TaskContents> tasks;  // readable ones among those examined
+  std::map<int64_t, Code> failures;       // errors of single tasks after a successful open
 };
 
 struct ReadSettings {
@@ -35,7 +34,7 @@ struct ReadSettings {
   int64_t buffer_bytes = 0;
 };
 
-// The contents, or the error that opening ended with. All open "m" in `store`.
+// The contents, or the error of the open. All functions open "m" in `store`.
 struct Outcome {
   std::optional<Error> error;
   Contents contents;
@@ -44,13 +43,13 @@ Outcome read_serially(Store& store, const ReadSettings& settings);
 Outcome read_by_task(Store& store, int64_t ntasks,
                      const ReadSettings& settings);  // tasks 0..ntasks, one too many
 Outcome read_in_parallel(Store& store, int64_t ntasks,
-                         const ReadSettings& settings);  // ntasks > 0: as many processes
+                         const ReadSettings& settings);  // ntasks > 0: number of processes
 Outcome read_mapped(Store& store, const ReadSettings& settings);
 
-// Throws a Contradiction unless the tasks that both have found hold the same. `way` is for the message.
+// Throws a Contradiction unless the tasks found in both have equal contents. `way` is for the message.
 void require_same(const Contents& a, const Contents& b, const std::string& way);
 
-// Where `stream` stands is its begin.
+// `stream` is positioned at its beginning.
 TaskContents read_task(ReadStream& stream);
 
 OpenMode mode_of(const char* words, const ReadSettings& settings);

@@ -1,5 +1,5 @@
-// Key-value records of a recipe: a stream in blocks, scanned, and asked for by key in the order of the
-// recipe. What is found follows from how the stream was made.
+// Key-value records created from a recipe: a stream in blocks, scanned, and queried by key in the order of
+// the recipe. The expected results follow from the recipe.
 #include <algorithm>
 
 #include "comm/agree.hpp"
@@ -25,14 +25,15 @@ struct Found {
 
 struct RecordStream {
   Bytes bytes;
-  std::vector<Found> records;  // whole ones
-  bool damaged = false;        // behind them
+  std::vector<Found> records;  // complete ones
+  bool damaged = false;        // after the records
   ByteOrder order = native_order;
   std::vector<int64_t> sizes;
   int64_t chunk = 1;
 };
 
-// Keys of one byte; lengths that are not there are damage, as is what does not end with a record.
+// Writes records with keys of one byte. Lengths beyond the data are damage, as is a stream that does not end
+// with a record.
 void write_records(Recipe& recipe, RecordStream& s) {
   s.bytes.clear();
   const uint8_t options = recipe.byte();
@@ -51,7 +52,7 @@ void write_records(Recipe& recipe, RecordStream& s) {
   if (options & 32) s.bytes.resize(s.bytes.size() - std::min<size_t>(s.bytes.size(), recipe.byte() % 20));
 }
 
-// What a reader must find, and the blocks.
+// Determines the expected results and the blocks.
 void parse(RecordStream& s) {
   const auto end = std::ssize(s.bytes);
   int64_t at = 0;

@@ -1,4 +1,4 @@
-// The seeds of the fuzzers and all that they have found wrong, run through the same functions.
+// The seeds of the fuzzers and all of their findings, run through the same functions.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -42,7 +42,7 @@ class Replay : public ::testing::TestWithParam<Target> {
 
 TEST_P(Replay, OfTheCorpus) { EXPECT_GT(replay(fs::path(SHEAF_FUZZ_CORPUS) / GetParam().corpus), 0); }
 
-// Findings are kept below the name of the target that found them.
+// Findings are stored below the name of the target that found them.
 TEST_P(Replay, OfWhatWasFound) { replay(fs::path(SHEAF_FUZZ_FINDINGS) / GetParam().name); }
 
 INSTANTIATE_TEST_SUITE_P(Targets, Replay, ::testing::ValuesIn(targets),
@@ -67,8 +67,8 @@ TEST(PackedFiles, AreUnpackedAsTheyWerePacked) {
   EXPECT_EQ(store.status("m.000001").size, 2);
 }
 
-// Two tasks in a file of 2^62 bytes, nearly all of them a hole: the chunks of task 0 are empty, but each of
-// its blocks claims all that follows, together more than 2^63 bytes.
+// Two tasks in a file of 2^62 bytes, nearly all of which is a hole. The chunks of task 0 are empty, but each
+// of its blocks claims all following bytes, together more than 2^63 bytes.
 PackedFile overlapping_exabytes() {
   constexpr int64_t blocks = 8;
   constexpr int64_t chunk = int64_t{1} << 59;

@@ -1,17 +1,17 @@
-// reseal: checksums of packed files made right again, so that what a mutation has changed is not found by
-// them alone.
+// reseal: corrects checksums of packed files, so that mutations are not detected by checksums alone.
 #pragma once
 
 #include "fuzz/packed_files.hpp"
 
 namespace sheaf::fuzz {
 
-// The checksums of header, metadata and mapping, the trailer brought to where the end of the file now is, and
-// what it repeats of META1. As far as the file has any and its bytes are there; not the checksums of data.
+// Corrects the checksums of header, metadata and mapping, moves the trailer to the current end of the file,
+// and updates its copy of META1. Covers only checksums that exist, with their bytes present; data checksums
+// stay.
 void reseal(PackedFile& file);
 
-// Makes it a file without extensions: takes the magic of the extension header, and the trailer; an encoded
-// one gets the plain magic.
+// Turns it into a file without extensions: removes the magic of the extension header and the trailer. An
+// encoded file gets the plain magic.
 void strip(PackedFile& file);
 
 }  // namespace sheaf::fuzz

@@ -1,7 +1,7 @@
 // Writes the seeds of the fuzzers that read streams and files: sheaf_fuzz_seeds DIRECTORY [VECTORS].
-// DIRECTORY/files, /streams, /keyval and /words get small inputs that the library itself has made; with
-// VECTORS, a directory of golden multifiles, only those are packed. What single structures need is found by
-// the fuzzers themselves in seconds.
+// DIRECTORY/files, /streams, /keyval and /words get small inputs that the library itself has created. With
+// VECTORS, a directory of golden multifiles, only those are packed. Fuzzers of single structures find their
+// inputs in seconds.
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -77,7 +77,7 @@ void write_keyval_file(Store& store) {
   writer.close();
 }
 
-// In format `version`, which had sizes that were not aligned and no key-value flag.
+// Converts to format `version`, which had unaligned sizes and no key-value flag.
 void make_older(MemoryStore& store, int32_t version) {
   std::byte stored[4];
   sheaf::store<int32_t>(stored, version, native_order);
@@ -89,7 +89,7 @@ void save_files(const fs::path& directory, const std::string& name, const Memory
   save(directory / "files" / name, fuzz::pack(fuzz::take_files(store, options)));
 }
 
-// One physical file whose tables lie in a hole but for the block counts.
+// Returns one physical file with all tables in a hole except the block counts.
 fuzz::PackedFile claims(format::Header h, const format::Pointer& p, std::span<const int64_t> counts,
                         int64_t behind = 0) {
   fuzz::PackedFile f;
@@ -110,7 +110,7 @@ fuzz::PackedFile claims(format::Header h, const format::Pointer& p, std::span<co
   f.tail = Bytes(8);
   f.tail_at = counts.empty() ? format::fixed_size + 16 * int64_t{h.ntasks}
                              : p.varheader + layout::meta2_size(h.ntasks, p.maxblocks) + 4 + behind;
-  if (behind > 0) {  // a mapping, of which only the last two entries are no hole
+  if (behind > 0) {  // a mapping in a hole, except its last two entries
     f.head.resize(static_cast<size_t>(p.varheader + layout::meta2_size(h.ntasks, p.maxblocks)));
     append(f.head, std::array{static_cast<int32_t>(behind / 8 + 1)});
   }
@@ -227,7 +227,7 @@ void write_own(const fs::path& to) {
   }
 }
 
-// Every file that leads a set or is alone.
+// Packs every file that leads a set or is alone.
 void pack_vectors(const fs::path& to, const fs::path& vectors) {
   for (const auto& entry : fs::recursive_directory_iterator(vectors)) {
     if (entry.path().extension() != ".sion") continue;

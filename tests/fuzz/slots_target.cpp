@@ -1,5 +1,5 @@
-// Headers and slots of journals, and what a reader finds in the journal of three tasks. Bits 0 and 1 of the
-// first byte choose; with its highest bit, magic and hash of a header are right.
+// Headers and slots of journals, and the data that a reader finds in the journal of three tasks. Bits 0 and 1
+// of the first byte select the structure; its highest bit makes magic and hash of a header correct.
 #include <array>
 #include <cstring>
 
@@ -31,7 +31,7 @@ void decode_a_header(Recipe recipe, bool sound) {
             "a journal header is encoded as it was decoded");
 }
 
-// Two records as they are, or made of the same bytes.
+// Decodes two records from raw bytes, or from records made of the same bytes.
 void decode_a_slot(Recipe recipe, bool made) {
   const uint64_t seed = recipe.byte();
   std::array<std::byte, format::journal_slot_size> slot{};
@@ -83,7 +83,7 @@ struct Journal {
 void read_a_journal(Journal& journal, Recipe recipe, bool cut) {
   journal.bytes.resize(format::journal_header_size);
   const Slots slots = put_records(recipe.rest(), journal.seed, journal.bytes);
-  // Zeros are no records, whether they are in the file or not.
+  // Zeros are no records, whether the file stores them or not.
   while (cut && !journal.bytes.empty() && journal.bytes.back() == std::byte{}) journal.bytes.pop_back();
   journal.file->set(journal.bytes);
   const auto reader = JournalReader::open(journal.store, "m", journal.header, journal.extension);

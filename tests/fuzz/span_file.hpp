@@ -1,4 +1,4 @@
-// span_file: files that are bytes of the caller's, for targets that read hundred thousands of them a second.
+// span_file: files over the caller's bytes, for targets that read hundreds of thousands per second.
 // Read-only.
 #pragma once
 
@@ -18,8 +18,8 @@ class SpanFile final : public File {
  public:
   explicit SpanFile(std::string path) : path_(std::move(path)) {}
 
-  // From now on the file is `head`, then zeros up to offset `tail_at` >= head.size(), then `tail`. Both
-  // outlive its use.
+  // Sets the contents to `head`, then zeros up to offset `tail_at` >= head.size(), then `tail`. Both must
+  // outlive their use.
   void set(std::span<const std::byte> head, std::span<const std::byte> tail = {}, int64_t tail_at = 0) {
     head_ = head;
     tail_ = tail;

@@ -1,6 +1,6 @@
-// A stored stream of frames. Bit 0 of the first byte: the file was not closed. Bit 1: the rest is not the
-// stream itself but what to make it of, since no random bytes pass the checksums of heads: 12 bytes each and
-// the stored bytes behind them. Bit 2: with an index behind it.
+// A stored stream of frames. Bit 0 of the first byte: the file was not closed. Bit 1: the remaining bytes
+// describe the stream, since no random bytes pass the checksums of heads: 12 bytes per frame, then the stored
+// bytes. Without it they are the stream itself. Bit 2: an index follows.
 #include <algorithm>
 #include <vector>
 
@@ -16,7 +16,7 @@ namespace sheaf::fuzz {
 namespace {
 
 using Bytes = std::vector<std::byte>;
-constexpr int64_t most_read = 32 << 20;  // of what few bytes may stand for
+constexpr int64_t most_read = 32 << 20;  // limit, since a few bytes may represent large data
 
 Bytes make_stream(std::span<const std::byte> recipe, bool with_index) {
   Bytes stream;

@@ -1,8 +1,8 @@
-// targets: what the fuzzers run on any bytes, and the ordinary tests on those of the corpus.
+// targets: functions that the fuzzers run on arbitrary bytes, and ordinary tests on the corpus.
 //
-// A target returns for every input. It throws a Contradiction for an answer that contradicts another one, and
-// aborts when an answer takes more memory than the input justifies (memory_bound.hpp); sanitizers find the
-// rest.
+// A target returns for every input. It throws a Contradiction if two results contradict each other, and
+// aborts if a result takes more memory than the input justifies (memory_bound.hpp). Sanitizers detect other
+// errors.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace sheaf::fuzz {
 
-// Single structures in memory, hundred thousand a second.
+// Single structures in memory, a hundred thousand per second.
 void fuzz_header(std::span<const std::byte> input);   // META1, extension, pointers, arrays, stripe identities
 void fuzz_trailer(std::span<const std::byte> input);  // footer, table of sections, groups
 void fuzz_mapping(std::span<const std::byte> input);  // arrays, block table, mapping and their checksums
@@ -26,7 +26,7 @@ void fuzz_messages(std::span<const std::byte> input);  // requests to I/O listen
 void fuzz_keyval(std::span<const std::byte> input);     // a stream of key-value records
 void fuzz_streams(std::span<const std::byte> input);    // a stream of frames
 void fuzz_journal(std::span<const std::byte> input);    // an unclosed file and its journal
-void fuzz_container(std::span<const std::byte> input);  // a container whose records are sealed anew
+void fuzz_container(std::span<const std::byte> input);  // a container with resealed records
 void fuzz_metadata(std::span<const std::byte> input);   // packed files: the metadata of each by itself
 void fuzz_readers(std::span<const std::byte> input);    // packed files: every way of reading
 void fuzz_tools(std::span<const std::byte> input);  // packed files: verify, dump, info, split, defrag, append
@@ -54,7 +54,7 @@ inline constexpr Target targets[] = {
     {"container", "container", fuzz_container},
 };
 
-// No std::exception: nothing in the library may catch it.
+// Not derived from std::exception: no code of the library may catch it.
 struct Contradiction {
   std::string what;
 };

@@ -1,4 +1,4 @@
-// Tools and appending: what they make of a multifile is read again and compared.
+// Tools and appending: their results are read again and compared.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -22,9 +22,9 @@ namespace sheaf::fuzz {
 
 namespace {
 
-constexpr int64_t most_data = 1 << 20;  // for what handles all data
+constexpr int64_t most_data = 1 << 20;  // limit for operations on all data
 
-// Sends stdout nowhere.
+// Discards stdout during its lifetime.
 class Silence {
  public:
   Silence() {
@@ -52,7 +52,7 @@ void print_everything(const Multifile& m) {
   cli::dump_text(m, options);
   options.bytes = true;
   options.keys = options.records = has_records(m);
-  // Records may be damaged; what has been printed by then stays.
+  // Records may be damaged; data printed before the damage remains.
   (void)attempt([&] { cli::dump_text(m, options); });
   cli::dump_json(m, false);
   (void)attempt([&] { cli::dump_json(m, true); });
@@ -78,7 +78,7 @@ void split_all(MemoryStore& store, const Multifile& m, const Contents& contents)
 
 void defragment(MemoryStore& inner, const Multifile& m, const Contents& contents,
                 const ReadSettings& settings, bool sound) {
-  // Under the name that the readers open.
+  // Uses the name that the readers open.
   WorkProgress progress;
   const DefragRequest request{"defragmented", 1, false};
   const auto before = inner.paths();
@@ -94,7 +94,7 @@ void defragment(MemoryStore& inner, const Multifile& m, const Contents& contents
   require_same(contents, again.contents, "defragmented");
 }
 
-// `sound`: nothing is wrong with the multifile, and no two tasks share bytes.
+// `sound`: the multifile has no errors, and no two tasks share bytes.
 void append(MemoryStore& inner, const PackedFiles& files, const Contents& contents,
             const ReadSettings& settings, bool sound) {
   const auto image = [&] {
@@ -169,7 +169,7 @@ void fuzz_tools(std::span<const std::byte> input) {
   if (!m) {
     require(!report.ok(), "verify finds what makes a multifile unreadable");
   } else {
-    // Notes tell of blocks that reach into other chunks.
+    // Notes report blocks that extend into other chunks.
     const bool sound =
         report.ok() && std::ranges::all_of(report.files, [](const FileReport& f) { return f.notes.empty(); });
     if (report.ok()) require(serial.contents.failures.empty(), "a multifile that verify likes can be read");

@@ -1,6 +1,6 @@
 // The trailer of a file with checksums: footer, table of sections, groups. Bit 0 of the first byte: magic,
-// place and hash are put right first, so that what is behind the checksum is reached; bit 1: the table is cut
-// off.
+// position and hash are corrected first, so that code after the checksum is reached. Bit 1: the table is
+// truncated.
 #include <algorithm>
 #include <cstring>
 
@@ -17,7 +17,7 @@ namespace {
 using format::footer_size;
 using format::section_entry_size;
 
-// Returns where the table begins.
+// Returns the offset of the table.
 int64_t make_sound(Bytes& bytes, int64_t before) {
   const auto sections = static_cast<uint32_t>((bytes.size() - footer_size) / section_entry_size);
   bytes.erase(bytes.begin(), bytes.end() - (int64_t{sections} * section_entry_size + footer_size));

@@ -1,5 +1,5 @@
-// What users and MPI programs write: names, open modes, hints, tables of physical files, names of striped
-// files. The first byte chooses.
+// Text written by users and MPI programs: names, open modes, hints, tables of physical files, names of
+// striped files. The first byte selects the kind.
 #include <algorithm>
 #include <string>
 
@@ -15,7 +15,7 @@ namespace sheaf::fuzz {
 
 namespace {
 
-// What stands before the first '|' and behind it.
+// Returns the text before and after the first '|'.
 std::pair<std::string_view, std::string_view> halves(std::string_view text) {
   const size_t bar = std::min(text.find('|'), text.size());
   return {text.substr(0, bar), text.substr(std::min(bar + 1, text.size()))};
@@ -74,7 +74,7 @@ void parse_stripes(std::string_view text) {
         return p.path.find_first_of(";\n\t ") != std::string::npos;
       }))
     return;
-  if (is_stripe_path(plain)) return;  // a host of this name
+  if (is_stripe_path(plain)) return;  // a host name that looks like a stripe path
   require(parse_stripe_name(plain).subfiles == name.subfiles, "a stripe name is written as it was read");
 }
 
@@ -84,7 +84,7 @@ void fuzz_words(std::span<const std::byte> input) {
   Recipe recipe(input);
   const uint8_t kind = recipe.byte();
   const std::string_view text(reinterpret_cast<const char*>(recipe.rest().data()), recipe.rest().size());
-  // What follows the last semicolon of a stripe name goes to the end of every path.
+  // Text after the last semicolon of a stripe name is appended to every path.
   const MemoryBound bound(MemoryBound::for_structure(4 * std::ssize(input)) +
                           std::ssize(input) * std::ssize(input));
   try {

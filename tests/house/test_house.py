@@ -1,4 +1,5 @@
-"""What anybody can see of the tree: rooms and what they may use, sizes of rooms and files, formatting (CONTRIBUTING.md).
+"""Properties of the source tree: modules and their dependencies, sizes of modules and files, formatting
+(CONTRIBUTING.md).
 
     python3 -B tests/house/test_house.py
 """
@@ -12,15 +13,15 @@ import unittest
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 SRC = TOP / "src"
-MOST_FILES = 25  # in a room
-MOST_LINES = 400  # in a file
+MOST_FILES = 25  # per module
+MOST_LINES = 400  # per file
 MOST_COLUMNS = 110
 CODE = {".c", ".cpp", ".h", ".hpp"}
-# Headers of the operating system's files, and of MPI, and the rooms that may include them.
+# Headers for files of the operating system and for MPI, and the modules that may include them.
 SYSTEM = re.compile(r"#include\s*<(?:fcntl|unistd|sys/(?:stat|mman|uio|statfs|vfs))\.h>")
 SYSTEM_ROOMS = ("storage", "process", "api", "cli", "comm", "base", "capture")
 MPI_ROOMS = ("comm_mpi", "api", "cli/partest")
-# Two folders that call each other are one room to others: folders below these are parts of them.
+# Folders that call each other count as one module; the folders below these are its parts.
 WHOLE = ("api/mpiio", "api/posix", "cli")
 
 
@@ -30,7 +31,7 @@ def tracked(*patterns):
 
 
 def ranks():
-    """The rooms of the core and their order, the lowest first, by cmake/Rooms.cmake."""
+    """The modules of the core in their order, lowest first, from cmake/Rooms.cmake."""
     lists = re.findall(r"^set\(SHEAF_\w+_ROOMS\s([^)]*)\)", (TOP / "cmake/Rooms.cmake").read_text(), re.M)
     names = [name for words in lists for name in words.split()]
     return {name: number for number, name in enumerate(names)}
@@ -65,12 +66,12 @@ class Rooms(unittest.TestCase):
 
     def test_every_folder_with_code_of_the_core_is_listed(self):
         listed = set(ranks())
-        beside = {"api/fortran", "api/mpiio/front", "cli/partest", "cli/demo"}  # compiled for themselves
+        beside = {"api/fortran", "api/mpiio/front", "cli/partest", "cli/demo"}  # compiled separately
         found = {path.parent.relative_to(SRC).as_posix() for path in SRC.rglob("*.cpp")}
         self.assertEqual(set(), found - listed - beside)
 
     def test_files_beside_users_files_are_created_in_one_place(self):
-        # The rest creates what a user has named, or a scratch file of `sheaf doctor`.
+        # The other files create files named by a user, or a scratch file of `sheaf doctor`.
         creates = {"storage/beside.cpp", "storage/probes.cpp", "sharedfile/across_hosts.cpp", "stripedfile/service/service_files.cpp"}
         inside = ("storage/posix/", "storage/decorators/", "storage/patience", "storage/store.hpp")
         found = set()
@@ -102,7 +103,7 @@ class Files(unittest.TestCase):
         wide = []
         for path in tracked("src", "include", "tests", "bench", "examples"):
             if path.suffix in CODE and "frozen" not in path.parts:
-                # Long texts that must be one, such as a line of mountinfo, are marked as left alone by the formatter.
+                # Long texts that must stay in one piece, such as a line of mountinfo, are excluded from formatting.
                 text = re.sub(r"clang-format off.*?clang-format on", "", path.read_text(), flags=re.S)
                 wide += [f"{path}: {line[:60]}" for line in text.split("\n") if len(line) > MOST_COLUMNS and "http" not in line]
         self.assertEqual([], wide)

@@ -7,7 +7,7 @@ namespace {
 
 using Counts = std::vector<int64_t>;
 
-// Hosts with I/O nodes of their own, of eight tasks each, that may have so many aggregators.
+// Returns hosts of eight tasks each, with separate I/O nodes and `most` as limits of their aggregators.
 std::vector<AggregatorHost> hosts(const Counts& most) {
   std::vector<AggregatorHost> all;
   for (const int64_t one : most) all.push_back({std::ssize(all), 8, one});
@@ -39,7 +39,7 @@ TEST(Aggregators, OfAnIoNodeAreOnItsHosts) {
   const std::vector<AggregatorHost> all{{0, 16, 4}, {0, 16, 4}, {1, 16, 4}, {1, 16, 4}};
   EXPECT_EQ(spread_aggregators(all, 2), (Counts{1, 0, 1, 0}));
   EXPECT_EQ(spread_aggregators(all, 0), (Counts{2, 2, 2, 2}));
-  // One set for the I/O node: small hosts have none of their own.
+  // One set for the I/O node: small hosts get no set of their own.
   const std::vector<AggregatorHost> small{{5, 2, 2}, {5, 2, 2}, {5, 2, 2}, {5, 2, 2}};
   EXPECT_EQ(spread_aggregators(small, 0), (Counts{1, 0, 0, 0}));
 }

@@ -1,4 +1,4 @@
-// Where chunks lie: the rules and the example of docs/format.md, placement of tasks, overflow.
+// Positions of chunks: the rules and the example of docs/format.md, placement of tasks, overflow.
 #include "layout/chunk_layout.hpp"
 
 #include <gtest/gtest.h>

@@ -71,7 +71,7 @@ TEST(CollectiveLayout, TheWayBackCompletesGroups) {
 }
 
 TEST(CollectiveLayout, CollectorsTakeTheirShareOfTheNodes) {
-  const std::vector<int64_t> dealt{0, 1, 2, 3};  // a task on each node
+  const std::vector<int64_t> dealt{0, 1, 2, 3};  // a task on each host
   for (int64_t file = 0; file < 4; ++file)
     EXPECT_EQ(choose_collector(dealt, 4, {0, 4, 0, 0, 1}, file, 4), file);
   for (int64_t group = 0; group < 8; ++group)

@@ -40,8 +40,8 @@ std::vector<TaskRun> random_runs(std::mt19937_64& random, bool some_empty) {
   return runs;
 }
 
-// Enlarged runs: in all rounds, no unit has bytes of two of them, and none those of the header's task with
-// others.
+// Enlarged runs: in all rounds, no unit holds bytes of two runs, or bytes of the header's task and another
+// one.
 TEST(Regions, EnlargedRunsBeginAndEndAtUnits) {
   std::mt19937_64 random(1);
   for (int i = 0; i < 500; ++i) {
@@ -78,7 +78,8 @@ TEST(Regions, OnlyTheLastChunkOfARunGrows) {
   EXPECT_EQ(enlarged_chunk(4, 777, run, 4096, 4096).size, 777 + 2288);
 }
 
-// Without enlarging: what is not an edge is whole units of one run, and edges are no more than they must be.
+// Without enlarging: everything except boundary blocks is whole units of one run, and boundary blocks are
+// minimal.
 TEST(EdgeMap, PartsBesideEdgesAreWholeUnitsOfOneRun) {
   std::mt19937_64 random(2);
   for (int i = 0; i < 300; ++i) {
@@ -89,7 +90,7 @@ TEST(EdgeMap, PartsBesideEdgesAreWholeUnitsOfOneRun) {
       for (const int64_t chunk : run.chunks) skip += chunk;
     const int64_t data_start = 1088 + static_cast<int64_t>(random() % 10'000);
     if (skip == 0) continue;
-    std::vector<EdgeRange> ranges;  // of every task
+    std::vector<EdgeRange> ranges;  // ranges of all tasks
     int64_t at = data_start;
     for (const TaskRun& run : runs) {
       int64_t end = at;

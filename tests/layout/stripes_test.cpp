@@ -1,4 +1,4 @@
-// Stripes against a model that goes byte by byte.
+// Stripes against a byte-by-byte model.
 #include "layout/stripes.hpp"
 
 #include <gtest/gtest.h>

@@ -52,7 +52,7 @@ class Types {
     return std::uniform_int_distribution<int64_t>(from, to)(random_);
   }
 
-  // `forward`: only types that never go back.
+  // `forward`: only types with ascending offsets.
   Both any(int depth, bool forward) {
     if (depth == 0) return elementary();
     const Both child = any(depth - 1, forward);
@@ -130,7 +130,7 @@ class Types {
     return result;
   }
 
-  // Two loops, of which the second often goes on where the first has ended.
+  // Two loops; the second often begins where the first ends.
   Both continued(const Both& child, bool forward) {
     const int64_t stride = step(child, 1, forward);
     const int64_t count = number(1, 3);
@@ -275,7 +275,8 @@ TEST(TypeMap, NeighboursBecomeOnePiece) {
   EXPECT_EQ(map.pieces(), 1);
 }
 
-// As HDF5 writes what is selected of an array: the last row, and the last element of a row, by themselves.
+// The layout that HDF5 uses for an array selection: the last row, and the last element of a row, are
+// separate.
 TEST(TypeMap, WhatContinuesALoopIsAPartOfIt) {
   const auto but_for_the_last = [](int64_t count, int64_t stride, const TypeMap& type) {
     const std::vector<int64_t> lengths{1, 1}, places{0, (count - 1) * stride};

@@ -1,5 +1,6 @@
-"""What the tests of `sheaf mount` share: multifiles to show, mounts that end with the test, and what is skipped where nothing can be
-mounted: without /dev/fuse, without fusermount3 for others than root, or where Sheaf was built without libfuse."""
+"""Shared by the tests of `sheaf mount`: multifiles to show, mounts that end with the test, and skips. Tests are
+skipped if mounting is impossible: no /dev/fuse, no fusermount3 for users other than root, or a build without
+libfuse."""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ def why_not() -> str | None:
 
 
 def data(task: int, size: int) -> bytes:
-    """Bytes that differ from task to task and from place to place."""
+    """Bytes that differ between tasks and between positions."""
     line = b"%08d of task %06d\n"
     return b"".join(line % (at, task) for at in range(size // 24 + 1))[:size]
 
@@ -43,7 +44,7 @@ def fuse_mounts(below: Path) -> list[str]:
 
 
 def attributes(path: Path) -> dict[str, str]:
-    """Those of Sheaf, without "user.sheaf."."""
+    """The attributes set by Sheaf, without "user.sheaf."."""
     return {name.removeprefix("user.sheaf."): os.getxattr(path, name).decode() for name in os.listxattr(path)}
 
 
@@ -83,7 +84,7 @@ class MountCase(ToolCase):
         self.succeed("sheaf", "umount", view)
 
     def written(self, name: str, sizes: list[int], **options: object) -> tuple[Path, list[bytes]]:
-        """A multifile with so many bytes in each task, and these bytes."""
+        """A multifile with the given number of bytes in each task, and these bytes."""
         path = self.dir / name
         streams = [data(task, size) for task, size in enumerate(sizes)]
         with sheaf.open(path, "w", tasks=len(sizes), **options) as f:

@@ -89,7 +89,7 @@ class Kinds(MountCase):
     def test_the_kernel_reads_ahead_a_whole_request(self) -> None:
         path, streams = self.written("a.sion", [100_000] * 30)
         view = self.mount(path)
-        self.assert_shows(view, streams)  # all is agreed upon by now
+        self.assert_shows(view, streams)  # the first requests have completed the negotiation
         device = os.stat(view).st_dev
         ahead = Path(f"/sys/class/bdi/{os.major(device)}:{os.minor(device)}/read_ahead_kb")
         self.assertEqual(ahead.read_text().strip(), "1024")

@@ -1,6 +1,6 @@
-"""What root mounts of large streams: EROFS of the kernel, read through FUSE (src/cli/mount/front.hpp). The
-same names, attributes and bytes; whatever happens to one of the two, nothing is left of both, and what others
-have mounted stays."""
+"""Mounts of large streams by root: EROFS of the kernel, read through FUSE (src/cli/mount/front.hpp). Names,
+attributes and bytes are the same. If one of the two mounts fails, both are removed, and mounts of other users
+stay."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LARGE = 1 << 20
 
 
 def types(view: Path) -> list[str]:
-    """Of what is mounted there, the last one on top."""
+    """The types of the file systems mounted there, the topmost last."""
     lines = [line.split() for line in Path("/proc/self/mountinfo").read_text().splitlines()]
     return [line[line.index("-") + 1] for line in lines if line[4] == str(view)]
 

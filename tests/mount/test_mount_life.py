@@ -1,4 +1,4 @@
-"""Mounts that end, in every way; damaged multifiles; other users; what is refused."""
+"""The end of mounts, in every way; damaged multifiles; other users; rejected requests."""
 
 from __future__ import annotations
 
@@ -114,7 +114,8 @@ class Damage(MountCase):
         self.assertEqual((view / "task.000000").read_bytes(), streams[0])
         self.assertEqual((view / "task.000002").read_bytes(), streams[2])
         self.assert_fails(view / "task.000001")
-        with open(view / "task.000001", "rb", buffering=0) as file:  # pieces of 64 KiB have checksums; the page is in the fourth
+        # Pieces of 64 KiB have checksums; the page is in the fourth.
+        with open(view / "task.000001", "rb", buffering=0) as file:
             self.assertEqual(os.pread(file.fileno(), 100_000, 0), streams[1][:100_000])
         self.unmount(view)
         view = self.mount("--ignore-checksums", path)
@@ -124,7 +125,7 @@ class Damage(MountCase):
     def test_a_wrong_byte_of_a_compressed_stream(self) -> None:
         path, streams = self.written("a.sion", [300_000] * 3, chunk_size=300_000, compress="zstd:1", frame=16384)
         whole = bytearray(path.read_bytes())
-        frames = [at for at in range(len(whole)) if whole.startswith(b"\x28\xb5\x2f\xfd", at)]  # of zstd
+        frames = [at for at in range(len(whole)) if whole.startswith(b"\x28\xb5\x2f\xfd", at)]  # magic number of zstd
         self.assertGreater(len(frames), 30)
         whole[frames[len(frames) // 2] + 20] ^= 0x55
         path.write_bytes(whole)
@@ -210,7 +211,9 @@ class Users(MountCase):
         self.succeed("sheaf", "umount", view)
 
     def test_who_is_not_root_mounts_and_unmounts(self) -> None:
-        """In a namespace whose /dev/fuse is for all, as udev makes it."""
+        """An unprivileged user mounts and unmounts if /dev/fuse is open to all users.
+
+        The test uses a namespace with a /dev/fuse as udev creates it."""
         path, streams = self.written("a.sion", [100, 200_000])
         view = self.dir / "view"
         view.mkdir()

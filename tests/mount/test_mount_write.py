@@ -1,4 +1,4 @@
-"""Streams with names, mounted; and mounts in which streams are written (--write)."""
+"""Named streams, mounted; and mounts in which streams are written (--write)."""
 
 from __future__ import annotations
 

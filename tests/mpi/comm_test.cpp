@@ -1,4 +1,4 @@
-// Runs the contract of Comm under MPI. Returns 0 if it holds on all ranks, else reports and aborts.
+// Runs the contract of Comm under MPI. Returns 0 if it holds on all ranks, otherwise reports and aborts.
 #include <mpi.h>
 
 #include <array>
@@ -56,7 +56,7 @@ void check_bad_pieces() {
   require(refused, "scatter: bad pieces are refused on all ranks");
 }
 
-// Memory that a group has shared is given to the next one of the same tasks.
+// Memory that a group has shared is reused by the next group of the same tasks.
 void check_kept_memory() {
   const auto share = [](size_t bytes) {
     const auto comm = sheaf::mpi_comm(MPI_COMM_WORLD);
@@ -70,8 +70,8 @@ void check_kept_memory() {
   require(again->bytes().data() == first && !again->is_fresh(), "memory is kept for the next group");
 }
 
-// Who splits as the last one did, or its parts, makes no communicator; parts that are in use are nobody
-// else's, and those that nobody wants any more go.
+// A split that repeats the previous one, or one of its groups, creates no communicator. Groups in use are
+// never shared, and unused groups are eventually freed.
 void check_kept_parts() {
   int made = 0;
   for (int round = 0; round < 4; ++round) {
@@ -90,7 +90,7 @@ void check_kept_parts() {
     require(largest % 2 == me % 2 && copied == comm->size() - 1 && half->rank() == half->size() - 1 - me / 2,
             "kept parts have the tasks that were asked for");
     require(quarter->size() <= (half->size() + 1) / 2, "parts of parts, too");
-    // The two halves may have changed places in the first repetition, and with them whose quarters are kept.
+    // The two halves, and so their cached quarters, may have been swapped in the first repetition.
     if (round > 1) require(sheaf::test::made_communicators == made, "a split that repeats makes nothing");
     made = sheaf::test::made_communicators;
   }
@@ -104,8 +104,8 @@ void check_kept_parts() {
   }
 }
 
-// Tasks of several hosts, which stand for those that share no memory here: of one task, of equal and of
-// different numbers, side by side and in turn.
+// Simulates several hosts, that is, tasks without common memory: one task per host, equal and different
+// numbers of tasks, in blocks and round robin.
 void check_hosts() {
   const auto comm = sheaf::mpi_comm(MPI_COMM_WORLD);
   const int64_t me = comm->rank(), size = comm->size();
@@ -149,7 +149,7 @@ void check_failure() {
 void check_all() {
   const auto comm = sheaf::mpi_comm(MPI_COMM_WORLD);
   sheaf::test::check_comm_contract(*comm);
-  // Messages of a few bytes take the paths that data beyond INT_MAX take.
+  // Messages of a few bytes take the code paths for data beyond INT_MAX.
   for (const int largest : {1, 64, 1000}) {
     const auto narrow = sheaf::mpi_comm(MPI_COMM_WORLD, largest);
     sheaf::test::check_comm_contract(*narrow, 20, {3});

@@ -1,5 +1,5 @@
-// Compressed multifiles under MPI: plain and collective calls, one file and several, programs that ask for a
-// FILE*, append, duplicates, and damage that all ranks learn of.
+// Compressed multifiles under MPI: plain and collective calls, one file and several, programs that request a
+// FILE*, append, duplicates, and damage that is reported on all ranks.
 #include <fstream>
 
 #include "mpi/sion_mpi_case.hpp"
@@ -102,7 +102,7 @@ void appending() {
   sheaf::test::close(sid);
 }
 
-// A flipped bit in the stream of the last task, in the head of its first frame.
+// Flips a bit in the stream of the last task, in the head of its first frame.
 void damage() {
   Open open;
   open.mode = "wb,compress=zstd,frame=1k,checksums=off";

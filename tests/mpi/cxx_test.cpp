@@ -1,5 +1,5 @@
-// The C++ interfaces under a real MPI: sheaf::mpi and the class of SIONlib. Returns 0 if all holds, else says
-// what does not and aborts.
+// The C++ interfaces under a real MPI: sheaf::mpi and the class of SIONlib. Returns 0 if all checks pass,
+// otherwise prints the failed one and aborts.
 #include <mpi.h>
 #include <unistd.h>
 
@@ -59,7 +59,7 @@ void all_tasks_throw_or_none() {
   require(thrown == 1, "the same outcome on all tasks");
 }
 
-// The task that fails leaves; nobody waits for it in a close it never calls.
+// The failing task leaves, and no task waits for it in a close that it never calls.
 void an_exception_does_not_wait_for_others() {
   try {
     sheaf::mpi::MultifileWriter out(path, MPI_COMM_WORLD, {.chunk_size = 10});

@@ -1,5 +1,5 @@
-// Tasks that go to directories of their own while multifiles are open work on the files that they have
-// opened: nothing else is read, written, left or missed, in every way of writing and reading.
+// Tasks change to directories of their own while multifiles are open, and still work on the opened files. No
+// other file is read, written, left over or missed, in every way of writing and reading.
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@ using namespace sheaf::test;
 
 constexpr sion_int64 bytes = 3000;
 
-// Opened here; this task's own directory holds files of all names that come up.
+// The multifiles are opened here; this task's own directory holds files with all names that occur.
 struct Places : TwoDirectories {
   Places() : TwoDirectories(path("")) {
     MPI_Barrier(MPI_COMM_WORLD);
@@ -36,7 +36,7 @@ struct Places : TwoDirectories {
     require(found == names, mode + ": names");
     MPI_Barrier(MPI_COMM_WORLD);
   }
-  // All tasks have looked.
+  // Removes the files in `here` after all tasks have checked them.
   void empty() const {
     MPI_Barrier(MPI_COMM_WORLD);
     if (me == 0)
@@ -206,7 +206,7 @@ void mapped() {
   }
 }
 
-// Copies are made in the close, and read in the place of a file that is lost.
+// Copies are made in the close, and read instead of a lost file.
 void buddies() {
   if (size < 2) return;
   const Places places;

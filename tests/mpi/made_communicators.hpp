@@ -1,5 +1,5 @@
-// mpi/made_communicators: counts the communicators that this process makes, by the names behind MPI's own.
-// Included once in a program.
+// mpi/made_communicators: counts the communicators that this process creates, by interposing MPI's functions.
+// Must be included only once in a program.
 #pragma once
 
 #include <mpi.h>

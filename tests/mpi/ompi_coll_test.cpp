@@ -1,6 +1,6 @@
 // Collective writing and reading in hybrid programs under a real MPI, two threads per process,
-// MPI_THREAD_FUNNELED. Between the calls the threads meet in barriers of OpenMP, where nobody serves the
-// library. Returns 0 if all is right.
+// MPI_THREAD_FUNNELED. Between the calls the threads synchronize in OpenMP barriers, where no thread makes
+// progress for the library. Returns 0 if all checks pass.
 #include <mpi.h>
 #include <omp.h>
 #include <unistd.h>
@@ -44,7 +44,7 @@ void meet() {
 #pragma omp barrier
 }
 
-// By all threads. `mode` asks for collective reading or not.
+// Called by all threads. `mode` selects collective reading or not.
 void read_all(const std::string& name, const char* mode, size_t bytes) {
   const int sid = open(name, mode, 0, -1);
   REQUIRE(sid >= 0);
@@ -67,7 +67,8 @@ void read_all(const std::string& name, const char* mode, size_t bytes) {
   REQUIRE(sion_parclose_ompi(sid) == 1);
 }
 
-// Every task writes `bytes` in calls of about `piece`, none in some; task 1 sometimes on its own.
+// Every task writes `bytes` in calls of about `piece` bytes; some calls are empty. Task 1 sometimes writes
+// independently.
 void check_sizes(const std::string& name, const char* mode, size_t piece, int calls, sion_int64 chunk,
                  int files) {
   const int sid = open(name, mode, chunk, 4096, files);
@@ -127,8 +128,8 @@ void check_failures(const std::string& name) {
   REQUIRE(sion_parclose_ompi(none) == 1);
 }
 
-// Only the first thread of a process begins a group: without that, every task with 1000 bytes would be alone
-// at blocks of 512.
+// Only the first thread of a process begins a group. Otherwise every task with 1000 bytes would be alone with
+// blocks of 512.
 void check_groups(const std::string& name) {
   const int sid = open(name, "bw,collective,collsize=1", 1000, 512);
   REQUIRE(sid >= 0);
@@ -145,7 +146,7 @@ void check_groups(const std::string& name) {
   REQUIRE(sion_parclose_ompi(again) == 1);
 }
 
-// Copies of the files of groups of processes, with streams of the program too.
+// Copies of the files of groups of processes, also with streams of the program.
 void check_buddies(const std::string& name) {
   const int files = std::min(2, size);
   const int sid = open(name, "bw,buddy", 1000, 512, files);
@@ -205,11 +206,11 @@ int main(int argc, char** argv) {
 #pragma omp parallel num_threads(threads)
   {
     const int files = std::min(2, size);
-    check_sizes(name, "bw,collective", 40, 30, 100, 1);                             // held back, many chunks
+    check_sizes(name, "bw,collective", 40, 30, 100, 1);                             // buffered, many chunks
     check_sizes(name, "bw,posix,collective,collsize=2", 5000, 60, 1 << 20, files);  // several rounds
     if (size <= 4) {
       check_sizes(name, "bw,collective,collsize=3", 300'000, 3, 100'000,
-                  1);  // at once, larger than the chunk
+                  1);  // written at once, larger than the chunk
       check_sizes(name, "bw,collective,collsize=100", 9000, 40, 1 << 20, files);
     }
     check_same_size(name);

@@ -1,5 +1,5 @@
-// The hybrid calls under a real MPI, three threads per process. Returns 0 if all holds, else says what does
-// not and aborts.
+// The hybrid calls under a real MPI, three threads per process. Returns 0 if all checks pass, otherwise
+// prints the failed one and aborts.
 #include <mpi.h>
 #include <omp.h>
 
@@ -36,7 +36,7 @@ std::string path(const char* name) { return directory + "/" + name; }
 int task() { return me * threads + omp_get_thread_num(); }
 int64_t length_of(int number) { return 150 + 37 * number; }
 
-// By all threads. Returns the number of files.
+// Called by all threads. Returns the number of files.
 int write(const std::string& file, const char* mode, int files, MPI_Comm local, int* shared_files = nullptr) {
   sion_int64 chunk = 100 + task();
   sion_int32 block = 64;
@@ -83,7 +83,7 @@ void check(const char* name, const char* mode, int files, MPI_Comm local, int ex
   require(shared == (files == 1 ? expected : files), "a shared numFiles");
 }
 
-// Every thread of a process is in one file.
+// All threads of a process are in one file.
 void check_placement(const char* name) {
   if (me == 0) {
     const int sid = sion_open(const_cast<char*>(path(name).c_str()), "rb", nullptr, nullptr, nullptr, nullptr,
@@ -97,7 +97,8 @@ void check_placement(const char* name) {
   }
 }
 
-// Files that cut through processes, written by the threads of one process, are read by those of all.
+// Files that split processes, written by the threads of one process, are read by the threads of all
+// processes.
 void check_foreign_placement() {
   const std::string file = path("foreign");
   const int tasks = size * threads;
@@ -122,7 +123,7 @@ void check_foreign_placement() {
   read(file, files);
 }
 
-// A table places every thread, here those of a process in different files.
+// A table assigns every thread to a file; here the threads of a process are in different files.
 void check_table() {
   const std::string table = path("table");
   if (me == 0) {
@@ -177,7 +178,7 @@ void check_errors() {
   }
   require(sion_parclose_ompi(sid) == -1, "closed already");
   if (size == 1) return;
-  // A local communicator that reaches beyond the global one.
+  // A local communicator that is larger than the global one.
   MPI_Comm part;
   MPI_Comm_split(MPI_COMM_WORLD, me == size - 1, 0, &part);
   if (me != size - 1) {
@@ -208,8 +209,8 @@ void check_errors() {
   }
 }
 
-// Writes of one thread of one process fail: its flush, and the close of every thread of all processes, and
-// what had the name before keeps it.
+// Writes of one thread of one process fail. Its flush fails, as does the close of every thread of all
+// processes, and the old file keeps its name.
 void check_failed_write(const char* mode) {
   const std::string file = path("failed");
   std::optional<sheaf::test::LargestFile> limit;

@@ -1,4 +1,4 @@
-// Opens that repeat make no communicator: what an open has split the tasks into is kept for the next one.
+// Repeated opens create no communicator: the groups that an open has split off are cached for the next one.
 #include <algorithm>
 
 #include "comm_mpi/mpi_comm.hpp"
@@ -11,7 +11,7 @@
 namespace sheaf::test {
 namespace {
 
-// open_and_close() three times; from the second time on nothing is made.
+// Calls open_and_close() three times; from the second time on, no communicator is created.
 template <class Use>
 void require_none_made(const char* what, Use open_and_close) {
   for (int round = 0; round < 3; ++round) {

@@ -1,4 +1,5 @@
-// Collective writing and reading through the C interface under MPI. Returns 0 if all is right on all ranks.
+// Collective writing and reading through the C interface under MPI. Returns 0 if all checks pass on all
+// ranks.
 #include <mpi.h>
 #include <unistd.h>
 
@@ -43,7 +44,7 @@ void check_reading(const std::string& name, size_t bytes, const char* environmen
   if (environment) setenv("SION_COLLSIZE", environment, 1);
   const int sid = open(name, "br", 0, -1);
   REQUIRE(sid >= 0);
-  // As many calls on every task, whatever it has left to read.
+  // Equal number of calls on every task, independent of its remaining data.
   auto most = static_cast<unsigned long>(bytes);
   MPI_Allreduce(MPI_IN_PLACE, &most, 1, MPI_UNSIGNED_LONG, MPI_MAX, MPI_COMM_WORLD);
   std::vector<unsigned char> all;
@@ -96,7 +97,7 @@ void check_stream_between_calls(const std::string& name) {
   check_reading(name, 900, "2");
 }
 
-// A copy of every group's file with the next group, and what the tasks say about files.
+// A copy of every group's file with the next group, and the tasks' information about files.
 void check_buddies(const std::string& name) {
   const int group = rank % 2;
   MPI_Comm local;
@@ -145,7 +146,7 @@ void check_buddies(const std::string& name) {
   sheaf_print_errors(1);
 }
 
-// Tasks renumbered so that those on suitable hosts collect; all of them are on this one.
+// Tasks are renumbered so that those on suitable hosts collect; here all tasks are on one suitable host.
 void check_renumbering(const std::string& name) {
   if (size % 2 != 0) return;
   setenv("SION_COLLSIZE", "2", 1);
@@ -176,7 +177,7 @@ void check_renumbering(const std::string& name) {
 void check_failures(const std::string& name) {
   REQUIRE(sion_coll_fwrite("x", 1, 1, 12345) == static_cast<size_t>(-1));
   REQUIRE(sion_coll_fread(nullptr, 1, 1, -7) == static_cast<size_t>(-1));
-  // A large request, with bad arguments on the last task: nobody writes, nobody waits.
+  // A large request with bad arguments on the last task: no task writes, no task waits.
   const int sid = open(name, "bw,collective", 1 << 20, 4096);
   REQUIRE(sid >= 0);
   const auto data = content(rank, 0, 1 << 20);
@@ -185,7 +186,7 @@ void check_failures(const std::string& name) {
   REQUIRE(sion_coll_fwrite(data.data(), 1, data.size(), sid) == data.size());
   REQUIRE(sion_parclose_mpi(sid) == 1);
   check_reading(name, data.size(), "-1");
-  // Chunk sizes 0: nothing can be written, which is no reason to crash.
+  // Chunk sizes 0: no data can be written, which must not crash.
   const int none = open(name, "bw,collective,collsize=2", 0, 4096);
   REQUIRE(none >= 0);
   REQUIRE(sion_coll_fwrite(data.data(), 1, 0, none) == 0);
@@ -204,9 +205,9 @@ int main(int argc, char** argv) {
   const std::string name = std::string(parent ? parent : "/tmp") + "/sheaf_coll." + std::to_string(process);
   for (const char* const mode :
        {"bw", "bw,collective", "bw,posix,collective,collsize=2", "bw,collective,collsize=100"}) {
-    check_sizes(name, mode, 40, 120, 100);         // held back, many chunks
+    check_sizes(name, mode, 40, 120, 100);         // buffered, many chunks
     check_sizes(name, mode, 5000, 120, 1 << 20);   // several rounds
-    check_sizes(name, mode, 300'000, 4, 1 << 20);  // at once
+    check_sizes(name, mode, 300'000, 4, 1 << 20);  // written at once
   }
   check_stream_between_calls(name);
   check_buddies(name);

@@ -1,12 +1,9 @@
-// Cases that have broken libraries of this kind: empty chunks, thousands of blocks, names at the limit, files
-// that are not there for one task, communicators that do not fit.
+// Cases that have broken similar libraries: empty chunks, thousands of blocks, names at the length limit,
+// files that one task cannot read, mismatched communicators.
 #include "mpi/sion_mpi_case.hpp"
 
 namespace sheaf::test {
 namespace {
-
-// --- communicators
-// -------------------------------------------------------------------------------------------------
 
 void a_local_communicator_beyond_the_global_one() {
   if (size == 1) return;
@@ -49,9 +46,6 @@ void local_communicators_that_overlap() {
   MPI_Comm_free(&even);
   MPI_Comm_free(&odd);
 }
-
-// --- nothing to write into
-// -----------------------------------------------------------------------------------------
 
 void chunk_sizes_that_are_all_0() {
   for (const int files : {1, size}) {
@@ -121,9 +115,6 @@ void mapped_chunk_sizes_that_are_all_0() {
   }
 }
 
-// --- thousands of blocks
-// -------------------------------------------------------------------------------------------
-
 constexpr int many = 10'100;
 
 void check_many(int sid, int task, int blocks) {
@@ -153,7 +144,7 @@ void many_blocks_of_the_last_task() {
     sid = again();
     check_many(sid, me, blocks_of(me));
     close(sid);
-    // Alone, and all tasks of them; task 0 has fewer blocks than others.
+    // One task alone, then all tasks; task 0 has fewer blocks than others.
     for (int task = 0; task < size; ++task) {
       sid = sion_open_rank(open.file.data(), "rb", nullptr, nullptr, &task, nullptr);
       check_many(sid, task, blocks_of(task));
@@ -185,10 +176,7 @@ void many_blocks_of_a_mapped_task() {
   }
 }
 
-// --- names
-// ---------------------------------------------------------------------------------------------------------
-
-// A path of exactly `length` characters, in directories that are made.
+// Returns a path of exactly `length` characters, and creates its directories.
 std::string path_of_length(size_t length) {
   std::string name = directory;
   while (length - name.size() > 200) {
@@ -220,9 +208,6 @@ void names_up_to_the_limit() {
     }
 }
 
-// --- files that one task cannot read
-// -------------------------------------------------------------------------------
-
 void a_file_that_one_task_cannot_read() {
   for (const bool directory_instead : {false, true})
     for (const int files : {size, (size + 1) / 2}) {
@@ -253,9 +238,6 @@ void a_file_that_one_task_cannot_read() {
       require(sion_close(one) == 1, "a task whose file is there");
     }
 }
-
-// --- records of length 0
-// -------------------------------------------------------------------------------------------
 
 void empty_records_at_the_end() {
   for (const sion_int64 chunk : {16, 24, 40, 1000}) {

@@ -1,5 +1,5 @@
 // Key-value records under a real MPI: every task reads its own by key, duplicates keep positions of their
-// own. Returns 0 if all holds, else says what does not and aborts.
+// own. Returns 0 if all checks pass, otherwise prints the failed one and aborts.
 #include <mpi.h>
 #include <unistd.h>
 
@@ -32,7 +32,7 @@ int open(const std::string& file, const char* mode, int files) {
   return sid;
 }
 
-// The i-th record of a task.
+// Returns the key of the i-th record of a task.
 uint64_t key_of(int i) { return i % 3 == 0 ? UINT64_MAX : static_cast<uint64_t>(i % 3); }
 std::string value_of(int task, int i) {
   return std::string(static_cast<size_t>(i * 7 % 40), static_cast<char>('a' + (task + i) % 26));
@@ -53,7 +53,7 @@ std::string rest_of(int sid, uint64_t key) {
 
 constexpr uint64_t keys[] = {1, 2, UINT64_MAX};
 
-// A duplicate knows the keys that the original knew; made for one key, it knows no other.
+// A duplicate knows the keys of the original. If created for one key, it knows no other.
 void duplicates(int sid, int count) {
   char first;
   require(sion_fread_key(&first, 2, 1, 1, sid) == 1, "first byte");

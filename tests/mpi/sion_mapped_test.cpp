@@ -1,5 +1,5 @@
-// The mapped calls of the interface under a real MPI. Returns 0 if all holds, else says what does not and
-// aborts.
+// The mapped calls of the interface under a real MPI. Returns 0 if all checks pass, otherwise prints the
+// failed one and aborts.
 #include <mpi.h>
 #include <unistd.h>
 
@@ -33,8 +33,8 @@ void require(bool holds, const std::string& what) {
 constexpr int tasks = 13;
 int files = 3;
 int place_file(int task) { return (task * 5) % files; }
-// Tasks of a file in descending order; ascending in a single file, whose readers take the local rank for the
-// task.
+// Tasks of a file are in descending order. In a single file they ascend, because readers then use the local
+// rank as the task.
 int place_lrank(int task) {
   int before = 0;
   for (int other = 0; other < tasks; ++other)
@@ -86,7 +86,7 @@ struct Open {
 
 void close(int sid) { require(sion_parclose_mapped_mpi(sid) == 1, "parclose"); }
 
-// Every process writes the tasks t with t % size == me, in pieces, going around.
+// Every process writes the tasks t with t % size == me, in pieces, in turn.
 void write_all(const char* mode, bool with_stream) {
   Open open;
   open.mode = mode;
@@ -305,7 +305,7 @@ void duplicates() {
   require(sion_parclose_mpi(out) == 1, "close");
   const int in = parallel("rb");
   for (const int rank_given :
-       {me, me + 1, -1, SION_CURRENT_RANK}) {  // there is one task whatever is asked for
+       {me, me + 1, -1, SION_CURRENT_RANK}) {  // only one task exists, whatever rank is requested
     const int copy = sion_dup(in, SION_DUP_RANK, rank_given, 0);
     check_task(copy, me, false);
     require(sion_dedup(copy) == 1, "release");

@@ -1,6 +1,5 @@
-// Opens and closes beside everything else a program does with MPI: many at once, on communicators that go,
-// with messages of its own on their way; and what tasks tell each other when it is more than they can lay out
-// in shared memory.
+// Opens and closes next to other uses of MPI: many at once, on communicators that are freed, with messages of
+// the program in flight. Also data between tasks that exceeds their shared memory.
 #include <chrono>
 #include <fstream>
 
@@ -9,7 +8,7 @@
 namespace sheaf::test {
 namespace {
 
-// More than a communicator keeps duplicates for.
+// Exceeds the number of duplicates cached by a communicator.
 constexpr int many = 11;
 
 std::string numbered(int i) { return path("a") + std::to_string(i); }
@@ -26,7 +25,7 @@ int open_one(const std::string& file, const char* mode, MPI_Comm comm, sion_int6
   return sid;
 }
 
-// Memory of meetings that still has a name.
+// Counts shared memory of barriers that still has a name.
 int names_in_shared_memory() {
   int found = 0;
   std::error_code none;
@@ -35,7 +34,7 @@ int names_in_shared_memory() {
   return found;
 }
 
-// Mappings of such memory in this process.
+// Counts mappings of such memory in this process.
 int meetings_mapped() {
   std::ifstream maps("/proc/self/maps");
   int found = 0;
@@ -49,7 +48,7 @@ void write_many(MPI_Comm comm, int step, bool free_while_open) {
   for (int i = 0; i < many; ++i) sids.push_back(open_one(numbered(i), "wb", comm));
   if (free_while_open) MPI_Comm_free(&comm);
   for (int i = 0; i < many; ++i) write_stream(sids[static_cast<size_t>(i)], me + i);
-  // Every one once, as `step` and `many` have no divisor in common.
+  // Each once, as `step` and `many` have no common divisor.
   for (int i = 0; i < many; ++i) close(sids[static_cast<size_t>(i * step % many)]);
 }
 
@@ -68,7 +67,7 @@ void many_opens_at_once() {
   require(names_in_shared_memory() == 0, "no name is left in shared memory");
 }
 
-// Some are closed, others opened, while the rest stays open.
+// Some files are closed and others opened while the rest stays open.
 void opens_between_closes() {
   std::vector<int> sids;
   for (int round = 0; round < 4; ++round) {
@@ -85,7 +84,7 @@ void opens_between_closes() {
   for (int i = 0; i < 4 * many; ++i) read_back(numbered(i));
 }
 
-// All tasks, in another order than that of the world.
+// Returns a communicator of all tasks in an order different from the world's.
 MPI_Comm turned_round() {
   MPI_Comm comm;
   MPI_Comm_split(MPI_COMM_WORLD, 0, -me, &comm);
@@ -106,7 +105,7 @@ void communicators_that_are_freed_while_files_are_open() {
   require(meetings_mapped() == mapped, "memory of the meetings goes with the communicator");
 }
 
-// As HDF5 does: each file on a duplicate of its own. They share what is kept for the world.
+// As in HDF5: each file uses a duplicate of its own. All share the data cached for the world.
 void duplicates_of_the_world() {
   write_many(MPI_COMM_WORLD, 1, false);
   const int mapped = meetings_mapped();
@@ -151,7 +150,7 @@ void communicators_beside_each_other() {
 }
 
 void a_bad_topology_is_an_error_on_all() {
-  for (const int bad : {0, size}) {  // on rank 0, whose word counts, or on all
+  for (const int bad : {0, size}) {  // on rank 0, which determines the result, or on all ranks
     if (bad == size || me == bad) setenv("SHEAF_TOPOLOGY", "node=many", 1);
     for (const char* mode : {"wb,files=node", "wb,files=auto"}) {
       Open open;
@@ -168,7 +167,7 @@ void a_bad_topology_is_an_error_on_all() {
   unsetenv("SHEAF_TOPOLOGY");
 }
 
-// Rows of more than 1 KiB at the close of some tasks or of all, of a few bytes on the others.
+// At the close, some or all tasks have rows of more than 1 KiB, the others of a few bytes.
 void many_chunks_on_some_tasks() {
   for (const int first : {0, size - 1, size})
     for (const int blocks : {100, 127, 128, 129, 1000}) {
@@ -187,8 +186,8 @@ void many_chunks_on_some_tasks() {
     }
 }
 
-// Even ranks leave a message to the next on its way and go on; that one comes to the open or the close only
-// when it has the message.
+// Even ranks send a message to the next rank and continue. The receiver reaches the open or the close only
+// after receiving it.
 void messages_on_their_way() {
   const int peer = me ^ 1;
   const auto meet = [&](std::vector<char>& message, auto&& collective) {

@@ -1,5 +1,5 @@
-// sion_mpi_case: what the tests of the MPI calls share: a directory, an open call with its arguments, streams
-// to write and to check. A test is a function; what does not hold is said and ends the program on all ranks.
+// sion_mpi_case: shared by the tests of the MPI calls: a directory, an open call with its arguments, streams
+// to write and to check. A test is a function; a failed check is printed and ends the program on all ranks.
 #pragma once
 
 #include <mpi.h>
@@ -32,7 +32,7 @@ inline void require(bool holds, const std::string& what) {
 
 inline std::string path(const char* name) { return directory + "/" + name; }
 
-// The arguments of an open call, with what most tests pass.
+// The arguments of an open call, with common defaults.
 struct Open {
   std::string file = path("a");
   const char* mode = "wb";
@@ -74,7 +74,7 @@ inline void read_stream(int sid, int task) {
 
 inline void close(int sid) { require(sion_parclose_mpi(sid) == 1, "parclose"); }
 
-// Reads the multifile in parallel; returns the number of files.
+// Reads the multifile in parallel. Returns the number of files.
 inline int read_back(const std::string& file, const char* mode = "rb") {
   Open open;
   open.file = file;
@@ -117,7 +117,7 @@ struct Named {
   void (*test)();
 };
 
-// What main() does: all tests, each in an empty directory.
+// Body of main(): runs all tests, each in an empty directory.
 inline int run_all(int argc, char** argv, std::initializer_list<Named> tests) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &me);

@@ -1,4 +1,4 @@
-// MPI opens that must fail: the same outcome on every rank, nobody hangs, nothing on disk changes.
+// MPI opens that must fail: the same outcome on every rank, no rank hangs, and the disk stays unchanged.
 #include <sys/stat.h>
 
 #include <climits>
@@ -9,7 +9,8 @@
 namespace sheaf::test {
 namespace {
 
-// `change` spoils the call on one rank: -1 on all, the old file keeps its bytes, no other file appears.
+// `change` corrupts the call on one rank: all ranks get -1, the old file keeps its bytes, and no other file
+// appears.
 void refused(const char* what, const std::function<void(Open&)>& change, const char* mode = "wb") {
   for (const int bad : {0, size - 1}) {
     fresh_directory();
@@ -75,7 +76,7 @@ void null_pointers_on_one_rank() {
   }
 }
 
-// The ranks that name a group must not wait for the one that does not.
+// Ranks that name a group must not wait for the one that does not.
 void a_local_communicator_on_some_ranks_only() {
   if (size == 1) return;
   fresh_directory();
@@ -96,7 +97,7 @@ void bad_files() {
   Open place;
   place.file = directory;
   require(place() == -1, "a directory");
-  // Nobody is at the other end of the pipe.
+  // The other end of the pipe is not open.
   Open pipe;
   pipe.file = path("pipe");
   if (me == 0) require(mkfifo(pipe.file.c_str(), 0666) == 0, "mkfifo");

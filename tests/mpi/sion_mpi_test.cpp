@@ -24,7 +24,7 @@ void any_number_of_files() {
 void groups_in_reversed_order() {
   for (const int groups : {1, 2, 3}) {
     Open open;
-    open.files = -groups % 2;  // 0 or -1: both mean "as the groups say"
+    open.files = -groups % 2;  // 0 or -1: both mean "by groups"
     MPI_Comm_split(MPI_COMM_WORLD, me % groups, -me, &open.local);
     write_all(open);
     MPI_Comm_free(&open.local);

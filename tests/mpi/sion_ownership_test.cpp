@@ -1,4 +1,5 @@
-// Two writers of one name under a real MPI. Returns 0 if all holds, else says what does not and aborts.
+// Two writers of one name under a real MPI. Returns 0 if all checks pass, otherwise prints the failed one and
+// aborts.
 #include <mpi.h>
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
-// The FILE* of programs under a real MPI: one that goes through the library, one of the physical file that is
-// written beyond its chunk, and printing.
+// A program's FILE* under a real MPI: one that uses the library, one of the physical file that is written
+// beyond its chunk, and formatted output.
 #include "mpi/sion_mpi_case.hpp"
 #include "sion_mpi.h"
 
@@ -13,7 +13,7 @@ std::string lines(int task, int count) {
   return text;
 }
 
-// What each task finds in its stream, with the calls of the library.
+// Returns the contents of each task's stream, read with the library.
 std::string found_in(const char* mode = "rb") {
   Open reading;
   reading.mode = mode;
@@ -68,7 +68,7 @@ void streams_through_the_library() {
     }
 }
 
-// All tasks at once, far beyond their chunks: a good close means that nothing is missing.
+// All tasks at once, far beyond their chunks: a successful close means that no data is missing.
 void lines_behind_the_chunk() {
   for (const char* way : {"wb", "wb,checksums=off", "wb,collective,collsize=2"})
     for (const int files : {1, size}) {
@@ -88,7 +88,7 @@ void lines_behind_the_chunk() {
       require(closed == good, "one outcome of the close");
       require(files < size || closed == 1, "a task with a file of its own loses nothing");
       const std::string found = found_in("rb,checksums=off");
-      // What another task writes over while it is moved is lost, and told.
+      // Data that another task overwrites while it is moved is lost, and reported.
       require(found.size() <= text.size() && (closed == 0 || found.size() == text.size()),
               "every task can be read");
       require(closed == 0 || found == text, "a good close, and bytes are missing");

@@ -1,5 +1,5 @@
-// Open mode iotasks=K between processes, and files=@TABLE. Returns 0 if all holds, else says what does not
-// and aborts.
+// Open mode iotasks=K between processes, and files=@TABLE. Returns 0 if all checks pass, otherwise prints the
+// failed one and aborts.
 #include <mpi.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -31,7 +31,7 @@ void require(bool holds, const std::string& what) {
   MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
-// Counters that all ranks see.
+// Counters shared by all ranks.
 class Shared {
  public:
   Shared() {
@@ -72,7 +72,7 @@ void check_bytes(const std::string& path, int pieces) {
   require(sion_parclose_mpi(sid) == 1, "close after reading");
 }
 
-// The most processes that were in a write at once.
+// Returns the maximum number of processes in a write at once.
 int most_at_work(const std::string& mode) {
   Shared shared;
   MPI_Barrier(MPI_COMM_WORLD);

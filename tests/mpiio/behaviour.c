@@ -1,6 +1,6 @@
-/* behaviour DIRECTORY: what the standard promises of MPI-IO beside moving bytes: handlers, classes, handles,
-   modes, pointers, representations, requests. Linked with the MPI alone; says on rank 0 "all right" or which
-   line is wrong. */
+/* behaviour DIRECTORY: guarantees of the MPI-IO standard other than moving bytes: handlers, classes, handles,
+ * modes, pointers, representations, requests. Linked with the MPI alone. Rank 0 prints "all right" or the
+ * failed line. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,7 +81,7 @@ static void forgiving(MPI_File* file, int* code, ...) {
   *code = MPI_SUCCESS;
 }
 
-/* What a handler leaves behind is returned; the message tells where and why. */
+/* The code that a handler sets is returned; the message states place and reason. */
 static void what_failures_say(void) {
   MPI_File file = opened(MPI_MODE_CREATE | MPI_MODE_RDWR), none = MPI_FILE_NULL;
   char text[MPI_MAX_ERROR_STRING];
@@ -106,7 +106,7 @@ static void what_failures_say(void) {
   CHECK(MPI_File_close(&file) == MPI_SUCCESS);
 }
 
-/* A file type that spans more than its extent, as Open MPI makes of a structure with resized members. */
+/* A file type that spans more than its extent, as Open MPI creates for a structure with resized members. */
 static void views_that_span_more(void) {
   MPI_File file = opened(MPI_MODE_CREATE | MPI_MODE_RDWR);
   MPI_Datatype pieces, type;
@@ -150,7 +150,7 @@ static void modes(void) {
   MPI_File_close(&file);
   CHECK(class_of(MPI_File_delete(path, MPI_INFO_NULL)) == MPI_ERR_NO_SUCH_FILE);
   CHECK(class_of(MPI_File_close(&file)) == MPI_ERR_FILE);
-  /* Nobody is at the other end of the pipe. */
+  /* The other end of the pipe is not open. */
   MPI_Barrier(MPI_COMM_WORLD);
   if (rank == 0) CHECK(mkfifo(path, 0666) == 0);
   MPI_Barrier(MPI_COMM_WORLD);
@@ -169,7 +169,7 @@ static void one_fails(void) {
   const int bad = rank == tasks - 1;
   CHECK(MPI_File_write_at_all(file, 0, data, bad ? -1 : 4, MPI_INT, MPI_STATUS_IGNORE) != MPI_SUCCESS);
   CHECK(MPI_File_write_ordered(file, data, bad ? -1 : 4, MPI_INT, MPI_STATUS_IGNORE) != MPI_SUCCESS);
-  /* A view is refused where it is wrong, and by the next collective transfer on all others. */
+  /* An invalid view is rejected on its task, and by the next collective transfer on all others. */
   CHECK((MPI_File_set_view(file, bad ? -3 : 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL) != MPI_SUCCESS) ==
         bad);
   CHECK(class_of(MPI_File_write_at_all(file, 0, data, 4, MPI_INT, MPI_STATUS_IGNORE)) == MPI_ERR_ARG);
@@ -232,7 +232,7 @@ static void pointers(void) {
   MPI_File_close(&file);
 }
 
-/* Calls that begin where the shared pointer is wait for who still moves it, and all stand at one place. */
+/* Calls at the shared pointer wait for a task that still moves it, and all find the same position. */
 static void a_pointer_that_still_moves(void) {
   MPI_File file = opened(MPI_MODE_CREATE | MPI_MODE_RDWR);
   const int moves = tasks > 1 && rank == 1;
@@ -313,8 +313,8 @@ static int hint_is(MPI_File file, const char* key, const char* wanted) {
   return found && strcmp(value, wanted) == 0;
 }
 
-/* What was asked for and makes sense is in use and can be queried; aggregators on a host that has none are
- * found elsewhere. */
+/* Valid hints take effect and can be queried. Aggregators requested on an unknown host are placed on others.
+ */
 static void hints(void) {
   static const char* const given[][2] = {{"cb_nodes", "2"},
                                          {"cb_buffer_size", "131072"},
@@ -355,7 +355,7 @@ static void hints(void) {
   MPI_File_close(&file);
 }
 
-/* A representation of the program's own: ints are stored as their negatives, in 8 bytes. */
+/* A user-defined data representation: ints are stored as their negatives, in 8 bytes. */
 static int conversions;
 static int file_extent_of(MPI_Datatype type, MPI_Aint* extent, void* state) {
   (void)type;
@@ -400,7 +400,7 @@ static void registered_representation(void) {
   MPI_File_close(&file);
 }
 
-/* Calls through the PMPI_ names, as of tools and of bindings, and those with large counts reach the same
+/* Calls through the PMPI_ names, used by tools and bindings, and those with large counts reach the same
  * files. */
 static void other_names(void) {
   MPI_File file = MPI_FILE_NULL;
@@ -426,8 +426,7 @@ static void other_names(void) {
   CHECK(PMPI_File_close(&file) == MPI_SUCCESS && file == MPI_FILE_NULL);
 }
 
-/* Groups that are not the world, one of them with its ranks the other way round; tasks with nothing; all
- * views different. */
+/* Groups other than the world, one with its ranks reversed; tasks without data; all views different. */
 static void small_groups(void) {
   MPI_Comm half;
   MPI_File file = MPI_FILE_NULL;
@@ -481,7 +480,7 @@ static void representations(void) {
 }
 
 /* A nonblocking collective call does not wait for the others; blocking and nonblocking ones mix. */
-/* While it is under way: what it is told in the end goes into no memory that others have by then. */
+/* While it is in flight: its final status must not be written to memory that has been reused. */
 static void request_given_back(MPI_File file, const int* data, int n) {
   enum { blocks = 200, bytes = 16 };
   static const char pattern[bytes] = "a block of ours";

@@ -1,5 +1,5 @@
-// behaviour FILE: a C++ program with a class that owns its file, collective and independent access. Says "all
-// right" on rank 0.
+// behaviour FILE: a C++ program with a class that owns its file, collective and independent access. Rank 0
+// prints "all right".
 #include <mpi.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // Random datatypes for the differential test: file types that are disjoint between tasks, and memory types
-// with holes, in any order. Everything follows from generators seeded by (seed, case[, task]).
+// with holes, in any order. All choices follow from generators seeded by (seed, case[, task]).
 #pragma once
 
 #include <mpi.h>
@@ -62,7 +62,7 @@ struct Block {
   int length = 0;
 };
 
-// Blocks of units by one of the constructors of MPI.
+// Creates blocks of units by one of the constructors of MPI.
 inline MPI_Datatype from_blocks(Random& random, const std::vector<Block>& blocks, MPI_Datatype unit) {
   const auto width = static_cast<MPI_Aint>(size_of(unit));
   const int n = static_cast<int>(blocks.size());
@@ -104,7 +104,7 @@ inline MPI_Datatype from_blocks(Random& random, const std::vector<Block>& blocks
   return result;
 }
 
-// Units of a period are dealt out to the tasks, or to nobody.
+// Distributes the units of a period among the tasks; some units may belong to none.
 inline MPI_Datatype dealt(Random& shared, Random& own, int rank, int tasks, MPI_Datatype unit) {
   const int period = pick(shared, tasks, 60);
   std::vector<int> owner(static_cast<size_t>(period));
@@ -113,7 +113,7 @@ inline MPI_Datatype dealt(Random& shared, Random& own, int rank, int tasks, MPI_
     const int who = pick(shared, -1, tasks - 1);
     for (int i = 0; i < length && u < period; ++i) owner[static_cast<size_t>(u++)] = who;
   }
-  for (int t = 0; t < tasks; ++t) owner[static_cast<size_t>(t)] = t;  // nobody has nothing
+  for (int t = 0; t < tasks; ++t) owner[static_cast<size_t>(t)] = t;  // every task has a unit
   std::vector<Block> mine;
   for (int u = 0; u < period; ++u) {
     if (owner[static_cast<size_t>(u)] != rank) continue;
@@ -145,7 +145,7 @@ inline MPI_Datatype distributed(Random& shared, int rank, int tasks, MPI_Datatyp
   return result;
 }
 
-// One dimension of an array is cut into slabs, one per task, with room between them.
+// Cuts one dimension of an array into slabs, one per task, with gaps between them.
 inline MPI_Datatype slab(Random& shared, int rank, int tasks, MPI_Datatype unit) {
   const int dimensions = pick(shared, 1, 3);
   const int cut = pick(shared, 0, dimensions - 1);
@@ -180,7 +180,7 @@ inline MPI_Datatype strided(Random& shared, int rank, int tasks, MPI_Datatype un
   return resized(placed, 0, static_cast<MPI_Aint>(count * stride * size_of(unit)));
 }
 
-// Of all tasks disjoint, whatever offset each of them writes at.
+// Returns file types that are disjoint between tasks, whatever offset each task writes at.
 inline MPI_Datatype file_type(Random& shared, Random& own, int rank, int tasks, MPI_Datatype unit) {
   MPI_Datatype type = MPI_DATATYPE_NULL;
   switch (pick(shared, 0, 4)) {
@@ -196,7 +196,7 @@ inline MPI_Datatype file_type(Random& shared, Random& own, int rank, int tasks, 
     default:
       type = dealt(shared, own, rank, tasks, unit);
   }
-  if (pick(shared, 0, 3) == 0) {  // one level more
+  if (pick(shared, 0, 3) == 0) {  // one more level
     MPI_Aint lower = 0;
     MPI_Aint extent = 0;
     MPI_Type_get_extent(type, &lower, &extent);
@@ -210,8 +210,8 @@ inline MPI_Datatype file_type(Random& shared, Random& own, int rank, int tasks, 
   return committed(type);
 }
 
-// Memory of a transfer of about `units` units: instances of a type whose blocks come in any order, some
-// before its address.
+// Memory of a transfer of about `units` units: instances of a type with blocks in any order, some before its
+// address.
 struct Memory {
   MPI_Datatype type = MPI_DATATYPE_NULL;
   int count = 0;

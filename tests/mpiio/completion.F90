@@ -1,6 +1,6 @@
-! completion FILE: nonblocking writes to /dev/full, completed by every call of MPI that completes requests, from Fortran:
-! the error's class comes out of the call, and the program is not ended by the handler of MPI_COMM_WORLD. FILE can be written.
-! BINDING 1: mpif.h, 2: use mpi, 3: use mpi_f08.
+! completion FILE: nonblocking writes to /dev/full, completed by every call of MPI that completes requests,
+! from Fortran. The call returns the class of the error, and the handler of MPI_COMM_WORLD does not end the
+! program. FILE is writable. BINDING 1: mpif.h, 2: use mpi, 3: use mpi_f08.
 program completion
 #if BINDING == 2
   use mpi

@@ -1,8 +1,8 @@
-/* completion FILE: nonblocking writes that fail, and every call of MPI that completes requests, under both of
- * its names. The class of the error comes out of the call (MPI 3.1, section 13.7), by the handler of the
- * file: MPI_COMM_WORLD keeps the one that ends the program. Small transfers fail before the call begins,
- * large ones in a thread where MPI has threads. Mixed with requests of messages, one of which fails as well.
- */
+/* completion FILE: failing nonblocking writes, completed by every call of MPI that completes requests, under
+ * both of its names. The call returns the class of the error (MPI 3.1, section 13.7) through the handler of
+ * the file: MPI_COMM_WORLD keeps the handler that ends the program. Small transfers fail before the call
+ * begins, large ones in a thread if MPI supports threads. Mixed with message requests, one of which fails as
+ * well. */
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
@@ -51,7 +51,7 @@ static const struct calls both[] = {{"MPI_", MPI_Wait, MPI_Test, MPI_Request_get
                                     {"PMPI_", PMPI_Wait, PMPI_Test, PMPI_Request_get_status, PMPI_Waitany,
                                      PMPI_Testany, PMPI_Waitall, PMPI_Testall, PMPI_Waitsome, PMPI_Testsome}};
 
-/* Codes of the requests as they came out; -1: not yet. */
+/* Codes of the requests as returned; -1: not yet. */
 static int codes[count];
 
 static void one_by_one(const struct calls* mpi, MPI_Request* q) {
@@ -142,7 +142,7 @@ static const struct way {
 
 static char data[large];
 
-/* A message to itself; beyond the limit; and what fits. */
+/* Starts a message to itself, a write beyond the limit, and a valid write. */
 static void begin(MPI_File file, int bytes, MPI_Comm self, MPI_Request* q) {
   static int sent[2], got[2];
   MPI_Irecv(got, 2, MPI_INT, 0, 0, self, &q[message]);
@@ -184,7 +184,7 @@ static int fail(void* state, MPI_Status* status) {
 static int release(void* state) { return state != NULL; }
 static int cancel(void* state, int complete) { return state != NULL && complete; }
 
-/* A request of the program's own fails beside it: by the handler of MPI_COMM_WORLD. */
+/* A request of the program fails next to it, through the handler of MPI_COMM_WORLD. */
 static void run_with_foreign_failure(MPI_File file, MPI_Comm self) {
   MPI_Request q[count];
   MPI_Status statuses[count];
@@ -197,7 +197,7 @@ static void run_with_foreign_failure(MPI_File file, MPI_Comm self) {
   MPI_Grequest_complete(q[message]);
   const int code = MPI_Waitall(count, q, statuses);
   expect(class_of(code) == MPI_ERR_IN_STATUS, "expected MPI_ERR_IN_STATUS", code);
-  for (int i = 0; code && i < count; ++i) /* what follows a failure may be left to another call */
+  for (int i = 0; code && i < count; ++i) /* requests after a failure may need another call */
     if (class_of(statuses[i].MPI_ERROR) == MPI_ERR_PENDING)
       statuses[i].MPI_ERROR = MPI_Wait(&q[i], MPI_STATUS_IGNORE);
   /* Not all MPIs keep its class. */

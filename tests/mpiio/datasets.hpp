@@ -1,6 +1,7 @@
 // datasets: random arrays that several tasks write and read through HDF5 (datasets_hdf5.cpp) and PnetCDF
-// (datasets_pnetcdf.cpp), and what must be in them. All follows from seed, number of the case and size of its
-// group, so that every task knows what the others do, and a case can be repeated alone.
+// (datasets_pnetcdf.cpp), and their expected contents. All choices follow from the seed, the number of the
+// case and the size of its group. Every task therefore knows the choices of the others, and a case can be
+// repeated alone.
 #pragma once
 
 #include <mpi.h>
@@ -22,8 +23,6 @@ inline int pick(Random& random, int from, int to) {
   return from + static_cast<int>(random() % static_cast<uint64_t>(to - from + 1));
 }
 inline bool one_in(Random& random, int n) { return pick(random, 1, n) == 1; }
-
-// --- arrays -----------------------------------------------------------------------------------------------
 
 using Dims = std::vector<uint64_t>;
 
@@ -58,11 +57,11 @@ inline std::string text(const Dims& dims) {
   return result + "}";
 }
 
-// A regular part of an array, as HDF5 names it.
+// A regular part of an array, in the terms of HDF5.
 struct Slab {
   Dims start, stride, count, block;
 
-  // Whether it has the element at `at`.
+  // Returns whether it contains the element at `at`.
   bool has(const Dims& at) const {
     for (size_t d = 0; d < at.size(); ++d) {
       if (at[d] < start[d]) return false;
@@ -77,7 +76,7 @@ inline std::string text(const Slab& slab) {
   return text(slab.start) + "+" + text(slab.stride) + "*" + text(slab.count) + "x" + text(slab.block);
 }
 
-// A random slab from `low` to `high` - 1, which is not empty.
+// Returns a random, nonempty slab from `low` to `high` - 1.
 inline Slab some_slab(Random& random, const Dims& low, const Dims& high, int widest_block) {
   Slab slab;
   for (size_t d = 0; d < low.size(); ++d) {
@@ -95,11 +94,11 @@ inline Slab some_slab(Random& random, const Dims& low, const Dims& high, int wid
   return slab;
 }
 
-// How an array is dealt to tasks: along a dimension, in ranges or in turns of some indices.
+// Distribution of an array to tasks: along a dimension, in ranges or in turns of some indices.
 struct Deal {
   size_t along = 0;
   uint64_t turn = 0;             // 0: ranges
-  std::vector<uint64_t> limits;  // of the ranges, one more than tasks
+  std::vector<uint64_t> limits;  // limits of the ranges, one more than tasks
 
   Deal(Random& random, const Dims& dims, int tasks) {
     along = static_cast<size_t>(pick(random, 0, static_cast<int>(dims.size()) - 1));
@@ -117,7 +116,7 @@ struct Deal {
     std::sort(limits.begin(), limits.end());
   }
 
-  // Where the part of a task begins and ends; in turns: of all tasks.
+  // Sets the limits of a task's part; in turns: of all tasks.
   void box(const Dims& dims, int task, Dims* low, Dims* high) const {
     low->assign(dims.size(), 0);
     *high = dims;
@@ -126,7 +125,7 @@ struct Deal {
     (*high)[along] = limits[static_cast<size_t>(task) + 1];
   }
 
-  // In turns: makes the slab one of the task's indices; false if it has none.
+  // In turns: restricts the slab to one of the task's indices; false if it has none.
   bool take_turns(const Dims& dims, int task, int tasks, Slab* slab) const {
     const uint64_t first = static_cast<uint64_t>(task) * turn;
     if (first + turn > dims[along]) return false;
@@ -138,7 +137,7 @@ struct Deal {
   }
 };
 
-// --- values: small enough for every type ------------------------------------------------------------------
+// Values are small enough for every type.
 
 inline int some_value(uint64_t number, uint64_t operation, uint64_t index) {
   uint64_t x = number * 1000003 + operation * 7919 + index + 1;
@@ -146,13 +145,13 @@ inline int some_value(uint64_t number, uint64_t operation, uint64_t index) {
   return static_cast<int>((x >> 40) % 120) + 1;
 }
 
-// What an array must hold.
+// Expected contents of an array.
 struct Contents {
   static constexpr int unknown = -1000;
   Dims dims;
   std::vector<int> values;
 
-  // Keeps what stays inside; the rest gets `fill`.
+  // Keeps the elements inside the new limits; the rest gets `fill`.
   void resize(const Dims& wanted, int fill) {
     std::vector<int> kept(volume(wanted), fill);
     for (uint64_t i = 0; i < kept.size(); ++i) {
@@ -166,15 +165,13 @@ struct Contents {
   }
 };
 
-// --- cases ------------------------------------------------------------------------------------------------
-
 struct Group {
   MPI_Comm comm = MPI_COMM_NULL;
   int rank = 0;
   int size = 1;
 };
 
-// One case, made by all tasks of a group.
+// One case, run by all tasks of a group.
 class Case {
  public:
   Case(uint64_t seed, uint64_t number, const Group& group, std::string path, std::string program)
@@ -188,13 +185,13 @@ class Case {
   bool failed() const { return failed_; }
 
  protected:
-  Random random;  // all tasks draw the same
+  Random random;  // same sequence on all tasks
   uint64_t number_;
   Group group_;
   std::string path_;
   std::string shape;  // for the message
 
-  // What a task alone decides; all know it.
+  // Generator for choices of one task, known to all tasks.
   Random of_task(uint64_t operation, int task) const {
     return Random((number_ * 131 + operation) * 977 + static_cast<uint64_t>(task) + 5);
   }
@@ -208,7 +205,7 @@ class Case {
     failed_ = true;
   }
 
-  // A call that fails: others may wait for this task.
+  // Aborts if a call has failed: other tasks may wait for this one.
   void worked(long result, const std::string& call) {
     if (result >= 0) return;
     wrong(call + " fails");
@@ -221,7 +218,7 @@ class Case {
           ", found " + std::to_string(found));
   }
 
-  // Hints that must not change anything.
+  // Returns hints that must not change the result.
   MPI_Info some_hints() {
     MPI_Info info = MPI_INFO_NULL;
     if (one_in(random, 2)) return info;
@@ -240,8 +237,8 @@ class Case {
   bool failed_ = false;
 };
 
-// Deals the cases to groups of 1 to all tasks, which run beside each other. PROGRAM SEED COUNT DIRECTORY
-// [FIRST]; a single case is run by all tasks. Returns the exit code.
+// Distributes the cases to concurrent groups of 1 to all tasks. PROGRAM SEED COUNT DIRECTORY [FIRST]; a
+// single case is run by all tasks. Returns the exit code.
 template <class OneCase>
 int run_all(int argc, char** argv, const char* name) {
   MPI_Init(&argc, &argv);

@@ -1,5 +1,5 @@
-// datasets_classic: reads variables of a netCDF file in the classic formats (CDF-1, CDF-2, CDF-5) with
-// nothing but the format specification: header, then fixed variables, then records; all big-endian.
+// datasets_classic: reads variables of a netCDF file in the classic formats (CDF-1, CDF-2, CDF-5), from the
+// format specification alone: header, then fixed variables, then records; all big-endian.
 #pragma once
 
 #include <bit>
@@ -42,7 +42,7 @@ class ClassicFile {
     throw std::runtime_error("no variable " + name);
   }
 
-  // Element `index` of a fixed variable or of record `record`, in the order of the dimensions.
+  // Returns element `index` of a fixed variable or of record `record`, in the order of the dimensions.
   int value(const Variable& of, uint64_t record, uint64_t index) const {
     const size_t width = width_of(of.type);
     const uint64_t at = of.begin + (of.record ? record * record_size_ : 0) + index * width;
@@ -96,7 +96,7 @@ class ClassicFile {
     return result;
   }
 
-  // The tag of a list and how many follow.
+  // Reads the tag of a list and returns the number of its elements.
   uint64_t list() {
     next(4);
     return length();
@@ -134,7 +134,7 @@ class ClassicFile {
     }
   }
 
-  // Records of a variable end at a multiple of 4 bytes, unless it is the only one that has some.
+  // Records of a variable end at a multiple of 4 bytes, unless it is the only record variable.
   void lay_out_records() {
     int with_records = 0;
     uint64_t last = 0;

@@ -1,6 +1,6 @@
 // datasets_hdf5 SEED COUNT DIRECTORY [FIRST]: random datasets that groups of tasks write and read through
-// parallel HDF5, compared with what follows from their definition, and read once more by one task through
-// HDF5's own POSIX driver, past MPI-IO (see datasets.hpp). The last line is "N cases, 0 failed".
+// parallel HDF5, compared with their definition. One task reads them once more through HDF5's own POSIX
+// driver, without MPI-IO (see datasets.hpp). The last line is "N cases, 0 failed".
 #include "datasets_hdf5.hpp"
 
 namespace {
@@ -68,7 +68,7 @@ class Hdf5Case : public Case {
     one.extends = !one.chunk.empty() && one_in(random, 2);
     one.filtered = !one.chunk.empty() && one_in(random, 4);
     one.type = element_types()[static_cast<size_t>(pick(random, 0, 7))];
-    // HDF5 converts only what a task transfers alone, and with filters it cannot do that.
+    // HDF5 converts only in independent transfers, which do not support filters.
     one.in_file = !one.filtered && one_in(random, 4) ? one.type.other : one.type.native;
     const int fill = pick(random, 0, 3);
     one.fill = fill == 0 ? Contents::unknown : fill == 1 ? 0 : pick(random, 1, 99);
@@ -101,7 +101,7 @@ class Hdf5Case : public Case {
     return properties;
   }
 
-  // With `alone` task 0 makes the file with HDF5's POSIX driver.
+  // With `alone` task 0 creates the file with HDF5's POSIX driver.
   void create(bool alone) {
     user_block_ = one_in(random, 5) ? 1024 : 0;  // not below the alignment
     const hid_t parallel = parallel_access();
@@ -134,15 +134,15 @@ class Hdf5Case : public Case {
       open_sets();
     }
     H5Pclose(parallel);
-    synchronise();  // the file gets its length; HDF5 puts zeros where it likes if a read ends before
+    synchronise();  // sets the length of the file; HDF5 fills with zeros arbitrarily if a read ends early
   }
 
   void open_sets() {
     for (Dataset& one : sets_) worked(one.id = H5Dopen2(file_, one.name.c_str(), H5P_DEFAULT), "H5Dopen");
   }
 
-  // Collective reading of metadata is only for files that nobody writes: after independent transfers tasks of
-  // HDF5 1.10.8 differ in what they still have to read, and wait for each other for ever.
+  // Collective reading of metadata is only for files without writers. After independent transfers, tasks of
+  // HDF5 1.10.8 differ in the metadata they still have to read, and wait for each other for ever.
   void open_again(unsigned mode, bool together) {
     const hid_t access = together ? parallel_access() : H5P_DEFAULT;
     writable_ = mode != H5F_ACC_RDONLY;
@@ -165,7 +165,7 @@ class Hdf5Case : public Case {
     open_again(H5F_ACC_RDWR, true);
   }
 
-  // What a task wrote is seen by others.
+  // Makes the data written by each task visible to the others.
   void synchronise() {
     worked(H5Fflush(file_, H5F_SCOPE_GLOBAL), "H5Fflush");
     MPI_Barrier(group_.comm);
@@ -193,7 +193,7 @@ class Hdf5Case : public Case {
 
   void extend(Dataset& one) {
     Dims dims = one.contents.dims;
-    // HDF5 cannot cut filtered chunks in parallel.
+    // HDF5 cannot shrink filtered chunks in parallel.
     for (uint64_t& length : dims)
       length =
           !one.filtered && one_in(random, 3) ? 1 + random() % length : length + random() % (length / 2 + 2);
@@ -202,8 +202,7 @@ class Hdf5Case : public Case {
     worked(H5Dset_extent(one.id, as_hsize(dims)), "H5Dset_extent to " + text(dims));
     one.contents.resize(dims, one.fill);
     synchronise();
-    // Parts of chunks that are cut off leave the chunk in the memory of tasks of HDF5 1.10.8, where it gets
-    // old.
+    // HDF5 1.10.8 keeps shrunk chunks in the memory of tasks, where they become stale.
     open_for_writing_again();
   }
 
@@ -231,11 +230,11 @@ class Hdf5Case : public Case {
     synchronise();
   }
 
-  // Tasks may read the same. The first read of a case takes all.
+  // Tasks may read the same elements. The first read of a case takes all.
   void read(Dataset& one) {
     const Dims dims = one.contents.dims;
-    // HDF5 1.10.8 remembers where a chunk was that a task has read alone, and does not see that it is written
-    // elsewhere.
+    // HDF5 1.10.8 caches the position of a chunk that a task has read independently, and misses that it
+    // moves.
     const bool together = (one.filtered && writable_) || one_in(random, 2);
     const hid_t properties = transfer(together);
     Random own = of_task(operation_ + 1000, group_.rank);
@@ -246,7 +245,7 @@ class Hdf5Case : public Case {
     if (together || !selection.elements.empty())
       read(one, selection, properties, together ? "together" : "independently");
     H5Pclose(properties);
-    MPI_Barrier(group_.comm);  // nobody writes what others still read
+    MPI_Barrier(group_.comm);  // no task writes data that others still read
   }
 
   void read(Dataset& one, const Selection& selection, hid_t properties, const std::string& how) {

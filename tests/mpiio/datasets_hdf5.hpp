@@ -1,5 +1,5 @@
-// datasets_hdf5: a dataset of HDF5 with what it must hold, and selections of it that HDF5 and a model both
-// know.
+// datasets_hdf5: a dataset of HDF5 with its expected contents, and selections known both to HDF5 and to a
+// model.
 #pragma once
 
 #include <hdf5.h>
@@ -11,11 +11,10 @@
 
 namespace datasets {
 
-// Elements as they are in memory, and how files may hold them. Values are small: no conversion loses
-// anything.
+// Elements in memory, and their possible types in files. Values are small: no conversion loses data.
 struct ElementType {
   const char* name;
-  hid_t memory, native, other;  // the same in the file; another byte order or width
+  hid_t memory, native, other;  // the element type in memory and in the file; another byte order or width
   size_t size;
 };
 
@@ -58,7 +57,7 @@ inline const hsize_t* as_hsize(const Dims& dims) {
   return reinterpret_cast<const hsize_t*>(dims.data());
 }
 
-// Elements of a dataset in the order in which HDF5 takes them.
+// Elements of a dataset in the order in which HDF5 transfers them.
 struct Selection {
   hid_t space = -1;
   std::vector<uint64_t> elements;
@@ -100,8 +99,8 @@ inline herr_t note_place(void*, hid_t, unsigned rank, const hsize_t* at, void* p
   return 0;
 }
 
-// Whether HDF5 goes through the elements that it should. Of joined slabs 1.10.8 sometimes takes others, also
-// in one task, or finds that they are not inside.
+// Returns whether HDF5 visits the expected elements. For joined slabs 1.10.8 sometimes takes others, also in
+// one task, or considers them out of range.
 inline bool understood(const Selection& selection, const Dims& dims) {
   if (selection.elements.empty()) return H5Sget_select_npoints(selection.space) == 0;
   if (H5Sselect_valid(selection.space) <= 0) return false;
@@ -114,8 +113,8 @@ inline bool understood(const Selection& selection, const Dims& dims) {
   return true;
 }
 
-// Whether HDF5 can spread it over the chunks of a dataset: asked with one in memory, since 1.10.8 sometimes
-// finds the same chunk twice in joined slabs.
+// Returns whether HDF5 can distribute the selection over the chunks of a dataset. Tested with a dataset in
+// memory, since 1.10.8 sometimes finds the same chunk twice in joined slabs.
 inline bool spreads(const Selection& selection, const Dims& dims, const Dims& chunk) {
   if (chunk.empty() || selection.elements.empty()) return true;
   const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
@@ -142,8 +141,8 @@ inline bool spreads(const Selection& selection, const Dims& dims, const Dims& ch
   return written >= 0;
 }
 
-// One slab, or several joined, between `low` and `high`; the first is a turn of the task's if the deal says
-// so.
+// Returns one slab, or several joined, between `low` and `high`. The first is one of the task's turns if the
+// distribution has turns.
 inline Selection some_slabs(Random& random, const Dims& dims, const Deal& deal, int task, int tasks) {
   Selection result(dims);
   std::vector<char> taken(volume(dims), 0);
@@ -154,13 +153,13 @@ inline Selection some_slabs(Random& random, const Dims& dims, const Deal& deal, 
     if (low[d] == high[d]) return result.none(), std::move(result);
   const int several = deal.turn == 0 && one_in(random, 3) ? pick(random, 2, 4) : 1;
   for (int s = 0; s < several; ++s) {
-    // Not XOR, whose results HDF5 1.10.8 describes to MPI as overlapping when they are joined once more.
+    // Without XOR: HDF5 1.10.8 describes its results to MPI as overlapping if they are joined once more.
     static constexpr H5S_seloper_t ways[] = {H5S_SELECT_OR, H5S_SELECT_OR, H5S_SELECT_NOTB, H5S_SELECT_AND};
     const H5S_seloper_t how = s == 0 ? H5S_SELECT_SET : ways[pick(random, 0, 3)];
     Slab slab = some_slab(random, low, high, 5);
     if (deal.turn > 0 && !deal.take_turns(dims, task, tasks, &slab)) return result.none(), std::move(result);
     if (several > 1)
-      slab.count.assign(dims.size(), 1);  // HDF5 1.10.8 goes wrong more often where it joins rows of blocks
+      slab.count.assign(dims.size(), 1);  // HDF5 1.10.8 fails more often when it joins rows of blocks
     H5Sselect_hyperslab(result.space, how, as_hsize(slab.start), as_hsize(slab.stride), as_hsize(slab.count),
                         as_hsize(slab.block));
     for (uint64_t i = 0; i < taken.size(); ++i)
@@ -172,7 +171,7 @@ inline Selection some_slabs(Random& random, const Dims& dims, const Deal& deal, 
   return result;
 }
 
-// Points in any order; those of a task differ from all others' by the remainder of their index.
+// Returns points in any order. Those of different tasks differ by the remainder of their index.
 inline Selection some_points(Random& random, const Dims& dims, int task, int tasks) {
   Selection result(dims);
   for (uint64_t i = static_cast<uint64_t>(task); i < volume(dims); i += static_cast<uint64_t>(tasks))
@@ -203,7 +202,7 @@ inline Selection some_selection(Random& random, Kind kind, const Dims& dims, con
 struct Memory {
   hid_t space = -1;
   std::vector<char> bytes;
-  size_t first = 0, step = 1;  // where the elements lie, in elements
+  size_t first = 0, step = 1;  // positions of the elements, in elements
 
   Memory(Random& random, size_t elements, size_t size) {
     const int kind = pick(random, 0, 2);

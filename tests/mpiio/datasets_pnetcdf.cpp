@@ -1,6 +1,6 @@
 // datasets_pnetcdf SEED COUNT DIRECTORY [FIRST]: random variables that groups of tasks write and read through
-// PnetCDF, compared with what follows from their definition, and read once more by one task with nothing but
-// the file format (datasets_classic.hpp). See datasets.hpp. The last line is "N cases, 0 failed".
+// PnetCDF, compared with their definition. One task reads them once more from the file format alone
+// (datasets_classic.hpp). See datasets.hpp. The last line is "N cases, 0 failed".
 #include "datasets_pnetcdf.hpp"
 
 #include "datasets_classic.hpp"
@@ -11,7 +11,7 @@ using namespace datasets;
 
 struct Variable {
   std::string name;
-  Contents contents;  // of a record variable: as many records as there may ever be
+  Contents contents;  // for a record variable: the maximum number of records
   bool record = false;
   int type = NC_INT;
   int fill = Contents::unknown;
@@ -59,7 +59,7 @@ class PnetcdfCase : public Case {
     Variable one;
     one.name = "v" + std::to_string(variables_.size());
     one.record = one_in(random, 2);
-    // Of records with one element PnetCDF 1.12.3 takes wrong places, under every MPI-IO.
+    // PnetCDF 1.12.3 computes wrong positions for records with one element, under every MPI-IO.
     one.contents.dims = some_dims(random, pick(random, one.record ? 2 : 1, 4));
     if (one.record) one.contents.dims[0] = static_cast<uint64_t>(pick(random, 2, 9));
     if (one.record) one.contents.dims[1] += 1;
@@ -147,7 +147,7 @@ class PnetcdfCase : public Case {
 
   void close() { done(ncmpi_close(file_), "ncmpi_close"); }
 
-  // What a task wrote is seen by others, as is the number of records.
+  // Makes the data written by each task and the number of records visible to the others.
   void synchronise() {
     done(ncmpi_sync(file_), "ncmpi_sync");
     MPI_Barrier(group_.comm);
@@ -162,7 +162,7 @@ class PnetcdfCase : public Case {
     write();
   }
 
-  // Another variable: those that are there move in the file.
+  // Adds a variable: the existing ones move in the file.
   void redefine() {
     synchronise();
     redefined_ = true;
@@ -177,7 +177,7 @@ class PnetcdfCase : public Case {
     synchronise();
   }
 
-  // One variable, or several in nonblocking calls.
+  // Returns one variable, or several for nonblocking calls.
   std::vector<int> choose(Mode mode) {
     std::vector<int> chosen;
     for (int v = 0; v < static_cast<int>(variables_.size()); ++v)
@@ -226,7 +226,7 @@ class PnetcdfCase : public Case {
     synchronise();
   }
 
-  // Tasks may read the same.
+  // Tasks may read the same elements.
   void read() {
     const Mode mode = static_cast<Mode>(pick(random, 0, 2));
     const bool waits_alone = mode >= Mode::later && one_in(random, 4);
@@ -244,7 +244,7 @@ class PnetcdfCase : public Case {
     }
     carry_out(mine, mode, waits_alone, false);
     for (Part& part : mine) compare(part, mode);
-    MPI_Barrier(group_.comm);  // nobody writes what others still read
+    MPI_Barrier(group_.comm);  // no task writes data that others still read
   }
 
   void compare(Part& part, Mode mode) {
@@ -271,7 +271,7 @@ class PnetcdfCase : public Case {
       const int id = variables_[static_cast<size_t>(part.variable)].id;
       const int code =
           writes ? put(file_, id, part, mode, &requests[i]) : get(file_, id, part, mode, &requests[i]);
-      // Where nothing was written there may be numbers that are no ints.
+      // Unwritten elements may hold numbers outside the range of int.
       if (!writes && code == NC_ERANGE && has_unknown(part)) continue;
       done(code, std::string(writes ? "writing " : "reading ") + part.name() + " " + name_of(mode));
     }
@@ -281,7 +281,7 @@ class PnetcdfCase : public Case {
       const int code = wait(file_, n, requests.data(), states.data());
       if (writes || code != NC_ERANGE) done(code, alone ? "ncmpi_wait" : "ncmpi_wait_all");
     }
-    // PnetCDF 1.12.3 may give that error to another of the requests.
+    // PnetCDF 1.12.3 may return that error for a different request.
     const bool strange =
         std::any_of(parts.begin(), parts.end(), [&](const Part& one) { return has_unknown(one); });
     for (const int state : states)

@@ -20,17 +20,17 @@ inline const char* name_of(Form form) {
   return names[static_cast<int>(form)];
 }
 
-// Elements of a variable, and where they lie in memory. Alive until a nonblocking call has ended.
+// Elements of a variable, and their positions in memory. Must live until a nonblocking call has ended.
 struct Part {
   static constexpr int nothing = -7777;
   int variable = 0;  // of the case
   Form form = Form::vara;
   Offsets start, count, stride, map;
-  std::vector<Offsets> starts, counts;  // of varn
+  std::vector<Offsets> starts, counts;  // for varn
   std::vector<uint64_t> elements;       // in the order of memory
-  std::vector<size_t> places;           // of the elements
+  std::vector<size_t> places;           // positions of the elements
   std::vector<int> memory;
-  MPI_Datatype type = MPI_DATATYPE_NULL;  // of the flexible calls
+  MPI_Datatype type = MPI_DATATYPE_NULL;  // for the flexible calls
 
   Part() = default;
   Part(const Part&) = delete;
@@ -48,7 +48,7 @@ struct Part {
 
 inline Offsets offsets(const Dims& dims) { return Offsets(dims.begin(), dims.end()); }
 
-// Row by row through start, count and stride.
+// Adds elements row by row from start, count and stride.
 inline void add_elements(Part* part, const Dims& dims, const Offsets& start, const Offsets& count,
                          const Offsets& stride) {
   uint64_t all = 1;
@@ -62,7 +62,7 @@ inline void add_elements(Part* part, const Dims& dims, const Offsets& start, con
   }
 }
 
-// A box in pieces that come in any order. Those of record variables are parts of one record: of several
+// Cuts a box into pieces, in any order. Pieces of record variables stay within one record: of several records
 // PnetCDF 1.12.3 moves only the first in varn.
 inline void cut_in_pieces(Random& random, const Dims& dims, bool record, Part* part) {
   const auto along = record ? 0 : static_cast<size_t>(pick(random, 0, static_cast<int>(dims.size()) - 1));
@@ -89,7 +89,7 @@ inline void cut_in_pieces(Random& random, const Dims& dims, bool record, Part* p
   }
 }
 
-// Memory in the order of the elements, every third int, or with the first dimension fastest.
+// Arranges memory in the order of the elements, as every third int, or with the first dimension fastest.
 inline void lay_out_memory(Part* part) {
   const size_t n = part->elements.size();
   const size_t step = part->form == Form::flexible ? 3 : 1;
@@ -114,8 +114,8 @@ inline void lay_out_memory(Part* part) {
   part->memory.assign(n * step + 2, Part::nothing);
 }
 
-// A part of `dims` between the limits of the deal's task; without elements if there is nothing for it. All
-// tasks use varn or none: the collective forms of the others are one call, that of varn is another.
+// Returns a part of `dims` between the limits of the task, possibly without elements. Either all tasks use
+// varn or none does: it is a different collective call from the other forms.
 inline Part some_part(Random& random, int variable, const Dims& dims, const Dims& low, const Dims& high,
                       const Deal& deal, int task, int tasks, bool varn, bool record) {
   Part part;
@@ -151,8 +151,7 @@ inline Part some_part(Random& random, int variable, const Dims& dims, const Dims
   return part;
 }
 
-// --- calls: an error of PnetCDF or NC_NOERR
-// -----------------------------------------------------------------
+// Calls return an error of PnetCDF or NC_NOERR.
 
 #define SHEAF_BY_MODE(put, iput, bput, form, ...)                                 \
   (mode == Mode::together ? ncmpi_##put##_##form##_all(file, id, __VA_ARGS__)     \

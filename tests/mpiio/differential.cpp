@@ -1,9 +1,9 @@
-// differential SEED COUNT DIRECTORY LOG [FIRST]: runs COUNT random cases of views, memory and calls, and
-// writes one line per case: a digest of everything that MPI-IO gave back (classes, counts, positions, sizes,
-// memory, the file at the end). Run with the MPI library's own I/O, with the drop-in, and with
-// DIFFERENTIAL_MODEL=1, the logs must be the same (test_differential.py). The model transfers unit by unit
-// with pread and pwrite, to where the MPI library's MPI_File_get_byte_offset says, and packs with MPI_Pack:
-// of the libraries' own I/O some versions have errors of their own.
+// differential SEED COUNT DIRECTORY LOG [FIRST]: runs COUNT random cases of views, memory and calls. Writes
+// one line per case: a digest of all results of MPI-IO (classes, counts, positions, sizes, memory, the file
+// at the end). The logs must be the same with the MPI library's own I/O, with the drop-in, and with
+// DIFFERENTIAL_MODEL=1 (test_differential.py). The model transfers unit by unit with pread and pwrite, at the
+// offsets of the MPI library's MPI_File_get_byte_offset, and packs with MPI_Pack. It exists because the I/O
+// of some library versions has errors.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -56,7 +56,7 @@ class Case {
     new_view();
     for (int i = pick(shared_, 2, 7); i > 0; --i) step();
     MPI_Offset size = 0;
-    MPI_File_sync(file_);  // a look at the size is an access, and others have written (MPI 3.1, 13.6.7)
+    MPI_File_sync(file_);  // querying the size is an access, and others have written (MPI 3.1, 13.6.7)
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_File_sync(file_);
     MPI_File_get_size(file_, &size);
@@ -77,7 +77,7 @@ class Case {
   }
 
  private:
-  // And removes it.
+  // Returns the contents of the file and removes it.
   std::string whole_file() const {
     if (!path_.starts_with("sfio:")) {
       std::ifstream in(path_, std::ios::binary);
@@ -113,11 +113,11 @@ class Case {
     return memory.count * cases::size_of(memory.type) / cases::size_of(unit_);
   }
 
-  // What a call has said, and moved on.
+  // Records the status of a call and the resulting position.
   void done(bool by_pointer, const MPI_Status& status, const Memory& memory) {
     int count = memory.count;
     if (!model && memory.count > 0)
-      MPI_Get_count(&status, memory.type, &count);  // libraries differ in what they say of nothing
+      MPI_Get_count(&status, memory.type, &count);  // libraries differ in the status of an empty transfer
     digest_.add(count, "count");
     if (by_pointer) position_ += units_of(memory);
   }
@@ -232,7 +232,7 @@ class Case {
     MPI_Status status{};
     MPI_Request request = MPI_REQUEST_NULL;
     const MPI_Offset at = pick(own_, 0, 300);
-    // What lies beyond the end of the file is read differently by the libraries: grow the file first.
+    // Libraries differ in reads beyond the end of the file: grow the file first.
     grow(memory, at);
     unsigned char* const b = memory.address;
     int result = MPI_SUCCESS;
@@ -313,7 +313,7 @@ int main(int argc, char** argv) {
     if (log) {
       std::fprintf(log, "%llu %016llx\n", static_cast<unsigned long long>(i),
                    static_cast<unsigned long long>(digest));
-      std::fflush(log);  // who ends a run that takes too long sees how far it came
+      std::fflush(log);  // shows the progress if a slow run is stopped
     }
     MPI_Barrier(MPI_COMM_WORLD);
   }

@@ -1,6 +1,6 @@
-/* directories ROOT: files are opened by relative names in ROOT, then every task goes to a directory of its
-   own with files of the same names. The files that were opened are written, read, and removed; the others
-   stay as they are. Prints "all right". */
+/* directories ROOT: files are opened by relative names in ROOT, then every task changes to a directory of its
+ * own with files of the same names. The opened files are written, read, and removed; the others stay
+ * unchanged. Prints "all right". */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
-/* domains FILE BLOCK: file domains begin at multiples of the block size that the environment sets
-   (SHEAF_BLOCK_SIZE), and the info says so. What a task writes is seen in this program's own pwrite and mmap
-   (on tmpfs a task may write through a mapping), which stand in front of the C library's. */
+/* domains FILE BLOCK: file domains begin at multiples of the block size from the environment
+ * (SHEAF_BLOCK_SIZE), as the info reports. This program interposes pwrite and mmap (on tmpfs a task may write
+ * through a mapping) to observe the writes of each task. */
 #define _GNU_SOURCE
 #include <mpi.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
-/* faults DIRECTORY [full]: an error of the file on one task is returned by all tasks of a collective call,
-   with the class that the standard names for it (MPI 3.1, section 13.7); the next call works. This program's
-   own pwrite and the like stand in front of the C library's, also for the drop-in. With `full`, the file
-   system of the directory has less room than is written. Says on rank 0 "all right". */
+/* faults DIRECTORY [full]: an error of the file on one task is returned by all tasks of a collective call.
+ * Its class is the one that the standard defines (MPI 3.1, section 13.7), and the next call works. This
+ * program interposes pwrite and similar functions, also for the drop-in. With `full`, the file system of the
+ * directory has too little space for the data. Rank 0 prints "all right". */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -105,8 +105,7 @@ static int one(MPI_File file, enum kind kind, int task, int number, int error, i
   char where[100];
   snprintf(where, sizeof where, "%s, call %d of the file by task %d, %s", names[kind], number, task,
            strerror(error));
-  if (kind <= writes_in_two)
-    MPI_File_set_size(file, 0); /* else there may be nothing to ask of the operating system */
+  if (kind <= writes_in_two) MPI_File_set_size(file, 0); /* otherwise no system call might be necessary */
   calls = failed = 0;
   fail_at = number;
   fail_errno = error;
@@ -161,7 +160,7 @@ static void sweep(void) {
   CHECK(MPI_File_close(&file) == MPI_SUCCESS);
 }
 
-/* Without faults of its own: there is no room. */
+/* Without injected faults: the file system is full. */
 static void full(void) {
   const char* where = "full";
   const int bytes = 4 << 20;
@@ -185,7 +184,7 @@ static void full(void) {
 int main(int argc, char** argv) {
   int level;
   MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
-  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN); /* whose handler is called in MPI_Wait */
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN); /* its handler is called in MPI_Wait */
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &tasks);
   snprintf(path, sizeof path, "%s/faults", argv[1]);

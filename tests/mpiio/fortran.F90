@@ -1,5 +1,5 @@
-! fortran FILE: views, collective and nonblocking access, info, handles and an error handler, by the binding that
-! BINDING names: 1 mpif.h, 2 use mpi, 3 use mpi_f08. Says "all right" on rank 0.
+! fortran FILE: views, collective and nonblocking access, info, handles and an error handler, through the
+! binding that BINDING names: 1 mpif.h, 2 use mpi, 3 use mpi_f08. Rank 0 prints "all right".
 module handled
   implicit none
   integer :: calls = 0, last = 0

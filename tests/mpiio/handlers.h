@@ -1,10 +1,10 @@
-/* handlers: what the program (handlers.c), its promises (handlers_cases.c) and classes of failing calls
-   (handlers_classes.c) share. */
+/* handlers: shared by the program (handlers.c), its guarantees (handlers_cases.c) and the classes of failing
+ * calls (handlers_classes.c). */
 #pragma once
 
 #include "views.h"
 
-/* What handlers have noted since the last question. */
+/* Calls that handlers have recorded since the last query. */
 enum { most_calls = 16 };
 struct called {
   char who;
@@ -15,9 +15,10 @@ extern struct called calls[most_calls];
 extern int called;
 void note(char who, MPI_File file, int code);
 
-/* A new handler, 'a' or 'b', which notes that it is called; freed by the caller. */
+/* Returns a new handler, 'a' or 'b', that records its calls; freed by the caller. */
 MPI_Errhandler made(char which);
-/* Since the last question one handler was called once: this one, with this file and a code of this class. */
+/* Requires exactly one call of a handler since the last query: this handler, with this file and a code of
+ * this class. */
 void called_once(char who, MPI_File file, int class, const char* call);
 void nobody_called(const char* call);
 

@@ -1,4 +1,4 @@
-/* What is promised of error handlers, a row of `cases` for each. See handlers.c. */
+/* Guarantees for error handlers, a row of `cases` for each. See handlers.c. */
 #include <stdio.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@ static MPI_File opened_as(const char* name) {
 static MPI_File opened(void) { return opened_as(path); }
 static void closed(MPI_File file) { gives(MPI_File_close(&file), MPI_SUCCESS, "closing"); }
 
-/* Fails with MPI_ERR_ARG, alone. */
+/* Fails with MPI_ERR_ARG, independently. */
 static int fails(MPI_File file) { return MPI_File_seek(file, -5, MPI_SEEK_SET); }
 
 static int handler_is(MPI_File file, MPI_Errhandler expected) {
@@ -35,8 +35,6 @@ static void set_and_free(MPI_File file, MPI_Errhandler handler) {
   check(handler == MPI_ERRHANDLER_NULL, "a freed handler is not MPI_ERRHANDLER_NULL");
 }
 static void default_again(void) { set(MPI_FILE_NULL, MPI_ERRORS_RETURN); }
-
-/* --- promises ---- */
 
 static void errors_return_at_first(void) {
   handler_is(MPI_FILE_NULL, MPI_ERRORS_RETURN);
@@ -79,7 +77,7 @@ static void each_file_has_its_own(void) {
         "expected handlers b, a, b, found %d calls: %c, %c, %c", called, calls[0].who, calls[1].who,
         calls[2].who);
   called = 0;
-  set(one, b); /* shared, and in another one's place */
+  set(one, b); /* shared, and replaced */
   fails(one);
   called_once('b', one, MPI_ERR_ARG, "the second handler of a file");
   MPI_Errhandler_free(&a);
@@ -95,7 +93,7 @@ static void one_that_is_freed_stays_in_use(void) {
   MPI_File file = opened();
   MPI_Errhandler got = MPI_ERRHANDLER_NULL, other;
   set_and_free(file, made('a'));
-  for (int i = 0; i < 10; ++i) { /* later ones do not take its place */
+  for (int i = 0; i < 10; ++i) { /* later ones do not replace it */
     other = made('b');
     MPI_Errhandler_free(&other);
   }
@@ -191,8 +189,6 @@ static void call_errhandler_calls(void) {
   closed(file), closed(none);
 }
 
-/* --- handlers that do something ---- */
-
 static int left_behind;
 static void leaves(MPI_File* file, int* code, ...) {
   note('l', *file, *code);
@@ -282,8 +278,6 @@ static void handlers_may_close_the_file(void) {
   closed(opened());
 }
 
-/* --- what is no handler of a file ---- */
-
 static void for_communicators(MPI_Comm* communicator, int* code, ...) { (void)communicator, (void)code; }
 
 static void wrong_handlers_are_refused(void) {
@@ -303,8 +297,6 @@ static void wrong_handlers_are_refused(void) {
   MPI_Errhandler_free(&a);
   closed(file);
 }
-
-/* --- one task fails ---- */
 
 static void all_are_told_of_a_failing_collective_call(void) {
   MPI_File file = opened();

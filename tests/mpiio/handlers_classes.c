@@ -1,6 +1,6 @@
-/* Failing calls and their error classes (MPI 3.1, section 13.7), a row for each: it returns a code of the
-   class, the handler of the file is called once with it, there is a text, and the file stays usable.
-   Collective calls are made by all. See handlers.c. */
+/* Failing calls and their error classes (MPI 3.1, section 13.7), one per row. The call returns a code of the
+ * class, which has a text. The handler of the file is called once with the code, and the file stays usable.
+ * Collective calls are made by all tasks. See handlers.c. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -117,7 +117,7 @@ static void has_text(int code, const char* call) {
 
 static void usable(MPI_File file, int amode) {
   if (amode & MPI_MODE_SEQUENTIAL) return;
-  /* A view that was refused is told in the next collective transfer, unless all set another one. */
+  /* A rejected view is reported in the next collective transfer, unless all tasks set another view. */
   gives(MPI_File_set_view(file, 0, MPI_BYTE, MPI_BYTE, "native", N), MPI_SUCCESS, "a view afterwards");
   if (amode & w)
     gives(MPI_File_write_at(file, rank, data, 1, MPI_BYTE, S), MPI_SUCCESS, "writing afterwards");
@@ -184,8 +184,8 @@ static void classes_are_codes(void) {
   }
 }
 
-/* A nonblocking call fails at once or in MPI_Wait; a collective one on all tasks, where threads may call MPI
- * for it. */
+/* A nonblocking call fails at once or in MPI_Wait. A collective one fails on all tasks if threads may call
+ * MPI for it. */
 static void later(void) {
   int level;
   MPI_Query_thread(&level);

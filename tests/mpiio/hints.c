@@ -1,5 +1,5 @@
-/* hints FILE [KEY VALUE]: opens FILE twice, with a hint of the program's if there is one; each task tells
- * what is in use. Linked with the MPI alone. */
+/* hints FILE [KEY VALUE]: opens FILE twice, with a hint of the program if given. Each task prints the hints
+ * in use. Linked with the MPI alone. */
 #include <mpi.h>
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
-/* late_calls FILE [LIBRARY]: one task, which looks for functions of MPI-IO with large counts at run time, as
- * mpi4py does; with a LIBRARY it loads that as its MPI. Says "refused" where a count beyond int is refused
- * with MPI_ERR_UNSUPPORTED_OPERATION, and "all right" if small ones work. */
+/* late_calls FILE [LIBRARY]: one task that looks up functions of MPI-IO with large counts at run time, like
+ * mpi4py; it loads LIBRARY, if given, as its MPI. Prints "refused" if a count beyond int is rejected with
+ * MPI_ERR_UNSUPPORTED_OPERATION, and "all right" if small ones work. */
 #include <dlfcn.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -37,8 +37,8 @@ static int works(const char* path) {
     return 0;
   if (CALL(MPI_File_fromint, int) == NULL || CALL(MPI_File_toint, MPI_File)(file) == 0) return 0;
   int code = MPI_SUCCESS;
-#ifdef OPEN_MPI /* MPICH 4.0 has the functions, and ends programs that count beyond int */
-  /* 2^32 times nothing, which only a call that counts with more bits than int can write. */
+#ifdef OPEN_MPI /* MPICH 4.0 has the functions, but ends programs with counts beyond int */
+  /* 2^32 empty elements, which only a call with counts wider than int can write. */
   MPI_Datatype nothing;
   CALL(MPI_Type_contiguous, int, MPI_Datatype, MPI_Datatype*)(0, MPI_BYTE, &nothing);
   CALL(MPI_Type_commit, MPI_Datatype*)(&nothing);

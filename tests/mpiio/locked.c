@@ -1,8 +1,8 @@
-/* locked FILE HOLDER [atomic]: transfers while somebody has locked the file with lockf or fcntl, as programs
-   do that guard their files: all calls end, the bytes are right and those between them untouched. HOLDER:
-   `file` or `part`, task 0 locks all of it or some bytes; `other`, whoever started this has a lock; `none`.
-   With `atomic` that mode is tried too, where a call may fail after ten seconds, on all tasks alike. Says on
-   rank 0 "all right". */
+/* locked FILE HOLDER [atomic]: transfers while a process has locked the file with lockf or fcntl, as programs
+ * do to guard their files. All calls end, the bytes are correct, and those between them unchanged. HOLDER:
+ * `file` or `part`: task 0 locks the file or some bytes; `other`: the process that started this one holds a
+ * lock; `none`. With `atomic` that mode is tried too, in which a call may fail after ten seconds, on all
+ * tasks alike. Rank 0 prints "all right". */
 #include <fcntl.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { run = 4, runs = 20000, ints = run * runs }; /* of a task; gaps of the same size may follow each run */
+enum { run = 4, runs = 20000, ints = run * runs }; /* per task; gaps of the same size may follow each run */
 
 static int rank, tasks, wrong;
 static const char* holder;
@@ -22,8 +22,8 @@ static void check(int holds, const char* condition, int line, const char* where)
   wrong = 1;
 }
 
-/* After each open: what a process has locked is free again when it closes any descriptor of the file, the
- * library's too. */
+/* Locks after each open: a process loses its locks when it closes any descriptor of the file, even one of the
+ * library. */
 static void lock_it(const char* path) {
   if (rank != 0 || !strcmp(holder, "none") || !strcmp(holder, "other")) return;
   struct flock range = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -41,13 +41,13 @@ static void lock_it(const char* path) {
 static int old_value(long at) { return (int)(-1 - at); }
 static int new_value(int round, long at) { return (int)(at * 7 + round); }
 
-/* The place in the file of a task's i-th int, in ints. */
+/* Returns the position in the file of a task's i-th int, in ints. */
 static long place(int task, long i, int gaps) {
   const long slot = (i / run) * tasks + task;
   return slot * run * (gaps ? 2 : 1) + i % run;
 }
 
-/* By the system, which asks for no lock. */
+/* Uses the system's calls, which need no lock. */
 static void fill(const char* path, long count, int* all) {
   for (long at = 0; at < count; at++) all[at] = old_value(at);
   const int fd = open(path, O_RDWR);
@@ -137,7 +137,7 @@ static void shared_pointer(const char* path) {
   CHECK(MPI_File_close(&file) == MPI_SUCCESS);
 }
 
-/* A range must be this task's alone there: nothing can stand in for the lock. */
+/* A range must be exclusive to this task: no substitute for the lock exists. */
 static void atomic_mode(const char* path, int* mine) {
   const char* const where = "atomic mode";
   MPI_File file;

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""mpi4py's own tests of files and exceptions under the drop-in, with 1 and 3 tasks of Open MPI: fetches the sources of the installed
-version from the Python package index. Not part of the suite (`make soak` runs it): it needs the network."""
+"""mpi4py's own tests of files and exceptions under the drop-in, with 1 and 3 tasks of Open MPI. Fetches the sources
+of the installed version from the Python package index. Not part of the suite, because it needs the network; `make
+soak` runs it."""
 import os
 import pathlib
 import subprocess

@@ -1,7 +1,7 @@
 """Programs of this directory, compiled and run under an MPI with the drop-in.
 
-SHEAF_TEST_MPIS: which MPIs of the build, by name (openmpi,mpich); SHEAF_DROP_IN: the directory of another libsheaf_mpiio.so
-than the build's, with its engines in sheaf/; SHEAF_MPI4PY: the Python whose mpi4py belongs to the first of the MPIs."""
+SHEAF_TEST_MPIS: names of the MPIs to test (openmpi,mpich). SHEAF_DROP_IN: directory of a libsheaf_mpiio.so to use
+instead of the build's, with its engines in sheaf/. SHEAF_MPI4PY: the Python with mpi4py for the first of the MPIs."""
 import os
 import shutil
 import subprocess
@@ -16,13 +16,13 @@ DROP_IN = os.environ.get("SHEAF_DROP_IN", LIB)
 
 
 def interface_of(mpi):
-    """The binary interface, which an engine is for: mpich2 is the second MPI of the build that has that of mpich."""
+    """The binary interface of an engine: mpich2 is the second MPI of the build with that of mpich."""
     kind = mpi.rstrip("0123456789")
     return "mpich" if kind == "intelmpi" else kind
 
 
 def yields(mpi):
-    """Waiting tasks of MPICH and its kind keep their cores: they get two tasks, or fewer cases."""
+    """Waiting tasks of MPICH and its derivatives keep their cores: they get two tasks, or fewer cases."""
     return interface_of(mpi) == "openmpi"
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Programs in C, C++, Fortran (mpif.h, use mpi, use mpi_f08), Python, HDF5 and PnetCDF under the drop-in, preloaded and linked
-before the MPI library, with both MPIs and with and without MPI_THREAD_MULTIPLE."""
+"""Programs in C, C++, Fortran (mpif.h, use mpi, use mpi_f08), Python, HDF5 and PnetCDF under the drop-in. It is
+preloaded or linked before the MPI library, with both MPIs, with and without MPI_THREAD_MULTIPLE."""
 import json
 import os
 import shutil
@@ -57,7 +57,9 @@ class Behaviour(Programs):
                     self.assertIn("all right", self.run_under(mpi, 3 if yields(mpi) else 2, command, environment=topology))
 
     def test_block_size_of_the_environment(self):
-        """Section 3.4 of the Blue Gene/L paper: without building or changing the program."""
+        """The environment sets the block size without rebuilding or changing the program.
+
+        See section 3.4 of the Blue Gene/L paper."""
         for mpi in MPIS:
             program = self.build(f"mpicc.{mpi}", "domains.c", "-rdynamic")
             tasks = 3 if yields(mpi) else 2
@@ -68,7 +70,7 @@ class Behaviour(Programs):
                     self.assertIn("all right", said)
 
     def test_tasks_that_change_their_directories(self):
-        """Shared pointers, files that are deleted and statistics are those of the files that were opened."""
+        """Shared pointers, deletions and statistics refer to the opened files after tasks change directory."""
         for mpi in MPIS:
             program = self.build(f"mpicc.{mpi}", "directories.c")
             for tasks in task_counts(mpi):
@@ -143,7 +145,7 @@ class Behaviour(Programs):
                 self.run_under(mpi, 2, [program, self.where], environment={"SHEAF_STATS": f"json:{line}"})
                 with open(line) as lines:
                     found = [json.loads(text) for text in lines]
-                self.assertGreater(len(found), 8)  # one for every file that is closed
+                self.assertGreater(len(found), 8)  # one for every closed file
                 self.assertTrue(all(one["path"].startswith(self.where) for one in found))
                 self.assertTrue(any(one["collective_writes"] >= 2 and one["bytes_written"] > 0 for one in found))
 

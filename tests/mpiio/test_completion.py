@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Errors of nonblocking calls reach the calls that complete their requests, in C (completion.c) and Fortran (completion.F90); and
-writes that fail reach MPI_File_sync and MPI_File_close until they have been repeated (unwritten.c)."""
+"""Errors of nonblocking calls reach the calls that complete their requests, in C (completion.c) and Fortran
+(completion.F90). Failed writes are reported by MPI_File_sync and MPI_File_close until they have been repeated
+(unwritten.c)."""
 import os
 import shutil
 import subprocess
@@ -38,7 +39,7 @@ class Completion(Programs):
                 try:
                     program = self.build(f"mpif90.{mpi}", "completion.F90", "-fallow-argument-mismatch", f"-DBINDING={binding}")
                 except subprocess.CalledProcessError:
-                    continue  # modules of another compiler; test_behaviour tells
+                    continue  # modules of another compiler; test_behaviour reports it
                 with self.subTest(mpi=mpi, binding=binding):
                     self.assertIn("all right", self.run_under(mpi, 1, [program, os.path.join(self.where, "file")]))
 

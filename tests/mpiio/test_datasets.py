@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Random datasets of HDF5 and variables of PnetCDF through the drop-in hold what follows from their
-definition (datasets.hpp). SHEAF_DATASETS: cases for each library (200), over both MPIs; SHEAF_SEED: another
-seed than 1. A case that fails says how to repeat it: with the LD_PRELOAD of the drop-in, in any directory."""
+"""Random datasets of HDF5 and variables of PnetCDF have the contents of their definition when accessed through the
+drop-in (datasets.hpp). SHEAF_DATASETS: cases for each library (200), over both MPIs. SHEAF_SEED: a seed instead of 1.
+A failing case prints how to repeat it: with the LD_PRELOAD of the drop-in, in any directory."""
 import os
 import subprocess
 import unittest

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Random views, memory and calls: the drop-in gives back what a model does that transfers unit by unit (differential.cpp).
-SHEAF_CASES: how many cases (2,000), over both kinds of MPI; SHEAF_SEED: another seed than today's."""
+"""Random views, memory and calls: the drop-in returns the results of a model that transfers unit by unit
+(differential.cpp). SHEAF_CASES: number of cases (2,000), over both kinds of MPI. SHEAF_SEED: a seed instead of
+today's."""
 import os
 import subprocess
 import sys
@@ -11,7 +12,7 @@ from programs import BIN, DROP_IN, LIB, MPIS, yields
 
 CASES = int(os.environ.get("SHEAF_CASES", "2000"))
 SEED = os.environ.get("SHEAF_SEED", "1")
-# The MPIs that a run is for by their kind. MPICH's waiting tasks do not yield: two tasks, and fewer cases.
+# Runs by kind of MPI. MPICH's waiting tasks do not yield: two tasks, and fewer cases.
 RUNS = [("openmpi", 3, 0.3, {}), ("openmpi", 1, 0.15, {}), ("openmpi", 2, 0.2, {"DIFFERENTIAL_THREADS": "1"}), ("openmpi", 5, 0.1, {}),
         ("mpich", 2, 0.08, {}),
         # Several hosts, with I/O nodes, and without shared memory.
@@ -20,14 +21,15 @@ RUNS = [("openmpi", 3, 0.3, {}), ("openmpi", 1, 0.15, {}), ("openmpi", 2, 0.2, {
         ("openmpi", 3, 0.03, {"SHEAF_MPIIO_OFF": "shared,overlap"}),
         ("mpich", 2, 0.02, {"SHEAF_TOPOLOGY": "node=1"})]
 
-# On striped files: reached by every task itself, through listeners in threads, through a running listener of each node.
+# On striped files: accessed by every task itself, through listeners in threads, or through a running listener on each
+# host.
 STRIPED = [("openmpi", 3, 0.05, {}), ("openmpi", 2, 0.05, {"SHEAF_SFIO": "thread", "SHEAF_SFIO_HOSTS": "n0,n1"}),
            ("openmpi", 3, 0.05, {"SHEAF_SFIO": "thread=node", "SHEAF_SFIO_HOSTS": "n0,n1", "SHEAF_TOPOLOGY": "node=2"}),
            ("mpich", 2, 0.02, {"SHEAF_SFIO": "thread", "SHEAF_SFIO_HOSTS": "n0,n1"})]
 
 
 def under_mpis(runs):
-    """Of a table of runs those of the MPIs there are."""
+    """The runs of the table for available MPIs."""
     return [(mpi, *run[1:]) for mpi in MPIS for run in runs
             if (run[0] == "openmpi") == yields(mpi) and os.path.exists(f"{BIN}/mpiio_differential_{mpi}")]
 
@@ -41,7 +43,7 @@ def log_of(mpi, tasks, cases, environment, how):
                     "striped": [f"{drop_in}:{LIB}/{mpi}/libsheaf_sfio.so", f"SHEAF_SFIO_ROOT={where}"]}[how]
         for host in ("n0", "n1"):
             os.mkdir(os.path.join(where, host))
-        # Listeners have numbers; without a session there are only hosts.
+        # Listeners have numbers; without a session only hosts exist.
         hosts = "#0,/;#1,/;" if "SHEAF_SFIO" in environment else "n0,/;n1,/;"
         files = f"sfio:unit=77;{hosts}" if how == "striped" else where
         command += [f"{BIN}/mpiio_differential_{mpi}", SEED, str(cases), files, log]
@@ -60,7 +62,8 @@ class Differential(unittest.TestCase):
                 wrong = [a.split()[0] for a, b in zip(model, ours) if a != b]
                 self.assertEqual(len(ours), cases)
                 self.assertEqual(wrong, [], f"seed {SEED}: these cases differ")
-                # The libraries' own I/O fills holes with what was in their buffers; only OMPIO with one task never does.
+                # The libraries' own I/O fills holes with bytes from their buffers; only OMPIO with one task never
+                # does.
                 if yields(mpi) and tasks == 1:
                     self.assertEqual(ours, log_of(mpi, tasks, cases, environment, "installed"))
 

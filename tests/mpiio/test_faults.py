@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Errors of the file system under the drop-in: what one task meets is returned by all, with the class of the standard (faults.c)."""
+"""Errors of the file system under the drop-in: an error on one task is returned by all, with the class of the
+standard (faults.c)."""
 import os
 import subprocess
 import unittest

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The library of entry points: one file for every MPI, one clear line where no engine fits, nothing in programs without MPI; and
-`sheaf mpiio`, which sets it up and reports."""
+"""The library of entry points: one file for every MPI, one clear line if no engine fits, no effect in programs
+without MPI. Also `sheaf mpiio`, which sets it up and reports."""
 import json
 import os
 import re
@@ -58,16 +58,18 @@ class Front(Programs):
             self.assertIn("file too short", self.said_beside)
 
     def test_a_library_under_another_name_is_known_by_what_it_says(self):
-        """Python loads an MPI library itself, by names without a number."""
+        """An MPI library under another name is recognized by its version text.
+
+        Python loads an MPI library itself, by names without a number."""
         for mpi in MPIS:
-            if interface_of(mpi) == "abi":  # is known by its name alone
+            if interface_of(mpi) == "abi":  # is recognized by its name alone
                 continue
             program = self.build(f"mpicc.{mpi}", "late_calls.c", name="late")
             listed = subprocess.run(["ldd", self.build(f"mpicc.{mpi}", "settings.c", name="linked")], capture_output=True, text=True)
             library = os.path.join(self.where, f"libmpi_of_{mpi}.so")
             real = re.search(r"libmpi(?:ch)?\.so\S* => (\S+)", listed.stdout).group(1)
             os.symlink(real, library)
-            # Where it looks for its own libraries under its own name.
+            # A directory where it looks for its own libraries under its own name.
             beside = f"LD_LIBRARY_PATH={os.path.dirname(real)}:{os.path.dirname(real)}/mpich"
             with self.subTest(mpi=mpi):
                 said = self.run_under(mpi, 1, ["env", beside, program, os.path.join(self.where, "x"), library])
@@ -75,8 +77,10 @@ class Front(Programs):
                 self.assertNotIn("sheaf mpiio", self.said_beside)
 
     def test_functions_that_the_mpi_library_does_not_have(self):
-        """mpi4py looks for large counts at run time, and finds the entry points of the drop-in: with an engine they work, without one
-        as far as a function with int counts can do it."""
+        """Functions with large counts that the MPI library lacks work through the drop-in.
+
+        mpi4py looks them up at run time and finds the entry points of the drop-in. With an engine they work;
+        without one, as far as a function with int counts allows."""
         alone = shutil.copy(os.path.join(DROP_IN, "libsheaf_mpiio.so"), self.where)
         for mpi in MPIS:
             program = self.build(f"mpicc.{mpi}", "late_calls.c", "-Wl,--no-as-needed", name="late")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Programs that lock their file with lockf or fcntl, as many do to guard it: no call waits for such a lock for ever (locked.c), nor
-does writing and reading of multifiles."""
+"""Programs that guard their file with lockf or fcntl: no call waits for such a lock for ever (locked.c), nor does
+writing and reading of multifiles."""
 import fcntl
 import os
 import pathlib
@@ -20,7 +20,8 @@ from writer_case import Case  # noqa: E402
 
 
 class Locked(Programs):
-    """In memory, where there is /dev/shm; below, where temporary files are: the library treats their file systems differently."""
+    """On /dev/shm, if there is one; in the subclass, in the directory of temporary files. The library treats their
+    file systems differently."""
 
     in_memory = True
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Every MPI_File_ and PMPI_File_ name of each installed MPI library, and MPI_Register_datarep, is ours: one left out would
-hand our file handle to the MPI library. The drop-in exports nothing else but what completes requests; neither it nor an engine names an MPI library as
-needed, since the program has one; and every engine has every function."""
+"""Every MPI_File_ and PMPI_File_ name of each installed MPI library, and MPI_Register_datarep, is defined by the
+drop-in: a missing one would pass its file handle to the MPI library. Besides these, the drop-in exports only the
+functions that complete requests. Neither it nor an engine lists an MPI library as needed, since the program has one.
+Every engine has every function."""
 import os
 import re
 import subprocess

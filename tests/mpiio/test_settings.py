@@ -1,6 +1,5 @@
-"""What the environment says and nobody understands is said once, by one task of several, and what is
-understood is not. Hints come from the file that ROMIO_HINTS names, the program, and the environment; each
-wins over those before it."""
+"""Unrecognized settings of the environment are reported once, by one task of several, and recognized ones are not.
+Hints come from the file named by ROMIO_HINTS, the program, and the environment; later ones override earlier ones."""
 import os
 import sys
 import unittest

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Views of every kind of datatype in every way to call, and what must be refused, against a byte model
+"""Views of every kind of datatype in every form of call, and invalid ones that must be rejected, against a byte model
 (views.h); error handlers of files (handlers.c). Under both MPIs with the drop-in, with 1, 2 and 4 tasks.
 SHEAF_VIEW_TURNS: choices of etype, memory and hints for each shape and way (4)."""
 import os
@@ -9,7 +9,7 @@ import unittest
 from programs import BIN, DROP_IN, MPIRUN, MPIS, Programs, yields
 
 TURNS = os.environ.get("SHEAF_VIEW_TURNS", "4")
-# MPICH's waiting tasks never yield: with more tasks than cores some of the shapes have to do.
+# MPICH's waiting tasks never yield: with more tasks than cores only some shapes are tested.
 FEW = ("indexed_blocks", "darray_2", "smaller_between")
 FATAL = {"fatal": "MPI_ERRORS_ARE_FATAL", "open": "MPI_ERRORS_ARE_FATAL", "abort": "MPI_ERRORS_ABORT"}
 
@@ -29,7 +29,7 @@ class Views(Programs):
                         self.all_right(mpi, tasks, program, self.where, *which)
 
     def test_views_with_threads(self):
-        """Nonblocking calls are carried out by threads of the file then."""
+        """Views work if threads of the file carry out nonblocking calls."""
         for mpi in MPIS:
             with self.subTest(mpi=mpi):
                 threads = {"VIEWS_THREADS": "1"}
@@ -52,7 +52,7 @@ class Views(Programs):
                         continue
                     self.assertNotEqual(done.returncode, 0, done.stdout + done.stderr)
                     self.assertNotIn("went on", done.stdout)
-                    # Open MPI 5 has words of its own for MPI_ERRORS_ABORT.
+                    # Open MPI 5 has its own text for MPI_ERRORS_ABORT.
                     self.assertRegex(done.stderr, "fatal error|MPI_ERRORS_ABORT", name)
 
 

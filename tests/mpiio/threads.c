@@ -1,6 +1,6 @@
-/* threads FILE: nonblocking calls, which threads of the library carry out, beside what the program does
- * meanwhile. Threads are made by this program's own pthread_create, which may have none to give. Linked with
- * the MPI alone; one host of several tasks, or several (SHEAF_TOPOLOGY). */
+/* threads FILE: nonblocking calls, carried out by threads of the library, concurrent with other work of the
+ * program. This program interposes pthread_create, which may fail. Linked with the MPI alone; one host of
+ * several tasks, or several hosts (SHEAF_TOPOLOGY). */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -36,9 +36,9 @@ static MPI_File opened(void) {
   return file;
 }
 
-/* Calls that have begun go by the hints of the time before, on all tasks. */
+/* Calls in flight keep the hints from their beginning, on all tasks. */
 static void hints_change_while_calls_are_under_way(void) {
-  enum { calls = 4, ints = 200000, rounds = 4 }; /* several windows a call */
+  enum { calls = 4, ints = 200000, rounds = 4 }; /* several windows per call */
   static const char* const blocks[] = {"65536", "1048576", "4096"};
   static int mine[calls][ints], back[ints];
   MPI_File file = opened();
@@ -104,7 +104,7 @@ static int freed(MPI_Datatype type, int key, void* value, void* extra) {
   return MPI_SUCCESS;
 }
 
-/* A call that has ended keeps nothing of the program's: it may end MPI itself next. */
+/* A completed call keeps no objects of the program: the program may end MPI itself next. */
 static void types_are_free_after_the_wait(void) {
   MPI_File file = opened();
   MPI_Datatype type;
@@ -131,7 +131,7 @@ int main(int argc, char** argv) {
   MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &tasks);
-  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN); /* for requests that fail */
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN); /* for failing requests */
   MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
   path = argv[1];
   hints_change_while_calls_are_under_way();

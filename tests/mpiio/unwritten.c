@@ -1,6 +1,6 @@
-/* unwritten FILE: writes that fail, of a program that does not look at their results. MPI_File_sync and
- * MPI_File_close fail on all tasks, with the class and the place of the first failure, until the same bytes
- * have been written or the file was cut in front of them. The file size limit of a task makes its writes
+/* unwritten FILE: failing writes of a program that ignores their results. MPI_File_sync and MPI_File_close
+ * fail on all tasks, with the class and the position of the first failure. They succeed once the same bytes
+ * have been written or the file was truncated before them. The file size limit of a task makes its writes
  * fail. */
 #include <mpi.h>
 #include <signal.h>

@@ -1,52 +1,50 @@
 /* views: file views, memory types and calls of MPI-IO against a byte model, from the standard (MPI 3.1,
-   chapters 4 and 13). A case is a file type, an etype, a memory type and a way to call; all tasks compute
-   what the file must hold.
-
-   views_shapes.c   the table of shapes: datatypes made by every constructor (a new case is a row there)
-   views_types.c    the table of etypes
-   views_ways.c     the table of ways: a call that writes and one that reads, and which pointer they use
-   views_model.c    the byte map of a datatype, checks and what they say
-   views_cases.c    one case; views_main.c all of them
-   views_refused.c  the tables of what must be refused, with the class of the error */
+ * chapters 4 and 13). A case is a file type, an etype, a memory type and a form of call. All tasks compute
+ * the expected contents of the file.
+ *
+ * views_shapes.c   the table of shapes: datatypes from every constructor (a new case is a row there)
+ * views_types.c    the table of etypes
+ * views_ways.c     the table of ways: a writing and a reading call, and the pointer that they use
+ * views_model.c    the byte map of a datatype, checks and their messages
+ * views_cases.c    one case; views_main.c runs all cases
+ * views_refused.c  the tables of invalid calls, with the class of the error */
 #pragma once
 
 #include <mpi.h>
 
 extern int rank, tasks;
 
-/* --- checks: counted on every task; one that fails says where. --- */
+/* Checks are counted on every task; a failed one prints its location. */
 
-/* What the checks that follow belong to; all tasks print it with what fails. */
+/* Names the subject of the following checks; all tasks print it with a failure. */
 void now(const char* format, ...) __attribute__((format(printf, 1, 2)));
 int check(int right, const char* format, ...) __attribute__((format(printf, 2, 3)));
 int is(long long found, long long expected, const char* what);
 int class_of(int code);
-/* Expected is an error class or MPI_SUCCESS; the message says the names of both. */
+/* Expected is an error class or MPI_SUCCESS; the message has the names of both. */
 int gives(int code, int expected, const char* call);
-/* Collective: prints "N checks, M failed" on task 0 and returns whether all was right. */
+/* Collective: prints "N checks, M failed" on task 0 and returns whether all passed. */
 int summary(void);
-
-/* --- shapes --- */
 
 enum use {
   in_file = 1,     /* may be the file type of a view */
   in_memory = 2,   /* may be filled by a read: no byte twice */
   as_source = 4,   /* may be written from */
   dealt = 8,       /* file types of different tasks are disjoint at the same displacement */
-  apart_only = 16, /* not on units with room between them */
+  apart_only = 16, /* not on units with gaps between them */
 };
 
 struct shape {
   const char* name;
-  /* A type of `unit`s, uncommitted; `who` of `among` tasks. Byte displacements are multiples of the unit's
-   * extent. */
+  /* Creates a type of `unit`s, uncommitted, for task number `who` of `among`. Byte displacements are
+   * multiples of the unit's extent. */
   MPI_Datatype (*make)(MPI_Datatype unit, int who, int among);
   int use;
 };
 extern const struct shape shapes[];
 extern const int shape_count;
 
-/* Elementary types, uncommitted, some of them MPI's own. */
+/* Elementary types, uncommitted, some predefined by MPI. */
 struct elementary {
   const char* name;
   MPI_Datatype (*make)(void);
@@ -58,9 +56,7 @@ MPI_Datatype resized(MPI_Datatype type, MPI_Aint lower, MPI_Aint extent); /* fre
 MPI_Datatype committed(MPI_Datatype type);
 MPI_Aint extent_of(MPI_Datatype type);
 int size_of(MPI_Datatype type);
-int is_named(MPI_Datatype type); /* nobody frees it */
-
-/* --- ways --- */
+int is_named(MPI_Datatype type); /* must not be freed */
 
 enum pointer { explicit_offset, own_pointer, shared_pointer, ordered_pointer };
 
@@ -79,10 +75,7 @@ struct way {
 extern const struct way ways[];
 extern const int way_count;
 
-/* --- model --- */
-
-/* Where each byte of a type's data lies, in the order of the type map, and how far instances are from each
- * other. */
+/* Offset of each byte of a type's data, in the order of the type map, and the distance between instances. */
 struct map {
   long size;
   long* at;
@@ -90,20 +83,17 @@ struct map {
 };
 struct map map_of(MPI_Datatype committed_type);
 void forget(struct map* map);
-/* Place of byte `i` of the stream that instances of the map make. */
+/* Returns the offset of byte `i` of the stream formed by instances of the map. */
 long long place(const struct map* map, long long i);
-/* Whether offsets in the file rise with the stream over all instances. */
+/* Returns whether file offsets increase along the stream over all instances. */
 int rises(const struct map* map);
 
-/* What task `who` writes in byte `i` of its stream in case `number`. */
+/* Returns byte `i` of the stream that task `who` writes in case `number`. */
 unsigned char value(int number, int who, long long i);
-
-/* --- cases --- */
 
 enum { file_room = 1 << 18 }; /* bytes of a file that the model holds */
 
-/* Collective. One case: file type, way, and with them etype, memory and arrangement, which follow from
- * `turn`. */
+/* Collective. Runs one case: file type, way, and etype, memory and arrangement, which follow from `turn`. */
 void run_case(MPI_File file, const char* path, const struct shape* shape, const struct way* way, int turn,
               int number);
 void run_refused(const char* path);

@@ -1,12 +1,12 @@
-/* One case of views: every task writes through its view, task 0 looks at the file with the operating system's
-   calls, every task reads through its view what it or its neighbour has written, and what is left when the
-   file is cut. See views.h.
-
-   Arrangements, by which tasks share a file without writing a byte twice:
-   apart        the views begin in regions of their own
-   interleaved  the units of a view have room between them for those of the other tasks
-   alike        all have the same view and different offsets, as shared file pointers want it
-   dealt        the file types themselves are parts of an array */
+/* One case of views: every task writes through its view, task 0 examines the file with the operating system's
+ * calls. Every task reads its own or its neighbour's data through its view, and the rest after the file is
+ * truncated. See views.h.
+ *
+ * Arrangements in which tasks share a file without writing a byte twice:
+ * apart        the views begin in regions of their own
+ * interleaved  the units of a view have gaps for those of the other tasks
+ * alike        all have the same view and different offsets, as shared file pointers require
+ * dealt        the file types themselves are parts of an array */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ enum { most_tasks = 16, filler = 0xEE };
 
 struct part {                      /* of a task */
   MPI_Offset displacement, offset; /* bytes; etypes */
-  struct map map;                  /* of the file type */
+  struct map map;                  /* map of the file type */
   MPI_Datatype filetype;           /* own only */
   int count;                       /* instances in memory */
   long long bytes;
@@ -34,14 +34,12 @@ struct one {
   enum arrangement arrangement;
   MPI_Datatype etype, unit;
   int width;                           /* bytes of data in an etype */
-  const struct shape *source, *target; /* of memory */
+  const struct shape *source, *target; /* memory types */
   struct map memory;                   /* of the source */
   struct part parts[most_tasks];
   long long start, prefill, end; /* first offset of shared pointers; bytes before writing; bytes after it */
-  unsigned char* file;           /* what it must hold */
+  unsigned char* file;           /* expected contents */
 };
-
-/* --- memory ---- */
 
 struct memory {
   MPI_Datatype type;
@@ -79,15 +77,13 @@ static void drop(struct memory* m) {
   free(m->wanted);
 }
 
-/* How many etypes an instance of the shape has. */
+/* Returns the number of etypes in an instance of the shape. */
 static long held(const struct one* c, const struct shape* shape) {
   MPI_Datatype type = shape->make(c->etype, 0, 1);
   const long size = size_of(type);
   MPI_Type_free(&type);
   return size / c->width;
 }
-
-/* --- what is to be done ---- */
 
 static const struct shape* memory_shape(int wish, int use) {
   while (!(shapes[wish % shape_count].use & use)) ++wish;
@@ -113,8 +109,8 @@ static void make_types(struct one* c) {
   }
 }
 
-/* Offsets and counts; views that begin where those of the tasks before have ended. Less is written in a
- * second attempt. */
+/* Sets offsets and counts, with views that begin where the previous tasks' views end. `less` reduces the data
+ * in a second attempt. */
 static void lay_out(struct one* c, int less) {
   static const int begins[] = {0, 5, 64, 4099};
   long long region = begins[c->number % 4], sum;
@@ -139,7 +135,7 @@ static void lay_out(struct one* c, int less) {
   }
 }
 
-/* What is in the file in the end; returns 0 if a byte would be written twice. */
+/* Computes the final contents of the file. Returns 0 if a byte would be written twice. */
 static int write_in_model(struct one* c) {
   MPI_Datatype memory = committed(c->source->make(c->etype, 0, 1));
   forget(&c->memory);
@@ -181,8 +177,6 @@ static void prepare(struct one* c) {
   }
 }
 
-/* --- the checks ---- */
-
 static void ask_for_view(const struct one* c, MPI_File file) {
   const struct part* p = &c->parts[rank];
   MPI_Offset displacement = -1;
@@ -213,7 +207,7 @@ static int moved(const struct one* c, MPI_File file, int writes, MPI_Offset at, 
   return (writes ? c->way->writes : c->way->reads)(file, at, b, status);
 }
 
-/* With a shared pointer tasks take turns, in the order of their ranks. */
+/* With a shared pointer tasks take turns, in rank order. */
 static void transfer(const struct one* c, MPI_File file, int writes, MPI_Offset at, const struct memory* m,
                      long long bytes) {
   const int in_turn = c->way->pointer == shared_pointer;
@@ -264,7 +258,7 @@ static void look_at_file(const struct one* c, const char* path) {
   free(found);
 }
 
-/* `end`: bytes of the file. Offset and count of the stream: of task `whose`. */
+/* `end`: bytes of the file. Offset and count are those of the stream of task `whose`. */
 static void read_part(const struct one* c, MPI_File file, MPI_Offset at, int count, const struct shape* shape,
                       long long end) {
   const struct part* p = &c->parts[rank];
@@ -293,7 +287,7 @@ static void read_part(const struct one* c, MPI_File file, MPI_Offset at, int cou
   drop(&m);
 }
 
-/* Whole instances of memory that have no more data than was written. */
+/* Returns the number of whole instances in memory that hold no more data than was written. */
 static int readable(const struct one* c, const struct shape* shape, int whose) {
   return (int)(c->parts[whose].bytes / (held(c, shape) * c->width));
 }
@@ -354,8 +348,8 @@ static void carry_out(const struct one* c, MPI_File file, const char* path) {
       c->parts[0].displacement + (c->end - c->parts[0].displacement) * (c->number % 11) / 11;
   MPI_Barrier(MPI_COMM_WORLD);
   gives(MPI_File_set_size(file, end), MPI_SUCCESS, "MPI_File_set_size");
-  /* All take part, as the call may be collective; of views that go back what is left is no beginning of the
-   * stream. */
+  /* All take part, as the call may be collective. In views with decreasing offsets the remaining data is no
+   * prefix of the stream. */
   read_part(c, file, p->offset, rises(&p->map) ? readable(c, &shapes[0], rank) : 0, &shapes[0], end);
 }
 

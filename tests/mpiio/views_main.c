@@ -1,13 +1,13 @@
 /* views DIRECTORY [TURNS [SHAPE]]: all cases of views.h, each shape through each way, with TURNS (4) choices
-   of etype, memory, arrangement, displacement and hints; or those of one SHAPE. Task 0 prints "N checks, 0
-   failed"; what fails is printed. */
+ * of etype, memory, arrangement, displacement and hints; or the cases of one SHAPE. Task 0 prints "N checks,
+ * 0 failed". Failures are printed. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "views.h"
 
-/* How transfers are carried out must not be seen. */
+/* Hints must not change the results of transfers. */
 static const char* const hints[][5][2] = {
     {{NULL, NULL}},
     {{"romio_cb_write", "enable"},
@@ -44,7 +44,7 @@ int main(int argc, char** argv) {
   int level;
   char path[600];
   MPI_Init_thread(&argc, &argv, getenv("VIEWS_THREADS") ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &level);
-  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN); /* which MPI_Wait calls */
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN); /* MPI_Wait calls its handler */
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &tasks);
   snprintf(path, sizeof path, "%s/views", argc > 1 ? argv[1] : ".");

@@ -1,4 +1,5 @@
-/* The byte map of a datatype, what tasks write, and checks that say where they failed. See views.h. */
+/* The byte map of a datatype, the data that tasks write, and checks that print their location. See views.h.
+ */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,7 +60,7 @@ int summary(void) {
   return all[1] == 0;
 }
 
-/* MPI packs the numbers of bytes, one digit after the other: what comes out is the map. */
+/* Lets MPI pack the numbers of bytes, one digit after another: the result is the map. */
 struct map map_of(MPI_Datatype type) {
   struct map map = {.size = size_of(type), .extent = extent_of(type)};
   MPI_Aint low, span;

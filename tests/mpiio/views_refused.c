@@ -1,12 +1,10 @@
-/* What the standard forbids of views and transfers is refused, with the class of the error, and the file
-   stays usable with the view it had. A row for each; see views.h. */
+/* Views and transfers that the standard forbids are rejected with the class of the error, and the file stays
+ * usable with its previous view. One row for each; see views.h. */
 #include <string.h>
 
 #include "views.h"
 
 enum { any_error = -2 }; /* the standard names no class */
-
-/* --- views ---- */
 
 static MPI_Datatype shape_named(const char* name) {
   for (int i = 0; i < shape_count; ++i)
@@ -18,7 +16,7 @@ struct refused_view {
   const char* name;
   int read_only; /* open for reading */
   MPI_Offset displacement;
-  const char* shape; /* of ints; "" is MPI_INT itself, null is MPI_DATATYPE_NULL */
+  const char* shape; /* name of a shape of ints; "" is MPI_INT itself, null is MPI_DATATYPE_NULL */
   MPI_Datatype (*etype)(void);
   const char* datarep;
   int expected;
@@ -49,7 +47,7 @@ static const struct refused_view* view_rows(int* count) {
   return rows;
 }
 
-/* A row of ints comes back through whatever view there is. */
+/* A row of ints written through any view reads back unchanged. */
 static void usable(MPI_File file, int read_only) {
   int mine[6], back[6] = {0};
   for (int i = 0; i < 6; ++i) mine[i] = 100 * rank + i;
@@ -91,8 +89,7 @@ static void views(const char* path) {
       MPI_Offset at = -1;
       gives(MPI_File_get_byte_offset(file, 5, &at), MPI_SUCCESS, "MPI_File_get_byte_offset");
       is(at, 28, "byte offset in the view that was there before");
-      /* Tasks that were not asked learn of it in the next collective transfer, unless all set another view.
-       */
+      /* Other tasks get the error in the next collective transfer, unless all set another view. */
       gives(MPI_File_set_view(file, 8, MPI_INT, MPI_INT, "native", MPI_INFO_NULL), MPI_SUCCESS,
             "the view again");
     }
@@ -102,7 +99,7 @@ static void views(const char* path) {
   }
 }
 
-/* --- transfers and pointers, on a view of every other int at 8 ---- */
+/* Transfers and pointers, on a view of every other int at 8. */
 
 static int data[64];
 #define CASE(name) static int name(MPI_File f)

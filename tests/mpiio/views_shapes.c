@@ -1,5 +1,4 @@
-/* The shapes of views: one row for each kind of datatype, made of units that may be of any type. See views.h.
- */
+/* The shapes of views: one row for each kind of datatype, made of units of any type. See views.h. */
 #include "views.h"
 
 #define SHAPE(name) static MPI_Datatype name(MPI_Datatype unit, int who, int among)
@@ -12,7 +11,7 @@ static MPI_Datatype indexed(int n, const int* lengths, const int* places, MPI_Da
   return made;
 }
 
-/* The same in bytes: places are in units. */
+/* Like indexed, in bytes: places are in units. */
 static MPI_Datatype hindexed(int n, const int* lengths, const int* places, MPI_Datatype unit) {
   MPI_Datatype made;
   MPI_Aint bytes[8];
@@ -87,7 +86,7 @@ SHAPE(hindexed_empty_blocks) {
   UNUSED;
   return hindexed(5, hole_lengths, hole_places, unit);
 }
-SHAPE(indexed_touching) { /* blocks that join */
+SHAPE(indexed_touching) { /* adjacent blocks */
   UNUSED;
   return indexed(3, (int[]){1, 2, 1}, (int[]){1, 2, 4}, unit);
 }
@@ -131,8 +130,8 @@ SHAPE(structure_empty_blocks) {
                                 (MPI_Datatype[]){unit, unit, MPI_INT, unit}, extent_of(unit));
   return made;
 }
-/* A full chunk, a partly selected one that has the extent of a full one, a full chunk: collective HDF5. The
-   extent is what the MPI makes of it. */
+/* A full chunk, a partly selected one with the extent of a full one, a full chunk: collective HDF5. The
+ * extent depends on the MPI. */
 SHAPE(structure_of_resized) {
   UNUSED;
   const MPI_Aint one = extent_of(unit);
@@ -196,7 +195,7 @@ static MPI_Datatype darray(int who, int among, int n, const int* sizes, const in
   return made;
 }
 #define DEFAULT MPI_DISTRIBUTE_DFLT_DARG
-SHAPE(darray_block) { /* the last has less, or nothing */
+SHAPE(darray_block) { /* the last has less or no data */
   return darray(who, among, 1, (int[]){9}, (int[]){MPI_DISTRIBUTE_BLOCK}, (int[]){DEFAULT}, MPI_ORDER_C,
                 unit);
 }
@@ -210,7 +209,7 @@ SHAPE(darray_2) {
   return darray(who, among, 2, (int[]){5, 7}, (int[]){MPI_DISTRIBUTE_CYCLIC, MPI_DISTRIBUTE_BLOCK},
                 (int[]){DEFAULT, DEFAULT}, MPI_ORDER_C, unit);
 }
-/* Intel MPI 2021.18 gives bytes to two tasks here: with blocks in the first dimension and cyclic(2) in the
+/* Intel MPI 2021.18 assigns bytes to two tasks here: with blocks in the first dimension and cyclic(2) in the
  * last, its rows begin too early from the second on. */
 #ifndef I_MPI_VERSION
 SHAPE(darray_3_fortran) {
@@ -220,15 +219,13 @@ SHAPE(darray_3_fortran) {
 }
 #endif
 
-/* --- extents ---- */
 SHAPE(larger) { return resized(vector(unit, who, among), 0, 30 * extent_of(unit)); }
 SHAPE(larger_odd) { return resized(vector(unit, who, among), 0, 30 * extent_of(unit) + 3); }
-SHAPE(smaller_interleaved) { /* {0, 40}, {1, 41}, ...: a byte comes twice from the instance with the number 40
-                                on */
+SHAPE(smaller_interleaved) { /* {0, 40}, {1, 41}, ...: from instance 40 on, bytes occur twice */
   UNUSED;
   return resized(indexed(2, (int[]){1, 1}, (int[]){0, 40}, unit), 0, extent_of(unit));
 }
-SHAPE(smaller_between) { /* instances begin in the gaps of those before, and no byte ever comes twice */
+SHAPE(smaller_between) { /* instances begin in the gaps of previous ones, and no byte occurs twice */
   UNUSED;
   return resized(indexed(2, (int[]){2, 2}, (int[]){0, 6}, unit), 0, 4 * extent_of(unit));
 }
@@ -243,7 +240,6 @@ SHAPE(begins_late) {
   return indexed(1, (int[]){2}, (int[]){6}, unit);
 }
 
-/* --- nested ---- */
 SHAPE(vector_of_vector) {
   MPI_Datatype inner = resized(vector(unit, who, among), 0, 18 * extent_of(unit)), made;
   MPI_Type_vector(2, 2, 3, inner, &made);
@@ -280,7 +276,7 @@ SHAPE(six_levels) {
   return resized(a, 0, 60 * extent_of(unit));
 }
 
-/* --- only in memory ---- */
+/* Only in memory. */
 SHAPE(decreasing) {
   UNUSED;
   return indexed(3, (int[]){2, 1, 2}, (int[]){6, 3, 0}, unit);
@@ -356,7 +352,7 @@ const struct shape shapes[] = {
     ROW(decreasing, in_memory | as_source),
     ROW(negative_stride, in_memory | as_source),
     ROW(before_the_address, in_memory | as_source),
-#ifdef I_MPI_VERSION /* its MPI_Pack takes overlapping blocks for one */
+#ifdef I_MPI_VERSION /* its MPI_Pack merges overlapping blocks */
     ROW(byte_twice, 0),
 #else
     ROW(byte_twice, as_source),

@@ -1,4 +1,4 @@
-/* The etypes of views, a row for each, and what all ask of datatypes. See views.h. */
+/* The etypes of views, one per row, and queries of datatypes. See views.h. */
 #include "views.h"
 
 MPI_Aint extent_of(MPI_Datatype type) {

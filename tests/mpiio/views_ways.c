@@ -1,4 +1,4 @@
-/* The ways of views: every pair of calls that moves data, behind one signature. See views.h. */
+/* The ways of views: every pair of calls that moves data, with one common signature. See views.h. */
 #include "views.h"
 
 static int waited(int code, MPI_Request* request, MPI_Status* status) {
@@ -9,7 +9,7 @@ static int waited(int code, MPI_Request* request, MPI_Status* status) {
   static int kind##_##name(MPI_File f, MPI_Offset at, const struct buffer* b, MPI_Status* s)
 #define WHAT b->address, b->count, b->type
 
-/* One of the forms of a call: by a file pointer, at an offset, nonblocking, in two halves. */
+/* One of the forms of a call: by a file pointer, at an offset, nonblocking, or split into begin and end. */
 #define PLAIN(name) \
   CALL(plain, name) { return (void)at, MPI_File_##name(f, WHAT, s); }
 #define PLAIN_AT(name) \

@@ -22,18 +22,18 @@ class BuildError(Exception):
 @dataclass
 class Build:
     directory: Path
-    wrappers: Path  # mpicc.<name>, mpirun.<name> of MPIs that the build does not have
-    not_built: list[str]  # what configuring says of it
+    wrappers: Path  # mpicc.<name>, mpirun.<name> of MPIs that the build lacks
+    not_built: list[str]  # reasons that the configuration printed
 
     def environment(self, **more: str) -> dict[str, str]:
-        """This one's, without what changes how the library works."""
+        """The current environment without variables that change the library's behaviour."""
         ours = ("SION_", "SHEAF_")
         own = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
         path = f"{self.directory / 'mpi'}:{self.wrappers}:{own['PATH']}"
         return own | {"PATH": path, "SHEAF_BIN": str(self.directory / "bin")} | more
 
     def alone(self, mpi: Mpi) -> Path:
-        """The drop-in that a build with this MPI alone has."""
+        """The drop-in as built with this MPI alone."""
         return self.directory / "alone" / mpi.built_as
 
 
@@ -62,11 +62,11 @@ def built(directory: Path, targets: list[str], jobs: int, log: Log) -> str:
 
 
 def make(where: Path, mpis: list[Mpi], jobs: int, log: Log) -> Build:
-    """Those that have not been found good enough to build with are no longer `here`."""
+    """Builds Sheaf with all suitable MPIs, and clears `here` for the others."""
     wanted = [mpi for mpi in mpis if not mpi.runtime_only]
     if not wanted:
         raise BuildError("no MPI to build with")
-    # With others they would have other names, and programs of the others would still be there.
+    # A different set of MPIs would change names and leave stale programs in the directory.
     directory = where / "-".join(["build", *(mpi.name for mpi in wanted)])
     chosen = "-DSHEAF_MPIS=" + ";".join(mpi.wrapper for mpi in wanted)
     said = configured(directory, [chosen, "-DSHEAF_MPIS_OPTIONAL=ON"], log)

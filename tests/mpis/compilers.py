@@ -1,4 +1,4 @@
-"""The library, its tools and the tests of its rooms, built with clang: no warning, and they pass."""
+"""The library, its tools and the unit tests, built with clang: they compile without warnings and pass."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def clang(where: Path, mpis: list[Mpi], jobs: int, log: Log) -> Row:
         said = builds.configured(directory, options, log)
         row.mpi.version = re.search(r"\((Clang [^)]+)\)", said)[1]
         row.mpi.name = f"{found[1]}, rooms"
-        # Warnings are errors, as SHEAF_DEVELOPER says.
+        # SHEAF_DEVELOPER turns warnings into errors.
         builds.built(directory, ["products", "unit_tests"], jobs, log)
     except builds.BuildError as error:
         counts.failed.append(str(error))

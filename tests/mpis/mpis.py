@@ -1,4 +1,4 @@
-"""The MPIs at hand: Debian's two, and those of the Python package index, each in its virtual environment."""
+"""The available MPIs: Debian's two, and those of the Python package index, each in its virtual environment."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ if typing.TYPE_CHECKING:
 
 @dataclass
 class Mpi:
-    name: str  # of a row of the table
-    interface: str  # openmpi, mpich, abi: which engine it takes
+    name: str  # name of its row in the table
+    interface: str  # openmpi, mpich, abi: selects the engine
     wrapper: str  # mpicc
-    packages: list[str] = field(default_factory=list)  # of the Python package index; empty: the system's
-    environment: str = ""  # the virtual environment it lies in
-    runtime_only: bool = False  # for pairs: Sheaf is built with others of its kind
+    packages: list[str] = field(default_factory=list)  # in the Python package index; empty: the system's
+    environment: str = ""  # its virtual environment
+    runtime_only: bool = False  # for pairs: Sheaf is built with other MPIs of the same kind
     here: bool = False
     why_not: str = ""
-    python: str = ""  # one whose mpi4py belongs to it
-    version: str = ""  # what the library says
-    built_as: str = ""  # its name in the build, which mpirun.sh knows
+    python: str = ""  # interpreter that has mpi4py for this MPI
+    version: str = ""  # as reported by the library
+    built_as: str = ""  # its name in the build, known to mpirun.sh
 
 
 def known() -> list[Mpi]:
@@ -44,7 +44,7 @@ def known() -> list[Mpi]:
 
 
 def make_environment(directory: Path, packages: list[str], log: Log) -> str:
-    """The reason why not; empty: it is there."""
+    """Creates the environment; returns the reason if that fails, or ""."""
     if (directory / "bin" / "mpicc").exists():
         return ""
     log.say(f"pip install {' '.join(packages)}")
@@ -86,7 +86,7 @@ def find(mpi: Mpi, environments: Path, install: bool, log: Log) -> None:
 
 
 def at_hand(build: Path, only: str, install: bool, log: Log) -> list[Mpi]:
-    """Those that were asked for, with what there is of them. SHEAF_MPI_VENVS: where environments are made."""
+    """The requested MPIs with their availability. SHEAF_MPI_VENVS: directory of the environments."""
     environments = Path(os.environ.get("SHEAF_MPI_VENVS", build / "venv")).resolve()
     environments.mkdir(parents=True, exist_ok=True)
     beginnings = tuple(only.split(","))

@@ -1,6 +1,5 @@
-"""Every drop-in under every MPI: built with one, preloaded into programs of all. A program works; either an
-engine serves it and nothing is said, or one line names the engine that would, and the MPI's own functions are
-used."""
+"""Every drop-in under every MPI: built with one, preloaded into programs of all. Every program works. Either an
+engine serves it silently, or one line names the missing engine, and the MPI's own functions are used."""
 
 from __future__ import annotations
 
@@ -28,7 +27,7 @@ class Program:
 
 
 def programs(mpis: list[Mpi], where: Path, build: Build, log: Log) -> list[Program]:
-    """In C with each of the MPIs, in Python where its mpi4py is there."""
+    """Programs in C for each MPI, and in Python for each MPI that has mpi4py."""
     found = []
     for mpi in mpis:
         path = where / f"shared_file.{mpi.name}"
@@ -43,7 +42,7 @@ def programs(mpis: list[Mpi], where: Path, build: Build, log: Log) -> list[Progr
 
 def started(program: Program, where: Path, build: Build, log: Log, name: str,
             drop_in: Path | None) -> tuple[str, str, list[dict]]:
-    """What is wrong (empty: nothing), what was said, and which engine was chosen for which MPI library."""
+    """The error (empty: none), the output, and the engine chosen for each MPI library."""
     noted = where / "noted"
     noted.unlink(missing_ok=True)
     words = []
@@ -58,13 +57,13 @@ def started(program: Program, where: Path, build: Build, log: Log, name: str,
 
 
 def interface_of(library: str) -> str:
-    """As the drop-in sees it: by the name of the file."""
+    """The interface as the drop-in determines it: by the name of the file."""
     base = os.path.basename(library)
     return "abi" if base.startswith("libmpi_abi") else "openmpi" if ".so.40" in base else "mpich"
 
 
 def judged(drop_in: Path, said: str, choices: list[dict]) -> str:
-    """What is wrong with the choice of the engine, and with what is said of it; empty: nothing."""
+    """The error in the choice of the engine or in its message; empty: none."""
     lines = [line for line in said.splitlines() if line.startswith("sheaf mpiio")]
     if len(choices) != 1:
         return f"{len(choices)} engines were chosen"
@@ -79,7 +78,7 @@ def judged(drop_in: Path, said: str, choices: list[dict]) -> str:
 
 
 def run(rows: list[Row], build: Build, log: Log) -> None:
-    """Fills `pairs` of the MPIs whose programs these are, and their versions."""
+    """Fills `pairs` of the MPIs that the programs use, and their versions."""
     here = [row for row in rows if row.mpi.here]
     drop_ins = [row.mpi for row in here if not row.mpi.runtime_only]
     log.say(f"drop-ins of {len(drop_ins)} MPIs in programs of {len(here)}")

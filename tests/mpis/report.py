@@ -1,4 +1,4 @@
-"""What came out: counts of each suite under each MPI, as a table and as JSON."""
+"""The results: counts of each suite under each MPI, as a table and as JSON."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Counts:
     passed: int = 0
     skipped: int = 0
     failed: list[str] = field(default_factory=list)  # names of tests
-    why_not: str = ""  # nothing was tested
+    why_not: str = ""  # reason if no test ran
 
     def add(self, other: Counts) -> None:
         self.passed += other.passed
@@ -41,7 +41,7 @@ class Row:
 
 
 class Log:
-    """A line for every step, and a file for what each of them has printed."""
+    """A line for every step, and a file with the output of each."""
 
     def __init__(self, build: Path, to: TextIO) -> None:
         self.directory = build / "logs"
@@ -53,7 +53,7 @@ class Log:
         print(f"[{time.monotonic() - self._began:5.0f} s] {text}", file=self._to, flush=True)
 
     def run(self, name: str, command: list[str], seconds: float = 3600, **how) -> tuple[int, str]:
-        """Exit code, and all that was said; 124 if it took longer than `seconds`."""
+        """Exit code and complete output; 124 if it took longer than `seconds`."""
         path = self.directory / (re.sub(r"[^\w.+-]", "_", name) + ".log")
         with open(path, "w+", encoding="utf-8", errors="replace") as file:
             job = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=file, stderr=file,
@@ -69,7 +69,7 @@ class Log:
 
 
 def passed(rows: list[Row]) -> bool:
-    """Nothing failed, and something was tested."""
+    """Whether no test failed and at least one ran."""
     counts = [counts for row in rows for counts in row.suites.values()]
     return any(one.passed for one in counts) and not any(one.failed for one in counts)
 

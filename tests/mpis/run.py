@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
-"""Builds and tests Sheaf under every MPI at hand, and prints a table: `make mpi-test` (docs/testing.md).
+"""Builds and tests Sheaf under every available MPI, and prints a table: `make mpi-test` (docs/testing.md).
 
-One build has all MPIs; every one is tested with the drop-in that a build with it alone would have. Each of
-these drop-ins is then preloaded into programs of every other MPI. A last build is made with clang. Exits with
-0 if all that could be tested passes.
+One build has all MPIs; each is tested with the drop-in of a build with that MPI alone. Each of these drop-ins is
+then preloaded into programs of every other MPI. A last build uses clang. Exits with 0 if all possible tests pass.
 """
 
 from __future__ import annotations

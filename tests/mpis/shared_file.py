@@ -1,5 +1,5 @@
-"""shared_file.py FILE: with mpi4py, every task writes and reads its piece of one file, collectively and by
-itself. Task 0 says which MPI library this is, and "all right"."""
+"""shared_file.py FILE: with mpi4py, every task writes and reads its piece of one file, collectively and
+independently. Task 0 prints the version of the MPI library and "all right"."""
 import sys
 
 import numpy

@@ -1,4 +1,5 @@
-"""The suites of one MPI: programs that ctest runs, by labels, and tests in Python, told of this MPI alone."""
+"""The suites of one MPI: programs run by ctest, selected by label, and tests in Python, configured for this MPI
+alone."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ def run(row: Row, build: Build, wanted: list[str], cases: int, log: Log) -> None
 
 
 def labelled(label: str, directory, environment: dict[str, str], log: Log, name: str) -> Counts:
-    """Tests of ctest with this label."""
+    """Runs the tests of ctest with this label."""
     results = log.directory / f"{name}.xml"
     results.unlink(missing_ok=True)
     command = ["ctest", "--test-dir", str(directory), "-L", f"^{label}$", "--output-on-failure"]
@@ -55,7 +56,7 @@ def labelled(label: str, directory, environment: dict[str, str], log: Log, name:
 
 
 def told(script: str, mpi: Mpi, build: Build, cases: int, log: Log) -> Counts:
-    """A test program in Python, which runs its programs under this MPI with its own drop-in."""
+    """Runs a test program in Python, which runs its programs under this MPI with its own drop-in."""
     more = {"SHEAF_TEST_MPIS": mpi.built_as, "SHEAF_DROP_IN": str(build.alone(mpi)),
             "SHEAF_CASES": str(cases)}
     if mpi.python:

@@ -1,8 +1,10 @@
-// Random programs of one task and several, in every mode, of whose operations one to five fail, and which go
-// on after each failure: a close that succeeds has every byte that a call accepted. A failure names its seed:
+// Random programs of one or several tasks, in every mode. One to five of their operations fail, and the
+// programs continue after each failure. A close that succeeds must have stored every byte that a call
+// accepted. A failure prints its seed:
 //
-//     SHEAF_ACCEPTED_SEED=17 build/bin/test_multifile --gtest_filter=Accepted.* SHEAF_ACCEPTED_RUNS=10000 for
-//     more
+//     SHEAF_ACCEPTED_SEED=17 build/bin/test_multifile --gtest_filter=Accepted.*
+//
+// SHEAF_ACCEPTED_RUNS=10000 sets the number of runs.
 #include <gtest/gtest.h>
 
 #include <sstream>
@@ -22,7 +24,7 @@ enum class Way { serial, parallel, collective, merged, mapped, appended };
 struct Run {
   Way way = Way::serial;
   int processes = 1;
-  int64_t ntasks = 1;  // as many as processes, or twice as many where a process may have several
+  int64_t ntasks = 1;  // one per process, or two where a process may have several
   int32_t nfiles = 1;
   std::string words;
   bool keyval = false;
@@ -99,7 +101,7 @@ void write_once(const Run& r, Accepted& ledger, int64_t task, Writer& writer, Ra
   });
 }
 
-// The calls of one process with a task of its own, or several, between open and close.
+// Makes the calls of one process, which writes one or several tasks, between open and close.
 template <class Writer>
 void write_alone(const Run& r, Writer& writer, std::span<const int64_t> mine, Accepted& ledger,
                  Random& random) {
@@ -110,14 +112,14 @@ void write_alone(const Run& r, Writer& writer, std::span<const int64_t> mine, Ac
     write_once(r, ledger, task, writer, random);
     if (random.chance(6)) attempt([&] { writer.stream().flush(); });
     if (random.chance(8)) attempt([&] { writer.stream().ensure_free_space(random.below(r.chunk)); });
-    // A task that had to give up its journal was warned that its flushes are recorded no more.
+    // A task that lost its journal was warned that its flushes are no longer recorded.
     if (random.chance(5) && !attempt([&] { writer.commit(); }) && !any_warnings())
       for (const int64_t t : mine) ledger.commit(t);
     yield();
   }
 }
 
-// One collective call, repeated as long as it fails anywhere, by the tasks whose bytes were not accepted.
+// Makes one collective call. While it fails anywhere, the tasks with rejected bytes repeat it.
 void write_collectively(const Run& r, Writer& writer, Comm& comm, Accepted& ledger,
                         std::span<const std::byte> data) {
   for (int tries = 1;; ++tries) {
@@ -133,9 +135,9 @@ void write_collectively(const Run& r, Writer& writer, Comm& comm, Accepted& ledg
   }
 }
 
-// Collective calls, and own ones in between. What a merged call has written is noted by task 0, for all.
+// Mixes collective and independent calls. For a merged call, task 0 records the bytes of all tasks.
 void write_together(const Run& r, Writer& writer, Comm& comm, Accepted& ledger, Random& random) {
-  Random together(r.seed);  // the same on all
+  Random together(r.seed);  // same sequence on all tasks
   for (int call = 0; call < r.calls; ++call) {
     const int64_t most = together.chance(3) ? 1 : r.largest;
     if (r.way == Way::merged) {
@@ -225,13 +227,13 @@ void write_parallel(Store& store, const Run& r, Comm& comm, Accepted& ledger, Ra
 }
 
 struct Ended {
-  std::vector<int> closed;  // per process: 1, 0, or -1 where it never came so far
+  std::vector<int> closed;  // per process: 1 success, 0 failure, -1 if it did not get that far
   int64_t operations = 0;
   int64_t failed = 0;
 };
 
 Ended run_once(const Run& r, MemoryStore& memory, const FaultPlan& plan, Accepted& ledger) {
-  if (r.way == Way::appended) {  // behind what was written before
+  if (r.way == Way::appended) {  // following the data written before
     TaskHandles sound(memory);
     run_fibers(fibers(r.processes, r.seed + 1), [&](Comm& comm) {
       Run before = r;
@@ -270,8 +272,8 @@ void check(const Run& r, MemoryStore& memory, const Accepted& ledger, const Ende
   }
 }
 
-// Without a failure first, which tells how many operations there are; then with `faulty_runs` random choices
-// of those that fail.
+// Runs the program once without a fault to count its operations. Then runs it `faulty_runs` times with random
+// sets of failing operations.
 void campaign(uint64_t seed, int faulty_runs) {
   const Run r = random_run(seed);
   SCOPED_TRACE("SHEAF_ACCEPTED_SEED=" + std::to_string(seed) + ": " + r.describe());
@@ -286,7 +288,7 @@ void campaign(uint64_t seed, int faulty_runs) {
       plan.half_first = random.chance(2);
       plan.fail_at = random.below(operations);
       told = "failing with " + std::to_string(plan.errno_value) + ": " + std::to_string(plan.fail_at);
-      const int64_t range = random.chance(2) ? operations : 12;  // anywhere, or close to each other
+      const int64_t range = random.chance(2) ? operations : 12;  // anywhere, or close together
       for (int64_t more = random.below(5); more > 0; --more) {
         plan.also_at.push_back(range == operations ? random.below(operations)
                                                    : plan.fail_at + random.below(range));

@@ -1,4 +1,5 @@
-// Collective opens that must fail: every task gets the same outcome, nobody hangs, nothing on disk changes.
+// Collective opens that must fail: every task gets the same outcome, no task hangs, and the disk stays
+// unchanged.
 #include <gtest/gtest.h>
 
 #include "support/programs.hpp"
@@ -8,7 +9,7 @@ namespace {
 
 constexpr int tasks = 5;
 
-// What each task's call ended with.
+// Returns the code with which each task's call ended.
 std::vector<Code> codes_of(const std::function<void(Comm&)>& call, int ranks = tasks) {
   std::vector<Code> codes(static_cast<size_t>(ranks), Code::ok);
   run_fibers(fibers(ranks, 7),
@@ -30,9 +31,6 @@ Program small(int nfiles = 1, int ntasks = tasks) {
   }
   return p;
 }
-
-// --- agree_on_call
-// --------------------------------------------------------------------------------------------
 
 struct Call {
   std::string path = "a";
@@ -80,11 +78,8 @@ TEST(Agreement, TheMessageNamesTheTaskThatFailed) {
   });
 }
 
-// --- writing
-// --------------------------------------------------------------------------------------------------
-
-// Codes of opening `p` for writing through a store that holds a set "a" and "a.000001", not a sound one; both
-// must keep their bytes.
+// Opens `p` for writing through a store that holds an inconsistent set "a" and "a.000001", and returns the
+// codes. Both files must keep their bytes.
 std::vector<Code> codes_of_refused_open(const Program& p,
                                         const std::function<void(ParallelWriteRequest&, Comm&)>& change,
                                         const std::string& words = "w") {
@@ -219,9 +214,6 @@ TEST(Writing, ReplacesALongerFileWhole) {
   EXPECT_LT(store.contents("a").size(), 100'000u);
   check_every_way(store, "a", p);
 }
-
-// --- reading
-// --------------------------------------------------------------------------------------------------
 
 std::vector<Code> codes_of_reading(Store& store, const std::string& path, int ranks = tasks) {
   SharedHandles shared(store);

@@ -1,4 +1,4 @@
-// Appending needs a journal: without one nothing of the multifile could be read after a crash.
+// Appending needs a journal: without one, no data of the multifile would be readable after a crash.
 #include <gtest/gtest.h>
 
 #include "base/warnings.hpp"
@@ -27,7 +27,7 @@ std::vector<std::byte> stream_of(Store& store, int64_t task) {
   return bytes;
 }
 
-// All operations on journals fail from the k-th on.
+// Plan in which all operations on journals fail from the k-th on.
 FaultPlan failing_journals(int64_t k, int errno_value) {
   FaultPlan plan;
   plan.fail_at = k;
@@ -37,7 +37,7 @@ FaultPlan failing_journals(int64_t k, int errno_value) {
   return plan;
 }
 
-// The file is to stay readable at all times: it cannot be without a journal.
+// The file must stay readable at all times, which is impossible without a journal.
 TEST_F(AppendJournal, NobodyAppendsWithoutOneUnlessAskedTo) {
   write_in_parallel(memory, "a", small_program(2));
   memory.add_directory("a.000001.journal");
@@ -68,7 +68,7 @@ TEST_F(AppendJournal, NobodyAppendsWithoutOneUnlessAskedTo) {
   EXPECT_EQ(std::ssize(stream_of(memory, 3)), size + 100'000);
 }
 
-// No descriptor, an I/O error, nobody may write there: the file stays as it is.
+// No descriptor, an I/O error, or no permission to write: the file stays unchanged.
 TEST_F(AppendJournal, NobodyAppendsWhereTheJournalOfWhatIsThereFails) {
   write_in_parallel(memory, "a", small_program(2));
   const auto before = memory.contents("a");
@@ -94,7 +94,7 @@ TEST_F(AppendJournal, NobodyAppendsWhereTheJournalOfWhatIsThereFails) {
   }
 }
 
-// Once there is room its table would be overwritten, and nothing would tell what it held.
+// Otherwise the table would be overwritten as soon as there is space, and its contents would be lost.
 TEST_F(AppendJournal, NobodyAppendsWhereTheDiskHasNoRoomForWhatTheFileHolds) {
   write_in_parallel(memory, "a", small_program(2));
   const auto before = stream_of(memory, 3);

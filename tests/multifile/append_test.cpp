@@ -1,5 +1,5 @@
-// Appending to a complete multifile: what was there stays, what is new follows, whoever wrote and whoever
-// appends.
+// Appending to a complete multifile: old data stays and new data follows, for every kind of writer and of
+// appender.
 #include <gtest/gtest.h>
 
 #include "container/gather.hpp"
@@ -28,7 +28,8 @@ void append_steps(Writer& writer, const Program& p, const std::vector<std::vecto
   }
 }
 
-// Appends the steps of `more` as `processes` processes with tasks dealt out in blocks; returns the codes.
+// Appends the steps of `more` in `processes` processes that own contiguous ranges of tasks. Returns the
+// codes.
 std::vector<Code> append(Store& inner, const Program& p, const std::vector<std::vector<Step>>& more,
                          int processes, const std::string& words = "append", uint64_t seed = 0) {
   TaskHandles store(inner);
@@ -37,7 +38,7 @@ std::vector<Code> append(Store& inner, const Program& p, const std::vector<std::
     codes[static_cast<size_t>(comm.rank())] = code_of([&] {
       Writer writer(store, comm.duplicate(), MappedAppendRequest{{"a", true, {}}, 0},
                     mode_of(words, p.buffer));
-      // What fails here fails the close as well, which is collective and comes in any case.
+      // A failure here also fails the close, which is collective and must be called in any case.
       const auto failure = attempt([&] { append_steps(writer, p, more); });
       writer.close();
       if (failure) throw *failure;
@@ -87,8 +88,8 @@ TEST(Append, GivesTheBytesThatOneProgramWouldHaveWritten) {
     });
     WorkProgress quiet;
     EXPECT_TRUE(verify(store, "a", true, quiet).ok()) << "checksums of all pieces, old and new";
-    // Metadata and mapping are those of a program that wrote all at once; the places of old tables may show
-    // in holes.
+    // Metadata and mapping equal those of a program that wrote all data at once. Holes may show remains of
+    // old tables.
     MemoryStore once;
     write_somehow(once, both, seed);
     for (const std::string& name : once.paths()) {
@@ -114,7 +115,7 @@ Program small() {
   return p;
 }
 
-// As where one task gets no descriptor for its program after all have opened.
+// Models a task that gets no descriptor for its program after all tasks have opened the file.
 TEST(Append, AnOpenThatIsGivenUpLeavesTheFileAsItWas) {
   for (const char* const words : {"append", "append,journal=off"})
     for (uint64_t seed = 1; seed <= 6; ++seed) {
@@ -148,7 +149,7 @@ TEST(Append, OfNothingChangesNothing) {
   EXPECT_EQ(store.contents("a.000001"), second);
 }
 
-// Sizes change in place as long as no task needs a further round; then, and only then, is the file marked
+// Sizes change in place unless a task needs another round of chunks. Only in that case is the file marked
 // unclosed.
 TEST(Append, IsCompleteUntilATaskNeedsAFurtherRound) {
   MemoryStore store;
@@ -186,8 +187,8 @@ TEST(Append, ByTasksOfSomeProcessesOnly) {
   check_every_way(store, "a", both);
 }
 
-// From the k-th operation on nothing reaches the disk any more, for every k: what is left holds all that was
-// there before, or says that it is unclosed.
+// For every k, no operation from the k-th on reaches the disk. The remaining file holds all old data or is
+// marked unclosed.
 TEST(Append, ACrashLeavesTheOldDataOrAnUnclosedFile) {
   const std::vector<std::vector<Step>> inside{
       {{Step::write, 30}}, {}, {{Step::write, 20}}, {{Step::write, 64}}};
@@ -305,7 +306,7 @@ TEST(Append, KeepsTheNamesOfTasksAndOfContainersThatWereTakenIn) {
       writer.close();
     });
     EXPECT_TRUE(verify(store, "a", true, quiet).ok());
-    store.set_contents("a.container.host", container);  // as if it could not have been removed
+    store.set_contents("a.container.host", container);  // as if its removal had failed
     const auto seen = NamedStreams::open(store, "a");
     ASSERT_EQ(seen->streams().size(), 3u);
     std::vector<std::byte> found(6000);

@@ -1,4 +1,4 @@
-// Buddy copies: whatever one group's node held may be lost.
+// Buddy copies: all files of any one group's host may be lost.
 #include "buddy/buddy.hpp"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ namespace {
 constexpr int tasks = 7;
 constexpr int groups = 3;
 
-int group_of_task(int task) { return task / 3; }  // 3, 3, 1 tasks
+int group_of_task(int task) { return task / 3; }  // groups of 3, 3 and 1 tasks
 
 ParallelWriteRequest request_of(Comm& comm) {
   ParallelWriteRequest request;
@@ -26,7 +26,7 @@ ParallelWriteRequest request_of(Comm& comm) {
   return request;
 }
 
-// One task's part.
+// Writes the stream of one task.
 void write_stream(Comm& comm, Store& store, int levels, int64_t bytes) {
   Writer writer(store, comm.duplicate(), request_of(comm),
                 shared_mode_of(comm, "w,buddy=" + std::to_string(levels)));
@@ -84,7 +84,7 @@ TEST(Buddy, AnyNodeMayBeLost) {
         }
 }
 
-// A set of that name was complete before, and has copies still.
+// A complete set of that name existed before, and its copies still exist.
 TEST(Buddy, CopiesOfAnEarlierSetDoNotHideFilesThatWereNotClosed) {
   MemoryStore store;
   write_set(store, 1);
@@ -102,7 +102,7 @@ TEST(Buddy, CopiesOfAnEarlierSetDoNotHideFilesThatWereNotClosed) {
   }
 }
 
-// The set was written anew without copies, and one of its files is lost.
+// The set was rewritten without copies, and one of its files is lost.
 TEST(Buddy, CopiesOfAnEarlierSetDoNotStandInForFilesThatAreLost) {
   for (int file = 0; file < groups; ++file) {
     MemoryStore store;
@@ -146,7 +146,7 @@ TEST(Buddy, NumberZeroMeansOneCopy) {
   EXPECT_NO_THROW(read_set(store, "r,buddy=0"));
 }
 
-// Every node has a disk of its own, which the tasks of other nodes do not see.
+// Every host has a disk of its own, invisible to the tasks of other hosts.
 class Nodes {
  public:
   void write(int levels, int64_t bytes) {
@@ -158,7 +158,7 @@ class Nodes {
   void lose(int node) {
     for (const std::string& path : disks_[node].paths()) disks_[node].remove(path);
   }
-  // Disk d of the nodes goes to node moved[d].
+  // Moves disk d to host moved[d].
   void move_disks(std::span<const int> moved) {
     std::map<std::string, std::vector<std::byte>> files[groups];
     for (int node = 0; node < groups; ++node)
@@ -171,7 +171,7 @@ class Nodes {
     }
   }
   MemoryStore& disk(int node) { return disks_[node]; }
-  Store* instead[groups] = {};  // of a disk
+  Store* instead[groups] = {};  // replacement stores, by disk
 
  private:
   Store& store_of(Comm& comm) {
@@ -212,7 +212,7 @@ TEST(Buddy, TwoLostDisksNeedTwoCopies) {
   }
 }
 
-// Files and copies lie on the disks of other nodes than those whose tasks wrote them, one of which was lost.
+// Files and copies are on disks of hosts other than those that wrote them, and one disk is lost.
 TEST(Buddy, WhoeverSeesAFileOrACopyServesIt) {
   constexpr int orders[][groups] = {{0, 1, 2}, {1, 2, 0}, {2, 0, 1}, {1, 0, 2}, {0, 0, 0}, {2, 2, 1}};
   for (const auto& order : orders)
@@ -226,7 +226,7 @@ TEST(Buddy, WhoeverSeesAFileOrACopyServesIt) {
     }
 }
 
-// A file of another set in the way is not taken for the one that is missing.
+// A file of another set does not replace the missing one.
 TEST(Buddy, AFileOfAnotherSetDoesNotServe) {
   Nodes nodes;
   nodes.write(1, 90);
@@ -246,7 +246,8 @@ TEST(Buddy, NothingIsMadeWhereFilesOrCopiesCanBeSeen) {
 }
 
 TEST(Buddy, FailuresWhileSendingReachAllTasksAndLeaveNoFile) {
-  for (const int faulty_node : {0, 1})  // stores copy 0 of file 1; gets it back
+  // Host 0 stores copy 0 of file 1; host 1 restores it.
+  for (const int faulty_node : {0, 1})
     for (int64_t k = 0;; ++k) {
       Nodes nodes;
       nodes.write(1, 90);
@@ -276,7 +277,7 @@ TEST(Buddy, WithoutAnyCopyTheOriginalErrorIsTold) {
   EXPECT_EQ(code_of([&] { read_set(store, "r,buddy"); }), Code::not_found);
 }
 
-// Every operation on the original files fails on one task; what the open needs comes from the copies then.
+// Every operation on the original files fails on one task. The open takes the required data from the copies.
 TEST(Buddy, AFileMayBeUnreadableForOneTaskOnly) {
   MemoryStore memory;
   write_set(memory, 1);

@@ -1,5 +1,5 @@
-// Checksums of data and metadata (docs/format.md, section 14): right whoever writes and however, compared
-// whoever reads.
+// Checksums of data and metadata (docs/format.md, section 14): correct for every kind of writer and verified
+// by every kind of reader.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -25,7 +25,7 @@ void expect_sound(Store& store, const std::string& path = "a") {
   }
 }
 
-// What the file says of a task, against what the task has written.
+// Compares the checksums that the file stores for a task with the data that the task wrote.
 void expect_sums(const Multifile& m, int64_t task, std::span<const std::byte> stream) {
   const PhysicalFile& f = m.file_of(task);
   const TaskRow row = m.row(task);
@@ -45,7 +45,7 @@ void expect_sums(const Multifile& m, int64_t task, std::span<const std::byte> st
   }
 }
 
-// Tasks in turn, requests of all sizes, and writes that are taken back.
+// Tasks take turns with requests of all sizes and with writes that are taken back.
 TEST(Checksums, FollowWhatATaskWritesAndTakesBack) {
   for (uint64_t seed = 1; seed <= 40; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
@@ -91,7 +91,7 @@ TEST(Checksums, AreRightWhereTheProgramWritesToItsChunksItself) {
   std::FILE* const file = writer.stream().share(true).stream();
   const auto bytes = content(5, 0, 90'000);
   ASSERT_EQ(std::fwrite(bytes.data(), 1, bytes.size(), file), bytes.size());
-  ASSERT_EQ(std::fseek(file, -120'000, SEEK_CUR), 0);  // into what the library has written
+  ASSERT_EQ(std::fseek(file, -120'000, SEEK_CUR), 0);  // into data that the library has written
   ASSERT_EQ(std::fwrite(bytes.data(), 1, 50'000, file), 50'000u);
   ASSERT_EQ(std::fseek(file, 70'000, SEEK_CUR), 0);
   writer.select(1);
@@ -144,7 +144,7 @@ TEST(Checksums, OfCollectivePrograms) {
   }
 }
 
-// More tasks than a group, in files whose tasks are no multiple of it.
+// More tasks than a group, in files with task counts that are no multiple of the group size.
 TEST(Checksums, OfSeveralGroupsAndLeaders) {
   Program p;
   p.fsblksize = 16;
@@ -200,7 +200,7 @@ class DamagedData : public ::testing::Test {
 };
 
 TEST_F(DamagedData, IsAnErrorInEveryWayOfReading) {
-  const int64_t before = 3 * piece + 100;  // in front of the damaged piece
+  const int64_t before = 3 * piece + 100;  // before the damaged piece
   const auto read = [&](ReadStream& stream, int64_t step) {
     std::vector<std::byte> found(static_cast<size_t>(step));
     for (int64_t done = 0; done < p.expected(2).total(); done += step) {
@@ -239,7 +239,7 @@ TEST_F(DamagedData, IsAnErrorInEveryWayOfReading) {
   EXPECT_TRUE(verify(store, "a", false, quiet).ok());
 }
 
-// What collectors have read for others is compared by those whose data they are; these open no file for that.
+// A task verifies the data that a collector read for it, without opening a file.
 TEST_F(DamagedData, IsFoundByItsTaskInACollectiveRead) {
   for (const int64_t step : {int64_t{100}, int64_t{50'000}, int64_t{piece}, int64_t{250'000}}) {
     SCOPED_TRACE(std::to_string(step) + " bytes at a time");
@@ -261,14 +261,15 @@ TEST_F(DamagedData, IsFoundByItsTaskInACollectiveRead) {
       }
       reader.close();
     });
-    // Of the physical file with two tasks all tasks know; the other one is sound.
+    // The damage affects the physical file with two tasks, and all its tasks detect it. The other file is
+    // sound.
     EXPECT_EQ(std::ranges::count(errors, std::string()), 1);
     for (const char* const part : {"'a.000001'", "task 1", "block 1", "offset 65536"})
       EXPECT_NE(errors[2].find(part), std::string::npos) << errors[2];
   }
 }
 
-// Sixteen tasks, two collectors: the head is read once, then each physical file is opened by its collectors
+// Sixteen tasks, two collectors: the head is read once, and each physical file is opened by its collectors
 // only.
 TEST(Checksums, TasksThatDoNotCollectOpenNoFile) {
   for (const int64_t bytes : {int64_t{5}, int64_t{3000}, int64_t{100'000}, int64_t{400'000}}) {
@@ -307,7 +308,7 @@ TEST_F(DamagedData, CanBeReadWhereChecksumsAreIgnored) {
   EXPECT_EQ(found, content(2, 0, std::ssize(found)));
 }
 
-// A file knows its size from when it was opened, which is another one if it becomes complete only then.
+// A File knows its size from the time of its open. The size differs if the file is completed afterwards.
 TEST(Checksums, AreFoundInAFileThatIsCompletedOnceItIsOpen) {
   const auto directory =
       std::filesystem::temp_directory_path() / ("sheaf-completed-" + std::to_string(::getpid()));
@@ -334,7 +335,7 @@ TEST(Checksums, AreFoundInAFileThatIsCompletedOnceItIsOpen) {
   std::filesystem::remove_all(directory);
 }
 
-// Large requests into memory that a program walks through are summed where the bytes lie in the page cache.
+// Sequential reads with large requests are verified directly in the page cache.
 TEST(Checksums, AreComparedOnTheWayPastTheCaches) {
   const auto directory =
       std::filesystem::temp_directory_path() / ("sheaf-walk-" + std::to_string(::getpid()));
@@ -376,7 +377,7 @@ TEST(Checksums, AreComparedOnTheWayPastTheCaches) {
   std::filesystem::remove_all(directory);
 }
 
-// The piece that a task has begun gets a new checksum, so it is compared with the old one first.
+// The partially filled piece gets a new checksum, so its old one is verified first.
 TEST(Checksums, NothingIsAppendedToADamagedPiece) {
   Program p;
   p.fsblksize = 512;

@@ -1,5 +1,5 @@
-// The k-th operation of the store fails, for every k, while tasks write and read collectively: every task
-// gets the error, nobody hangs, and a file that closed is right.
+// For every k, the k-th operation of the store fails in collective writing and reading. Every task gets the
+// error, no task hangs, and a closed file is correct.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -12,7 +12,7 @@ namespace {
 
 std::vector<CollectiveProgram> programs() {
   std::vector<CollectiveProgram> all;
-  CollectiveProgram p = simple(4, 100, 7, 90, 2);  // held back
+  CollectiveProgram p = simple(4, 100, 7, 90, 2);  // buffered
   p.calls[3].alone[1] = 250;
   all.push_back(p);
   p.nfiles = 2;
@@ -20,15 +20,16 @@ std::vector<CollectiveProgram> programs() {
   p.nfiles = 1;
   p.merge = true;
   all.push_back(p);
-  all.push_back(simple(3, 150'000, 3, 140'000, 3));  // at once
-  all.push_back(simple(3, 150'000, 3, 600'000, 2));  // at once, several parcels
+  all.push_back(simple(3, 150'000, 3, 140'000, 3));  // written at once
+  all.push_back(simple(3, 150'000, 3, 600'000, 2));  // written at once, in several parcels
   p = simple(3, 500'000, 2, 400'000, 3);
   p.merge = true;
   all.push_back(p);
-  all.push_back(simple(4, 100'000, 3, 100'000));  // large and automatic: direct
-  p = simple(3, 1 << 20, 30, 60'000, 3);          // many rounds of held back calls
+  all.push_back(simple(4, 100'000, 3, 100'000));  // large, with automatic groups: direct
+  p = simple(3, 1 << 20, 30, 60'000, 3);          // many rounds of buffered calls
   all.push_back(p);
-  p = simple(4, 1 << 20, 9, 100);  // one task writes by itself what is too large, in a call that is no round
+  // One task writes an oversized request by itself, in a call that is no round.
+  p = simple(4, 1 << 20, 9, 100);
   p.calls[4].together[1] = 400'000;
   p.calls[6].together[1] = 20'000;
   all.push_back(p);
@@ -43,7 +44,7 @@ std::vector<FaultPlan> kinds_of_fault() {
   return plans;
 }
 
-// A call that fails is made again once by all tasks, as programs do that wait for space.
+// All tasks repeat a failed call once, as programs do that wait for space.
 void persistent_calls(Writer& writer, const CollectiveProgram& p, Comm& comm) {
   const auto me = static_cast<size_t>(writer.task());
   int64_t done = 0;
@@ -53,8 +54,8 @@ void persistent_calls(Writer& writer, const CollectiveProgram& p, Comm& comm) {
         const auto data = content(writer.task(), done, bytes);
         together ? writer.collective()->write(data, std::nullopt) : writer.stream().write(data);
       });
-      if (together) {  // in these programs nothing but a round can fail in a collective call: all tasks of
-                       // the file see it
+      // In these programs, only rounds can fail in a collective call: all tasks of the file see the failure.
+      if (together) {
         int64_t failed = problem.has_value();
         writer.local().all_sum(std::span(&failed, 1));
         require(failed == (problem ? writer.local().size() : 0),
@@ -70,7 +71,7 @@ void persistent_calls(Writer& writer, const CollectiveProgram& p, Comm& comm) {
     if (!problem && call.alone[me] > 0) problem = attempt([&] { write(call.alone[me], false); });
     const auto failed = attempt([&] { write(call.together[me], true); });
     if (!problem) problem = failed;
-    // Tasks that have given up would leave the others waiting.
+    // Tasks that stop early would leave the others waiting.
     int64_t any = problem.has_value();
     comm.all_max(std::span(&any, 1));
     if (any) break;
@@ -127,7 +128,7 @@ TEST(CollectiveFaults, InWriting) {
   }
 }
 
-// A collector that cannot write for a while loses nothing: what was held is written later.
+// A temporary write failure at a collector loses no data: buffered data is written later.
 TEST(CollectiveFaults, AFailureThatGoesAwayCostsNoByte) {
   for (const int64_t bytes : {200, 60'000, 150'000, 700'000}) {
     CollectiveProgram p = simple(5, 1 << 20, 14, bytes, 3);
@@ -136,17 +137,17 @@ TEST(CollectiveFaults, AFailureThatGoesAwayCostsNoByte) {
       FaultyStore faulty(memory);
       FaultPlan plan;
       plan.kind = Operation::write;
-      plan.fail_at = k + 4;  // not the metadata of the open
+      plan.fail_at = k + 4;  // skip the metadata operations of the open
       plan.half_first = true;
       faulty.set_plan(plan);
       const std::vector<Code> codes = write_through(faulty, p);
-      if (codes[0] != Code::ok) continue;  // the fault met the close
+      if (codes[0] != Code::ok) continue;  // the fault hit the close
       EXPECT_NO_THROW(check_program(memory, "a", p)) << bytes << " bytes, write " << k;
     }
   }
 }
 
-// How a program reads: in each call so many bytes together, after so many that each task reads on its own.
+// Sizes of one reading step: bytes read collectively, then bytes that each task reads independently.
 struct ReadingCall {
   std::function<int64_t(int task)> alone, together;
 };
@@ -159,8 +160,8 @@ std::vector<ReadingCall> equal_parts(const CollectiveProgram& p) {
   return std::vector<ReadingCall>(9, {[](int) { return 0; }, part});
 }
 
-// What a collective read returns is the same on all tasks, whatever operation fails; made again, it goes on
-// where it was.
+// A collective read has the same result on all tasks, whichever operation fails. A repeated call resumes at
+// the same position.
 void read_with_faults(const CollectiveProgram& p, const std::vector<ReadingCall>& calls) {
   MemoryStore memory;
   write_program(memory, "a", p, 1);
@@ -235,8 +236,8 @@ TEST(CollectiveFaults, InReading) {
   }
 }
 
-// Calls that are no rounds: one task has jumped over what was fetched for it, or wants more than it ever did,
-// and reads alone.
+// Calls that are no rounds: one task skipped its prefetched data or requests more than ever before, and reads
+// independently.
 TEST(CollectiveFaults, InReadingAloneBetweenRounds) {
   const CollectiveProgram p = simple(4, 1 << 20, 8, 120'000, 2);
   std::vector<ReadingCall> calls;

@@ -1,4 +1,4 @@
-// Within a node the bytes of collective calls go through shared memory; messages travel between nodes only.
+// Within a host, collective calls move data through shared memory. Messages travel only between hosts.
 #include <gtest/gtest.h>
 
 #include "support/collective_programs.hpp"
@@ -8,7 +8,7 @@
 namespace sheaf::test::collective_nodes_test {
 namespace {
 
-// Tasks of simulated nodes, whose messages are counted from now on.
+// Creates tasks on simulated hosts and counts their messages from now on.
 Players watched(Watch& watch, uint64_t seed) {
   return [&watch, seed](int ntasks, const std::function<void(Comm&)>& body) {
     FiberOptions options = fibers(ntasks, seed);
@@ -22,15 +22,15 @@ Players watched(Watch& watch, uint64_t seed) {
 
 void forget(Watch& watch) { watch.within = watch.between = watch.steps = 0; }
 
-// What collective calls alone say; the open and the close have messages of their own.
+// Counts only the messages of collective calls; open and close have messages of their own.
 template <class Body>
 Watch messages_of(const CollectiveProgram& p, Watch watch, Body body) {
   watched(watch, 3)(p.ntasks(), [&](Comm& comm) { body(comm, watch); });
   return watch;
 }
 
-// Without a journal: the chunks that a round completes are told the collector in a message, also within a
-// node.
+// Without a journal: otherwise a message to the collector lists the chunks that a round completes, even
+// within a host.
 Watch of_writing(Store& store, const CollectiveProgram& p, const Watch& how) {
   SharedHandles shared(store);
   Watch during;
@@ -74,7 +74,7 @@ Watch of_reading(Store& store, const CollectiveProgram& p, const Watch& how) {
   return during;
 }
 
-// Requests that are held back, that fill a round, and that take several; pieces merged.
+// Requests that are buffered, that fill a round, and that take several rounds; merged pieces.
 std::vector<CollectiveProgram> programs() {
   std::vector<CollectiveProgram> all{simple(12, 4096, 150, 4096, 6), simple(12, 30'000, 12, 30'000, 12),
                                      simple(12, 700'000, 3, 700'000, 6), simple(12, 5000, 5, 700, 4),
@@ -83,7 +83,7 @@ std::vector<CollectiveProgram> programs() {
   return all;
 }
 
-// Groups that a node has whole send nothing to another one.
+// Groups that are entirely on one host send no messages to other hosts.
 TEST(CollectiveNodes, MessagesTravelBetweenThem) {
   for (const int ranks_per_node : {1, 4, 5, 6, 12})
     for (const CollectiveProgram& p : programs()) {
@@ -124,8 +124,8 @@ TEST(CollectiveNodes, RandomPrograms) {
   }
 }
 
-// Groups of more than 64 tasks have less memory per task, each its own; all take as many rounds as the one
-// with the least.
+// Groups of more than 64 tasks have less memory per task, in different amounts. All groups take as many
+// rounds as the one with the least memory.
 TEST(CollectiveNodes, GroupsOfOtherSizesStayInStep) {
   for (const int ranks_per_node : {40, 200}) {
     const CollectiveProgram p = simple(170, 1000, 2, 220'000, 100);
@@ -135,7 +135,7 @@ TEST(CollectiveNodes, GroupsOfOtherSizesStayInStep) {
   }
 }
 
-// A collector that cannot write or read goes on until nobody waits for it, and all tasks learn of it.
+// A collector with failing I/O continues until no task waits for it, and all tasks get the error.
 TEST(CollectiveNodes, AFailureIsToldToAll) {
   for (const int ranks_per_node : {4, 12})
     for (const Operation operation : {Operation::write, Operation::read}) {

@@ -22,10 +22,10 @@ TEST(Collective, RandomPrograms) {
   }
 }
 
-// One file is opened by one task per group, and gets few, large writes; where rounds complete chunks the same
-// tasks open the journal, which the first of them has to make. The close looks for it.
+// One task per group opens the file and issues few, large writes. If rounds complete chunks, the same tasks
+// open the journal; the first task creates it. The close looks for the journal.
 TEST(Collective, OnlyCollectorsTouchTheFile) {
-  for (const int64_t bytes : {100, 300'000}) {  // held back until the close, and at once
+  for (const int64_t bytes : {100, 300'000}) {  // buffered until the close, and written at once
     CollectiveProgram p = simple(64, bytes, 10, bytes, 16);
     MemoryStore memory;
     FaultyStore counting(memory);
@@ -35,14 +35,15 @@ TEST(Collective, OnlyCollectorsTouchTheFile) {
       write_calls(writer, p);
       writer.close();
     });
-    // The file, at the close the journal; where there is one, what says so, that of each of the four hosts
-    // looked for and made, and at the close one for each host that may have one.
+    // Opens: the file, and at the close the journal. With a journal also its common header, the lookup and
+    // creation of one journal for each of the four hosts. At the close a lookup follows for each possible
+    // host.
     EXPECT_EQ(counting.operations(Operation::open), 4 + 1 + (bytes == 100 ? 0 : 5 + 4 * 2 + 64));
     check_program(memory, "a", p);
   }
 }
 
-// Of few tasks with little each, one collects for all groups; the file is laid out as if each group had a
+// A few tasks with little data have one collector for all groups. The layout is as if each group had a
 // collector.
 TEST(Collective, OneCollectsForTheGroupsOfFewTasksWithLittle) {
   struct Case {
@@ -76,7 +77,7 @@ TEST(Collective, OneCollectsForTheGroupsOfFewTasksWithLittle) {
     }
 }
 
-// The program dies without a flush: chunks whose bytes a round has brought are found all the same.
+// The program dies without a flush. Chunks completed by a round are found nevertheless.
 TEST(Collective, CompleteChunksAreRecordedByTheCollector) {
   constexpr int tasks = 6, bytes = 2000, chunk = 3 * bytes;
   MemoryStore memory;
@@ -93,7 +94,7 @@ TEST(Collective, CompleteChunksAreRecordedByTheCollector) {
       writer.collective()->write(content(comm.rank(), call * bytes, bytes), std::nullopt);
       if (comm.rank() > 0) continue;
       written += bytes;
-      // In the second round everybody learns that the first one has brought everything.
+      // In the second round all tasks learn that the first one succeeded.
       if (traffic_of_this_task().collectives > before && ++rounds_seen == 1)
         safe = (written - bytes) / chunk_size * chunk_size;
     }
@@ -102,8 +103,8 @@ TEST(Collective, CompleteChunksAreRecordedByTheCollector) {
   }));
   EXPECT_GE(rounds_seen, 2);
   EXPECT_GE(safe, 10 * chunk);
-  // The file by two collectors; the journal of the hosts by both, of which one makes it, and the two of them,
-  // looked for and made.
+  // Opens: the file by two collectors; the common journal header by both, one of which creates it; and their
+  // own journals, each looked up and created.
   EXPECT_EQ(counting.operations(Operation::open), 2 + 3 + 4);
   Reader found(memory, "a", mode_of("r"));
   EXPECT_TRUE(found.facts().unclosed);
@@ -131,12 +132,12 @@ TEST(Collective, RoundsAreFew) {
     writer.close();
   });
   EXPECT_LE(collectives,
-            4 * 17 + 2);  // for every 63 calls one reduction, places, bytes and chunks that are complete
+            4 * 17 + 2);  // per 63 calls: one reduction, places, bytes and completed chunks
   EXPECT_LE(counting.operations(Operation::write), 60);
   check_program(memory, "a", p);
 }
 
-// A task alone writes between the calls, more than anybody holds for it.
+// One task writes between the calls, without the others, more than any collector buffers for it.
 TEST(Collective, OneTaskWritesALotOnItsOwn) {
   CollectiveProgram p = simple(5, 5000, 20, 700, 5);
   for (auto& call : p.calls) call.alone[3] = 400'000;
@@ -182,8 +183,8 @@ TEST(Collective, NewChunkSizesFormNewGroups) {
   check_program(store, "a", p);
 }
 
-// Data of one group that fit a block of the file system lie beside header and tables, unless the program says
-// otherwise.
+// If the data of one group fits in a block of the file system, it shares the block with header and tables,
+// unless the program requests otherwise.
 TEST(Collective, SmallFilesOfOneCollectorAreLaidOutForPages) {
   constexpr int64_t block = 2 << 20;
   const auto laid_out_for = [&](int32_t asked, int64_t request, bool merge) {
@@ -201,7 +202,7 @@ TEST(Collective, SmallFilesOfOneCollectorAreLaidOutForPages) {
       writer.close();
     });
     p.fsblksize = used;
-    if (asked < 0 && used < block) p.collsize = 64;  // one group, which blocks of 4096 bytes would not make
+    if (asked < 0 && used < block) p.collsize = 64;  // one group, which blocks of 4096 bytes would not form
     check_program(store, "a", p);
     return used;
   };
@@ -264,7 +265,7 @@ TEST(Collective, RenumberedTasks) {
       reader.close();
     });
   }
-  // Tasks 2 and 3 alone may collect: they do, and the senders follow in order.
+  // Only tasks 2 and 3 may collect, so they do, and the senders follow in order.
   {
     MemoryStore store;
     TaskHandles shared(store);
@@ -334,8 +335,8 @@ TEST(Collective, ATaskWithBadArgumentsHoldsNobodyUp) {
   }
 }
 
-// In a call that is no round, the task with the problem learns of it at once, the others in the next round,
-// which then brings nothing; nobody loses what was written before.
+// In a call that is no round, the failing task gets the error at once. The other tasks get it in the next
+// round, which then writes no data. Data written before is not lost.
 TEST(Collective, WhatConcernsOneTaskOutsideOfARoundIsToldToAllInTheNext) {
   MemoryStore store;
   TaskHandles shared(store);

@@ -1,6 +1,6 @@
-// Collective programs of tasks that are threads: of one process, of several whose first threads alone talk to
-// each other, and of programs that bring callbacks. Between any two calls the tasks meet behind the library's
-// back: nobody may need another task outside of a call.
+// Collective programs of tasks that are threads: of one process, of several processes that communicate
+// through their first threads, and of programs with callbacks. Between any two calls the tasks synchronize
+// without the library: no task may depend on other tasks outside of a call.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -16,7 +16,7 @@ namespace {
 struct Case {
   const char* name;
   int tasks;
-  int grain;  // tasks of a process; files hold whole processes
+  int grain;  // tasks of a process; a process is never split between files
   Players players;
 };
 
@@ -37,7 +37,7 @@ std::vector<Case> cases() {
           {"1 x 3", 3, 3, processes_of(3)}};
 }
 
-// A random program cut to so many tasks, in files of whole processes.
+// Returns a random program adapted to the number of tasks, with whole processes per file.
 CollectiveProgram program_for(const Case& c, uint64_t seed) {
   CollectiveProgram p = random_collective_program(seed);
   const auto n = static_cast<size_t>(c.tasks);
@@ -74,7 +74,7 @@ TEST(CollectiveThreads, RandomPrograms) {
     }
 }
 
-// Several parcels per task, in some groups only; the others take as many steps.
+// Some groups send several parcels per task. The others take as many steps.
 TEST(CollectiveThreads, GroupsOfOtherSizesStayInStep) {
   for (const Case& c : cases()) {
     SCOPED_TRACE(c.name);
@@ -88,7 +88,7 @@ TEST(CollectiveThreads, GroupsOfOtherSizesStayInStep) {
   }
 }
 
-// What fails in a round fails on all tasks, and the next one brings everything.
+// A failure in a round fails on all tasks, and the next round writes all data.
 TEST(CollectiveThreads, AFailureIsToldToAllAndCostsNoByte) {
   for (const Case& c : cases())
     for (const int64_t bytes : {200, 150'000, 700'000})
@@ -145,8 +145,8 @@ TEST(CollectiveThreads, ATaskWithBadArgumentsHoldsNobodyUp) {
   }
 }
 
-// A table puts tasks of one process in different files, which cannot meet without each other: they write on
-// their own.
+// A table assigns tasks of one process to different files. They cannot synchronize separately, so they write
+// independently.
 TEST(CollectiveThreads, FilesThatCutThroughProcessesAreWrittenAlone) {
   MemoryStore store;
   SharedHandles shared(store);

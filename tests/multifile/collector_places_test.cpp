@@ -1,4 +1,4 @@
-// Who collects: one node should not do the work of all.
+// Placement of collectors: no single host should do the work of all.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr int per_node = 4;
 
-// The tasks that collect, over all files, in a multifile opened by `open` on every task.
+// Opens a multifile with `open` on every task. Returns the collectors of all its files.
 using Open = std::function<std::unique_ptr<Writer>(Store&, Comm&)>;
 std::vector<int> collectors(int tasks, const Players& players, const Open& open) {
   MemoryStore store;
@@ -31,7 +31,7 @@ std::vector<int> collectors(int tasks, const Players& players, const Open& open)
     writer->close();
     Reader reader(shared, comm.duplicate(), "a", mode_of("r,collective=3"));
     std::vector<std::byte> bytes(
-        static_cast<size_t>(reader.stream().available(100)));  // none where they are merged elsewhere
+        static_cast<size_t>(reader.stream().available(100)));  // 0 for tasks merged into another stream
     reader.collective()->read(bytes, std::nullopt);
     require(bytes == content(comm.rank(), 0, std::ssize(bytes)), "bytes");
     reader.close();
@@ -58,7 +58,7 @@ int most_on_a_node(const std::vector<int>& tasks, int tasks_of_node) {
   return std::ranges::max_element(count, {}, [](const auto& entry) { return entry.second; })->second;
 }
 
-// File f holds task f of every node.
+// File f holds task f of every host.
 std::unique_ptr<Writer> open_dealt(Store& store, Comm& comm, const std::string& words) {
   ParallelWriteRequest request;
   request.path = "a";
@@ -87,7 +87,7 @@ TEST(CollectorPlaces, FilesWithATaskOfEveryNodeCollectOnDifferentNodes) {
                            return open_dealt(store, comm, "w,collective,collsize=4");
                          }),
               (std::vector<int>{0, 5, 10, 15}));
-    // Merging puts the bytes into the stream of the first task, who therefore writes.
+    // Merging appends all bytes to the stream of the first task, so the first task writes.
     EXPECT_EQ(collectors(16, players,
                          [](Store& store, Comm& comm) {
                            return open_dealt(store, comm, "w,collective,cmerge,collsize=4");
@@ -112,8 +112,8 @@ TEST(CollectorPlaces, GroupsInsideANodeShareIt) {
   EXPECT_EQ(found, (std::vector<int>{0, 2, 4, 6, 8, 10, 12, 14}));
 }
 
-// Large requests at the front make groups of one there; the rest, one group over three nodes, leaves that
-// node alone.
+// Large requests at the front form groups of one task there. The remaining tasks form one group over three
+// hosts, and its collector is not on the first host.
 TEST(CollectorPlaces, UnequalGroups) {
   std::vector<int64_t> requests(16, 64);
   requests[0] = requests[1] = requests[2] = 6400;
@@ -122,7 +122,7 @@ TEST(CollectorPlaces, UnequalGroups) {
   EXPECT_EQ(found, (std::vector<int>{0, 1, 2, 12}));
 }
 
-// Nodes are whole processes, and groups are in step with each other.
+// Hosts are whole processes, and groups take their steps together.
 TEST(CollectorPlaces, HybridTasks) {
   const Variable topology("SHEAF_TOPOLOGY", "node=2");  // processes
   for (const int collsize : {5, 6, 10}) {

@@ -1,5 +1,5 @@
-// A set that is committed in a directory takes the places of the files of an older one: what those were to
-// their users stays, and symbolic links too, wherever the commit stops.
+// Committing a set in a directory replaces the files of an older one. Attributes of the old files and
+// symbolic links are kept, wherever the commit stops.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,7 +16,7 @@ namespace {
 constexpr int old_generation = 1, new_generation = 2;
 constexpr int nfiles = 3;
 
-// From the n-th change of a name on, nothing succeeds any more.
+// From the n-th change of a name on, every change fails.
 class StoppingStore final : public ForwardingStore {
  public:
   StoppingStore(Store& inner, int changes) : ForwardingStore(inner), left_(changes) {}
@@ -45,7 +45,7 @@ class CommitLinks : public ::testing::Test {
   void TearDown() override {
     if (!elsewhere_.empty()) std::filesystem::remove_all(elsewhere_);
   }
-  // On another file system, or where there is none, in another directory.
+  // Returns a directory, if possible on another file system.
   std::string elsewhere() {
     elsewhere_ = "/dev/shm/sheaf-commit-" + std::to_string(::getpid());
     if (::mkdir(elsewhere_.c_str(), 0700) != 0) {
@@ -55,7 +55,7 @@ class CommitLinks : public ::testing::Test {
     }
     return elsewhere_;
   }
-  // The old generation, its files as the names of `links` lead to them.
+  // Creates the old generation; the names in `links` are symbolic links to its files.
   void put_old(const std::vector<std::string>& links) {
     for (const std::string& place : {directory.path(), elsewhere_})
       for (const auto& entry : std::filesystem::directory_iterator(place.empty() ? directory.path() : place))
@@ -105,7 +105,7 @@ TEST_F(CommitLinks, EveryFileTakesAfterTheOneItReplaces) {
   }
 }
 
-// Through the links, and where they lead to a whole set of another name, through that as well.
+// Reads through the links and, if they point to a whole set of another name, through that name as well.
 TEST_F(CommitLinks, WhereverItStopsReadersFindOneGeneration) {
   const std::string far = elsewhere();
   const std::vector<std::vector<std::string>> places = {
@@ -152,14 +152,14 @@ TEST_F(CommitLinks, WhereverItStopsReadersFindOneGeneration) {
     }
 }
 
-// After a failure on the way the call is made again.
+// The call is repeated after a failure in the middle.
 TEST_F(CommitLinks, ARepeatedCallKeepsWhatTheFirstHasTaken) {
   put_old({"", "", ""});
   ::chmod((directory / "a").c_str(), 0640);
   const std::string temporary = new_temporary_name(store, directory / "a");
   write_generation(store, temporary, new_generation, nfiles);
   std::filesystem::remove(directory / "a.000001");
-  std::filesystem::create_directory(directory / "a.000001");  // in the way
+  std::filesystem::create_directory(directory / "a.000001");  // an obstacle
   EXPECT_THROW(commit_set(store, temporary, directory / "a", nfiles, false), Error);
   EXPECT_EQ(generation_of(store, directory / "a"), new_generation);
   std::filesystem::remove(directory / "a.000001");
@@ -168,7 +168,7 @@ TEST_F(CommitLinks, ARepeatedCallKeepsWhatTheFirstHasTaken) {
   EXPECT_EQ(mode("a"), 0640u);
 }
 
-// Files are opened again, by name, after the commit has ended.
+// Files are reopened by name after the commit has ended.
 TEST_F(CommitLinks, OpenReadersStayWithTheirGeneration) {
   put_old({"", "", ""});
   const std::string name = directory / "a";

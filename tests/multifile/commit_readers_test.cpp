@@ -1,5 +1,5 @@
-// Readers that open a multifile while another program commits one generation after the other: each operation
-// on names of one of them may come between any two of the others.
+// Readers open a multifile while another program commits one generation after another. Each operation on
+// names may interleave with those of all other tasks.
 #include <gtest/gtest.h>
 
 #include <deque>
@@ -47,7 +47,7 @@ class Race {
     put("a", 1);
   }
 
-  // Task 0 commits; 1 reads all tasks, 2 one task; 3 verifies; 4 and 5 read mapped; 6 to 10 as a group.
+  // Task 0 commits; 1 reads all tasks, 2 one task; 3 verifies; 4 and 5 read mapped; 6 to 10 read as a group.
   static constexpr int tasks = 11;
   void run(Comm& comm) {
     const int rank = comm.rank();
@@ -130,7 +130,7 @@ TEST(CommitReaders, FindOneGenerationAtATime) {
   EXPECT_GT(reads, 1000);
 }
 
-// Of a host that knows the name as it was before.
+// The view of a host that remembers an old state of the name.
 class StaleStore final : public ForwardingStore {
  public:
   StaleStore(Store& inner, std::string stale, int opens)
@@ -152,7 +152,7 @@ TEST(CommitReaders, OnHostsWithOldNamesLookAgain) {
     memory.set_contents("before", memory.contents("a"));
     write_generation(memory, "a", 2, 2);
     if (committing) {
-      // The other host has placed a record and renamed a file since.
+      // The other host has since created a record and renamed a file.
       const std::string temporary = new_temporary_name(memory, "a");
       write_generation(memory, temporary, 2, 2);
       const auto identity = read_identity(*memory.open(temporary, Access::read)).value();

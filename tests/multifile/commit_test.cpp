@@ -1,5 +1,5 @@
-// The commit of a generation (creation/commit): whenever a program is killed in it, and whenever readers
-// come, they find one complete generation; whoever writes next finishes it.
+// The commit of a generation (creation/commit): at whatever point a program is killed in it, and whenever
+// readers open the file, they find one complete generation. The next writer finishes the commit.
 #include <gtest/gtest.h>
 
 #include "creation/commit.hpp"
@@ -16,7 +16,7 @@ namespace {
 WorkProgress quiet;
 constexpr int old_generation = 1, new_generation = 2, later_generation = 3;
 
-// Files of the old generation; 0: there is none. Files of the new one.
+// Number of files of the old generation (0: no old generation) and of the new one.
 struct Sizes {
   int old = 0;
   int now = 0;
@@ -28,7 +28,7 @@ std::vector<Sizes> all_sizes() {
   return sizes;
 }
 
-// The changes of a commit, from the moment the new generation is complete under its temporary name.
+// The changes of a commit, from the time when the new generation is complete under its temporary name.
 class Commit {
  public:
   explicit Commit(const Sizes& sizes, const std::string& words = "w", bool durable = false) {
@@ -36,7 +36,7 @@ class Commit {
     temporary_ = new_temporary_name(memory_, "a");
     write_generation(memory_, temporary_, new_generation, sizes.now);
     for (int k = 0; k < sizes.now; ++k) {
-      // Known to the tape with what is in them.
+      // Makes the tape record the file with its contents.
       tape_.open(format::physical_name(temporary_, k), Access::write)->resize(file_size(temporary_, k));
       if (k < sizes.old) tape_.open(format::physical_name("a", k), Access::write)->resize(file_size("a", k));
     }
@@ -62,7 +62,7 @@ class Commit {
   size_t begin_ = 0;
 };
 
-// What the files are after each number of changes.
+// Checks the files after each number of changes.
 void at_every_point(Commit& commit, const std::string& about,
                     const std::function<void(MemoryStore&)>& check) {
   for (size_t prefix = commit.begin(); prefix <= commit.end(); ++prefix) {
@@ -114,7 +114,7 @@ TEST(Commit, AtEveryPointAPlainReaderFindsOneGenerationOrAnError) {
     }
 }
 
-// Killed in the commit, and again while that is finished.
+// Killed in the commit, and again while the next writer finishes it.
 TEST(Commit, IsFinishedByTheNextWriterWhateverKillsThat) {
   for (const Sizes& sizes : all_sizes()) {
     Commit commit(sizes);
@@ -197,7 +197,7 @@ TEST(Commit, OfAnOpenThatEmptiesTheNameIsDiscarded) {
     }
 }
 
-// So does an open that takes a name over (journal/ownership).
+// An open that takes over a name discards the record as well (journal/ownership).
 TEST(Commit, OfARecordThatIsSetAsideIsDiscardedWithIt) {
   for (const Sizes& sizes : {Sizes{0, 2}, Sizes{3, 2}}) {
     Commit commit(sizes);
@@ -256,7 +256,7 @@ TEST(Commit, IsListedAndFinishedAsALeftoverAndNotRemoved) {
   }
 }
 
-// With `durable`, of what was not synced any part may be lost.
+// With `durable`: any unsynced change may be lost.
 TEST(Commit, SurvivesLossesOfPower) {
   for (const Sizes& sizes : {Sizes{1, 1}, Sizes{2, 1}, Sizes{0, 2}, Sizes{1, 3}, Sizes{3, 2}, Sizes{5, 5}}) {
     Commit commit(sizes, "w,durable", true);

@@ -1,4 +1,4 @@
-// Compressed multifiles: the same programs as without compression, what a killed writer leaves, and damage.
+// Compressed multifiles: the programs of uncompressed ones, the files that killed writers leave, and damage.
 #include <gtest/gtest.h>
 
 #include "keyval/keyval_index.hpp"
@@ -124,7 +124,7 @@ TEST(Compression, IsKeptByAppending) {
     for (int64_t round = 0; round < 3; ++round) {
       Writer more(memory, self_comm(), MappedAppendRequest{{"a.sion", true, {}}, 0}, mode_of("append"));
       EXPECT_TRUE(more.facts().compressed);
-      if (round != 1)  // nothing is written once
+      if (round != 1)  // in one case, write no data
         for (const int64_t task : {1, 0}) {
           more.select(task);
           const int64_t done = more.stream().bytes_written();
@@ -250,7 +250,7 @@ TEST(Compression, OfACodecThatNobodyKnowsIsToldAtTheOpen) {
   EXPECT_EQ(code_of([&] { load_multifile(store, "a.sion"); }), Code::unsupported);
 }
 
-// Whatever is done to it in place: its header stays as it is.
+// Changes in place keep the old header.
 TEST(Compression, FilesFromBeforeTheMagicKeepTheirs) {
   MemoryStore store;
   write_one(store, "w,compress=zstd,frame=1k", content(0, 0, 5000));
@@ -274,8 +274,8 @@ TEST(Compression, FilesFromBeforeTheMagicKeepTheirs) {
   check_tasks_hold(store, "a.sion", {12000});
 }
 
-// A commit that fails leaves the stream with another task: no byte may get there, and all are kept once there
-// is room.
+// A failed commit leaves another task selected. That task must get no byte of the stream, and all data is
+// kept once there is space.
 TEST(Compression, ACommitThatFailedOnceIsRepeated) {
   for (const int64_t fail_at : {0, 1, 2, 3}) {
     MemoryStore memory;
@@ -292,7 +292,7 @@ TEST(Compression, ACommitThatFailedOnceIsRepeated) {
     full.errno_value = ENOSPC;
     full.kind = Operation::write;
     store.set_plan(full);
-    if (code_of([&] { writer.commit(); }) == Code::ok) continue;  // fewer writes than that
+    if (code_of([&] { writer.commit(); }) == Code::ok) continue;  // this run has fewer writes
     EXPECT_EQ(writer.task(), 0);
     const auto more = content(0, 1000, 5000);
     attempt([&] { writer.commit(); });
@@ -323,7 +323,7 @@ TEST(Compression, VerifyDecompressesEverything) {
   EXPECT_EQ(report.files[0].state, FileState::damaged);
 }
 
-// A frame that is cut off is not damage in a file that was not closed, and repair leaves it out.
+// A truncated frame is no damage in an unclosed file, and repair drops it.
 TEST(Compression, RepairKeepsWholeFrames) {
   MemoryStore store;
   const int64_t chunk = 600;
@@ -392,7 +392,7 @@ TEST(Compression, ARangeDecompressesOnlyItsFrames) {
   }
 }
 
-// Without the index, as after a crash, and with one that is damaged.
+// Without the index, as after a crash, and with a damaged one.
 TEST(Compression, FramesAreFoundWithoutTheIndex) {
   MemoryStore store;
   const auto data = content(0, 0, 100000);
@@ -441,7 +441,7 @@ TEST(Compression, FlippedBitsAreToldWithPathTaskAndOffset) {
   EXPECT_GT(told, 0);
 }
 
-// A killed program: everything up to the last flush is there.
+// A killed program: all data up to the last flush is found.
 TEST(Compression, WhatWasFlushedIsThereWithoutAClose) {
   for (const char* words : ways) {
     MemoryStore store;
@@ -467,7 +467,7 @@ TEST(Compression, WhatWasFlushedIsThereWithoutAClose) {
   }
 }
 
-// A disk that is full for a while: what was refused can be written again, and nothing else is there.
+// The disk is full for a while: rejected data can be written again, and no other data is stored.
 TEST(Compression, AWriteThatFailedCanBeRepeated) {
   for (const char* words : ways) {
     for (int64_t k = 1; k < 12; ++k) {

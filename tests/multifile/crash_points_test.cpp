@@ -1,5 +1,5 @@
-// Programs that die after any number of changes to the files: what every task had flushed, and chunks it had
-// completed, is found by whoever opens the files, and a repair keeps exactly that.
+// Programs that die after any number of changes to the files: readers find all flushed data and completed
+// chunks of every task, and a repair keeps exactly these.
 #include <gtest/gtest.h>
 
 #include "recovery/repair.hpp"
@@ -10,8 +10,8 @@ namespace {
 
 using Record = void (*)(RecordingStore&, const Program&, Reported&, const std::string&, uint64_t);
 
-// A repair keeps what a reader finds. Where no task of a file had reported anything it adds what the file
-// shows.
+// A repair keeps the data that a reader finds. If no task of a file reported data, the repair adds data found
+// in the file.
 void require_kept(Store& state, const std::string& name, int64_t task, int64_t length, bool guessed) {
   Reader repaired(state, name, mode_of("r"));
   repaired.select(task);
@@ -32,7 +32,7 @@ void check_state(MemoryStore& state, const Program& p, const Reported& reported,
   const auto unreadable = attempt([&] { Reader(state, "a", mode_of("r")); });
   if (unreadable) {
     require(prefix < reported.opened, std::string("cannot be opened: ") + unreadable->what());
-    attempt([&] { repair(state, "a", {}, quiet); });  // says so, and harms nothing
+    attempt([&] { repair(state, "a", {}, quiet); });  // fails with an error and does no harm
     return;
   }
   const std::vector<int64_t> found = check_recovered(state, p, reported, prefix);
@@ -85,7 +85,7 @@ TEST(CrashPoints, OfCollectiveRoundsInSets) {
   kill_everywhere(record_collectively, 2, 8, "w", large_crash_program);
 }
 
-// Frames end where chunks end: also what is compressed is recorded with every chunk that is complete.
+// Frames end where chunks end, so compressed data is also recorded with every completed chunk.
 const char* const compressed = "w,compress=lz4,frame=1k,compress_threads=0";
 TEST(CrashPoints, OfCompressedSerialPrograms) { kill_everywhere(record_serially, 1, 40, compressed); }
 TEST(CrashPoints, OfCompressedSets) { kill_everywhere(record_in_parallel, 2, 30, compressed); }
@@ -100,7 +100,7 @@ TEST(CrashPoints, OfRecords) { kill_everywhere(record_records, 1, 40); }
 TEST(CrashPoints, OfCompressedRecords) { kill_everywhere(record_records, 1, 30, compressed); }
 TEST(CrashPoints, OfSetsWithCopies) { kill_everywhere(record_collectively, 2, 20, "w,buddy=1"); }
 
-// Of what was not synced any part may be lost. What was flushed, or closed, was synced.
+// Any unsynced change may be lost. Flushed and closed data was synced.
 void lose_power_everywhere(Record record, int nfiles, uint64_t seeds, const std::string& words = "w",
                            Program (*program)(uint64_t, int) = crash_program) {
   for (uint64_t seed = 1; seed <= seeds; ++seed) {
@@ -120,7 +120,8 @@ void lose_power_everywhere(Record record, int nfiles, uint64_t seeds, const std:
             require(!anything, std::string("what was flushed cannot be opened: ") + refused->what());
             continue;
           }
-          // Bytes of the name may be back that were never removed durably: only the contents are compared.
+          // Bytes of the old file may reappear if their removal was not durable: only the contents are
+          // compared.
           check_recovered(state, p, reported, prefix);
         } catch (const std::exception& e) {
           FAIL() << e.what() << "\nseed " << seed << ", loss " << loss << ", after " << prefix << " of "

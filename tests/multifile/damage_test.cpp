@@ -1,4 +1,5 @@
-// Damaged multifiles: every reader gives a clear error, never wrong data, and all tasks the same outcome.
+// Damaged multifiles: every reader reports a clear error and never wrong data, and all tasks have the same
+// outcome.
 #include <gtest/gtest.h>
 
 #include "set/reader.hpp"
@@ -124,7 +125,7 @@ TEST_F(Damage, ImpossibleBlockTables) {
     put("a", at, many);
     expect(Code::damaged);
   }
-  put("a", at, blocks + 1);  // where that puts the mapping, anything may stand
+  put("a", at, blocks + 1);  // the position of the mapping then holds arbitrary bytes
   EXPECT_EQ(serial(), Code::damaged);
   EXPECT_NE(parallel(), Code::ok);
   EXPECT_NE(single(), Code::ok);
@@ -135,14 +136,14 @@ TEST_F(Damage, ImpossibleBlockTables) {
   expect(Code::unclosed);
 }
 
-// The mapping lies behind the block table of file 0: a wrong number of blocks there moves it. Nobody may
-// follow what is found instead, even where it looks like a mapping.
+// The mapping follows the block table of file 0, so a wrong number of blocks there moves it. Readers must not
+// use the bytes at the wrong position, even if they look like a mapping.
 TEST_F(Damage, AnotherNumberOfBlocksInTheFirstFile) {
   Program p;
   p.nfiles = 2;
   p.fsblksize = 64;
   p.requests.assign(tasks, 60);
-  // The last round of file 0 holds 5 and 1: a mapping of 5 tasks whose first entry is (0, 1).
+  // The last round of file 0 holds 5 and 1: a mapping of 5 tasks with (0, 1) as first entry.
   const Step next{Step::ensure, 64};
   p.steps = {{{Step::write, 64}, {Step::write, 64}, {Step::write, 5}},
              {{Step::write, 64}, {Step::write, 60}, next, {Step::write, 1}},
@@ -238,7 +239,7 @@ TEST_F(Damage, AFileOfTheSetInPlaceOfAnother) {
   EXPECT_EQ(code_of([&] { Reader(store, "a", 1, mode_of("r")); }), Code::damaged);
 }
 
-// Every truncation of either file is found, by whoever needs what is missing.
+// Every truncation of either file is detected by each reader that needs the missing bytes.
 TEST_F(Damage, Truncations) {
   for (const char* path : {"a", "a.000001"}) {
     const auto whole = store.contents(path);
@@ -254,8 +255,8 @@ TEST_F(Damage, Truncations) {
   expect(Code::ok);
 }
 
-// Random bytes anywhere in the metadata: an error, or exactly what was written, or other numbers and bytes
-// that a reader cannot know to be wrong; never a crash, a hang or tasks that disagree.
+// Random bytes anywhere in the metadata cause an error, or have no effect, or change values that a reader
+// cannot verify. They never cause a crash, a hang or different outcomes among tasks.
 TEST_F(Damage, RandomBytesNeverCrash) {
   Random random(3);
   const std::vector<std::byte> whole[2] = {store.contents("a"), store.contents("a.000001")};
@@ -277,8 +278,8 @@ TEST_F(Damage, RandomBytesNeverCrash) {
   }
 }
 
-// docs/format.md, section 9, rule 7: programs that write through FILE* make such blocks, key-value files have
-// none. Behind the chunk lies another task's block here, whose bytes are not the task's own.
+// docs/format.md, section 9, rule 7: programs that write through FILE* create such blocks, key-value files
+// have none. After the chunk follows another task's block here, so those bytes are not the task's own.
 TEST_F(Damage, BlocksLargerThanTheirChunk) {
   put("a.000001", meta2("a.000001") + 8 * 3, int64_t{70});
   Reader reader(store, "a", mode_of("r"));

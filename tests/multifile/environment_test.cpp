@@ -1,4 +1,4 @@
-// What the environment adds to the open mode.
+// Options that the environment adds to the open mode.
 #include "mode/environment.hpp"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
-// A write fails because the disk is full, and then there is room again. A program that repeats the write gets
-// a complete file. One that does not look gets an error of every flush, and of the close on all tasks; the
-// file stays unclosed, with all that was flushed. In every way to write a multifile.
+// A write fails because the disk is full, and later there is space again. A program that repeats the write
+// gets a complete file. For a program that ignores the failure, every flush fails, and the close fails on all
+// tasks. The file then stays unclosed with all flushed data. Covers every way to write a multifile.
 #include "keyval/keyval_writer.hpp"
 #include "support/accepted.hpp"
 #include "support/mapped.hpp"
@@ -44,16 +44,16 @@ const std::vector<Case> cases = {
 };
 
 constexpr int64_t call_bytes = 700;
-constexpr int most_calls = 5000;  // more than any buffer or group holds
+constexpr int most_calls = 5000;  // exceeds every buffer and group
 
 bool has(const Case& c, const char* word) { return c.words.find(word) != std::string::npos; }
 
-// One run of a case on several tasks, or alone.
+// One run of a case, with several tasks or one.
 class Job {
  public:
   Job(const Case& c, Accepted::Answer answer) : case_(c), answer_(answer), ledger_(ntasks()) {}
 
-  // Every task of the job, and its processes, which are as many unless one process has all tasks.
+  // Number of tasks of the job. It equals the number of processes unless one process has all tasks.
   int64_t ntasks() const { return 3; }
   int processes() const { return case_.open == Open::alone ? 1 : 3; }
 
@@ -102,7 +102,7 @@ class Job {
     return std::make_unique<Writer>(store, comm.duplicate(), std::move(request), mode);
   }
 
-  // The bytes of a call; those of a record in a key-value file.
+  // Returns the bytes of a call or, in a key-value file, of a record.
   std::vector<std::byte> next(int64_t task) {
     const auto value = ledger_.next(task, call_bytes);
     if (!has(case_, "keyval")) return value;
@@ -112,8 +112,7 @@ class Job {
     return record;
   }
 
-  // One call, which all processes make together if it is collective. Returns the bytes that were not
-  // accepted.
+  // Makes one call, on all processes together if it is collective. Returns the rejected bytes.
   std::vector<std::byte> write(Writer& writer, Comm& comm, int64_t task, std::vector<std::byte> data = {}) {
     if (data.empty()) data = next(task);
     const auto problem = attempt([&] {
@@ -124,7 +123,7 @@ class Job {
       });
     });
     if (problem) return data;
-    // A merged stream has the bytes of all tasks, in their order.
+    // A merged stream has the bytes of all tasks, in task order.
     if (!has(case_, "cmerge")) {
       ledger_.accept(task, data);
     } else if (comm.rank() == 0) {
@@ -198,8 +197,8 @@ class Job {
       }
       return;
     }
-    // Tasks whose bytes were accepted take part with none; what one of them alone has been told comes to the
-    // others with the next round.
+    // Tasks with accepted bytes participate with no data. A failure reported to one task reaches the others
+    // in the next round.
     std::vector<std::byte> left = rejected;
     for (int tries = 1;; ++tries) {
       const auto data = std::exchange(left, {});

@@ -1,5 +1,5 @@
-// Which calls complete a failed request: the same bytes as the task's next ones, in one request or in
-// several, and nothing else.
+// A failed request is completed by calls with the same bytes as the task's next ones, in one request or in
+// several, and by no other calls.
 #include "stream/failed_writes.hpp"
 
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ class Program {
   }
 
  private:
-  // The first three bytes as a head, as key-value records have one.
+  // Creates a request with the first three bytes as a head, like that of a key-value record.
   static FailedWrites::Request request(std::string_view text, int64_t task) {
     const auto bytes = std::as_bytes(std::span(text));
     const size_t head = std::min<size_t>(3, bytes.size());
@@ -66,7 +66,7 @@ TEST(FailedWrites, ARetryMayFailAsOftenAsItLikes) {
   Program p;
   for (int i = 0; i < 1000; ++i) p.fails("record 1");
   EXPECT_FALSE(p.writes("record 1").awaits_retry());
-  // And in parts, of which some are accepted.
+  // The record is repeated in parts, some of which are accepted.
   p.fails("record 1").fails("rec").writes("rec").fails("ord").fails("ord").writes("ord").writes(" 1");
   EXPECT_FALSE(p.awaits_retry());
 }
@@ -108,8 +108,8 @@ TEST(FailedWrites, TooManyAreNeverCompletedAndCostNoMemory) {
   EXPECT_FALSE(few.awaits_retry());
 }
 
-// A program with a queue of requests: it appends some, and sends the first of the queue until all are
-// accepted, each in one piece or in two.
+// A program with a queue of requests: it appends some, and retries the first one until all are accepted, each
+// in one piece or in two.
 TEST(FailedWrites, RandomQueuesEndWithoutARest) {
   for (uint64_t seed = 1; seed <= 2000; ++seed) {
     SCOPED_TRACE(seed);
@@ -119,7 +119,7 @@ TEST(FailedWrites, RandomQueuesEndWithoutARest) {
     for (int i = 0; i < 12; ++i)
       queue.push_back(std::to_string(i) + std::string(static_cast<size_t>(random.below(9)), 'x'));
     while (!queue.empty()) {
-      // One round through the queue, in order, until something is accepted.
+      // One pass through the queue, in order, until a request is accepted.
       for (size_t i = 0; i < std::min<size_t>(queue.size(), 1 + random.below(3)); ++i) {
         if (i == 0 && random.chance(2)) {
           p.writes(queue.front());

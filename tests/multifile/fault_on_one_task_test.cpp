@@ -1,5 +1,5 @@
-// The k-th operation of one task of several fails, for every k: in every way to write and read a multifile,
-// collective calls have one outcome on all tasks, nobody hangs, and no wrong byte is read or left in a
+// For every k, the k-th operation of one of several tasks fails, in every way to write and read a multifile.
+// Collective calls have one outcome on all tasks, no task hangs, and no wrong byte is read or left in a
 // complete file.
 #include "buddy/buddy.hpp"
 #include "support/faults.hpp"
@@ -18,15 +18,15 @@ int64_t length_of(int64_t task) { return calls * piece_of(task); }
 
 using Body = std::function<void(Comm&, Store&, Outcomes&)>;
 
-// A close that succeeds has all that was accepted. What is left otherwise can be opened, is unclosed, or is
-// no multifile, and what it holds is right.
+// After a successful close, all accepted data is in the file. Otherwise the file is readable, marked
+// unclosed, or no multifile, and its data is correct.
 void check_written(MemoryStore& memory, const Outcomes& outcomes) {
   if (outcomes.succeeded("close")) return outcomes.accepted.expect_all_in(memory);
   EXPECT_TRUE(outcomes.any_failed());
   outcomes.accepted.expect_beginnings_in(memory, false, true);
 }
 
-// One call, which goes on where the last one that was accepted has ended.
+// Makes one call, with the data that follows the last accepted call.
 template <class Write>
 void write(Outcomes& outcomes, int me, Write&& write) {
   const auto data = content(me, std::ssize(outcomes.accepted.of(me)), piece_of(me));
@@ -50,7 +50,7 @@ Body parallel_writing(const std::string& words, int nfiles, bool flushes) {
     };
     if (!outcomes.all(me, "open", open)) return;
     for (int call = 0; call < calls; ++call) {
-      // A collective call that is no round tells a failure to its own task first; the others hear of it in
+      // In a collective call that is no round, a failure is reported to its task first; the others get it in
       // the next round.
       write(outcomes, me, [&](std::span<const std::byte> data) {
         writer->collective() ? writer->write_collectively(data, std::nullopt) : writer->stream().write(data);
@@ -94,18 +94,17 @@ Body appending(const std::string& words) {
   };
 }
 
-// An open that has failed leaves the file as it was.
+// A failed open leaves the file unchanged.
 void check_appended(MemoryStore& memory, const Outcomes& outcomes) {
   if (outcomes.succeeded("open")) return check_written(memory, outcomes);
   for (int64_t t = 0; t < tasks; ++t)
     EXPECT_EQ(streams_of(memory)[static_cast<size_t>(t)], content(t, 0, length_of(t)));
 }
 
-// Where several hosts append to a file that can have no journal it counts as unclosed from the open on
+// If several hosts append to a file that can have no journal, it counts as unclosed from the open on
 // (docs/api-mapped.md).
 void check_appended_plain(MemoryStore& memory, const Outcomes& outcomes) {
-  const Code code =
-      code_of([&] { streams_of(memory); });  // damaged: half of a pointer was written, and nothing more
+  const Code code = code_of([&] { streams_of(memory); });  // damaged: only half of a pointer was written
   if (tasks_of_host() > 0 && !outcomes.succeeded("open") && (code == Code::unclosed || code == Code::damaged))
     return;
   check_appended(memory, outcomes);
@@ -160,7 +159,7 @@ std::function<void(MemoryStore&)> written(const std::string& words, int nfiles) 
   };
 }
 
-// All in the stream of task 0, call by call; a call is accepted of all tasks or of none.
+// All data is in the stream of task 0, call by call. A call is accepted from all tasks or from none.
 void check_merged(MemoryStore& memory, const Outcomes& outcomes) {
   if (!outcomes.succeeded("close")) return;
   std::vector<std::byte> expected;
@@ -190,7 +189,7 @@ std::vector<FaultyProgram> programs() {
     all.push_back(std::move(p));
   };
   const std::string plain = ",journal=off,checksums=off";
-  // Faults of writers that go away may cost nothing, in writing one file or several.
+  // A temporary fault of a writer need not cause an error, with one file or several.
   const auto writes = [&](const std::string& name, const Body& body, const auto& check, bool reads = false) {
     add({.name = name, .reads = reads, .notices = false, .body = body, .check = check});
   };

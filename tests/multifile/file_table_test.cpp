@@ -1,4 +1,4 @@
-// Open mode files=@TABLE: every task in the physical file that a table names.
+// Open mode files=@TABLE: a table assigns each task to a physical file.
 #include "creation/file_table.hpp"
 
 #include <gtest/gtest.h>

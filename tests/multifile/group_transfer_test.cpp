@@ -18,12 +18,12 @@ using exchange::Extent;
 
 constexpr int tasks = 7;
 
-// Tasks 0 to 2, and the others.
+// Tasks 0 to 2 form one group, the others the second.
 CollectiveGroup group_of(Comm& comm) {
   return {comm, comm.rank() < 3 ? layout::GroupPlace{0, 3, 0, 0, 2} : layout::GroupPlace{3, 4, 0, 1, 2}, {}};
 }
 
-// Task t has the bytes 10 i + t of `count` places, some behind others in the file, none where t is 4.
+// Task t has the bytes 10 i + t at `count` places, in no file order. Task 4 has no bytes.
 struct Own {
   explicit Own(int task, int64_t count = 5) {
     for (int64_t i = task == 4 ? count : 0; i < count; ++i) {
@@ -108,7 +108,7 @@ TEST(GroupTransfer, AFailureEndsNoStepsAndIsKnownAtTheCollector) {
   });
 }
 
-// Counts messages to others.
+// Counts messages to other tasks.
 class CountedComm final : public test::ForwardingComm {
  public:
   CountedComm(std::unique_ptr<Comm> comm, int64_t& sent) : ForwardingComm(std::move(comm)), sent_(sent) {}
@@ -125,7 +125,7 @@ class CountedComm final : public test::ForwardingComm {
   int64_t& sent_;
 };
 
-// Task 4 has no bytes; the others have 9 to 11, which travel in steps of 5.
+// Task 4 has no bytes. The others have 9 to 11, which travel in steps of 5.
 TEST(GroupTransfer, WhoHasNothingSendsOneMessage) {
   std::vector<int64_t> sent(tasks);
   MemoryStore memory;

@@ -1,5 +1,5 @@
-// Multifiles that tasks of several hosts write, each host with a page cache of its own: no two hosts write
-// one unit, nobody reads what another one has not closed, and every byte arrives.
+// Multifiles written by tasks of several hosts, each with a page cache of its own. No two hosts write one
+// unit, no task reads data that another host has not closed, and every byte arrives.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -16,7 +16,7 @@ using Names = std::vector<std::string>;
 
 enum class Deal { blocks, in_turn };
 
-// One program, and where its tasks are.
+// One program and the placement of its tasks.
 struct Case {
   int hosts = 2;
   int per_host = 2;
@@ -26,13 +26,13 @@ struct Case {
   int64_t unit = 64 << 10;
   int64_t page = 4096;
   int nfiles = 1;
-  std::vector<int64_t> chunks;  // requests of the tasks
+  std::vector<int64_t> chunks;  // requested chunk of each task
   std::vector<std::vector<int64_t>> pieces;
-  bool collective = false;  // calls, as many on all tasks
+  bool collective = false;  // equal number of calls on all tasks
   bool flushes = false;
-  int flushers = 0;  // one in so many tasks flushes after each piece; 0: all or none do
+  int flushers = 0;  // one in `flushers` tasks flushes after each piece; 0: all or none do
   bool closes = true;
-  bool hosts_are_lost = false;  // at the end, with what their caches hold back; then nothing is closed
+  bool hosts_are_lost = false;  // at the end, with unwritten cached data; no file is closed then
   Coherence coherence = Coherence::close_to_open;
   uint64_t seed = 1;
 
@@ -95,7 +95,7 @@ void run(const Case& c, SimulatedHosts& cluster) {
     comm->barrier();
     if (world.rank() == 0)
       for (int h = 0; h < c.hosts; ++h) cluster.lose(h);
-    comm->barrier();  // before anybody closes a file
+    comm->barrier();  // before any task closes a file
   });
 }
 
@@ -124,7 +124,7 @@ void check(const Case& c) {
   EXPECT_EQ(counts.shared_units, 0) << examples;
   EXPECT_EQ(counts.foreign_bytes, 0) << examples;
   HostsStore later(cluster, 99, 99);
-  if (c.words.find("cmerge") != std::string::npos) return;  // streams hold what others have written
+  if (c.words.find("cmerge") != std::string::npos) return;  // streams hold data of other tasks
   ASSERT_NO_THROW(check_streams(later, c));
   if (!c.closes) {
     WorkProgress quiet;
@@ -173,8 +173,8 @@ TEST(HostsRegions, WhatWasFlushedSurvivesTheLossOfAllHosts) {
     }
 }
 
-// Chunks that tasks complete without a flush may be lost with their host, but what is found is right, though
-// a neighbour's flush brings its records to the server, and memory pressure what it likes.
+// Chunks completed without a flush may be lost with their host. Found data is correct nevertheless, although
+// a neighbour's flush publishes its records and memory pressure writes arbitrary pages back.
 TEST(HostsRegions, NoRecordOutlivesItsBytesWhereAHostIsLost) {
   for (uint64_t seed = 1; seed <= 100; ++seed) {
     Case c = small_case(Deal::blocks);
@@ -182,7 +182,7 @@ TEST(HostsRegions, NoRecordOutlivesItsBytesWhereAHostIsLost) {
     c.per_host = 3;
     c.chunks.assign(6, 4096);
     c.pieces.assign(6, std::vector<int64_t>(1 + seed % 9, 3000));
-    c.flushers = 3;  // every third task, so one on each host
+    c.flushers = 3;  // every third task, so one per host
     c.closes = false;
     c.hosts_are_lost = true;
     SCOPED_TRACE(c.text());
@@ -210,8 +210,8 @@ TEST(HostsRegions, LargeUnitsWhereEachHostHasOne) {
   check(c);
 }
 
-// Of units of which a host has less than one only the pages are kept apart, and one warning says what to do;
-// that gives each host a file of its own.
+// If a host has less data than a unit, only pages are kept separate. One warning recommends a separate file
+// for each host.
 TEST(HostsRegions, LargeUnitsWhereHostsHaveLess) {
   Case c = small_case(Deal::blocks);
   c.unit = 64 << 20;

@@ -1,4 +1,4 @@
-// Journals with damaged bytes: what was flushed is found, or the reader says that it cannot be known.
+// Journals with damaged bytes: flushed data is found, or the reader reports that it cannot be determined.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -17,7 +17,7 @@ namespace {
 constexpr int64_t tasks = 3;
 constexpr int64_t chunk = 100;
 
-// Three tasks of some chunks; some slots have one record, others two.
+// Three tasks with several chunks; some slots have one record, others two.
 class JournalDamage : public ::testing::Test {
  protected:
   JournalDamage() {
@@ -43,7 +43,7 @@ class JournalDamage : public ::testing::Test {
     bytes.resize(reader.stream().read(bytes));
     return bytes;
   }
-  // Whether a task has all that was flushed; what is there of it is right in any case.
+  // Returns whether all flushed data of a task is found. The found data is correct in any case.
   bool has_all(int64_t task, const std::string& words = "r") {
     const auto found = read(task, words);
     EXPECT_EQ(found, content(task, 0, std::ssize(found)));
@@ -91,7 +91,7 @@ TEST_F(JournalDamage, OfSomeBytesNeverShortensAStreamSilently) {
   EXPECT_GT(refused, 20);
 }
 
-// Both records of task 1 in round 0.
+// Destroys both records of task 1 in round 0.
 void destroy_a_record(std::vector<std::byte>& bytes) {
   const auto at = static_cast<size_t>(format::slot_offset(1));
   for (size_t i = 0; i < format::journal_slot_size; i += 9) bytes[at + i] ^= std::byte{0xff};
@@ -139,7 +139,7 @@ TEST_F(JournalDamage, IsRepairedByForceAlone) {
   EXPECT_TRUE(MetadataReader(*store_.open("a", Access::read)).extension()->guessed());
 }
 
-// Records of the file that had the name before are none of this one's, and no damage.
+// Records of an earlier file with the same name are ignored and are no damage.
 TEST_F(JournalDamage, IsNotSeenInWhatAnEarlierFileHasLeft) {
   store_.remove("a");
   const std::vector<int64_t> sizes(tasks, chunk), ranks{0, 1, 2};

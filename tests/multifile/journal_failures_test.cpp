@@ -1,4 +1,4 @@
-// Writers whose journal cannot be made or written, or is not theirs.
+// Writers with a journal that cannot be created or written, or that belongs to another program.
 #include "journal/journal_writer.hpp"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ std::vector<std::byte> stream_of(Store& store, int64_t task = 0) {
   return bytes;
 }
 
-// A file system on which pages are as small as a hole.
+// A program on a file system with pages as small as a hole.
 struct Serial {
   explicit Serial(Store& store, const std::string& words, int64_t tasks = 1)
       : sizes(static_cast<size_t>(tasks), chunk), ranks(sizes.size()), done(sizes.size()) {
@@ -42,7 +42,7 @@ struct Serial {
   std::optional<Writer> writer;
 };
 
-// The k-th operation (of a kind, if one is given) on a journal fails, or on any file.
+// Fails the k-th operation, of a given kind if any, on a journal or on any file.
 FaultPlan failing(int64_t k, bool from_then_on, int errno_value, std::optional<Operation> kind = {},
                   const std::string& path = ".journal") {
   FaultPlan plan;
@@ -65,7 +65,7 @@ class JournalFailures : public ::testing::Test {
     EXPECT_NE(told[0].find("without a journal"), std::string::npos) << told[0];
     EXPECT_NE(told[0].find(about), std::string::npos) << told[0];
   }
-  // What the task has written is the beginning of `found`; what follows is zero.
+  // `found` begins with the data that the task wrote; zeros follow.
   static void expect_all(const std::vector<std::byte>& found, int64_t task, int64_t bytes,
                          bool exact = true) {
     ASSERT_GE(std::ssize(found), bytes);
@@ -128,8 +128,8 @@ TEST_F(JournalFailures, OnceNotSyncedDurableFlushesFailEverAfter) {
   expect_all(stream_of(memory), 0, piece);
 }
 
-// The k-th operation on the journal fails, and all later ones or that alone: writes go on, and what a flush
-// covered that has succeeded is found, whatever fails later.
+// The k-th operation on the journal fails, alone or with all later ones. Writes continue, and the data of
+// every successful flush is found, whatever fails later.
 TEST_F(JournalFailures, ThatFailsMakesFlushesFailAndNoFlushThatSucceedsIsLost) {
   for (const int error : {EIO, EMFILE})
     for (const bool from_then_on : {false, true})
@@ -165,7 +165,7 @@ TEST_F(JournalFailures, ThatFailsMakesFlushesFailAndNoFlushThatSucceedsIsLost) {
       }
 }
 
-// What was flushed is found, or the flush has said that there is no room; that there is none does not last.
+// Flushed data is found, or the flush reported that there is no space. The condition is temporary.
 TEST_F(JournalFailures, AFullFileSystemIsAnErrorOfTheCallWhichCanBeRepeated) {
   for (const int error : {ENOSPC, EDQUOT})
     for (int64_t k = 0;; ++k) {
@@ -231,7 +231,7 @@ class OvertakenStore final : public ForwardingStore {
   std::function<void()> other_;
 };
 
-// Without its header nobody finds the journals of the hosts.
+// Without the header of this journal, readers do not find the journals of the hosts.
 TEST_F(JournalFailures, OneOfSeveralHostsIsNotLeftEmpty) {
   Serial program(memory, "w");
   program.write();
@@ -244,7 +244,7 @@ TEST_F(JournalFailures, OneOfSeveralHostsIsNotLeftEmpty) {
   FaultyStore faulty(memory, failing(0, false, ENOSPC, Operation::write));
   EXPECT_THROW(announce_hosts(faulty, "a", key.header()), Error);
   EXPECT_FALSE(memory.status("a.journal").exists);
-  memory.set_contents("a.journal", {});  // of a task that was killed
+  memory.set_contents("a.journal", {});  // left by a killed task
   announce_hosts(memory, "a", key.header());
   EXPECT_EQ(memory.status("a.journal").size, format::journal_header_size);
   memory.remove("a.journal");
@@ -268,14 +268,14 @@ TEST_F(JournalFailures, WhatIsTakenBackOfOneTaskStaysOfOthers) {
   EXPECT_EQ(journal.waiting(), 2);
 }
 
-// The chunks that a failed write had finished must be taken back, whether or not more is recorded.
+// Chunks finished by a failed write must be taken back, even if no more is recorded.
 TEST_F(JournalFailures, WithoutItRecordsOfAFailedWriteAreTakenBackAllTheSame) {
   FaultyStore faulty(memory);
   Serial program(faulty, "w");
   program.write();
   program.writer->commit();
   faulty.set_plan(failing(2, false, EIO, Operation::write));
-  for (int i = 0; i < 3; ++i) program.write();  // the third record is not made
+  for (int i = 0; i < 3; ++i) program.write();  // the third record is not written
   const auto before = stream_of(memory);
   faulty.set_plan(failing(1, true, ENOSPC, Operation::write, ""));
   EXPECT_THROW(program.writer->stream().write(content(7, 0, 9 * chunk)), Error);
@@ -295,7 +295,7 @@ TEST_F(JournalFailures, OfAnEarlierFileIsReplacedAndAnyOtherFileStaysAsItIs) {
     earlier.write();
     earlier.writer->commit();
     memory.remove("a");
-    // The journal stays, as the program has died.
+    // The journal stays, because the program died.
     Serial program(memory, "w");
     program.write();
     program.writer->commit();
@@ -334,7 +334,7 @@ TEST_F(JournalFailures, OfAnotherFileIsNotRemoved) {
   EXPECT_FALSE(memory.status("a.journal").exists);
 }
 
-// Somebody repairs the file of a program that is alive.
+// Another program repairs the file of a live program.
 TEST_F(JournalFailures, WhoseFileIsCompletedByAnotherMakesTheNextCallsFail) {
   for (const bool recorded : {true, false})
     for (const char* const words : {"w", "w,durable", "w,journal=off"}) {
@@ -358,7 +358,7 @@ TEST_F(JournalFailures, WhoseFileIsCompletedByAnotherMakesTheNextCallsFail) {
     }
 }
 
-// The next chunk of a task may be behind all that it has reported.
+// The next chunk of a task may follow all reported data.
 TEST_F(JournalFailures, ARepairBesideALivingProgramStaysReadableWhateverThatDoes) {
   for (const int before : {0, 1, 2, 3, 4, 5})
     for (const bool flushes : {false, true})
@@ -384,7 +384,7 @@ TEST_F(JournalFailures, ARepairBesideALivingProgramStaysReadableWhateverThatDoes
       }
 }
 
-// Every task has its file, and its warning.
+// Every task has a file and a warning of its own.
 TEST_F(JournalFailures, ParallelWritersGoOnWithoutToo) {
   for (const char* const words : {"w", "w,collective,collsize=2", "w,compress=lz4,compress_threads=0"})
     for (const int nfiles : {1, 2}) {

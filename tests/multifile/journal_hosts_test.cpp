@@ -1,4 +1,4 @@
-// Tasks of several hosts: a journal for each, and nobody in the pages of another.
+// Tasks of several hosts: each host has a journal, and hosts do not write to each other's pages.
 #include <gtest/gtest.h>
 
 #include <mutex>
@@ -22,7 +22,7 @@ constexpr int64_t piece = 3000;
 
 using Names = std::vector<std::string>;
 
-// Who has read and written which bytes of which file.
+// One access of a task to a range of bytes of a file.
 struct Touch {
   std::string path;
   int task;
@@ -100,7 +100,7 @@ void expect_streams(Store& store, int ntasks, int64_t bytes, bool exact = true) 
     reader.select(t);
     std::vector<std::byte> found(static_cast<size_t>(bytes) + 1);
     found.resize(reader.stream().read(found));
-    if (!exact && std::ssize(found) > bytes) found.resize(static_cast<size_t>(bytes));  // zeros behind it
+    if (!exact && std::ssize(found) > bytes) found.resize(static_cast<size_t>(bytes));  // trailing zeros
     EXPECT_EQ(found, content(t, 0, bytes)) << "task " << t;
   }
 }
@@ -132,8 +132,7 @@ TEST(JournalHosts, AreGoneAfterTheClose) {
   expect_streams(store, 6, 3 * piece);
 }
 
-// Journals are left by a program that died, for more hosts than the next one has, and the file itself is
-// removed.
+// A program that died left journals for more hosts than the next one has, and the file itself is removed.
 TEST(JournalHosts, OfAnEarlierFileAreNotTakenForTheOwn) {
   MemoryStore store(4096, 512);
   write_on_hosts(store, 8, 4, "w", false);
@@ -145,7 +144,7 @@ TEST(JournalHosts, OfAnEarlierFileAreNotTakenForTheOwn) {
   }
 }
 
-// In a file and its journals: no byte that another host wrote is read, no page has writers on two hosts but
+// In a file and its journals, no byte of another host is read, and no page has writers on two hosts except
 // where chunks touch.
 TEST(JournalHosts, NobodyReadsOrSharesWhatAnotherHostWrites) {
   for (const std::string words : {"w", "w,durable"}) {
@@ -159,7 +158,7 @@ TEST(JournalHosts, NobodyReadsOrSharesWhatAnotherHostWrites) {
     for (const auto& [where, hosts] : writers)
       EXPECT_EQ(hosts.size(), 1u) << where.first << ", page " << where.second;
     for (const Touch& a : log.all) {
-      if (a.path.starts_with("a.journal") && a.low == 0) continue;  // whose it is, before it is removed
+      if (a.path.starts_with("a.journal") && a.low == 0) continue;  // checks ownership before removal
       for (const Touch& b : log.all)
         if (!a.writes && b.writes && a.path == b.path && a.low < b.high && b.low < a.high) {
           EXPECT_EQ(a.task / per_host, b.task / per_host) << a.path << " at " << a.low;
@@ -168,7 +167,7 @@ TEST(JournalHosts, NobodyReadsOrSharesWhatAnotherHostWrites) {
   }
 }
 
-// The other tasks cannot mark the file: a name tells that there may be more.
+// The other tasks cannot mark the file: a name records that there may be more data.
 TEST(JournalHosts, ATaskThatGoesOnWithoutLeavesANote) {
   take_warnings();
   MemoryStore store(4096, 512);
@@ -182,10 +181,10 @@ TEST(JournalHosts, ATaskThatGoesOnWithoutLeavesANote) {
   ASSERT_FALSE(report.files.front().unknown.empty());
   EXPECT_FALSE(store.status("a.journal.gap").exists);
   expect_streams(store, 2, 3 * piece, false);
-  expect_streams(store, 4, piece, false);  // that is where holes cannot tell the end of the first chunk
+  expect_streams(store, 4, piece, false);  // where holes cannot show the end of the first chunk
 }
 
-// One that could not be removed is nobody's to go on with.
+// A journal that could not be removed is not continued by any host.
 TEST(JournalHosts, OfAnEarlierFileThatStaysIsNotTakenForTheOwn) {
   take_warnings();
   MemoryStore store(4096, 512);

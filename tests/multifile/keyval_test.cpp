@@ -1,5 +1,5 @@
 // Key-value records against a model: random records of several tasks, written serially and in parallel, read
-// back by key in random order; damaged records; reads that fail.
+// back by key in random order; damaged records; failing reads.
 #include <gtest/gtest.h>
 
 #include "keyval/keyval_index.hpp"
@@ -52,7 +52,7 @@ void write_in_parallel(Store& inner, const KeyProgram& p, uint64_t seed) {
   });
 }
 
-// Reads in random order; others move the stream now and then. `kept` bytes of values are kept already.
+// Reads in random order, interleaved with other moves of the stream. `kept` bytes of values are already kept.
 void check_stream(ReadStream& stream, const Records& records, int64_t task, uint64_t seed, int64_t kept) {
   Random random(seed);
   KeyModel model(records);
@@ -98,7 +98,7 @@ TEST(KeyvalRecords, AreFoundByKeyHoweverWrittenAndRead) {
   }
 }
 
-// A value so large that it would not pass through memory is compared with its checksums all the same.
+// A value too large to be buffered in memory is verified nevertheless.
 TEST(KeyvalRecords, DamagedOnesAreNotSplit) {
   KeyProgram p;
   p.fsblksize = 512;
@@ -198,7 +198,7 @@ TEST(KeyvalRecords, InTheOtherByteOrder) {
   EXPECT_EQ(found, value);
 }
 
-// One task: three records, of which the second one is changed to claim `length` bytes.
+// One task with three records. The second one is changed to claim `length` bytes.
 void write_damaged(MemoryStore& store, uint64_t length) {
   KeyProgram p{1, 4096, {64}, {{{7, content(0, 0, 10)}, {8, content(0, 0, 30)}, {7, content(0, 0, 10)}}}};
   write_serially(store, p, 1);

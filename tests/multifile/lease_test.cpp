@@ -1,4 +1,4 @@
-// Leases: who is writing a multifile, and whether that job lives.
+// Leases: which job writes a multifile, and whether that job is alive.
 #include "journal/lease.hpp"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ void put(Store& store, const format::Lease& lease, const std::string& path = "a.
   store.open(path, Access::create)->write_at(format::encode(lease), 0);
 }
 
-// Of a machine that this one knows nothing of.
+// A lease of an unknown host.
 format::Lease foreign_lease() {
   format::Lease lease;
   lease.id = 77;
@@ -54,7 +54,7 @@ TEST(LeaseFormat, WhatIsNoneIsNotTakenForOne) {
   EXPECT_FALSE(format::decode_lease(bytes));
 }
 
-// Of a process of this host that has ended; this one has its number now.
+// A lease of an ended process of this host; the current process now has its number.
 format::Lease dead_lease() {
   format::Lease dead = foreign_lease();
   const ProcessIdentity me = this_process();

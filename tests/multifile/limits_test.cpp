@@ -1,4 +1,4 @@
-// Sizes and numbers at the ends of their ranges.
+// Sizes and numbers at the limits of their ranges.
 #include <gtest/gtest.h>
 
 #include "support/programs.hpp"
@@ -35,7 +35,7 @@ TEST(Limits, BytesAcross4GiBInsideOneChunk) {
   Writer writer(store, {"a", {&size, 1}, {&rank, 1}, 4096}, mode_of("w,checksums=off", 300));
   constexpr int64_t start = int64_t{4} * gib - 50;
   WriteStream& stream = writer.stream();
-  // As a program does that seeks in its own stream: the position moves without a byte being written.
+  // Seeks as a program may in its own stream: the position moves without a write.
   const layout::ChunkGeometry chunks = stream.geometry();
   stream.load(chunks, {nullptr, start, start}, 0);
   stream.write(content(0, start, 100));

@@ -1,5 +1,5 @@
-// The k-th operation of the store fails, for every k, in mapped access: all processes end with the same kind
-// of outcome and what is left is right or refused.
+// For every k, the k-th operation of the store fails in mapped access: all processes end with the same kind
+// of outcome, and the files are correct or rejected.
 #include <gtest/gtest.h>
 
 #include "support/mapped.hpp"
@@ -74,7 +74,7 @@ TEST(MappedFaults, AWriteIsRightOrRefused) {
       EXPECT_EQ(found, Code::ok);
       EXPECT_NO_THROW(check_every_way(memory, "a", p.program));
     } else if (found == Code::ok) {
-      // Complete, with what could be written.
+      // The file is complete, with all data that could be written.
       EXPECT_TRUE(std::ranges::any_of(codes, [](Code c) { return c == Code::io; }));
     }
   });

@@ -40,7 +40,7 @@ TEST(Mapped, SetsWrittenInParallelAreReadByAnyNumber) {
   }
 }
 
-// docs/format.md, section 18: vector `mapped` is written so.
+// docs/format.md, section 18: vector `mapped` has this layout.
 TEST(Mapped, UnusedRoundsAreMinusOneAndTheMappingIsThereEvenForOneFile) {
   MappedProgram p;
   p.program.fsblksize = 64;
@@ -96,7 +96,7 @@ TEST(Mapped, OverlappingLists) {
   run_fibers(fibers(4), [&](Comm& comm) {
     std::vector<int64_t> all;
     for (int64_t t = p.program.ntasks(); t-- > comm.rank() % 2;) all.push_back(t);
-    if (!all.empty()) all.push_back(all.front());  // one twice
+    if (!all.empty()) all.push_back(all.front());  // duplicates one task
     Reader reader(shared, comm.duplicate(), MappedReadRequest{"a", false, all}, mode_of("r"));
     require(std::ssize(reader.tasks()) == std::ssize(all), "all of the list");
     for (const int64_t t : all) {
@@ -129,9 +129,6 @@ TEST(Mapped, ATaskIsLeftWhereItWas) {
   EXPECT_EQ(reader.task(), 1);
   reader.close();
 }
-
-// --- what is refused
-// --------------------------------------------------------------------------------------------
 
 using Change = std::function<void(std::vector<MappedWriteTask>&, MappedWriteRequest&)>;
 
@@ -206,7 +203,7 @@ TEST(Mapped, ReadingATaskThatIsNotThereIsRefusedOnAll) {
   }
 }
 
-// A table without the pointer to it is what a program leaves that dies at the very end of its close.
+// A program that dies at the very end of its close leaves a table without the pointer to it.
 TEST(Mapped, AMissingFileFailsOnAllAndOneWithoutPointerOnNone) {
   for (const bool missing : {true, false})
     for (const char* victim : {"a", "a.000001", "a.000002"}) {

@@ -1,6 +1,6 @@
-// Random sequences of whole programs and tools over two multifiles, against a map of streams in memory. A
-// sequence that goes wrong is made as short as it can be, and printed with its seed; SHEAF_MODEL_SEED runs
-// one seed, SHEAF_MODEL_RUNS so many.
+// Random sequences of whole programs and tools over two multifiles, compared with a map of streams in memory.
+// A failing sequence is shortened as far as possible and printed with its seed. SHEAF_MODEL_SEED runs one
+// seed, SHEAF_MODEL_RUNS sets the number of runs.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -18,8 +18,8 @@ namespace {
 enum Kind : uint32_t { write, append, die_and_repair, defragment, split_up, read, kinds };
 constexpr const char* names[] = {"write", "append", "die and repair", "defragment", "split", "read"};
 
-// Numbers are taken modulo what is possible, so that every list of commands is a program and smaller numbers
-// are simpler ones.
+// Numbers are taken modulo the number of choices, so every list of commands is a valid program, and smaller
+// numbers are simpler.
 struct Command {
   uint32_t kind = 0;
   std::array<uint32_t, 8> n{};
@@ -78,7 +78,7 @@ class World {
     return variants[c.n[6] % 3];
   }
 
-  // All pieces of one task; `flushes` after each.
+  // Writes all pieces of one task; flushes after each if requested.
   template <class Write, class Flush>
   void write_pieces(const Command& c, Streams& to, int64_t task, const Write& put, const Flush& flush) {
     int64_t& length = to.lengths[static_cast<size_t>(task)];
@@ -115,8 +115,7 @@ class World {
     model_[path] = made;
   }
 
-  // A program that dies has flushed the first piece of each task at least; what a repair leaves then is a
-  // beginning.
+  // A program that dies has flushed at least the first piece of each task. A repair then leaves a prefix.
   void write_serially(const Command& c, const std::string& path, const Program& p, Streams& made,
                       bool closes) {
     std::vector<int64_t> ranks(made.lengths.size());
@@ -230,7 +229,7 @@ class World {
     }
   }
 
-  // Wherever a task is asked to go on reading.
+  // Checks reads from the start and from other positions of a task.
   static void check(const Command& c, const Streams& expected, int64_t task, ReadStream& stream) {
     const int64_t length = expected.lengths[static_cast<size_t>(task)];
     for (int64_t number = 0; number < 4; ++number) {
@@ -321,7 +320,7 @@ std::vector<Command> commands_of(uint64_t seed) {
   return commands;
 }
 
-// Leaves out commands, and makes numbers smaller, as long as something still goes wrong.
+// Removes commands and reduces numbers as long as the sequence still fails.
 std::vector<Command> shortest(std::vector<Command> commands) {
   for (bool smaller = true; smaller;) {
     smaller = false;

@@ -1,4 +1,4 @@
-// Names of multifiles that hosts make, remove and make anew while each remembers them for a while.
+// Names of multifiles that hosts create, remove and recreate while each host caches them for a while.
 #include <gtest/gtest.h>
 
 #include "set/reader.hpp"
@@ -13,7 +13,7 @@ constexpr int tasks = 6;
 constexpr int hosts_of_tasks = 3;
 constexpr int64_t bytes = 5'000;
 
-// What PosixStore makes of stale names, here for the simulated ones.
+// Handles stale names like PosixStore, for simulated hosts.
 class OneHost final : public ForwardingStore {
  public:
   using ForwardingStore::ForwardingStore;
@@ -36,7 +36,7 @@ class OneHost final : public ForwardingStore {
   }
 };
 
-// body(comm, store): every task on its host, `shift` further than its number says.
+// Runs body(comm, store) with every task on the host `shift` further than its number.
 template <class Body>
 void on_hosts(SimulatedHosts& hosts, int shift, Body body) {
   FiberOptions options = fibers(tasks, static_cast<uint64_t>(shift));
@@ -51,7 +51,8 @@ void on_hosts(SimulatedHosts& hosts, int shift, Body body) {
 
 void write(SimulatedHosts& hosts, int shift, int round, int nfiles, bool mapped) {
   on_hosts(hosts, shift, [&](Comm& comm, Store& store) {
-    for (int k = 0; k < nfiles; ++k) store.status(format::physical_name("a", k));  // and may miss it
+    // Looks the files up first, so the host may cache their absence.
+    for (int k = 0; k < nfiles; ++k) store.status(format::physical_name("a", k));
     comm.barrier();
     const auto mine = content(comm.rank() + 10 * round, 0, bytes);
     const OpenMode mode = shared_mode_of(comm, "w", 1000);
@@ -67,7 +68,7 @@ void write(SimulatedHosts& hosts, int shift, int round, int nfiles, bool mapped)
     request.path = "a";
     request.nfiles = nfiles;
     request.chunk_size = 2000;
-    request.fsblksize = 64 << 10;  // no unit has two hosts
+    request.fsblksize = 64 << 10;  // no unit is shared by two hosts
     Writer writer(store, comm.duplicate(), std::move(request), mode);
     writer.stream().write(mine);
     writer.close();
@@ -101,7 +102,7 @@ TEST(NamesOnHosts, AreMadeAnewByWhomeverAndFoundByAll) {
       for (int round = 0; round < 6; ++round) {
         ASSERT_NO_THROW(write(hosts, round, round, nfiles, mapped)) << round;
         ASSERT_NO_THROW(read(hosts, round + 1, round, mapped)) << round;
-        if (round % 2 == 1) continue;  // written over
+        if (round % 2 == 1) continue;  // overwritten
         HostsStore any(hosts, round % hosts_of_tasks, 99);
         OneHost store(any);
         for (int k = 0; k < nfiles; ++k) store.remove(format::physical_name("a", k));

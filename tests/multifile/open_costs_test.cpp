@@ -1,4 +1,5 @@
-// What an open to write asks of the store, at the first task and at others: the numbers in docs/api-sion.md.
+// Operations of an open for writing on the store, for the first task and for others: the numbers in
+// docs/api-sion.md.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -15,8 +16,8 @@ namespace {
 
 constexpr int tasks = 6;
 
-// As the interface does it: the first task takes the lease, the others learn its number. Operations of this
-// task in the open.
+// Opens as the interface does: the first task acquires the lease, the others receive its number. Returns the
+// number of operations of this task in the open.
 int64_t run(Comm& comm, Store& store, const char* words) {
   FaultyStore counted(store);
   std::shared_ptr<Ownership> ownership;
@@ -71,9 +72,9 @@ TEST(OpenCosts, OfTheFirstTaskAndTheOthers) {
   struct Case {
     int hosts;
     const char* words;
-    int64_t first, others;  // at most
+    int64_t first, others;  // upper bounds
   };
-  constexpr int64_t with_the_end = 4;  // a task beside the end of the file reads the checksums before it
+  constexpr int64_t with_the_end = 4;  // a task next to the end of the file reads the checksums before it
   for (const Case& c : {Case{1, "w", 4, 1}, Case{1, "w,journal=off", 4, 1}, Case{3, "w", 7, 1},
                         Case{3, "w,journal=off", 5, 1}, Case{1, "append", 64, 15 + with_the_end},
                         Case{3, "append", 71, 12 + with_the_end}}) {

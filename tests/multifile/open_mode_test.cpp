@@ -19,7 +19,7 @@ TEST(OpenMode, DirectionWords) {
     EXPECT_EQ(parse_open_mode(words).direction, Direction::none) << words;
 }
 
-// The words of a text like known_words(): one for each of the alternatives, with a value for capital letters.
+// Returns the words of a text like known_words(): one per alternative, with a value for capital letters.
 std::vector<std::string> words_in(std::string text) {
   for (const auto& [name, value] : {std::pair<std::string, std::string>{"BYTES", "4096"},
                                     {"LEVEL", "1"},
@@ -119,7 +119,7 @@ TEST(OpenMode, TheLastOfAnsiAndPosixWins) {
   EXPECT_TRUE(parse_open_mode("ansi,w,posix").posix);
 }
 
-// The original compares its words with their blanks. Programs that were written for it get the same files.
+// The original library compares its words including their blanks. Programs written for it get the same files.
 TEST(OpenMode, ClassicWordsWithBlanksAreIgnoredAndKept) {
   const std::vector<std::string> words = {
       " posix",           "ansi ",    "\tcollective",   " collsize=2", " cmerge",

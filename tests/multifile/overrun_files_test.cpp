@@ -15,7 +15,8 @@ constexpr int64_t chunk = 512;
 
 class OverrunFiles : public ::testing::Test {
  protected:
-  // Tasks with one full chunk each, whose stored sizes are then `sizes`; with `more` bytes behind the tables.
+  // Creates tasks with one full chunk each and stores `sizes` as their sizes, with `more` bytes after the
+  // tables.
   void make(const std::vector<int64_t>& sizes, int64_t more = 0,
             const char* words = "w,checksums=off,journal=off") {
     sizes_ = sizes;
@@ -44,7 +45,7 @@ class OverrunFiles : public ::testing::Test {
     found.resize(stream.read(found));
     return found;
   }
-  // Every reader gives the tasks so many bytes.
+  // Every reader returns `bytes` bytes for the tasks.
   void expect(const std::vector<int64_t>& bytes, bool warns) {
     const auto warned = [&] { return take_warnings().size() == (warns ? 1u : 0u); };
     {

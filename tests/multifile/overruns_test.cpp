@@ -1,5 +1,5 @@
-// Programs that write behind their chunks through their own streams: a close that succeeds means that every
-// byte of every task is there; one that fails says whose are missing; and all that is there can be read.
+// Programs that write beyond their chunks through their own streams. A successful close means that every byte
+// of every task is stored; a failed one names the tasks with lost bytes. All stored bytes are readable.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -21,7 +21,7 @@ struct Act {
 
 struct Script {
   std::vector<int64_t> chunks;
-  std::vector<Act> acts;  // in this order, whichever process they are of
+  std::vector<Act> acts;  // in this order, across processes
   std::string words = "w";
 
   int64_t total(int task) const {
@@ -35,7 +35,7 @@ class Overruns : public ::testing::Test {
  protected:
   static constexpr int32_t block = 64;
 
-  // Task and what it has written so far.
+  // A task and the bytes it has written so far.
   struct Task {
     int number;
     int64_t done = 0;
@@ -54,14 +54,15 @@ class Overruns : public ::testing::Test {
     task.done += a.bytes;
   }
 
-  // As the calls of the interface close.
+  // Closes like the calls of the interface.
   template <class Writer>
   static std::optional<Error> close(Writer& writer) {
     attempt([&] { writer.stream().flush(); });
     return attempt([&] { writer.close(); });
   }
 
-  // Each runs a script and returns what the close said, which must be the same on all processes.
+  // Each of the following functions runs a script and returns the error of the close, which must agree on all
+  // processes.
   std::optional<Error> serially(const Script& s, Store& store = posix_store()) {
     std::vector<int64_t> ranks(s.chunks.size());
     std::iota(ranks.begin(), ranks.end(), 0);
@@ -96,7 +97,7 @@ class Overruns : public ::testing::Test {
     return same(closes);
   }
 
-  // Tasks of even and odd numbers in two processes.
+  // Tasks with even and odd numbers in two processes.
   std::optional<Error> mapped(const Script& s, uint64_t seed = 0) {
     SharedHandles store(posix_store());
     std::vector<std::optional<Error>> closes(2);
@@ -127,7 +128,7 @@ class Overruns : public ::testing::Test {
     return closes[0];
   }
 
-  // Whether every task can be read, as far as it goes, and all of it is what was written.
+  // Returns whether every task's stream is readable and equals the written data.
   bool all_there(const Script& s) {
     bool right = true;
     Reader reader(posix_store(), path, mode_of("r,checksums=off"));
@@ -144,7 +145,7 @@ class Overruns : public ::testing::Test {
   void expect_good(const Script& s, const std::optional<Error>& close) {
     EXPECT_FALSE(close) << close->what();
     EXPECT_TRUE(all_there(s));
-    // With their checksums as well.
+    // Repeats the check with checksums.
     const Multifile m = load_multifile(posix_store(), path);
     Reader reader(posix_store(), path, mode_of("r"));
     for (int64_t t = 0; t < m.ntasks(); ++t) {
@@ -175,7 +176,7 @@ TEST_F(Overruns, OfAFileWithOneTaskLoseNothing) {
 
 TEST_F(Overruns, IntoChunksThatNobodyUsesLoseNothing) {
   for (const std::string words : {"w", "w,journal=off,checksums=off", "w,collsize=2"}) {
-    // The last one: over all others, and its own next chunk.
+    // The last chunk: over all others, and over its own next chunk.
     for (const int64_t bytes : {65, 128, 150, 200, 256, 1000}) {
       const Script s{{64, 64, 128}, {{1, How::stream, bytes}}, words};
       SCOPED_TRACE(words + ", " + std::to_string(bytes));
@@ -212,7 +213,7 @@ TEST_F(Overruns, OverWhatANeighbourHasWrittenFailTheClose) {
   }
 }
 
-// Of bytes that only the library has written the checksums are known: a reader finds out too.
+// The checksums of bytes that only the library wrote are known: a reader detects the damage, too.
 TEST_F(Overruns, OverBytesOfTheLibraryAreFoundByReaders) {
   SharedHandles store(posix_store());
   run_fibers(fibers(2), [&](Comm& comm) {
@@ -311,7 +312,7 @@ TEST_F(Overruns, AreRecordedInTheJournal) {
   EXPECT_EQ(found, content(0, 0, 200));
 }
 
-// A program that moves ahead in its stream and writes nothing there.
+// A program seeks forward in its stream and writes no data there.
 TEST_F(Overruns, NothingIsTakenInThatWasNotWritten) {
   const std::vector<int64_t> ranks{0}, chunks{64};
   Writer writer(posix_store(), {path, chunks, ranks, block}, mode_of("w"));
@@ -346,7 +347,7 @@ TEST_F(Overruns, RandomPrograms) {
   for (uint64_t seed = 1; seed <= 250; ++seed) {
     const Script s = random_script(seed);
     SCOPED_TRACE("seed " + std::to_string(seed));
-    // In one process all is known: a close that fails has lost something.
+    // In one process all writes are known: a failed close has lost data.
     const auto closed = serially(s);
     EXPECT_EQ(!closed, all_there(s)) << (closed ? closed->what() : "");
     for (const bool as_mapped : {false, true}) {

@@ -1,4 +1,4 @@
-// Who may write a multifile: one process at a time, whatever it was that the one before has left.
+// Exclusive writing of a multifile: one process at a time, whatever the previous one left.
 #include "journal/ownership.hpp"
 
 #include <gtest/gtest.h>
@@ -37,21 +37,21 @@ void put(Store& store, const format::Lease& lease) {
   file->close();
 }
 
-format::Lease foreign_lease() {  // of a host that this one knows nothing of
+format::Lease foreign_lease() {  // held by a host unknown to this one
   return {.id = 77, .host = "elsewhere", .boot = "another", .pid = 4711, .started = 5};
 }
 
-format::Lease dead_lease() {  // of a process of this host; this one has its number now
+format::Lease dead_lease() {  // held by a process of this host; the current process now has its number
   const ProcessIdentity me = this_process();
   return {.id = 78, .host = "here", .boot = me.boot, .pid = me.pid, .started = me.started + 1};
 }
 
-format::Lease living_lease() {  // of the process that has started this one
+format::Lease living_lease() {  // held by the parent process
   const int64_t parent = ::getppid();
   format::Lease lease = dead_lease();
   lease.id = 79;
   lease.pid = parent;
-  // The kernel tells when it began: the 22nd field.
+  // Field 22 of the process status is the start time.
   const std::string name = "/proc/" + std::to_string(parent) + "/stat";
   const std::unique_ptr<FILE, int (*)(FILE*)> stat(std::fopen(name.c_str(), "r"), std::fclose);
   char line[1024] = {};
@@ -72,7 +72,7 @@ bool is_lost(Ownership& ownership, Look look = Look::at_handle) {
   return attempt([&] { ownership.require_owned(look); }).has_value();
 }
 
-// Why another task than the owner's cannot append, without what follows.
+// Returns the reason why a task other than the owner's cannot append, without the rest of the message.
 std::string refusal_of_lease(Store& store, uint64_t id) {
   const auto problem = attempt([&] { WritingRight::open(store, "a", id, true); });
   if (!problem || problem->code() != Code::foreign) return "not refused";
@@ -114,7 +114,7 @@ TEST_F(OwnershipOfAName, IsThereAtOnceAndMovesUntilItIsGivenBack) {
   EXPECT_TRUE(take_warnings().empty());
 }
 
-// For issues that count requests: what an open and a close cost where all tasks share a page cache.
+// For issues that count requests: the cost of an open and a close if all tasks share a page cache.
 TEST_F(OwnershipOfAName, CostsAFileAnOpenAndItsRemoval) {
   ::setenv("SHEAF_LEASE_TIMES", "60000,400", 1);
   FaultyStore counted(store);
@@ -254,7 +254,7 @@ TEST_F(OwnershipOfAName, AToolDoesNotTakeOverFromItsOwnProcess) {
   EXPECT_NO_THROW(others.check("b.000001")) << "of its own set";
 }
 
-// What a process finds that was stopped for longer than others wait.
+// State found by a process that was stopped for longer than the timeout of other processes.
 TEST_F(OwnershipOfAName, IsLostOnceTheLeaseIsAnothersOrGone) {
   auto own = Ownership::take(store, "a");
   store.remove("a.lease");
@@ -275,7 +275,7 @@ TEST_F(OwnershipOfAName, OfProgramsThatTakeItOverAtOnceOneGetsIt) {
     std::vector<std::thread> threads;
     for (auto& own : taken)
       threads.emplace_back([&] {
-        // Not of each other, as if they were processes.
+        // reopens = false: the threads exclude each other as processes do.
         const auto problem = attempt([&] { own = Ownership::take(store, "a", {.reopens = false}); });
         owners += !problem && own;
         EXPECT_TRUE(take_warnings().empty());
@@ -288,7 +288,7 @@ TEST_F(OwnershipOfAName, OfProgramsThatTakeItOverAtOnceOneGetsIt) {
   }
 }
 
-// Another program is faster: between the look at a dead owner's lease and its removal that is the other's.
+// Another program wins a race: its lease replaces a dead owner's between the check and the removal.
 class FasterOther : public ForwardingStore {
  public:
   using ForwardingStore::ForwardingStore;
@@ -354,7 +354,7 @@ class SlowStore : public ForwardingStore {
   using ForwardingStore::ForwardingStore;
   FileSystemTraits traits_of(File& file) override {
     FileSystemTraits traits = ForwardingStore::traits_of(file);
-    traits.coherence = Coherence::close_to_open;  // so it is looked up by its name
+    traits.coherence = Coherence::close_to_open;  // forces a lookup by name
     return traits;
   }
   std::shared_ptr<File> open(const std::string& path, Access access) override {
@@ -386,7 +386,7 @@ TEST_F(OwnershipOfAName, AForkedChildLeavesItAlone) {
   const pid_t child = ::fork();
   if (child == 0) {
     own.reset();
-    ::_exit(attempt([&] { Ownership::take(disk, path); }) ? 0 : 1);  // the parent lives
+    ::_exit(attempt([&] { Ownership::take(disk, path); }) ? 0 : 1);  // the parent is alive
   }
   int status = -1;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
@@ -406,7 +406,7 @@ TEST_F(OwnershipOfAName, NamesTheJobOfALeftover) {
   }
 }
 
-// Hosts with caches of their own: what one does to the lease, the other finds.
+// Hosts with separate caches: each detects what the other did to the lease.
 class OwnershipAmongHosts : public OwnershipOfAName {
  protected:
   SimulatedHosts hosts;

@@ -6,7 +6,7 @@
 namespace sheaf::test::read_positions_test {
 namespace {
 
-// The rules of sion_seek and sion_feof on block sizes alone.
+// Models the rules of sion_seek and sion_feof with block sizes alone.
 struct PositionModel {
   std::vector<int64_t> sizes;
   int64_t block = 0;
@@ -32,7 +32,7 @@ struct PositionModel {
     if (e > 0) return false;
     if (e == 0) return seek_block(std::ssize(sizes) - 1, sizes.back());
     if (!seek_absolute(total() + e)) return false;
-    while (next_block_at_end()) {  // a border is the begin of the later block
+    while (next_block_at_end()) {  // a boundary is the beginning of the later block
     }
     return true;
   }

@@ -1,4 +1,4 @@
-// Repairs that cannot tell all of a file mark it.
+// A repair marks a file if it cannot determine all of its contents.
 #include <gtest/gtest.h>
 
 #include "recovery/repair.hpp"
@@ -14,7 +14,7 @@ void remove_pointer(Store& store, const std::string& path, int64_t ntasks) {
   store.open(path, Access::write)->write_at(std::array<std::byte, 12>{}, 1076 + 16 * ntasks);
 }
 
-// Records of 3000 bytes in chunks of 8192: two in a chunk, behind which the file system has zeros up to 8192.
+// Records of 3000 bytes in chunks of 8192: two per chunk, followed by zeros of the file system up to 8192.
 TEST(Repair, MarksWhatItHasGuessed) {
   for (const char* const words : {"w,journal=off", "w,journal=off,checksums=off"})
     for (const int nfiles : {1, 2})

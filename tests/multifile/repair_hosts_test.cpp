@@ -1,4 +1,4 @@
-// Repairs on a host that knows an old state of a file, which another host, lost since, has changed.
+// Repairs on a host with a stale view of a file that another, now lost host has changed.
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -15,7 +15,7 @@ namespace sheaf::test::repair_hosts_test {
 namespace {
 
 TEST(RepairOnHosts, SeesWhatTheLostHostHasPublishedSinceThisOneLooked) {
-  for (const bool journal : {false, true})  // this host has looked at
+  for (const bool journal : {false, true})  // this host has opened it
     for (const int64_t page : {512, 4096}) {
       SCOPED_TRACE(std::string(journal ? "journal" : "file") + ", pages of " + std::to_string(page));
       SimulatedHosts hosts({.page = page, .opens_revalidate = false});
@@ -61,7 +61,7 @@ TEST(RepairOnHosts, NothingIsTruncatedThatAnotherHostHasWrittenSinceTheOpen) {
   EXPECT_EQ(code_of([&] { read_whole(*file, found, 100, "block counts"); }), Code::damaged);
 }
 
-// Tables that the other host has completed, and of whose file this one knows a shorter state.
+// The other host has completed the tables; this host caches a shorter file.
 TEST(RepairOnHosts, ReadersLookAgainBeforeTheyCallAFileCutOff) {
   SimulatedHosts hosts({.opens_revalidate = false});
   HostsStore other(hosts, 0, 0), here(hosts, 1, 1);

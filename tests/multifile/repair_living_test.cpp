@@ -7,7 +7,7 @@
 namespace sheaf::test::repair_living_test {
 namespace {
 
-// Calls `act` when the data begin to be copied, and whenever some have been.
+// Calls `act` when the copying of data begins, and again after some data was copied.
 class Meanwhile final : public WorkProgress {
  public:
   explicit Meanwhile(std::function<void()> act) : act_(std::move(act)) {}
@@ -18,7 +18,8 @@ class Meanwhile final : public WorkProgress {
   std::function<void()> act_;
 };
 
-// What is flushed between the look at the journal and the copy of the data is not in the copy, or all of it.
+// Data flushed after the journal was read and before the data was copied is entirely in the copy, or entirely
+// absent.
 TEST(RepairCopy, HoldsNothingThatWasNotCopied) {
   MemoryStore store(4096, 512);
   const std::vector<int64_t> sizes{256 << 10, 256 << 10}, ranks{0, 1};

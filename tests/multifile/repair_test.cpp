@@ -1,5 +1,5 @@
-// Repairs without a journal, readers of files that are being written, and the table of a file whose close was
-// nearly over.
+// Repairs without a journal, readers of files that are being written, and the table of a file killed near the
+// end of its close.
 #include "recovery/repair.hpp"
 
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ Program three_tasks(int nfiles) {
   return p;
 }
 
-// Of a plain file: whole blocks of the file system, up to the last that holds data.
+// For a plain file: whole blocks of the file system, up to the last one with data.
 TEST(Repair, WithoutAJournalGoesByTheHoles) {
   for (const int nfiles : {1, 3}) {
     MemoryStore store(4096, 4096);
@@ -81,7 +81,7 @@ TEST(Repair, FindsATableWithoutThePointerToIt) {
     }
 }
 
-// A file that was flushed and never closed, as `writer` leaves it.
+// Leaves a file unclosed, flushed on request, as `writer` writes it.
 void leave_unclosed(MemoryStore& store, const std::string& words, bool flush) {
   MemoryStore memory(4096, 512);
   RecordingStore tape(memory);
@@ -96,7 +96,7 @@ void leave_unclosed(MemoryStore& store, const std::string& words, bool flush) {
   tape.replay(tape.length(), store);
 }
 
-// Of files that are written this host believes until a sync that they end where they did then.
+// While files are written, this host uses their old sizes until a sync.
 class LateEnds : public ForwardingStore {
  public:
   using ForwardingStore::ForwardingStore;
@@ -148,7 +148,7 @@ TEST(Repair, ReadsBackWhatItHasSyncedOnly) {
     }
 }
 
-// Nobody can know then what tasks had flushed: no reader says that there is nothing.
+// The flushed data is then unknown: no reader may report an empty stream.
 TEST(Repair, ALostJournalIsAnErrorAndNoReasonToThrowDataAway) {
   for (const char* const words : {"w", "w,durable"})
     for (const bool emptied : {false, true}) {
@@ -188,8 +188,7 @@ TEST(Repair, WhatNobodyHadFlushedIsEmptyForReadersButNotThrownAway) {
   for (int64_t t = 0; t < 2; ++t) EXPECT_EQ(stream_of(store, "a", t), content(t, 0, 1000));
 }
 
-// Chunks of 512 bytes in pages of 4 KiB: what a neighbour wrote makes the whole page of a task that wrote
-// nothing data.
+// Chunks of 512 bytes in pages of 4 KiB: a neighbour's write turns the whole page of an idle task into data.
 TEST(Repair, GivesNoZerosOfAPageThatOnlyANeighbourHasWritten) {
   MemoryStore memory(512, 4096), store(512, 4096);
   RecordingStore tape(memory);
@@ -203,8 +202,8 @@ TEST(Repair, GivesNoZerosOfAPageThatOnlyANeighbourHasWritten) {
     EXPECT_EQ(stream_of(store, "a", t), content(t, 0, t == 1 ? 1000 : 0)) << "task " << t;
 }
 
-// Killed after the data of two chunks were written and before any was reported (collectors do it in this
-// order). A record of 300 bytes did not fit behind the first 400.
+// Killed after two chunks were written and before any was reported (collectors use this order). A record of
+// 300 bytes did not fit after the first 400.
 TEST(Repair, GivesNoZerosBetweenChunksThatNobodyHasReported) {
   MemoryStore memory(512, 4096), store(512, 4096);
   RecordingStore tape(memory);
@@ -227,8 +226,7 @@ TEST(Repair, RefusesWhatIsNoMultifileAndHarmsNothing) {
   EXPECT_EQ(code_of([&] { repair(store, "b", {}, quiet); }), Code::not_found);
 }
 
-// Every operation of a repair fails in turn: what had been reported is there afterwards, and the next repair
-// ends well.
+// Every operation of a repair fails in turn. Reported data survives, and the next repair succeeds.
 TEST(Repair, SurvivesFailures) {
   const Program p = crash_program(7, 2);
   for (int64_t k = 0;; ++k) {
@@ -253,7 +251,7 @@ TEST(Repair, SurvivesFailures) {
   }
 }
 
-// On real files, with a writer and readers at work at the same time.
+// Uses real files, with a writer and readers active at the same time.
 TEST(Journal, AReaderSeesABeginningWhileTheFileIsWritten) {
   const auto directory =
       std::filesystem::temp_directory_path() / ("sheaf-live-" + std::to_string(::getpid()));
@@ -300,7 +298,7 @@ TEST(Journal, AReaderSeesABeginningWhileTheFileIsWritten) {
   std::filesystem::remove_all(directory);
 }
 
-// Nobody pays for a journal who does not need it.
+// Programs that do not need a journal do not pay for one.
 TEST(Journal, IsNotMadeByAProgramThatWritesOneChunkAndCloses) {
   MemoryStore memory;
   RecordingStore tape(memory);
@@ -322,14 +320,14 @@ TEST(Journal, OfAnotherFileOfTheSameNameDoesNotCount) {
   }
   const auto journal = store.contents("a.journal");
   Writer young(store, {"a", sizes, ranks, 512}, mode_of("w"));
-  store.set_contents("a.journal", journal);  // as if it could not be removed
+  store.set_contents("a.journal", journal);  // as if its removal had failed
   EXPECT_EQ(stream_of(store, "a", 0).size(), 0u);
   young.stream().write(content(0, 0, 20));
   young.commit();
   EXPECT_EQ(stream_of(store, "a", 0), content(0, 0, 20));
 }
 
-// Bytes of a write that has failed are not reported, also where it had left chunks.
+// Bytes of a failed write are not reported, even if the write had left chunks.
 TEST(Journal, TakesBackWhatAFailedWriteHadReported) {
   for (int64_t k = 0; k < 40; ++k) {
     MemoryStore memory;
@@ -354,7 +352,7 @@ TEST(Journal, TakesBackWhatAFailedWriteHadReported) {
   }
 }
 
-// After a sync that has failed nobody knows what is on disk: the close says so.
+// After a failed sync the state of the disk is unknown, and the close reports it.
 TEST(Durable, AFailedFlushIsToldAtTheClose) {
   MemoryStore memory;
   FaultyStore faulty(memory);

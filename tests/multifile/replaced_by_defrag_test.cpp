@@ -10,7 +10,7 @@ namespace {
 
 WorkProgress quiet;
 
-// The only copy there is.
+// The only copy of the data.
 TEST(Defrag, OfAFileOntoItselfIsOnDiskBeforeItGetsTheName) {
   MemoryStore memory;
   RecordingStore tape(memory);

@@ -1,4 +1,4 @@
-// How many requests the metadata of a multifile take, where each is a message to a server.
+// Number of requests for the metadata of a multifile, each of which is a message to a server.
 #include <gtest/gtest.h>
 
 #include "support/hosts_store.hpp"
@@ -14,7 +14,7 @@ std::string changes_of(const RecordingStore& recorded) {
   return all;
 }
 
-// Four tasks that share one file, or have one each.
+// Four tasks that share one file or have one file each.
 void write(Store& store, int32_t nfiles, const std::string& words, bool flushes = false) {
   run_fibers(fibers(4, 1), [&](Comm& comm) {
     ParallelWriteRequest request;
@@ -34,7 +34,7 @@ TEST(Requests, AFileIsMadeWithMeta1AndMeta2AndAPointer) {
     MemoryStore memory;
     RecordingStore recorded(memory);
     write(recorded, 1, words);
-    // One for the data of each task.
+    // One request for the data of each task.
     EXPECT_EQ(recorded.length(), 1u + 1 + 4 + 1 + 1) << words << "\n" << changes_of(recorded);
   }
   MemoryStore memory;
@@ -43,7 +43,7 @@ TEST(Requests, AFileIsMadeWithMeta1AndMeta2AndAPointer) {
   EXPECT_EQ(recorded.length(), 4u * 5) << changes_of(recorded);
 }
 
-// Looks at names that are not there.
+// Counts opens of journals.
 class Looks : public ForwardingStore {
  public:
   using ForwardingStore::ForwardingStore;
@@ -59,7 +59,7 @@ TEST(Requests, NobodyLooksForAJournalThatNobodyHasBegun) {
   Looks looks(memory);
   write(looks, 4, "w");
   EXPECT_EQ(looks.journals, 0);
-  write(looks, 2, "w", true);  // over the others, and with one
+  write(looks, 2, "w", true);  // overwrites the files, with a journal
   EXPECT_GT(looks.journals, 0);
   for (const std::string& path : memory.paths()) EXPECT_EQ(path.find("journal"), std::string::npos) << path;
 }

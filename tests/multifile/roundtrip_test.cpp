@@ -51,7 +51,7 @@ TEST(RoundTrip, OfGroupsInReversedOrder) {
   }
 }
 
-// A single file has no mapping that could tell of another order.
+// A single file has no mapping that could record another order.
 TEST(RoundTrip, OfOneGroupInReversedOrder) {
   Program p;
   p.requests = {100, 0, 2000, 5};
@@ -71,7 +71,7 @@ TEST(RoundTrip, OfOneGroupInReversedOrder) {
   check_every_way(store, "a", p);
 }
 
-// A physical file without extension header and trailer.
+// Returns a physical file without extension header and trailer.
 std::vector<std::byte> plain_part(const std::vector<std::byte>& bytes) {
   auto file = without_extension(bytes);
   file.resize(static_cast<size_t>(
@@ -79,7 +79,7 @@ std::vector<std::byte> plain_part(const std::vector<std::byte>& bytes) {
   return file;
 }
 
-// The two kinds of writer agree on all that docs/format.md says is the same.
+// The two kinds of writer agree on all that docs/format.md requires to be equal.
 TEST(RoundTrip, SerialAndParallelFilesDifferOnlyWhereTheFormatSays) {
   for (uint64_t seed = 3001; seed <= 3030; ++seed) {
     Program p = random_program(seed);

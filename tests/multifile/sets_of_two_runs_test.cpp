@@ -1,4 +1,4 @@
-// Physical files that do not belong together, though their names do.
+// Physical files with matching names that do not belong together.
 #include <gtest/gtest.h>
 
 #include "recovery/repair.hpp"
@@ -19,7 +19,7 @@ Program set_program(int64_t bytes) {
   return p;
 }
 
-// File 0 is that of a run that was killed in its open, or closed; the others are those of the run before.
+// File 0 is of a run that was killed in its open, or closed; the other files are of the previous run.
 TEST(Sets, OfFilesOfTwoRunsAreNeitherRepairedNorReadAsOne) {
   for (const bool closed : {false, true}) {
     MemoryStore store(4096, 4096), other(4096, 4096);

@@ -1,6 +1,6 @@
-// Up to 10,000 simulated ranks in seeded schedules: some come late, some fail, storage fails at random. All
-// ranks have one outcome, nobody waits for ever, and what was closed is right. A run is determined by its
-// seed: SHEAF_RANKS_SEED runs one, SHEAF_RANKS_RUNS so many.
+// Up to 10,000 simulated ranks in seeded schedules: some arrive late, some fail, storage fails at random. All
+// ranks have one outcome, no rank waits for ever, and closed files are correct. A seed determines a run:
+// SHEAF_RANKS_SEED runs one seed, SHEAF_RANKS_RUNS sets the number of runs.
 #include <gtest/gtest.h>
 
 #include "support/programs.hpp"
@@ -17,7 +17,7 @@ struct Run {
   int calls = 0;
   bool collective = false;
   std::string words;
-  int failing_rank = -1;  // brings an error of its own into the open (call 0), or call n - 1
+  int failing_rank = -1;  // passes an error of its own to the open (call 0) or to call n - 1
   int failing_call = 0;
   FaultPlan fault;
   std::string describe() const {
@@ -46,7 +46,7 @@ Run run_of(uint64_t seed) {
     r.failing_rank = static_cast<int>(random.below(r.ranks));
     r.failing_call = static_cast<int>(random.below(r.calls + 1));
   } else if (random.chance(2)) {
-    // A few ranks of many meet the fault at an open or write of their own.
+    // In large runs, a few ranks hit the fault in an open or write of their own.
     r.fault.fail_at = random.below(4 * int64_t{r.ranks} + 10);
     r.fault.from_then_on = random.chance(3);
     r.fault.half_first = random.chance(2);
@@ -57,12 +57,12 @@ Run run_of(uint64_t seed) {
 
 int64_t bytes_of(const Run& r, int rank, int call) { return (37 * rank + 911 * call) % (2 * r.chunk + 3); }
 
-// Comes late, as ranks do.
+// Delays a rank at random.
 void delay(Random& random) {
   for (int64_t times = random.chance(4) ? random.below(20) : 0; times > 0; --times) yield();
 }
 
-// One outcome everywhere: of each open and close, and of each collective call.
+// Checks that all ranks have one outcome of each open, close and collective call.
 class Outcomes {
  public:
   explicit Outcomes(int ranks) : ranks_(ranks) {}
@@ -115,7 +115,7 @@ bool write(Store& store, const Run& r, Comm& comm, Random& random, Outcomes& out
     });
     if (!failed) written[me] += std::ssize(bytes);
     if (call % 3 == 1) attempt([&] { writer->commit(); });
-    // Whoever has failed takes part in what follows, as its program may.
+    // A rank that failed takes part in later calls, as its program may.
   }
   delay(random);
   const auto closing = attempt([&] { writer->close(); });
@@ -123,7 +123,7 @@ bool write(Store& store, const Run& r, Comm& comm, Random& random, Outcomes& out
   return !closing;
 }
 
-// All ranks, and another number of them that read together.
+// Reads with all ranks, and with a different number of ranks together.
 void check_closed(Store& memory, const Run& r, const std::vector<int64_t>& written, uint64_t seed) {
   TaskHandles store(memory);
   run_fibers(fibers(r.ranks, seed + 1), [&](Comm& comm) {

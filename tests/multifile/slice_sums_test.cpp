@@ -1,6 +1,6 @@
-// Checksums of slices whose tasks have so many that they reach their leaders in rounds
-// (metadata/slice_sums). Nothing of the data is written that they would belong to: streams are told that
-// their tasks have written it.
+// Checksums of slices with so large a number per task that they reach the metadata writers in rounds
+// (metadata/slice_sums). No actual data is written: the streams are made to believe that their tasks wrote
+// it.
 #include <gtest/gtest.h>
 
 #include "base/crc32c.hpp"
@@ -24,7 +24,7 @@ Sums modelled_sums(int64_t task, int64_t count) {
   return sums;
 }
 
-// As if the task, which has written nothing, had written a piece of data for each of these checksums.
+// Makes the stream of an idle task behave as if the task had written one piece of data per checksum.
 void pretend(WriteStream& stream, int64_t local_rank, Sums sums) {
   const layout::ChunkGeometry geometry = stream.geometry();
   TaskBlocks blocks = stream.park();
@@ -35,7 +35,7 @@ void pretend(WriteStream& stream, int64_t local_rank, Sums sums) {
   if (stream.file().status().size < stream.file_position()) stream.file().resize(stream.file_position());
 }
 
-// That the physical file is sound in itself, and holds these checksums, one for each task.
+// Checks that the physical file is consistent and holds these checksums, one set per task.
 void expect_sums(Store& store, const std::string& path, const std::vector<Sums>& expected) {
   const auto file = store.open(path, Access::read);
   MetadataReader reader(*file);
@@ -57,7 +57,7 @@ void expect_sound(Store& store, const std::string& path) {
     for (const Finding& finding : f.findings) ADD_FAILURE() << finding.message;
 }
 
-// Several tasks, each with so many checksums.
+// Several tasks with a given number of checksums each.
 struct Modelled {
   std::vector<int64_t> counts;
   int32_t nfiles = 1;
@@ -65,7 +65,7 @@ struct Modelled {
 
   Sums sums(int64_t task) const { return modelled_sums(task, counts[static_cast<size_t>(task)]); }
 
-  // Returns the codes with which the tasks have closed.
+  // Returns the codes of the tasks' closes.
   std::vector<Code> write(Store& inner, const std::function<void(Writer&)>& before_close = {}) const {
     SharedHandles store(inner);
     std::vector<Code> codes(counts.size(), Code::ok);
@@ -128,7 +128,7 @@ TEST(SliceSums, OfSeveralLeadersOfAFile) {
   expect_written(m);
 }
 
-// Where only the tasks know who is in which file.
+// Only the tasks know their files, so the mapping is gathered.
 TEST(SliceSums, WithAMappingThatIsGathered) {
   MemoryStore memory;
   SharedHandles store(memory);
@@ -151,8 +151,7 @@ TEST(SliceSums, WithAMappingThatIsGathered) {
   expect_sums(memory, "a.000001", {sums(5), sums(3), sums(1)});
 }
 
-// Whatever operation of the storage fails, all tasks have one outcome, and a multifile that is closed is
-// right.
+// Whatever store operation fails, all tasks have one outcome, and a closed multifile is correct.
 TEST(SliceSums, FaultsInRoundsHaveOneOutcome) {
   for (const int32_t nfiles : {1, 2}) {
     const Modelled m{{7, sums_of_window + 3, sums_of_window, 5, 2}, nfiles, "w,durable"};
@@ -175,7 +174,7 @@ TEST(SliceSums, FaultsInRoundsHaveOneOutcome) {
       FaultyStore faulty(memory, plan);
       std::vector<Code> codes;
       if (code_of([&] { codes = m.write(faulty); }) != Code::ok)
-        continue;  // in the open, where no task has got any further
+        continue;  // failed in the open, so no task got any further
       EXPECT_EQ(std::ranges::count(codes, codes[0]), std::ssize(codes));
       if (codes[0] == Code::ok) m.expect_in(memory);
       failed += codes[0] != Code::ok;
@@ -216,7 +215,7 @@ TEST(SliceSums, ATaskThatHasFailedFailsTheClose) {
   }
 }
 
-// Tasks of several processes in two files; then all but one are appended to, some of them with new blocks.
+// Tasks of several processes in two files. Then all but one are appended to, some with new blocks.
 TEST(SliceSums, OfMappedTasksAndOfThoseAppendedTo) {
   constexpr int processes = 3;
   const std::vector<int64_t> counts{
@@ -225,7 +224,7 @@ TEST(SliceSums, OfMappedTasksAndOfThoseAppendedTo) {
   const auto place_of = [](int64_t t) {
     return layout::Placement{static_cast<int32_t>(t % 2), static_cast<int32_t>(t / 2)};
   };
-  // Even ones have room for one more piece, odd ones are full.
+  // Even ones have space for one more piece, odd ones are full.
   const auto chunk_of = [&](int64_t t) {
     return piece * (counts[static_cast<size_t>(t)] + (t % 2 == 0 || t == 3));
   };
@@ -250,7 +249,7 @@ TEST(SliceSums, OfMappedTasksAndOfThoseAppendedTo) {
   expect_sums(memory, "a", files[0]);
   expect_sums(memory, "a.000001", files[1]);
 
-  // Task 2 is in nobody's hands.
+  // No process owns task 2.
   const auto more_of = [](int64_t t) { return content(t, 0, 1000 + t); };
   run_fibers(fibers(processes), [&](Comm& comm) {
     std::vector<int64_t> mine;

@@ -1,4 +1,4 @@
-// `split`, whose files appear all together or not at all.
+// `split` creates its files all together or not at all.
 #include <gtest/gtest.h>
 
 #include "support/programs.hpp"
@@ -34,7 +34,7 @@ TEST(Split, LeavesNothingIfARenameFails) {
   EXPECT_EQ(outputs_in(memory), (std::vector<std::string>{"out.0", "out.1", "out.2"}));
 }
 
-// The files before it were replaced already.
+// The files before it were already replaced.
 TEST(Split, ThatReplacesFilesKeepsThemIfARenameFails) {
   MemoryStore memory;
   write_serially(memory, "a", small_program(1));

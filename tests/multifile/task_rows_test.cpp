@@ -1,4 +1,4 @@
-// Rows of tasks are the same whether the tables of a file are held or read slice by slice.
+// Rows of tasks are equal whether the tables of a file are held in memory or read slice by slice.
 #include "metadata/task_rows.hpp"
 
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ void expect_same(const TaskRow& a, const TaskRow& b, int64_t task) {
   EXPECT_EQ(a.sizes.next_used(last / 2), b.sizes.next_used(last / 2));
 }
 
-// In order, and from place to place.
+// In order and in random order.
 void expect_same_rows(Store& store, const std::string& path) {
   const Multifile held = load_multifile(store, path, Checking::on, INT64_MAX / 2);
   const Multifile sliced = load_multifile(store, path, Checking::on, 0);
@@ -98,7 +98,7 @@ TEST(TaskRows, OfAFileThatWasNotClosed) {
   expect_same_rows(store, "a");
 }
 
-// More blocks than a slice holds, of one task among others; most of them empty.
+// One task has more blocks than a slice holds, most without data. Other tasks have few.
 TEST(TaskRows, OfATaskWithVeryManyBlocks) {
   for (const int64_t others : {0, 3, 700}) {
     constexpr int32_t blocks = 200'000;

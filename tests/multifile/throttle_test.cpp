@@ -1,4 +1,4 @@
-// Open mode iotasks=K and hint sheaf_iotasks: never more than K tasks of a node transfer at once, and K do.
+// Open mode iotasks=K and hint sheaf_iotasks: at most K tasks of a host transfer at once, and K tasks do.
 #include <gtest/gtest.h>
 
 #include "comm/on_threads.hpp"
@@ -13,10 +13,10 @@ namespace sheaf::test::throttle_test {
 namespace {
 
 constexpr int tasks = 8;
-constexpr size_t piece = 128 << 10;  // more than what is buffered
+constexpr size_t piece = 128 << 10;  // exceeds the buffers
 constexpr size_t large = 32 << 10;   // metadata are smaller
 
-// The environment for one test.
+// Sets the environment for one test.
 class Environment {
  public:
   Environment(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
@@ -215,7 +215,7 @@ TEST(ThrottleSimulation, ManyTasksInOneThread) {
   check_large(store, "m", 64);
 }
 
-// A machine on which one task cannot make or join slots.
+// A host on which one task cannot create or join slots.
 class WithoutSlots final : public Store {
  public:
   WithoutSlots(Store& inner, bool makes) : inner_(inner), makes_(makes) {}

@@ -1,5 +1,5 @@
-// The k-th operation of a program of one task or of a tool fails, for every k: it is told, what was there
-// before stays, and what gets its name in the end is whole and right.
+// For every k, the k-th operation of a program of one task or of a tool fails. The failure is reported,
+// existing files stay, and a file that gets its final name is complete and correct.
 #include "keyval/keyval_writer.hpp"
 #include "recovery/repair.hpp"
 #include "support/faults.hpp"
@@ -22,9 +22,9 @@ using Make = std::function<void(MemoryStore&)>;
 using Body = std::function<void(Comm&, Store&, Outcomes&)>;
 using Check = std::function<void(MemoryStore&, const Outcomes&)>;
 
-using Committed = std::function<void()>;  // called when all is flushed
+using Committed = std::function<void()>;  // called when all data is flushed
 
-// Tasks take turns; with a word `keyval` in records.
+// Tasks take turns; with the word `keyval` they write records.
 void write_serially(Store& store, const std::string& words, const Committed& committed) {
   const std::vector<int64_t> chunks{500, 700, 900}, ranks{0, 1, 2};
   Writer writer(store, {"a", chunks, ranks, 512}, mode_of("w" + words, 300));
@@ -70,7 +70,7 @@ struct Files : std::map<std::string, std::vector<std::byte>> {
   }
 };
 
-// The same files, identities included, each time.
+// Creates identical files each time, identities included.
 Make same(const std::function<void(MemoryStore&)>& make) {
   MemoryStore memory;
   make(memory);
@@ -85,7 +85,7 @@ Make whole(Write write, const std::string& words = "") {
   return same([&](MemoryStore& memory) { write(memory, words, [] {}); });
 }
 
-// What a program leaves that dies when all is flushed.
+// Leaves the files of a program that dies after flushing all data.
 Make unclosed(Write write, const std::string& words = "") {
   return same([&](MemoryStore& memory) {
     MemoryStore store;
@@ -102,12 +102,13 @@ Streams streams_made_by(const Make& make) {
   return streams_of(memory);
 }
 
-// Also a lease, which stays as that of a dead owner if it cannot be removed.
+// Includes a lease, which stays as that of a dead owner if it cannot be removed.
 bool is_temporary(const std::string& path) {
   return path.find(".part") != std::string::npos || path.ends_with(".lease");
 }
 
-// Nothing but the files of `before`, unchanged, and of what a broken store lets nobody remove.
+// Only the files of `before` remain, unchanged, besides those that the faulty store does not allow to be
+// removed.
 void expect_as_before(MemoryStore& memory, const Files& before) {
   for (const std::string& path : memory.paths())
     if (!is_temporary(path)) {
@@ -164,7 +165,7 @@ void write_again(Store& store, const std::string& words) {
   write_serially(store, words, [] {});
 }
 
-// Of files that were not closed what ends early is a beginning.
+// In unclosed files, data that ends early is a valid prefix.
 bool is_closed(const std::string& name) { return name.find("Unclosed") == std::string::npos; }
 
 std::vector<FaultyProgram> programs() {
@@ -197,7 +198,7 @@ std::vector<FaultyProgram> programs() {
   writes("Compressed", compressed);
   writes("Records", ",keyval=inline");
 
-  // Tools that only read: what there is stays.
+  // Tools that only read leave all files unchanged.
   const auto reads = [&](const std::string& name, const Make& make, const std::function<void(Store&)>& call) {
     const Files before = files_made_by(make);
     all.push_back({.name = name,
@@ -224,7 +225,7 @@ std::vector<FaultyProgram> programs() {
     if (std::string_view(name).find("Unclosed") != 0) reads(std::string("Verify") + name, make, verify_all);
   }
 
-  // A result that appears under its name is whole and right; what it replaces stays until then.
+  // A result under its final name is complete and correct; the file it replaces stays until then.
   const auto defrags = [&](const std::string& name, const Make& from, bool replace,
                            const std::string& words) {
     const std::vector<std::byte> old(100, std::byte{7});
@@ -289,7 +290,7 @@ std::vector<FaultyProgram> programs() {
   };
   for (const auto& [name, make] : sources) splits(name, make);
 
-  // What was flushed is there whatever fails, and the next repair ends well.
+  // Flushed data survives whatever fails, and the next repair succeeds.
   const auto repairs = [&](const std::string& name, const Make& make, const Streams& expected,
                            const RepairRequest& request) {
     const Check check = [=](MemoryStore& memory, const Outcomes& outcomes) {
@@ -308,7 +309,7 @@ std::vector<FaultyProgram> programs() {
       WorkProgress quiet;
       repair(store, "a", request, quiet);
     };
-    // A journal of a complete file that cannot be removed harms nobody.
+    // A journal of a complete file that cannot be removed does no harm.
     all.push_back({.name = "Repair" + name,
                    .reads = false,
                    .notices = false,

@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
 """build_recipes.py [WORK [PART...]]: carries out the recipes of EasyBuild, conda and Spack as far as this machine
-can, in WORK (build-recipes). PARTS: spack, conda, easybuild, recipes; all if none is given.
+allows, in WORK (build-recipes). PARTS: spack, conda, easybuild, recipes; by default all.
 
-EasyBuild and rattler-build come from the Python package index, into WORK/venv. The toolchain and the
-dependencies are those of the system: EasyBuild looks for easyconfigs of all dependencies in the toolchains of
-the recipes, then gets the system toolchain and is told that the dependencies are there; of the conda recipe
-the requirements are left out, and rattler-build makes a package for each MPI that is here and one without,
-and runs their tests. Spack is not on that index: its steps are followed with a stand-in, with Makefiles as
-Spack has them, and a program that uses SIONlib is built and run with what it has installed. Exit code 0 if
-all has passed.
+EasyBuild and rattler-build come from the Python package index, into WORK/venv. The toolchain and the dependencies
+are those of the system. EasyBuild looks for easyconfigs of all dependencies in the toolchains of the recipes, then
+gets the system toolchain and treats the dependencies as installed. The requirements of the conda recipe are
+removed; rattler-build makes a package for each installed MPI and one without MPI, and runs their tests. Spack is
+not on that index: a stand-in follows its steps, with Makefiles like Spack's, and a program that uses SIONlib is
+built and run with the installation. Exits with 0 if everything passes.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ PACKAGES = "easybuild-framework easybuild-easyblocks easybuild-easyconfigs py-ra
 JOBS = os.environ.get("JOBS", str(os.cpu_count()))
 VERSION = re.search(r'SHEAF_VERSION_STRING "([^"]+)', (ROOT / "include" / "sheaf.h").read_text())[1]
 MPIS = [mpi for mpi in ("openmpi", "mpich") if shutil.which(f"mpicc.{mpi}")]
-LMOD = os.environ.get("LMOD_CMD", "/usr/share/lmod/lmod/libexec/lmod")  # which EasyBuild asks for
+LMOD = os.environ.get("LMOD_CMD", "/usr/share/lmod/lmod/libexec/lmod")  # required by EasyBuild
 CONDA = """
 import sys
 from rattler_build import Stage0Recipe, ToolConfiguration, VariantConfig
@@ -82,7 +81,7 @@ def easybuild(work: Path, bin_directory: Path) -> None:
 
 
 def conda(work: Path, bin_directory: Path) -> None:
-    """A package of each variant, whose tests are run."""
+    """Builds a package of each variant and runs its tests."""
     recipe, channel, packages, log = work / "conda", work / "channel", work / "packages", work / "conda.log"
     for platform in ("noarch", "linux-64"):
         (channel / platform).mkdir(parents=True, exist_ok=True)
@@ -91,7 +90,7 @@ def conda(work: Path, bin_directory: Path) -> None:
     shutil.rmtree(packages, ignore_errors=True)
     text = (RECIPES / "conda" / "recipe.yaml").read_text()
     text = re.sub(r"^requirements:.*?(?=^tests:)", "", text, flags=re.MULTILINE | re.DOTALL)
-    # Scripts get a clean environment: what makes the compiler quicker, such as ccache, goes through the recipe.
+    # Scripts get a clean environment: settings for faster compilers, such as ccache, pass through the recipe.
     quicker = "".join(f"\n      {name}: {value}" for name, value in os.environ.items()
                       if re.match("CCACHE_|CMAKE_.*_LAUNCHER$", name))
     text = text.replace("\n      mpi: ${{ mpi }}", "\n      mpi: ${{ mpi }}" + quicker)
@@ -118,7 +117,7 @@ def spack(work: Path) -> None:
         made = package(spec, str(prefixes[name]))
         where = [f"-DCMAKE_INSTALL_PREFIX={prefixes[name]}"]
         if name == "tools":
-            where.append("-DCMAKE_INSTALL_LIBDIR=lib64")  # which EasyBuild does not have
+            where.append("-DCMAKE_INSTALL_LIBDIR=lib64")  # EasyBuild does not define it
         run(log, "cmake", "-S", ROOT, "-B", build, "-G", "Unix Makefiles", *where, *made.cmake_args())
         run(log, "cmake", "--build", build, "-j", JOBS)
         run(log, "cmake", "--install", build)
@@ -129,14 +128,14 @@ def spack(work: Path) -> None:
 
 
 def tried_as_tools(log: Path, prefix: Path) -> None:
-    """An installation of the tools flavour, beside the ordinary library if that is built."""
+    """Tests an installation of the tools flavour next to the ordinary library, if that is built."""
     if "SHEAF_BIN" in os.environ:
         run(log, sys.executable, "-B", ROOT / "tests/packaging/test_tools_flavour.py", SHEAF_TOOLS_PREFIX=str(prefix))
         documented(log, "adopt-tools", SHEAF_TOOLS_PREFIX=str(prefix))
 
 
 def documented(log: Path, frame: str, **environment: str) -> None:
-    """The lines of docs/adopting.md in this frame."""
+    """Runs the lines of docs/adopting.md in this frame."""
     test = (ROOT / "tests/packaging/test_docs.py", "Documentation.test_blocks")
     run(log, sys.executable, "-B", *test, SHEAF_FRAMES=frame, **environment)
 
@@ -156,7 +155,7 @@ def main() -> int:
     parts["recipes"] = lambda: run(work / "recipes.log", sys.executable, "-B", ROOT / "tests/packaging/test_recipes.py",
                                    SHEAF_RECIPE_TOOLS=str(work / "venv"))
     if "SHEAF_BIN" not in os.environ:
-        parts.pop("recipes")  # looks at an installation of the ordinary build
+        parts.pop("recipes")  # examines an installation of the ordinary build
     chosen = sys.argv[2:] or list(parts)
     for name, part in parts.items():
         if name not in chosen:

@@ -1,11 +1,11 @@
 #!/bin/sh
-# deb_clean_root.sh WORK PACKAGES: tries the Debian packages in the directory PACKAGES in clean roots below
-# WORK, which have a compiler and nothing of Sheaf or MPI:
+# deb_clean_root.sh WORK PACKAGES: tries the Debian packages in the directory PACKAGES in clean roots below WORK, which have a
+# compiler but no part of Sheaf or MPI:
 #
-#   1. from `apt install ./*.deb` to the first multifile written and dumped takes at most 60 s (SHEAF_DEB_SECONDS says otherwise);
-#   2. both MPIs' packages are installed at once; one program, built for each, runs, and each reads what the other has written;
-#   3. the packages' own tests (debian/tests) by autopkgtest;
-#   4. the packages can be removed again, and leave nothing behind.
+#   1. `apt install ./*.deb`, writing and dumping a first multifile take at most 60 s (or SHEAF_DEB_SECONDS);
+#   2. both MPIs' packages are installed together; one program, built for each, runs, and each reads the other's files;
+#   3. autopkgtest runs the packages' own tests (debian/tests);
+#   4. the packages can be removed again, without remains.
 set -eu
 here=$(dirname "$(readlink -f "$0")")
 top=$(readlink -f "$here/../..")

@@ -1,6 +1,5 @@
 #!/bin/sh
-# deb_inside.sh STEP: the steps of deb_clean_root.sh, which runs this in a clean root with the packages in
-# /packages.
+# deb_inside.sh STEP: the steps of deb_clean_root.sh, which runs this in a clean root with the packages in /packages.
 set -eu
 scratch=/tmp/first
 

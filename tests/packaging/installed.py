@@ -1,4 +1,4 @@
-"""What the tests of the installation share: a fresh prefix, commands, small clients for every interface."""
+"""Shared by the tests of the installation: a fresh prefix, commands, small clients for every interface."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("SHEAF_BIN", ROOT / "build" / "bin")).resolve().parent
-# A prefix in which Sheaf is installed already, by packages; else the build is installed in one.
+# A prefix in which packages have already installed Sheaf; otherwise the build is installed in a new one.
 INSTALLED = os.environ.get("SHEAF_INSTALLED")
 MPIS = [mpi for mpi in (INSTALLED and os.environ.get("SHEAF_INSTALLED_MPIS") or "openmpi mpich").split()
         if shutil.which(f"mpicc.{mpi}") and (INSTALLED or (BUILD / "lib" / mpi).exists())]
 FORTRAN = bool(shutil.which("gfortran")) if INSTALLED else (BUILD / "lib" / "libsheaf_fortran.so").exists()
-SECONDS = int(os.environ.get("SHEAF_SECONDS", 600 if INSTALLED else 60))  # MPICH waits awake: many tasks on few cores take their time
+# MPICH waits actively: many tasks on few cores are slow.
+SECONDS = int(os.environ.get("SHEAF_SECONDS", 600 if INSTALLED else 60))
 
 C_SERIAL = """
 #include <stdio.h>
@@ -333,7 +334,7 @@ class InstalledCase(unittest.TestCase):
 
     def setUp(self):
         self.directory = Path(tempfile.mkdtemp(dir=self.place))
-        # Nothing but what the link lines say may help a program to find its libraries.
+        # Only the link lines may help a program find its libraries.
         self.environment = {k: v for k, v in os.environ.items() if k not in ("LD_LIBRARY_PATH", "LD_RUN_PATH")}
 
     def run_command(self, *command, code=0):

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""slurm_cluster.py COMMAND...: runs a command with a Slurm of its own: authentication, controller and one node, all on this machine
-and in a directory that is removed afterwards. Needs root and Debian's slurmctld, slurmd, slurm-client, munge; without them exit code 77
-and a line that says so. test_docs.py takes `srun` from here with SHEAF_SLURM=1, its stand-in otherwise.
+"""slurm_cluster.py COMMAND...: runs a command with a temporary Slurm: authentication, controller and one node, all on
+this machine and in a directory that is removed afterwards. Needs root and Debian's slurmctld, slurmd,
+slurm-client, munge; without them prints the reason and exits with 77. With SHEAF_SLURM=1, test_docs.py takes
+`srun` from here, otherwise a stand-in.
 """
 
 from __future__ import annotations

@@ -1,14 +1,13 @@
-"""Blocks of code in Markdown, and what the comment above each says about how it is run.
+"""Blocks of code in Markdown, and the comment before each block, which states how to run it.
 
-    <!-- snippet: frame=mpi.c -->        put into snippets/mpi.c, built and run as the head of that file says
+    <!-- snippet: frame=mpi.c -->        inserted into snippets/mpi.c, built and run as its first comment says
     <!-- snippet: frame=stripe.sh -->    the same for a shell
-    <!-- snippet: except=build,MPI -->   a session; lines that begin so differ from machine to machine
+    <!-- snippet: except=build,MPI -->   a session; lines with these beginnings differ between machines
     <!-- snippet: synopsis -->           of a tool, which knows the options
-    <!-- snippet: skip, a reason -->     is not run
+    <!-- snippet: skip, a reason -->     not run
 
-Sessions are commands behind "$ " and what they print, which is compared.
-A session without a comment is run beside the golden multifiles. Any other block without one is
-unaccounted for.
+Sessions are commands after "$ " and their output, which is compared. A session without a comment runs next to the
+golden multifiles. Any other block without one is unaccounted for.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ def words_of(comment: str) -> dict[str, str]:
 
 
 def blocks(page: str, text: str) -> list[Block]:
-    """Fenced and indented blocks; what is indented below an item of a list is none."""
+    """Fenced and indented blocks, except text indented below an item of a list."""
     found: list[Block] = []
     lines = text.split("\n")
     words: dict[str, str] = {}
@@ -83,7 +82,7 @@ def blocks(page: str, text: str) -> list[Block]:
 
 
 def framed(block: Block) -> str:
-    """The block in its frame; lines with #include stand where those of the frame do."""
+    """The block in its frame; its #include lines are placed with those of the frame."""
     frame = (FRAMES / block.frame).read_text()
     if block.frame.endswith(".sh"):
         return frame.replace("@SNIPPET@", session(block.text) if block.is_session else block.text)
@@ -94,7 +93,7 @@ def framed(block: Block) -> str:
 
 
 def session(text: str) -> str:
-    """A script that prints the commands of a session and their output as they stand in the text."""
+    """A script that prints the commands of a session and their output in the format of the text."""
     script = ["set +e"]
     for command in commands(text):
         quoted = command.replace("'", "'\\''")

@@ -1,6 +1,6 @@
-"""Enough of Spack to read a package.py and to carry out its steps: directives are recorded, a spec is a table
-of variants, and an MPI, of which the wrapper is known alone: Spack's may be anywhere below a prefix. What it
-does not know is an error, so a recipe cannot use what is not looked at here."""
+"""The subset of Spack that reads a package.py and carries out its steps. Directives are recorded. A spec is a table
+of variants and an MPI, known only by its wrapper: Spack's may be anywhere below a prefix. Unknown features are
+errors, so a recipe cannot use a feature that is not tested here."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 
 class Prefix(str):
-    """A directory, whose attributes are what is in it: `prefix.bin.sheaf`."""
+    """A directory with its contents as attributes: `prefix.bin.sheaf`."""
 
     def __getattr__(self, name: str) -> Prefix:
         return Prefix(f"{self}/{name}")
@@ -57,7 +57,7 @@ class CMakePackage:
 
 
 def load(path: Path) -> type[CMakePackage]:
-    """The class of a package.py; `recorded` has the arguments of every directive in it."""
+    """Loads the class of a package.py; `recorded` has the arguments of every directive in it."""
     recorded: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {}
 
     def directive(name: str) -> Any:

@@ -1,7 +1,6 @@
 #!/bin/sh
-# tarball_moved.sh ARCHIVE: unpacks the relocatable archive, moves it, and uses it there: the tools, a captured
-# file, programs in C, C++ and Fortran of every MPI that find it by sionconfig, pkg-config and CMake; the
-# README's examples.
+# tarball_moved.sh ARCHIVE: unpacks the relocatable archive, moves it, and uses it there. Tests the tools, a captured file,
+# programs in C, C++ and Fortran of every MPI that find it by sionconfig, pkg-config and CMake, and the README's examples.
 set -eu
 here=$(dirname "$(readlink -f "$0")")
 place=$(mktemp -d)
@@ -18,7 +17,7 @@ if ldd $(find "$moved/bin/sheaf" "$moved/libexec" -type f | tr "\n" " ") | grep 
   echo "tarball_moved.sh: a program needs a library that is not there, or that the archive should not need" >&2
   exit 1
 fi
-# Options that are words of a command line, as make and shells split them, know no blanks.
+# Options that make and shells split into words cannot contain blanks.
 mv "$moved" "$place/moved"
 mkdir "$place/out"
 (cd "$place" && moved/bin/sheaf run --capture 'out/*:captured.sion' -- sh -c 'echo text >out/file')

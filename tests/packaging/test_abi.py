@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The binary interface is the committed one (packaging/abi), and the comparison notices what may not happen (docs/releasing.md)."""
+"""The binary interface equals the committed one (packaging/abi), and the comparison detects forbidden changes
+(docs/releasing.md)."""
 
 from __future__ import annotations
 
@@ -88,7 +89,7 @@ CHANGES = {
 
 @unittest.skipIf(WHY_NOT, WHY_NOT)
 class Comparison(unittest.TestCase):
-    """On small libraries, so that each change can be made."""
+    """Compares small libraries, in which every kind of change can be made."""
 
     def describe(self, text: str, node: str = "SHEAF_1") -> str:
         with tempfile.TemporaryDirectory() as place:

@@ -1,4 +1,4 @@
-"""Which MPI the CMake package takes for a project: the only one, or that of its compiler or libraries."""
+"""The MPI that the CMake package selects for a project: the only one, or that of its compiler or libraries."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if(NOT TARGET Sheaf::mpi)
 endif()
 """
 ONEAPI = "/opt/intel/oneapi/compiler/2024.0/bin/icx"
-# MPIs installed, compiler and MPI's library of the project, MPI that is taken.
+# Installed MPIs, compiler and MPI library of the project, selected MPI.
 CASES = (("intelmpi", ONEAPI, "/opt/intel/oneapi/mpi/2021/lib/libmpi.so", "intelmpi"),
          ("intelmpi", "/usr/bin/gcc", "/apps/software/impi/2021/lib/libmpi.so", "intelmpi"),
          ("mpich", "/sw/compilers/gcc-13/bin/gcc", "/opt/mpi/lib/libmpi.so", "mpich"),
@@ -43,7 +43,7 @@ FIND_SHEAF = "find_package(Sheaf REQUIRED CONFIG {components} PATHS {prefix} NO_
 
 class Installation(unittest.TestCase):
     def install(self, place: Path, mpis: str) -> Path:
-        """The package of these MPIs, with empty libraries."""
+        """Installs the package of the given MPIs, with empty libraries."""
         prefix = place / "prefix"
         fields = {"package_to_prefix": "../../..", "SHEAF_LIB": "lib", "SHEAF_MPI_LIB": "lib",
                   "SHEAF_MPIS": mpis, "SHEAF_MODULES": "include/mod_64"}

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Code and commands of the documentation, as printed, against an installation (snippets.py says how)."""
+"""Code and commands of the documentation, as printed, against an installation (see snippets.py)."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ BLOCKS = [block for page in PAGES for block in snippets.blocks(str(page.relative
 SERIAL = ("serial.c", "vectors.sh", "stripe.sh", "repair.sh", "adopt-tools.sh", "adopt-doctor.sh",
           "mount.sh")  # frames without MPI
 HELPERS = ("linked.c", "program.c", "unclosed.c", "endless.c", "hdf5.c", "pnetcdf.c", "profiling.c", "traced.c",
-           "tracer.c", "writer.c")  # what frames of the shell compile
+           "tracer.c", "writer.c")  # compiled by shell frames
 CAN_MOUNT = os.access("/dev/fuse", os.W_OK) and (os.geteuid() == 0 or shutil.which("fusermount3"))
-STAND_INS = ("srun",)  # programs of machines that are not here
+STAND_INS = ("srun",)  # programs that this machine lacks
 
 
 class Accounts(unittest.TestCase):
@@ -53,13 +53,13 @@ class Accounts(unittest.TestCase):
 class Documentation(InstalledCase):
     def setUp(self):
         super().setUp()
-        shims = self.directory / "shims"  # the first MPI under the names of the pages, any number of tasks
+        shims = self.directory / "shims"  # the first MPI under the names in the pages, for any number of tasks
         shims.mkdir()
         mpi = MPIS[0] if MPIS else "none"
         for name in ("mpicc", "mpicxx"):
             (shims / name).write_text(f'#!/bin/sh\nexec {name}.{mpi} "$@"\n')
         (shims / "mpirun").write_text(f'#!/bin/sh\nshift\nexec {ROOT}/scripts/mpirun.sh {mpi} "$@"\n')
-        for name in STAND_INS if "SHEAF_SLURM" not in os.environ else ():  # slurm_cluster.py has the real one
+        for name in STAND_INS if "SHEAF_SLURM" not in os.environ else ():  # slurm_cluster.py provides the real one
             shutil.copy(snippets.FRAMES / name, shims)
         for shim in shims.iterdir():
             shim.chmod(0o755)
@@ -91,7 +91,7 @@ class Documentation(InstalledCase):
         return bool(MPIS) or block.frame in SERIAL
 
     def test_blocks(self):
-        frames = os.environ.get("SHEAF_FRAMES", "")  # those whose names begin so
+        frames = os.environ.get("SHEAF_FRAMES", "")  # frames to run, by the beginnings of their names
         for block in filter(self.runnable, BLOCKS):
             if not block.frame.startswith(frames):
                 continue

@@ -1,4 +1,4 @@
-"""What the shared libraries show, and how large an installation is."""
+"""Exported symbols of the shared libraries, and the size of an installation."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Exports(InstalledCase):
                 *(lib / mpi / f"lib{name}.so" for mpi in MPIS for name in of_mpi)]
 
     def needed(self) -> set[str]:
-        """What the installed libraries and programs take from each other, by name and version."""
+        """The symbols that installed libraries and programs import from each other, by name and version."""
         files = [path for path in self.prefix.rglob("*") if path.is_file() and path.read_bytes()[:4] == b"\x7fELF"]
         return set().union(*(symbols(path, "--undefined-only") for path in files))
 
@@ -46,7 +46,8 @@ class Exports(InstalledCase):
             for symbol in symbols(library, "--defined-only"):
                 name, _, version = symbol.partition("@@")
                 if name == symbol:
-                    self.assertRegex(symbol, r"^SHEAF_(1|PRIVATE_[0-9.]+)(@|$)", library)  # the nodes themselves
+                    # Version definitions themselves.
+                    self.assertRegex(symbol, r"^SHEAF_(1|PRIVATE_[0-9.]+)(@|$)", library)
                 elif version == "SHEAF_1":
                     private = name.startswith(("_Z", "sheaf_private_"))
                     self.assertFalse(private, f"{library.name} offers {name} as its interface")
@@ -55,7 +56,9 @@ class Exports(InstalledCase):
                     self.assertIn(f"{name}@{version}", needed, f"{library.name}: no companion needs it")
 
     def test_threads_end_without_destructors_of_objects(self):
-        """The C library ends the program if such a destructor cannot be registered (base/thread_value)."""
+        """Threads register no destructors of objects.
+
+        The C library would end the program if a registration failed (base/thread_value)."""
         for path in self.prefix.rglob("*"):
             if path.is_symlink() or not path.is_file() or path.read_bytes()[:4] != b"\x7fELF":
                 continue
@@ -83,14 +86,14 @@ class Exports(InstalledCase):
 class Sizes(InstalledCase):
     def test_a_program_with_one_multifile(self):
         self.classic("gcc", "client.c", C_SERIAL, "--ser")
-        # Serial or parallel, a program has the one writer and the one reader.
+        # Serial or parallel, a program has the same single writer and reader.
         self.assertLess((self.directory / "client").stat().st_size, 2 * MEGABYTE)
 
     def test_an_installation_for_one_mpi(self):
         others = set(MPIS[1:])
         files = [path for path in self.prefix.rglob("*") if path.is_file() and not path.is_symlink()]
         files = [path for path in files if not others & set(path.parts) and not any(mpi in path.name for mpi in others)]
-        # What is loaded into programs that know nothing of Sheaf has all it needs within itself.
+        # Libraries loaded into programs without Sheaf contain all of their dependencies.
         apart = [path for path in files if path.name in ("libsheaf_posix.so", "sheaf-mount")]
         sizes = {path: path.stat().st_size for path in files}
         self.assertLess(sum(sizes[path] for path in files if path not in apart), 9.5 * MEGABYTE)

@@ -1,5 +1,5 @@
-"""A part that is installed after a build directory was configured is found by the next configuring: nothing that was missing is
-remembered."""
+"""A component installed after a build directory was configured is found by the next configuration: missing components
+are not cached."""
 
 from __future__ import annotations
 

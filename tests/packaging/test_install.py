@@ -1,4 +1,4 @@
-"""Programs find an installation in every way in use: sionconfig, library names, CMake package, pkg-config."""
+"""Programs find an installation in every common way: sionconfig, library names, CMake package, pkg-config."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Programs with striped files find an installation: pkg-config, CMake package, Fortran module, the listener program."""
+"""Programs with striped files find an installation: pkg-config, CMake package, Fortran module, the listener
+program."""
 
 from __future__ import annotations
 
@@ -125,7 +126,7 @@ class StripedFiles(InstalledCase):
                     self.works(mpi, "out/client")
 
     def test_listener_program_of_every_mpi(self):
-        """bin/sheaf-iod starts the one that belongs to the launcher."""
+        """bin/sheaf-iod starts the listener program that belongs to the launcher."""
         self.environment["PKG_CONFIG_PATH"] = str(self.prefix / "lib" / "pkgconfig")
         del self.environment["SHEAF_SFIO"]
         for mpi in MPIS:

@@ -1,4 +1,4 @@
-"""file(1) knows multifiles by the patterns that are installed (packaging/sheaf.magic)."""
+"""file(1) recognizes multifiles by the installed patterns (packaging/sheaf.magic)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What sionconfig names offers every public function: programs that use all of them link and run."""
+"""The libraries named by sionconfig provide every public function: programs that use all functions link and run."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Libraries(InstalledCase):
             self.all_are_there(f"mpicxx.{mpi} -Wno-address", "mpi", FAMILIES["mpi"], "--cxx")
 
     def test_shared_libraries(self):
-        """The symbols of the dynamic tables, for programs that load or name the libraries themselves."""
+        """Every function is in the dynamic symbol tables, for programs that load or name the libraries themselves."""
         from test_public_interface import name_of
         offered = {"libsheaf.so": ("common", "serial", "generic", "debug", "undeclared"), "libsheaf_omp.so": ("omp",)}
         offered |= {f"{mpi}/libsheaf_mpi.so": ("mpi", "ompi") for mpi in MPIS}

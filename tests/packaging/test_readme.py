@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The examples of the README, as they are printed there, against an installation: in C, in Fortran, and the lines of the shell."""
+"""The examples of the README, as printed there, against an installation: in C, in Fortran, and the shell commands."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import unittest
 from installed import BUILD, FORTRAN, MPIS, ROOT, InstalledCase
 
 README = (ROOT / "README.md").read_text()
-TASKS = 18  # a line of the shell asks for task 17
+TASKS = 18  # a shell command uses task 17
 
 C_AROUND = """
 int main(int argc, char **argv) {{

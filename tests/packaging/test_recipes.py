@@ -1,6 +1,7 @@
-"""Recipes of Spack, EasyBuild and conda (packaging/README.md): they name this version, options that there are, and files that an
-installation has. EasyBuild and rattler-build read theirs where they are installed (SHEAF_RECIPE_TOOLS, a virtual environment of
-Python with easybuild-framework, easybuild-easyblocks and py-rattler-build). build_recipes.py carries them out.
+"""Recipes of Spack, EasyBuild and conda (packaging/README.md): they name this version, existing options, and files of
+an installation. EasyBuild and rattler-build read their recipes if they are installed (SHEAF_RECIPE_TOOLS, a
+virtual environment of Python with easybuild-framework, easybuild-easyblocks and py-rattler-build).
+build_recipes.py carries them out.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ RECIPES = ROOT / "packaging"
 SPACK = RECIPES / "spack" / "repo" / "packages" / "sheaf" / "package.py"
 EASYBUILD = sorted((RECIPES / "easybuild").glob("*.eb"))
 CONDA = RECIPES / "conda" / "recipe.yaml"
-LMOD = os.environ.get("LMOD_CMD", "/usr/share/lmod/lmod/libexec/lmod")  # which EasyBuild asks for
+LMOD = os.environ.get("LMOD_CMD", "/usr/share/lmod/lmod/libexec/lmod")  # required by EasyBuild
 TOOLS = Path(os.environ.get("SHEAF_RECIPE_TOOLS", "/nonexistent")) / "bin"
 VERSION = re.search(r'SHEAF_VERSION_STRING "([^"]+)', (ROOT / "include" / "sheaf.h").read_text())[1]
 VARIANTS = [{"mpi": mpi, "fortran": mpi, "flavour": flavour, "compression": mpi, "mount": mpi}
@@ -40,7 +41,7 @@ def known_options() -> set[str]:
 
 def easyconfig(path: Path) -> dict:
     found: dict = {"SOURCELOWER_TAR_GZ": "sheaf-%(version)s.tar.gz", "SHLIB_EXT": "so"}
-    exec(compile(path.read_text(), str(path), "exec"), found)  # noqa: S102, what EasyBuild does with it
+    exec(compile(path.read_text(), str(path), "exec"), found)  # noqa: S102, as EasyBuild does
     return found
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""One version everywhere: header, library, tools, pkg-config, CMake package, Debian, Python, changelog,
-citation; and the files of a release. Of the recipes in packaging/ test_recipes.py knows."""
+"""One version everywhere: header, library, tools, pkg-config, CMake package, Debian, Python, changelog, citation; and
+the files of a release. The recipes in packaging/ are covered by test_recipes."""
 
 from __future__ import annotations
 

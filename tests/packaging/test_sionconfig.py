@@ -1,4 +1,4 @@
-"""What sionconfig prints, for every interface and language; see the tables of the interface's description."""
+"""Output of sionconfig for every interface and language; see the tables in the interface's description."""
 
 from __future__ import annotations
 

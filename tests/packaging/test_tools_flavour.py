@@ -1,7 +1,9 @@
-"""The tools flavour: a tracing library with the core under other names inside, linked into a program that uses the ordinary library.
+"""The tools flavour: a tracing library that contains the core under other names, linked into a program that uses the
+ordinary library.
 
-Made of the objects of this build; with SHEAF_TOOLS_PREFIX, the directory of an installation with -DSHEAF_FLAVOUR=tools, that one is
-looked at, and what only an installation has: classic names, sionconfig, environment variables.
+Created from the objects of this build. With SHEAF_TOOLS_PREFIX, the directory of an installation with
+-DSHEAF_FLAVOUR=tools, that installation is tested, including parts that only it has: classic names, sionconfig,
+environment variables.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ INSTALLED = os.environ.get("SHEAF_TOOLS_PREFIX")
 INTERFACE = ROOT / "tests" / "conformance" / "public_interface.txt"
 SECONDS = 120
 
-# The same calls for the program and for the tracing library; they differ in what the headers make of the names.
+# The same calls for the program and for the tracing library; the headers map them to different names.
 STREAM = """
 static int opened(char *name) {
   int ntasks = 1, nfiles = 1, rank = 0, *ranks = &rank;
@@ -87,7 +89,7 @@ class ToolsFlavour(unittest.TestCase):
         cls.archive, cls.include = cls.dir / "liblsheaf.a", [cls.dir, ROOT / "include"]
         run(ROOT / "packaging" / "tools_flavour.sh", cls.archive, cls.dir / "sion_libversion_rep.h", ROOT / "include",
             *sorted(objects.iterdir()))
-        # The ordinary headers, but for the one that renames, as an installation has them.
+        # The ordinary headers, except the renaming one, as in an installation.
         for header in (ROOT / "include").iterdir():
             if header.is_file() and header.name != "sion_libversion_rep.h":
                 (cls.dir / header.name).symlink_to(header)

@@ -1,4 +1,4 @@
-"""What tests of `sheaf run` share."""
+"""Shared by tests of `sheaf run`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tool_case import BIN, ToolCase  # noqa: E402
 os.environ.setdefault("SHEAF_LIBRARY", str(BIN.parent / "lib" / "libsheaf.so.1"))
 import sheaf  # noqa: E402
 
-SECONDS = max(tool_case.SECONDS, 60)  # for programs that take several on a machine with nothing else to do
+SECONDS = max(tool_case.SECONDS, 60)  # for programs that take several seconds on an idle machine
 
 __all__ = ["BIN", "SECONDS", "CaptureCase", "sheaf"]
 

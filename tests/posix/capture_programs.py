@@ -1,5 +1,6 @@
-"""Programs of Debian as they are (`make capture-test`): each is run captured and plain; all files must have the same bytes, restarts
-the same numbers, and strace sees no open of a captured name. A program that is not installed is skipped with a word."""
+"""Unchanged programs of Debian (`make capture-test`), each run captured and plain. All files must have the same
+bytes, restarts the same numbers, and strace must see no open of a captured name. Programs that are not installed are
+skipped with a message."""
 
 from __future__ import annotations
 

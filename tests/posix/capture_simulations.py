@@ -1,6 +1,7 @@
-"""Simulation codes of Debian as they are (`make capture-test`): OpenFOAM with a directory for each task, Quantum ESPRESSO with
-wave functions for each task, GROMACS that appends to what it reads back. Each stops, and goes on from what was captured; files and numbers
-are those of the plain run. A code that is not installed is skipped with a word."""
+"""Unchanged simulation codes of Debian (`make capture-test`): OpenFOAM with a directory for each task, Quantum
+ESPRESSO with wave functions for each task, GROMACS that appends to data it reads back. Each stops, and resumes from
+the captured files. Files and numbers equal those of the plain run. Codes that are not installed are skipped with a
+message."""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ class OpenFoam(ProgramCase):
         script = f"{meshing} && {run} && {longer} && {run} && reconstructPar -newTimes > log"
         self.both("sh", "-c", script)
         self.assertGreater(self.check_bytes(), 200)
-        self.output = "0.*"  # what was put together, and is not captured
+        self.output = "0.*"  # reconstructed data, which is not captured
         plain, captured = (self.files(self.dir / where) for where in ("plain", "captured"))
         self.assertEqual(len(plain), 8 * 6)
         self.assertEqual(plain, captured)
@@ -102,7 +103,7 @@ class Gromacs(ProgramCase):
         self.assertEqual(plain.count("frame"), 11)
         self.assertEqual(plain, captured)
 
-        def results(name: str, data: bytes) -> bytes:  # the rest tells of times and processes
+        def results(name: str, data: bytes) -> bytes:  # the rest depends on times and processes
             return data if name.endswith((".trr", ".edr")) else b""
 
         self.assertEqual(self.check_bytes(results), 5)

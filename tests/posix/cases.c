@@ -1,4 +1,4 @@
-/* Runs all cases in the current directory, whose files cap.* are captured or not: cases [GROUP]. */
+/* Runs all cases in the current directory, with its files cap.* captured or not: cases [GROUP]. */
 #include "cases.h"
 
 int file_with(const char* name, const char* text) {

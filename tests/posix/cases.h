@@ -1,4 +1,4 @@
-/* What the cases of tests/posix print: a line each, which must be the same for captured files and for those
+/* Output of the cases of tests/posix: one line each, which must be the same for captured files and for files
  * of the file system. */
 #pragma once
 
@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The name of the call, its result, and errno where it is -1. */
+/* Prints the name of the call, its result, and errno if the result is -1. */
 #define CALL(call)                                                     \
   do {                                                                 \
     errno = 0;                                                         \
@@ -26,13 +26,13 @@
 
 #define VALUE(expression) printf("%s:%d %s: %lld\n", __func__, __LINE__, #expression, (long long)(expression))
 
-/* Makes a file with these bytes; its descriptor, open for reading and writing. */
+/* Creates a file with these bytes. Returns its descriptor, open for reading and writing. */
 int file_with(const char* name, const char* text);
 /* Prints size and bytes of the file of that name. */
 void show(const char* name);
-/* Prints what stat tells, without what may differ: numbers of inodes, blocks, times. */
+/* Prints the result of stat without the fields that may differ: numbers of inodes, blocks, times. */
 void show_status(const char* name);
-/* Waits for a child; its status as waitpid() gives it. */
+/* Waits for a child. Returns its status as waitpid() does. */
 int ended(pid_t child);
 /* Prints the sorted entries of a directory. */
 void show_directory(const char* name);

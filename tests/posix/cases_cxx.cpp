@@ -1,4 +1,4 @@
-/* The standard streams of C++, which keep the stream of the C library that they were made for. */
+/* The standard streams of C++, which keep the stream of the C library that they were created for. */
 #include <iostream>
 #include <string>
 

@@ -41,7 +41,7 @@ static void duplicates(void) {
   CALL(unlink("plain"));
 }
 
-/* The C library closes what it does not know to be another file by now. */
+/* The C library closes a descriptor although it now refers to another file. */
 static void closed_by_streams(void) {
   char room[20];
   const int fd = file_with("cap.c", "captured");
@@ -94,7 +94,7 @@ static void waiting(void) {
   CALL(unlink("cap.w"));
 }
 
-/* In a child, whose locks are others. */
+/* Runs fcntl in a child, which has locks of its own. */
 static int of_child(int fd, int command, short type, off_t start, off_t length) {
   const pid_t child = fork();
   if (child == 0) {
@@ -138,7 +138,7 @@ static void locking(void) {
   CALL(unlink("cap.lock"));
 }
 
-/* Of what fcntl(2) can do beside, files that have no leases and no seals. */
+/* Other commands of fcntl(2), on files without leases and seals. */
 static void other_commands(void) {
   const int fd = file_with("cap.other", "0123456789");
   CALL(fcntl(fd, F_SETLEASE, F_RDLCK));
@@ -163,7 +163,7 @@ static void rang(int number) {
   (void)number;
 }
 
-/* Who waits for a lock is interrupted by a signal, whose handler may use files. */
+/* A signal interrupts a process that waits for a lock; the handler may use files. */
 static void interrupted(void) {
   const int fd = file_with("cap.wait", "0123456789");
   struct flock range = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 1};
@@ -245,7 +245,7 @@ static void* read_shared(void* sum) {
   return NULL;
 }
 
-/* Threads that read by one descriptor get each number once. */
+/* Threads that read through one descriptor get each number once. */
 static void shared_reads(void) {
   enum { numbers = 20000 };
   static unsigned all[numbers];

@@ -1,6 +1,6 @@
 #include "cases.h"
 
-// What a shared mapping shows of a file of at least `n` bytes.
+// Prints the contents of a shared mapping of a file of at least `n` bytes.
 static void show_mapped(const char* memory, size_t n) {
   printf("  mapped:");
   for (size_t i = 0; i < n; ++i) printf(memory[i] >= ' ' ? " %c" : " %d", memory[i]);

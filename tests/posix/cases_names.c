@@ -72,7 +72,7 @@ static void borders(void) {
   CALL(unlink("cap.open"));
 }
 
-/* Files that others write go on where they are now. */
+/* A renamed file is still written through open descriptors, at its new place. */
 static void leaving(void) {
   char room[64] = "";
   const int fd = file_with("cap.go", "begin ");
@@ -178,7 +178,7 @@ static void taken(void) {
   CALL(unlink("cap.t"));
 }
 
-/* A directory may take the place of an empty one only. */
+/* A directory may replace only an empty one. */
 static void over_directories(void) {
   CALL(mkdir("above", 0755));
   CALL(mkdir("full", 0755));
@@ -234,7 +234,7 @@ static void below_files(void) {
   CALL(unlink("plain"));
 }
 
-/* What is in a directory goes with it, and open files stay what they are. */
+/* The contents of a directory move with it, and open files stay valid. */
 static void directories_renamed(void) {
   CALL(mkdir("dir", 0755));
   CALL(mkdir("dir/sub", 0755));
@@ -280,7 +280,7 @@ static void directories_renamed(void) {
   CALL(system("find . | sort; rm -r moved link2; ls"));
 }
 
-/* What is open goes on with the new names, and so does a program whose directory another one renames. */
+/* Open files continue under the new names, as does a program in a directory that another program renames. */
 static void directories_renamed_by_others(void) {
   CALL(mkdir("home", 0755));
   CALL(mkdir("home/in", 0755));
@@ -303,7 +303,7 @@ static void directories_renamed_by_others(void) {
   CALL(system("rm -r away; ls"));
 }
 
-/* Without a descriptor that is free. */
+/* Without a free descriptor. */
 static void no_descriptors(void) {
   CALL(mkdir("d", 0755));
   close(file_with("d/cap.1", "one"));
@@ -347,7 +347,7 @@ static void exchanged(void) {
   CALL(unlink("cap.b"));
 }
 
-/* Who had it open before it got its name reads what is written to it later. */
+/* A descriptor opened before the file got its captured name reads data written later. */
 static void read_from_before(void) {
   close(file_with("early", "first"));
   const int reader = open("early", O_RDONLY);

@@ -66,7 +66,7 @@ static void inherits(void) {
   if (other == 0) {
     const int out = open("cap.o", O_WRONLY | O_CREAT | O_TRUNC, 0644);
     dup2(out, 1);
-    execve("/bin/cat", cat, empty); /* an environment that knows nothing of a preload */
+    execve("/bin/cat", cat, empty); /* an environment without a preload */
     _exit(99);
   }
   VALUE(ended(other));
@@ -147,12 +147,12 @@ static void vforks(void) {
   CALL(unlink("cap.later"));
 }
 
-/* Threads read directories while another forks; before anything is captured, because what is used first has
- * its locks in another order. */
+/* Threads read directories while another thread forks. Runs before any capture, because the first use
+ * determines the order of locks. */
 void cases_forks(void) {
   fflush(stdout);
   vforks();
-  const pid_t all = fork(); /* what waits for ever ends by the alarm */
+  const pid_t all = fork(); /* an endless wait ends by the alarm */
   if (all == 0) {
     alarm(60);
     pthread_t threads[3];
@@ -176,7 +176,7 @@ void cases_forks(void) {
   CALL(unlink("cap.child"));
 }
 
-/* Standard streams are on /dev/null after daemon(3), and captured files are what they were. */
+/* Standard streams are on /dev/null after daemon(3), and captured files stay open. */
 static void daemons(void) {
   int both[2];
   char byte = 0;
@@ -209,7 +209,7 @@ static void tick(int number) {
   (void)number;
 }
 
-/* A signal that comes during a fork, and whose handler writes, waits for nobody. */
+/* A signal with a writing handler arrives during a fork, and the handler does not block. */
 static void forks_interrupted(void) {
   fflush(stdout);
   const pid_t all = fork();
@@ -274,7 +274,7 @@ static void* wait_in_print(void* descriptor) {
   return NULL;
 }
 
-/* A thread that is cancelled in a call ends, and the program goes on. */
+/* A thread that is cancelled in a call ends, and the program continues. */
 static void cancel(void* (*work)(void*), void* argument) {
   fflush(stdout);
   const pid_t child = fork();
@@ -315,7 +315,7 @@ static void cancelled(void) {
   CALL(unlink("cap.fifo"));
 }
 
-/* The mask of a child is its own, also where it has the memory of its parent. */
+/* The signal mask of a child is its own, even if it shares the memory of its parent. */
 static void masks(void) {
   const mode_t before = umask(022);
   const pid_t child = vfork();

@@ -6,7 +6,7 @@ extern char** environ;
 
 static char argument[] = "an argument";
 
-/* Prints what a program that is started in a child says, and how it ends. */
+/* Prints the output of a program started in a child, and its exit status. */
 #define STARTED(how, start)                      \
   do {                                           \
     fflush(stdout);                              \
@@ -23,7 +23,7 @@ static void program_with(const char* name, const char* text) {
   CALL(chmod(name, 0755));
 }
 
-/* A file of the file system, or a captured one, is started in every way there is. */
+/* Starts a plain or a captured file in every possible way. */
 static void starts(const char* name) {
   char* const words[] = {(char*)name, argument, NULL};
   char path[64];
@@ -67,7 +67,7 @@ static void spawned_elsewhere(const char* path) {
   posix_spawn_file_actions_destroy(&actions);
 }
 
-/* The kernel reads so much of a script and no more. */
+/* The kernel reads a limited part of a script's first line. */
 static void long_lines(void) {
   char line[400] = "#!/bin/echo ";
   const size_t begin = strlen(line);

@@ -1,4 +1,4 @@
-/* Locks and spawned programs: what belongs to an open file that several have. */
+/* Locks and spawned programs: properties of an open file shared by several processes. */
 #include <pthread.h>
 #include <spawn.h>
 #include <stdatomic.h>
@@ -10,7 +10,7 @@ extern char** environ;
 
 static atomic_int over;
 
-/* Files that a list of actions opens in the child, in their order among others. */
+/* A list of actions opens files in the child, in order with the other actions. */
 static void opened_by_actions(void) {
   file_with("cap.in", "what is read");
   mkdir("below", 0755);
@@ -49,7 +49,7 @@ static void opened_by_actions(void) {
   CALL(rmdir("below"));
 }
 
-/* What flock(2) locks belongs to the open file, also where a program that was started has it. */
+/* A lock of flock(2) belongs to the open file, even if a started program shares it. */
 static void locked_for_the_shell(void) {
   fflush(stdout);
   CALL(system(
@@ -81,11 +81,11 @@ static void locked_for_the_shell(void) {
 
 static void* wait_for_lock(void* fd) { return (void*)(long)flock(*(int*)fd, LOCK_EX); }
 
-/* Who waits for a lock cannot be cancelled there, and has it as soon as another who shares the open file has.
- */
+/* A thread that waits for a lock cannot be cancelled there, and has it as soon as another owner of the open
+ * file has it. */
 static void waits_for_locks(void) {
   fflush(stdout);
-  const pid_t all = fork(); /* what waits for ever ends by the alarm */
+  const pid_t all = fork(); /* an endless wait ends by the alarm */
   if (all == 0) {
     alarm(20);
     int held = file_with("cap.f", "x"), fd = open("cap.f", O_RDWR);
@@ -128,8 +128,8 @@ static void* spawn_reader(void* none) {
   return none;
 }
 
-/* Spawns of threads do not wait for each other; what a list closes before is not in the way of what it opens.
- */
+/* Spawns in threads do not wait for each other. Descriptors that a list closes first do not block those it
+ * opens. */
 static void spawns_of_threads(void) {
   fflush(stdout);
   mkfifo("fifo", 0600);
@@ -180,7 +180,7 @@ static void* open_and_close(void* none) {
   return none;
 }
 
-/* What threads open while another forks is theirs, whatever the child does. */
+/* Files that threads open during a fork are theirs, whatever the child does. */
 static void opens_beside_forks(void) {
   fflush(stdout);
   close(file_with("cap.other", "other"));
@@ -209,7 +209,7 @@ static void opens_beside_forks(void) {
   CALL(system("rm cap.w? cap.other"));
 }
 
-/* As many files as a program likes. */
+/* Locks any number of files. */
 static void locks_many(void) {
   enum { files = 100 };
   int fds[files];
@@ -234,7 +234,7 @@ static void locks_many(void) {
   CALL(system("rm cap.many.*"));
 }
 
-/* Who has locked a file keeps that over exec, unless the exec closes it. */
+/* A lock survives exec unless the exec closes the file. */
 static void locks_over_exec(void) {
   const int fd = file_with("cap.e", "text");
   struct flock all = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -276,7 +276,7 @@ static void* open_and_close_many(void* name) {
   return NULL;
 }
 
-/* Locks go when any descriptor of the file is closed; no call fails for that. */
+/* Closing any descriptor of a file releases its locks; no call fails because of that. */
 static void locks_beside_closes(void) {
   const int fd = file_with("cap.l", "text");
   pthread_t thread;

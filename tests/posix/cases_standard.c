@@ -1,5 +1,5 @@
-/* Standard streams whose descriptors become captured files in all the ways there are; first of all groups,
- * since later ones have theirs shown already. Each in a child, which has them as they were. */
+/* Standard streams with descriptors that become captured files in all possible ways. This group runs early,
+ * before other groups have used the streams. Each case runs in a child with the original streams. */
 #include "cases.h"
 
 static void run(void (*work)(void), const char* name) {
@@ -25,7 +25,7 @@ static void by_open(void) {
   printf("printed after open\n");
 }
 
-/* The buffer stays what the program has made it. */
+/* The stream keeps the buffering that the program selected. */
 static void by_lines(void) {
   struct stat status = {0};
   close(1);
@@ -73,7 +73,7 @@ static void by_freopen_for_both(void) {
   if (freopen("cap.out", "a", stdout)) printf("from %ld\n", ftell(stdout));
 }
 
-/* Whose old file is closed all the same. */
+/* A failed freopen closes the old file nevertheless. */
 static void by_freopen_in_vain(void) {
   const int fd = open("cap.out", O_WRONLY | O_CREAT, 0644);
   close(0);
@@ -83,7 +83,7 @@ static void by_freopen_in_vain(void) {
   dprintf(fd, "read %d, closed %d\n", getchar(), fcntl(0, F_GETFD));
 }
 
-/* More than a stream has room for of its own is written where the descriptor leads by then. */
+/* Data beyond the stream's own buffer is written to the file that the descriptor refers to by then. */
 static void pending(void) {
   static char room[100000], block[60000];
   setvbuf(stdout, room, _IOFBF, sizeof room);

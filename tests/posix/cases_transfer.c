@@ -74,7 +74,7 @@ static void positions(void) {
   CALL(unlink("cap.p"));
 }
 
-// The letter at the beginning of each block, and the length.
+// Prints the letter at the beginning of each block, and the length.
 static void show_blocks(int fd, off_t block) {
   char c = 0;
   printf("  blocks:");

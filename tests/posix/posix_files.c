@@ -1,15 +1,15 @@
-/* posix_files: what tests and measurements of capturing start.
+/* posix_files: programs for tests and measurements of capturing.
  *
- * - make DIR PROCESSES FILES: each process makes so many files DIR/cap.P.I of 1 KiB; prints the seconds
+ * - make DIR PROCESSES FILES: each process creates FILES files DIR/cap.P.I of 1 KiB; prints the seconds
  * - remove DIR PROCESSES FILES: removes them; prints the seconds
  * - log FILE: appends lines "N\n" with one write each until it is killed; prints each N that was written
- * - calls FILE COUNT: asks for the position in FILE and for access to it, in so many pairs of runs; prints
- * what a call costs more, in nanoseconds
- * - steps: makes files cap.0 to cap.5, changes the first four, in ten steps, and prints for each "done STEP"
- *   once all its calls have succeeded, or "STEP errno"; before that, for a write that has failed, "lacks FILE
- *   POSITION errno", or "closed FILE POSITION errno" if the close has succeeded nevertheless
- * - steps repeating: the same, but a write that has failed is repeated once
- * - small FILE COUNT: so many fwrite of 64 bytes; prints nanoseconds for one */
+ * - calls FILE COUNT: queries the position in FILE and access to it, in COUNT pairs of runs; prints the
+ *   additional cost of a call in nanoseconds
+ * - steps: creates files cap.0 to cap.5 and changes the first four, in ten steps. Prints "done STEP" for each
+ *   step when all its calls have succeeded, or "STEP errno". Before that, prints "lacks FILE POSITION errno"
+ *   for a failed write, or "closed FILE POSITION errno" if the close succeeded nevertheless
+ * - steps repeating: like steps, but repeats a failed write once
+ * - small FILE COUNT: COUNT calls of fwrite with 64 bytes; prints nanoseconds per call */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -80,9 +80,9 @@ static int by_size(const void* a, const void* b) {
   return (one > other) - (one < other);
 }
 
-/* What a call on a file costs more by the names that programs use, where a preload may stand, than by the C
-   library's own functions, in ns: the median of `count` pairs of runs, because one call into the kernel takes
-   a time that varies by far more. */
+/* Returns the additional cost of a call on a file in ns: by the names that programs use, where a preload may
+ * be active, compared with the C library's own functions. It is the median of `count` pairs of runs, because
+ * the time of one call into the kernel varies by far more. */
 static int calls(const char* name, long count) {
   enum { in_a_run = 1000 };
   typedef int (*Access)(const char*, int);
@@ -108,7 +108,7 @@ static int calls(const char* name, long count) {
   return 0;
 }
 
-/* What a step says at once goes past buffers, because the process may be killed at the next call. */
+/* Bypasses buffers, because the process may be killed at the next call. */
 static void tell(const char* step, int good) {
   char line[64];
   const int size = good ? snprintf(line, sizeof line, "done %s\n", step)
@@ -116,7 +116,7 @@ static void tell(const char* step, int good) {
   if (write(1, line, (size_t)size) != size) _exit(1);
 }
 
-/* Writes all of it. A write that fails is repeated once, if `repeats`. */
+/* Writes all data. Repeats a failed write once if `repeats` is set. */
 static int write_whole(int fd, const char* data, size_t size, int repeats) {
   while (size > 0) {
     const ssize_t n = write(fd, data, size);
@@ -128,7 +128,7 @@ static int write_whole(int fd, const char* data, size_t size, int repeats) {
   return 1;
 }
 
-/* Closes after a write that has failed, and says so, or that the close has succeeded nevertheless. */
+/* Closes after a failed write. Prints that, or that the close succeeded nevertheless. */
 static void give_up(int fd, const char* name) {
   const int error = errno;
   const long at = (long)lseek(fd, 0, SEEK_CUR);
@@ -140,7 +140,7 @@ static void give_up(int fd, const char* name) {
   errno = error;
 }
 
-/* 71,300 letters in three writes. */
+/* Writes 71,300 letters in three writes. */
 static int fill(const char* name, int flags, char letter, int repeats) {
   static char block[70000];
   const size_t sizes[] = {1000, sizeof block, 300};

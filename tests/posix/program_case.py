@@ -1,4 +1,4 @@
-"""What tests of unchanged programs share: each is run plain and captured, in directories of their own."""
+"""Shared by tests of unchanged programs: each is run plain and captured, in separate directories."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def as_it_is(name: str, data: bytes) -> bytes:
 
 
 class ProgramCase(unittest.TestCase):
-    output = "out"  # glob of the directories whose files are captured
+    output = "out"  # glob of the directories with captured files
     rules: tuple[str, ...] = ("out/*:all.sion",)
 
     def setUp(self) -> None:
@@ -30,7 +30,7 @@ class ProgramCase(unittest.TestCase):
         self.dir = Path(directory.name).resolve()
 
     def prepare(self, where: Path) -> None:
-        """What is there before the program starts."""
+        """Creates the files that must exist before the program starts."""
         (where / "out").mkdir(parents=True, exist_ok=True)
 
     def need(self, *programs: str) -> None:
@@ -58,7 +58,8 @@ class ProgramCase(unittest.TestCase):
         return plain, captured
 
     def check_bytes(self, same_part: Callable[[str, bytes], bytes] = as_it_is) -> int:
-        """All files are in the sets, byte for byte but for what a file has of the time; how many there are."""
+        """Checks that all files are in the sets and have the same bytes, except for times stored in a file. Returns
+        their number."""
         for name in sorted({rule.rpartition(":")[2] for rule in self.rules}):
             subprocess.run([SHEAF, "split", "--names", self.dir / "captured" / name, f"{self.dir}/found/"], check=True,
                            capture_output=True)
@@ -69,8 +70,8 @@ class ProgramCase(unittest.TestCase):
         return len(expected)
 
     def check_opens(self, *command: str) -> None:
-        """No system call of any process opens a captured name. Directories are real, and a name that is not in the set is looked for as
-        a plain file."""
+        """Checks that no system call of any process opens a captured name. Directories are real, and a name that is
+        not in the set is looked up as a plain file."""
         self.need("strace")
         self.prepare(self.dir / "traced")
         self.run_in("traced", "strace", "-f", "-e", "trace=open,openat,openat2,creat", "-o", "../calls", *command, capture=self.rules)

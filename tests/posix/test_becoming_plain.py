@@ -1,4 +1,5 @@
-"""Captured files that are used as only files of the file system can be become plain; patterns that nothing has matched are told."""
+"""Captured files become plain when used in ways only possible for files of the file system; patterns without a match
+are reported."""
 
 from __future__ import annotations
 
@@ -68,7 +69,7 @@ class BecomingPlain(CaptureCase):
         done = self.sheaf("run", "--capture", "{a,b}.*:set.sion", "--capture", "cap.*:other.sion", "--", "sh", "-c", "echo 1 > cap.1")
         self.assertEqual(done.stderr.count("nothing was captured"), 1, done.stderr)
         self.assertIn("braces stand for themselves", done.stderr)
-        # Reading what an earlier job has left is use enough.
+        # Reading the files of an earlier job counts as use.
         done = self.sheaf("run", "--capture", "cap.*:other.sion", "--", "cat", "cap.1")
         self.assertEqual((done.stdout, done.stderr), ("1\n", ""))
 

@@ -1,4 +1,4 @@
-"""`sheaf run`: captured files behave as those of the file system, are all there at the end, and nothing is lost."""
+"""`sheaf run`: captured files behave like those of the file system, are complete at the end, and lose no data."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Capture(CaptureCase):
         self.assertEqual(self.names(), ["out/cap.1"])
 
     def test_readers_of_what_an_earlier_run_has_left(self) -> None:
-        """Before anybody writes: who inherits a descriptor reads, and who has opened it sees what is written then."""
+        """Inherited and early opened descriptors read the data of an earlier run and data written later."""
         self.run_captured("sh", "-c", "echo first > cap.a")
         script = ("import os, subprocess\n"
                   "reader = os.open('cap.a', os.O_RDONLY)\n"
@@ -135,7 +135,7 @@ class Capture(CaptureCase):
         self.assertEqual(sorted(done.stdout.split()), ["./", "./out/", "./out/cap.1", "./out/cap.2"])
 
     def test_a_view_shows_what_a_mount_would(self) -> None:
-        """Tasks without names, several multifiles, streams of files elsewhere."""
+        """A view shows the same as a mount: tasks without names, several multifiles, streams of files elsewhere."""
         tasks = [bytes([t]) * 50_000 * t for t in range(3)]
         with sheaf.open(self.work / "tasks.sion", "w", tasks=3, chunk_size=4096) as made:
             for task, content in enumerate(tasks):
@@ -320,7 +320,7 @@ class Capture(CaptureCase):
         self.run_captured("python3", "-c", script)
 
     def build_with_destructor(self, work: str, main: str) -> None:
-        """./main, which does `main`, with a library that does `work` at the end."""
+        """Builds ./main, which runs `main`, with a library that runs `work` at the end."""
         source = self.work / "late.c"
         source.write_text("#include <stdio.h>\n#include <unistd.h>\n"
                           f"__attribute__((destructor)) static void late(void) {{ {work} }}\n")
@@ -355,7 +355,7 @@ class Capture(CaptureCase):
         before = set(os.listdir("/dev/shm"))
         self.run_captured("sh", "-c", "for i in 1 2 3; do echo $i > cap.$i; done; cat cap.1 | sort > cap.4")
         left = {name for name in set(os.listdir("/dev/shm")) - before if name.startswith("sheaf-capture")}
-        for _ in range(300):  # tests that run beside this one have some, too, until they end
+        for _ in range(300):  # concurrent tests have some, too, until they end
             left &= set(os.listdir("/dev/shm"))
             if not left:
                 return

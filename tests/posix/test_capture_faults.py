@@ -1,5 +1,5 @@
-"""Captured files when something fails: what was accepted is there, what was not is an error; where the set cannot take a file, the plain
-file is made."""
+"""Captured files under failures: accepted data is stored, rejected data is an error, and if the set cannot take a
+file, the plain file is created."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import unittest
 
 from capture_case import BIN, SECONDS, CaptureCase
 
-CALLS = ("pwrite64", "pwritev", "openat", "fallocate", "ftruncate", "fsync", "mmap")  # of a container
+CALLS = ("pwrite64", "pwritev", "openat", "fallocate", "ftruncate", "fsync", "mmap")  # on a container
 
 
 def block(letter: str) -> bytes:
@@ -21,7 +21,7 @@ def block(letter: str) -> bytes:
 
 class MountingCase(CaptureCase):
     def run_mounted(self, prepare: str, rule: str, *command: str) -> subprocess.CompletedProcess[str]:
-        """Runs the command captured behind a script that mounts, in a name space of its own."""
+        """Runs the captured command after a script that mounts, in a separate namespace."""
         if os.geteuid() != 0 or subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode != 0:
             self.skipTest("no rights to mount")
         return subprocess.run(["unshare", "-m", "sh", "-ec", prepare + '; exec "$@"', "sh", BIN / "sheaf", "run", "--capture", rule, "--",
@@ -29,7 +29,7 @@ class MountingCase(CaptureCase):
 
 
 class PlainInstead(MountingCase):
-    """The multifile cannot take a file: it is a plain one, and a message says why, once."""
+    """If the multifile cannot take a file, the file is plain, and one message states the reason."""
 
     def check(self, prepare: str, directory: str, why: str) -> None:
         (self.work / directory).mkdir()
@@ -93,10 +93,10 @@ class PlainInstead(MountingCase):
 
 @unittest.skipUnless(shutil.which("strace"), "strace makes calls fail")
 class Faults(MountingCase):
-    """The n-th call of a kind that a program makes on its container fails, or is the last one it makes; for all n."""
+    """For every n, the n-th call of a kind that a program makes on its container fails, or is its last one."""
 
     def steps(self, inject: str, *how: str) -> tuple[subprocess.CompletedProcess[str], bool]:
-        """What became of the program, and whether anything was injected."""
+        """The outcome of the program, and whether a fault was injected."""
         shutil.rmtree(self.work)
         self.work.mkdir()
         self.sheaf("run", "--keep-containers", "--capture", "cap.*:set.sion", "--", "sh", "-c", "echo > cap.first")
@@ -108,7 +108,7 @@ class Faults(MountingCase):
         return done, "(INJECTED)" in written or "SIGKILL" in written
 
     def contents(self, lacks: bool) -> dict[str, bytes]:
-        """lacks: the set is kept as it is, because bytes are missing of a file."""
+        """lacks: the set is kept unchanged, because a file lacks bytes."""
         done = self.run_captured("sh", "-c", "for f in cap.*; do wc -c $f; cat $f; echo; done", check=False)
         self.check_gathering(done, lacks)
         shown = done.stdout.encode()
@@ -149,9 +149,10 @@ class Faults(MountingCase):
                 self.assertEqual(held, block(letter))
 
     def lacking(self, said: list[str]) -> set[str]:
-        """Files of which a write has failed that was not repeated."""
+        """The files with a failed write that was not repeated."""
         lines = [line.split() for line in said if line.startswith("lacks ")]
-        cut = {"cap.3"} if "done cut 3" in said else set()  # to 10 bytes: what is missing behind is cut away
+        # Truncated to 10 bytes: missing bytes beyond that do not count.
+        cut = {"cap.3"} if "done cut 3" in said else set()
         names = {name for _, name, at, _ in lines if name not in cut or int(at) < 10}
         if "cap.1" in names and "done rename 1" in said:
             names = names - {"cap.1"} | {"cap.new"}

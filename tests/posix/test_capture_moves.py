@@ -1,4 +1,4 @@
-"""Renames that bring plain files into a set: what has the name then is all of one file, nothing is lost."""
+"""Renames that move plain files into a set: the file with the new name is complete, and no data is lost."""
 
 from __future__ import annotations
 
@@ -81,7 +81,9 @@ class Moves(CaptureCase):
 
     @unittest.skipUnless(shutil.which("strace"), "strace makes calls fail")
     def test_a_directory_stays_where_one_of_its_files_cannot_go(self) -> None:
-        """The disk is full for the n-th record of the container, for all n: all names are the old ones then, or all the new."""
+        """If the disk is full for the n-th record, all names are the old ones, or all are the new ones.
+
+        Repeated for every record of the container."""
         script = ("import os\n"
                   "try: os.rename('cap.dir', 'cap.now')\n"
                   "except OSError as error: print(error.errno)\n")
@@ -128,7 +130,9 @@ class Moves(CaptureCase):
 
     @unittest.skipUnless(shutil.which("strace"), "strace makes calls fail")
     def test_each_file_is_there_once_whatever_fails(self) -> None:
-        """There is no room for more records: of the temporary name, the attributes, or the name itself."""
+        """Each file exists exactly once, even if there is no space for further records.
+
+        The records are those of the temporary name, the attributes, and the name itself."""
         script = ("import os, sys\n"
                   "for i in range(12):\n"
                   "    open(f'plain.{i}', 'w').close()\n"

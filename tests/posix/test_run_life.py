@@ -1,4 +1,5 @@
-"""`sheaf run` around its program: signals reach it, exit codes are its, the set has one job however it is spelt."""
+"""`sheaf run` around its program: forwards signals, returns its exit code, and gives the set one job for all
+spellings of its name."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from capture_case import BIN, SECONDS, CaptureCase
 
 
 def shared_memory(capture: bytes) -> list[str]:
-    """What there is of that of a job with this value of SHEAF_CAPTURE."""
+    """The shared memory of a job with this value of SHEAF_CAPTURE."""
     number = 14695981039346656037
     for byte in capture + b"\n":
         number = (number ^ byte) * 1099511628211 % 2**64
@@ -22,7 +23,7 @@ def shared_memory(capture: bytes) -> list[str]:
 
 class RunLife(CaptureCase):
     def start(self, script: str, *before: str) -> subprocess.Popen:
-        """Returns when the program has made `begun`."""
+        """Starts the script; returns when the program has created `begun`."""
         job = subprocess.Popen([*before, BIN / "sheaf", "run", "--capture", "cap.*:set.sion", "--", "sh", "-c", script], cwd=self.work,
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
         self.addCleanup(job.wait)

@@ -1,4 +1,4 @@
-"""Runs the examples of docs/python.md and of the README, in order, in a directory of their own."""
+"""Runs the examples of docs/python.md and of the README, in order, in a separate directory."""
 
 from __future__ import annotations
 

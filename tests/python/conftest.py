@@ -1,4 +1,4 @@
-"""What all tests of the Python package share: they run over the library of the build, SHEAF_BIN/../lib."""
+"""Shared by all tests of the Python package: they use the library of the build, SHEAF_BIN/../lib."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent.parent
 BUILD = Path(os.environ.get("SHEAF_BIN", ROOT / "build" / "bin")).parent
 
-if "SHEAF_INSTALLED" not in os.environ:  # else the package that was installed is tested
+if "SHEAF_INSTALLED" not in os.environ:  # otherwise the installed package is tested
     sys.path.insert(0, str(ROOT / "python"))
     os.environ.setdefault("SHEAF_LIBRARY", str(BUILD / "lib"))
     os.environ["PYTHONPATH"] = os.pathsep.join(
@@ -33,7 +33,7 @@ def build():
 
 @pytest.fixture(params=["library", "pure"])
 def backend(request, monkeypatch):
-    """With the C library, and as if there were none."""
+    """Runs a test with the C library, and as if there were none."""
     if request.param == "pure":
         from sheaf import _library
 

@@ -1,5 +1,4 @@
-"""Groups of threads and of processes, for tests: what a program would bring that has its own
-communication."""
+"""Groups of threads and of processes, for tests: models of programs with their own communication."""
 
 from __future__ import annotations
 
@@ -24,7 +23,7 @@ class ThreadGroup:
         self._shared["barrier"].wait()
 
     def _exchange(self, value):
-        """What all give, on each."""
+        """The values of all members, on each member."""
         self._shared["gathered"][self.rank] = value
         self.barrier()
         found = list(self._shared["gathered"])
@@ -51,7 +50,7 @@ class ThreadGroup:
 
 
 class GatheringGroup(ThreadGroup):
-    """With all_gather, where nothing else is asked for."""
+    """A group that has only all_gather."""
 
     def all_gather(self, data):
         return b"".join(self._exchange(data))
@@ -68,7 +67,7 @@ class GatheringGroup(ThreadGroup):
 
 
 class SocketGroup:
-    """Processes that were forked: everything goes through rank 0."""
+    """Forked processes; all communication passes through rank 0."""
 
     def __init__(self, rank, size, sockets):
         self.rank, self.size, self._sockets = rank, size, sockets

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Prints the Pythons from 3.9 on, free-threaded ones included, that are in PATH, under pyenv, or in SHEAF_PYTHONS: one of each version.
+# Prints the Pythons from 3.9 on, free-threaded ones included, found in PATH, under pyenv, or in SHEAF_PYTHONS: one per version.
 seen=""
 for python in ${SHEAF_PYTHONS:-} "${PYENV_ROOT:-$HOME/.pyenv}"/versions/*/bin/python3 \
   $(for v in 9 10 11 12 13 14; do command -v "python3.$v" "python3.${v}t"; done); do

@@ -1,5 +1,5 @@
-"""Runs the tests of the Python package with an interpreter that has numpy and pytest: this one, or the
-system's. Exit status 77 if there is none."""
+"""Runs the tests of the Python package with an interpreter that has numpy and pytest: this one, or the system's.
+Exits with status 77 if neither has them."""
 
 from __future__ import annotations
 

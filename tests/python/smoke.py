@@ -1,4 +1,5 @@
-"""What a wheel must do under any Python, without any other package: run with the interpreter that has it."""
+"""Minimum functions of a wheel under any Python without other packages. Must run with the interpreter that has the
+wheel."""
 
 from __future__ import annotations
 

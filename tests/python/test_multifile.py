@@ -1,4 +1,4 @@
-"""Opening, closing, giving up; errors; work on whole multifiles."""
+"""Opening, closing, aborting; errors; operations on whole multifiles."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import pytest
 import sheaf
 from sheaf.archive import Archive
 
-LIBRARY = sheaf.library_path()  # also of tests that switch it off
+LIBRARY = sheaf.library_path()  # valid also in tests that disable the library
 
 
 def fill(path, tasks=3, **options):
@@ -49,7 +49,7 @@ def test_a_multifile_is_a_sequence(path):
 
 
 def gather_named_streams(path, streams):
-    """A multifile of named streams, as captured programs make it (docs/api-streams.md)."""
+    """Creates a multifile of named streams, like captured programs (docs/api-streams.md)."""
     calls = ctypes.CDLL(LIBRARY)
     calls.sheaf_set_open.restype = calls.sheaf_stream_open.restype = ctypes.c_void_p
     for call in (calls.sheaf_stream_write, calls.sheaf_set_gather):
@@ -278,7 +278,7 @@ def test_damage_is_told_with_task_and_offset(path):
         with pytest.raises(sheaf.DamagedError) as caught:
             f[1].read(100_000)
         assert caught.value.task == 1 and 150_000 <= caught.value.offset <= 200_000
-        assert f[1].array("u1")[200_000] == ord("y")  # a map is compared with nothing
+        assert f[1].array("u1")[200_000] == ord("y")  # a mapped array is not verified
         with pytest.raises(sheaf.DamagedError):
             f[1].array("u1", copy=True)
     report = sheaf.verify(path)
@@ -325,7 +325,7 @@ def test_split_and_defrag_with_progress(path, tmp_path):
 
     with pytest.raises(KeyboardInterrupt):
         sheaf.defrag(path, packed, replace=True, progress=stop)
-    assert sheaf.open(packed).info.compressed  # the old one
+    assert sheaf.open(packed).info.compressed  # the previous file
 
 
 def test_the_command_line(path):

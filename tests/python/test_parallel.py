@@ -1,4 +1,4 @@
-"""Processes that open together: groups of threads and processes, mpi4py."""
+"""Collective opens by several processes: groups of threads and processes, mpi4py."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sheaf.group import Group
 
 
 def together(groups, work):
-    """Runs work(group) in a thread for each; returns what they return or raise."""
+    """Runs work(group) in a thread for each group; returns the results or exceptions."""
     found = [None] * len(groups)
 
     def run(group):
@@ -117,7 +117,7 @@ def test_an_atomic_multifile_that_is_given_up_does_not_appear(path):
             with sheaf.open(path, "w", group=group, atomic=True) as f:
                 f.write(b"new" * 1000)
                 f.flush()
-                group.barrier()  # the first one that gives up removes the file
+                group.barrier()  # the first member to abort removes the file
                 raise KeyError
 
     assert together(ThreadGroup.of(3), work) == [None] * 3
@@ -181,8 +181,8 @@ if comm.rank == 0:
 
 
 def mpi4py_runs(mpi, directory):
-    """(launcher, environment) in which mpi4py works on this MPI; None if it does not. MPICH under Debian's name
-    is found under the one that mpi4py looks for."""
+    """(launcher, environment) with which mpi4py works on this MPI; None if it does not. Provides MPICH's Debian
+    library under the name that mpi4py expects."""
     launcher = shutil.which(f"mpirun.{mpi}") or (shutil.which("mpirun") if mpi == "openmpi" else None)
     if not launcher:
         return None
@@ -205,7 +205,7 @@ def mpi4py_runs(mpi, directory):
 
 
 def find_path_of(library):
-    """Where the linker finds it."""
+    """The path at which the linker finds the library."""
     listed = subprocess.run(["ldconfig", "-p"], capture_output=True, text=True, check=True).stdout
     return next(line.rpartition("=> ")[2] for line in listed.splitlines() if line.strip().startswith(library))
 

@@ -1,4 +1,4 @@
-"""`sheaf plot`: what is drawn is what is in the file."""
+"""`sheaf plot`: the plot shows the contents of the file."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_the_command(path, tmp_path, capsys):
         assert data.startswith(begin)
         assert ending != ".html" or (
             b"All data are as their checksums say" in data and b"src=\"data:" in data and b"http" not in data
-        )  # nothing is fetched
+        )  # no external resources
     phase = {"test": "multifile", "operation": "write", "transfer_mib_per_second": 2.0, "mib_per_second": 1.0}
     results = tmp_path / "r.json"
     results.write_text(json.dumps({"program": "sheaf-partest", "mpi": "M", "tasks": 2, "phases": [phase]}))

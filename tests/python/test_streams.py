@@ -1,4 +1,4 @@
-"""Streams: files as Python has them, and numpy arrays."""
+"""Streams: the file interface of Python, and numpy arrays."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def test_an_array_is_a_map_where_it_can_be(path):
 
 
 def test_a_map_copies_nothing(path):
-    """Opening 64 MiB as an array makes no page of it resident; a copy makes all."""
+    """Opening 64 MiB as an array makes no page resident; a copy makes all resident."""
     size = 64 << 20
     with sheaf.open(path, "w", chunk_size=size) as f:
         f[0].write(np.ones(size, "u1"))
@@ -194,7 +194,7 @@ def test_objects_are_pickled_with_their_buffers_outside(path):
     with sheaf.open(path) as f:
         found = f[0].load()
         assert (found["a"] == values["a"]).all() and found["b"][0].shape == (3, 4) and found["b"][1] == "text"
-        found["a"][0] = 5  # what is loaded can be written to
+        found["a"][0] = 5  # loaded arrays are writable
         assert f[0].load() == 7
         begin = f[0].size
         with pytest.raises(sheaf.DamagedError, match=f"no object at offset {begin}"):

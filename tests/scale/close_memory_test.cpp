@@ -1,6 +1,6 @@
-// What the leader of a slice holds in the close of tasks with very much data: the rows and windows of the
-// checksums, whatever there is of these. The data are not there: streams are told that their tasks have
-// written so much, with checksums that are modelled.
+// Memory of a slice's metadata writer in the close of tasks with very much data: the rows and windows of the
+// checksums, independent of their number. The data does not exist: streams are made to believe that their
+// tasks wrote it, with modelled checksums.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -25,21 +25,21 @@ constexpr int64_t leader_limit = 64 << 20;  // heap bytes
 constexpr int64_t piece = format::default_piece;
 constexpr int models = 7;  // different arrays of checksums
 
-// SHEAF_CLOSE_GIB: GiB of data of each task, by default 1, so that the test takes a second; `make soak` has
-// 16 of them.
+// SHEAF_CLOSE_GIB: GiB of data of each task. By default 1, so that the test takes a second; `make soak` uses
+// 16.
 int64_t sums_per_task() {
   const char* const text = std::getenv("SHEAF_CLOSE_GIB");
   return (text ? std::strtoll(text, nullptr, 10) : 1) * ((1 << 30) / piece);
 }
 
-// A group whose slices are as large as those of a much larger one.
+// A group with slices as large as those of a much larger group.
 class InLargeSlices final : public test::ForwardingComm {
  public:
   using ForwardingComm::ForwardingComm;
   int grain() const override { return slice_tasks; }
 };
 
-// Compares what is written from offset `begin` on with what is expected next there, and keeps none of it.
+// Compares the data written from offset `begin` on with the expected data, and keeps no copy.
 class ExpectedBytes {
  public:
   ExpectedBytes(int64_t begin, const std::vector<std::vector<uint32_t>>& arrays, int64_t tasks)
@@ -73,7 +73,7 @@ class ExpectedBytes {
   bool right_ = true;
 };
 
-// Files in memory, but for the checksums of the data.
+// Files in memory, without the checksums of the data.
 class WithoutSums final : public ForwardingStore {
  public:
   WithoutSums(Store& inner, ExpectedBytes& sums) : ForwardingStore(inner), sums_(sums) {}
@@ -85,7 +85,7 @@ class WithoutSums final : public ForwardingStore {
   class Opened final : public ForwardingFile {
    public:
     Opened(std::shared_ptr<File> file, ExpectedBytes& sums) : ForwardingFile(std::move(file)), sums_(sums) {}
-    // As long as the data that tasks pretend to have written.
+    // Reports the length of the data that tasks pretend to have written.
     FileStatus status() override {
       FileStatus status = inner().status();
       if (status.size > 0) status.size = std::max(status.size, sums_.begin());
@@ -103,7 +103,8 @@ class WithoutSums final : public ForwardingStore {
   ExpectedBytes& sums_;
 };
 
-// As if the task, which has written nothing, had written a piece of data for each checksum of its model.
+// Makes the stream of an idle task behave as if the task had written one piece of data per checksum of its
+// model.
 void pretend(Writer& writer, int model, std::span<const uint32_t> sums) {
   WriteStream& stream = writer.stream();
   const layout::ChunkGeometry geometry = stream.geometry();
@@ -154,7 +155,7 @@ TEST(CloseMemory, OfALeaderIsBoundedWhateverItsTasksHaveWritten) {
               slice_tasks, static_cast<long long>(4 * of_task >> 10), static_cast<long long>(leader >> 10),
               static_cast<long long>(member >> 10));
   EXPECT_LE(leader, leader_limit);
-  // A member holds its own once, and little else.
+  // A member holds its own checksums once, and little else.
   EXPECT_LE(member, 4 * of_task + (4 << 10));
 
   EXPECT_TRUE(expected.all_seen());

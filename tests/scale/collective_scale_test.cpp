@@ -1,5 +1,4 @@
-// Collective transfers of very many tasks on a hundred hosts: what travels between hosts, and what a task
-// holds.
+// Collective transfers of very many tasks on a hundred hosts: traffic between hosts, and memory per task.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -27,12 +26,12 @@ using layout::TypeMap;
 constexpr int hosts = 100;
 constexpr int64_t record = 64;
 
-struct Sent {  // by a task, in messages to others, and what came
+struct Sent {  // and received by a task, in messages to and from others
   int64_t messages = 0;
   int64_t bytes = 0;
 };
 
-// Counts single messages; all groups that are made of it count together.
+// Counts point-to-point messages; all groups made from it share the counters.
 class CountedComm final : public test::ForwardingComm {
  public:
   CountedComm(std::unique_ptr<Comm> comm, Sent& sent) : ForwardingComm(std::move(comm)), sent_(sent) {}
@@ -51,7 +50,7 @@ class CountedComm final : public test::ForwardingComm {
   Sent& sent_;
 };
 
-// Tasks of the same number on all hosts have `records` in turn, one such range behind the other.
+// Tasks of equal number on all hosts own `records` in turn; these ranges follow each other.
 void check(int tasks, int64_t records, bool reads) {
   const int per_host = tasks / hosts;
   MemoryStore store;
@@ -138,8 +137,8 @@ int64_t resident_bytes() {
   return resident * ::sysconf(_SC_PAGESIZE);
 }
 
-// Each of them has a stage with room for windows of all. What nobody touches takes no memory: not the rest of
-// its windows, and not their maps (24 MiB on every host, once).
+// Every task has a window pool with space for the windows of all tasks. Untouched memory is not resident:
+// neither the rest of its windows nor their maps (24 MiB on every host, once).
 TEST(CollectiveScale, HostsOfOneTaskTakeLittleMemory) {
   constexpr int alone = 256;
   constexpr int64_t records = 1024;

@@ -28,7 +28,7 @@ int counted = 0;
 struct alignas(16) Label {
   int64_t bytes;
   int task;
-  int pages;  // of a block that is like others, with the one in front of it; 0: it is none
+  int pages;  // pages of a shared block, with the page before it; 0: not shared
 };
 
 constexpr std::size_t page = 4096;
@@ -40,7 +40,7 @@ std::array<int, 16> shared_files{};  // 0: none yet
   std::abort();
 }
 
-// Pages that all blocks of the kind share, behind one of its own for the label.
+// Maps pages shared by all blocks of the kind, after a private page for the label.
 void* map_alike(std::size_t size) {
   int& file = shared_files[static_cast<std::size_t>(shared_kind)];
   if (file == 0 && (file = ::memfd_create("alike", 0)) < 0) give_up("memfd_create");
@@ -57,7 +57,7 @@ void* map_alike(std::size_t size) {
   return block;
 }
 
-// What a block costs a program: glibc adds a word and rounds up to 16 bytes, 32 at least.
+// Returns the memory that a block costs a program: glibc adds a word and rounds up to 16 bytes, at least 32.
 int64_t cost_of(int64_t size) { return std::max<int64_t>(32, (size + 8 + 15) / 16 * 16); }
 
 void add(int task, int64_t bytes) {

@@ -1,20 +1,19 @@
-// Counts the heap bytes that each simulated task holds, at once and at most. Every block remembers the task
-// that was running when it was allocated; the program's operator new and delete are replaced
-// (counting_heap.cpp).
+// Counts the current and maximum heap bytes of each simulated task. Every block records the task that was
+// running when it was allocated. The program's operators new and delete are replaced (counting_heap.cpp).
 #pragma once
 
 #include <cstdint>
 
 namespace counting_heap {
 
-// From now on tasks 0..ntasks-1 are counted, with nothing held.
+// Starts counting for tasks 0..ntasks-1, with all counts at 0.
 void start(int ntasks);
 void stop();
-// Largest number of bytes (with the allocator's rounding) a task has held at once since start().
+// Returns the maximum bytes (with the allocator's rounding) that a task has held at once since start().
 int64_t most_held(int task);
 
-// While it lives, blocks of a page and more lie in memory that all blocks with the same `kind` share, as far
-// as they reach: for what very many tasks hold, all of them the same. They count as blocks of their own.
+// During its lifetime, blocks of a page and more share memory with all blocks of the same `kind`, up to their
+// common length. For equal data held by very many tasks. Each block is counted in full.
 class Alike {
  public:
   explicit Alike(int kind);  // 0..15

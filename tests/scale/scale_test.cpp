@@ -1,5 +1,5 @@
-// The real open, write, close and read of a multifile with as many tasks as the machine of the paper had
-// cores, and with a million: every task a fiber. What counts is memory per task, and messages; both are
+// The real open, write, close and read of a multifile with very many tasks: as many as the machine of the
+// paper had cores, and a million. Every task is a fiber. Measures memory per task and messages; both are
 // exact.
 #include <gtest/gtest.h>
 
@@ -19,15 +19,15 @@ namespace sheaf::scale_test {
 namespace {
 
 constexpr int64_t record_bytes = 48;
-constexpr int64_t member_limit = 1024;  // heap bytes of a task that leads no slice, beside its buffer
-constexpr int64_t buffer_bytes = 64;    // of a writer that has written one record
-// Of a reader: the bytes by which it notices that the file was written anew
-// (storage/decorators/watched_file).
+constexpr int64_t member_limit = 1024;  // heap bytes of a task that writes no metadata, besides its buffer
+constexpr int64_t buffer_bytes = 64;    // for a writer that has written one record
+// Memory of a reader to detect that the file was rewritten (storage/decorators/watched_file).
 constexpr int64_t watch_bytes = 128;
 
 int64_t value_of(int task) { return 1000003 * int64_t{task} + 17; }
 
-// Heap in use by tasks that lead no slice, the largest; and by leaders per task of their slice.
+// Heap in use: the maximum over tasks that write no metadata, and the heap of metadata writers per task of
+// their slice.
 struct Memory {
   int64_t member = 0;
   int64_t leader = 0;
@@ -77,7 +77,7 @@ void print(const char* what, int ntasks, const Outcome& run) {
 class Scale : public ::testing::TestWithParam<int> {
  protected:
   void SetUp() override {
-    // Always as long: tasks hold the name, and their memory is counted.
+    // Constant length: tasks hold the name, and their memory is counted.
     const std::string number = std::to_string(10'000 + ::getpid() % 10'000).substr(1);
     directory_ = std::filesystem::temp_directory_path() / ("sheaf-scale-" + number);
     std::filesystem::create_directories(directory_);
@@ -89,7 +89,8 @@ class Scale : public ::testing::TestWithParam<int> {
   std::filesystem::path directory_;
 };
 
-// Collective calls of one open or close may not depend on the number of tasks; each takes O(log P) rounds.
+// The number of collective calls of an open or close may not depend on the number of tasks; each takes O(log
+// P) rounds.
 void expect_logarithmic(const Traffic& traffic, int ntasks, int64_t most_collectives) {
   int64_t rounds = 0;
   while ((int64_t{1} << rounds) < ntasks) ++rounds;
@@ -131,7 +132,7 @@ TEST_P(Scale, WritesAndReadsWithLittleMemoryAndFewMessages) {
   EXPECT_LE(reading.memory.member, member_limit + watch_bytes);
   expect_logarithmic(reading.traffic, ntasks, 20);
 
-  // Leaders hold a bounded number of bytes for each task of their slice.
+  // Metadata writers hold a bounded number of bytes for each task of their slice.
   const int64_t slice = leader_group(ntasks);
   EXPECT_LE(writing.memory.leader, 4608 + 128 * slice);  // the header and its gathered neighbours
   EXPECT_LE(reading.memory.leader, 4096 + 128 * slice);

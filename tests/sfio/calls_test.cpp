@@ -1,5 +1,5 @@
-// All calls of sfio.h under MPI, with the listeners that the environment asks for. Returns 0 if all is right
-// on all tasks.
+// All calls of sfio.h under MPI, with the listeners that the environment specifies. Returns 0 if all checks
+// pass on all tasks.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -34,14 +34,14 @@ void require(bool holds, const char* what, int line) {
 
 void barrier() { MPI_Barrier(sfio_comm()); }
 
-// Where it was when the program began.
+// Returns the current directory at the start of the program.
 std::string root() {
   static const std::string absolute = std::filesystem::absolute(std::getenv("SHEAF_SFIO_ROOT"));
   return absolute;
 }
 
-// A name over `subfiles` subfiles on all listeners in turn; `path` without number where a listener has one
-// only.
+// Returns a name over `subfiles` subfiles on all listeners in turn. `path` gets no number if every listener
+// has only one subfile.
 std::string name_of(const std::string& path, int subfiles) {
   std::string name;
   for (int i = 0; i < subfiles; ++i)
@@ -81,7 +81,7 @@ std::vector<char> content(int task, size_t bytes) {
   return data;
 }
 
-// Every task writes a range, in one of the ways, and reads that of its neighbour in all ways.
+// Every task writes a range in one way, and reads its neighbour's range in all ways.
 void all_ways(int unit, int subfiles, size_t bytes) {
   for (int way = 0; way < 4; ++way) {
     const std::string name = name_of("/ways", subfiles);
@@ -152,10 +152,10 @@ void one_message_per_listener() {
   mdelete(name.c_str());
 }
 
-// All of them are on this machine. `early`: memory from before the session.
+// All listeners are on this machine. `early`: memory allocated before the session.
 void lent_memory(char* early) {
   constexpr int64_t bytes = 1 << 20;
-  // Small ones make small pieces, which travel
+  // Small buffers make small pieces, which travel in messages
   const int64_t lent = std::getenv("SHEAF_SFIO_BUFFER") ? 0 : bytes;
   const std::string name = name_of("/lent", sfio_listeners());
   MFILE* f = mopen(name.c_str(), 64 << 10);
@@ -243,7 +243,7 @@ void errors() {
   REQUIRE(sfio_mopen(name.c_str(), 5) == nullptr && says("missing") && says("/errors.1"));
   REQUIRE(sfio_mdelete(name.c_str()) == 0);
 
-  // A directory that is not there: creat fails at the listener, and is counted there.
+  // The directory is missing: creat fails at the listener and is counted there.
   unsigned long counts[SFIO_ERRORS];
   REQUIRE(sfio_merrora(counts) == 0);
   REQUIRE(sfio_mopen(name_of("/no/such/directory/f", 2).c_str(), 5) == nullptr && errno == ENOENT);
@@ -255,7 +255,7 @@ void errors() {
   sheaf_print_errors(printing);
 }
 
-// A close ends what has been started; sfio_wait() tells how it went.
+// A close completes pending transfers; sfio_wait() returns their outcome.
 void closed_under_way() {
   const std::string name = name_of("/under-way", 2);
   MFILE* f = sfio_mopen(name.c_str(), 1000);
@@ -304,7 +304,7 @@ void random_blocks() {
   mdelete(name.c_str());
 }
 
-// Behind 4 GiB, through both names; what lies before is a hole.
+// Beyond 4 GiB, through both names, after a hole.
 void far_offsets() {
   const std::string name = name_of("/far", 2);
   MFILE* f = mopen(name.c_str(), 200);

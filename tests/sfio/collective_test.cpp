@@ -1,6 +1,6 @@
-// The collective calls of sfio.h under MPI: every task writes blocks of its own and reads those of others;
-// what is wrong on one task fails all. Prints "works" from compute task 0. The listeners are those that the
-// environment asks for.
+// The collective calls of sfio.h under MPI: every task writes blocks of its own and reads those of others. An
+// error of one task fails all. Prints "works" from compute task 0. Uses the listeners that the environment
+// specifies.
 #include <cstdio>
 #include <cstring>
 #include <string>
@@ -36,14 +36,14 @@ std::string name_of(int subfiles) {
   return name;
 }
 
-// Task t has bytes [t*bytes, (t+1)*bytes), and all but task 0 write a second range behind those of all.
+// Task t has bytes [t*bytes, (t+1)*bytes). All but task 0 write a second range after those of all tasks.
 void ranges_and_blocks(int unit, int subfiles, int64_t bytes) {
   const std::string name = name_of(subfiles);
   MFILE* f = sfio_mopen(name.c_str(), unit);
   REQUIRE(f != nullptr);
   const auto mine = content(me, static_cast<size_t>(bytes));
   REQUIRE(sfio_mwritec_all(f, bytes * me, mine.data(), mine.size()) == bytes);
-  // No barrier: what others have written is there.
+  // No barrier: data of the other tasks is already visible.
   const int next = (me + 1) % size;
   std::vector<char> found(mine.size());
   REQUIRE(sfio_mreadc(f, bytes * next, found.data(), found.size()) == bytes &&
@@ -59,7 +59,7 @@ void ranges_and_blocks(int unit, int subfiles, int64_t bytes) {
   found.assign(mine.size(), 0);
   REQUIRE(sfio_mreadb_all(f, blocks, offsets, to, sizes) == bytes * blocks);
   if (me > 0) REQUIRE(found == mine && again == mine);
-  // The end of the file, and a task that wants nothing.
+  // The end of the file, and a task that requests no data.
   sfio_stat_t stat;
   REQUIRE(sfio_mstat(f, &stat) == 0);
   found.assign(mine.size(), 'x');

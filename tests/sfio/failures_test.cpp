@@ -1,10 +1,10 @@
-// What goes wrong under a real MPI: failures_test lost|full|slow. Prints "works" from every compute task.
-// Listeners n0 and n1.
+// Failures under a real MPI: failures_test lost|full|slow. Prints "works" from every compute task. Listeners
+// n0 and n1.
 //
-// - lost PID_FILE SIGNAL: the process that the file names gets the signal; its subfile is an error, the
-//   other's is not
-// - full: the disk of n1 has less room than is written; the close fails
-// - slow DIRECTORY: the listeners sync for longer than one that is silent may take
+// - lost PID_FILE SIGNAL: the process named by the file gets the signal. Its subfile fails, the other
+//   listener's does not
+// - full: the disk of n1 has too little space for the data; the close fails
+// - slow DIRECTORY: the listeners sync for longer than the timeout of a silent listener
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -53,7 +53,7 @@ int64_t write_half(MFILE* f, int subfile, char c) {
   return sfio_mwriteb(f, static_cast<unsigned>(sizes.size()), offsets.data(), buffers.data(), sizes.data());
 }
 
-// Every byte of this task in subfile 0.
+// Checks every byte of this task in subfile 0.
 void check_first_half(MFILE* f, char c) {
   for (int64_t at = 0; at < bytes; at += 2 * unit) {
     std::vector<char> found(unit);
@@ -110,7 +110,7 @@ void full() {
   REQUIRE(sfio_mclose(f) == -1);
   REQUIRE(says(std::strerror(ENOSPC)) && says(" are missing: "));
   REQUIRE(sfio_mdelete(name) == 0);
-  // What is behind the end of the file is not missing.
+  // Data beyond the end of the file is not missing.
   f = prepared();
   REQUIRE(write_half(f, 1, 'b') == -1);
   MPI_Barrier(sfio_comm());
@@ -131,7 +131,7 @@ void slow(const std::string& directory) {
   REQUIRE(sid >= 0);
   const std::string data(bytes, static_cast<char>('a' + me));
   REQUIRE(sion_fwrite(data.data(), 1, bytes, sid) == bytes);
-  // While the file is there, syncs take long: those of this flush, not of the open and the close.
+  // Syncs are slow while the file exists: those of this flush, but not those of the open and the close.
   const std::string mark = directory + "/slow";
   std::ofstream(mark).close();
   const double begin = MPI_Wtime();
@@ -162,7 +162,7 @@ int main(int argc, char** argv) {
       full();
     std::printf("task %d works\n", me);
     std::fflush(stdout);
-    if (kills) _exit(0);  // MPI_Finalize would wait for the dead
+    if (kills) _exit(0);  // MPI_Finalize would wait for the dead process
   }
   MPI_Finalize();
   return 0;

@@ -1,5 +1,5 @@
-"""Hosts for the tests of striped files: network namespaces of this machine, joined by a bridge, each with its own host name
-and its own directory under the same path. Where the machine does not allow that: None from `made()`."""
+"""Hosts for the tests of striped files: network namespaces of this machine, joined by a bridge. Each has its own host
+name and its own directory under the same path. `made()` returns None if the machine does not allow that."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def run(*words):
 
 
 class Hosts:
-    """`names`: hosts, each with ROOT/NAME as its disk, seen there as ROOT/disk."""
+    """`names`: hosts, each with ROOT/NAME as its disk, visible there as ROOT/disk."""
 
     def __init__(self, names, root: Path, subnet: str):
         self.prefix = f"sf{os.getpid() % 100000}"
@@ -58,7 +58,7 @@ class Hosts:
         return True
 
     def kill(self):
-        """All that runs on them: what launchers start there outlives a launcher that is killed."""
+        """Kills all processes on the hosts: those that a launcher started there survive the launcher."""
         for name in self.names:
             for process in run("ip", "netns", "pids", self.prefix + name).stdout.split():
                 run("kill", "-9", process)
@@ -70,7 +70,7 @@ class Hosts:
         run("ip", "link", "delete", self.bridge)
 
     def received(self, name):
-        """Bytes that have come to a host over its network."""
+        """Bytes that a host received over its network."""
         out = run("cat", f"/sys/class/net/{self.prefix}{name}o/statistics/tx_bytes").stdout
         return int(out)
 

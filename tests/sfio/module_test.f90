@@ -56,7 +56,7 @@ program module_test
     call mwritec_all(f, 1000_8 + 160 * me, numbers, 160_8, moved)
     call require(moved == 160, 'mwritec_all')
     numbers = -1
-    call mreadc_all(f, 1000_8, numbers, 160_8, moved) ! what task 0 has written
+    call mreadc_all(f, 1000_8, numbers, 160_8, moved) ! data written by task 0
     call require(moved == 160 .and. all(numbers == 10), 'mreadc_all')
     call mclose(f, ierr)
     call require(ierr == 0 .and. .not. c_associated(f), 'mclose')

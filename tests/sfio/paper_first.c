@@ -1,4 +1,4 @@
-/* The first example of the SFIO paper (section 3), as printed but for its include line and the missing
+/* The first example of the SFIO paper (section 3), as printed except for its include line and the missing
  * return. */
 #include <mpi.h>
 

@@ -1,5 +1,5 @@
-/* The second example of the SFIO paper (section 3), as printed but for its include line, its quotes and the
- * missing return. */
+/* The second example of the SFIO paper (section 3), as printed except for its include line, its quotes and
+ * the missing return. */
 #include <mpi.h>
 
 #include "mio.h"

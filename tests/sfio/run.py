@@ -26,7 +26,7 @@ class Sfio(unittest.TestCase):
         self.root = Path(self.place.name)
 
     def run_program(self, count, program, *words, code=0, **variables):
-        """Every listener has a directory of its own below `root`, as if it were a node."""
+        """Runs a program; every listener has a directory of its own below `root`, as if it were a host."""
         environment = {k: v for k, v in os.environ.items() if not k.startswith("SHEAF_")}
         environment |= {"SHEAF_SFIO_ROOT": str(self.root)} | variables
         command = [ROOT / "scripts" / "mpirun.sh", MPI, count, BIN / program, *words]
@@ -122,8 +122,11 @@ class Sfio(unittest.TestCase):
             self.assertIn("task 1 works", said)
 
     def test_a_listener_that_dies_or_hangs(self):
-        """Open MPI lets the others go on after a death if asked to. MPICH's launcher is asked not to end the job when the first
-        task leaves without MPI_Finalize; when a task is killed it comes to grief itself, so there a listener only hangs."""
+        """A listener that dies or hangs is reported, and the other one still serves.
+
+        Open MPI continues after a death only on request. MPICH's launcher fails itself when a task is killed, so
+        there a listener only hangs. It is configured to keep the job when the first task leaves without
+        MPI_Finalize."""
         self.hosts("n0", "n1")
         listener = self.root / "listener"
         listener.write_text(f'#!/bin/sh\necho $$ >"{self.root}/pid.${{OMPI_COMM_WORLD_RANK:-$PMI_RANK}}"\nexec "{BIN}/sheaf-iod"\n')
@@ -149,7 +152,7 @@ class Sfio(unittest.TestCase):
                 self.assertEqual(said.count(" works"), 2 if how == "thread" else 1, said)
 
     def until_they_work(self, tasks, *words, **variables):
-        """A launch that need not end: that of a job with a dead task. Returns what was said when `tasks` tasks work."""
+        """Starts a job that need not end because a task may be dead. Returns the output when `tasks` tasks work."""
         environment = {k: v for k, v in os.environ.items() if not k.startswith("SHEAF_")}
         environment |= {"SHEAF_SFIO_ROOT": str(self.root)} | variables
         command = [str(word) for word in (ROOT / "scripts" / "mpirun.sh", MPI, tasks, *words)]

@@ -1,5 +1,6 @@
-"""Striped files over several hosts (hosts.py): run_hosts.py MPI DIRECTORY_OF_PROGRAMS [TEST ...]. Messages go over TCP. Where the
-machine allows no network namespaces, hosts are directories (SHEAF_SFIO_ROOT) and messages go as they like."""
+"""Striped files over several hosts (hosts.py): run_hosts.py MPI DIRECTORY_OF_PROGRAMS [TEST ...]. Messages use TCP.
+If the machine allows no network namespaces, hosts are directories (SHEAF_SFIO_ROOT) and messages use any
+transport."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ MPI = sys.argv[1]
 BIN = Path(sys.argv[2]).resolve()
 SUBNET = f"10.{231 if MPI == 'openmpi' else 232}.{os.getpid() % 250}"
 SECONDS = 240
-END_SECONDS = 5  # for ending, of a program that works
+END_SECONDS = 5  # limit for the end of a successful program
 
 
 class SeveralHosts(unittest.TestCase):
@@ -39,7 +40,7 @@ class SeveralHosts(unittest.TestCase):
             (self.root / name).mkdir(exist_ok=True)
 
     def launch(self, parts, **variables):
-        """`parts`: hosts of the tasks and the words of a program, several for an MPMD launch."""
+        """Launches a program. `parts`: hosts of the tasks and the words of a program, several for an MPMD launch."""
         environment = {k: v for k, v in os.environ.items() if not k.startswith("SHEAF_")}
         environment |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"} | variables
         if self.hosts and MPI == "openmpi":
@@ -52,7 +53,7 @@ class SeveralHosts(unittest.TestCase):
         elif self.hosts:
             command = ["mpirun.mpich", "-launcher", "ssh", "-launcher-exec", self.hosts.agent, "-localhost", f"{SUBNET}.1",
                        "-hosts", ",".join(self.hosts.addresses.values())]
-            environment["UCX_TLS"] = "tcp,self"  # it would see that all hosts are this machine
+            environment["UCX_TLS"] = "tcp,self"  # UCX would detect that all hosts are this machine
         else:
             environment |= {"SHEAF_SFIO_ROOT": str(self.root)}
             command = [ROOT / "scripts" / "mpirun.sh", MPI]
@@ -63,11 +64,11 @@ class SeveralHosts(unittest.TestCase):
             elif MPI == "openmpi":
                 command += ["--host", ",".join(f"{self.hosts.addresses[n]}:{names.count(n)}" for n in dict.fromkeys(names)),
                             "-np", len(names)]
-            else:  # which deals its hosts out in turn
+            else:  # distributes its hosts in turn
                 command += ["-np", len(names)]
             command += words
-        # With several hosts MPICH 4.0 hangs in MPI_Finalize now and then; so does a program of nothing but MPI_Alltoall. By then all
-        # has been said and done.
+        # With several hosts MPICH 4.0 occasionally hangs in MPI_Finalize, even in programs of MPI_Alltoall alone. All
+        # output is complete by then.
         may_hang = self.hosts and MPI == "mpich"
         with open(self.root / "said", "w+") as log:
             task = subprocess.Popen([str(word) for word in command], env=environment, stdout=log, stderr=log, start_new_session=True)
@@ -80,7 +81,8 @@ class SeveralHosts(unittest.TestCase):
         return said
 
     def until_it_ends(self, task, log, most):
-        """The exit code; none of a launch that has not ended `most` seconds after it said that it works, or SECONDS after its start."""
+        """The exit code. None for a launch that has not ended `most` seconds after it printed that it works, or
+        SECONDS after its start."""
         start, end = time.monotonic(), None
         while (code := task.poll()) is None:
             now = time.monotonic()
@@ -99,12 +101,12 @@ class SeveralHosts(unittest.TestCase):
         return (self.root / host / path).read_bytes()
 
     def names(self):
-        """What the program's listeners are called, and the disk as they see it."""
+        """The names of the program's listeners, and the disk from their point of view."""
         return ("", str(self.root / "disk")) if self.hosts else ("n0,n1", "")
 
     def test_a_listener_program_on_every_host(self):
         if self.hosts and MPI == "mpich":
-            # So do programs of nothing but MPI_Alltoall, as often as not.
+            # Programs of MPI_Alltoall alone wait as well, about every second time.
             self.skipTest("more than two tasks of MPICH 4.0 on several hosts often wait for the launcher in MPI_Finalize")
         given, disk = self.names()
         before = [self.hosts.received(n) for n in ("n0", "n1")] if self.hosts else []
@@ -112,7 +114,7 @@ class SeveralHosts(unittest.TestCase):
                            **({"SHEAF_SFIO_HOSTS": given} if given else {}))
         self.assertIn("works", said)
         self.check_subfiles()
-        if self.hosts:  # half of every task's megabyte lies on the other host, and is read back
+        if self.hosts:  # half of every task's megabyte is on the other host, and is read back
             after = [self.hosts.received(n) for n in ("n0", "n1")]
             for a, b in zip(after, before):
                 self.assertGreater(a - b, 1 << 20)
@@ -125,7 +127,7 @@ class SeveralHosts(unittest.TestCase):
         self.check_subfiles()
 
     def check_subfiles(self):
-        """Figure 4 of the paper, and the stripes of the large file; each on its own host's disk."""
+        """Checks figure 4 of the paper and the stripes of the large file, each on its own host's disk."""
         self.assertEqual(self.subfile("n0", "fig4"), b"Hellod!*Heorld!o*Wor")
         self.assertEqual(self.subfile("n1", "fig4"), b"*Worlllo*W*Hellld!*")
         whole = b"".join(bytes([97 + task]) * (1 << 20) for task in range(2))

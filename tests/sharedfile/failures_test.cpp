@@ -1,5 +1,5 @@
-// A failure on one task is returned by all, whatever it is and whenever it comes; nothing hangs, and the next
-// call works.
+// A failure on one task is returned by all, whatever and whenever it is. No task hangs, and the next call
+// works.
 #include <gtest/gtest.h>
 
 #include "base/error.hpp"
@@ -33,7 +33,7 @@ View view_of(const Comm& comm, bool gaps) {
   return view;
 }
 
-// What each task got: null if it succeeded.
+// Returns the exception of each task: null if it succeeded.
 std::vector<std::exception_ptr> call(FaultyStore& store, const Kind& kind, const FaultPlan& plan,
                                      int failing = -1) {
   std::vector<std::exception_ptr> outcomes(tasks);
@@ -88,7 +88,7 @@ void expect_all_failed(const std::vector<std::exception_ptr>& outcomes, Code cod
 
 class Failures : public testing::TestWithParam<Kind> {};
 
-// Operation after operation fails, until all have.
+// Fails one operation after another, until all have failed.
 void sweep(const Kind& kind, size_t bytes_before) {
   for (int64_t k = 0;; ++k) {
     SCOPED_TRACE("operation " + std::to_string(k));
@@ -112,7 +112,7 @@ void sweep(const Kind& kind, size_t bytes_before) {
 
 TEST_P(Failures, OfAnyFileOperationReachAllTasks) { sweep(GetParam(), record * records * (tasks + 1)); }
 
-// A task may write the end of the range before all else.
+// A task may write the end of the range first.
 TEST(FailuresWhereTheFileGrows, OfAnyFileOperationReachAllTasks) {
   sweep({"write", true, false, Choice::enable, 100}, 0);
 }
@@ -152,8 +152,8 @@ TEST(SharedFile, RefusesWhatTheModeForbidsOnAllTasks) {
   for (const auto& outcome : outcomes) EXPECT_FALSE(outcome);
 }
 
-// A view that one task is refused: all others learn it from the next collective transfer, which moves
-// nothing.
+// A view is rejected on one task: all others get the error from the next collective transfer, which moves no
+// data.
 TEST(SharedFile, AViewRefusedOnOneTaskFailsTheNextTransferOnAll) {
   MemoryStore store;
   run_fibers({.ranks = 3, .stack_bytes = 128 << 10}, [&](Comm& comm) {
@@ -185,7 +185,7 @@ TEST(SharedFile, AViewRefusedOnOneTaskFailsTheNextTransferOnAll) {
     refuse();
     fails(read);
     refuse();
-    file->set_view({.displacement = 2}, at_transfer);  // all have another one
+    file->set_view({.displacement = 2}, at_transfer);  // all tasks have another view
     write();
     refuse();
     const auto failed =

@@ -1,4 +1,4 @@
-// Hints in text files: the one that the environment names, and that of the site.
+// Hints in text files: the one named by the environment, and that of the site.
 #include "sharedfile/hints_file.hpp"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
-// Random programs of tasks on simulated hosts that share no page cache, against the model. Before one task
-// reads alone, or changes, what another one has written, all sync, meet and sync (MPI 3.1, 13.6.1); for
-// collective reads it is enough to meet. What a task has written itself it reads at once.
+// Random programs of tasks on simulated hosts without a common page cache, against the model. Before one task
+// independently reads or changes data of another task, all sync, synchronize and sync (MPI 3.1, 13.6.1).
+// Collective reads need only the synchronization. A task reads its own data at once.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -21,7 +21,7 @@ constexpr SharedMode both{.read = true, .write = true, .create = true};
 
 struct Case {
   bool together = false;   // all writes are collective
-  bool reads_own = false;  // tasks read what they wrote before others have heard of it
+  bool reads_own = false;  // tasks read their own data before a synchronization
   int tasks = 2;
   int per_host = 1;
   test::HostsOptions options;
@@ -66,7 +66,7 @@ Case any_case(Random& random) {
   return one;
 }
 
-// What one task does; all draw from generators of one seed, so that they agree on what is common.
+// The actions of one task. All tasks use generators of one seed, so that they agree on common choices.
 class Program {
  public:
   Program(Comm& comm, const Case& one, test::SimulatedHosts& hosts, Contents& contents, uint64_t seed)
@@ -91,7 +91,7 @@ class Program {
  private:
   void open() { file_ = SharedFile::open(comm_.duplicate(), store_, "file", both, one_.hints); }
 
-  // What a program must do between accesses of several tasks that concern the same bytes.
+  // Synchronization that a program must perform between accesses of several tasks to the same bytes.
   void meet() {
     file_->sync();
     comm_.barrier();
@@ -115,7 +115,7 @@ class Program {
     read(kind < 13);
   }
 
-  // Sometimes under a name that another host has removed.
+  // In some cases under a name that another host has removed.
   void reopen() {
     meet();
     file_->close();
@@ -141,7 +141,7 @@ class Program {
     comm_.barrier();
   }
 
-  // What is longer stays so, however little task 0 knows of it.
+  // A longer file keeps its length, even if task 0 knows a shorter one.
   void preallocate() {
     meet();
     const int64_t size = common_.in(0, 4000);
@@ -153,7 +153,7 @@ class Program {
     comm_.barrier();
   }
 
-  // Places of all tasks at the shared pointer lie one behind the other.
+  // Positions of all tasks at the shared pointer follow each other.
   void claim() {
     const int64_t bytes = own_.in(0, 50);
     const bool ordered = common_.once_in(2);
@@ -172,12 +172,12 @@ class Program {
   }
 
   void choose() {
-    if (own_.once_in(3)) return;  // as the last time
+    if (own_.once_in(3)) return;  // repeats the last extent
     position_ = own_.in(0, 3) * own_.in(0, 200);
     bytes_ = own_.once_in(5) ? 0 : own_.in(1, 900);
   }
 
-  // Writes that follow each other concern bytes of the same tasks.
+  // Consecutive writes concern bytes of the same tasks.
   void write(bool together) {
     const bool owns = std::ranges::find(owners_, comm_.rank()) != owners_.end();
     choose();
@@ -193,7 +193,7 @@ class Program {
     comm_.barrier();
   }
 
-  // What the task has written last, or a part of it, with no word to the others.
+  // Reads the task's last write, or a part, without synchronization.
   void read_own() {
     const bool owns = std::ranges::find(owners_, comm_.rank()) != owners_.end();
     if (!owns || bytes_ == 0 || own_.once_in(4)) return;
@@ -257,11 +257,12 @@ void run_case(uint64_t seed) {
   run_fibers({.ranks = one.tasks, .stack_bytes = 128 << 10, .seed = seed, .ranks_per_node = one.per_host},
              [&](Comm& comm) { Program(comm, one, hosts, contents, seed).run(); });
   const auto counts = hosts.counts();
-  // Sieving passes over bytes of others between a task's own.
+  // Sieving reads bytes of others between a task's own.
   if (!one.reads_own) {
     EXPECT_EQ(counts.foreign_bytes, 0) << examples(counts);
   }
-  // Who writes alone, or is told to, writes exactly its own bytes, maybe in a unit of another host's.
+  // Independent writes, and collective ones without aggregation, write exactly the task's own bytes, possibly
+  // in a unit of another host.
   if (one.together && one.hints.collective_write != Choice::disable) {
     EXPECT_EQ(counts.mixed_units, 0) << examples(counts);
   }

@@ -1,5 +1,5 @@
-// File types that span more than their extent: one instance is like any other, and several are transferred
-// wherever they do not overlap.
+// File types that span more than their extent: all instances are equal, and several are transferred if they
+// do not overlap.
 #include <gtest/gtest.h>
 
 #include "comm/agree.hpp"
@@ -15,7 +15,7 @@ using model::Buffer;
 using model::Contents;
 using model::Random;
 
-// Blocks of `length` bytes every `stride` bytes, begun again every `extent` bytes.
+// Blocks of `length` bytes every `stride` bytes, restarted every `extent` bytes.
 View view_of(int64_t length, int64_t stride, int64_t blocks, int64_t extent, int64_t displacement) {
   View view;
   view.displacement = displacement;
@@ -28,8 +28,7 @@ std::unique_ptr<SharedFile> open(Comm& comm, Store& store) {
   return SharedFile::open(comm.duplicate(), store, "file", {.read = true, .write = true, .create = true});
 }
 
-// Instances of tasks lie between each other: in units of one block, a task's own blocks are `tasks *
-// instances` apart.
+// Instances of different tasks interleave: a task's own blocks are `tasks * instances` block lengths apart.
 void play(Comm& comm, MemoryStore& store, Contents& contents, uint64_t seed, bool together) {
   Random common(seed), own(seed * 100 + static_cast<uint64_t>(comm.rank()));
   const int64_t length = common.in(1, 40), blocks = common.in(2, 5), instances = common.in(1, 4);
@@ -70,7 +69,7 @@ TEST(Interleaved, InstancesAreTransferredWhereverTheyLie) {
     }
 }
 
-// Only a transfer that reaches bytes twice is refused, and on all tasks.
+// Only a transfer that reaches bytes twice is rejected, on all tasks.
 TEST(Interleaved, OverlapsAreRefusedWhereTheyWouldBeWritten) {
   MemoryStore store;
   run_fibers({.ranks = 2, .stack_bytes = 128 << 10}, [&](Comm& comm) {
@@ -92,7 +91,7 @@ TEST(Interleaved, OverlapsAreRefusedWhereTheyWouldBeWritten) {
   });
 }
 
-// What goes back within an instance is no view, for whatever transfer.
+// Offsets that decrease within an instance form no valid view, for any transfer.
 TEST(Interleaved, OneInstanceNeverGoesBack) {
   MemoryStore store;
   const auto file = open(*self_comm(), store);

@@ -1,4 +1,4 @@
-// Shared files against a model: random views of which no two tasks own the same byte, random memory, random
+// Shared files against a model: random views in which no two tasks own the same byte, random memory, random
 // calls.
 #pragma once
 
@@ -24,7 +24,7 @@ class Random {
   std::mt19937_64 engine_;
 };
 
-// Who owns which of the first `size` etypes of a tile that is repeated; -1: nobody.
+// Returns the owner of each of the first `size` etypes of a repeated tile; -1: no owner.
 inline std::vector<int> random_owners(Random& random, int tasks) {
   std::vector<int> owners;
   const int64_t shape = random.in(0, 3);
@@ -40,7 +40,7 @@ inline std::vector<int> random_owners(Random& random, int tasks) {
   return owners;
 }
 
-// The view of one task; what it does not own at all gives it a view of the whole tile.
+// Returns the view of one task. A task that owns no etype gets a view of the whole tile.
 inline View view_of(const std::vector<int>& owners, int task, int64_t etype, int64_t displacement) {
   std::vector<int64_t> lengths, places;
   for (size_t i = 0; i < owners.size(); ++i) {
@@ -99,7 +99,7 @@ class Buffer {
   std::vector<std::byte> memory_;
 };
 
-// What the file should hold; shared by the tasks.
+// Expected contents of the file; shared by the tasks.
 struct Contents {
   std::vector<std::byte> bytes;
 
@@ -112,7 +112,7 @@ struct Contents {
     }
   }
 
-  // Checks what was read, and that nothing else in memory was touched.
+  // Checks the data read, and that the rest of the memory is unchanged.
   void check_read(const View& view, int64_t position, Buffer& got, Buffer before, int64_t count) const {
     int64_t wanted = 0;
     for (; wanted < got.bytes(); ++wanted) {

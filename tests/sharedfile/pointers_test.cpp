@@ -68,7 +68,7 @@ TEST(SharedFilePointers, SharedOnesGiveEveryTaskAPlaceOfItsOwn) {
   EXPECT_EQ(store.paths(), std::vector<std::string>{"file"}) << "the pointer's own file is removed";
 }
 
-// The file of the pointer has been made then, and nothing in it may say whose it is.
+// The pointer's file then exists, possibly without data that identifies its owner.
 TEST(SharedFilePointers, TheirFileGoesAlsoIfItsFirstUseFailed) {
   for (const bool half : {false, true})
     for (const bool from_then_on : {false, true}) {
@@ -168,8 +168,8 @@ TEST(SharedFile, AtomicWritesAreNotMixed) {
   }
 }
 
-// One task reads a range, changes its pieces and writes the range back; the other's pieces in between are
-// larger, and written one by one.
+// One task reads a range, changes its pieces and writes the range back. The other task's pieces in between
+// are larger, and written one by one.
 TEST(SharedFile, BytesBetweenSievedPiecesAreNotLost) {
   for (int round = 0; round < 200; ++round) {
     MemoryStore store;

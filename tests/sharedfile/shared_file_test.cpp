@@ -50,8 +50,7 @@ void check_contents(const MemoryStore& store, const Contents& contents, const st
   ASSERT_EQ(differs, std::ssize(found)) << when;
 }
 
-// One task's part of a case: all tasks draw from generators of one seed, so that they agree on what is
-// common.
+// Runs one task's part of a case. All tasks use generators of one seed, so that they agree on common choices.
 void play(Comm& comm, const Case& one, MemoryStore& store, Contents& contents, uint64_t seed) {
   Random common(seed);
   Random own(seed * 1000 + static_cast<uint64_t>(comm.rank()));
@@ -113,7 +112,7 @@ TEST(SharedFile, TransfersWhatTheModelSays) {
   for (uint64_t seed = 1; seed <= 2000 && !HasFatalFailure(); ++seed) run_case(seed);
 }
 
-// Tasks that really run at once; those that wait, sleep.
+// Tasks that run concurrently; waiting tasks sleep.
 TEST(SharedFile, TransfersWhatTheModelSaysOnThreads) {
   for (uint64_t seed = 1; seed <= 150 && !HasFatalFailure(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));

@@ -1,5 +1,5 @@
-// The hints striping_unit and striping_factor reach new files, before there is anything in them. Files in
-// stripes of this library's own are closed when all have written.
+// The hints striping_unit and striping_factor are applied to new files before any data is written. Files
+// striped by this library are closed after all tasks have written.
 #include <gtest/gtest.h>
 
 #include "sharedfile/model.hpp"
@@ -92,10 +92,10 @@ class StripedStore final : public ForwardingStore {
   std::shared_ptr<File> open(const std::string& path, Access access) override {
     return std::make_shared<StripedFile>(inner().open(path, access), writing);
   }
-  int writing = 0;  // tasks
+  int writing = 0;  // number of writing tasks
 };
 
-// The close gives the parts of such a file their length, where no listener knows of other tasks.
+// The close sets the length of the subfiles, since listeners cannot see other tasks.
 TEST(StripedFiles, AreClosedWhenAllHaveWritten) {
   for (uint64_t seed = 0; seed < 20; ++seed) {
     MemoryStore memory;

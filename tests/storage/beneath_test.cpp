@@ -1,4 +1,4 @@
-// No name leads out of a store beneath a directory, whatever is in it.
+// No name leads out of a store beneath a directory, whatever the directory contains.
 #include "storage/posix/beneath.hpp"
 
 #include <sys/stat.h>
@@ -104,7 +104,7 @@ TEST_P(Beneath, LinksThatLeadOutAreRefused) {
   place.expect_kept();
 }
 
-// The name itself is beneath.
+// The link's own name is beneath the directory.
 TEST_P(Beneath, ALinkIsRemovedAndRenamedAsALink) {
   place.link(place.secret, "link");
   store->rename("link", "other");

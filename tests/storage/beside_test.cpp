@@ -1,4 +1,5 @@
-// What another user may have put under the names of files that the library creates beside others.
+// Objects that another user may have planted under the names of files that the library creates next to
+// others.
 #include "storage/beside.hpp"
 
 #include <gtest/gtest.h>
@@ -25,7 +26,7 @@ namespace fs = std::filesystem;
 constexpr uid_t other_user = 65534;
 const std::string treasure = "what must not change";
 
-// A way to plant something under a name.
+// A way to plant an object under a name.
 struct Planting {
   const char* what;
   std::function<void(const fs::path& name, const fs::path& victim)> plant;
@@ -59,7 +60,7 @@ class Beside : public ::testing::Test {
   }
   ~Beside() override { fs::remove_all(directory_); }
 
-  // Every planting under `name` is refused as foreign by `create`, and stays as it was.
+  // `create` rejects every object planted under `name` as foreign and leaves it unchanged.
   void expect_refused(const std::string& name, const std::function<void()>& create) {
     for (const Planting& one : plantings()) {
       SCOPED_TRACE(name + ": " + one.what);
@@ -103,7 +104,7 @@ TEST_F(Beside, TheOwnersOfNeighboursThatAreMissingDoNotCount) {
   ASSERT_EQ(::chown(name.c_str(), other_user, other_user), 0);
   EXPECT_THROW(open_beside(store_, name, data_ + ".missing"), Error);
   ASSERT_EQ(::chown(data_.c_str(), other_user, other_user), 0);
-  EXPECT_NO_THROW(make_or_open_beside(store_, name, data_, made));  // of a file that several users write
+  EXPECT_NO_THROW(make_or_open_beside(store_, name, data_, made));  // for a file with several writing users
   EXPECT_FALSE(made);
   EXPECT_THROW(open_beside(store_, name, {}), Error);
   EXPECT_EQ(std::distance(fs::directory_iterator(directory_), fs::directory_iterator()), 3);

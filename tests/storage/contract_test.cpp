@@ -18,7 +18,7 @@
 namespace sheaf::testing::contract_test {
 namespace {
 
-// One store under test, with the place where its files may be.
+// One store under test, with the place for its files.
 struct Subject {
   TemporaryDirectory temporary;
   MemoryStore memory;
@@ -386,7 +386,7 @@ std::function<void(Subject&)> over_posix() {
   };
 }
 
-// Striped files by their names, and others as another store has them.
+// Striped files by their names; other files are passed to another store.
 class WithStriped final : public ForwardingStore {
  public:
   WithStriped(std::shared_ptr<Store> striped, Store& others)
@@ -411,7 +411,7 @@ std::function<void(Subject&)> striped_over(Inner inner) {
   };
 }
 
-// Of one host: with itself it agrees, whatever its caches do.
+// A single host agrees with itself, whatever its caches do.
 auto on_a_host(test::HostsOptions options) {
   return [options](Subject& s) {
     s.hosts = std::make_unique<test::SimulatedHosts>(options);

@@ -1,4 +1,4 @@
-// The k-th operation fails as planned, and everything is counted.
+// The k-th operation fails as planned, and all operations are counted.
 #include "support/stores/faulty_store.hpp"
 
 #include "support/stores/memory_store.hpp"
@@ -9,7 +9,7 @@ namespace {
 
 class FaultyStoreTest : public ::testing::Test {
  protected:
-  // Ten operations on file `name`, of each kind but status and next.
+  // Performs ten operations on file `name`, of each kind but status and next.
   void use(const std::string& name) {
     const auto file = store.open(name, Access::fresh);
     file->write_at(bytes("0123456789"), 0);
@@ -23,8 +23,8 @@ class FaultyStoreTest : public ::testing::Test {
     store.remove(name + "2");
   }
 
-  // Repeats use() with the plan failing its 0th, 1st, ... operation, until none is left; returns how often it
-  // failed.
+  // Repeats use() with the plan failing its 0th, 1st, ... operation, until none is left. Returns the number
+  // of failures.
   int64_t sweep(FaultPlan plan) {
     for (plan.fail_at = 0;; ++plan.fail_at) {
       for (const auto& path : memory.paths()) memory.remove(path);

@@ -1,4 +1,4 @@
-// Files that are read, more of them than the process may have open.
+// Reading more files than the process may have open.
 #include "storage/decorators/few_descriptors.hpp"
 
 #include <sys/resource.h>

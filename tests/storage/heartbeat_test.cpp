@@ -1,4 +1,4 @@
-// Calls at intervals, and what becomes of them in a forked child; processes that are told from each other.
+// Periodic calls and their behaviour in a forked child; identification of processes.
 #include "process/heartbeat.hpp"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Waits until `holds`, under whatever load; false after 20 s.
+// Waits until `holds` returns true, under any load. Returns false after 20 s.
 template <class Holds>
 bool comes(Holds holds) {
   for (int tries = 0; tries < 2000 && !holds(); ++tries) std::this_thread::sleep_for(milliseconds(10));

@@ -9,11 +9,11 @@
 
 namespace sheaf::testing {
 
-// Two hosts, on the first of them two tasks.
+// Two hosts, with two tasks on the first one.
 struct Cluster {
   explicit Cluster(test::HostsOptions options = {}) : hosts(options) {}
 
-  // A file that no host has in its cache.
+  // Creates a file that no host has in its cache.
   void put(const std::string& path, std::string_view contents) {
     const auto file = test::HostsStore(hosts, 99, 99).open(path, Access::create);
     file->write_at(bytes(contents), 0);

@@ -1,5 +1,5 @@
-// What simulated hosts count: units that two of them write to, and bytes read that were not closed there and
-// opened here.
+// Counts of simulated hosts: units that two hosts write to, and bytes read without a close by the writer and
+// an open by the reader.
 #include <algorithm>
 
 #include "hosts_cluster.hpp"
@@ -24,7 +24,7 @@ TEST(HostsCounts, UnitsOfTwoHostsCountOnceAndUntilTheLastClose) {
   EXPECT_EQ(cluster.hosts.counts().shared_units, 1);
   b->close();
   b = cluster.b.open("f", Access::create);
-  b->write_at(bytes("b"), 0);  // a has it open still
+  b->write_at(bytes("b"), 0);  // a still has it open
   EXPECT_EQ(cluster.hosts.counts().shared_units, 2);
   for (const auto& file : {a, n, b}) file->close();
   b = cluster.b.open("f", Access::create);

@@ -1,4 +1,4 @@
-// Simulated hosts whose caches do what they like at random moments.
+// Simulated hosts with random cache events.
 #include <random>
 
 #include "support/hosts_store.hpp"
@@ -24,7 +24,7 @@ TEST(HostsAtRandom, PressureWritesBackBeforeAnybodyAsks) {
   EXPECT_LT(early, 18);
 }
 
-// Whatever the caches do, hosts that write pages of their own, and read only those, lose nothing.
+// Hosts that write and read only pages of their own lose no data, whatever the caches do.
 TEST(HostsAtRandom, PagesOfOneHostAreWhatItWrote) {
   for (uint64_t seed = 0; seed < 60; ++seed) {
     constexpr int hosts = 3;
@@ -58,7 +58,7 @@ TEST(HostsAtRandom, PagesOfOneHostAreWhatItWrote) {
       } else if (random() % 4 == 0) {
         files[host]->sync();
       } else {
-        // Holes of its own region are zeros; beyond what it knows it may see the end.
+        // Holes of its own region are zeros; beyond the size it knows, it may see the end of the file.
         const std::string found = read_text(*files[host], begin, length);
         expected.resize(std::max(expected.size(), static_cast<size_t>(begin) + length));
         EXPECT_EQ(found, expected.substr(static_cast<size_t>(begin), found.size()))
@@ -74,7 +74,7 @@ TEST(HostsAtRandom, PagesOfOneHostAreWhatItWrote) {
   }
 }
 
-// One host alone is a file system like any other.
+// A single host behaves like any file system.
 TEST(HostsAtRandom, OneHostAgreesWithItself) {
   for (uint64_t seed = 0; seed < 60; ++seed) {
     SimulatedHosts cluster({.page = 64, .seed = seed, .pressure = 3, .timeout = 4});

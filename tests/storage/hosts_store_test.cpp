@@ -1,5 +1,6 @@
-// Simulated hosts do what hosts over NFS do: lose each other's bytes in a page, see old ones until they open
-// again, hold locks that nobody else sees, know names of files that are gone; and what was done is counted.
+// Simulated hosts behave like hosts over NFS. They lose each other's bytes in a page, see stale bytes until
+// the next open, hold locks invisible to other hosts, and know names of removed files. These events are
+// counted.
 #include "support/hosts_store.hpp"
 
 #include "hosts_cluster.hpp"
@@ -78,7 +79,7 @@ TEST(HostsKeepBytes, OfTwoPlacesInAPage) {
   EXPECT_EQ(cluster.at_server("f"), expected);
 }
 
-// Written back are not the bytes between two places.
+// The bytes between two written extents are not written back.
 TEST(HostsKeepBytes, BetweenTwoPlacesThatAnotherHostWrites) {
   Cluster cluster;
   cluster.put("f", std::string(page, '.'));
@@ -108,7 +109,7 @@ TEST(HostsReadOldBytes, UntilTheyOpenWhatWasClosed) {
   EXPECT_EQ(early->status().size, 3);
   EXPECT_EQ(cluster.b.status("f").size, 3);
   EXPECT_EQ(all_of(*cluster.b.open("f", Access::read)), "new and longer");
-  EXPECT_EQ(early->status().size, 14);  // one cache for all of the host
+  EXPECT_EQ(early->status().size, 14);  // one cache for the whole host
   EXPECT_EQ(cluster.b.status("f").size, 14);
 }
 
@@ -170,8 +171,6 @@ TEST(HostsAgree, WhereTheFileSystemIsCoherent) {
   }
 }
 
-// --- locks
-
 bool locks_here(Store& store, const std::string& path) {
   const auto file = store.open(path, Access::create);
   return bool(file->lock(0, 10, true, Barred::refuse));
@@ -231,8 +230,6 @@ TEST(HostsLocks, OfAllHostsBringBytesToTheNextHolder) {
     }
   }
 }
-
-// --- names
 
 TEST(HostsNames, OfAFileThatWasMadeAnewAreStaleOnce) {
   Cluster cluster;

@@ -1,4 +1,4 @@
-// Memory that others map: who has the facts finds the same bytes, who has wrong ones finds nothing.
+// Memory that other processes map: with the right facts they find the same bytes, with wrong ones none.
 #include "process/lent_memory.hpp"
 
 #include <gtest/gtest.h>

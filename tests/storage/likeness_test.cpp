@@ -1,4 +1,4 @@
-// A new file that takes the place of another one, or is a copy of it, is to its users what that one was.
+// A new file that replaces or copies an old one has the same attributes for its users.
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
@@ -40,7 +40,7 @@ class LikenessTest : public ::testing::Test {
   Store& store = posix_store();
 };
 
-// An access control list that lets user 4711 do what `rights` (rwx as bits) say, as Linux keeps it.
+// An access control list that grants user 4711 `rights` (rwx as bits), in the format of Linux.
 std::string list_for_4711(uint16_t rights) {
   struct Entry {
     uint16_t tag, rights;
@@ -90,7 +90,7 @@ TEST_F(LikenessTest, OwnerAndGroup) {
   EXPECT_EQ(mode_of("new"), 04750u);
 }
 
-// In a child, since a process that has given up root does not get it back.
+// Runs in a child, since a process cannot regain root privileges.
 TEST_F(LikenessTest, WhoMayNotGiveAFileAwayGivesNobodyMore) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs root";
   made("old", 06764);
@@ -109,7 +109,7 @@ TEST_F(LikenessTest, WhoMayNotGiveAFileAwayGivesNobodyMore) {
   ASSERT_EQ(status, 0);
   EXPECT_EQ(of("new").st_uid, 1000u);
   EXPECT_EQ(of("new").st_gid, 1000u);
-  EXPECT_EQ(mode_of("new"), 0744u);  // its group may do what anybody may, and nobody becomes its owner
+  EXPECT_EQ(mode_of("new"), 0744u);  // its group has the rights of others, and its owner stays
 }
 
 TEST_F(LikenessTest, ExtendedAttributesAndAccessLists) {
@@ -156,7 +156,7 @@ TEST_F(LikenessTest, NewFilesGoWhereLinksLead) {
   ::symlink((directory / "c").c_str(), (directory / "far/b").c_str());
   SharedHandles shared(any_store());
   for (Store* const some : {&store, &any_store(), static_cast<Store*>(&shared)}) {
-    EXPECT_EQ(some->target_of(directory / "a"), directory / "c");  // which does not exist
+    EXPECT_EQ(some->target_of(directory / "a"), directory / "c");  // nonexistent
     EXPECT_EQ(some->target_of(directory / "far"), directory / "far");
     EXPECT_EQ(some->target_of(directory / "missing"), directory / "missing");
   }

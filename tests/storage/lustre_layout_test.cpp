@@ -1,4 +1,4 @@
-// Stripes of new files on Lustre: what the file system is told, and by which calls.
+// Stripes of new files on Lustre: the layout passed to the file system, and the calls that set it.
 #include "storage/posix/lustre_layout.hpp"
 
 #include <fcntl.h>
@@ -55,7 +55,7 @@ TEST(LustreLayout, IsSetByIoctlOrElseByTheAttribute) {
     }
 }
 
-// The calls are those of the system: elsewhere they are refused, and no file is made.
+// The calls are specific to Lustre: elsewhere they fail, and no file is created.
 TEST(LustreLayout, IsOfNoConcernElsewhere) {
   const TemporaryDirectory directory;
   const std::string path = directory / "a";

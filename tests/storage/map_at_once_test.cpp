@@ -1,4 +1,4 @@
-// Pages that are there already are mapped without a fault for each, and keep their bytes.
+// Resident pages are mapped without one fault per page, and keep their bytes.
 #include "process/map_at_once.hpp"
 
 #include <gtest/gtest.h>

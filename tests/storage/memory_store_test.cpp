@@ -1,4 +1,4 @@
-// What only the memory store has: sparse pages, snapshots and a block size to choose.
+// Features of the memory store alone: sparse pages, snapshots and a selectable block size.
 #include "support/stores/memory_store.hpp"
 
 #include "testing.hpp"

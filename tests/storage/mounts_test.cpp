@@ -1,4 +1,4 @@
-// What /proc/self/mountinfo says: the mount of a path, names with blanks, options.
+// Contents of /proc/self/mountinfo: the mount of a path, names with blanks, options.
 #include "storage/traits/mounts.hpp"
 
 #include "testing.hpp"

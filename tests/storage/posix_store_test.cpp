@@ -1,4 +1,4 @@
-// What only the posix store has: descriptors, limits of the operating system, interrupted and short
+// Features of the POSIX store alone: descriptors, limits of the operating system, interrupted and short
 // transfers.
 #include <fcntl.h>
 #include <signal.h>
@@ -29,7 +29,8 @@ class PosixStoreTest : public ::testing::Test {
   Store& store = posix_store();
 };
 
-// MooseFS takes a file for as long as open descriptors have written, so writes have one that goes.
+// MooseFS keeps the length of a file as long as a descriptor that wrote is open. Writes therefore use a
+// temporary descriptor.
 TEST_F(PosixStoreTest, WritesPastTheCacheOfFuseHaveADescriptorWhereLengthsAreKeptWithThem) {
   const auto open_now = [] {
     const std::filesystem::directory_iterator all("/proc/self/fd");
@@ -181,7 +182,7 @@ TEST_F(PosixStoreTest, CloseReportsADelayedError) {
   EXPECT_NO_THROW(file->close());
 }
 
-// A limit on the file size lets a write come back short first and fail then.
+// A limit on the file size makes a write return short first and fail then.
 TEST_F(PosixStoreTest, AWriteThatRunsIntoALimitNamesItsRange) {
   rlimit before;
   ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
@@ -223,7 +224,7 @@ TEST_F(PosixStoreTest, StatusBelowAFileIsNothingAndOtherObstaclesAreErrors) {
   EXPECT_EQ(error_of([&] { store.status(directory / std::string(300, 'x')); }).errno_value(), ENAMETOOLONG);
 }
 
-// Nobody is at the other end of the pipe, or ever will be.
+// The other end of the pipe is never opened.
 TEST_F(PosixStoreTest, PipesAndSocketsAreRefusedWithoutWaiting) {
   ASSERT_EQ(::mkfifo((directory / "pipe").c_str(), 0666), 0);
   const int socket = ::socket(AF_UNIX, SOCK_STREAM, 0);
@@ -249,7 +250,7 @@ TEST_F(PosixStoreTest, DescriptorsThatProgramsGetWaitAsUsual) {
             0);
 }
 
-// Somebody who has a lease on the file, as file servers do, is asked for it and has time to give it back.
+// A process with a lease on the file, such as a file server, is notified and gets time to release it.
 TEST_F(PosixStoreTest, AFileWithALeaseIsWaitedFor) {
   const std::string path = directory / "a";
   store.open(path, Access::fresh);

@@ -1,4 +1,4 @@
-// What follows from what was tried between two ways to a directory.
+// Conclusions from probes between two paths to a directory.
 #include "storage/probes.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Ranges that a File has for itself, in every store.
+// Exclusive ranges of a File, in every store.
 #include "storage/posix/range_locks.hpp"
 
 #include <fcntl.h>
@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::chrono::milliseconds for_long{60'000}, at_once{0};
 
-// Whether `locking` has to wait until `free` is called.
+// Returns whether `locking` has to wait until `free` is called.
 template <class Locking, class Free>
 bool waits(Locking locking, Free free) {
   std::atomic<bool> locked = false;
@@ -109,7 +109,7 @@ TEST(LockPatience, IsForAllTasksOneAfterTheOtherAndHasABound) {
   EXPECT_GT(lock_patience(INT64_MAX, INT64_MAX), std::chrono::seconds(0));
 }
 
-// A file that a process has locked as programs do: a part of it, or all.
+// A file locked by a program in the usual way: a part or the whole file.
 class ProgramLock : public ::testing::Test {
  protected:
   void TearDown() override {
@@ -117,7 +117,7 @@ class ProgramLock : public ::testing::Test {
     if (file) posix_store().remove(path);
   }
 
-  // By this process (lockf belongs to it, not to a descriptor), or by another one.
+  // Locks by this process (lockf belongs to the process, not to a descriptor) or by a second process.
   void take(int64_t offset, int64_t length, bool by_another) {
     int ready[2];
     ASSERT_EQ(::pipe(ready), 0);
@@ -170,7 +170,7 @@ TEST_F(ProgramLock, IsToldWithItsRange) {
     EXPECT_TRUE(file->lock(0, 1000, true, Barred::tell));
     give_back();
     EXPECT_TRUE(file->lock(1200, 1000, true, Barred::tell));
-    take(0, 0, by_another);  // all of it, as lockf(fd, F_LOCK, 0) at its begin
+    take(0, 0, by_another);  // the whole file, like lockf(fd, F_LOCK, 0) at its beginning
     const RangeLock told = file->lock(INT64_MAX - 10, 1, true, Barred::tell);
     EXPECT_FALSE(told);
     EXPECT_EQ(told.from, 0);
@@ -199,7 +199,7 @@ TEST_F(ProgramLock, ThatIsNotGivenBackIsAnErrorThatNamesItsHolder) {
   EXPECT_TRUE(file->lock(10, 10, true)) << "what failed has left nothing behind";
 }
 
-// A file of this library's is no program's, in which process ever: it is waited for.
+// A lock of this library, in any process, is not mistaken for a program's: it is waited for.
 TEST_F(ProgramLock, IsToldFromThoseOfThisLibrary) {
   const auto other = posix_store().open(path, Access::write);
   RangeLock lock = other->lock(0, 100, true);

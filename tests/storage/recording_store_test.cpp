@@ -1,4 +1,4 @@
-// Any prefix of the recorded changes can be rebuilt, with and without the loss of what was not synced.
+// Any prefix of the recorded changes can be rebuilt, with and without the loss of unsynced changes.
 #include "support/stores/recording_store.hpp"
 
 #include <map>
@@ -29,7 +29,7 @@ class RecordingStoreTest : public ::testing::Test {
     store.replay_losing_unsynced(store.length(), seed, rebuilt);
     return state_of(rebuilt);
   }
-  // Every state that some seed leaves of all changes.
+  // Returns every state that some seed leaves of all changes.
   std::set<State> outcomes() const {
     std::set<State> all;
     for (uint64_t seed = 0; seed < 300; ++seed) all.insert(after_power_loss(seed));

@@ -1,4 +1,4 @@
-// Tasks of one process that open a path share one open file, which the last of them closes.
+// Tasks of one process that open the same path share one open file, which the last task closes.
 #include "storage/decorators/shared_handles.hpp"
 
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-// A program may put a stream of its own, for instance a filter without descriptor, in the place of ours.
+// A program may replace the stream by its own, for instance by a filter without descriptor.
 #include <unistd.h>
 
 #include <cstdio>
@@ -11,7 +11,7 @@
 namespace sheaf::testing::stdio_second_stream_test {
 namespace {
 
-// A stream made with fopencookie on a text in memory; letters change case on their way through.
+// A stream created with fopencookie on a text in memory; letters change case on their way through.
 class FilterStream {
  public:
   explicit FilterStream(std::string contents) : contents_(std::move(contents)) {

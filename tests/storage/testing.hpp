@@ -1,4 +1,4 @@
-// What the storage tests share: bytes, temporary directories, and a readable expectation for sheaf::Error.
+// Shared by the storage tests: bytes, temporary directories, and a readable expectation for sheaf::Error.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ inline std::string text(std::span<const std::byte> data) {
   return {reinterpret_cast<const char*>(data.data()), data.size()};
 }
 
-// `count` bytes that differ from their neighbours and from those of another seed.
+// Returns `count` bytes that differ from their neighbours and from those of another seed.
 inline Bytes pattern(size_t count, unsigned seed = 1) {
   Bytes data(count);
   for (auto& byte : data) byte = static_cast<std::byte>((seed = seed * 1103515245 + 12345) >> 16);
@@ -60,7 +60,8 @@ class TemporaryDirectory {
   std::string path_;
 };
 
-// The Error that `call` throws; a failed expectation and Code::ok if it throws none.
+// Returns the code of the Error that `call` throws. If it throws none, the expectation fails and the result
+// is Code::ok.
 template <class Call>
 Error error_of(Call call) {
   try {

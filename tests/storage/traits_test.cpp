@@ -1,5 +1,5 @@
-// What file systems do follows from what the system says of them: literal mountinfos, layouts and words; and
-// what is found here.
+// Behaviour of file systems, derived from literal mountinfos, layouts and words; and the traits of this
+// machine.
 #include "storage/traits/traits.hpp"
 
 #include <stdlib.h>
@@ -30,11 +30,11 @@ Mount mount_of_line(const std::string& line) {
   return mounts.empty() ? Mount{} : mounts.front();
 }
 
-// A file system as statfs(2) and mountinfo show it, and what follows.
+// A file system in the form of statfs(2) and mountinfo, and the expected traits.
 struct Known {
   const char* name;  // of the case
   int64_t magic;
-  const char* line;  // of mountinfo
+  const char* line;  // line of mountinfo
   int64_t block;     // st_blksize
   FileSystem kind;
   Coherence coherence;
@@ -189,8 +189,6 @@ TEST(Traits, NothingIsTakenForGrantedOfWhatIsNotKnown) {
   EXPECT_FALSE(is_fuse(FileSystem::unknown) || is_fuse(FileSystem::nfs) || is_fuse(FileSystem::p9));
 }
 
-// --- layouts
-
 template <class Number>
 void put(Bytes& bytes, size_t at, Number number) {
   std::memcpy(bytes.data() + at, &number, sizeof number);
@@ -278,8 +276,6 @@ TEST(Layouts, BeegfsAgreesBetweenHostsOnlyWithoutCaches) {
   EXPECT_EQ(with("tuneUseGlobalFileLocks = false\n").locks, LockScope::host);
 }
 
-// --- words
-
 TEST(Traits, ReadAsALine) {
   const Mount mount = mount_of_line("70 27 0:70 / /home rw - nfs4 filer:/home rw,vers=4.2,local_lock=none");
   EXPECT_EQ(to_string(traits_of_kind(FileSystem::nfs, mount, 4096)),
@@ -312,8 +308,6 @@ TEST(Words, ThatAreUnknownAreNamedAndTheOthersCount) {
     EXPECT_EQ(traits.locks, LockScope::none);
   }
 }
-
-// --- what is found here
 
 TEST(TraitsHere, AreThoseOfTheFileItsDirectoryAndAFileToBe) {
   ::unsetenv("SHEAF_FS");

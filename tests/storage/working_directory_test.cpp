@@ -1,4 +1,5 @@
-// Relative names mean what they meant when the store was made, wherever the program has gone since.
+// Relative names keep the meaning that they had when the store was created, even if the current directory
+// changes.
 #include "storage/working_directory.hpp"
 
 #include <sys/stat.h>
@@ -22,7 +23,7 @@ long open_descriptors() {
 
 class WorkingDirectoryTest : public ::testing::Test {
  protected:
-  // `name` here and elsewhere, with other contents.
+  // Creates `name` here and elsewhere, with different contents.
   void make(const std::string& name) {
     std::ofstream(places.here / name) << "own " << name;
     places.plant(name);
@@ -55,7 +56,7 @@ TEST_F(WorkingDirectoryTest, EveryCallOnANameCountsFromWhereTheStoreWasMade) {
 
 TEST_F(WorkingDirectoryTest, AFileIsOpenedAgainWhereItWas) {
   make("a");
-  const auto file = posix_store_here()->open("a", Access::read);  // the store may go
+  const auto file = posix_store_here()->open("a", Access::read);  // the store may be destroyed
   places.go_elsewhere();
   StdioHandle handle(*file, true, true);
   char text[10];
@@ -93,7 +94,7 @@ TEST_F(WorkingDirectoryTest, WithoutADirectoryNamesAreUsedAsGiven) {
   EXPECT_TRUE(store->status(absolute).exists);
 }
 
-// What the name would be as an absolute one is longer than the system takes.
+// The absolute form of the name exceeds the system's limit.
 TEST_F(WorkingDirectoryTest, NamesOfDeepDirectoriesAreShortEnough) {
   const std::string component(200, 'd');
   for (int depth = 0; depth < 25; ++depth) {
@@ -142,12 +143,12 @@ TEST_F(WorkingDirectoryTest, SharedHandlesTellNamesOfDifferentDirectoriesApart) 
   EXPECT_EQ(read_text(*own, 0, 99), "own a");
   EXPECT_EQ(read_text(*other, 0, 99), "precious a");
   EXPECT_EQ(here.open("a", Access::read), own);
-  here.remove("a");  // forgets its own, not the other
+  here.remove("a");  // removes its own entry, not the other one
   EXPECT_EQ(there.open("a", Access::read), other);
   EXPECT_EQ(places.planted()["a"], "precious a");
 }
 
-// Relative subfiles of striped files that this task reaches itself.
+// Relative subfiles of striped files that this task accesses itself.
 TEST_F(WorkingDirectoryTest, SubfilesAreFoundWhereTheyWere) {
   const std::string name = "sfio:unit=4;localhost,s0;localhost,s1;";
   for (const char* subfile : {"s0", "s1", "s0.sfio", "s1.sfio"}) places.plant(subfile);

@@ -1,5 +1,5 @@
-// cluster: compute tasks and I/O listeners as fibers over a modelled network; every listener has a store of
-// its own, as a node has its disk.
+// cluster: compute tasks and I/O listeners as fibers over a modelled network. Every listener has a store of
+// its own, like the disk of a host.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -37,7 +37,7 @@ using sfio::StripedFile;
 
 inline std::string host(int number) { return "host" + std::to_string(number); }
 
-// "host0,/f.dat;host1,/f.dat;..."; several subfiles of a host get different paths.
+// Returns "host0,/f.dat;host1,/f.dat;..."; several subfiles of a host get different paths.
 inline std::string name_on(int listeners, int subfiles, const std::string& path = "/f.dat") {
   std::string name;
   for (int i = 0; i < subfiles; ++i)
@@ -67,9 +67,9 @@ struct Cluster {
   std::vector<ServiceCounts> served;
   std::unique_ptr<FiberNetwork> network;
 
-  // What a compute task has.
+  // The environment of a compute task.
   struct Task {
-    Comm& comm;  // of the compute tasks
+    Comm& comm;  // communicator of the compute tasks
     std::shared_ptr<Link> link;
     FiberNetwork& network;
   };
@@ -106,7 +106,7 @@ struct Cluster {
         const auto service = make_service(*disk, roster, all.rank(), own);
         const auto messages = network->endpoint(all.rank());
         double last = network->now();
-        // A dead listener's fiber has to end, too.
+        // The fiber of a dead listener must end, too.
         const auto stopped = [&] { return is_over && (last = network->now()) >= 0; };
         const auto place = place_of ? place_of(*network, static_cast<int>(number)) : sfio::own_place();
         serve(*messages, *service, room, *place, stopped);
@@ -137,7 +137,7 @@ struct Cluster {
 
   bool is_over = false;
   std::function<std::unique_ptr<sfio::Workplace>(FiberNetwork&, int)>
-      place_of;  // a listener's; empty: its own
+      place_of;  // workplace of a listener; empty: its own
 };
 
 inline std::unique_ptr<StripedFile> open_named(Cluster::Task& task, const std::string& name, int64_t unit,

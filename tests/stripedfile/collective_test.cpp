@@ -1,5 +1,5 @@
-// Collective calls: any blocks of any tasks against a model, outcomes, and how many listeners a task works
-// with at a time.
+// Collective calls: arbitrary blocks of all tasks against a model, outcomes, and the number of listeners that
+// a task works with at a time.
 #include "stripedfile/session/collective.hpp"
 
 #include <random>
@@ -13,7 +13,7 @@ using sfio::Direction;
 using sfio::Part;
 using sfio::transfer_together;
 
-// Opened by task 0, adopted by the others.
+// Opens on task 0; the other tasks adopt the file.
 std::unique_ptr<StripedFile> open_together(Cluster::Task& task, const std::string& name, int64_t unit,
                                            int subfiles) {
   std::unique_ptr<StripedFile> file;
@@ -33,7 +33,7 @@ std::string text_of(int task, size_t bytes) {
   return text;
 }
 
-// Tasks write blocks of their own, dealt out by chance, and then read blocks that others have written.
+// Tasks write randomly distributed blocks of their own, and then read blocks of other tasks.
 void random_blocks(int tasks, int listeners, uint64_t seed) {
   SCOPED_TRACE("seed " + std::to_string(seed));
   Cluster cluster(tasks, listeners);
@@ -139,7 +139,7 @@ TEST(Collective, AListenerThatFailsIsTheErrorOfAllAndTheOthersDoTheirParts) {
       cluster.stores[1]->set_plan(full);
     }
     task.comm.barrier();
-    // Task 0 writes to listener 0 alone, the others to all.
+    // Task 0 writes to listener 0 alone, the other tasks to all.
     std::string text = text_of(0, task.comm.rank() == 0 ? 10 : 30);
     const Part part{file.get(), {block(30 * task.comm.rank(), text)}, {}};
     std::string message;
@@ -153,7 +153,7 @@ TEST(Collective, AListenerThatFailsIsTheErrorOfAllAndTheOthersDoTheirParts) {
   });
 }
 
-// Remembers which listeners have calls under way; each ends when it has been looked at a few times.
+// Records the listeners with pending calls; each call completes after a few polls.
 class WatchedLink final : public Link {
  public:
   WatchedLink(int listeners, int number)
@@ -194,9 +194,9 @@ class WatchedLink final : public Link {
   int number_;
 
  public:
-  std::vector<int> open;   // calls under way to each listener
+  std::vector<int> open;   // pending calls to each listener
   std::vector<int> first;  // listeners in the order of their first calls
-  int64_t most = 0;        // listeners with calls under way at a time
+  int64_t most = 0;        // maximum number of listeners with pending calls at a time
 };
 
 TEST(Collective, EachTaskBeginsWithAnotherListenerAndAllHaveWork) {

@@ -1,4 +1,4 @@
-// What goes wrong: a dead listener, disks that fail, subfiles that are missing, short or of another file.
+// Failures: a dead listener, failing disks, subfiles that are missing, short or of another file.
 #include "cluster.hpp"
 
 namespace sheaf::test::failure_test {
@@ -16,7 +16,7 @@ void make_file(Cluster& cluster, int64_t bytes = 95, int64_t stripe_unit = unit)
   cluster.is_over = false;
 }
 
-// Opens and closes; the code and message of the error.
+// Opens and closes. Returns the code and message of the error.
 Code open_again(Cluster& cluster, const std::string& name, int64_t stripe_unit, std::string& message,
                 sfio::OpenMode mode = sfio::OpenMode::make) {
   Code code = Code::ok;
@@ -77,7 +77,7 @@ TEST(StripedFailure, AMissingSubfileIsNamed) {
       std::string message;
       EXPECT_EQ(open_again(cluster, name_on(3, 3), unit, message), Code::not_found);
       EXPECT_TRUE(has(message, host(lost)) && has(message, "/f.dat") && has(message, "missing")) << message;
-      // Nothing was made in its place, and the others are as they were.
+      // No file was created in its place, and the others are unchanged.
       EXPECT_FALSE(cluster.disks[static_cast<size_t>(lost)]->status("/f.dat").exists);
       for (int i = 0; i < 3; ++i) EXPECT_TRUE(i == lost || cluster.contents(i).size() >= 30);
     }
@@ -114,8 +114,8 @@ std::vector<std::string> all_files(const Cluster& cluster) {
   return all;
 }
 
-// Each operation of each listener's store in turn, in both modes that make files; what was there before
-// stays.
+// Fails each operation of each listener's store in turn, in both modes that create files; existing files
+// stay.
 TEST(StripedFailure, AFailedOpenOfANewFileLeavesNothing) {
   for (const sfio::OpenMode mode : {sfio::OpenMode::make, sfio::OpenMode::fresh})
     for (int listener = 0; listener < 3; ++listener) {
@@ -147,8 +147,8 @@ TEST(StripedFailure, AFailedOpenOfANewFileLeavesNothing) {
     }
 }
 
-// The listener stays broken: what it has made cannot be removed, but all others' goes, and the next open goes
-// on.
+// The listener stays broken, so its new files cannot be removed. The files of all others are, and the next
+// open succeeds.
 TEST(StripedFailure, AFailedOpenLeavesNothingOnOtherListeners) {
   for (int64_t k = 0; k < 8; ++k) {
     Cluster cluster(1, 3);
@@ -158,8 +158,8 @@ TEST(StripedFailure, AFailedOpenLeavesNothingOnOtherListeners) {
       plan.from_then_on = true;
       cluster.stores[2]->set_plan(plan);
       const Code opened = code_of([&] { open_named(task, name_on(3, 3), unit); });
-      // Subfile 0 stays where the broken one could not be removed: else it would be in the way of the next
-      // open.
+      // Subfile 0 stays if the file on the broken disk could not be removed. Otherwise that file would block
+      // the next open.
       const bool left = !cluster.disks[2]->paths().empty();
       EXPECT_TRUE(opened == Code::ok ||
                   (cluster.disks[0]->paths().empty() != left && cluster.disks[1]->paths().empty()))
@@ -172,7 +172,7 @@ TEST(StripedFailure, AFailedOpenLeavesNothingOnOtherListeners) {
 
 TEST(StripedFailure, AFailedOpenLeavesWhatItHasNotMade) {
   Cluster cluster(1, 3);
-  cluster.disks[0]->set_contents("/f.dat", {});  // an empty file is taken for a new subfile
+  cluster.disks[0]->set_contents("/f.dat", {});  // an empty file counts as a new subfile
   cluster.disks[2]->set_contents("/f.dat", std::vector<std::byte>(3));
   std::string message;
   EXPECT_NE(open_again(cluster, name_on(3, 3), unit, message), Code::ok);
@@ -185,7 +185,7 @@ TEST(StripedFailure, AFailedOpenLeavesWhatItHasNotMade) {
   EXPECT_EQ(all_files(other), before);
 }
 
-// Another task has the file open by the time the first gives up.
+// Another task has opened the file before the first one aborts.
 TEST(StripedFailure, AFailedOpenLeavesWhatOthersUse) {
   MemoryStore store;
   Service service(store, "", 1 << 16);
@@ -275,8 +275,8 @@ TEST(StripedFailure, AFullDiskIsAnErrorForItsPartsOnly) {
   });
 }
 
-// The k-th operation of one listener's disk fails, for all k: a write, a read and a close end with an error
-// or with the right file; what the other listeners hold is right in any case.
+// For every k, the k-th operation of one listener's disk fails: a write, a read and a close fail or leave the
+// correct file. Data of the other listeners is correct in any case.
 TEST(StripedFailure, EveryOperationOfADisk) {
   for (const bool from_then_on : {false, true})
     for (const bool half : {false, true})
@@ -370,7 +370,7 @@ TEST(StripedFailure, ADeadListenerIsAnErrorInBoundedTimeForEveryTask) {
       longest = std::max(longest, task.network.now() - begin);
       EXPECT_EQ(code, Code::io);
       EXPECT_TRUE(has(message, "host1") && has(message, "gone") && has(message, "'/f.dat'")) << message;
-      // From now on at once, and the others still serve.
+      // Later calls fail at once, and the other listeners still serve.
       const double later = task.network.now();
       EXPECT_EQ(code_of([&] { read_text(*file, 10, 5); }), Code::io);
       EXPECT_EQ(task.network.now(), later);
@@ -383,7 +383,7 @@ TEST(StripedFailure, ADeadListenerIsAnErrorInBoundedTimeForEveryTask) {
   }
 }
 
-// Whose disk takes its time to say what is at `path`.
+// A store that is slow to return the status of `path`.
 class SlowStore final : public Store {
  public:
   SlowStore(Store& store, FiberNetwork& network) : store_(store), network_(network) {}
@@ -402,7 +402,7 @@ class SlowStore final : public Store {
   FiberNetwork& network_;
 };
 
-// As when a batch system stops a job for a while: the clock goes on, the listener could not answer.
+// A batch system stops a job for a while: the clock advances, and the listener could not answer.
 TEST(StripedFailure, AListenerIsNotGoneBecauseItsClientDidNotLookForLong) {
   Cluster cluster(1, 1);
   cluster.patience = 20;
@@ -423,7 +423,7 @@ TEST(StripedFailure, AListenerIsNotGoneBecauseItsClientDidNotLookForLong) {
   });
 }
 
-// Jobs take so many seconds, in which the listener looks after its messages.
+// A workplace in which each job takes `seconds`. The listener polls its messages during a job.
 class SlowPlace final : public sfio::Workplace {
  public:
   SlowPlace(FiberNetwork& network, const double& seconds) : network_(network), seconds_(seconds) {}

@@ -1,4 +1,4 @@
-// What a client may ask of an I/O listener, and what it may not: files that are no subfiles, and names that
+// Permitted and forbidden requests of a client to an I/O listener: files that are no subfiles, and names that
 // lead elsewhere.
 #include <unistd.h>
 
@@ -90,7 +90,7 @@ TEST(ForeignFiles, NamesWithZerosAndWithoutLettersAreRefused) {
   EXPECT_EQ(store.paths(), std::vector<std::string>{"/mine"});
 }
 
-// A file without identity, with somebody else's file in the identity's place, or with an empty one.
+// A file without an identity, with a foreign file in place of the identity, or with an empty one.
 TEST(ForeignFiles, AreNotRemovedRenamedOrReplaced) {
   for (const char* beside : {"", "text that is no identity", "empty"}) {
     SCOPED_TRACE(beside);
@@ -135,7 +135,7 @@ TEST(ForeignFiles, WhatIsLeftOfSubfilesIsRemoved) {
   }
 }
 
-// One of three is somebody else's: the others stay too.
+// One of three is foreign: the others stay too.
 TEST(ForeignFiles, NothingIsRemovedIfOneIsForeign) {
   Cluster cluster(1, 3);
   cluster.run([&](Cluster::Task& task) {

@@ -1,4 +1,4 @@
-// Transfers from and to memory that listeners can map: what they move is as with messages, and no bytes
+// Transfers from and to memory that listeners can map: the result is the same as with messages, and no bytes
 // travel.
 #include <random>
 
@@ -12,7 +12,7 @@ namespace {
 
 std::string path_on(int listeners, int subfiles) { return "sfio:unit=5000;" + name_on(listeners, subfiles); }
 
-// One task, two listeners, an open file of so large stripes.
+// One task, two listeners, and an open file with the given stripe unit.
 void with_file(int64_t unit, const std::function<void(Cluster&, Cluster::Task&, File&)>& body) {
   Cluster cluster(1, 2);
   cluster.run([&](Cluster::Task& task) {
@@ -27,7 +27,7 @@ struct Seen {
   int64_t bytes = 0, lent = 0;
 };
 
-// What a transfer of `move` moved.
+// Returns the traffic of `move`.
 Seen seen_of(Link& link, const std::function<void()>& move) {
   const LinkCounts before = link.counts();
   move();
@@ -99,7 +99,7 @@ TEST(LentTransfers, OnlyWhileTheMemoryIsLentAndOnlyWithinIt) {
   });
 }
 
-// A listener keeps some of them mapped.
+// A listener keeps only a limited number of tasks mapped.
 TEST(LentTransfers, OfMoreTasksThanAListenerKeepsMapped) {
   with_file(5'000, [&](Cluster&, Cluster::Task& task, File& file) {
     std::vector<std::unique_ptr<LendableMemory>> memories;
@@ -144,7 +144,7 @@ TEST(LentTransfers, TravelInOneMessageWhereTheirPiecesAreSmall) {
   });
 }
 
-// As from another machine: the listener finds nothing behind the facts.
+// As from another machine: the listener finds no memory for the facts.
 TEST(LentTransfers, TravelWhereTheListenerCannotReachTheMemory) {
   with_file(5'000, [&](Cluster&, Cluster::Task& task, File& file) {
     const auto memory = LendableMemory::make(20'000);
@@ -154,7 +154,7 @@ TEST(LentTransfers, TravelWhereTheListenerCannotReachTheMemory) {
     const Loan loan(elsewhere);
     const auto before = task.link->counts();
     file.write_at(memory->bytes(), 5'000);
-    EXPECT_EQ(task.link->counts().messages - before.messages, 2 + 2);  // each is told once
+    EXPECT_EQ(task.link->counts().messages - before.messages, 2 + 2);  // one notification each
     EXPECT_EQ(task.link->counts().lent - before.lent, 0);
     file.write_at(memory->bytes(), 5'000);
     EXPECT_EQ(task.link->counts().messages - before.messages, 2 + 2 + 2);
@@ -179,7 +179,7 @@ TEST(LentTransfers, FailAsThoseByMessages) {
   });
 }
 
-// A disk on which something happens while it is read or written.
+// A disk that triggers an event while it is read or written.
 class EventfulStore final : public Store {
  public:
   EventfulStore(Store& inner, std::function<void()> event) : inner_(inner), event_(std::move(event)) {}
@@ -204,7 +204,7 @@ class EventfulStore final : public Store {
   const std::function<void()> event_;
 };
 
-// The listener answers after the task has given up; by then the memory holds something else, which stays.
+// The listener answers after the task has given up. By then the memory holds other data, which must stay.
 TEST(LentTransfers, ThatAreGivenUpTouchNothingAfterwards) {
   const auto memory = LendableMemory::make(20'000);
   bool reading = false;
@@ -233,7 +233,7 @@ TEST(LentTransfers, ThatAreGivenUpTouchNothingAfterwards) {
         std::ranges::fill(memory->bytes(), std::byte{'n'});
         given_up = true;
         const auto before = task.link->counts();
-        EXPECT_EQ(file->status().size, 5'000);  // by then the listener is done with it
+        EXPECT_EQ(file->status().size, 5'000);  // by then the listener has finished with it
         EXPECT_EQ(std::ranges::count(memory->bytes(), std::byte{'n'}), 20'000);
         file->read({&block, 1});
         EXPECT_EQ(task.link->counts().lent, before.lent) << "called back";
@@ -249,7 +249,7 @@ TEST(LentTransfers, ThatAreGivenUpTouchNothingAfterwards) {
       });
 }
 
-// Requests as no task of ours sends them.
+// Requests that no task of this library sends.
 TEST(LentTransfers, PlacesOutsideTheMemoryAreRefused) {
   MemoryStore store;
   Service service(store, "", 1 << 20);
@@ -265,7 +265,7 @@ TEST(LentTransfers, PlacesOutsideTheMemoryAreRefused) {
     service.handle(encode(request), answer, tag);
     return static_cast<Code>(reinterpret_cast<const ::sheaf::sfio::Answer*>(answer.data())->code);
   };
-  EXPECT_EQ(code_for({0, 100, 100, 1}), Code::invalid_argument);  // sound, but there is no such handle
+  EXPECT_EQ(code_for({0, 100, 100, 1}), Code::invalid_argument);  // valid, but the handle does not exist
   constexpr int64_t huge = INT64_MAX;
   for (const Place& place : {Place{-1, 100, 100, 1},
                              {9'901, 100, 100, 1},

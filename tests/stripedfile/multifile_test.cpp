@@ -1,4 +1,4 @@
-// Multifiles whose physical files are striped.
+// Multifiles with striped physical files.
 #include <gtest/gtest.h>
 
 #include "stripedfile/direct_link.hpp"

@@ -1,4 +1,4 @@
-// Names, identities, the protocol and the sorting of blocks on their own.
+// Names, identities, the protocol and the sorting of blocks, each by itself.
 #include <gtest/gtest.h>
 
 #include <algorithm>

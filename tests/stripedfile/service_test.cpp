@@ -1,5 +1,5 @@
-// What a listener keeps of its subfiles, request by request: identities when a disk fails, opens that others
-// give up, names that change while files are open.
+// State of a listener's subfiles, request by request: identities when a disk fails, opens aborted by other
+// tasks, names that change while files are open.
 #include "cluster.hpp"
 
 namespace sheaf::test::service_test {
@@ -33,7 +33,7 @@ struct Listener {
     EXPECT_EQ(ask(Kind::close, handle, size, gives_up).code, 0);
   }
   bool locks(int64_t handle) { return ask(Kind::lock, handle, 0, 10).values[0] != 0; }
-  // That the identity says; -1: not closed.
+  // Returns the size in the identity; -1: not closed.
   int64_t size_of(const std::string& path) {
     return format::stripe_identity_of(disk.contents(path + ".sfio"))->size;
   }

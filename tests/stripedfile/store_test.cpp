@@ -47,7 +47,7 @@ TEST(StripedLocks, OfOthersRangesAndSharedOnesDoNotWait) {
     task.comm.barrier();
     EXPECT_TRUE(task.comm.rank() == 1 || file->lock(500, 10, true, Barred::refuse));
     task.comm.barrier();
-    if (task.comm.rank() == 0) file->close();  // gives back what it holds
+    if (task.comm.rank() == 0) file->close();  // releases its locks
     task.comm.barrier();
     EXPECT_TRUE(task.comm.rank() == 0 || file->lock(0, 100, true));
   });
@@ -82,7 +82,7 @@ TEST(StripedStore, ManyPiecesAreOneMessagePerListener) { many_pieces(nullptr); }
 TEST(StripedStore, ManyPiecesAreOneMessagePerListenerAlsoWithFewTransfersAtOnce) {
   const auto slots = make_memory_slots(1);
   many_pieces(slots);
-  EXPECT_EQ(slots->take(), 0);  // given back
+  EXPECT_EQ(slots->take(), 0);  // released
   slots->give_back(0);
   MemoryStore plain;
   const auto file = throttled(plain.open("a", Access::create), slots);

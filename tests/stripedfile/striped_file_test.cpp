@@ -1,4 +1,4 @@
-// Striped files over listeners: the paper's examples, any blocks against a model in memory, identities,
+// Striped files over listeners: the paper's examples, arbitrary blocks against a model in memory, identities,
 // sizes.
 #include <algorithm>
 #include <random>
@@ -32,7 +32,7 @@ TEST(StripedFile, ThePaperFigureFour) {
   EXPECT_EQ(cluster.contents(1), "*Worlllo*W*Hellld!*");
 }
 
-// One file, random blocks written and read by several tasks in turn, against a string.
+// One file; several tasks in turn write and read random blocks, compared with a string.
 void random_blocks(uint64_t seed) {
   std::mt19937_64 random(seed);
   const auto draw = [&](int64_t least, int64_t most) {
@@ -91,7 +91,7 @@ void random_blocks(uint64_t seed) {
     EXPECT_EQ(read_text(*file, 0, 2000), model);
     file->close();
   });
-  // What is on the disks is what the layout says, to the byte.
+  // The disks hold exactly the bytes of the layout.
   const layout::Stripes stripes{unit, subfiles};
   const StripeName parsed = parse_stripe_name(name);
   for (int s = 0; s < subfiles; ++s) {
@@ -129,7 +129,7 @@ TEST(StripedFile, OneMessageAndOneDiskRequestPerListener) {
   }
 }
 
-// Notes which listener gets a message.
+// Records the listener of each message.
 class NotingLink final : public Link {
  public:
   NotingLink(std::shared_ptr<Link> link, std::vector<int>& noted) : link_(std::move(link)), noted_(noted) {}
@@ -149,7 +149,7 @@ class NotingLink final : public Link {
   std::vector<int>& noted_;
 };
 
-// Task t begins with subfile 3 t of four: what it writes first must not decide whom it turns to first.
+// Task t writes subfile 3 t of four first. This must not determine the listener that it contacts first.
 TEST(StripedFile, TasksBeginWithDifferentListenersWhereverTheirBytesBegin) {
   Cluster cluster(4, 4);
   std::vector<std::vector<int>> noted(4);

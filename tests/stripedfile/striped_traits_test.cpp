@@ -1,5 +1,5 @@
-// Traits of striped files: of the names that are none, those of the operating system's files; of the others
-// nothing that depends on how the subfiles are reached.
+// Traits of striped files. Names that are not striped have those of the operating system's files; the others
+// have none that depend on how subfiles are reached.
 #include <gtest/gtest.h>
 
 #include <filesystem>

@@ -1,6 +1,6 @@
-// accepted: what the calls of a program have accepted, task by task, and whether a file holds it. The
-// promise: a close that succeeds has every byte that any call accepted, in the order of the calls, and no
-// byte of a call that failed; and no call failed that was not repeated.
+// accepted: records, for each task, the bytes that the calls of a program accepted, and checks a file against
+// them. A close that succeeds promises that the file holds every accepted byte in call order, no byte of a
+// failed call, and that every failed call was repeated.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -16,14 +16,14 @@ class Accepted {
  public:
   explicit Accepted(int64_t ntasks) : streams_(static_cast<size_t>(ntasks)), committed_(streams_.size()) {}
 
-  // Events are told to an observer: a call of a task begins; its bytes are accepted, or given up (task -1);
+  // Events reported to an observer: a call of a task begins; its bytes are accepted or abandoned (task -1);
   // all bytes accepted so far are flushed.
   enum class Event : uint8_t { begun, accepted, lacked, committed };
   using Observer = std::function<void(Event, int64_t task, std::span<const std::byte>)>;
   void observe(Observer observer) { observer_ = std::move(observer); }
 
-  // Bytes for the next call of a task. Two calls never write the same, so that a byte of one that failed is
-  // known.
+  // Returns the bytes for the next call of a task. No two calls write the same bytes, so bytes of a failed
+  // call are recognizable.
   std::vector<std::byte> next(int64_t task, int64_t bytes) {
     tell(Event::begun, task, {});
     return content(task + 1009 * ++calls_, 0, bytes);
@@ -34,11 +34,11 @@ class Accepted {
     stream.insert(stream.end(), bytes.begin(), bytes.end());
     tell(Event::accepted, task, bytes);
   }
-  // How a program answers a call that fails.
+  // Reaction of a program to a failed call.
   enum class Answer { ignore, repeat, repeat_in_halves };
   static constexpr int most_tries = 4;
-  // Writes `data` by `write`, once, or, as `answer` says, until that does not throw; notes what was accepted,
-  // and whether anything was not.
+  // Writes `data` with `write`, once or, depending on `answer`, until a call succeeds. Records the accepted
+  // bytes and whether any byte was rejected.
   template <class Write>
   void call(int64_t task, std::span<const std::byte> data, Answer answer, Write&& write) {
     if (!attempt([&] { write(data); })) return accept(task, data);
@@ -53,15 +53,15 @@ class Accepted {
       accept(task, part);
     }
   }
-  // The program has gone on without these bytes, of a call that failed.
+  // Records that the program continued without these bytes of a failed call.
   void lack(std::span<const std::byte> bytes) {
     lacks_ |= !bytes.empty();
     tell(Event::lacked, -1, bytes);
   }
   bool lacks_bytes() const { return lacks_; }
-  // The program has died: what its calls return from now on is of no consequence.
+  // Records that the program died: results of later calls are ignored.
   void stop() { stopped_ = true; }
-  // A flush of the task has succeeded.
+  // Records a successful flush of the task.
   void commit(int64_t task) {
     if (stopped_) return;
     committed_.at(static_cast<size_t>(task)) = std::ssize(of(task));
@@ -72,7 +72,7 @@ class Accepted {
   const std::vector<std::byte>& of(int64_t task) const { return streams_.at(static_cast<size_t>(task)); }
   int64_t committed(int64_t task) const { return committed_.at(static_cast<size_t>(task)); }
 
-  // The close has succeeded.
+  // Requires, after a successful close, that the file holds all accepted bytes.
   void expect_all_in(Store& store, const std::string& path = "a") const {
     EXPECT_FALSE(lacks_) << "a close succeeded after a call that had failed and was not repeated";
     std::vector<std::vector<std::byte>> found;
@@ -88,9 +88,9 @@ class Accepted {
     EXPECT_TRUE(verify(store, path, true, quiet).ok());
   }
 
-  // The close has failed, or the program was killed: a file that can be read begins every stream as it was
-  // accepted. `flushed`: it has at least what was flushed. `frames`: behind that may be bytes of a call that
-  // has failed, in frames stored before.
+  // Checks a file after a failed close or a killed program: if it can be read, every stream is a prefix of
+  // the accepted bytes. `flushed`: the prefix includes at least the flushed bytes. `frames`: bytes of a
+  // failed call may follow, in frames stored before the failure.
   void expect_beginnings_in(Store& store, bool flushed, bool frames, const std::string& path = "a") const {
     std::vector<std::vector<std::byte>> found;
     if (attempt([&] { found = streams_in(store, path); })) {

@@ -1,5 +1,5 @@
-// collective_model: what a collectively written multifile must hold (docs/format.md, section "Collective
-// layouts"), worked out from whole vectors; knows nothing of src/.
+// collective_model: computes the expected contents of a collectively written multifile (docs/format.md,
+// section "Collective layouts") from whole vectors, independently of src/.
 #pragma once
 
 #include <numeric>
@@ -10,7 +10,7 @@ namespace sheaf::test {
 
 inline int64_t round_up(int64_t x, int64_t unit) { return (x + unit - 1) / unit * unit; }
 
-// First task of the group of each task of one physical file. collsize 0: automatic.
+// Returns, for each task of one physical file, the first task of its group. collsize 0: automatic.
 inline std::vector<int64_t> groups_of(const std::vector<int64_t>& requests, int64_t fsblksize,
                                       int64_t collsize) {
   const auto n = std::ssize(requests);
@@ -54,7 +54,7 @@ inline std::vector<int64_t> collective_chunks(const std::vector<int64_t>& reques
   return chunks;
 }
 
-// A program of collective calls, before each of which a task may write on its own.
+// A program of collective calls. Before each call a task may write independently.
 struct CollectiveProgram {
   int32_t fsblksize = 512;
   int32_t nfiles = 1;
@@ -62,8 +62,8 @@ struct CollectiveProgram {
   bool merge = false;
   std::vector<int64_t> requests;
   struct Call {
-    std::vector<int64_t> alone;     // bytes that each task writes on its own first
-    std::vector<int64_t> together;  // bytes that each task writes in the call
+    std::vector<int64_t> alone;     // bytes that each task first writes independently
+    std::vector<int64_t> together;  // bytes that each task writes in the collective call
   };
   std::vector<Call> calls;
 
@@ -90,11 +90,11 @@ struct CollectiveProgram {
                                               collsize)[static_cast<size_t>(task - first)]);
   }
 
-  // The blocks of a task and its bytes.
+  // Returns the expected blocks of a task and its bytes.
   std::pair<TaskModel, std::vector<std::byte>> expected(int task) const {
     TaskModel model{chunk(task), {0}};
     std::vector<std::byte> bytes;
-    std::vector<int64_t> done(requests.size());  // what each task has written in any way
+    std::vector<int64_t> done(requests.size());  // bytes of each task so far, collective or not
     const auto write = [&](int from, int64_t count, bool here) {
       if (here && count > 0 && model.chunk > 0) {
         model.apply({Step::write, count});

@@ -1,4 +1,4 @@
-// collective_programs: runs the programs of collective_model.hpp on fibers, and compares what is read with
+// collective_programs: runs the programs of collective_model.hpp on fibers and compares the bytes read with
 // the model.
 #pragma once
 
@@ -7,7 +7,7 @@
 
 namespace sheaf::test {
 
-// Runs a body on the Comm of each of so many tasks.
+// Runs a body on `ntasks` tasks, each with its own Comm.
 using Players = std::function<void(int ntasks, const std::function<void(Comm&)>& body)>;
 
 inline Players on_fibers(uint64_t seed = 0) {
@@ -15,7 +15,7 @@ inline Players on_fibers(uint64_t seed = 0) {
       [seed](int ntasks, const std::function<void(Comm&)>& body) { run_fibers(fibers(ntasks, seed), body); };
 }
 
-// between(): between any two calls.
+// Calls between() between any two calls.
 inline void write_calls(Writer& writer, const CollectiveProgram& p,
                         const std::function<void()>& between = yield) {
   const auto me = static_cast<size_t>(writer.task());
@@ -63,7 +63,7 @@ inline void check_program(Store& store, const std::string& path, const Collectiv
     all.select(t);
     const auto [model, bytes] = p.expected(t);
     const std::string task = "task " + std::to_string(t) + ": ";
-    if (tasks_of_host() == 0) {  // else groups end where hosts do, of which the model does not know
+    if (tasks_of_host() == 0) {  // with hosts, groups end at host boundaries, which the model ignores
       require(all.multifile().row(t).geometry.size == model.chunk, task + "chunk size");
       require(all.stream().sizes().count == std::ssize(model.blocks), task + "number of blocks");
       for (int64_t k = 0; k < all.stream().sizes().count; ++k)
@@ -77,7 +77,8 @@ inline void check_program(Store& store, const std::string& path, const Collectiv
   }
 }
 
-// Every task reads its stream in collective calls of random sizes, sometimes on its own in between.
+// Every task reads its stream in collective calls of random sizes, with occasional independent reads in
+// between.
 inline void read_program(Store& store, const std::string& path, const CollectiveProgram& p, uint64_t seed,
                          const Players& players, const std::function<void()>& between = yield) {
   TaskHandles shared(store);

@@ -1,5 +1,4 @@
-// counting_store: counts how many writes are at work at the same time, and makes them last long enough to
-// meet.
+// counting_store: counts concurrent writes and delays them so that they overlap.
 #pragma once
 
 #include <atomic>
@@ -13,7 +12,7 @@
 
 namespace sheaf::test {
 
-// May lie in memory that processes share.
+// May be placed in memory shared by processes.
 struct WritersAtWork {
   std::atomic<int> now{0};
   std::atomic<int> most{0};
@@ -27,8 +26,8 @@ struct WritersAtWork {
   void leave() { --now; }
 };
 
-// Decorator of a Store. Only writes of at least `smallest` bytes are counted, or, if asked for, only such
-// reads.
+// Decorator of a Store. Counts only writes of at least `smallest` bytes or, on request, only reads of that
+// size.
 class CountingStore final : public Store {
  public:
   CountingStore(Store& inner, WritersAtWork& count, size_t smallest, bool reads = false)

@@ -1,5 +1,5 @@
-// crash_points: runs a program over a recording store and tells, for every prefix of its changes, what the
-// files must hold at least, and what they may hold at most, if the program died there.
+// crash_points: runs a program over a recording store. For every prefix of its changes, states the least and
+// the most that the files may hold if the program died at that point.
 #pragma once
 
 #include <algorithm>
@@ -10,12 +10,13 @@
 
 namespace sheaf::test {
 
-// How far each task had come when the store had seen so many changes.
+// Progress of each task as a function of the number of changes that the store has recorded.
 class Reported {
  public:
   explicit Reported(int ntasks) : least_(static_cast<size_t>(ntasks)), most_(static_cast<size_t>(ntasks)) {}
 
-  // Before a step that may bring the stream to `total` bytes; after one that reported `total` bytes of it.
+  // begin(): before a step that may extend the stream to `total` bytes. end(): after a step that reported
+  // `total` bytes.
   void begin(int64_t task, size_t changes, int64_t total) {
     most_[static_cast<size_t>(task)].push_back({changes, total});
   }
@@ -36,10 +37,10 @@ class Reported {
     return bytes;
   }
 
-  bool was_complete = false;  // the file was complete before, and may be all the time
-  size_t opened = 0;          // changes when the open had returned
-  size_t closing = 0;         // before the close
-  size_t closed = 0;          // after the close
+  bool was_complete = false;  // the file was complete before the program and may stay complete
+  size_t opened = 0;          // number of changes when the open returned
+  size_t closing = 0;         // number of changes before the close
+  size_t closed = 0;          // number of changes after the close
 
  private:
   struct Point {
@@ -49,15 +50,14 @@ class Reported {
   std::vector<std::vector<Point>> least_, most_;
 };
 
-// What counts of a program that was not closed: what it has flushed, chunks that a write has completed, all
-// chunks that it has completed.
+// Data that must survive without a close: flushed bytes, chunks completed by a write, or all completed
+// chunks.
 enum class Counts { flushes, writes, all };
 
-// Several hosts with caches of their own record a chunk when its bytes are synced, which is later
-// (JournalKey::own_caches).
+// Hosts with separate caches record a chunk later, when its bytes are synced (JournalKey::own_caches).
 inline bool syncs_records() { return tasks_of_host() > 0; }
 
-// The steps of one task. Flushes are commits.
+// Performs the steps of one task. Flushes are commits.
 class RecordedTask {
  public:
   RecordedTask(int64_t task, int64_t chunk, RecordingStore& tape, Reported& reported, Counts counts)
@@ -89,7 +89,7 @@ class RecordedTask {
   }
 
   bool accepts(const Step& s) const { return model_.accepts(s); }
-  // Behind what another program has written.
+  // Continues after data that another program wrote.
   void go_on_behind(const TaskModel& model) { model_ = model; }
 
  private:
@@ -100,8 +100,8 @@ class RecordedTask {
   Counts counts_;
 };
 
-// Throws unless what is in `store` is what `reported` allows after `prefix` changes. Returns the length of
-// each stream.
+// Throws unless the contents of `store` are among those that `reported` allows after `prefix` changes.
+// Returns the length of each stream.
 inline std::vector<int64_t> check_recovered(Store& store, const Program& p, const Reported& reported,
                                             size_t prefix) {
   std::vector<int64_t> lengths;
@@ -126,7 +126,7 @@ inline std::vector<int64_t> check_recovered(Store& store, const Program& p, cons
   return lengths;
 }
 
-// Programs whose collective calls are rounds, at whose end the bytes are in the file.
+// Returns a program of collective calls that are rounds: the bytes are in the file when a round ends.
 inline Program large_crash_program(uint64_t seed, int nfiles) {
   Random random(seed);
   Program p;
@@ -147,7 +147,7 @@ inline Program large_crash_program(uint64_t seed, int nfiles) {
   return p;
 }
 
-// Programs that flush now and then and go over several chunks.
+// Returns a program that flushes occasionally and writes across several chunks.
 inline Program crash_program(uint64_t seed, int nfiles) {
   Random random(seed);
   Program p;
@@ -211,8 +211,8 @@ inline void record_in_parallel(RecordingStore& tape, const Program& p, Reported&
   reported.closed = tape.length();
 }
 
-// In collective calls, of which every task makes as many. Of calls that are no rounds only what is flushed
-// counts: the rest is on its way to a collector.
+// Runs the program in collective calls, the same number on every task. Of calls that are no rounds only
+// flushed bytes count: the rest is still on its way to a collector.
 inline void record_collectively(RecordingStore& tape, const Program& p, Reported& reported,
                                 const std::string& words, uint64_t seed) {
   TaskHandles store(tape);
@@ -248,7 +248,7 @@ inline void record_collectively(RecordingStore& tape, const Program& p, Reported
   reported.closed = tape.length();
 }
 
-// What a process does for the tasks `mine`: the steps of `p`, each task in its turn, and the close.
+// Runs the steps of `p` for the tasks `mine` of this process, each task in its turn, and closes.
 inline void step_and_close(Comm& comm, Writer& writer, const Program& p, const std::vector<int64_t>& mine,
                            std::vector<RecordedTask>& tasks, const RecordingStore& tape, Reported& reported) {
   size_t steps = 0;
@@ -267,7 +267,7 @@ inline void step_and_close(Comm& comm, Writer& writer, const Program& p, const s
   writer.close();
 }
 
-// Two processes with every other task each.
+// Two processes; each writes every second task.
 inline void record_mapped(RecordingStore& tape, const Program& p, Reported& reported,
                           const std::string& words, uint64_t seed) {
   TaskHandles store(tape);
@@ -294,7 +294,7 @@ inline void record_mapped(RecordingStore& tape, const Program& p, Reported& repo
   reported.closed = tape.length();
 }
 
-// Appends to what the first half of the steps has written and closed.
+// Appends to the file that the first half of the steps wrote and closed.
 inline void record_appending(RecordingStore& tape, const Program& p, Reported& reported,
                              const std::string& words, uint64_t seed) {
   Program first = p, second = p;
@@ -326,14 +326,14 @@ inline void record_appending(RecordingStore& tape, const Program& p, Reported& r
   reported.closed = tape.length();
 }
 
-// How far a stream is that follows no model of steps: what it has when it has flushed, or the chunks that it
-// has completed.
+// Reports the progress of a stream that follows no model of steps: its length after a flush, or its completed
+// chunks.
 inline void report_progress(Reported& reported, int64_t task, const RecordingStore& tape, WriteStream& stream,
                             bool flushed) {
   reported.reported(task, tape.length(), stream.bytes_written() - (flushed ? 0 : stream.position()));
 }
 
-// Merge mode: all calls of a group go into the stream of its first task, whose contents the pieces are.
+// Merge mode: all calls of a group append to the stream of its first task, which is their concatenation.
 inline void record_merging(RecordingStore& tape, const Program& p, Reported& reported,
                            const std::string& words, uint64_t seed) {
   TaskHandles store(tape);
@@ -376,7 +376,7 @@ inline void record_merging(RecordingStore& tape, const Program& p, Reported& rep
   reported.closed = tape.length();
 }
 
-// Records of a key-value file, heads and values, which fill every chunk to its end.
+// Writes records of a key-value file, heads and values, that fill every chunk completely.
 inline void record_records(RecordingStore& tape, const Program& p, Reported& reported,
                            const std::string& words, uint64_t) {
   std::vector<int64_t> ranks(p.requests.size());

@@ -1,5 +1,5 @@
-// current_directory: a program that changes its current directory while files are open. Two directories,
-// `here` and `elsewhere`; what is in the second must stay as it is to the byte.
+// current_directory: a program that changes its current directory while files are open. The fixture has two
+// directories, `here` and `elsewhere`; the files in `elsewhere` must stay unchanged to the byte.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ class TwoDirectories {
   void go_here() const { std::filesystem::current_path(here); }
   void go_elsewhere() const { std::filesystem::current_path(elsewhere); }
 
-  // A file of that name with something precious.
+  // Creates a file of that name that must survive unchanged.
   void plant(const std::string& name) const { std::ofstream(elsewhere / name) << "precious " << name; }
 
   static std::map<std::string, std::string> contents(const std::filesystem::path& where) {

@@ -1,4 +1,4 @@
-// environment: a variable that is set while the object lives.
+// environment: an environment variable that is set during the lifetime of an object.
 #pragma once
 
 #include <cstdlib>

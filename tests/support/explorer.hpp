@@ -1,5 +1,5 @@
-// All interleavings of few tasks, whose steps are functions of a state that can be copied: who sleeps is
-// woken by what others do, never by time, so a wake-up that is lost is a deadlock.
+// Explores all interleavings of a few tasks. A step is a function of a copyable state. Tasks are woken by
+// steps of other tasks and never by time, so a lost wake-up is a deadlock.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 
 namespace sheaf::test {
 
-// A word of shared memory as the real ones are used; one task at a time has access to it.
+// Model of a word of shared memory, accessed by one task at a time.
 struct ModelWord {
   uint32_t value = 0;
   uint32_t load() const { return value; }
@@ -30,16 +30,15 @@ struct ModelWord {
   }
 };
 
-// State: trivially copyable, all bytes defined; can_go(task), has_left(task), text(), step(task) and
-// at_end(), which return what is wrong, "" if nothing is. Returns the number of states that were seen; stops
-// at the first that is wrong.
+// Explores all reachable states and returns their number; stops at the first invalid state. State must be
+// trivially copyable with all bytes defined. It provides can_go(task), has_left(task), text(), and step(task)
+// and at_end(), which return an error text or "".
 template <class State>
 size_t explore(const State& first, int tasks, size_t most = 20'000'000) {
   static_assert(std::is_trivially_copyable_v<State>);
-  const auto key =
-      [](const State& state) {  // two states in millions are taken for one once in a million runs
-        return std::hash<std::string_view>{}({reinterpret_cast<const char*>(&state), sizeof state});
-      };
+  const auto key = [](const State& state) {  // confuses two of millions of states in one run of a million
+    return std::hash<std::string_view>{}({reinterpret_cast<const char*>(&state), sizeof state});
+  };
   std::unordered_set<size_t> seen{key(first)};
   std::vector<State> open{first};
   while (!open.empty()) {

@@ -1,5 +1,5 @@
-// faults: the ways in which an operation of a store fails, and programs that meet them at every operation of
-// one of their tasks.
+// faults: the ways in which a store operation fails, and programs that meet each failure at every operation
+// of one task.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,8 +17,8 @@ struct Fault {
   FaultPlan plan;
 };
 
-// The k-th operation, and it and all later ones: with an error, after half of a transfer, and reads that end
-// where no end is.
+// Returns the faults: the k-th operation alone or with all later ones. It reports an error, fails after half
+// of a transfer, or ends a read too early.
 inline std::vector<Fault> kinds_of_fault() {
   std::vector<Fault> all;
   for (const bool from_then_on : {false, true}) {
@@ -40,19 +40,20 @@ inline std::vector<Fault> kinds_of_fault() {
   return all;
 }
 
-// How the calls of a program ended, on every task.
+// Outcome of each call of a program on every task.
 class Outcomes {
  public:
   Outcomes(int ntasks, const Fault& fault)
       : accepted(ntasks), ntasks_(ntasks), any_code_(fault.plan.ends_early) {}
 
-  Accepted accepted;  // what writing calls have taken
+  Accepted accepted;  // bytes that writing calls accepted
 
-  // A collective call: the same on all tasks, or the test fails. Returns whether it succeeded.
+  // Runs a collective call; the test fails unless all tasks have the same outcome. Returns whether the call
+  // succeeded.
   bool all(int task, const std::string& call, const std::function<void()>& act) {
     return note(collective_[call], task, act);
   }
-  // A call of one task; false from the first failure on.
+  // Runs a call of one task. Returns false from the first failure on.
   bool own(int task, const std::function<void()>& act) { return note(own_[std::to_string(task)], task, act); }
 
   void expect_one_outcome() const {
@@ -66,7 +67,7 @@ class Outcomes {
     };
     return any(collective_) || any(own_);
   }
-  // A collective call came to its end, well.
+  // Returns whether a collective call returned successfully.
   bool succeeded(const std::string& call) const {
     const auto found = collective_.find(call);
     return found != collective_.end() && std::ranges::find(found->second, 1) == found->second.end();
@@ -78,7 +79,7 @@ class Outcomes {
   }
 
  private:
-  using PerTask = std::vector<int>;  // 1: has failed
+  using PerTask = std::vector<int>;  // 1: failed
   bool note(PerTask& failed, int task, const std::function<void()>& act) const {
     failed.resize(static_cast<size_t>(ntasks_));
     int& mine = failed[static_cast<size_t>(task)];
@@ -89,32 +90,32 @@ class Outcomes {
     return mine == 0;
   }
   int ntasks_;
-  bool any_code_;  // what a file that is too short is taken for
+  bool any_code_;  // accepts any error code, as a truncated file may cause any
   std::map<std::string, PerTask> collective_, own_;
 };
 
 struct FaultyProgram {
   std::string name;
   int ntasks = 1;
-  bool reads = true;    // complete files, of which something is missing where a read ends early
+  bool reads = true;    // reads complete files, which lack something if a read ends early
   bool notices = true;  // every failing operation is an error of the program
-  std::function<void(MemoryStore&)> make = {};                    // what is there before
-  std::function<void(Comm&, Store&, Outcomes&)> body = {};        // of one task
-  std::function<void(MemoryStore&, const Outcomes&)> check = {};  // what is there afterwards
+  std::function<void(MemoryStore&)> make = {};                    // creates the files that exist beforehand
+  std::function<void(Comm&, Store&, Outcomes&)> body = {};        // program of one task
+  std::function<void(MemoryStore&, const Outcomes&)> check = {};  // checks the remaining files
 };
 inline std::ostream& operator<<(std::ostream& out, const FaultyProgram& p) { return out << p.name; }
 inline std::ostream& operator<<(std::ostream& out, const Fault& f) { return out << f.name; }
 
-// Whether no other operations than those on leases failed: a lease that cannot be made, or stays, is a
-// warning.
+// Returns whether only operations on leases failed: a lease that cannot be created or removed causes a
+// warning, not an error.
 inline bool only_leases_failed(const FaultyStore& store) {
   const auto log = store.log();
   return std::ranges::none_of(
       log, [](const OperationRecord& o) { return o.failed && !o.path.ends_with(".lease"); });
 }
 
-// Every program with every fault, at each operation of the first task and of the last one: collective calls
-// have one outcome on all tasks, nobody hangs, no file stays open, and what is left is right.
+// Runs every program with every fault at each operation of the first and of the last task. Collective calls
+// have one outcome on all tasks, no task hangs, no file stays open, and the remaining files are correct.
 class FaultTable : public ::testing::TestWithParam<std::tuple<FaultyProgram, Fault>> {
  protected:
   static void sweep(const FaultyProgram& program, const Fault& fault) {
@@ -163,7 +164,7 @@ inline std::string name_of_case(const ::testing::TestParamInfo<FaultTable::Param
   return std::get<0>(info.param).name + "_" + std::get<1>(info.param).name;
 }
 
-// The bytes of every task's stream of the multifile "a", or `path`.
+// Returns the bytes of every stream of the multifile `path`, by default "a".
 inline std::vector<std::vector<std::byte>> streams_of(Store& store, const std::string& path = "a") {
   Reader all(store, path, mode_of("r"));
   std::vector<std::vector<std::byte>> streams;

@@ -1,5 +1,5 @@
-// support/forwarding_comm: a Comm that passes everything on to another one; derive from it to watch or change
-// some calls.
+// support/forwarding_comm: a Comm that forwards all calls to another Comm. Derive from it to observe or
+// change single calls.
 #pragma once
 
 #include <memory>
@@ -37,7 +37,7 @@ class ForwardingComm : public Comm {
   int node_count() override { return comm_->node_count(); }
 
  protected:
-  // What groups that are split off become.
+  // Wraps the groups that are split off.
   virtual std::unique_ptr<Comm> wrap(std::unique_ptr<Comm> comm) { return comm; }
 
   const std::unique_ptr<Comm> comm_;

@@ -1,4 +1,4 @@
-// support/frame_index: an index of frames that is in memory as a whole.
+// support/frame_index: an index of frames held in memory as a whole.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,8 @@
 
 namespace sheaf::format {
 
-// `bytes`: a whole frame, as encode_index() makes it. Nothing if it is damaged or says what cannot be.
+// Decodes `bytes`, a whole frame as produced by encode_index(). Returns nothing if it is damaged or
+// inconsistent.
 inline std::optional<FrameTable> decode_index(std::span<const std::byte> bytes, int64_t stored) {
   if (std::ssize(bytes) < frame_head_size + index_end_size) return std::nullopt;
   IndexDecoder decoder(bytes.first<frame_head_size>(), stored);

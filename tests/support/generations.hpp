@@ -1,5 +1,5 @@
-// generations: multifiles of five tasks that tell from the lengths of their streams which generation they
-// are, and readers that fail unless all of it is of one.
+// generations: multifiles of five tasks with stream lengths that identify their generation, and readers that
+// fail unless all data is of one generation.
 #pragma once
 
 #include <optional>
@@ -41,8 +41,8 @@ inline void write_generation(Store& store, const std::string& path, int generati
   });
 }
 
-// Collects the generation that streams are of. Throws for bytes that are of none, or of another one than
-// before.
+// Determines the generation of the streams that are added. Throws if the bytes belong to no generation, or
+// not to the same generation as before.
 class FoundGeneration {
  public:
   void add(int64_t task, ReadStream& stream) {
@@ -74,7 +74,7 @@ inline int generation_of(Store& store, const std::string& path) {
   return found.value();
 }
 
-// A reader for each task; only for files that nobody changes meanwhile.
+// Reads with one reader per task. The file must not change in between.
 inline int by_task(Store& store, const std::string& path) {
   FoundGeneration found;
   for (int64_t t = 0; t < generation_tasks; ++t) {
@@ -84,7 +84,7 @@ inline int by_task(Store& store, const std::string& path) {
   return found.value();
 }
 
-// What all tasks of a group must have found alike.
+// Returns the generation that all tasks of a group found; they must agree.
 inline int common(std::span<const int> found) {
   require(std::ranges::all_of(found, [&](int one) { return one == found.front(); }), "tasks differ");
   return found.front();
@@ -135,8 +135,8 @@ inline int by_mapped(Store& store, const std::string& path) {
   return common(found);
 }
 
-// As a program that knows no extensions: it opens file 0 and the others that this counts. Whether it finds
-// them; throws if they are of different generations.
+// Opens the multifile like a program without knowledge of extensions: file 0, then the files that its header
+// counts. Returns whether all exist; throws if they are of different generations.
 inline bool plain_reader_opens(Store& store, const std::string& path) {
   std::optional<format::Header> lead;
   std::optional<format::Identity> identity;

@@ -6,9 +6,9 @@
 
 namespace sheaf::test {
 
-// Between the state before and the one after, no other host comes: with attributes of before the request in
-// its answer (NFS 3), the host sees whether others have been there since it looked. Without (NFS 4), it takes
-// the new state for its own doing.
+// Applies `change` atomically with respect to other hosts. If the server's answer has the attributes of
+// before the request (NFS 3), the host detects changes by other hosts. Otherwise (NFS 4) it attributes the
+// new state to itself.
 template <class Change>
 void HostCache::change_server(Change change) {
   const int64_t before = server_.change();
@@ -83,10 +83,10 @@ void HostCache::write_page(int64_t number, int64_t from, std::span<const std::by
   int64_t to = from + std::ssize(data);
   Page& page = page_of(number);
   const bool covers = known == 0 || (from == 0 && to >= known);
-  if (!page.is_uptodate && !covers) fill(number, page);  // files are open for reading, too
+  if (!page.is_uptodate && !covers) fill(number, page);  // possible because files are also open for reading
   page.is_uptodate = true;
   if (page.is_dirty() && (from > page.dirty_to || to < page.dirty_from))
-    write_back(number, page);  // one range a page
+    write_back(number, page);  // one range per page
   std::memcpy(page.bytes.get() + from, data.data(), data.size());
   size_ = std::max(size_, begin + to);
   if (options_.writes_whole_pages && locks_held == 0) {

@@ -1,11 +1,11 @@
-// hosts_cache: the page cache that a simulated host has of one file, as the NFS client of Linux keeps it
+// hosts_cache: the page cache of one file on a simulated host, modelled after the NFS client of Linux
 // (fs/nfs/file.c, write.c).
 //
-// Pages are filled when they are read, or when a part is written of what the host knows of them: files are
-// always open for reading, too. They stay until an open finds that the server's file has changed. A page is
-// written back whole ("page extension"), with the stale bytes of other hosts that are in it, unless the host
-// holds a lock of the file; then only what was written, as one range. Beyond the end that the host knows of,
-// a page is zeros, written back from its begin. The size is the host's own belief, too.
+// A page is filled when it is read. It is also filled when a write covers a part of its known bytes, because
+// files are always open for reading, too. Pages stay until an open finds that the file has changed on the
+// server. A page is written back whole ("page extension"), including stale bytes of other hosts. If the host
+// holds a lock of the file, only the written bytes go out, as one range. Beyond the end that the host knows,
+// a page is zeros and is written back from its beginning. The cached size is local to the host, too.
 #pragma once
 
 #include <cstdint>
@@ -18,18 +18,18 @@
 
 namespace sheaf::test {
 
-// What a host asks of the server, for one file; the caller guards it.
+// Requests of a host to the server for one file. The caller serializes them.
 class HostsServer {
  public:
   virtual ~HostsServer() = default;
   virtual size_t read(std::span<std::byte> data, int64_t offset) = 0;
   virtual void write(std::span<const std::byte> data, int64_t offset) = 0;  // adds 1 to change()
-  virtual void resize(int64_t size) = 0;                                    // the same
+  virtual void resize(int64_t size) = 0;                                    // adds 1 to change()
   virtual int64_t size() = 0;
-  virtual int64_t change() = 0;  // how often it was changed
+  virtual int64_t change() = 0;  // number of changes so far
 };
 
-// Not thread-safe. The server's exceptions leave the page that they concern as it was.
+// Not thread-safe. If the server throws, the page concerned stays as it was.
 class HostCache {
  public:
   HostCache(HostsServer& server, const HostsOptions& options, int host)
@@ -37,16 +37,16 @@ class HostCache {
     forget();
   }
 
-  void revalidate();  // what an open does
+  void revalidate();  // the work of an open
   void flush();
-  void forget();  // all that is not dirty; the size and the change are asked again
+  void forget();  // discards all clean pages and asks again for size and change counter
 
   size_t read(std::span<std::byte> data, int64_t offset);
   void write(std::span<const std::byte> data, int64_t offset);
   void resize(int64_t size);
   int64_t size() const { return size_; }
 
-  // Writes one page back, or forgets one that is clean: what memory pressure does.
+  // Writes one page back, or discards a clean one, as memory pressure would.
   void press(std::mt19937_64& random);
 
   int locks_held = 0;  // by this host, on this file
@@ -54,8 +54,8 @@ class HostCache {
  private:
   struct Page {
     std::unique_ptr<std::byte[]> bytes;
-    bool is_uptodate = false;  // else there is nothing in it, nothing dirty either
-    int64_t dirty_from = 0;    // nothing is dirty if both are the same
+    bool is_uptodate = false;  // otherwise the page is empty and has no dirty bytes
+    int64_t dirty_from = 0;    // equal bounds: no dirty bytes
     int64_t dirty_to = 0;
     bool is_dirty() const { return dirty_to > dirty_from; }
   };

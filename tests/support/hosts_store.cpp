@@ -61,7 +61,7 @@ class HostedFile final : public File, public PastCache {
     const std::lock_guard lock(world_->mutex);
     require_open();
     FileStatus status = file_->bytes.status();
-    status.block_size = world_->options.page_of(who_.host);  // as FUSE and NFS have it
+    status.block_size = world_->options.page_of(who_.host);  // as FUSE and NFS report it
     if (world_->has_caches()) status.size = cache().size();
     return status;
   }
@@ -158,7 +158,7 @@ class HostedFile final : public File, public PastCache {
 
   const std::string& path() const override { return path_; }
 
-  // Bytes that the server does not take are lost, and the error is told.
+  // Bytes that the server rejects are lost, and the error is reported.
   void close() override {
     const std::lock_guard lock(world_->mutex);
     if (!std::exchange(is_open_, false)) return;
@@ -168,7 +168,7 @@ class HostedFile final : public File, public PastCache {
   }
 
  private:
-  // What the server does not take then is lost, as where a file is closed.
+  // Bytes that the server rejects here are lost, as in a close.
   void unlock(int64_t offset, int64_t length) {
     if (!is_open_) return;
     attempt([&] {
@@ -183,7 +183,7 @@ class HostedFile final : public File, public PastCache {
     if (!is_open_) throw os_error("cannot use the closed file", path_, EBADF);
   }
   ServedFile::Seen& server() { return world_->seen_by(who_.host, *file_); }
-  // What waits goes before all else that its host does.
+  // Pending writes go before all other requests of their host.
   HostCache& cache() {
     server().drain();
     return server().cache;
@@ -232,8 +232,8 @@ class HostedFile final : public File, public PastCache {
   const std::shared_ptr<ServedFile> file_;
   const HostedTask who_;
   const bool writable_;
-  int64_t since_ = 0;   // what was published before may be read
-  int64_t length_ = 0;  // of the file, when this one was opened or renewed
+  int64_t since_ = 0;   // data published before this time may be read
+  int64_t length_ = 0;  // file length when this File was opened or revalidated
   bool is_open_ = true;
 };
 
@@ -289,7 +289,7 @@ std::shared_ptr<File> HostsStore::open(const std::string& path, Access access) {
   return std::make_shared<HostedFile>(path, world_, std::move(file), who_, access != Access::read);
 }
 
-// Attributes that a host keeps are as old as its last open.
+// Attributes that a host caches are as old as its last open.
 FileStatus HostsStore::status(const std::string& path) {
   const std::lock_guard lock(world_->mutex);
   if (world_->directories.contains(path))
@@ -316,7 +316,7 @@ void HostsStore::rename(const std::string& from, const std::string& to) {
   world_->rename(who_.host, from, to);
 }
 
-// At the server.
+// Answered by the server.
 std::vector<std::string> HostsStore::names_in(const std::string& directory) {
   const std::lock_guard lock(world_->mutex);
   std::vector<std::string> names;

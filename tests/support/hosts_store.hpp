@@ -1,8 +1,8 @@
-// hosts_store: one file server, and hosts with caches of their own that tasks read and write it through: what
-// programs meet on a cluster, in one process, for all that works on a Store. It counts what no program should
-// do there (hosts_tally).
+// hosts_store: a simulated file server and hosts with separate caches, for everything that works on a Store.
+// It shows programs the effects of a cluster within one process and counts accesses that no program should
+// make there (hosts_tally).
 //
-// A SimulatedHosts is the server with all its hosts; a HostsStore is what one task on one host sees of it.
+// A SimulatedHosts is the server with all its hosts; a HostsStore is the view of one task on one host.
 #pragma once
 
 #include <cstdint>
@@ -16,36 +16,35 @@
 namespace sheaf::test {
 
 struct HostsOptions {
-  // local, coherent: every byte is at the server at once. close_to_open: as Linux does it over NFS
-  // (hosts_cache); a File sees what was closed or synced on other hosts before it was opened, and of the rest
-  // anything that a cache may hold.
+  // local, coherent: every byte is at the server at once. close_to_open: as Linux NFS (hosts_cache). A File
+  // then sees data that other hosts closed or synced before it was opened; other data may or may not be
+  // visible.
   Coherence coherence = Coherence::close_to_open;
   LockScope locks = LockScope::host;
-  FileSystem kind = FileSystem::nfs;  // what traits() says
+  FileSystem kind = FileSystem::nfs;  // value in traits()
   int64_t page = 4096;                // bytes of a page of a host's cache
-  std::vector<int64_t> pages = {};    // the same of host 0, 1, ... in turn; empty: `page` for all
-  int64_t unit = 64 << 10;            // bytes; what traits() says, and what is counted
-  uint64_t seed = 0;                  // of the moments below
-  // One in so many transfers of a host writes a page back, or forgets one, at random; 0: none
+  std::vector<int64_t> pages = {};    // pages of host 0, 1, ...; empty: `page` for all
+  int64_t unit = 64 << 10;            // bytes; value in traits() and granularity of the counts
+  uint64_t seed = 0;                  // seed of the random events below
+  // One in `pressure` transfers of a host randomly writes back or discards a page; 0: none
   int pressure = 0;
-  // One in so many looks at the attributes of a file, at random, as after their time; 0: none
+  // One in `timeout` uses of a file's attributes finds them expired, at random; 0: none
   int timeout = 0;
-  // Bytes: multiples of so many are written past the cache; 0: none, and nothing is read so
+  // Bytes: writes of multiples of this size bypass the cache; 0: none, and no reads bypass it either
   int64_t direct = 1;
-  bool behind = false;  // what is written past the cache waits on the host until it is published (GlusterFS)
-  // What is read past the cache ends where the file ended when it was opened or renewed last (MooseFS)
+  bool behind = false;  // writes that bypass the cache wait on the host until they are published (GlusterFS)
+  // Reads that bypass the cache end at the length of the last open or revalidation (MooseFS)
   bool knows_old_lengths = false;
-  bool writes_whole_pages = true;  // pages that are up to date, unless the host holds a lock of the file
-  // Else a host that writes does not see that others have (NFS 4): not even the next open does
+  bool writes_whole_pages = true;  // up-to-date pages, unless the host locks the file
+  // If false, a writing host misses changes of other hosts, even at the next open (NFS 4)
   bool answers_tell_change_before = true;
-  // Else a host takes a file that it knows for what it was, until it renews it (GlusterFS, after a host was
-  // lost)
+  // If false, a host uses the file it knows until it revalidates it (GlusterFS, after a host was lost)
   bool opens_revalidate = true;
-  // Where locks are global: taking one flushes and forgets, giving it back flushes
+  // With global locks: acquiring one flushes and discards, releasing it flushes
   bool locks_revalidate = true;
-  // The first call with a name that the host knew before another host removed it: ESTALE
+  // The first call with a name that the host knew before another host removed it fails with ESTALE
   bool names_get_stale = true;
-  // The first open or status of a name that the host has missed before: ENOENT again
+  // The first open or status of a name that the host missed before fails with ENOENT again
   bool absence_is_kept = false;
 
   int64_t page_of(int host) const {
@@ -62,12 +61,13 @@ class SimulatedHosts {
 
   HostsCounts counts() const;
 
-  // At the server: what caches hold back is not there. As those of MemoryStore.
+  // State at the server, without data that caches hold back; as in MemoryStore.
   void add_directory(const std::string& path);
   std::vector<std::byte> contents(const std::string& path) const;
   std::vector<std::string> paths() const;
 
-  // A host loses power, or its network: what its caches hold back is gone. Its tasks may close their files.
+  // A host loses power or its network: data that its caches hold back is lost. Its tasks may still close
+  // files.
   void lose(int host);
 
   class World;  // private to the implementation
@@ -77,9 +77,9 @@ class SimulatedHosts {
   const std::shared_ptr<World> world_;
 };
 
-// Thread-safe. Files may outlive it, and it the SimulatedHosts. Without locks, lock() throws io with ENOLCK.
-// A file that was removed on another host gives ESTALE when the server is asked for it; on its own host it
-// lives until it is closed.
+// Thread-safe. Files may outlive the store, and the store may outlive the SimulatedHosts. If there are no
+// locks, lock() throws io with ENOLCK. A file removed by another host yields ESTALE when the server is asked
+// for it; on the host that removed it, it lives until it is closed.
 class HostsStore final : public Store {
  public:
   HostsStore(const SimulatedHosts& hosts, int host, int64_t task);

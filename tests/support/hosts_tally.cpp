@@ -33,7 +33,7 @@ void HostsTally::tell(int64_t& count, int64_t more, const std::string& text) {
   if (counts_.examples.size() < most_examples) counts_.examples.push_back(text);
 }
 
-// Afterwards no span has bytes on both sides of `at`.
+// Splits spans so that none has bytes on both sides of `at`.
 void HostsTally::cut(int64_t at) {
   auto span = spans_.upper_bound(at);
   if (span == spans_.begin()) return;
@@ -44,7 +44,7 @@ void HostsTally::cut(int64_t at) {
   spans_.emplace(at, right);
 }
 
-// Empty: none.
+// Returns a description of the conflict, or "" without a conflict.
 std::string HostsTally::mixed(const std::string& path, HostedTask who, int64_t offset, int64_t end) const {
   const int64_t begin = offset - offset % unit_;
   end += unit_ - 1 - (end - 1) % unit_;

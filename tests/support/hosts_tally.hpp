@@ -1,5 +1,5 @@
-// hosts_tally: who wrote which bytes of a file between its open and its last close, for tests that ask
-// whether hosts share anything.
+// hosts_tally: records which task wrote which bytes of a file between its open and its last close, for tests
+// that check sharing between hosts.
 #pragma once
 
 #include <compare>
@@ -10,7 +10,7 @@
 
 namespace sheaf::test {
 
-// A task of a program, and the simulated host that it runs on.
+// A task of a program and its simulated host.
 struct HostedTask {
   int host = 0;
   int64_t task = 0;
@@ -18,32 +18,32 @@ struct HostedTask {
 };
 
 struct HostsCounts {
-  int64_t shared_units = 0;     // units of a file that two hosts wrote to between its open and its last close
-  int64_t mixed_units = 0;      // times that a host wrote to a unit in which another one's bytes were not yet
-                                // closed or synced
-  int64_t foreign_bytes = 0;    // read that a task of another host had written, without a close or sync there
-                                // and an open here between
-  int64_t neighbour_bytes = 0;  // the same for another task of the reader's own host
+  int64_t shared_units = 0;   // units of a file that two hosts wrote to between its open and its last close
+  int64_t mixed_units = 0;    // writes to a unit with bytes of another host, not yet closed or synced
+  int64_t foreign_bytes = 0;  // bytes read that a task of another host wrote, without a close or sync by the
+                              // writer followed by an open by the reader
+  int64_t neighbour_bytes = 0;  // like foreign_bytes, for another task on the reader's host
   int64_t stale_handles = 0;    // calls that failed with ESTALE
   int64_t server_writes = 0;    // requests that reached the server
   int64_t server_reads = 0;
-  std::vector<std::string> examples;  // the first few of what is counted in the first four, in words
+  std::vector<std::string> examples;  // the first few cases of the first four counters
 };
 
-// Of one file. `counts` and `clock`, which the caller guards and which outlive it, may be those of many.
+// Tally of one file. `counts` and `clock` may be shared by several files; the caller serializes access and
+// keeps them alive.
 class HostsTally {
  public:
   HostsTally(int64_t unit, HostsCounts& counts, int64_t& clock)
       : unit_(unit), counts_(counts), clock_(clock) {}
 
-  // Returns the time of the open; bytes that were closed or synced before may be read.
+  // Returns the time of the open; bytes closed or synced before it may be read.
   int64_t opened();
   void closed(HostedTask who);  // after published()
   void wrote(const std::string& path, HostedTask who, int64_t offset, int64_t length);
   void published(HostedTask who) {
     published_[who].push_back(++clock_);
-  }  // what it has written so far was closed or synced
-  // own_host: what other tasks of the same host have written counts, too.
+  }  // all bytes that the task wrote so far were closed or synced
+  // Records a read. own_host: bytes written by other tasks of the same host count as well.
   void read(const std::string& path, HostedTask who, int64_t since, int64_t offset, int64_t length,
             bool own_host = true);
 
@@ -62,9 +62,9 @@ class HostsTally {
   HostsCounts& counts_;
   int64_t& clock_;
   int64_t open_ = 0;
-  std::map<int64_t, Span> spans_;                         // by their first byte; they do not overlap
-  std::map<int64_t, int> host_of_unit_;                   // -1: of several, and counted
-  std::map<HostedTask, std::vector<int64_t>> published_;  // when, ascending
+  std::map<int64_t, Span> spans_;                         // by their first byte; without overlaps
+  std::map<int64_t, int> host_of_unit_;                   // -1: several hosts, already counted
+  std::map<HostedTask, std::vector<int64_t>> published_;  // times of publication, ascending
 };
 
 }  // namespace sheaf::test

@@ -1,4 +1,5 @@
-// hosts_world: the server's files and names, and what each simulated host knows of them. For hosts_store.
+// hosts_world: the server's files and names, and the cached knowledge of each simulated host. For
+// hosts_store.
 #pragma once
 
 #include <map>
@@ -15,12 +16,12 @@
 
 namespace sheaf::test {
 
-// A file of the server. All but `bytes.locks` and `host_locks` is guarded by the world's mutex.
+// A file of the server. The world's mutex guards all members except `bytes.locks` and `host_locks`.
 struct ServedFile {
   ServedFile(const HostsOptions& options, HostsCounts& counts, int64_t& clock)
       : bytes(options.page, options.page), tally(options.unit, counts, clock) {}
 
-  class Seen;  // by one host: its requests, and its cache
+  class Seen;  // one host's view of the file: its requests and its cache
 
   MemoryStore::Inode bytes;
   int64_t change = 0;
@@ -41,9 +42,9 @@ class ServedFile::Seen final : public HostsServer {
   void resize(int64_t size) override;
   int64_t size() override { return file_.bytes.status().size; }
   int64_t change() override { return file_.change; }
-  void check() { require_handle(); }  // as any request: throws ESTALE
+  void check() { require_handle(); }  // fails as any request does: throws ESTALE
 
-  // Past the cache; what waits is written by drain(), in this order.
+  // Writes past the cache; drain() sends the pending writes to the server in this order.
   void write_behind(std::span<const std::byte> data, int64_t offset) {
     waiting_.push_back({offset, {data.begin(), data.end()}});
   }
@@ -63,7 +64,7 @@ class ServedFile::Seen final : public HostsServer {
   std::vector<std::pair<int64_t, std::vector<std::byte>>> waiting_;
 
  public:
-  HostCache cache;  // uses all of the above
+  HostCache cache;  // uses all members above
 };
 
 class SimulatedHosts::World {
@@ -72,7 +73,7 @@ class SimulatedHosts::World {
 
   using Served = std::shared_ptr<ServedFile>;
 
-  // The caller holds the mutex. The file that `host` finds under the name; null: none. Throws ESTALE.
+  // Returns the file that `host` finds under the name; null: none. The caller holds the mutex. Throws ESTALE.
   Served find(int host, const std::string& path, bool anew = false);
   Served make(int host, const std::string& path);
   void remove(int host, const std::string& path);
@@ -83,7 +84,7 @@ class SimulatedHosts::World {
   bool happens(int one_in) { return one_in > 0 && random() % static_cast<uint64_t>(one_in) == 0; }
 
   const HostsOptions options;
-  mutable std::mutex mutex;  // guards all below
+  mutable std::mutex mutex;  // guards all members below
   std::mt19937_64 random;
   HostsCounts counts;
   int64_t clock = 0;

@@ -1,5 +1,5 @@
-// keyval_model: random key-value records, and what reading them by key must find, kept in plain maps. Knows
-// nothing of how src/multifile finds them.
+// keyval_model: random key-value records and the expected results of reading them by key, kept in plain maps.
+// Independent of the search in src/multifile.
 #pragma once
 
 #include <map>
@@ -15,12 +15,12 @@ struct Record {
   uint64_t key;
   Bytes value;
 };
-using Records = std::vector<Record>;  // of one task, in write order
+using Records = std::vector<Record>;  // records of one task, in write order
 
 struct KeyProgram {
   int32_t fsblksize = 1;
   int64_t buffer = 0;
-  std::vector<int64_t> chunks;  // of each task
+  std::vector<int64_t> chunks;  // chunks of each task
   std::vector<Records> tasks;
   int ntasks() const { return static_cast<int>(chunks.size()); }
 };
@@ -48,7 +48,7 @@ inline KeyProgram random_records(uint64_t seed) {
   return p;
 }
 
-// What reading by key must find.
+// Expected results of reading by key.
 class KeyModel {
  public:
   explicit KeyModel(const Records& records) : records_(records) {
@@ -58,7 +58,7 @@ class KeyModel {
     }
   }
 
-  // One random call on both.
+  // Performs one random call on both.
   void step(KeyvalIndex& index, Random& random) {
     const uint64_t key = records_.empty() || random.chance(20)
                              ? 4711
@@ -75,7 +75,7 @@ class KeyModel {
                           [&](int64_t r, int64_t o) { return index.seek_record(key, r, o); });
       }
       case 2:
-        // Behind the end of a record it is the next one.
+        // A position after the end of a record belongs to the next record.
         return check_seek(k,
                           !k ? 0
                           : k->offset == k->length(k->record) && k->record + 1 < std::ssize(k->values)
@@ -176,8 +176,8 @@ class KeyModel {
   const Records& records_;
   std::map<uint64_t, Key> keys_;
   std::vector<uint64_t> order_;
-  size_t next_ = 0;                   // of the iterator
-  std::map<uint64_t, int64_t> seen_;  // records of each key that it has passed
+  size_t next_ = 0;                   // position of the iterator
+  std::map<uint64_t, int64_t> seen_;  // number of records of each key that the iterator has passed
 };
 
 }  // namespace sheaf::test

@@ -1,5 +1,5 @@
-// largest_file: a limit on what this process may write to a file, so that writes beyond it fail (EFBIG)
-// until it is lifted. Needs no root.
+// largest_file: limits the file size of this process so that writes beyond it fail (EFBIG) until the limit is
+// removed. Needs no root privileges.
 #pragma once
 
 #include <sys/resource.h>
@@ -8,7 +8,7 @@
 
 namespace sheaf::test {
 
-// Lifted in the end. While it lives SIGXFSZ does nothing.
+// The destructor removes the limit. SIGXFSZ is ignored during the object's lifetime.
 class LargestFile {
  public:
   explicit LargestFile(rlim_t bytes) : action_(std::signal(SIGXFSZ, SIG_IGN)) {

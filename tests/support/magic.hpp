@@ -1,5 +1,5 @@
-// What META1 of compressed files begins with, now and in files from before encoded ones had a magic of their
-// own.
+// First bytes of META1 in compressed files: today's, and those of files written before encoded files had a
+// magic of their own.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ inline bool is_encoded(const MemoryStore& store, const std::string& path) {
   return format::says_encoded(store.contents(path));
 }
 
-// Makes an encoded physical file one as it was written then.
+// Turns an encoded physical file into one with the old magic.
 inline void give_plain_magic(MemoryStore& store, const std::string& path) {
   auto bytes = store.contents(path);
   const auto head = std::span(bytes).first<static_cast<size_t>(format::fixed_size)>();

@@ -1,4 +1,4 @@
-// mapped: programs with explicit places, run through the mapped writer and reader.
+// mapped: runs programs with explicit placements through the mapped writer and reader.
 #pragma once
 
 #include "set/reader.hpp"
@@ -9,8 +9,8 @@ namespace sheaf::test {
 
 struct MappedProgram {
   Program program;
-  std::vector<layout::Placement> places;  // of each task
-  std::vector<int> owners;                // process that writes it
+  std::vector<layout::Placement> places;  // placement of each task
+  std::vector<int> owners;                // process that writes each task
   int writers = 1;
   int readers = 1;
 
@@ -43,7 +43,7 @@ inline MappedProgram random_mapped(uint64_t seed, int64_t ntasks = 0, int32_t nf
   if (nfiles > 0) p.program.nfiles = nfiles;
   p.writers = writers > 0 ? writers : 1 + static_cast<int>(random.below(5));
   p.readers = readers > 0 ? readers : 1 + static_cast<int>(random.below(5));
-  // A random order of the tasks, dealt out to the files, each of which gets one at least.
+  // Deals the tasks to the files in random order; each file gets at least one.
   std::vector<int> order(static_cast<size_t>(n));
   std::iota(order.begin(), order.end(), 0);
   for (size_t i = order.size(); i > 1; --i)
@@ -109,7 +109,7 @@ inline void check_task(ReadStream& stream, const MappedProgram& p, int64_t task)
   check_stream(stream, p.program.expected(task), task, 1000);
 }
 
-// Automatically, and with random lists that may overlap or be empty.
+// Reads with automatic distribution, and with random lists that may overlap or be empty.
 inline void read_mapped(Store& inner, const std::string& path, const MappedProgram& p, uint64_t seed) {
   TaskHandles store(inner);
   const int64_t n = p.program.ntasks();

@@ -1,5 +1,5 @@
-// moving_callbacks: the callbacks of the generic interface that move data, over plain pthreads. The collector
-// finds what each sender offers in its memory; pieces are at most a block long, as the interface says.
+// moving_callbacks: data-moving callbacks of the generic interface over plain pthreads. The collector reads
+// each sender's data from that sender's memory, in pieces of at most a block, as the interface specifies.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace sheaf::test {
 inline std::atomic<int> pieces_written{0};
 inline std::atomic<int> pieces_read{0};
 inline std::atomic<int> movers_called{0};
-// The rank in the local group whose mover returns a failure, after its work; -1: none.
+// Rank in the local group at which the mover returns a failure after its work; -1: none.
 inline std::atomic<int> failing_mover{-1};
 
 struct Offer {
@@ -21,8 +21,8 @@ struct Offer {
   std::atomic<bool> done = false;
 };
 
-// visit(offer) at the collector for every sender, who waits for that. Other groups of the file are not
-// needed.
+// Calls visit(offer) at the collector for every sender while the sender waits. Other groups of the file are
+// not needed.
 template <class Visit>
 int pt_serve(void* lcg, void* data, sion_int64* spec, int collector, int first, int last, Visit visit) {
   auto* end = static_cast<PthreadEnd*>(lcg);
@@ -44,7 +44,7 @@ int pt_serve(void* lcg, void* data, sion_int64* spec, int collector, int first, 
   return end->rank == failing_mover ? 5 : result;
 }
 
-// process(data, spec) for pieces of at most a block.
+// Calls process(data, spec) for pieces of at most a block.
 template <class Data, class Process>
 int in_blocks(Data* data, const sion_int64* spec, sion_int64 block, Process process) {
   int result = 0;

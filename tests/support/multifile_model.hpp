@@ -1,5 +1,5 @@
-// multifile_model: what a multifile must hold after a sequence of calls, kept in plain vectors, and random
-// sequences to compare with. Follows docs/format.md, section 5; knows nothing of src/multifile.
+// multifile_model: the expected contents of a multifile after a sequence of calls, kept in plain vectors, and
+// random sequences for comparison. Follows docs/format.md, section 5; independent of src/multifile.
 #pragma once
 
 #include <algorithm>
@@ -12,15 +12,15 @@
 
 namespace sheaf::test {
 
-// Byte `at` of the stream of a task: differs between tasks, and between places that a wrong offset would mix
-// up.
+// Byte `at` of the stream of a task. It differs between tasks and between positions that a wrong offset would
+// confuse.
 inline std::byte content(int64_t task, int64_t at) {
   return static_cast<std::byte>((17 * (task + 1) + 5 * at + at / 251 + at / 65521) & 0xff);
 }
 
 inline std::vector<std::byte> content(int64_t task, int64_t from, int64_t count) {
   std::vector<std::byte> bytes(static_cast<size_t>(count));
-  for (int64_t i = 0; i < count;) {  // in stretches that need no division for each byte
+  for (int64_t i = 0; i < count;) {  // in runs that need no division per byte
     const int64_t at = from + i;
     const int64_t end = std::min({count, i + 251 - at % 251, i + 65521 - at % 65521});
     for (auto byte = static_cast<uint8_t>(content(task, at)); i < end;
@@ -60,13 +60,13 @@ struct TaskModel {
   }
 };
 
-// A whole program: who writes what.
+// A whole program: the steps of every task.
 struct Program {
   int32_t fsblksize = 512;
-  int32_t nfiles = 1;                    // parallel: <= 0 means groups
+  int32_t nfiles = 1;                    // parallel: a value <= 0 selects groups
   int64_t buffer = 0;                    // bytes
   std::vector<int64_t> requests;         // chunk size of each task
-  std::vector<std::vector<Step>> steps;  // of each task
+  std::vector<std::vector<Step>> steps;  // steps of each task
 
   int ntasks() const { return static_cast<int>(requests.size()); }
   int64_t chunk(int64_t task) const {
@@ -103,7 +103,7 @@ class Random {
   std::mt19937_64 engine_;
 };
 
-// Sizes around the interesting ones: 0, 1, the chunk, the rest, several chunks, larger than a buffer.
+// Returns a size near the interesting ones: 0, 1, the chunk, its rest, several chunks, more than a buffer.
 inline int64_t random_size(Random& random, int64_t chunk) {
   switch (random.below(7)) {
     case 0:
@@ -135,7 +135,7 @@ inline Program random_program(uint64_t seed) {
       const auto kind =
           random.pick({Step::write, Step::write, Step::write, Step::write, Step::ensure, Step::flush});
       steps.push_back({kind, kind == Step::flush ? 0 : random_size(random, chunk)});
-      if (chunk < 64) steps.back().bytes %= 2000;  // not too many blocks
+      if (chunk < 64) steps.back().bytes %= 2000;  // limits the number of blocks
       volume += steps.back().bytes;
     }
     p.steps.push_back(std::move(steps));

@@ -1,4 +1,4 @@
-// process_callbacks: the callbacks of the generic interface over processes that are joined by socket pairs.
+// process_callbacks: callbacks of the generic interface over processes connected by socket pairs.
 #pragma once
 
 #include <sys/socket.h>
@@ -16,23 +16,23 @@ namespace sheaf::test {
 
 constexpr int died = 99;
 
-// A process's end of a group: a socket to every other member (-1 to itself), in the order of ranks.
+// A process's end of a group: a socket to every other member (-1 for itself), in rank order.
 struct SocketEnd {
   int rank = 0;
   std::vector<int> to = {};
   int calls = 0;
-  int fail_at = -1;  // the call that returns 7, after it has done its work
-  int die_at = -1;   // the call in which this process ends, with status died
+  int fail_at = -1;  // the call that returns 7 after its work
+  int die_at = -1;   // the call in which this process ends with status died
 
   int size() const { return static_cast<int>(to.size()); }
 };
 
 inline size_t socket_bytes(int dtype, int64_t n) {
-  if (dtype != _SION_INT64 && dtype != _SION_INT32) std::abort();  // nothing else is ever sent
+  if (dtype != _SION_INT64 && dtype != _SION_INT32) std::abort();  // the library sends no other types
   return static_cast<size_t>(n) * (dtype == _SION_INT64 ? 8u : 4u);
 }
 
-// All bytes or false; a peer that is gone is a failure, not a signal.
+// Sends all bytes or returns false. A closed peer is a failure, not a signal.
 inline bool send_all(int fd, const void* data, size_t bytes) {
   for (const char* at = static_cast<const char*>(data); bytes > 0;) {
     const ssize_t sent = ::send(fd, at, bytes, MSG_NOSIGNAL);
@@ -53,7 +53,8 @@ inline bool receive_all(int fd, void* data, size_t bytes) {
   return true;
 }
 
-// What a callback returns: body(end) does its work. Calls that a callback makes of another one do not count.
+// Runs body(end), the work of a callback, and returns the callback's result. Nested calls of other callbacks
+// do not count.
 template <class Body>
 int serve(void* cg, Body&& body) {
   auto& end = *static_cast<SocketEnd*>(cg);
@@ -63,7 +64,7 @@ int serve(void* cg, Body&& body) {
   return result == 0 && call == end.fail_at ? 7 : result;
 }
 
-// Piece r, of n elements, between the joined memory of the root and task r.
+// Moves piece r, of n elements, between the root's joined memory and task r.
 inline int move_pieces(SocketEnd& end, void* own, void* joined, int dtype, int n, int root, bool gather) {
   if (end.rank != root) {
     const int fd = end.to[static_cast<size_t>(root)];
@@ -113,7 +114,7 @@ inline int sock_barrier(void* cg) {
   });
 }
 
-// The members of a file are found out by telling everyone where one is.
+// The members of a file find each other by an exchange of everyone's file number.
 inline int sock_create(void** lcg, void* gcg, int grank, int gsize, int lrank, int lsize, int filenumber,
                        int) {
   return serve(gcg, [&](SocketEnd& end) {
@@ -135,7 +136,7 @@ inline int sock_free(void* lcg) {
   return 0;
 }
 
-// Runs body(end) in `count` processes; what it returns is the exit status. Statuses in the order of ranks; a
+// Runs body(end) in `count` processes; its result is the exit status. Returns the statuses in rank order. A
 // process that takes longer than `seconds` is ended by SIGALRM and has status -1.
 inline std::vector<int> on_processes(int count, unsigned seconds,
                                      const std::function<int(SocketEnd&)>& body) {

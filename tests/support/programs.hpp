@@ -1,4 +1,5 @@
-// programs: runs the programs of multifile_model.hpp through the writers, and compares what the readers find.
+// programs: runs the programs of multifile_model.hpp through the writers and compares the data that the
+// readers find.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,7 +14,7 @@
 
 namespace sheaf::test {
 
-// The code of the Error that `call` ends with, Code::ok if it returns.
+// Returns the code of the Error that `call` throws, or Code::ok if it returns.
 template <class Call>
 Code code_of(Call&& call) {
   const auto error = attempt(call);
@@ -35,7 +36,7 @@ inline FiberOptions fibers(int ranks, uint64_t seed = 0) {
   return options;
 }
 
-// One task's steps. Steps that the model refuses must be refused, with nothing changed.
+// Performs one task's steps. Steps that the model rejects must be rejected without any change.
 class Writing {
  public:
   Writing(int64_t task, int64_t chunk) : task_(task), model_{chunk, {0}} {}
@@ -60,7 +61,7 @@ class Writing {
   TaskModel model_;
 };
 
-// Small, with a step of each kind, and a task that writes nothing.
+// A small program with a step of each kind and a task that writes no data.
 inline Program small_program(int nfiles) {
   Program p;
   p.nfiles = nfiles;
@@ -107,7 +108,8 @@ inline void write_serially(Store& store, const std::string& path, const Program&
   writer.close();
 }
 
-// One fiber per task. nfiles <= 0: groups of consecutive tasks in reversed order inside, see group_of().
+// Returns the group of a rank for nfiles <= 0: consecutive tasks, in reversed order within each group
+// (request_of()).
 inline int group_of(int rank, int ntasks) { return rank / std::max(1, ntasks / 2); }
 
 inline ParallelWriteRequest request_of(std::string_view path, const Program& p, Comm& comm) {
@@ -116,12 +118,12 @@ inline ParallelWriteRequest request_of(std::string_view path, const Program& p, 
   request.nfiles = p.nfiles;
   request.fsblksize = p.fsblksize;
   request.chunk_size = p.requests[static_cast<size_t>(comm.rank())];
-  request.keeps_chunks = tasks_of_host() > 0;  // the model knows of no hosts
+  request.keeps_chunks = tasks_of_host() > 0;  // the model has no hosts
   if (p.nfiles <= 0) request.local = comm.split(group_of(comm.rank(), comm.size()), -comm.rank());
   return request;
 }
 
-// The first MiB of a task's stream.
+// Returns the first MiB of a task's stream.
 inline std::vector<std::byte> stream_of(Store& store, const std::string& path, int64_t task) {
   Reader reader(store, path, mode_of("r"));
   reader.select(task);
@@ -130,7 +132,7 @@ inline std::vector<std::byte> stream_of(Store& store, const std::string& path, i
   return bytes;
 }
 
-// Collective. The open mode with an identity that all tasks share, as the open calls give them one.
+// Returns the open mode with an identity shared by all tasks, as the open calls create it. Collective.
 inline OpenMode shared_mode_of(Comm& comm, const std::string& words, int64_t buffer = 128 << 10) {
   OpenMode mode = mode_of(words, buffer);
   mode.identity = new_identity();
@@ -138,7 +140,7 @@ inline OpenMode shared_mode_of(Comm& comm, const std::string& words, int64_t buf
   return mode;
 }
 
-// The part of one task. Collective.
+// Writes the part of one task. Collective.
 inline void write_as_task(Store& store, const std::string& path, const Program& p, Comm& comm,
                           const std::string& words = "w") {
   const int me = comm.rank();
@@ -157,7 +159,8 @@ inline void write_in_parallel(Store& inner, const std::string& path, const Progr
   run_fibers(fibers(p.ntasks(), seed), [&](Comm& comm) { write_as_task(store, path, p, comm, words); });
 }
 
-// What a stream holds, and how its blocks are cut. Throws std::logic_error, as fibers have no EXPECT.
+// Checks the contents of a stream and its division into blocks. Throws std::logic_error, because EXPECT does
+// not work in fibers.
 inline void require(bool holds, const std::string& what) {
   if (!holds) throw std::logic_error(what);
 }
@@ -179,8 +182,8 @@ inline void check_stream(ReadStream& stream, const TaskModel& model, int64_t tas
   require(stream.at_end(), "task " + std::to_string(task) + ": end");
 }
 
-// A physical file with zeros in place of its extension header, and of identity and hash in its footer: they
-// are new ones in each file.
+// Returns a physical file with its extension header, and the identity and hash in its footer, replaced by
+// zeros: these differ in each file.
 inline std::vector<std::byte> without_extension(std::vector<std::byte> file) {
   constexpr auto from = static_cast<size_t>(format::extension_offset);
   for (size_t i = from; i < file.size() && i < from + format::extension_size; ++i) file[i] = std::byte{};
@@ -193,7 +196,7 @@ inline std::vector<std::byte> without_extension(std::vector<std::byte> file) {
   return file;
 }
 
-// Of a file that was not closed: every stream is a beginning of what `p` writes.
+// Checks a file that was not closed: every stream is a prefix of the data that `p` writes.
 inline void check_beginnings(Store& store, const std::string& path, const Program& p) {
   Reader all(store, path, mode_of("r"));
   require(all.facts().unclosed, "the file was not closed, and nobody says so");

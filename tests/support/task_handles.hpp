@@ -1,8 +1,8 @@
-// task_handles: the files of a simulated program, as its tasks open them. Usually all tasks share their open
-// files, as those of one process do. With SHEAF_TEST_HOSTS=N in the environment every N tasks are a host of
-// their own on a file system that hosts do not keep coherent: each opens for itself, and it is counted which
-// units two hosts write to and which bytes a task reads that another one wrote and had not closed or synced
-// (hosts_tally). Each test tells its counts, and fails if they are not 0.
+// task_handles: the open files of a simulated program's tasks. Normally all tasks share their open files, as
+// within one process. With SHEAF_TEST_HOSTS=N in the environment, every N tasks form a host on a file system
+// without cache coherence, and each task opens files for itself. Then hosts_tally counts the units that two
+// hosts write to, and the bytes that a task reads although another task wrote them and had not closed or
+// synced them. Each test prints its counts and fails if they are not 0.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@
 
 namespace sheaf::test {
 
-// Tasks of a host; 0: hosts are not told apart.
+// Tasks per host; 0: hosts are not distinguished.
 inline int tasks_of_host() {
   static const int tasks = [] {
     const std::string_view words = std::getenv("SHEAF_TEST_HOSTS") ? std::getenv("SHEAF_TEST_HOSTS") : "";
@@ -39,7 +39,7 @@ inline int tasks_of_host() {
   return tasks;
 }
 
-// Who has touched which file of which store, since the test began.
+// Accesses to each file of each store since the test began, by task.
 class HostsLedger {
  public:
   static HostsLedger& of_test() {
@@ -72,7 +72,7 @@ class HostsLedger {
     return std::exchange(counts, {});
   }
 
-  std::recursive_mutex mutex;  // of the tallies, too
+  std::recursive_mutex mutex;  // guards the tallies as well
   HostsCounts counts;
 
  private:
@@ -82,7 +82,7 @@ class HostsLedger {
 
 class TalliedFile final : public ForwardingFile {
  public:
-  // `open`: how many there are.
+  // `open`: number of open files.
   TalliedFile(std::shared_ptr<File> inner, std::shared_ptr<HostsTally> tally, HostedTask who,
               std::shared_ptr<size_t> open)
       : ForwardingFile(std::move(inner)), tally_(std::move(tally)), who_(who), open_(std::move(open)) {
@@ -126,9 +126,9 @@ class TalliedFile final : public ForwardingFile {
 
  private:
   static HostsLedger& ledger() { return HostsLedger::of_test(); }
-  // Tasks of one host look whether a file beside the multifile is theirs and no other program's, and whether
-  // another program has completed the multifile (its pointer): they take nothing from there that a task of
-  // theirs has written.
+  // Returns whether a read only identifies a file. Tasks of a host check whether a sidecar of the multifile
+  // is theirs and whether another program has completed the multifile (its pointer). They use no data there
+  // that another task of the program wrote.
   bool only_asks_whose(int64_t bytes) const {
     return bytes <= format::pointer_size || path().find(".journal") != std::string::npos ||
            path().find(".edges") != std::string::npos;
@@ -151,7 +151,7 @@ class TalliedFile final : public ForwardingFile {
   bool is_open_ = true;
 };
 
-// Stands where a program of one process has SharedHandles.
+// Replaces SharedHandles, which a program of one process has.
 class TaskHandles final : public ForwardingStore {
  public:
   explicit TaskHandles(Store& inner) : ForwardingStore(inner), shared_(inner) {}

@@ -1,5 +1,5 @@
-// thread_callbacks: the callbacks of the generic interface over plain pthreads, as a program might write
-// them, and with a callback that fails when it is told to.
+// thread_callbacks: callbacks of the generic interface over plain pthreads, as a program might write them,
+// with a callback that fails on request.
 #pragma once
 
 #include <pthread.h>
@@ -18,7 +18,7 @@
 
 namespace sheaf::test {
 
-// What the tasks of a group share.
+// State shared by the tasks of a group.
 struct PthreadGroup {
   explicit PthreadGroup(int tasks) : size(tasks), places(static_cast<size_t>(tasks)), offers(places.size()) {
     pthread_barrier_init(&barrier, nullptr, static_cast<unsigned>(tasks));
@@ -26,18 +26,18 @@ struct PthreadGroup {
   ~PthreadGroup() { pthread_barrier_destroy(&barrier); }
   int size;
   pthread_barrier_t barrier;
-  std::vector<void*> places;               // what each task offers
-  std::vector<std::atomic<void*>> offers;  // the same, to a single other task
+  std::vector<void*> places;               // address that each task offers
+  std::vector<std::atomic<void*>> offers;  // address offered to a single other task
   std::map<int, std::shared_ptr<PthreadGroup>> made;
   std::mutex mutex;
 };
 
-// A task's end of a group: what `void*` means in the callbacks.
+// A task's end of a group: the `void*` argument of the callbacks.
 struct PthreadEnd {
   std::shared_ptr<PthreadGroup> group;
   int rank = 0;
-  // The call of this task that returns `result`, after it has done its work; -1: none. Of one callback or of
-  // any.
+  // Number of this task's call that returns `result` after its work; -1: none. Counted for one callback or
+  // for all.
   int fail_at = -1;
   std::string fail_in = {};
   int result = 7;
@@ -52,7 +52,7 @@ inline int outcome_of(PthreadEnd* end, const char* callback) {
   return end->calls++ == end->fail_at ? end->result : 0;
 }
 
-// Nothing but numbers has ever been sent through the callbacks of programs in circulation.
+// Existing programs pass only numbers through these callbacks.
 inline size_t bytes_of(int dtype, int64_t n) {
   if (dtype != _SION_INT64 && dtype != _SION_INT32) std::abort();
   return static_cast<size_t>(n) * (dtype == _SION_INT64 ? 8u : 4u);
@@ -79,7 +79,7 @@ inline int pt_bcastr(void* data, void* cg, int dtype, int n, int root) {
   return outcome_of(end, "bcastr");
 }
 
-// Moves piece r, of n elements, between the root's joined memory and task r's own.
+// Moves piece r, of n elements, between the root's joined memory and task r's memory.
 inline void pt_move(PthreadEnd* end, void* own, void* joined, int dtype, int n, int root, bool gather) {
   end->group->places[static_cast<size_t>(end->rank)] = own;
   wait_for_all(end);
@@ -100,7 +100,7 @@ inline int pt_gatherr(void* in, void* out, void* cg, int dtype, int n, int root)
   pt_move(end, in, out, dtype, n, root, true);
   return outcome_of(end, "gatherr");
 }
-// Programs in circulation have never had these called.
+// These callbacks are never called for existing programs.
 inline int pt_gathervr(void*, void*, void*, int, int*, int, int) { std::abort(); }
 inline int pt_scattervr(void*, void*, void*, int, int*, int, int) { std::abort(); }
 inline int pt_scatterr(void* in, void* out, void* cg, int dtype, int n, int root) {
@@ -141,7 +141,7 @@ inline int pt_free(void* lcg) {
   return 0;
 }
 
-// A new API of the generic interface with all of them: its number.
+// Registers a new API of the generic interface with all callbacks and returns its number.
 inline int pt_api() {
   char name[] = "pthreads";
   const int aid = sion_generic_create_api(name);

@@ -1,4 +1,4 @@
-// tmpfs: where tests of files in memory work.
+// tmpfs: in-memory file systems for tests.
 #pragma once
 
 #include <linux/magic.h>
@@ -12,14 +12,14 @@
 
 namespace sheaf::test {
 
-// Whether /dev/shm is a tmpfs that this process may write to.
+// Returns whether /dev/shm is a tmpfs writable by this process.
 inline bool has_tmpfs() {
   struct statfs found;
   return ::statfs("/dev/shm", &found) == 0 && found.f_type == TMPFS_MAGIC && ::access("/dev/shm", W_OK) == 0;
 }
 
-// A tmpfs of so many bytes ("12m") in a directory of its own, while it lives. Not there where the process may
-// not mount.
+// Mounts a tmpfs of the given size ("12m") in a directory of its own during its lifetime. Unavailable if the
+// process may not mount.
 class SmallTmpfs {
  public:
   SmallTmpfs(std::string directory, const std::string& size) : directory_(std::move(directory)) {

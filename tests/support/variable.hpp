@@ -1,4 +1,4 @@
-// support/variable: numbers by which the environment makes a test longer or shorter (docs/testing.md).
+// support/variable: numeric environment variables that lengthen or shorten a test (docs/testing.md).
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// watched_comm: a Comm that counts the single messages between its tasks, by whether they stay within a node,
-// and that may refuse to share memory, or keep it for the next one. Groups made from it are watched as well.
+// watched_comm: a Comm that counts point-to-point messages, separately within and between hosts. It can
+// refuse to share memory or keep shared memory for later groups. Groups created from it are watched as well.
 #pragma once
 
 #include <map>
@@ -12,14 +12,14 @@
 
 namespace sheaf::test {
 
-struct Watch {  // of one run, by all its tasks, which run in one thread
+struct Watch {  // shared by all tasks of one run, which run in one thread
   int ranks_per_node = 1;
   bool shares_memory = true;
-  bool keeps_memory = false;  // as groups of MPI do: the first one made of all tasks
-  std::map<int64_t, std::shared_ptr<SharedMemory>> kept = {};  // by each task of the world
-  int64_t within = 0;                                          // messages between tasks of a node
-  int64_t between = 0;                                         // and of different ones
-  int64_t steps = 0;                                           // exchanges that rank 0 took part in
+  bool keeps_memory = false;  // the first group of all tasks keeps its memory, as groups of MPI do
+  std::map<int64_t, std::shared_ptr<SharedMemory>> kept = {};  // by task of the world
+  int64_t within = 0;                                          // messages between tasks of one host
+  int64_t between = 0;                                         // messages between hosts
+  int64_t steps = 0;                                           // exchanges in which rank 0 participated
 };
 
 class WatchedComm final : public ForwardingComm {

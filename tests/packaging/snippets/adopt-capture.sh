@@ -7,6 +7,6 @@ for rank in 0 1 2 3; do
   grep -q "rank\.$rank$" said
   find back -name "rank.$rank" -exec cat {} + | grep -qx "task $rank"
 done
-grep -qx "task 0" said       # of the program that was started with the capture
-test -z "$(ls out)"          # no file was made
+grep -qx "task 0" said       # output of the captured program
+test -z "$(ls out)"          # no file was created
 sheaf verify out.sion

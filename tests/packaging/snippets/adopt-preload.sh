@@ -11,10 +11,10 @@ while read -r line; do
   rm -f x counted stats
   bash -ec "DARSHAN=$DARSHAN; $line"
   test "$(cat x)" = texttext
-  test "$(sort -u counted)" = "MPI_File_open 1, MPI_File_write_ordered 1"    # the tool has seen the calls
-  test -s stats                                                              # and Sheaf has carried them out
+  test "$(sort -u counted)" = "MPI_File_open 1, MPI_File_write_ordered 1"    # the tool has counted the calls
+  test -s stats                                                              # and Sheaf has executed them
 done <lines
-# The other order: Sheaf works, and the tool sees nothing of MPI-IO.
+# In the reverse order Sheaf works, but the tool sees no MPI-IO call.
 rm -f x counted stats
 mpirun -n 2 env LD_PRELOAD=$PREFIX/lib/libsheaf_mpiio.so:$DARSHAN/libdarshan.so ./program
 test "$(cat x)" = texttext

@@ -1,6 +1,6 @@
 mpicc $(sionconfig --cflags --mpi) endless.c -o endless $(sionconfig --libs --mpi)
 export SLURM_TIMELIMIT=2    # minutes
-set +e    # what is told to end does not end well
+set +e    # a terminated program has a nonzero status
 @SNIPPET@
 set -e
 sheaf verify data.sion

@@ -8,7 +8,7 @@ export SHEAF_STATS=1
 @SNIPPET@
 } >said 2>&1 || { cat said; exit 1; }
 test "$(cat x)" = texttexttexttext
-grep -q 'sheaf\|Sheaf' said    # of the drop-in
+grep -q 'sheaf\|Sheaf' said    # messages of the drop-in
 sheaf verify data.sion
 test -z "$(ls out)"
 test "$(sheaf ls out.sion | wc -l)" = 4

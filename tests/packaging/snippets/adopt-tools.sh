@@ -1,4 +1,5 @@
-# An installation of the tools flavour, else what it has of this kind, made of the objects of the ordinary build.
+# An installation of the tools flavour; otherwise its library, headers and scripts, created from the objects of the ordinary
+# build.
 if [ -n "${SHEAF_TOOLS_PREFIX:-}" ]; then
   TOOLS=$SHEAF_TOOLS_PREFIX
 else

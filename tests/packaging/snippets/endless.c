@@ -1,4 +1,4 @@
-/* Writes records for ever, as a program does whose time limit comes. */
+/* Writes records for ever, like a program that reaches its time limit. */
 #include <mpi.h>
 #include <sion.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-/* A program of parallel HDF5: four tasks write their ranks in one dataset. With an argument, reads and
+/* A program of parallel HDF5: four tasks write their ranks to one dataset. With an argument, reads and
  * compares. */
 #include <hdf5.h>
 #include <mpi.h>

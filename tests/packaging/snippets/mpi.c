@@ -12,7 +12,7 @@ static int run(void) {
   sion_int64 chunk = sizeof buffer;
   MPI_Comm comm = MPI_COMM_WORLD, node = MPI_COMM_NULL;
   MPI_Comm_rank(comm, &rank);
-  MPI_Comm_split(comm, rank / 2, rank, &node); /* as if two tasks made a node */
+  MPI_Comm_split(comm, rank / 2, rank, &node); /* as if each host had two tasks */
   bytes = rank == 1 ? 0 : sizeof buffer;
   @SNIPPET@
   (void)files, (void)minus_one, (void)buffer, (void)bytes, (void)node;

@@ -1,5 +1,5 @@
-# The lines are for programs that are not part of Sheaf. Programs of bench/mpiio with the same access patterns stand here under
-# their names; each takes the arguments that its line gives, and no others.
+# The lines are for programs that are not part of Sheaf. Programs of bench/mpiio with the same access patterns replace them under
+# their names. Each takes exactly the arguments in its line.
 stand_in() {  # NAME ARGUMENTS PROGRAM [ARGUMENT ...]
   name=$1 arguments=$2
   shift 2
@@ -22,7 +22,7 @@ for library in hdf5 pnetcdf; do
     sed -i "/ $library\/flash/d" lines
   fi
 done
-# Each ends well, has read back what it wrote, and went through the drop-in.
+# Each succeeds, has read back its data, and used the drop-in.
 while read -r line; do
   eval "$line" >said 2>&1 </dev/null || { cat said; exit 1; }
   grep -q '^TIME write' said && ! grep -q WRONG said || { cat said; exit 1; }

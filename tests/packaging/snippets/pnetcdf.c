@@ -1,4 +1,4 @@
-/* A program of PnetCDF: four tasks write their ranks in one variable. With an argument, reads and compares.
+/* A program of PnetCDF: four tasks write their ranks to one variable. With an argument, reads and compares.
  */
 #include <mpi.h>
 #include <pnetcdf.h>

@@ -1,5 +1,5 @@
-/* Wraps calls of MPI-IO by the profiling interface, as Darshan and Score-P do, and tells in the end how often
- * it was called. */
+/* Wraps calls of MPI-IO by the profiling interface, like Darshan and Score-P, and prints the number of calls
+ * at the end. */
 #include <mpi.h>
 #include <stdio.h>
 

@@ -1,4 +1,4 @@
-/* A program of MPI-IO: every task writes a word to the file that is named. */
+/* A program of MPI-IO: every task writes a word to the file named by the argument. */
 #include <mpi.h>
 
 int main(int argc, char **argv) {

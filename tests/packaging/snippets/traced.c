@@ -1,4 +1,4 @@
-/* A program that uses Sheaf, and is traced by a library that does. */
+/* A program that uses Sheaf and is traced by a library that also uses it. */
 #include <sion.h>
 
 void trace_begin(void);

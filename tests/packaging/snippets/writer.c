@@ -1,4 +1,4 @@
-/* A program that writes a file for each of its tasks, for the frames of lines that capture them. */
+/* A program that writes one file per task, for the frames of lines that capture them. */
 #include <mpi.h>
 #include <stdio.h>
 

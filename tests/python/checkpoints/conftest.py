@@ -1,4 +1,4 @@
-"""These tests need PyTorch: `make test-torch` installs it. They are left out where it is missing."""
+"""These tests need PyTorch, which `make test-torch` installs. They are skipped without it."""
 
 import importlib.util
 import os

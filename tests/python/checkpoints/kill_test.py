@@ -1,8 +1,8 @@
 """Kills ranks that save checkpoints: kill_test.py [--moments 200] [--ranks 4] [--seed 0].
 
-Ranks save one version after another under one name; at a random moment one of them gets SIGKILL, each rank
-in turn. Then the name must lead to a whole checkpoint, of the version whose save had returned, or of the
-one that was being saved."""
+Ranks save one version after another under one name. At a random time one rank gets SIGKILL, each rank in turn.
+Then the name must refer to a complete checkpoint: of the last version that a save returned for, or of the version
+that was being saved."""
 
 import argparse
 import multiprocessing
@@ -27,17 +27,17 @@ from sheaf.torch import SheafReader, SheafWriter  # noqa: E402
 
 warnings.simplefilter("ignore")
 SIZE, TENSORS = 64 * 1024, 4
-GRACE = 1  # seconds that the others have to notice
+GRACE = 1  # seconds for the other ranks to detect the failure
 
 
 def state_of(rank, version):
-    """What a rank has in a version; every rank has tensors of its own."""
+    """The state of a rank in a version; every rank has tensors of its own."""
     state = {f"t{i}.{rank}": torch.full((SIZE,), float(version + i)) for i in range(TENSORS)}
     return {**state, "version": version, "pad": "x" * (version * 37 % 5000)}
 
 
 def saving(rank, size, directory, first, durable, told):
-    sys.stderr = open(os.devnull, "w")  # what gloo says about the dead
+    sys.stderr = open(os.devnull, "w")  # suppresses messages of gloo about dead ranks
     os.dup2(sys.stderr.fileno(), 2)
     try:
         join(rank, size, os.path.join(directory, "store"))
@@ -53,7 +53,7 @@ def saving(rank, size, directory, first, durable, told):
 
 
 def version_of(path, ranks):
-    """The version of the checkpoint; fails if it is not whole."""
+    """The version of the checkpoint; fails if it is incomplete."""
     found = {f"t{i}.{rank}": torch.empty(SIZE) for i in range(TENSORS) for rank in range(ranks)}
     found.update(version=None, pad=None)
     dcp.load(found, storage_reader=SheafReader(path), no_dist=True)
@@ -68,7 +68,7 @@ def version_of(path, ranks):
 
 
 class Run:
-    """Ranks that save until one of them is killed."""
+    """Ranks that save until one is killed."""
 
     def __init__(self, options, directory, first, durable):
         forked = multiprocessing.get_context("fork")
@@ -88,7 +88,7 @@ class Run:
         self.took = time.monotonic() - begun
 
     def newest(self):
-        """The last version whose save has returned."""
+        """The last version with a completed save."""
         version = self.first
         while not self.told.empty():
             version = self.told.get()[1]
@@ -106,7 +106,7 @@ class Run:
 
 
 def leftovers(directory):
-    """What the killed save has left; removes it. Anything but temporary files fails."""
+    """Removes and returns the files of the killed save. Fails if there are other than temporary files."""
     found = [name for name in os.listdir(directory) if name != "step.sion"]
     for name in found:
         assert name.startswith("step.sion.sheaf-tmp.") or name == "store", f"'{name}' was left"

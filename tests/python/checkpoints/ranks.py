@@ -1,5 +1,4 @@
-"""Runs a function on several ranks: processes that are forked from one that has loaded PyTorch, and joined
-by gloo."""
+"""Runs a function on several ranks: processes forked from one that has loaded PyTorch, connected by gloo."""
 
 import multiprocessing
 import os
@@ -33,8 +32,7 @@ def _one(rank, size, store, function, arguments, answers):
 
 
 def on_ranks(size, function, *arguments):
-    """What function(rank, size, *arguments) returns on each rank. Fails with the traceback of a rank that
-    fails."""
+    """The results of function(rank, size, *arguments) on all ranks. If a rank fails, fails with its traceback."""
     answers = _forked.Queue()
     with tempfile.TemporaryDirectory() as directory:
         processes = [

@@ -77,7 +77,7 @@ def test_resharded_loading(path, size, written):
 
 
 def fully_sharded(rank, size, path, steps_before, saves):
-    """Trains with FSDP; returns the weights in the end."""
+    """Trains with FSDP; returns the final weights."""
     from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
     from torch.distributed.fsdp import fully_shard
 
@@ -92,7 +92,7 @@ def fully_sharded(rank, size, path, steps_before, saves):
         optimizer.step()
 
     if not saves:
-        step()  # makes the state of the optimizer
+        step()  # creates the optimizer's state
         weights, state = get_state_dict(model, optimizer)
         dcp.load({"model": weights, "optimizer": state}, storage_reader=SheafReader(path))
         set_state_dict(model, optimizer, model_state_dict=weights, optim_state_dict=state)
@@ -113,7 +113,7 @@ def test_a_fully_sharded_model_goes_on_with_another_number_of_ranks(path):
 
 
 def repeated(rank, size, path, caching):
-    """Numbers of places that ranks send in saves with the same plan, with a grown object, and with another
+    """Number of positions that ranks send in saves with the same plan, with a grown object, and with a different
     plan."""
     SavePlanner._cached_save_plan.clear()
     writer, told = SheafWriter(path), []
@@ -157,7 +157,7 @@ def test_from_the_second_save_on_nothing_is_gathered(path, caching):
     first = 3 * 4 + 2
     assert total[0] == first and total[1] == 0
     assert total[2] == first + 1  # another plan: everything again
-    assert total[3] == 0 and 1 <= total[4] <= 2  # only what has grown, or lies behind it
+    assert total[3] == 0 and 1 <= total[4] <= 2  # only the grown object, and objects after it
 
 
 def failing(rank, size, path, where):
@@ -209,7 +209,7 @@ def asynchronous(rank, size, path):
                 sharded(size, "rows", whole(seed + i)).to_local()
             )
         response = dcp.async_save(state, storage_writer=writer)
-        for i in range(3):  # what follows is not in the checkpoint
+        for i in range(3):  # later values are not in the checkpoint
             state["layers"][str(i)].to_local().fill_(-1)
         getattr(response, "upload_completion", response).result()
     load(rank, size, path, "columns")
@@ -262,8 +262,7 @@ def test_process_groups_save_each_for_itself(path):
 
 
 def test_planning_a_repeated_save_of_256_ranks(path):
-    """What the coordinator does in a repeated save, for 256 ranks that are simulated: at most 0.2 s of
-    processor time."""
+    """Work of the coordinator in a repeated save, for 256 simulated ranks: at most 0.2 s of processor time."""
     size, tensors = 256, 400
     writer, planner = SheafWriter(path, durable=False), DefaultSavePlanner(enable_plan_caching=True)
     planner._cached_plans_key = "256 ranks"

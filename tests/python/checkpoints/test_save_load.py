@@ -65,7 +65,7 @@ def there_and_back(state, path, **options):
 
 
 def rewrite_index(path, change):
-    """Another index into a checkpoint, which stays a sound multifile."""
+    """Replaces the index of a checkpoint; the checkpoint stays a valid multifile."""
     with sheaf.open(path) as file:
         streams = [stream.read() for stream in file]
     said = json.loads(streams[0])

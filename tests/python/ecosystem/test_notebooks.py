@@ -1,4 +1,4 @@
-"""The notebooks of examples/notebooks run from begin to end."""
+"""The notebooks of examples/notebooks run without errors."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ thread_local Scheduler* current_scheduler = nullptr;
 
 class FiberComm final : public Comm {
  public:
-  // Takes over one of the family's counted comms.
+  // Takes over one reference that the caller has counted for the family.
   FiberComm(Group& group, int rank, int task) : group_(&group), rank_(rank), task_(task) {}
   FiberComm(const FiberComm&) = delete;
   FiberComm& operator=(const FiberComm&) = delete;
@@ -117,7 +117,7 @@ class FiberComm final : public Comm {
   }
 
  private:
-  // A meeting in finish(), whose last task copies all messages.
+  // An exchange as one rendezvous in finish(), in which the last task copies all messages.
   class FiberExchange final : public Exchange {
    public:
     FiberExchange(FiberComm& comm, std::vector<Outgoing> outgoing, std::vector<Incoming> incoming)
@@ -177,7 +177,7 @@ class FiberComm final : public Comm {
     std::copy_n(slot.values.begin() + rank_ * std::ssize(values), width, values.begin());
   }
 
-  // Comes to the reduction with `values`.
+  // Joins the reduction with `values`.
   Slot& bring(const char* operation, std::span<const int64_t> values, bool largest) {
     Slot& slot = come({operation, 0, length_of(values)}, values.size_bytes());
     if (group_->arrived == 1) {
@@ -190,7 +190,7 @@ class FiberComm final : public Comm {
     return slot;
   }
 
-  // Copies the members' contributions, which wait on their stacks, straight to where the root takes them.
+  // Copies the contributions from the members' stacks directly into the root's receive buffers.
   void join(Gathered& to, int root) const {
     const Billing receiver(group_->task_of(root));
     to = {};
@@ -207,7 +207,7 @@ class FiberComm final : public Comm {
     }
   }
 
-  // Copies this task's piece; the root stays until all have copied theirs.
+  // Copies this task's piece. The root waits until all members have copied theirs.
   std::vector<std::byte> take_piece(Slot& slot, int root) {
     const bool refused = slot.pieces == nullptr;
     std::vector<std::byte> mine;
@@ -246,7 +246,7 @@ class FiberComm final : public Comm {
 
 static_assert(sizeof(FiberComm) <= 24, "one of these exists per task and group");
 
-// Makes `scheduler` the one that yield() means.
+// Makes `scheduler` the target of yield() for a scope.
 class Current {
  public:
   explicit Current(Scheduler& scheduler) : outer_(std::exchange(current_scheduler, &scheduler)) {}

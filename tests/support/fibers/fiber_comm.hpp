@@ -1,18 +1,19 @@
 // support/fibers/fiber_comm: very many tasks in one thread, for tests and scale simulations.
 //
 // Every task is a fiber (Boost.Context) that runs the same body with its own Comm. A task runs until it waits
-// in a collective, yields or ends; then the next ready one runs, in an order that a seed determines: a run
-// can be repeated exactly. All collectives synchronize the group, the strictest behaviour MPI allows.
+// in a collective, yields or ends. A seed determines the order in which ready tasks run, so a run can be
+// repeated exactly. All collectives synchronize the group, the strictest behaviour that MPI allows.
 //
-// What a real machine would hang in is found and thrown: deadlock (nobody can run, not all have ended) and
-// tasks of a group that make different calls, or calls with different roots or lengths.
+// Errors that would hang a real machine are detected and thrown. These are a deadlock (no task can run and
+// not all have ended), and tasks of a group that make different calls or pass different roots or lengths.
 //
-// Memory: one lazily touched stack per task (usually one or two pages resident), 24 bytes per Comm, about 80
-// bytes of bookkeeping per task, state per group. Stacks have no guard pages (the kernel limits mappings): an
-// overflow is found by a canary at the next switch and ends the process. Under AddressSanitizer stacks are
-// eight times as large. Measured on a shared virtual machine (Xeon, 2 cores): a switch costs 65 ns among
-// 1,000 tasks; among 1,048,576 (4.2 GiB resident, one page each) about 260 ns in rank order and 1.3 us in
-// seeded order, all of it misses on the stacks, which prefetching did not hide.
+// Memory: one lazily touched stack per task (usually one or two resident pages), 24 bytes per Comm, about 80
+// bytes of bookkeeping per task, state per group. Stacks have no guard pages because the kernel limits
+// mappings; a canary detects an overflow at the next switch and ends the process. Under AddressSanitizer
+// stacks are eight times as large. Measured on a shared virtual machine (Xeon, 2 cores): a switch costs 65 ns
+// among 1,000 tasks. Among 1,048,576 tasks (4.2 GiB resident, one page each) it costs about 260 ns in rank
+// order and 1.3 us in seeded order. The difference is cache misses on the stacks, which prefetching did not
+// hide.
 #pragma once
 
 #include <cstddef>
@@ -29,39 +30,40 @@ namespace sheaf {
 
 struct FiberOptions {
   int ranks = 1;
-  size_t stack_bytes = 16384;  // per task, rounded up to pages
-  uint64_t seed = 0;       // 0: round robin in rank order; else seeded random choice among the ready tasks
-  int ranks_per_node = 1;  // every so many consecutive ranks share a node
+  size_t stack_bytes = 16384;  // bytes per task, rounded up to pages
+  uint64_t seed = 0;  // 0: round robin in rank order; otherwise seeded random choice among the ready tasks
+  int ranks_per_node = 1;  // number of consecutive ranks on each host
 };
 
 struct FiberReport {
-  Traffic traffic;         // the largest of each count over the tasks
-  int64_t switches = 0;    // from task to task
-  size_t stack_bytes = 0;  // reserved per task
-  std::string deadlock;    // who waits in what; empty if all tasks ended by themselves
+  Traffic traffic;         // maximum of each count over the tasks
+  int64_t switches = 0;    // switches between tasks
+  size_t stack_bytes = 0;  // bytes reserved per task
+  std::string deadlock;    // waiting tasks and their calls; empty if all tasks ended normally
 };
 
-// Runs body on `ranks` tasks and returns when all have ended. Throws, first match:
-// - the deadlock, as Error mismatch that names the waiting tasks, what they wait in and the first exception
+// Runs body on `ranks` tasks and returns when all have ended. Throws the first error that applies:
+// - a deadlock, as Error mismatch that names the waiting tasks, their calls and the first exception
 // - the exception that left the body of the lowest rank
-// In a deadlock, and if calls of a group do not match, the waiting calls throw in their tasks, so that stacks
-// unwind.
+// In a deadlock, and if calls of a group do not match, the waiting calls throw in their tasks so that the
+// stacks unwind.
 FiberReport run_fibers(const FiberOptions& options, const std::function<void(Comm&)>& body);
 
-// The same, but hands out what left each body: one entry per rank, null if it returned. Throws only if the
-// run cannot be set up (Error). report: filled if not null.
+// Like run_fibers(), but returns the exception that left each body: one entry per rank, null if it returned.
+// Throws Error only if the run cannot be set up. report: filled if not null.
 std::vector<std::exception_ptr> run_fibers_collect(const FiberOptions& options,
                                                    const std::function<void(Comm&)>& body,
                                                    FiberReport* report = nullptr);
 
-// Lets other ready tasks run. Does nothing outside run_fibers.
+// Lets other ready tasks run. Has no effect outside run_fibers().
 void yield();
 
-// What the running task has done. Within a run only.
+// Returns the traffic of the running task. Must be called within a run.
 Traffic traffic_of_this_task();
 
-// Rank of the task to whose memory an allocation made now belongs; -1 if it is the simulator's own (what
-// travels or waits on the network of a real machine) or if there is no run. For tests that count memory.
+// Returns the rank of the task to which memory allocated now is attributed. Returns -1 outside a run, and for
+// memory of the simulator itself (data that would be in the network of a real machine). For tests that count
+// memory.
 int memory_owner();
 
 }  // namespace sheaf

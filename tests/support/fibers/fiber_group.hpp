@@ -1,8 +1,8 @@
 // support/fibers/fiber_group: the state that the fibers of a group share. Private to fiber_comm.cpp.
 //
-// A collective is a meeting: every member notes what it brings in the group's slot, the last to come
-// completes the result there, all go on and take theirs. Two slots in turn are enough: nobody can come to the
-// meeting after next before all have left this one.
+// A collective is a rendezvous, called meeting in the code. Every member records its contribution in the
+// group's slot, the last to arrive completes the result there, and all members resume and read theirs. Two
+// alternating slots suffice: no member can reach the meeting after next before all have left the current one.
 #pragma once
 
 #include <cstdint>
@@ -23,11 +23,11 @@ namespace sheaf::fibers {
 struct World;
 struct Family;
 
-// Task to which allocations count instead of the running one (memory_owner() in fiber_comm.hpp); null: the
-// running one.
+// Task to which allocations are attributed instead of the running one (memory_owner() in fiber_comm.hpp);
+// null: the running one.
 inline thread_local const int* billed = nullptr;
 
-// Sets it for a scope in which no other task runs.
+// Sets `billed` for a scope in which no other task runs.
 class Billing {
  public:
   explicit Billing(int task) : task_(task), outer_(std::exchange(billed, &task_)) {}
@@ -40,12 +40,12 @@ class Billing {
   const int* outer_;
 };
 
-// What a call must have in common with those of the other members. `operation` is a literal: equal if
-// identical.
+// The properties that the calls of all members must share. `operation` is a literal, so equal operations have
+// equal pointers.
 struct Call {
   const char* operation = nullptr;
   int root = 0;
-  int64_t length = 0;  // in bytes; 0 where lengths may differ
+  int64_t length = 0;  // bytes; 0 if lengths may differ
 
   bool operator==(const Call&) const = default;
 
@@ -55,52 +55,53 @@ struct Call {
   }
 };
 
-// The result of one meeting under construction. Each operation uses what it needs.
+// The result of one meeting under construction. Each operation uses a subset of the members.
 struct Slot {
-  std::vector<int64_t> values;        // sums, maxima, offsets; or one entry or more per member
-  std::vector<std::byte> bytes;       // what the root broadcasts
-  Gathered gathered;                  // for the root, which moves it out
-  const Gathered* pieces = nullptr;   // the root's, null if they do not match their sizes
-  Family* family = nullptr;           // the groups that a split made
+  std::vector<int64_t> values;        // sums, maxima or offsets; or one or more entries per member
+  std::vector<std::byte> bytes;       // data that the root broadcasts
+  Gathered gathered;                  // result for the root, which moves it out
+  const Gathered* pieces = nullptr;   // pieces of the root; null if they do not match their sizes
+  Family* family = nullptr;           // groups created by a split
   int readers = 0;                    // members that have yet to copy their piece
-  std::vector<ExchangeLists*> lists;  // of an exchange, one per member
-  std::optional<Error> outcome;       // of an exchange
+  std::vector<ExchangeLists*> lists;  // lists of an exchange, one per member
+  std::optional<Error> outcome;       // result of an exchange
 };
 
 struct Group {
   World* world = nullptr;
   Family* family = nullptr;
-  int first = 0;  // of the members in the family's list
+  int first = 0;  // index of the first member in the family's list
   int size = 0;
-  int arrived = 0;          // at the meeting under way
-  int first_task = nobody;  // the first of these
-  uint32_t meetings = 0;    // completed
-  Call call;                // of the meeting under way
+  int arrived = 0;          // members that have reached the current meeting
+  int first_task = nobody;  // task that arrived first
+  uint32_t meetings = 0;    // number of completed meetings
+  Call call;                // call of the current meeting
   std::unique_ptr<Slot[]> slots;
-  std::exception_ptr broken;  // why this group can meet no more
+  std::exception_ptr broken;  // reason why this group can meet no more
 
   int task_of(int rank) const;
   Slot& slot() { return slot(meetings); }
   Slot& slot(uint32_t meeting);
 
-  // The running member, `task`, comes to the meeting that `now` names. Returns the meeting's slot.
+  // Enters the running member, `task`, into the meeting that `now` describes. Returns the meeting's slot.
   Slot& come(int task, const Call& now);
 
-  // Ends the meeting if all are there, else waits for that. complete() is called once, by the last to come.
+  // Ends the meeting if all members have arrived, otherwise waits for its end. The last member to arrive
+  // calls complete(), once.
   template <typename Complete>
   void meet(Complete complete);
 
-  // The same in two steps. Ends the meeting if all are there: then those go on that wait for it, and the
-  // running member if it queues up with them.
+  // Performs the first of two steps: ends the meeting if all members have arrived. Then the waiting members
+  // become ready, as does the running member if it enqueues with them.
   template <typename Complete>
   bool end(Complete complete, bool queues_up = false);
-  void wait(uint32_t meeting);  // until it is over
+  void wait(uint32_t meeting);  // second step: until the meeting ends
 
  private:
   void refuse(int task, const Call& now);
 };
 
-// Groups that were made by one split, and lives as long as any Comm of theirs.
+// Groups created by one split. A family lives as long as any Comm of its groups.
 struct Family {
   std::vector<Group> groups;
   std::shared_ptr<const std::vector<int>> members;  // task numbers, group by group; null: all tasks in order
@@ -111,11 +112,11 @@ struct Family {
   }
 };
 
-// What all tasks of a run share.
+// State shared by all tasks of a run.
 struct World {
   Scheduler* scheduler = nullptr;
   int ranks_per_node = 1;
-  Slot alone;  // for groups of one, whose meetings begin and end within a call
+  Slot alone;  // for groups of one task: their meetings begin and end within a call
 };
 
 inline int Group::task_of(int rank) const {
@@ -159,7 +160,7 @@ bool Group::end(Complete complete, bool queues_up) {
 
 inline void Group::wait(uint32_t meeting) {
   if (meeting != meetings) return;
-  if (broken) std::rethrow_exception(broken);  // since the running member came
+  if (broken) std::rethrow_exception(broken);  // the group broke after the running member arrived
   world->scheduler->wait(this, call.operation);
   if (broken && meeting == meetings) std::rethrow_exception(broken);
 }
@@ -167,7 +168,8 @@ inline void Group::wait(uint32_t meeting) {
 template <typename Complete>
 void Group::meet(Complete complete) {
   const uint32_t meeting = meetings;
-  // The last to come queues up as well, so that round robin keeps to rank order and a seed may choose anyone.
+  // The last member to arrive enqueues as well: round robin keeps rank order, and a seed may select any
+  // member.
   if (!end(complete, true)) return wait(meeting);
   if (size > 1) world->scheduler->pause();
 }
@@ -188,9 +190,9 @@ inline int64_t pack(int high, int low) {
 inline int high(int64_t entry) { return static_cast<int>(entry >> 32); }
 inline int low(int64_t entry) { return static_cast<int>(entry & 0xffffffff); }
 
-// Groups of one color each, ordered by (key, rank). entries: pack(color, key) by rank in; pack(index of the
-// group in the family, rank in it) out, negative for tasks of no group. Null if no task is in a group. O(P
-// log P).
+// Creates one group per color, ordered by (key, rank). `entries` holds pack(color, key) by rank on input. On
+// output it holds pack(index of the group in the family, rank in the group), negative for tasks without a
+// group. Returns null if no task is in a group. O(P log P).
 inline Family* make_family(const Group& parent, std::vector<int64_t>& entries) {
   struct Member {
     int color, key, rank;
@@ -230,7 +232,7 @@ inline Family* make_family(const Group& parent, std::vector<int64_t>& entries) {
   return family.release();
 }
 
-// A single group of the same tasks.
+// Creates a single group of the same tasks.
 inline Family* make_copy(const Group& parent) {
   auto family = std::make_unique<Family>();
   family->members = parent.family->members;

@@ -17,9 +17,9 @@ constexpr double never = std::numeric_limits<double>::infinity();
 struct FiberNetwork::Mail {
   int from = 0;
   int tag = 0;
-  double start = 0;        // its first byte is at the receiver's port
-  double wire = 0;         // seconds that it takes there
-  double arrival = never;  // its last byte is there; known from `start` on
+  double start = 0;        // when the first byte reaches the receiver's port
+  double wire = 0;         // seconds that the message occupies the receiver's port
+  double arrival = never;  // when the last byte has arrived; known from `start` on
   std::vector<std::byte> bytes;
 };
 
@@ -27,7 +27,7 @@ struct FiberNetwork::Crossing {
   Mail mail;
   int to = 0;
   std::vector<int> links;
-  size_t passed = 0;  // of them
+  size_t passed = 0;  // number of links passed
 };
 
 struct FiberNetwork::Post {
@@ -56,7 +56,7 @@ void FiberNetwork::kill(int task) {
 
 void FiberNetwork::kill_at_message(int task, int count) { ports_[static_cast<size_t>(task)].dies_in = count; }
 
-// A link takes messages in the order in which they reach it, not in that in which they were sent.
+// A link serves messages in the order of their arrival at the link, not in the order of sending.
 void FiberNetwork::cross() {
   while (!crossings_.empty() && crossings_.begin()->first.first <= now_) {
     auto node = crossings_.extract(crossings_.begin());
@@ -75,7 +75,7 @@ void FiberNetwork::cross() {
   }
 }
 
-// Messages that have arrived, in the order of their arrival, to the oldest receives that fit.
+// Matches messages, in the order of their arrival, to the oldest fitting receives.
 void FiberNetwork::deliver(Port& port) {
   for (auto mail = port.mail.begin(); mail != port.mail.end();) {
     const auto fits = [&](const Post* post) {
@@ -105,8 +105,7 @@ void FiberNetwork::deliver(Port& port) {
   }
 }
 
-// A port takes messages in the order in which they reach it, and keeps them in that order in front of the
-// others.
+// A port serves messages in the order of their arrival, and keeps those ahead of the others.
 void FiberNetwork::take_in(Port& port) {
   for (;;) {
     const auto due = [&](const Mail& mail) { return mail.arrival == never && mail.start <= now_; };
@@ -130,7 +129,7 @@ double FiberNetwork::next_event(const Port& port) const {
   return next;
 }
 
-// All tasks rest or wait: time goes on to the next event.
+// If all tasks sleep or wait, advances the time to the next event.
 void FiberNetwork::advance_clock() {
   double next = never;
   for (const Port& port : ports_) next = std::min(next, next_event(port));
@@ -164,7 +163,7 @@ void FiberNetwork::rest_until(int task, double wake) {
 
 void FiberNetwork::spend(double seconds) {
   const double end = now_ + seconds;
-  // No task of its own: others' messages do not wake it.
+  // Belongs to no task, so messages of other tasks do not wake it.
   wakes_.push_back(end);
   const size_t mine = wakes_.size() - 1;
   for (int64_t seen = epoch_; now_ < end; seen = epoch_) {
@@ -235,7 +234,7 @@ class FiberNetwork::Endpoint final : public Messages {
     ++network_.messages_;
     ++network_.epoch_;
     if (to.dies_in >= 0 && to.dies_in-- == 0) network_.kill(peer);
-    // What goes to the dead never arrives: a long message keeps waiting for its receiver, as with MPI.
+    // Messages to a dead task never arrive: a long message keeps waiting for its receiver, as with MPI.
     if (to.dead) return std::make_unique<Sending>(network_, never, bytes, peer);
     if (!from.dead) {
       Mail mail{task_, tag, begin + network_.model_.latency, wire, never, {}};

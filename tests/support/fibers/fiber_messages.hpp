@@ -1,10 +1,9 @@
 // support/fibers/fiber_messages: messages between the fibers of one run (support/fibers/fiber_comm.hpp) over
-// a modelled network, in virtual time. For tests and for simulating more nodes than there are.
+// a modelled network, in virtual time. For tests, and for simulating more hosts than are available.
 //
-// Every task has a port that sends and one that receives, each at `bandwidth`; a message takes `latency` more
-// and is complete at its receiver when its last byte is. The clock stands while anybody has something to do,
-// and jumps to the next event when all that are left rest. Nothing of this takes real time but the copying of
-// bytes.
+// Every task has a sending and a receiving port, each of `bandwidth`. A message takes `latency` in addition
+// and is complete when its last byte has arrived. The clock stands still while any task is busy, and jumps to
+// the next event when all remaining tasks sleep or wait. Only the copying of bytes takes real time.
 #pragma once
 
 #include <deque>
@@ -23,8 +22,8 @@ namespace sheaf {
 struct NetworkModel {
   double latency = 5e-6;                                       // seconds
   double bandwidth = std::numeric_limits<double>::infinity();  // bytes per second and port
-  // Links between switches that a message passes, each with as much bandwidth as a port and one message at a
-  // time, the others waiting in a switch; null: a full crossbar.
+  // Links between switches on a message's route. Each has the bandwidth of a port and carries one message at
+  // a time; others wait in a switch. Null: a full crossbar.
   int links = 0;
   std::function<std::vector<int>(int from, int to)> route = nullptr;
 };
@@ -36,25 +35,27 @@ class FiberNetwork {
   FiberNetwork(const FiberNetwork&) = delete;
   FiberNetwork& operator=(const FiberNetwork&) = delete;
 
-  // Several per task are allowed; they share what comes by taking it in the order of their receives.
+  // Creates an endpoint. A task may have several; arriving messages go to their receives in the order of
+  // posting.
   std::unique_ptr<Messages> endpoint(int task);
 
-  // From now on nothing reaches this task and nothing leaves it, as when its node has died.
+  // From now on no message reaches or leaves this task, as if its host had died.
   void kill(int task);
 
-  // The same when the task is about to be sent its `count`-th message from now (0: the next).
+  // Like kill(), but takes effect when the `count`-th message from now (0: the next) is about to be sent to
+  // the task.
   void kill_at_message(int task, int count);
 
   double now() const { return now_; }
-  int64_t messages() const { return messages_; }  // sent so far
+  int64_t messages() const { return messages_; }  // messages sent so far
 
-  // The running task does something else for so long, such as waiting for its disk.
+  // Occupies the running task for `seconds` of virtual time, for instance with disk access.
   void spend(double seconds);
 
  private:
-  struct Post;      // a receive that waits
-  struct Mail;      // a message on its way or not yet asked for
-  struct Crossing;  // one that has links in front of it
+  struct Post;      // a waiting receive
+  struct Mail;      // a message in flight or not yet received
+  struct Crossing;  // a message that has yet to pass links
   class Endpoint;
   class Receipt;
   class Sending;
@@ -62,7 +63,7 @@ class FiberNetwork {
     double free_out = 0;
     double free_in = 0;
     bool dead = false;
-    int dies_in = -1;  // messages until it does; -1: it does not
+    int dies_in = -1;  // messages until the task dies; -1: never
     std::list<Mail> mail;
     std::list<Post*> posts;
   };
@@ -76,12 +77,12 @@ class FiberNetwork {
 
   NetworkModel model_;
   std::vector<Port> ports_;
-  std::vector<double> links_;  // when each is free
+  std::vector<double> links_;  // when each link becomes free
   std::map<std::pair<double, int64_t>, Crossing>
-      crossings_;              // by when they reach the next link, and by their numbers
-  std::vector<double> wakes_;  // of tasks that rest; infinity: those that do not
+      crossings_;              // by arrival time at the next link, then by number
+  std::vector<double> wakes_;  // wake-up times of sleeping tasks; infinity for tasks that do not sleep
   double now_ = 0;
-  int64_t epoch_ = 0;  // changes when anything happens
+  int64_t epoch_ = 0;  // incremented by every event
   int64_t messages_ = 0;
 };
 

@@ -1,5 +1,4 @@
-// support/fibers/fiber_report: what is said about a run of fibers and its deadlocks. Private to
-// fiber_comm.cpp.
+// support/fibers/fiber_report: texts about a run of fibers and its deadlocks. Private to fiber_comm.cpp.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +11,7 @@
 
 namespace sheaf::fibers {
 
-// "tasks 0-3 in barrier, task 4 in gather": the first dozen runs of tasks.
+// Returns, for instance, "tasks 0-3 in barrier, task 4 in gather": at most the first dozen ranges of tasks.
 inline std::string who_waits(const std::vector<Task>& tasks) {
   std::string text;
   int runs = 0;
@@ -32,7 +31,7 @@ inline std::string who_waits(const std::vector<Task>& tasks) {
   return text;
 }
 
-// "; before that, task 3: <what>", for the lowest task whose body has thrown.
+// Returns "; before that, task 3: <what>" for the lowest task with an exception.
 inline std::string who_threw(const std::vector<std::exception_ptr>& outcomes) {
   const auto first = std::ranges::find_if(outcomes, [](const std::exception_ptr& e) { return e != nullptr; });
   if (first == outcomes.end()) return "";
@@ -46,7 +45,7 @@ inline std::string who_threw(const std::vector<std::exception_ptr>& outcomes) {
   }
 }
 
-// Switches, stacks and traffic of a run.
+// Returns the switches, stacks and traffic of a run.
 inline FiberReport report_of(const Scheduler& scheduler) {
   FiberReport report;
   report.switches = scheduler.switches();

@@ -1,7 +1,7 @@
 // support/fibers/fiber_scheduler: starts, switches and ends the fibers of one run. Private to fiber_comm.cpp.
 //
-// A fiber that waits jumps straight to the next ready one. Control returns to the thread's own stack only
-// when nobody is ready: all have ended, or there is a deadlock.
+// A waiting fiber jumps directly to the next ready one. Control returns to the thread's own stack only if no
+// fiber is ready: all have ended, or there is a deadlock.
 #pragma once
 
 #include <cxxabi.h>
@@ -22,17 +22,17 @@ namespace sheaf::fibers {
 
 inline constexpr int nobody = -1;  // the thread's own stack
 
-// What is known of a task beside its stack: one cache line, since a million of them fit into no cache.
+// State of a task besides its stack. One cache line, because a million tasks exceed every cache.
 struct alignas(64) Task {
-  void* context = nullptr;          // where it goes on; null before it starts
-  const void* waits_for = nullptr;  // a group or slot, null if it does not wait
-  const char* operation = nullptr;  // what it waits in
-  const std::byte* data = nullptr;  // what it offers to that group
+  void* context = nullptr;          // saved context; null before the task starts
+  const void* waits_for = nullptr;  // a group or slot; null if the task does not wait
+  const char* operation = nullptr;  // call in which the task waits
+  const std::byte* data = nullptr;  // contribution of the task to that group
   int64_t length = 0;
   Traffic traffic;
 };
 
-// A ring of task numbers, each in it at most once.
+// A ring of task numbers; each occurs at most once.
 class ReadyTasks {
  public:
   ReadyTasks(int capacity, uint64_t seed) : ring_(static_cast<size_t>(capacity)), random_(seed) {}
@@ -58,7 +58,7 @@ class ReadyTasks {
     return place < ring_.size() ? place : place - ring_.size();
   }
 
-  // xorshift64: cheap, never 0. A number below bound < 2^32.
+  // Returns a number below bound < 2^32. xorshift64: cheap, state never 0.
   size_t draw(size_t bound) {
     random_ ^= random_ << 13;
     random_ ^= random_ >> 7;
@@ -85,20 +85,21 @@ class Scheduler {
     for (int task = 0; task < tasks; ++task) ready_.push(task);
   }
 
-  // Runs the ready tasks until none is: returns whether all have ended. From the thread's own stack.
+  // Runs the ready tasks until none is left. Returns whether all tasks have ended. Must be called on the
+  // thread's own stack.
   bool run() {
     switch_from(nobody);
     return unfinished_ == 0;
   }
 
-  // From now on nobody waits: `why` is thrown by all calls that do, or would.
+  // Ends all waiting: from now on, calls that wait or would wait throw `why`.
   void fail(std::exception_ptr why) {
     failure_ = std::move(why);
     for (int task = 0; task < std::ssize(tasks_); ++task)
       if (tasks_[static_cast<size_t>(task)].waits_for) wake(task);
   }
 
-  // The running task waits until somebody wakes it.
+  // Suspends the running task until another task wakes it.
   void wait(const void* group, const char* operation) {
     throw_failure();
     Task& task = tasks_[static_cast<size_t>(running_)];
@@ -113,10 +114,10 @@ class Scheduler {
     ready_.push(task);
   }
 
-  // The running task, which is among the ready ones, lets them run in their order.
+  // Switches to the ready tasks in their order. The running task must be ready, too.
   void pause() { switch_from(running_); }
 
-  // The running task goes on after others.
+  // Lets other ready tasks run before the running task resumes.
   void yield() {
     ready_.push(running_);
     pause();
@@ -135,7 +136,8 @@ class Scheduler {
   size_t stack_bytes() const { return stacks_.each(); }
 
  private:
-  // What the C++ runtime keeps per thread about exceptions in flight; every fiber has its own.
+  // State of the C++ runtime about exceptions in flight. The runtime keeps it per thread; each fiber needs
+  // its own.
   struct Exceptions {
     void* caught = nullptr;
     unsigned uncaught = 0;
@@ -177,7 +179,7 @@ class Scheduler {
     arrived(boost::context::detail::jump_fcontext(context, this).fctx);
   }
 
-  // First thing on the stack jumped to: keeps where the one left goes on.
+  // Called first on the stack that was jumped to: saves the context of the previous fiber.
   void arrived(void* context) {
     if (left_ == nobody) {
       own_context_ = context;
@@ -218,7 +220,7 @@ class Scheduler {
 #ifdef SHEAF_FIBER_ASAN
     announce(nullptr, next);
 #endif
-    jump(task, next);  // nobody ever jumps back
+    jump(task, next);  // no fiber ever jumps back
     std::abort();
   }
 

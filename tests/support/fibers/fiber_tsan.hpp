@@ -1,9 +1,9 @@
-// support/fibers/fiber_tsan: what ThreadSanitizer must know of fibers, nothing in other builds. Private to
+// support/fibers/fiber_tsan: announces fibers to ThreadSanitizer; empty in other builds. Private to
 // fiber_scheduler.hpp.
 //
-// It keeps the calls under way per thread or fiber; without this they would be mixed up by every switch, and
-// those that never return would pile up. It has room for some 8000 of both: tasks share fibers of it if there
-// are more, which only mixes up the calls in its reports.
+// ThreadSanitizer keeps a call stack per thread or fiber. Without these announcements every switch would mix
+// up the stacks, and calls that never return would accumulate. It supports about 8000 threads and fibers. If
+// there are more tasks, several share one of its fibers, which only mixes up the calls in its reports.
 #pragma once
 
 #include <algorithm>
@@ -35,8 +35,8 @@ class WatchedFibers {
     for (void* fiber : fibers_) __tsan_destroy_fiber(fiber);
   }
 
-  // The next thing that runs is this task, or the thread itself if it is negative. Inline: a call would begin
-  // with one fiber and end with another.
+  // Announces that this task runs next, or the thread itself if `task` is negative. Inlined, because a call
+  // would begin in one fiber and end in another.
   [[gnu::always_inline]] void switch_to(int task) const {
     __tsan_switch_to_fiber(task < 0 ? own_ : fibers_[static_cast<size_t>(task) % fibers_.size()], 0);
   }

@@ -1,4 +1,4 @@
-// support/stores/fault_ledger: counting and deciding.
+// support/stores/fault_ledger: counts operations and selects those that fail.
 #include "support/stores/fault_ledger.hpp"
 
 #include <algorithm>

@@ -13,12 +13,12 @@ namespace sheaf {
 // Thread-safe.
 class FaultyStore::Ledger {
  public:
-  // Counts an operation; returns the errno with which it shall fail, or 0.
+  // Counts an operation. Returns the errno with which it must fail, or 0.
   int enter(Operation kind, const std::string& path, int64_t offset = 0, int64_t length = 0);
-  // The same for an open, which may create the file.
+  // Like enter(), for an open that may create the file.
   int enter_open(const std::string& path, bool creates);
 
-  // As enter(), and throws the failure.
+  // Like enter(), but throws the failure.
   void require(Operation kind, const std::string& path, int64_t offset = 0, int64_t length = 0);
 
   void add_written(int64_t bytes);
@@ -44,7 +44,7 @@ class FaultyStore::Ledger {
   std::vector<OperationRecord> log_;
 };
 
-// The error of an operation that was made to fail.
+// Returns the error of an operation that was made to fail.
 Error injected_error(Operation kind, const std::string& path, int errno_value);
 
 }  // namespace sheaf

@@ -18,7 +18,7 @@ int64_t total_of(Pieces pieces) {
   return sum;
 }
 
-// Counts as well what goes past the cache of a simulated host.
+// Also counts accesses that bypass the cache of a simulated host.
 class FaultyFile final : public File, private PastCache {
  public:
   FaultyFile(std::shared_ptr<File> inner, std::shared_ptr<FaultyStore::Ledger> ledger)
@@ -119,7 +119,7 @@ class FaultyFile final : public File, private PastCache {
   }
   void know(FileSystem kind) override { past_cache_->know(kind); }
 
-  // Each piece begins where the one before ends.
+  // Writes adjacent pieces: each begins where the previous one ends.
   void write_run(Pieces pieces) {
     const int64_t length = total_of(pieces);
     if (const int error = ledger_->enter(Operation::write, path(), pieces.front().offset, length)) {

@@ -1,5 +1,5 @@
-// support/stores/faulty_store: counts what is asked of a store, and fails the k-th operation of a chosen kind
-// the way an operating system does. For tests, and for measuring how many operations a protocol costs.
+// support/stores/faulty_store: counts the operations on a store and fails the k-th operation of a chosen kind
+// as an operating system would. For tests, and for measuring the number of operations of a protocol.
 #pragma once
 
 #include <cerrno>
@@ -15,46 +15,46 @@ namespace sheaf {
 
 enum class Operation : uint8_t { open, status, remove, rename, read, write, resize, sync, next, close };
 
-// Name of an operation, for messages. Static storage.
+// Returns the name of an operation, for messages. Static storage.
 const char* name_of(Operation kind);
 
-// One call to the store. Pieces one behind the other are one `write`; `status` is that of a File as well.
+// One call to the store. Adjacent pieces are one `write`; `status` covers that of a File as well.
 struct OperationRecord {
   Operation kind;
-  std::string path;     // as it was opened; the old name of a rename
-  int64_t offset = 0;   // bytes; the new size of a resize
-  int64_t length = 0;   // bytes asked for
-  bool failed = false;  // as the plan wants
+  std::string path;     // as passed to the open; the old name for a rename
+  int64_t offset = 0;   // bytes; the new size for a resize
+  int64_t length = 0;   // requested bytes
+  bool failed = false;  // by the plan
 };
 
-// Which operations fail, and how. The default lets all succeed.
+// Selects the operations that fail and the kind of failure. By default all succeed.
 struct FaultPlan {
-  int64_t fail_at = -1;  // number of the operation, among those that match, counted from 0; -1: none
+  int64_t fail_at = -1;  // number of the operation among those that match, counted from 0; -1: none
   std::vector<int64_t> also_at = {};  // numbers of further operations that fail
   bool from_then_on = false;          // every later matching operation fails too
-  int errno_value = EIO;              // what the failing operation reports
+  int errno_value = EIO;              // errno that the failing operation reports
   bool half_first = false;            // a failing read or write moves the first half of its bytes
-  // Only reads match, and a failing one returns the first half, as at the end of a file
+  // Only reads match; a failing read returns the first half, as at the end of a file
   bool ends_early = false;
   std::optional<Operation> kind = {};  // operations of other kinds do not match
   std::string path_contains = {};      // operations on other paths do not match
-  // Only what changes the names of a directory matches: creating, renaming and removing files
+  // Only operations that change names in a directory match: creating, renaming and removing files
   bool changes_names = false;
-  bool dies = false;  // with from_then_on: as of a killed program, only operation `fail_at` moves bytes
+  bool dies = false;  // with from_then_on: as in a killed program, only operation `fail_at` moves bytes
   std::function<void()> when_reached = {};  // called once, before operation `fail_at` fails
 };
 
-// Decorator of a Store. A failing operation throws os_error(plan.errno_value) and does nothing, or the first
-// half of a transfer (one that ends early throws nothing); a failing close releases the file all the same.
-// Files have no descriptor, so that nothing goes round the counting: a copy counts as the reads and
-// writes it takes here.
+// Decorator of a Store. A failing operation throws os_error(plan.errno_value) and transfers nothing, or the
+// first half of its bytes. A read that ends early does not throw. A failing close releases the file
+// nevertheless. Files have no descriptor, so no access bypasses the counting: a copy counts as the reads and
+// writes that implement it here.
 //
 // Safe for use from several threads. `inner` must outlive this object and its files; files may outlive this
 // object.
 class FaultyStore final : public ForwardingStore {
  public:
   explicit FaultyStore(Store& inner, FaultPlan plan = {});
-  // Has its plan and its counters in common with `other`: two hosts of one program.
+  // Shares plan and counters with `other`: two hosts of one program.
   FaultyStore(Store& inner, const FaultyStore& other) : ForwardingStore(inner), ledger_(other.ledger_) {}
   ~FaultyStore() override;
 
@@ -62,20 +62,21 @@ class FaultyStore final : public ForwardingStore {
   FileStatus status(const std::string& path) override;
   void remove(const std::string& path) override;
   void rename(const std::string& from, const std::string& to) override;
-  std::vector<std::string> names_in(const std::string& directory) override;     // an open
-  void sync_name(const std::string& path) override { Store::sync_name(path); }  // an open, a sync and a close
+  std::vector<std::string> names_in(const std::string& directory) override;     // is an open
+  void sync_name(const std::string& path) override { Store::sync_name(path); }  // open, sync and close
 
-  // Replaces the plan and counts its operations from 0. The other counters go on.
+  // Replaces the plan and counts its operations from 0. The other counters keep their values.
   void set_plan(FaultPlan plan);
 
-  int64_t operations() const;                // of all kinds
+  int64_t operations() const;                // operations of all kinds
   int64_t operations(Operation kind) const;  // failed ones included
   int64_t matched() const;        // operations that matched the current plan: the k of a fault sweep
   int64_t failed() const;         // operations that the plans made fail
   int64_t bytes_written() const;  // by writes and copies that succeeded
   int64_t bytes_read() const;     // by reads that succeeded
 
-  // All operations in order since the last clear_log(). keep_log(false) saves the memory of many operations.
+  // Returns all operations in order since the last clear_log(). keep_log(false) disables the log to save
+  // memory.
   std::vector<OperationRecord> log() const;
   void keep_log(bool keep);
   void clear_log();

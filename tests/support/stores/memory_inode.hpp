@@ -12,7 +12,7 @@
 
 namespace sheaf {
 
-// Thread-safe. Offsets and lengths were checked by the caller (storage/range.hpp).
+// Thread-safe. The caller has validated offsets and lengths (storage/range.hpp).
 struct MemoryStore::Inode {
  public:
   Inode(int64_t block_size, int64_t page_size) : block_size_(block_size), page_size_(page_size) {}
@@ -25,8 +25,8 @@ struct MemoryStore::Inode {
   FileStatus status() const;
 
   RangeLocks locks;
-  Striping striping;                  // as wished when it was made
-  std::atomic<bool> removed = false;  // it has no name any more
+  Striping striping;                  // as requested at creation
+  std::atomic<bool> removed = false;  // the file has no name any more
 
  private:
   const int64_t block_size_;

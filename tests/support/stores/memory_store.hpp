@@ -1,9 +1,8 @@
-// support/stores/memory_store: files that live in this process, for tests and simulations. They behave as the
-// files of POSIX do: holes read as zero, a removed file lives until its last File is closed, rename replaces.
+// support/stores/memory_store: files in the memory of this process, for tests and simulations. They behave
+// like POSIX files: holes read as zero, a removed file lives until its last File is closed, rename replaces.
 // Pages that were never written take no memory, so a byte at offset 2^40 costs one page.
 //
-// There are no directories except those a test names: any path can be created. Safe for use from several
-// threads.
+// Directories exist only if a test names them; any path can be created. Safe for use from several threads.
 #pragma once
 
 #include <map>
@@ -17,7 +16,8 @@ namespace sheaf {
 
 class MemoryStore final : public Store {
  public:
-  // block_size: what status() says. page_size: the unit of allocation and of next_data(). Both in bytes, > 0.
+  // block_size: the value in status(). page_size: the unit of allocation and of next_data(). Both in bytes, >
+  // 0.
   explicit MemoryStore(int64_t block_size = 4096, int64_t page_size = 4096);
   ~MemoryStore() override;
 
@@ -28,22 +28,22 @@ class MemoryStore final : public Store {
   void rename(const std::string& from, const std::string& to) override;
   std::vector<std::string> names_in(const std::string& directory) override;
 
-  // From now on `path` answers as a directory does.
+  // From now on `path` is a directory.
   void add_directory(const std::string& path);
 
-  // All bytes of a file, holes included. Throws not_found.
+  // Returns all bytes of a file, holes included. Throws not_found.
   std::vector<std::byte> contents(const std::string& path) const;
 
-  // As whoever made it has wished.
+  // Returns the striping requested by the creator of the file.
   Striping striping(const std::string& path) const;
 
   // Creates or replaces a file.
   void set_contents(const std::string& path, std::span<const std::byte> data);
 
-  // Names of all files, sorted.
+  // Returns the names of all files, sorted.
   std::vector<std::string> paths() const;
 
-  // Bytes of the pages that the named files take.
+  // Returns the bytes of all pages of the named files.
   int64_t allocated() const;
 
   struct Inode;  // private to the implementation

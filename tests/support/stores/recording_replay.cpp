@@ -1,4 +1,4 @@
-// support/stores/recording_replay: rebuilding files from the list of changes, complete or after a loss of
+// support/stores/recording_replay: rebuilds files from the list of changes, completely or after a loss of
 // power.
 #include <algorithm>
 #include <array>
@@ -14,7 +14,7 @@ namespace {
 using Tape = RecordingStore::Tape;
 using Kind = Tape::Kind;
 
-constexpr int64_t sector_bytes = 512;  // what a disk writes whole or not at all
+constexpr int64_t sector_bytes = 512;  // unit that a disk writes whole or not at all
 
 bool changes_names(Kind kind) { return kind == Kind::create || kind == Kind::rename || kind == Kind::remove; }
 
@@ -40,13 +40,13 @@ void apply(const Tape::Change& change, std::vector<std::shared_ptr<File>>& files
   }
 }
 
-// What a loss of power leaves of the changes to one file that no sync made safe.
+// Decides which changes to one file survive a loss of power although no sync made them durable.
 class PowerLoss {
  public:
   explicit PowerLoss(uint64_t seed)
       : random_(seed), keep_percent_(std::array{0, 10, 50, 90, 100}[random_() % 5]) {}
 
-  // A number in [low, high].
+  // Returns a number in [low, high].
   size_t between(size_t low, size_t high) { return low + random_() % (high - low + 1); }
 
   bool keeps() { return random_() % 100 < static_cast<uint64_t>(keep_percent_); }

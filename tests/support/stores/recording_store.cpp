@@ -1,5 +1,5 @@
 // support/stores/recording_store: the decorator's calls. Each makes its change and records it under one lock,
-// so that the order on the tape is the order in the store.
+// so the order on the tape is the order in the store.
 #include "support/stores/recording_store.hpp"
 
 #include <utility>

@@ -1,6 +1,6 @@
-// support/stores/recording_store: remembers every change made to the files of a store, so that a test can
-// rebuild what is on disk after any prefix of the changes: what a process killed at that moment leaves
-// behind, or a loss of power.
+// support/stores/recording_store: records every change to the files of a store. A test can then rebuild the
+// state of the disk after any prefix of the changes: the state that a killed process or a loss of power
+// leaves.
 #pragma once
 
 #include <memory>
@@ -11,11 +11,11 @@
 
 namespace sheaf {
 
-// Decorator of a Store. The changes are: create (with stripes as wished), write, resize, sync, rename,
+// Decorator of a Store. The changes are: create (with the requested striping), write, resize, sync, rename,
 // remove. Files that exist before their first use through this object are part of the state after 0 changes.
 //
-// Safe for use from several threads; calls that change something happen one at a time. `inner` must outlive
-// this object and its files; files may outlive this object.
+// Safe for use from several threads; calls that change a file are serialized. `inner` must outlive this
+// object and its files; files may outlive this object.
 class RecordingStore final : public ForwardingStore {
  public:
   explicit RecordingStore(Store& inner);
@@ -25,25 +25,22 @@ class RecordingStore final : public ForwardingStore {
   bool make_in_stripes(const std::string& path, const Striping& wanted) override;
   void remove(const std::string& path) override;
   void rename(const std::string& from, const std::string& to) override;
-  void sync_name(const std::string& path) override { Store::sync_name(path); }  // a change
+  void sync_name(const std::string& path) override { Store::sync_name(path); }  // counts as a change
 
-  // Number of changes so far.
+  // Returns the number of changes so far.
   size_t length() const;
 
-  // One line about change number `change` (< length()), for messages of tests.
+  // Returns one line about change number `change` (< length()), for messages of tests.
   std::string describe(size_t change) const;
 
   // Rebuilds in the empty store `into` the files as they are after the first `prefix` changes (<= length()).
   void replay(size_t prefix, MemoryStore& into) const;
 
-  // The same, after a loss of power: of what was not synced, `seed` decides what is left.
-  // - Bytes and sizes of a file are safe once a later sync of that file is among the changes. Of other writes
-  // any
-  //   subset of 512-byte sectors survives, in any order, and a lost sector may still have made the file
-  //   longer.
-  // - Names (create, rename, remove) survive in order: some last ones are lost, but none before a sync of any
-  // file,
-  //   as on file systems with a journal. A file whose creation is lost is not there.
+  // Like replay(), followed by a loss of power: `seed` determines which unsynced changes survive.
+  // - Bytes and sizes of a file are safe if the changes include a later sync of that file. Otherwise any
+  //   subset of 512-byte sectors survives, in any order. A lost sector may still have extended the file.
+  // - Names (create, rename, remove) survive in order. Some of the last ones are lost, but none that precede
+  //   a sync of any file, as on file systems with a journal. A file does not exist if its creation is lost.
   void replay_losing_unsynced(size_t prefix, uint64_t seed, MemoryStore& into) const;
 
   class Tape;  // private to the implementation

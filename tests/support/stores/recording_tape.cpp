@@ -7,7 +7,7 @@ namespace sheaf {
 
 namespace {
 
-// Copies a file, holes left out.
+// Copies a file without its holes.
 void copy_data(File& from, File& to) {
   constexpr int64_t step = 1 << 20;
   const int64_t size = from.status().size;

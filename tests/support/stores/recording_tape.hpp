@@ -15,13 +15,13 @@ class RecordingStore::Tape {
  public:
   enum class Kind : uint8_t { create, write, resize, sync, rename, remove };
 
-  // Files go by number, because names change.
+  // Files are identified by number, because names change.
   struct Change {
     Kind kind;
     size_t file = 0;
     std::string path;             // create, rename, remove
     std::string to;               // rename
-    int64_t offset = 0;           // write; the new size of a resize
+    int64_t offset = 0;           // write; the new size for a resize
     std::vector<std::byte> data;  // write
     Striping striping = {};       // create
   };
@@ -29,17 +29,17 @@ class RecordingStore::Tape {
   std::mutex mutex;
   std::vector<Change> changes;
 
-  // Number of the file called `path`. One that was not used before becomes part of the state after 0 changes,
-  // with the contents it has now in `inner`; it must exist.
+  // Returns the number of the file called `path`, which must exist. A file not used before becomes part of
+  // the state after 0 changes, with its current contents in `inner`.
   size_t number_of(const std::string& path, Store& inner);
 
-  // Number of a file that was just created under `path`.
+  // Returns the number of a file that was just created under `path`.
   size_t created(const std::string& path);
 
   void renamed(const std::string& from, const std::string& to);
   void removed(const std::string& path);
 
-  // Creates the files that were there before the first change, and opens them: element i is file number i.
+  // Creates and opens the files that existed before the first change: element i is file number i.
   std::vector<std::shared_ptr<File>> initial_state(MemoryStore& into) const;
 
  private:
