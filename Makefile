@@ -160,8 +160,8 @@ figures: build
 # Unmodified programs of Debian, captured.
 capture-test: build
 	@scripts/install-deps.sh capture
-	@SHEAF_BIN=$(CURDIR)/$(BUILD)/bin python3 -B tests/posix/capture_programs.py
-	@SHEAF_BIN=$(CURDIR)/$(BUILD)/bin python3 -B tests/posix/capture_simulations.py
+	@SHEAF_BIN=$(CURDIR)/$(BUILD)/bin python3 -B tests/streams/preload/capture_programs.py
+	@SHEAF_BIN=$(CURDIR)/$(BUILD)/bin python3 -B tests/streams/preload/capture_simulations.py
 
 .PHONY: test-torch bench-torch
 test-torch: build

@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "bench_common.hpp"
-#include "metadata/parallel_open.hpp"
-#include "set/writer.hpp"
+#include "multifile/metadata/parallel_open.hpp"
+#include "multifile/writer/writer.hpp"
 #include "storage/decorators/shared_handles.hpp"
 #include "support/fibers/fiber_comm.hpp"
 

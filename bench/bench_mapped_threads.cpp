@@ -20,11 +20,11 @@
 #include <thread>
 
 #include "bench_common.hpp"
-#include "comm_teams/thread_comm.hpp"
+#include "comm/threads/thread_comm.hpp"
 #include "layout/placement.hpp"
-#include "metadata/parallel_open.hpp"
-#include "set/reader.hpp"
-#include "set/writer.hpp"
+#include "multifile/metadata/parallel_open.hpp"
+#include "multifile/reader/reader.hpp"
+#include "multifile/writer/writer.hpp"
 #include "storage/store.hpp"
 
 namespace {

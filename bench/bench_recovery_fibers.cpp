@@ -10,9 +10,9 @@
 #include <numeric>
 
 #include "bench_common.hpp"
-#include "recovery/repair.hpp"
-#include "set/reader.hpp"
-#include "set/writer.hpp"
+#include "multifile/reader/reader.hpp"
+#include "multifile/recover/repair.hpp"
+#include "multifile/writer/writer.hpp"
 #include "storage/store.hpp"
 
 namespace {

@@ -19,12 +19,12 @@
 #include <vector>
 
 #include "bench_common.hpp"
+#include "sfio/session/collective.hpp"
+#include "sfio/session/listener.hpp"
+#include "sfio/session/message_link.hpp"
+#include "sfio/session/session.hpp"
+#include "sfio/striped_file.hpp"
 #include "storage/decorators/forwarding_file.hpp"
-#include "stripedfile/session/collective.hpp"
-#include "stripedfile/session/listener.hpp"
-#include "stripedfile/session/message_link.hpp"
-#include "stripedfile/session/session.hpp"
-#include "stripedfile/striped_file.hpp"
 #include "support/fibers/fiber_comm.hpp"
 #include "support/fibers/fiber_messages.hpp"
 #include "support/stores/memory_store.hpp"

@@ -7,9 +7,9 @@ sheaf_part(calls keyval/.* api/sion/dup api/sion/families/generic.* api/sion/inf
            api/sion/mapped api/sion/printing api/sion/streams api/sion/collective)
 sheaf_part(teams comm_teams/.* comm/shared_meeting)
 sheaf_part(listeners stripedfile/session/.* stripedfile/flow)
-sheaf_part(names container/.* capture/.* process/host_memory api/sion/sets)
-sheaf_part(usage tools/usage tools/defaults)
-sheaf_part(tools tools/.* recovery/.* stripedfile/check storage/probes api/sion/tools api/sion/abandon)
+sheaf_part(names container/.* capture/.* base/os/host_memory api/sion/sets)
+sheaf_part(usage multifile/tools/usage multifile/tools/defaults)
+sheaf_part(tools tools/.* recovery/.* sfio/check storage/probes api/sion/tools api/sion/abandon)
 
 # The shared-file object of MPI-IO with its own engine, for cmake/MpiIo.cmake.
 sheaf_rooms(sharedfile_sources ${SHEAF_SHAREDFILE_ROOMS})

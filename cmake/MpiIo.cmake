@@ -1,5 +1,5 @@
 # libsheaf_mpiio.so: the MPI-IO drop-in, to be preloaded or linked before the MPI library. It contains entry points
-# that load the engine for the program's MPI library (src/api/mpiio/front), sheaf/libsheaf_mpiio_<interface>.so. An
+# that load the engine for the program's MPI library (src/mpiio/api/front), sheaf/libsheaf_mpiio_<interface>.so. An
 # engine contains the core and is self-contained except for the MPI, which the program has loaded.
 # libsheaf_mpiio_<mpi>.so and <mpi>/libsheaf_mpiio.so are alternative names. If several MPIs share an interface, the
 # first one builds the engine. The target sheaf_mpiio_alone, for tests, puts into alone/<mpi>/ what a build with only
@@ -8,7 +8,7 @@ add_custom_target(sheaf_mpiio_alone)
 if(NOT SHEAF_MPIS)
   return()
 endif()
-set(front ${PROJECT_SOURCE_DIR}/src/api/mpiio/front)
+set(front ${PROJECT_SOURCE_DIR}/src/mpiio/api/front)
 add_library(sheaf_mpiio SHARED ${front}/front.c ${front}/fortran.c ${front}/json.c ${front}/loaded_mpi.c ${front}/stand_in.c)
 target_link_options(sheaf_mpiio PRIVATE -Wl,--version-script=${front}/exports.map
   -Wl,--as-needed)  # the C compiler may be a wrapper that adds an MPI library
@@ -18,7 +18,7 @@ set_target_properties(sheaf_mpiio PROPERTIES LINK_DEPENDS ${front}/exports.map)
 install(TARGETS sheaf_mpiio LIBRARY DESTINATION ${SHEAF_LIB})
 
 sheaf_rooms(mpiio_sources ${SHEAF_MPIIO_ROOMS})
-set(mpiio_exports ${PROJECT_SOURCE_DIR}/src/api/mpiio/exports.map)
+set(mpiio_exports ${PROJECT_SOURCE_DIR}/src/mpiio/api/exports.map)
 set(interfaces "")
 foreach(mpi ${SHEAF_MPIS})
   set(interface ${SHEAF_INTERFACE_${mpi}})

@@ -1,6 +1,6 @@
 # libsheaf_posix: the preload library that captures files of unchanged programs (docs/capture.md). Since it is loaded
 # into arbitrary programs, it contains the parts of the core and of the C++ library it needs. It exports only the
-# entry points, marked in src/api/posix/real.hpp. Requires the GNU C library, because it creates streams of this
+# entry points, marked in src/streams/preload/real.hpp. Requires the GNU C library, because it creates streams of this
 # library.
 include(CheckCXXSymbolExists)
 check_cxx_symbol_exists(__GLIBC__ "features.h" SHEAF_GLIBC)

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "sharedfile/shared_file.hpp"
+#include "mpiio/file/shared_file.hpp"
 #include "simulation/program_parts.hpp"
 #include "simulation/taping_comm.hpp"
 

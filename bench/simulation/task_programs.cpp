@@ -4,9 +4,9 @@
 #include <memory>
 #include <string>
 
-#include "metadata/parallel_open.hpp"
-#include "set/reader.hpp"
-#include "set/writer.hpp"
+#include "multifile/metadata/parallel_open.hpp"
+#include "multifile/reader/reader.hpp"
+#include "multifile/writer/writer.hpp"
 #include "simulation/program_parts.hpp"
 #include "simulation/taping_comm.hpp"
 

@@ -9,11 +9,11 @@
 #include "cli/commands.hpp"
 #include "cli/named/named.hpp"
 #include "cli/terminal.hpp"
-#include "creation/copy_stream.hpp"
-#include "creation/output_set.hpp"
-#include "metadata/task_rows.hpp"
-#include "set/reader.hpp"
-#include "stripedfile/striped_store.hpp"
+#include "multifile/create/copy_stream.hpp"
+#include "multifile/create/output_set.hpp"
+#include "multifile/metadata/task_rows.hpp"
+#include "multifile/reader/reader.hpp"
+#include "sfio/striped_store.hpp"
 
 namespace sheaf::cli {
 

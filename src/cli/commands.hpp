@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "recovery/repair.hpp"
-#include "tools/defrag.hpp"
-#include "tools/split.hpp"
+#include "multifile/recover/repair.hpp"
+#include "multifile/tools/defrag.hpp"
+#include "multifile/tools/split.hpp"
 
 namespace sheaf::cli {
 

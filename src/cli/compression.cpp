@@ -1,8 +1,8 @@
 #include "cli/compression.hpp"
 
 #include "cli/command_line/command_line.hpp"
-#include "codec/codec.hpp"
-#include "mode/open_mode.hpp"
+#include "format/codec/codec.hpp"
+#include "multifile/options/open_mode.hpp"
 
 namespace sheaf::cli {
 

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "cli/json/json.hpp"
-#include "codec/frame_coder.hpp"
-#include "metadata/physical_file.hpp"
+#include "format/codec/frame_coder.hpp"
+#include "multifile/metadata/physical_file.hpp"
 
 namespace sheaf::cli {
 

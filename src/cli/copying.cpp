@@ -2,8 +2,8 @@
 #include "cli/commands.hpp"
 #include "cli/named/named.hpp"
 #include "cli/terminal.hpp"
-#include "container/container_names.hpp"
-#include "stripedfile/striped_store.hpp"
+#include "sfio/striped_store.hpp"
+#include "streams/container/container_names.hpp"
 
 namespace sheaf::cli {
 

@@ -14,9 +14,9 @@
 #include "cli/json/json.hpp"
 #include "cli/rows.hpp"
 #include "cli/terminal.hpp"
+#include "storage/filesystem/traits.hpp"
 #include "storage/probes.hpp"
 #include "storage/store.hpp"
-#include "storage/traits/traits.hpp"
 
 namespace sheaf::cli {
 
@@ -61,7 +61,7 @@ void tell(std::vector<std::string>& lines, std::initializer_list<Remark> remarks
     if (remark.applies) lines.push_back(remark.text);
 }
 
-// Describes how Sheaf applies the traits (storage/traits/traits).
+// Describes how Sheaf applies the traits (storage/filesystem/traits).
 void tell_behaviour(Diagnosis& d) {
   const FileSystemTraits& t = d.traits;
   const bool local = t.coherence == Coherence::local;

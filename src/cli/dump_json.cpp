@@ -8,9 +8,9 @@
 #include "cli/commands.hpp"
 #include "cli/compression.hpp"
 #include "cli/json/json.hpp"
-#include "keyval/keyval_check.hpp"
-#include "metadata/task_rows.hpp"
-#include "tools/usage.hpp"
+#include "multifile/keyval/keyval_check.hpp"
+#include "multifile/metadata/task_rows.hpp"
+#include "multifile/tools/usage.hpp"
 
 namespace sheaf::cli {
 

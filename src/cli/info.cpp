@@ -12,14 +12,14 @@
 #include "cli/named/named.hpp"
 #include "cli/rows.hpp"
 #include "cli/terminal.hpp"
-#include "container/container_names.hpp"
-#include "keyval/keyval_check.hpp"
-#include "metadata/task_rows.hpp"
-#include "mode/open_mode.hpp"
-#include "stream/stored_frames.hpp"
-#include "stripedfile/striped_store.hpp"
-#include "tools/defaults.hpp"
-#include "tools/usage.hpp"
+#include "multifile/keyval/keyval_check.hpp"
+#include "multifile/metadata/task_rows.hpp"
+#include "multifile/options/open_mode.hpp"
+#include "multifile/stream/stored_frames.hpp"
+#include "multifile/tools/defaults.hpp"
+#include "multifile/tools/usage.hpp"
+#include "sfio/striped_store.hpp"
+#include "streams/container/container_names.hpp"
 
 namespace sheaf::cli {
 

@@ -1,5 +1,5 @@
 // cli/leftovers: `sheaf leftovers` lists files that programs with the open mode word `atomic` have left.
-#include "recovery/leftovers.hpp"
+#include "multifile/recover/leftovers.hpp"
 #include "base/printable.hpp"
 
 #include <fmt/format.h>

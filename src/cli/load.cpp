@@ -6,8 +6,8 @@
 #include "cli/commands.hpp"
 #include "cli/named/named.hpp"
 #include "cli/terminal.hpp"
-#include "journal/lease.hpp"
-#include "stripedfile/striped_store.hpp"
+#include "multifile/journal/lease.hpp"
+#include "sfio/striped_store.hpp"
 
 namespace sheaf::cli {
 

@@ -17,7 +17,7 @@
 #include "cli/commands.hpp"
 #include "cli/mount/front_place.hpp"
 #include "cli/programs/launch.hpp"
-#include "storage/traits/mounts.hpp"
+#include "storage/filesystem/mounts.hpp"
 
 namespace sheaf::cli {
 

@@ -1,6 +1,6 @@
 // cli/repair: `sheaf repair` prints one line per physical file, and the information that could not be
 // recovered.
-#include "recovery/repair.hpp"
+#include "multifile/recover/repair.hpp"
 #include "base/printable.hpp"
 
 #include <fmt/format.h>
@@ -13,9 +13,9 @@
 #include "cli/named/named.hpp"
 #include "cli/terminal.hpp"
 #include "comm/agree.hpp"
-#include "container/container_names.hpp"
-#include "journal/ownership.hpp"
-#include "stripedfile/striped_store.hpp"
+#include "multifile/journal/ownership.hpp"
+#include "sfio/striped_store.hpp"
+#include "streams/container/container_names.hpp"
 
 namespace sheaf::cli {
 

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <string>
 
-#include "creation/work_progress.hpp"
+#include "multifile/create/work_progress.hpp"
 
 namespace sheaf::cli {
 

@@ -5,8 +5,8 @@
 #include "cli/commands.hpp"
 #include "cli/json/json.hpp"
 #include "cli/terminal.hpp"
-#include "stripedfile/striped_store.hpp"
-#include "tools/verify_set.hpp"
+#include "sfio/striped_store.hpp"
+#include "streams/verify/verify_set.hpp"
 
 namespace sheaf::cli {
 

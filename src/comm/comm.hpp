@@ -23,8 +23,8 @@
 namespace sheaf {
 
 class SharedMemory;
-class StarHub;     // comm_teams/star_comm.hpp
-class ThreadTeam;  // comm_teams/thread_comm.hpp
+class StarHub;     // comm/threads/star_comm.hpp
+class ThreadTeam;  // comm/threads/thread_comm.hpp
 
 // One contribution per task of the group, concatenated in rank order. Filled at the root only.
 struct SHEAF_EXPORT Gathered {

@@ -12,9 +12,9 @@
 #include <span>
 
 #include "base/export.hpp"
+#include "base/os/futex.hpp"
 #include "comm/constants.hpp"
 #include "comm/meeting_steps.hpp"
-#include "process/futex.hpp"
 
 namespace sheaf {
 

@@ -11,9 +11,9 @@
 #include <thread>
 
 #include "base/export.hpp"
+#include "base/os/futex.hpp"
+#include "base/os/lent_memory.hpp"
 #include "comm/comm.hpp"
-#include "process/futex.hpp"
-#include "process/lent_memory.hpp"
 
 namespace sheaf {
 

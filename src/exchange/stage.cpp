@@ -4,7 +4,7 @@
 #include <cstring>
 #include <utility>
 
-#include "process/map_at_once.hpp"
+#include "base/os/map_at_once.hpp"
 
 namespace sheaf::exchange {
 

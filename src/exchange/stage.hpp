@@ -11,11 +11,11 @@
 #include <span>
 #include <vector>
 
+#include "base/os/lent_memory.hpp"
 #include "comm/glance.hpp"
 #include "comm/shared_memory.hpp"
 #include "exchange/pieces/constants.hpp"
 #include "exchange/pieces/coverage.hpp"
-#include "process/lent_memory.hpp"
 #include "storage/file.hpp"
 
 namespace sheaf::exchange {

@@ -42,7 +42,7 @@ enum Flag : uint16_t {
   first_flag_not_to_ignore = 256,
 };
 
-// Other values are known only to src/codec/.
+// Other values are known only to src/format/codec/.
 enum class Codec : uint8_t { none = 0 };
 
 struct Extension {

@@ -25,7 +25,7 @@
 namespace sheaf {
 
 class Store;              // storage/store.hpp
-struct FileSystemTraits;  // storage/traits/traits.hpp
+struct FileSystemTraits;  // storage/filesystem/traits.hpp
 
 enum class Access : uint8_t {
   read,    // the file must exist

@@ -1,5 +1,5 @@
 // storage/file_traits: properties of an open file, for code that chooses how to transfer. Properties of the
-// file system are in storage/traits/traits.hpp.
+// file system are in storage/filesystem/traits.hpp.
 #pragma once
 
 #include <cstddef>

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "base/export.hpp"
-#include "storage/traits/traits.hpp"
+#include "storage/filesystem/traits.hpp"
 
 namespace sheaf {
 

@@ -16,7 +16,7 @@
 
 #include "base/export.hpp"
 #include "storage/file.hpp"
-#include "storage/traits/traits.hpp"
+#include "storage/filesystem/traits.hpp"
 
 namespace sheaf {
 
@@ -73,7 +73,7 @@ class Store {
   // `like` does not exist, or in stores without attributes.
   virtual void take_after(const std::string& /*path*/, const std::string& /*like*/, Making) {}
 
-  // Returns the traits (storage/traits/traits.hpp) of the file system that holds the file or directory
+  // Returns the traits (storage/filesystem/traits.hpp) of the file system that holds the file or directory
   // `path`, or will hold the new file `path`. One task per physical file calls it and sends the result to the
   // others. The default describes memory that all tasks share. Throws not_found if there is no such
   // directory.

@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "campaign/bystander.hpp"
-#include "tools/verify.hpp"
+#include "multifile/tools/verify.hpp"
 
 namespace sheaf::test::campaign {
 

@@ -1,7 +1,7 @@
 #include "campaign/stream_oracle.hpp"
 
-#include "set/reader.hpp"
-#include "tools/verify.hpp"
+#include "multifile/reader/reader.hpp"
+#include "multifile/tools/verify.hpp"
 
 namespace sheaf::test::campaign {
 

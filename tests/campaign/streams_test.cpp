@@ -6,9 +6,9 @@
 
 #include "campaign/injection.hpp"
 #include "comm/agree.hpp"
-#include "container/container_set.hpp"
-#include "container/gather.hpp"
-#include "container/named_streams.hpp"
+#include "streams/container/container_set.hpp"
+#include "streams/container/gather.hpp"
+#include "streams/container/named_streams.hpp"
 #include "support/stores/memory_store.hpp"
 #include "support/variable.hpp"
 

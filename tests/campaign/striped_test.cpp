@@ -5,7 +5,7 @@
 
 #include "campaign/injection.hpp"
 #include "campaign/region_oracle.hpp"
-#include "stripedfile/cluster.hpp"
+#include "sfio/striped/cluster.hpp"
 #include "support/variable.hpp"
 
 namespace sheaf::test::campaign {

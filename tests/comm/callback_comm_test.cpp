@@ -1,4 +1,4 @@
-#include "comm_teams/callback_comm.hpp"
+#include "comm/threads/callback_comm.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "comm_teams/hybrid_comm.hpp"
+#include "comm/threads/hybrid_comm.hpp"
 
 #include <gtest/gtest.h>
 

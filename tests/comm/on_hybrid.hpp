@@ -8,7 +8,7 @@
 
 #include "comm/comm_contract.hpp"
 #include "comm/on_threads.hpp"
-#include "comm_teams/hybrid_comm.hpp"
+#include "comm/threads/hybrid_comm.hpp"
 
 namespace sheaf::test {
 

@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "comm_teams/thread_comm.hpp"
+#include "comm/threads/thread_comm.hpp"
 
 namespace sheaf::test {
 

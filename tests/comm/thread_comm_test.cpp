@@ -1,4 +1,4 @@
-#include "comm_teams/thread_comm.hpp"
+#include "comm/threads/thread_comm.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>

@@ -8,7 +8,7 @@
 
 #include "base/error.hpp"
 #include "comm/host_name.hpp"
-#include "set/writer.hpp"
+#include "multifile/writer/writer.hpp"
 #include "storage/testing.hpp"
 #include "storage/text_source.hpp"
 #include "support/environment.hpp"

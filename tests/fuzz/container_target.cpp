@@ -7,10 +7,10 @@
 
 #include "base/error.hpp"
 #include "comm/agree.hpp"
-#include "container/gather.hpp"
-#include "container/named_streams.hpp"
 #include "format/container.hpp"
 #include "fuzz/targets.hpp"
+#include "streams/container/gather.hpp"
+#include "streams/container/named_streams.hpp"
 #include "support/stores/memory_store.hpp"
 
 namespace sheaf::fuzz {

@@ -9,8 +9,8 @@
 #include "fuzz/memory_bound.hpp"
 #include "fuzz/reading.hpp"
 #include "fuzz/targets.hpp"
+#include "multifile/tools/verify.hpp"
 #include "support/mapped.hpp"
-#include "tools/verify.hpp"
 
 namespace sheaf::fuzz {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "base/crc32c.hpp"
 #include "base/error.hpp"
-#include "codec/frame_coder.hpp"
+#include "format/codec/frame_coder.hpp"
 #include "fuzz/memory_bound.hpp"
 #include "fuzz/packed_files.hpp"
 #include "fuzz/recipe.hpp"

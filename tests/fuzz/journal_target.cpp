@@ -6,9 +6,9 @@
 #include "fuzz/memory_bound.hpp"
 #include "fuzz/packed_files.hpp"
 #include "fuzz/targets.hpp"
-#include "recovery/repair.hpp"
-#include "set/reader.hpp"
-#include "set/writer.hpp"
+#include "multifile/reader/reader.hpp"
+#include "multifile/recover/repair.hpp"
+#include "multifile/writer/writer.hpp"
 
 namespace sheaf::fuzz {
 

@@ -6,8 +6,8 @@
 #include "fuzz/memory_bound.hpp"
 #include "fuzz/recipe.hpp"
 #include "fuzz/targets.hpp"
-#include "metadata/task_rows.hpp"
-#include "stream/file_checks.hpp"
+#include "multifile/metadata/task_rows.hpp"
+#include "multifile/stream/file_checks.hpp"
 
 namespace sheaf::fuzz {
 

@@ -7,7 +7,7 @@
 #include "fuzz/memory_bound.hpp"
 #include "fuzz/recipe.hpp"
 #include "fuzz/targets.hpp"
-#include "stripedfile/service/protocol.hpp"
+#include "sfio/service/protocol.hpp"
 
 namespace sheaf::fuzz {
 

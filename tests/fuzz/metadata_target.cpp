@@ -5,8 +5,8 @@
 #include "fuzz/memory_bound.hpp"
 #include "fuzz/packed_files.hpp"
 #include "fuzz/targets.hpp"
-#include "metadata/task_rows.hpp"
-#include "tools/usage.hpp"
+#include "multifile/metadata/task_rows.hpp"
+#include "multifile/tools/usage.hpp"
 
 namespace sheaf::fuzz {
 

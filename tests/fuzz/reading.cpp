@@ -4,7 +4,7 @@
 
 #include "comm/agree.hpp"
 #include "fuzz/targets.hpp"
-#include "set/reader.hpp"
+#include "multifile/reader/reader.hpp"
 #include "storage/decorators/shared_handles.hpp"
 #include "support/fibers/fiber_comm.hpp"
 

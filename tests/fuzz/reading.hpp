@@ -6,8 +6,8 @@
 
 #include "base/error.hpp"
 #include "fuzz/packed_files.hpp"
-#include "mode/open_mode.hpp"
-#include "stream/read_stream.hpp"
+#include "multifile/options/open_mode.hpp"
+#include "multifile/stream/read_stream.hpp"
 
 namespace sheaf::fuzz {
 

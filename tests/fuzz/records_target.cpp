@@ -8,7 +8,7 @@
 #include "fuzz/recipe.hpp"
 #include "fuzz/span_file.hpp"
 #include "fuzz/targets.hpp"
-#include "keyval/keyval_index.hpp"
+#include "multifile/keyval/keyval_index.hpp"
 
 namespace sheaf::fuzz {
 

@@ -9,7 +9,7 @@
 #include "fuzz/recipe.hpp"
 #include "fuzz/span_file.hpp"
 #include "fuzz/targets.hpp"
-#include "journal/journal_reader.hpp"
+#include "multifile/journal/journal_reader.hpp"
 
 namespace sheaf::fuzz {
 

@@ -9,7 +9,7 @@
 #include "fuzz/memory_bound.hpp"
 #include "fuzz/span_file.hpp"
 #include "fuzz/targets.hpp"
-#include "stream/plain_file.hpp"
+#include "multifile/stream/plain_file.hpp"
 
 namespace sheaf::fuzz {
 

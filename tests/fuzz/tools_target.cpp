@@ -10,13 +10,13 @@
 #include "fuzz/memory_bound.hpp"
 #include "fuzz/reading.hpp"
 #include "fuzz/targets.hpp"
-#include "keyval/keyval_check.hpp"
-#include "set/writer.hpp"
+#include "multifile/keyval/keyval_check.hpp"
+#include "multifile/tools/defrag.hpp"
+#include "multifile/tools/split.hpp"
+#include "multifile/tools/verify.hpp"
+#include "multifile/writer/writer.hpp"
 #include "storage/decorators/shared_handles.hpp"
 #include "support/fibers/fiber_comm.hpp"
-#include "tools/defrag.hpp"
-#include "tools/split.hpp"
-#include "tools/verify.hpp"
 
 namespace sheaf::fuzz {
 

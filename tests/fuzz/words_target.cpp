@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <string>
 
-#include "creation/file_table.hpp"
 #include "fuzz/memory_bound.hpp"
 #include "fuzz/recipe.hpp"
 #include "fuzz/targets.hpp"
-#include "mode/open_mode.hpp"
-#include "sharedfile/hints.hpp"
-#include "stripedfile/stripe_name.hpp"
+#include "mpiio/file/hints.hpp"
+#include "multifile/create/file_table.hpp"
+#include "multifile/options/open_mode.hpp"
+#include "sfio/stripe_name.hpp"
 
 namespace sheaf::fuzz {
 

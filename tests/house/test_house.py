@@ -72,7 +72,7 @@ class Rooms(unittest.TestCase):
 
     def test_files_beside_users_files_are_created_in_one_place(self):
         # The other files create files named by a user, or a scratch file of `sheaf doctor`.
-        creates = {"storage/beside.cpp", "storage/probes.cpp", "sharedfile/across_hosts.cpp", "stripedfile/service/service_files.cpp"}
+        creates = {"storage/beside.cpp", "storage/probes.cpp", "mpiio/file/across_hosts.cpp", "sfio/service/service_files.cpp"}
         inside = ("storage/posix/", "storage/decorators/", "storage/patience", "storage/store.hpp")
         found = set()
         for path in sorted(SRC.rglob("*.cpp")):

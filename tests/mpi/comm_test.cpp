@@ -9,10 +9,10 @@
 
 #include "base/error.hpp"
 #include "comm/comm_contract.hpp"
+#include "comm/mpi/mpi_calls.hpp"
+#include "comm/mpi/mpi_comm.hpp"
+#include "comm/mpi/mpi_hosts.hpp"
 #include "comm/shared_memory.hpp"
-#include "comm_mpi/mpi_calls.hpp"
-#include "comm_mpi/mpi_comm.hpp"
-#include "comm_mpi/mpi_hosts.hpp"
 #include "mpi/made_communicators.hpp"
 
 namespace {

@@ -1,11 +1,11 @@
 // Repeated opens create no communicator: the groups that an open has split off are cached for the next one.
 #include <algorithm>
 
-#include "comm_mpi/mpi_comm.hpp"
+#include "comm/mpi/mpi_comm.hpp"
 #include "mpi/made_communicators.hpp"
 #include "mpi/sion_mpi_case.hpp"
-#include "sharedfile/sequence.hpp"
-#include "sharedfile/shared_file.hpp"
+#include "mpiio/file/sequence.hpp"
+#include "mpiio/file/shared_file.hpp"
 #include "storage/store.hpp"
 
 namespace sheaf::test {

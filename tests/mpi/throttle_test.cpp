@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "comm_mpi/mpi_comm.hpp"
-#include "set/writer.hpp"
+#include "comm/mpi/mpi_comm.hpp"
+#include "multifile/writer/writer.hpp"
 #include "sheaf.h"
 #include "sion.h"
 #include "support/counting_store.hpp"

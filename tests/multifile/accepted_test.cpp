@@ -10,8 +10,8 @@
 #include <sstream>
 
 #include "base/warnings.hpp"
-#include "keyval/keyval_writer.hpp"
-#include "set/writer.hpp"
+#include "multifile/keyval/keyval_writer.hpp"
+#include "multifile/writer/writer.hpp"
 #include "support/accepted.hpp"
 #include "support/stores/faulty_store.hpp"
 #include "support/variable.hpp"

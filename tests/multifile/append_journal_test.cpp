@@ -3,7 +3,7 @@
 
 #include "base/warnings.hpp"
 #include "comm/agree.hpp"
-#include "set/writer.hpp"
+#include "multifile/writer/writer.hpp"
 #include "support/mapped.hpp"
 #include "support/programs.hpp"
 #include "support/stores/faulty_store.hpp"

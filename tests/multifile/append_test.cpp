@@ -2,11 +2,11 @@
 // appender.
 #include <gtest/gtest.h>
 
-#include "container/gather.hpp"
-#include "container/named_streams.hpp"
+#include "multifile/tools/verify.hpp"
+#include "streams/container/gather.hpp"
+#include "streams/container/named_streams.hpp"
 #include "support/mapped.hpp"
 #include "support/stores/faulty_store.hpp"
-#include "tools/verify.hpp"
 
 namespace sheaf::test::append_test {
 namespace {

@@ -1,5 +1,5 @@
 // Buddy copies: all files of any one group's host may be lost.
-#include "buddy/buddy.hpp"
+#include "multifile/buddy/buddy.hpp"
 
 #include <gtest/gtest.h>
 

@@ -6,10 +6,10 @@
 #include <filesystem>
 
 #include "base/crc32c.hpp"
-#include "stream/file_checks.hpp"
+#include "multifile/stream/file_checks.hpp"
+#include "multifile/tools/verify.hpp"
 #include "support/mapped.hpp"
 #include "support/stores/faulty_store.hpp"
-#include "tools/verify.hpp"
 
 namespace sheaf::test::checksums_test {
 namespace {

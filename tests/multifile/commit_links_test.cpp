@@ -5,10 +5,10 @@
 
 #include <cerrno>
 
-#include "creation/commit.hpp"
+#include "multifile/create/commit.hpp"
+#include "multifile/tools/verify.hpp"
 #include "storage/testing.hpp"
 #include "support/generations.hpp"
-#include "tools/verify.hpp"
 
 namespace sheaf::test::commit_links_test {
 namespace {

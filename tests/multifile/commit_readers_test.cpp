@@ -4,9 +4,9 @@
 
 #include <deque>
 
-#include "creation/commit.hpp"
+#include "multifile/create/commit.hpp"
+#include "multifile/tools/verify.hpp"
 #include "support/generations.hpp"
-#include "tools/verify.hpp"
 
 namespace sheaf::test::commit_readers_test {
 namespace {

@@ -1,14 +1,14 @@
-// The commit of a generation (creation/commit): at whatever point a program is killed in it, and whenever
-// readers open the file, they find one complete generation. The next writer finishes the commit.
+// The commit of a generation (multifile/create/commit): at whatever point a program is killed in it, and
+// whenever readers open the file, they find one complete generation. The next writer finishes the commit.
 #include <gtest/gtest.h>
 
-#include "creation/commit.hpp"
-#include "creation/new_file.hpp"
-#include "recovery/leftovers.hpp"
-#include "recovery/repair.hpp"
+#include "multifile/create/commit.hpp"
+#include "multifile/create/new_file.hpp"
+#include "multifile/recover/leftovers.hpp"
+#include "multifile/recover/repair.hpp"
+#include "multifile/tools/verify.hpp"
 #include "support/crash_points.hpp"
 #include "support/generations.hpp"
-#include "tools/verify.hpp"
 
 namespace sheaf::test::commit_test {
 namespace {
@@ -197,7 +197,7 @@ TEST(Commit, OfAnOpenThatEmptiesTheNameIsDiscarded) {
     }
 }
 
-// An open that takes over a name discards the record as well (journal/ownership).
+// An open that takes over a name discards the record as well (multifile/journal/ownership).
 TEST(Commit, OfARecordThatIsSetAsideIsDiscardedWithIt) {
   for (const Sizes& sizes : {Sizes{0, 2}, Sizes{3, 2}}) {
     Commit commit(sizes);

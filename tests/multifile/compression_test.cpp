@@ -1,16 +1,16 @@
 // Compressed multifiles: the programs of uncompressed ones, the files that killed writers leave, and damage.
 #include <gtest/gtest.h>
 
-#include "keyval/keyval_index.hpp"
-#include "keyval/keyval_writer.hpp"
-#include "recovery/repair.hpp"
-#include "stream/plain_file.hpp"
+#include "multifile/keyval/keyval_index.hpp"
+#include "multifile/keyval/keyval_writer.hpp"
+#include "multifile/recover/repair.hpp"
+#include "multifile/stream/plain_file.hpp"
+#include "multifile/tools/defrag.hpp"
+#include "multifile/tools/split.hpp"
+#include "multifile/tools/verify.hpp"
 #include "support/magic.hpp"
 #include "support/mapped.hpp"
 #include "support/stores/faulty_store.hpp"
-#include "tools/defrag.hpp"
-#include "tools/split.hpp"
-#include "tools/verify.hpp"
 
 namespace sheaf::test::compression_test {
 namespace {

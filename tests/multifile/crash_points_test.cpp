@@ -2,7 +2,7 @@
 // chunks of every task, and a repair keeps exactly these.
 #include <gtest/gtest.h>
 
-#include "recovery/repair.hpp"
+#include "multifile/recover/repair.hpp"
 #include "support/crash_points.hpp"
 
 namespace sheaf::test::crash_points_test {

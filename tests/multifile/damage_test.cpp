@@ -2,7 +2,7 @@
 // outcome.
 #include <gtest/gtest.h>
 
-#include "set/reader.hpp"
+#include "multifile/reader/reader.hpp"
 #include "support/programs.hpp"
 
 namespace sheaf::test::damage_test {

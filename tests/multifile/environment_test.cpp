@@ -1,10 +1,10 @@
 // Options that the environment adds to the open mode.
-#include "mode/environment.hpp"
+#include "multifile/options/environment.hpp"
 
 #include <gtest/gtest.h>
 
 #include "base/error.hpp"
-#include "mode/open_mode.hpp"
+#include "multifile/options/open_mode.hpp"
 #include "support/environment.hpp"
 
 namespace sheaf::test::environment_test {

@@ -1,7 +1,7 @@
 // A write fails because the disk is full, and later there is space again. A program that repeats the write
 // gets a complete file. For a program that ignores the failure, every flush fails, and the close fails on all
 // tasks. The file then stays unclosed with all flushed data. Covers every way to write a multifile.
-#include "keyval/keyval_writer.hpp"
+#include "multifile/keyval/keyval_writer.hpp"
 #include "support/accepted.hpp"
 #include "support/mapped.hpp"
 #include "support/stores/faulty_store.hpp"

@@ -1,12 +1,12 @@
 // A failed request is completed by calls with the same bytes as the task's next ones, in one request or in
 // several, and by no other calls.
-#include "stream/failed_writes.hpp"
+#include "multifile/stream/failed_writes.hpp"
 
 #include <gtest/gtest.h>
 
 #include <string_view>
 
-#include "stream/constants.hpp"
+#include "multifile/stream/constants.hpp"
 #include "support/programs.hpp"
 
 namespace sheaf::test::failed_writes_test {

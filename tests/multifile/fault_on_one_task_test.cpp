@@ -1,10 +1,10 @@
 // For every k, the k-th operation of one of several tasks fails, in every way to write and read a multifile.
 // Collective calls have one outcome on all tasks, no task hangs, and no wrong byte is read or left in a
 // complete file.
-#include "buddy/buddy.hpp"
+#include "multifile/buddy/buddy.hpp"
+#include "multifile/tools/verify.hpp"
 #include "support/faults.hpp"
 #include "support/mapped.hpp"
-#include "tools/verify.hpp"
 
 namespace sheaf::test::fault_on_one_task_test {
 namespace {

@@ -1,5 +1,5 @@
 // Open mode files=@TABLE: a table assigns each task to a physical file.
-#include "creation/file_table.hpp"
+#include "multifile/create/file_table.hpp"
 
 #include <gtest/gtest.h>
 

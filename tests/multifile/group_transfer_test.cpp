@@ -1,4 +1,4 @@
-#include "collective/group_transfer.hpp"
+#include "multifile/collective/group_transfer.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "collective/held_bytes.hpp"
+#include "multifile/collective/held_bytes.hpp"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "base/warnings.hpp"
-#include "recovery/repair.hpp"
+#include "multifile/recover/repair.hpp"
 #include "support/hosts_store.hpp"
 #include "support/programs.hpp"
 

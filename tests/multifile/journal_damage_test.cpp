@@ -5,11 +5,11 @@
 
 #include "base/warnings.hpp"
 #include "comm/agree.hpp"
-#include "recovery/repair.hpp"
-#include "set/reader.hpp"
-#include "set/writer.hpp"
+#include "multifile/reader/reader.hpp"
+#include "multifile/recover/repair.hpp"
+#include "multifile/tools/verify.hpp"
+#include "multifile/writer/writer.hpp"
 #include "support/programs.hpp"
-#include "tools/verify.hpp"
 
 namespace sheaf::test::journal_damage_test {
 namespace {

@@ -1,11 +1,11 @@
 // Writers with a journal that cannot be created or written, or that belongs to another program.
-#include "journal/journal_writer.hpp"
+#include "multifile/journal/journal_writer.hpp"
 
 #include <gtest/gtest.h>
 
 #include "base/warnings.hpp"
-#include "recovery/repair.hpp"
-#include "set/writer.hpp"
+#include "multifile/recover/repair.hpp"
+#include "multifile/writer/writer.hpp"
 #include "support/mapped.hpp"
 #include "support/programs.hpp"
 #include "support/stores/faulty_store.hpp"

@@ -5,9 +5,9 @@
 #include <set>
 
 #include "base/warnings.hpp"
-#include "journal/journal_file.hpp"
-#include "journal/journal_reader.hpp"
-#include "recovery/repair.hpp"
+#include "multifile/journal/journal_file.hpp"
+#include "multifile/journal/journal_reader.hpp"
+#include "multifile/recover/repair.hpp"
 #include "storage/decorators/forwarding_file.hpp"
 #include "storage/decorators/forwarding_store.hpp"
 #include "support/programs.hpp"

@@ -2,12 +2,12 @@
 // back by key in random order; damaged records; failing reads.
 #include <gtest/gtest.h>
 
-#include "keyval/keyval_index.hpp"
-#include "keyval/keyval_writer.hpp"
+#include "multifile/keyval/keyval_index.hpp"
+#include "multifile/keyval/keyval_writer.hpp"
+#include "multifile/tools/split.hpp"
 #include "support/keyval_model.hpp"
 #include "support/stores/faulty_store.hpp"
 #include "support/variable.hpp"
-#include "tools/split.hpp"
 
 namespace sheaf::test::keyval_test {
 namespace {

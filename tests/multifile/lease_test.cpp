@@ -1,11 +1,11 @@
 // Leases: which job writes a multifile, and whether that job is alive.
-#include "journal/lease.hpp"
+#include "multifile/journal/lease.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 
-#include "process/process_identity.hpp"
+#include "base/os/process_identity.hpp"
 #include "support/stores/memory_store.hpp"
 
 namespace sheaf::test::lease_test {

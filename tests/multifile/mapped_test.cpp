@@ -1,8 +1,8 @@
 // Mapped access: written by N processes with tasks at random places, read by M processes in every way.
 #include <gtest/gtest.h>
 
-#include "set/reader.hpp"
-#include "set/writer.hpp"
+#include "multifile/reader/reader.hpp"
+#include "multifile/writer/writer.hpp"
 #include "support/mapped.hpp"
 
 namespace sheaf::test::mapped_test {

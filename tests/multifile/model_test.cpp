@@ -5,12 +5,12 @@
 
 #include <map>
 
-#include "recovery/repair.hpp"
+#include "multifile/recover/repair.hpp"
+#include "multifile/tools/defrag.hpp"
+#include "multifile/tools/split.hpp"
+#include "multifile/tools/verify.hpp"
 #include "support/mapped.hpp"
 #include "support/variable.hpp"
-#include "tools/defrag.hpp"
-#include "tools/split.hpp"
-#include "tools/verify.hpp"
 
 namespace sheaf::test::model_test {
 namespace {

@@ -1,8 +1,8 @@
 // Names of multifiles that hosts create, remove and recreate while each host caches them for a while.
 #include <gtest/gtest.h>
 
-#include "set/reader.hpp"
-#include "set/writer.hpp"
+#include "multifile/reader/reader.hpp"
+#include "multifile/writer/writer.hpp"
 #include "support/hosts_store.hpp"
 #include "support/programs.hpp"
 

@@ -4,8 +4,8 @@
 
 #include <cstdlib>
 
-#include "journal/ownership.hpp"
-#include "set/writer.hpp"
+#include "multifile/journal/ownership.hpp"
+#include "multifile/writer/writer.hpp"
 #include "support/hosts_store.hpp"
 #include "support/programs.hpp"
 #include "support/stores/faulty_store.hpp"

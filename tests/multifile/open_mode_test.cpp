@@ -1,5 +1,5 @@
 // The open-mode string.
-#include "mode/open_mode.hpp"
+#include "multifile/options/open_mode.hpp"
 
 #include <gtest/gtest.h>
 

@@ -2,11 +2,11 @@
 #include <gtest/gtest.h>
 
 #include "base/warnings.hpp"
-#include "metadata/metadata_io.hpp"
-#include "recovery/repair.hpp"
+#include "multifile/metadata/metadata_io.hpp"
+#include "multifile/recover/repair.hpp"
+#include "multifile/tools/verify.hpp"
 #include "support/programs.hpp"
 #include "support/stores/memory_store.hpp"
-#include "tools/verify.hpp"
 
 namespace sheaf::test::overrun_files_test {
 namespace {

@@ -1,5 +1,5 @@
 // Exclusive writing of a multifile: one process at a time, whatever the previous one left.
-#include "journal/ownership.hpp"
+#include "multifile/journal/ownership.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -10,12 +10,12 @@
 #include <cstring>
 #include <thread>
 
+#include "base/os/process_identity.hpp"
 #include "base/warnings.hpp"
 #include "comm/agree.hpp"
-#include "creation/commit.hpp"
-#include "creation/output_set.hpp"
-#include "process/process_identity.hpp"
-#include "recovery/leftovers.hpp"
+#include "multifile/create/commit.hpp"
+#include "multifile/create/output_set.hpp"
+#include "multifile/recover/leftovers.hpp"
 #include "storage/decorators/forwarding_store.hpp"
 #include "support/hosts_store.hpp"
 #include "support/stores/faulty_store.hpp"

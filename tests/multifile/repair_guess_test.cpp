@@ -1,9 +1,9 @@
 // A repair marks a file if it cannot determine all of its contents.
 #include <gtest/gtest.h>
 
-#include "recovery/repair.hpp"
+#include "multifile/recover/repair.hpp"
+#include "multifile/tools/verify.hpp"
 #include "support/programs.hpp"
-#include "tools/verify.hpp"
 
 namespace sheaf::test::repair_guess_test {
 namespace {

@@ -4,10 +4,10 @@
 #include <numeric>
 
 #include "comm/agree.hpp"
-#include "recovery/repair.hpp"
-#include "set/reader.hpp"
-#include "set/writer.hpp"
-#include "stream/group_hashes.hpp"
+#include "multifile/reader/reader.hpp"
+#include "multifile/recover/repair.hpp"
+#include "multifile/stream/group_hashes.hpp"
+#include "multifile/writer/writer.hpp"
 #include "support/hosts_store.hpp"
 #include "support/programs.hpp"
 

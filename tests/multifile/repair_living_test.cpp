@@ -1,7 +1,7 @@
 // Copies of multifiles that a job is writing.
 #include <gtest/gtest.h>
 
-#include "recovery/repair.hpp"
+#include "multifile/recover/repair.hpp"
 #include "support/programs.hpp"
 
 namespace sheaf::test::repair_living_test {

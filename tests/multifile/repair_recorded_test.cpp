@@ -2,10 +2,10 @@
 #include <gtest/gtest.h>
 
 #include "comm/comm.hpp"
-#include "recovery/repair.hpp"
+#include "multifile/recover/repair.hpp"
+#include "multifile/tools/verify.hpp"
 #include "support/programs.hpp"
 #include "support/stores/recording_store.hpp"
-#include "tools/verify.hpp"
 
 namespace sheaf::test::repair_recorded_test {
 namespace {

@@ -1,14 +1,14 @@
 // Repairs without a journal, readers of files that are being written, and the table of a file killed near the
 // end of its close.
-#include "recovery/repair.hpp"
+#include "multifile/recover/repair.hpp"
 
 #include <gtest/gtest.h>
 
 #include <filesystem>
 #include <thread>
 
-#include "creation/commit.hpp"
-#include "recovery/leftovers.hpp"
+#include "multifile/create/commit.hpp"
+#include "multifile/recover/leftovers.hpp"
 #include "storage/decorators/forwarding_file.hpp"
 #include "storage/decorators/forwarding_store.hpp"
 #include "support/crash_points.hpp"

@@ -1,9 +1,9 @@
 // `defrag` of a file onto itself.
 #include <gtest/gtest.h>
 
+#include "multifile/tools/defrag.hpp"
 #include "support/programs.hpp"
 #include "support/stores/recording_store.hpp"
-#include "tools/defrag.hpp"
 
 namespace sheaf::test::replaced_by_defrag_test {
 namespace {

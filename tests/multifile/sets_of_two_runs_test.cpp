@@ -1,9 +1,9 @@
 // Physical files with matching names that do not belong together.
 #include <gtest/gtest.h>
 
-#include "recovery/repair.hpp"
+#include "multifile/recover/repair.hpp"
+#include "multifile/tools/verify.hpp"
 #include "support/programs.hpp"
-#include "tools/verify.hpp"
 
 namespace sheaf::test::sets_of_two_runs_test {
 namespace {

@@ -1,14 +1,14 @@
 // Checksums of slices with so large a number per task that they reach the metadata writers in rounds
-// (metadata/slice_sums). No actual data is written: the streams are made to believe that their tasks wrote
-// it.
+// (multifile/metadata/slice_sums). No actual data is written: the streams are made to believe that their
+// tasks wrote it.
 #include <gtest/gtest.h>
 
 #include "base/crc32c.hpp"
-#include "metadata/slice_sums.hpp"
-#include "stream/file_checks.hpp"
+#include "multifile/metadata/slice_sums.hpp"
+#include "multifile/stream/file_checks.hpp"
+#include "multifile/tools/verify.hpp"
 #include "support/mapped.hpp"
 #include "support/stores/faulty_store.hpp"
-#include "tools/verify.hpp"
 
 namespace sheaf::test::slice_sums_test {
 namespace {

@@ -1,10 +1,10 @@
 // `split` creates its files all together or not at all.
 #include <gtest/gtest.h>
 
+#include "multifile/tools/split.hpp"
 #include "support/programs.hpp"
 #include "support/stores/faulty_store.hpp"
 #include "support/stores/memory_store.hpp"
-#include "tools/split.hpp"
 
 namespace sheaf::test::split_test {
 namespace {

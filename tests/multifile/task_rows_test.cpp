@@ -1,5 +1,5 @@
 // Rows of tasks are equal whether the tables of a file are held in memory or read slice by slice.
-#include "metadata/task_rows.hpp"
+#include "multifile/metadata/task_rows.hpp"
 
 #include <gtest/gtest.h>
 

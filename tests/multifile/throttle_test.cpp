@@ -3,7 +3,7 @@
 
 #include "comm/on_threads.hpp"
 #include "exchange/transfer/throttle.hpp"
-#include "sharedfile/shared_file.hpp"
+#include "mpiio/file/shared_file.hpp"
 #include "storage/decorators/shared_handles.hpp"
 #include "storage/testing.hpp"
 #include "support/counting_store.hpp"

@@ -1,12 +1,12 @@
 // For every k, the k-th operation of a program of one task or of a tool fails. The failure is reported,
 // existing files stay, and a file that gets its final name is complete and correct.
-#include "keyval/keyval_writer.hpp"
-#include "recovery/repair.hpp"
+#include "multifile/keyval/keyval_writer.hpp"
+#include "multifile/recover/repair.hpp"
+#include "multifile/tools/defrag.hpp"
+#include "multifile/tools/split.hpp"
+#include "multifile/tools/verify.hpp"
 #include "support/faults.hpp"
 #include "support/stores/recording_store.hpp"
-#include "tools/defrag.hpp"
-#include "tools/split.hpp"
-#include "tools/verify.hpp"
 
 namespace sheaf::test::tool_faults_test {
 namespace {

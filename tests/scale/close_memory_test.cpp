@@ -7,12 +7,12 @@
 #include <cstdlib>
 #include <map>
 
+#include "multifile/stream/file_checks.hpp"
+#include "multifile/writer/writer.hpp"
 #include "scale/counting_heap.hpp"
-#include "set/writer.hpp"
 #include "storage/decorators/forwarding_file.hpp"
 #include "storage/decorators/forwarding_store.hpp"
 #include "storage/decorators/shared_handles.hpp"
-#include "stream/file_checks.hpp"
 #include "support/fibers/fiber_comm.hpp"
 #include "support/forwarding_comm.hpp"
 #include "support/stores/memory_store.hpp"

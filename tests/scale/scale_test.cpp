@@ -9,9 +9,9 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "multifile/reader/reader.hpp"
+#include "multifile/writer/writer.hpp"
 #include "scale/counting_heap.hpp"
-#include "set/reader.hpp"
-#include "set/writer.hpp"
 #include "storage/decorators/shared_handles.hpp"
 #include "support/fibers/fiber_comm.hpp"
 

@@ -12,10 +12,10 @@
 
 #include "base/error.hpp"
 #include "comm/agree.hpp"
-#include "creation/new_file.hpp"
 #include "format/edges.hpp"
 #include "format/journal.hpp"
-#include "metadata/edges.hpp"
+#include "multifile/create/new_file.hpp"
+#include "multifile/metadata/edges.hpp"
 #include "storage/testing.hpp"
 
 namespace sheaf {

@@ -4,11 +4,11 @@
 #include <functional>
 #include <thread>
 
+#include "sfio/direct_link.hpp"
+#include "sfio/stripe_name.hpp"
+#include "sfio/striped_store.hpp"
 #include "storage/decorators/forwarding_store.hpp"
 #include "storage/decorators/shared_handles.hpp"
-#include "stripedfile/direct_link.hpp"
-#include "stripedfile/stripe_name.hpp"
-#include "stripedfile/striped_store.hpp"
 #include "support/hosts_store.hpp"
 #include "support/stores/faulty_store.hpp"
 #include "support/stores/memory_store.hpp"

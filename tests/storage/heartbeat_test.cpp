@@ -1,5 +1,5 @@
 // Periodic calls and their behaviour in a forked child; identification of processes.
-#include "process/heartbeat.hpp"
+#include "base/os/heartbeat.hpp"
 
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -11,7 +11,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "process/process_identity.hpp"
+#include "base/os/process_identity.hpp"
 
 namespace sheaf::heartbeat_test {
 namespace {

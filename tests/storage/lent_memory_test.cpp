@@ -1,5 +1,5 @@
 // Memory that other processes map: with the right facts they find the same bytes, with wrong ones none.
-#include "process/lent_memory.hpp"
+#include "base/os/lent_memory.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>

@@ -7,8 +7,8 @@
 #include <array>
 #include <fstream>
 
+#include "sfio/striped_store.hpp"
 #include "storage/decorators/shared_handles.hpp"
-#include "stripedfile/striped_store.hpp"
 #include "testing.hpp"
 
 namespace sheaf::testing::likeness_test {

@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "storage/traits/traits.hpp"
+#include "storage/filesystem/traits.hpp"
 #include "testing.hpp"
 
 namespace sheaf::testing::lustre_layout_test {

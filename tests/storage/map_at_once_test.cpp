@@ -1,12 +1,12 @@
 // Resident pages are mapped without one fault per page, and keep their bytes.
-#include "process/map_at_once.hpp"
+#include "base/os/map_at_once.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
 #include <cstring>
 
-#include "process/lent_memory.hpp"
+#include "base/os/lent_memory.hpp"
 
 namespace sheaf {
 namespace {

@@ -1,5 +1,5 @@
 // Contents of /proc/self/mountinfo: the mount of a path, names with blanks, options.
-#include "storage/traits/mounts.hpp"
+#include "storage/filesystem/mounts.hpp"
 
 #include "testing.hpp"
 

@@ -1,6 +1,6 @@
 // Behaviour of file systems, derived from literal mountinfos, layouts and words; and the traits of this
 // machine.
-#include "storage/traits/traits.hpp"
+#include "storage/filesystem/traits.hpp"
 
 #include <stdlib.h>
 #include <sys/stat.h>

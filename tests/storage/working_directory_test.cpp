@@ -7,9 +7,9 @@
 
 #include <fstream>
 
+#include "sfio/striped_store.hpp"
 #include "storage/decorators/shared_handles.hpp"
 #include "storage/stdio_handle.hpp"
-#include "stripedfile/striped_store.hpp"
 #include "support/current_directory.hpp"
 #include "testing.hpp"
 

@@ -7,8 +7,8 @@
 
 #include <functional>
 
+#include "multifile/tools/verify.hpp"
 #include "support/programs.hpp"
-#include "tools/verify.hpp"
 
 namespace sheaf::test {
 

@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "generation/generation.hpp"
+#include "multifile/generation/generation.hpp"
 #include "support/programs.hpp"
 
 namespace sheaf::test {

@@ -4,7 +4,7 @@
 
 #include <map>
 
-#include "keyval/keyval_index.hpp"
+#include "multifile/keyval/keyval_index.hpp"
 #include "support/programs.hpp"
 
 namespace sheaf::test {

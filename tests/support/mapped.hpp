@@ -1,8 +1,8 @@
 // mapped: runs programs with explicit placements through the mapped writer and reader.
 #pragma once
 
-#include "set/reader.hpp"
-#include "set/writer.hpp"
+#include "multifile/reader/reader.hpp"
+#include "multifile/writer/writer.hpp"
 #include "support/programs.hpp"
 
 namespace sheaf::test {

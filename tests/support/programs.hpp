@@ -4,8 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include "set/reader.hpp"
-#include "set/writer.hpp"
+#include "multifile/reader/reader.hpp"
+#include "multifile/writer/writer.hpp"
 #include "storage/decorators/shared_handles.hpp"
 #include "support/fibers/fiber_comm.hpp"
 #include "support/multifile_model.hpp"

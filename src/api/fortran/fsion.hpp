@@ -14,7 +14,7 @@
 #include <string>
 
 #include "base/export.hpp"
-#include "process/writable_memory.hpp"
+#include "base/os/writable_memory.hpp"
 #include "sion.h"
 
 // Declares fsion_NAME_c_ as exported; the definition must follow.

@@ -6,7 +6,7 @@
 #include "api/sion/handles/report.hpp"
 #include "comm/agree.hpp"
 #include "format/header.hpp"
-#include "journal/journal_file.hpp"
+#include "multifile/journal/journal_file.hpp"
 #include "storage/store.hpp"
 
 using namespace sheaf;

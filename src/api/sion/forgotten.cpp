@@ -17,7 +17,7 @@
 #include "base/quiet_thread.hpp"
 #include "base/setting.hpp"
 #include "comm/agree.hpp"
-#include "comm_teams/thread_comm.hpp"
+#include "comm/threads/thread_comm.hpp"
 
 namespace sheaf::api {
 

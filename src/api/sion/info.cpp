@@ -4,7 +4,7 @@
 
 #include "api/sion/handles/exported.hpp"
 #include "api/sion/handles/on_handle.hpp"
-#include "metadata/task_rows.hpp"
+#include "multifile/metadata/task_rows.hpp"
 
 using namespace sheaf;
 using namespace sheaf::api;

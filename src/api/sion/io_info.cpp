@@ -7,7 +7,7 @@
 
 #include "api/sion/handles/exported.hpp"
 #include "api/sion/handles/on_handle.hpp"
-#include "buddy/buddy.hpp"
+#include "multifile/buddy/buddy.hpp"
 
 using namespace sheaf;
 using namespace sheaf::api;

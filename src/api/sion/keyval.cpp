@@ -3,7 +3,7 @@
 #include "api/sion/handles/handle.hpp"
 #include "api/sion/handles/report.hpp"
 #include "api/sion/opening.hpp"
-#include "keyval/keyval_writer.hpp"
+#include "multifile/keyval/keyval_writer.hpp"
 
 using namespace sheaf;
 using namespace sheaf::api;

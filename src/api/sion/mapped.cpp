@@ -8,8 +8,8 @@
 #include "api/sion/handles/exported.hpp"
 #include "api/sion/handles/report.hpp"
 #include "api/sion/opening.hpp"
-#include "metadata/parallel_open.hpp"
-#include "stripedfile/striped_store.hpp"
+#include "multifile/metadata/parallel_open.hpp"
+#include "sfio/striped_store.hpp"
 
 namespace sheaf::api {
 

@@ -6,7 +6,7 @@
 
 #include "base/export.hpp"
 #include "comm/comm.hpp"
-#include "metadata/facts.hpp"
+#include "multifile/metadata/facts.hpp"
 #include "storage/file.hpp"
 
 namespace sheaf::api {

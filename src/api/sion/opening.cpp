@@ -10,9 +10,9 @@
 #include "base/parse.hpp"
 #include "base/printable.hpp"
 #include "comm/host_name.hpp"
-#include "mode/environment.hpp"
+#include "multifile/options/environment.hpp"
+#include "sfio/striped_store.hpp"
 #include "storage/decorators/shared_handles.hpp"
-#include "stripedfile/striped_store.hpp"
 
 namespace sheaf::api {
 

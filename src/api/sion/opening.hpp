@@ -30,8 +30,9 @@ void give_stream(Handle& handle, FILE** fileptr);
 // Parses the open mode and adds the words of the environment, which only the first task reads.
 OpenMode mode_with_environment(const char* file_mode);
 
-// Acquires the multifile `path` (journal/ownership) on the first task, before an open for writing changes
-// anything. Local. Returns null if `mode` does not write, or if ownership is not available. Throws `foreign`.
+// Acquires the multifile `path` (multifile/journal/ownership) on the first task, before an open for writing
+// changes anything. Local. Returns null if `mode` does not write, or if ownership is not available. Throws
+// `foreign`.
 std::shared_ptr<Ownership> take_ownership(const std::shared_ptr<Store>& store, const std::string& path,
                                           const OpenMode& mode);
 // Stores the ownership in the handle until the close. Null on other tasks.

@@ -8,8 +8,8 @@
 #include "api/sion/handles/exported.hpp"
 #include "api/sion/handles/on_handle.hpp"
 #include "api/sion/opening.hpp"
-#include "metadata/task_rows.hpp"
-#include "stripedfile/striped_store.hpp"
+#include "multifile/metadata/task_rows.hpp"
+#include "sfio/striped_store.hpp"
 
 using namespace sheaf;
 using namespace sheaf::api;

@@ -8,9 +8,9 @@
 
 #include "api/sion/handles/exported.hpp"
 #include "api/sion/handles/report.hpp"
-#include "container/container_set.hpp"
-#include "container/gather.hpp"
 #include "storage/store.hpp"
+#include "streams/container/container_set.hpp"
+#include "streams/container/gather.hpp"
 
 using namespace sheaf;
 using namespace sheaf::api;

@@ -2,8 +2,8 @@
 #include "api/sion/handles/exported.hpp"
 #include "api/sion/handles/on_handle.hpp"
 #include "api/sion/opening.hpp"
+#include "sfio/striped_store.hpp"
 #include "storage/store.hpp"
-#include "stripedfile/striped_store.hpp"
 
 using namespace sheaf;
 using namespace sheaf::api;

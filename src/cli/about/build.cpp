@@ -1,7 +1,7 @@
 // SHEAF_BUILD, SHEAF_MPIS and SHEAF_FEATURES are defined in cmake/Features.cmake.
 #include "cli/about/build.hpp"
 
-#include "codec/codec.hpp"
+#include "format/codec/codec.hpp"
 
 namespace sheaf::cli {
 

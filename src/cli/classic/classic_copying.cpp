@@ -9,10 +9,10 @@
 #include "cli/classic/classic.hpp"
 #include "cli/rows.hpp"
 #include "cli/terminal.hpp"
-#include "keyval/keyval_check.hpp"
-#include "metadata/task_rows.hpp"
-#include "stripedfile/striped_store.hpp"
-#include "tools/usage.hpp"
+#include "multifile/keyval/keyval_check.hpp"
+#include "multifile/metadata/task_rows.hpp"
+#include "multifile/tools/usage.hpp"
+#include "sfio/striped_store.hpp"
 
 namespace sheaf::cli {
 

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "mount/streams.hpp"
+#include "streams/mount/streams.hpp"
 
 namespace sheaf::cli::erofs {
 

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "cli/mount/front.hpp"
-#include "mount/live_set.hpp"
-#include "mount/tree.hpp"
+#include "streams/mount/live_set.hpp"
+#include "streams/mount/tree.hpp"
 
 namespace sheaf::cli {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "storage/traits/mounts.hpp"
+#include "storage/filesystem/mounts.hpp"
 
 namespace sheaf::cli {
 

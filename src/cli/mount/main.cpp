@@ -7,7 +7,7 @@
 #include "cli/mount/file_system.hpp"
 #include "cli/mount/opening.hpp"
 #include "cli/terminal.hpp"
-#include "storage/traits/mounts.hpp"
+#include "storage/filesystem/mounts.hpp"
 
 namespace sheaf::cli {
 

@@ -6,10 +6,10 @@
 #include <filesystem>
 
 #include "base/printable.hpp"
-#include "container/container_names.hpp"
-#include "mount/sources.hpp"
+#include "sfio/striped_store.hpp"
 #include "storage/store.hpp"
-#include "stripedfile/striped_store.hpp"
+#include "streams/container/container_names.hpp"
+#include "streams/mount/sources.hpp"
 
 namespace sheaf::cli {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "cli/mount/file_system.hpp"
-#include "mode/checking.hpp"
+#include "multifile/options/checking.hpp"
 
 namespace sheaf::cli {
 

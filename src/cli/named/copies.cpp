@@ -13,11 +13,11 @@
 #include "base/printable.hpp"
 #include "cli/named/named.hpp"
 #include "cli/terminal.hpp"
-#include "container/container_names.hpp"
-#include "container/gather.hpp"
-#include "container/named_streams.hpp"
-#include "creation/copy_stream.hpp"
-#include "creation/output_set.hpp"
+#include "multifile/create/copy_stream.hpp"
+#include "multifile/create/output_set.hpp"
+#include "streams/container/container_names.hpp"
+#include "streams/container/gather.hpp"
+#include "streams/container/named_streams.hpp"
 
 namespace sheaf::cli {
 

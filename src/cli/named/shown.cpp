@@ -11,10 +11,10 @@
 #include "cli/json/json.hpp"
 #include "cli/named/named.hpp"
 #include "cli/rows.hpp"
-#include "container/container_names.hpp"
-#include "container/named_streams.hpp"
-#include "metadata/task_names.hpp"
-#include "metadata/task_rows.hpp"
+#include "multifile/metadata/task_names.hpp"
+#include "multifile/metadata/task_rows.hpp"
+#include "streams/container/container_names.hpp"
+#include "streams/container/named_streams.hpp"
 
 namespace sheaf::cli {
 

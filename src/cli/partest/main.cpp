@@ -13,8 +13,8 @@
 #include "base/printable.hpp"
 #include "cli/partest/report.hpp"
 #include "comm/agree.hpp"
-#include "comm_mpi/mpi_comm.hpp"
-#include "comm_teams/hybrid_comm.hpp"
+#include "comm/mpi/mpi_comm.hpp"
+#include "comm/threads/hybrid_comm.hpp"
 #include "sheaf.h"
 
 namespace {

@@ -12,14 +12,14 @@
 #include "base/error.hpp"
 #include "base/non_copyable.hpp"
 #include "base/printable.hpp"
-#include "capture/capture_rule.hpp"
-#include "capture/pattern.hpp"
-#include "capture/shared_names.hpp"
 #include "cli/programs/launch.hpp"
-#include "container/container_names.hpp"
-#include "container/gather.hpp"
-#include "mount/sources.hpp"
 #include "storage/store.hpp"
+#include "streams/capture/capture_rule.hpp"
+#include "streams/capture/pattern.hpp"
+#include "streams/capture/shared_names.hpp"
+#include "streams/container/container_names.hpp"
+#include "streams/container/gather.hpp"
+#include "streams/mount/sources.hpp"
 
 namespace sheaf::cli {
 

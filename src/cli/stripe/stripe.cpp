@@ -14,9 +14,9 @@
 #include "cli/json/json.hpp"
 #include "cli/terminal.hpp"
 #include "comm/host_name.hpp"
-#include "creation/output_set.hpp"
-#include "stripedfile/check.hpp"
-#include "stripedfile/direct_link.hpp"
+#include "multifile/create/output_set.hpp"
+#include "sfio/check.hpp"
+#include "sfio/direct_link.hpp"
 
 namespace sheaf::cli {
 

@@ -22,7 +22,7 @@
 
 #include "exchange/transfer/kept_ranges.hpp"
 #include "storage/decorators/forwarding_file.hpp"
-#include "storage/traits/traits.hpp"
+#include "storage/filesystem/traits.hpp"
 
 namespace sheaf::exchange {
 

@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <functional>
 
+#include "storage/filesystem/lustre.hpp"
 #include "storage/store.hpp"
-#include "storage/traits/lustre.hpp"
 
 namespace sheaf {
 

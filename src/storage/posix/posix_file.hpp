@@ -11,10 +11,10 @@
 #include <string>
 
 #include "storage/file.hpp"
+#include "storage/filesystem/traits.hpp"
 #include "storage/posix/direct_file.hpp"
 #include "storage/posix/range_locks.hpp"
 #include "storage/system/posix_descriptor.hpp"
-#include "storage/traits/traits.hpp"
 #include "storage/working_directory.hpp"
 
 namespace sheaf {
@@ -29,9 +29,9 @@ Opening by_name(const std::string& path, std::shared_ptr<const WorkingDirectory>
 // Opens the file that `how` finds and returns the descriptor. Throws not_found, permission, or io (EEXIST,
 // EISDIR, ...) as the operating system reports. Refuses a directory, pipe or socket for any access, without
 // waiting. Created files get mode 0666 less umask. Later reads return what other hosts have closed before,
-// even if hosts may keep pages across an open (storage/traits/traits.hpp, opens_anew), except for pages that
-// the host cannot drop. `size` is set to the size of a regular file in bytes; it is left unchanged for other
-// files and for `fresh`. `path` is for messages.
+// even if hosts may keep pages across an open (storage/filesystem/traits.hpp, opens_anew), except for pages
+// that the host cannot drop. `size` is set to the size of a regular file in bytes; it is left unchanged for
+// other files and for `fresh`. `path` is for messages.
 Descriptor open_descriptor(const std::string& path, Access access, const Opening& how,
                            int64_t* size = nullptr);
 

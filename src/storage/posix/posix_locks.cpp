@@ -4,7 +4,7 @@
 #include <cerrno>
 
 #include "base/error.hpp"
-#include "process/process_identity.hpp"
+#include "base/os/process_identity.hpp"
 #include "storage/posix/posix_file.hpp"
 #include "storage/posix/posix_locks.hpp"
 #include "storage/range.hpp"

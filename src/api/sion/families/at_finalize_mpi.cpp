@@ -3,7 +3,7 @@
 #include "api/sion/families/at_finalize.hpp"
 #include "api/sion/forgotten.hpp"
 #include "comm/agree.hpp"
-#include "comm_mpi/mpi_calls.hpp"
+#include "comm/mpi/mpi_calls.hpp"
 
 namespace sheaf::api {
 

@@ -5,7 +5,7 @@
 
 #include "api/sion/handles/exported.hpp"
 #include "base/export.hpp"
-#include "comm_teams/callback_comm.hpp"
+#include "comm/threads/callback_comm.hpp"
 
 namespace sheaf::api {
 

@@ -8,8 +8,8 @@
 #include "api/sion/families/generic_api.hpp"
 #include "base/error.hpp"
 #include "base/non_copyable.hpp"
-#include "collective/collective_group.hpp"
-#include "collective/mover.hpp"
+#include "multifile/collective/collective_group.hpp"
+#include "multifile/collective/mover.hpp"
 
 namespace sheaf::api {
 

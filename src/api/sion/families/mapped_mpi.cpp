@@ -9,7 +9,7 @@
 #include "api/sion/handles/report.hpp"
 #include "api/sion/mapped.hpp"
 #include "api/sion/opening.hpp"
-#include "comm_mpi/mpi_comm.hpp"
+#include "comm/mpi/mpi_comm.hpp"
 
 using namespace sheaf;
 using namespace sheaf::api;

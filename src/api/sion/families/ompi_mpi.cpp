@@ -10,9 +10,9 @@
 #include "api/sion/handles/exported.hpp"
 #include "api/sion/handles/locks.hpp"
 #include "api/sion/handles/report.hpp"
-#include "comm_mpi/mpi_comm.hpp"
-#include "comm_mpi/mpi_groups.hpp"
-#include "comm_teams/hybrid_comm.hpp"
+#include "comm/mpi/mpi_comm.hpp"
+#include "comm/mpi/mpi_groups.hpp"
+#include "comm/threads/hybrid_comm.hpp"
 #include "layout/placement.hpp"
 #include "sion_ompi.h"
 

@@ -12,8 +12,8 @@
 #include "api/sion/handles/report.hpp"
 #include "api/sion/opening.hpp"
 #include "base/setting.hpp"
-#include "comm_mpi/mpi_comm.hpp"
-#include "comm_mpi/mpi_groups.hpp"
+#include "comm/mpi/mpi_comm.hpp"
+#include "comm/mpi/mpi_groups.hpp"
 
 using namespace sheaf;
 using namespace sheaf::api;

@@ -16,7 +16,7 @@
 #include "api/sion/handles/handle.hpp"
 #include "api/sion/opening.hpp"
 #include "comm/agree.hpp"
-#include "comm_teams/thread_comm.hpp"
+#include "comm/threads/thread_comm.hpp"
 
 namespace sheaf::api {
 

@@ -1,8 +1,8 @@
 #include "api/sion/handles/atomic.hpp"
 
 #include "comm/agree.hpp"
-#include "creation/commit.hpp"
-#include "creation/output_set.hpp"
+#include "multifile/create/commit.hpp"
+#include "multifile/create/output_set.hpp"
 
 namespace sheaf::api {
 

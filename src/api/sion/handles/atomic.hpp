@@ -1,13 +1,13 @@
-// api/sion/handles/atomic: the open mode word `atomic` (creation/commit), for all calls that open a multifile
-// for writing from the start.
+// api/sion/handles/atomic: the open mode word `atomic` (multifile/create/commit), for all calls that open a
+// multifile for writing from the start.
 #pragma once
 
 #include <memory>
 #include <string>
 
 #include "comm/comm.hpp"
-#include "journal/ownership.hpp"
-#include "mode/open_mode.hpp"
+#include "multifile/journal/ownership.hpp"
+#include "multifile/options/open_mode.hpp"
 #include "storage/file.hpp"
 
 namespace sheaf::api {

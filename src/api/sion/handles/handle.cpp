@@ -10,7 +10,7 @@
 #include "api/sion/handles/term_flush.hpp"
 #include "base/setting.hpp"
 #include "comm/agree.hpp"
-#include "stripedfile/stripe_name.hpp"
+#include "sfio/stripe_name.hpp"
 
 namespace sheaf::api {
 

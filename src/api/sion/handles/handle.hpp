@@ -17,10 +17,10 @@
 #include "base/forks.hpp"
 #include "base/non_copyable.hpp"
 #include "comm/agree.hpp"
-#include "journal/ownership.hpp"
-#include "keyval/keyval_index.hpp"
-#include "set/reader.hpp"
-#include "set/writer.hpp"
+#include "multifile/journal/ownership.hpp"
+#include "multifile/keyval/keyval_index.hpp"
+#include "multifile/reader/reader.hpp"
+#include "multifile/writer/writer.hpp"
 
 namespace sheaf::api {
 

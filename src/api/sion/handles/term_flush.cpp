@@ -12,8 +12,8 @@
 #include "api/sion/handles/call_scope.hpp"
 #include "api/sion/handles/handle.hpp"
 #include "api/sion/handles/report.hpp"
+#include "base/os/term_signal.hpp"
 #include "comm/agree.hpp"
-#include "process/term_signal.hpp"
 
 namespace sheaf::api {
 

@@ -1,5 +1,5 @@
 // api/sion/handles/term_flush: the open mode word term=flush. On SIGTERM, data written to such handles are
-// flushed and recorded before the program's own action for the signal runs (process/term_signal).
+// flushed and recorded before the program's own action for the signal runs (base/os/term_signal).
 //
 // A library thread does this while the program continues. Every call on such a handle enters its gate. The
 // thread flushes handles that no call is using. A call found inside a handle flushes it when the call ends.

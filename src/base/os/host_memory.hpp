@@ -1,0 +1,93 @@
+// base/os/host_memory: memory that processes of this host share under a key, while at least one process that
+// has joined lives.
+//
+// The memory is a file in a memory file system, owned by the user. The first process to join fills it; the
+// last one to leave removes it. Killed processes may leave a file that no process holds; the next one to join
+// fills it anew. The memory can grow, and its contents never move.
+//
+// Threads: any. Forks: a child has joined like its parent.
+#pragma once
+
+#include <pthread.h>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "base/export.hpp"
+#include "base/non_copyable.hpp"
+
+namespace sheaf {
+
+// A mutex in such memory. It is released if the thread that holds it is killed.
+class HostMutex {
+ public:
+  void make();  // call before first use
+  // Returns true if the previous holder was killed. The protected data may be half changed then, and the
+  // caller must repair it before unlock().
+  bool lock();
+  void unlock() { pthread_mutex_unlock(&mutex_); }
+
+ private:
+  pthread_mutex_t mutex_;
+};
+
+class SHEAF_EXPORT HostMemory : private NonCopyable {
+ public:
+  static constexpr uint64_t chunk = uint64_t{8} << 20;  // bytes mapped contiguously
+  static constexpr uint64_t first_free = 4096;          // offset of the first byte for users of the object
+  static constexpr uint64_t most = uint64_t{8192} * chunk;  // maximum bytes
+
+  // Joins the memory of `key`. `directory`: a directory of a memory file system. `key`: letters, digits, '-'.
+  // `layout`: version of the contents; processes with a different layout are rejected with mismatch. The
+  // first process calls fill(memory), with zeros from first_free on; if that throws, no process has joined.
+  // Throws the errors of opening a file, foreign for a file of another user, and no_space.
+  static std::unique_ptr<HostMemory> join(const std::string& directory, const std::string& key,
+                                          uint32_t layout, const std::function<void(HostMemory&)>& fill);
+  // Removes the memory of a key that killed processes have left. Does nothing if a process has joined or
+  // there is no such memory.
+  static void sweep(const std::string& directory, const std::string& key);
+  ~HostMemory();
+
+  // Returns the address of the byte at `place`. All following bytes up to the end of its chunk are mapped,
+  // too. Some process must have called reach() for them.
+  std::byte* at(uint64_t place) {
+    std::byte* const base = chunks_[place / chunk].load(std::memory_order_acquire);
+    return (base != nullptr ? base : map(place / chunk)) + place % chunk;
+  }
+  template <class T>
+  T& as(uint64_t place) {
+    return *reinterpret_cast<T*>(at(place));
+  }
+
+  // Allocates memory up to `end`. Only one task may call it at a time. Throws no_space.
+  void reach(uint64_t end);
+
+  // Returns true if no other process has joined.
+  bool alone();
+
+  // To be called around fork() on the thread that forks: before it, and in the child.
+  void before_fork();
+  void in_child();
+
+ private:
+  struct Head;
+
+  HostMemory(std::string path, int descriptor);
+  std::byte* map(uint64_t number);
+  Head& head();
+  bool fill_as_first(uint32_t layout, const std::function<void(HostMemory&)>& fill);
+  bool is_named() const;
+
+  const std::string path_;
+  int descriptor_;
+  std::mutex mutex_;  // guards map()
+  std::array<std::atomic<std::byte*>, most / chunk> chunks_{};
+};
+
+}  // namespace sheaf

@@ -1,0 +1,32 @@
+// base/os/process_identity: identifies a process, so that others can find out whether it still runs.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace sheaf {
+
+struct ProcessIdentity {
+  std::string boot;  // boot of the machine and PID namespace (container); empty: unknown
+  int64_t pid = 0;
+  uint64_t started = 0;  // clock ticks from boot to the start of the process, which distinguish it from a
+                         // later process with the same number; 0: unknown
+
+  bool operator==(const ProcessIdentity&) const = default;
+};
+
+// Identifies this process. Never throws; members that cannot be determined stay empty.
+ProcessIdentity this_process();
+
+// Returns the process number: > 0 in every process, and a different one in a forked child.
+int64_t process_number();
+
+// Returns the effective user ID of this process.
+int64_t own_user();
+
+// Returns whether the process runs. A process that has ended counts as not running, even if its exit status
+// has not been collected. Returns nullopt if the process belongs, or may belong, to another host.
+std::optional<bool> runs_here(const ProcessIdentity& process);
+
+}  // namespace sheaf

@@ -1,0 +1,359 @@
+#include "comm/mpi/mpi_comm.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/non_copyable.hpp"
+#include "comm/helpers.hpp"
+#include "comm/mpi/constants.hpp"
+#include "comm/mpi/mpi_calls.hpp"
+#include "comm/mpi/mpi_exchange.hpp"
+#include "comm/mpi/mpi_parts.hpp"
+#include "comm/mpi/mpi_patience.hpp"
+#include "comm/mpi/mpi_presence.hpp"
+#include "comm/mpi/mpi_shared_memory.hpp"
+#include "comm/mpi/mpi_spares.hpp"
+
+namespace sheaf {
+namespace {
+
+using mpi::check;
+using mpi::patiently;
+
+// State that a Comm shares with the groups split from it on the same task.
+struct Family : private NonCopyable {
+  Family(MPI_Comm program_comm, int largest_message)
+      : program(program_comm),
+        spares(mpi::Spares::of(program)),
+        number(mpi::rank_in(program)),
+        largest(largest_message) {}
+  ~Family() {
+    if (spare.comm != MPI_COMM_NULL) spares->give_back(spare);
+  }
+
+  const MPI_Comm program;  // passed to mpi_comm()
+  std::shared_ptr<mpi::Spares> spares;
+  mpi::Spares::Spare spare;  // communicator of the first group; null before its first collective call
+  const int number;          // rank in `program`
+  const int largest;         // maximum bytes per message
+  // Tasks per host requested by SHEAF_TOPOLOGY of rank 0. 0: not set; -1: not a number.
+  int per_node = 0;
+};
+
+class MpiComm final : public Comm, private NonCopyable {
+ public:
+  // `part` >= 0: `comm` is that part of `from` and is returned to it; otherwise the destructor frees the
+  // communicator. `on_node`: all tasks are on one host.
+  MpiComm(MPI_Comm comm, std::shared_ptr<Family> family, mpi::Parts* from, int part, bool on_node)
+      : comm_(comm),
+        on_node_(on_node),
+        part_(static_cast<int8_t>(part)),
+        family_(std::move(family)),
+        from_(part < 0 ? nullptr : from),
+        rank_(mpi::rank_in(comm)),
+        size_(mpi::size_of(comm)) {}
+
+  // Creates the first group of a family. Its first collective call acquires a communicator, which the family
+  // owns.
+  explicit MpiComm(std::shared_ptr<Family> family)
+      : first_(true),
+        family_(std::move(family)),
+        rank_(family_->number),
+        size_(mpi::size_of(family_->program)) {}
+
+  ~MpiComm() override {
+    if (from_) {
+      from_->give_back(part_);
+    } else if (!first_) {
+      mpi::free_own(comm_);
+    }
+  }
+
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+
+  void barrier() override {
+    if (mpi::Meeting* tasks = meeting()) return tasks->barrier();
+    patiently("MPI_Ibarrier", [&](MPI_Request* request) { return MPI_Ibarrier(comm(), request); });
+  }
+
+  void broadcast(std::span<std::byte> data, int root) override {
+    check_root(root, size_);
+    if (mpi::Meeting* tasks = meeting(); tasks && tasks->broadcast(data, root)) return;
+    mpi::in_parts(data, largest(), [&](std::span<std::byte> part) {
+      patiently("MPI_Ibcast", [&](MPI_Request* request) {
+        return MPI_Ibcast(part.data(), static_cast<int>(part.size()), MPI_BYTE, root, comm(), request);
+      });
+    });
+  }
+
+  void reduce(Reduction how, std::span<int64_t> values) override {
+    if (how == Reduction::max && comm_ == MPI_COMM_NULL && values.size() <= mpi::most_on_first_meeting)
+      return meet_first(values);
+    if (mpi::Meeting* tasks = meeting(); tasks && tasks->reduce(how, values)) return;
+    if (mpi::HostsMeeting* hosts = first_ ? family_->spare.hosts.get() : nullptr;
+        hosts && hosts->reduce(how, values))
+      return;
+    mpi::reduce_by_messages(comm(), how, values, largest());
+  }
+
+  void prefix_sum_and_total(std::span<int64_t> values, std::span<int64_t> totals) override {
+    if (mpi::Meeting* tasks = meeting(); tasks && tasks->prefix_sum_and_total(values, totals)) return;
+    Comm::prefix_sum_and_total(values, totals);
+  }
+
+  Gathered gather(std::span<const std::byte> mine, int root) override {
+    check_root(root, size_);
+    Gathered result;
+    if (mpi::Meeting* tasks = meeting(); tasks && tasks->gather(mine, result, root)) return result;
+    if (rank_ == root) result.sizes.resize(static_cast<size_t>(size_));
+    const int64_t length = std::ssize(mine);
+    patiently("MPI_Igather", [&](MPI_Request* request) {
+      return MPI_Igather(&length, 1, MPI_INT64_T, result.sizes.data(), 1, MPI_INT64_T, root, comm(), request);
+    });
+    result.bytes.resize(static_cast<size_t>(result.offsets().back()));
+    std::vector<Outgoing> outgoing;
+    std::vector<Incoming> incoming;
+    if (rank_ != root) add_messages(outgoing, root, mine);
+    const auto rooms = result.rooms();
+    for (size_t task = 0; task < rooms.size(); ++task)
+      if (static_cast<int>(task) != root) add_messages(incoming, static_cast<int>(task), rooms[task]);
+    if (rank_ == root) std::ranges::copy(mine, rooms[static_cast<size_t>(root)].begin());
+    move_pieces(outgoing, incoming);
+    return result;
+  }
+
+  std::vector<std::byte> scatter(const Gathered& pieces, int root) override {
+    check_root(root, size_);
+    const bool is_root = rank_ == root;
+    // The root reports inconsistent pieces to all tasks as length -1, so that every task throws and none
+    // waits for it.
+    Gathered refusal;
+    if (is_root && !is_consistent(pieces, size_)) refusal.sizes.assign(static_cast<size_t>(size_), -1);
+    const Gathered& given = refusal.sizes.empty() ? pieces : refusal;
+    int64_t length = 0;
+    std::vector<std::byte> mine;
+    mpi::Meeting* const tasks = meeting();
+    const bool met = tasks && tasks->scatter(given, length, mine, root);
+    if (!met)
+      patiently("MPI_Iscatter", [&](MPI_Request* request) {
+        return MPI_Iscatter(is_root ? given.sizes.data() : nullptr, 1, MPI_INT64_T, &length, 1, MPI_INT64_T,
+                            root, comm(), request);
+      });
+    if (length < 0) throw Error(Code::invalid_argument, "the pieces to scatter do not match their sizes");
+    if (met) return mine;
+    mine.resize(static_cast<size_t>(length));
+    std::vector<Outgoing> outgoing;
+    std::vector<Incoming> incoming;
+    if (is_root) {
+      const auto all = pieces.pieces();
+      for (size_t task = 0; task < all.size(); ++task)
+        if (static_cast<int>(task) != root) add_messages(outgoing, static_cast<int>(task), all[task]);
+      std::ranges::copy(all[static_cast<size_t>(root)], mine.begin());
+    } else {
+      add_messages(incoming, root, std::span(mine));
+    }
+    move_pieces(outgoing, incoming);
+    return mine;
+  }
+
+  void scatter_equal(std::span<const std::byte> pieces, std::span<std::byte> mine, int root) override {
+    check_root(root, size_);
+    if (rank_ == root) check_equal_pieces(pieces.size(), mine.size(), size_);
+    if (mpi::Meeting* tasks = meeting(); tasks && tasks->scatter_equal(pieces, mine, root)) return;
+    if (mine.size() > INT_MAX) throw Error(Code::invalid_argument, "equal pieces may have 2 GiB at most");
+    const auto length = static_cast<int>(mine.size());
+    patiently("MPI_Iscatter", [&](MPI_Request* request) {
+      return MPI_Iscatter(pieces.data(), length, MPI_BYTE, mine.data(), length, MPI_BYTE, root, comm(),
+                          request);
+    });
+  }
+
+  Presence meet_within(bool ready, std::chrono::milliseconds patience) override {
+    return comm_ == MPI_COMM_NULL ? Presence::untold : mpi::meet_within(comm_, ready, patience);
+  }
+
+  std::unique_ptr<Exchange> exchange(std::vector<Outgoing> outgoing,
+                                     std::vector<Incoming> incoming) override {
+    check_exchange(outgoing, incoming, size_);
+    return mpi::start_exchange(comm(), mpi::exchange_tag, outgoing, incoming);
+  }
+
+  std::unique_ptr<Comm> split(int color, int key) override {
+    return part({mpi::Parts::How::split, color, key});
+  }
+
+  std::unique_ptr<Comm> duplicate() override { return part({mpi::Parts::How::duplicate, 0, 0}); }
+
+  std::unique_ptr<Comm> split_by_node() override {
+    if (const int per_node = tasks_per_node_by_hand())
+      return part({mpi::Parts::How::split, family_->number / per_node, rank_}, true);
+    return part({mpi::Parts::How::by_memory, 0, rank_}, true);
+  }
+
+  int node_count() override {
+    if (on_node_) return 1;
+    if (!first_) return Comm::node_count();
+    if (const int per_node = tasks_per_node_by_hand()) return (size_ + per_node - 1) / per_node;
+    return family_->spares->nodes;
+  }
+
+  // Shares memory only within one host. A topology set by SHEAF_TOPOLOGY represents several machines.
+  std::shared_ptr<SharedMemory> share_memory(size_t bytes) override {
+    if (node_count() > 1) return nullptr;
+    std::shared_ptr<SharedMemory> none;
+    std::shared_ptr<SharedMemory>& kept = first_ ? family_->spare.memory : none;
+    if (kept && kept->bytes().size() >= bytes) {
+      kept->give_again();
+    } else {
+      kept = mpi::share_memory(comm(), bytes);
+    }
+    return kept;
+  }
+
+ private:
+  // Returns the communicator of this group.
+  MPI_Comm comm() {
+    meet_once();
+    return comm_;
+  }
+
+  // Returns the barrier for small contributions, or null if they must be sent as messages.
+  mpi::Meeting* meeting() {
+    if (!first_) return nullptr;
+    meet_once();
+    return family_->spare.meeting.get();
+  }
+
+  void meet_once() {
+    if (comm_ == MPI_COMM_NULL) meet_first({});
+  }
+
+  size_t largest() const { return static_cast<size_t>(family_->largest); }
+
+  // Appends the messages that transfer `bytes` to or from `peer`.
+  template <class Message, class Byte>
+  void add_messages(std::vector<Message>& to, int peer, std::span<Byte> bytes) const {
+    mpi::in_parts(bytes, largest(), [&](std::span<Byte> part) { to.push_back({peer, part}); });
+  }
+
+  // Transfers pieces between the root and all other tasks, with at most pieces_at_once messages of the root
+  // in flight.
+  void move_pieces(std::span<const Outgoing> outgoing, std::span<const Incoming> incoming) {
+    const auto some = [](auto messages, size_t from) {
+      const auto rest = messages.subspan(std::min(from, messages.size()));
+      const auto now = rest.first(std::min(rest.size(), mpi::pieces_at_once));
+      return std::vector(now.begin(), now.end());
+    };
+    for (size_t at = 0; at < std::max(outgoing.size(), incoming.size()); at += mpi::pieces_at_once)
+      mpi::start_exchange(comm(), mpi::pieces_tag, some(outgoing, at), some(incoming, at))->finish();
+  }
+
+  // Makes the only collective call on the program's communicator. One reduction finds a duplicate that is
+  // free on all tasks, whether all tasks can use the cached duplicates of MPI_COMM_WORLD, and the topology
+  // set on rank 0. It includes the maxima that the caller needs, since it takes a reduction anyway.
+  void meet_first(std::span<int64_t> values) {
+    constexpr size_t offered = mpi::most_spares;
+    constexpr size_t own = offered + 2;
+    const auto world = family_->spares->in_use() ? nullptr : mpi::Spares::of_world(family_->program);
+    std::array<int64_t, own + mpi::most_on_first_meeting> all;
+    std::ranges::copy((world ? world : family_->spares)->offer(), all.begin());
+    all[offered] = !world;
+    all[offered + 1] = rank_ == 0 ? topology_by_hand() : INT64_MIN;
+    std::ranges::copy(values, all.begin() + own);
+    const auto used = std::span(all).first(own + values.size());
+    mpi::Meeting* const tasks = family_->spares->meeting.get();
+    if (!tasks || !tasks->reduce(Reduction::max, used))
+      mpi::reduce_by_messages(family_->program, Reduction::max, used, largest());
+    std::ranges::copy_n(all.begin() + own, std::ssize(values), values.begin());
+    family_->per_node = static_cast<int>(all[offered + 1]);
+    if (all[offered] == 0) {
+      mpi::Spares::join(family_->program, world);
+      family_->spares = world;
+    } else if (world) {
+      std::fill_n(all.begin(), offered, 1);  // offers that some tasks made belong to another communicator
+    }
+    family_->spare = family_->spares->take(family_->program, std::span(all).first<offered>());
+    comm_ = family_->spare.comm;
+    if (family_->spares->nodes == 0) family_->spares->nodes = count_nodes();
+  }
+
+  // Counts the hosts by shared memory, regardless of SHEAF_TOPOLOGY.
+  int count_nodes() {
+    if (size_ == 1 || family_->spares->meeting) return 1;
+    const auto node = part({mpi::Parts::How::by_memory, 0, rank_}, true);
+    if (node->size() == size_) return 1;
+    int64_t first = node->rank() == 0;
+    all_sum(std::span(&first, 1));
+    return static_cast<int>(first);
+  }
+
+  // Returns the cache of groups split from this one; null if they cannot be cached.
+  mpi::Parts* parts() const {
+    if (first_) return family_->spare.parts.get();
+    return from_ ? &from_->of(part_) : nullptr;
+  }
+
+  // Returns a cached group of an earlier open, or creates one.
+  std::unique_ptr<Comm> part(const mpi::Parts::Wish& wish, bool on_node = false) {
+    const MPI_Comm own = comm();
+    mpi::Parts* const kept = parts();
+    mpi::Parts::Offer offer{};
+    int number = -1;
+    if (kept && !kept->empty()) {
+      offer = kept->offer(wish);
+      all_max(offer);
+      number = kept->take(offer);
+    }
+    MPI_Comm found = MPI_COMM_NULL;
+    if (number >= 0) {
+      found = kept->comm(number);
+    } else {
+      found = mpi::Parts::make(own, wish);
+      if (kept) number = kept->keep(wish, found, offer);
+    }
+    if (found == MPI_COMM_NULL) return nullptr;
+    return std::make_unique<MpiComm>(found, family_, kept, number, on_node);
+  }
+
+  static int topology_by_hand() {
+    try {
+      return sheaf::topology_by_hand();
+    } catch (const Error&) {
+      return -1;
+    }
+  }
+
+  int tasks_per_node_by_hand() {
+    meet_once();
+    if (family_->per_node < 0)
+      throw Error(Code::invalid_argument, "SHEAF_TOPOLOGY: the tasks per node must be a number > 0");
+    return family_->per_node;
+  }
+
+  MPI_Comm comm_ = MPI_COMM_NULL;  // null before the first collective call
+  const bool first_ = false;
+  const bool on_node_ = false;
+  const int8_t part_ = -1;
+  std::shared_ptr<Family> family_;
+  mpi::Parts* const from_ = nullptr;  // null if the group is not cached
+  const int rank_;
+  const int size_;
+};
+
+static_assert(sizeof(MpiComm) <= 64, "one of these exists per task and group");
+
+}  // namespace
+
+std::unique_ptr<Comm> mpi_comm(MPI_Comm comm, int largest_message) {
+  int initialized = 0;
+  MPI_Initialized(&initialized);
+  if (!initialized) throw Error(Code::invalid_argument, "MPI_Init has not been called");
+  if (comm == MPI_COMM_NULL) throw Error(Code::invalid_argument, "the global communicator is MPI_COMM_NULL");
+  if (largest_message < 1) throw Error(Code::invalid_argument, "mpi_comm: messages need at least one byte");
+  return std::make_unique<MpiComm>(std::make_shared<Family>(comm, largest_message));
+}
+
+}  // namespace sheaf

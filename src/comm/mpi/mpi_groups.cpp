@@ -1,0 +1,74 @@
+#include "comm/mpi/mpi_groups.hpp"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <string>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "base/error.hpp"
+#include "base/non_copyable.hpp"
+
+namespace sheaf {
+namespace {
+
+class Group : private NonCopyable {
+ public:
+  explicit Group(MPI_Comm comm) { MPI_Comm_group(comm, &group_); }
+  ~Group() { MPI_Group_free(&group_); }
+  operator MPI_Group() const { return group_; }
+
+ private:
+  MPI_Group group_ = MPI_GROUP_NULL;
+};
+
+struct Members {
+  int64_t hash = 0;     // hash of the ranks in `whole`; 40 bits, so that a million can be added
+  int64_t outside = 0;  // members that are not in `whole`
+};
+
+Members members_of(MPI_Comm part, MPI_Comm whole, int size) {
+  const Group group(part);
+  const Group all(whole);
+  Members found;
+  uint64_t hash = 0;
+  std::array<int, 1024> ranks;
+  std::array<int, 1024> translated;
+  for (int first = 0; first < size; first += static_cast<int>(ranks.size())) {
+    const int count = std::min(size - first, static_cast<int>(ranks.size()));
+    std::iota(ranks.begin(), ranks.begin() + count, first);
+    MPI_Group_translate_ranks(group, count, ranks.data(), all, translated.data());
+    found.outside += std::count(translated.begin(), translated.begin() + count, MPI_UNDEFINED);
+    hash = XXH3_64bits_withSeed(translated.data(), sizeof(int) * static_cast<size_t>(count), hash);
+  }
+  found.hash = static_cast<int64_t>(hash >> 24) | 1;
+  return found;
+}
+
+}  // namespace
+
+void check_partition(Comm& comm, MPI_Comm whole, MPI_Comm part) {
+  // Every member of a group adds its hash; the first member subtracts it once per member of the group. The
+  // sum is 0 only if exactly the members of every group have named it.
+  std::array<int64_t, 2> sums{};
+  if (part != MPI_COMM_NULL) {
+    int rank = 0, size = 0;
+    MPI_Comm_rank(part, &rank);
+    MPI_Comm_size(part, &size);
+    const Members mine = members_of(part, whole, size);
+    sums = {mine.hash - (rank == 0 ? size * mine.hash : 0), mine.outside > 0};
+  }
+  comm.all_sum(sums);
+  if (sums[1] != 0)
+    throw Error(Code::mismatch, "the local communicators of " + std::to_string(sums[1]) +
+                                    " tasks reach beyond the global one; each must be a part of it");
+  if (sums[0] != 0)
+    throw Error(
+        Code::mismatch,
+        "the local communicators are no partition of the global one: a task is in the communicator of "
+        "another, but has named a different one");
+}
+
+}  // namespace sheaf

@@ -1,0 +1,63 @@
+#include "comm/mpi/mpi_hosts.hpp"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "comm/agree.hpp"
+#include "comm/mpi/constants.hpp"
+#include "comm/mpi/mpi_calls.hpp"
+#include "comm/mpi/mpi_parts.hpp"
+#include "comm/mpi/mpi_patience.hpp"
+
+namespace sheaf::mpi {
+
+void reduce_by_messages(MPI_Comm comm, Reduction how, std::span<int64_t> values, size_t largest) {
+  const bool before = how == Reduction::sum_before;
+  in_parts(values, std::max<size_t>(1, largest / sizeof(int64_t)), [&](std::span<int64_t> part) {
+    patiently(before ? "MPI_Iexscan" : "MPI_Iallreduce", [&](MPI_Request* request) {
+      return (before ? MPI_Iexscan : MPI_Iallreduce)(MPI_IN_PLACE, part.data(), static_cast<int>(part.size()),
+                                                     MPI_INT64_T, how == Reduction::max ? MPI_MAX : MPI_SUM,
+                                                     comm, request);
+    });
+  });
+  if (before && rank_in(comm) == 0) std::ranges::fill(values, 0);  // undefined after MPI_Exscan
+}
+
+void HostsMeeting::free() { free_own(firsts_); }
+
+void HostsMeeting::find_hosts() {
+  const int rank = rank_in(comm_);
+  const auto how = host_ < 0 ? Parts::How::by_memory : Parts::How::split;
+  const MPI_Comm host = Parts::make(comm_, {how, std::max(host_, 0), rank});
+  firsts_ = Parts::make(comm_, {Parts::How::split, rank_in(host) == 0 ? 0 : -1, rank});
+  meeting_ = Meeting::several(host, 1, comm_).front();
+  const bool alone = size_of(host) == 1;
+  std::array<int64_t, 2> found{!alone, !alone && !meeting_};
+  reduce_by_messages(comm_, Reduction::max, found);
+  meets_ = found[0] != 0 && found[1] == 0;
+  free_own(host);
+}
+
+bool HostsMeeting::reduce(Reduction how, std::span<int64_t> values) {
+  std::array<int64_t, SharedMeeting::most_bytes / sizeof(int64_t)> told;  // the values and a failure flag
+  if (values.size() >= told.size() || how == Reduction::sum_before) return false;
+  if (calls_ < reductions_worth_hosts && ++calls_ == reductions_worth_hosts) find_hosts();
+  if (!meets_) return false;
+  if (meeting_) meeting_->reduce(how, values);
+  std::optional<Error> problem;
+  if (firsts_ != MPI_COMM_NULL) problem = attempt([&] { reduce_by_messages(firsts_, how, values); });
+  if (meeting_) {
+    const auto all = std::span(told).first(values.size() + 1);
+    std::ranges::copy(values, all.begin());
+    all.back() = problem.has_value();
+    meeting_->broadcast(std::as_writable_bytes(all), 0);
+    if (all.back() != 0 && !problem)
+      problem = Error(Code::io, "a reduction failed; the first task of this host tells why");
+    std::ranges::copy(all.first(values.size()), values.begin());
+  }
+  if (problem) throw *problem;
+  return true;
+}
+
+}  // namespace sheaf::mpi

@@ -1,0 +1,48 @@
+// comm/mpi/mpi_hosts: reductions by messages. On several hosts, the tasks of each host first reduce in shared
+// memory. Then the first tasks of all hosts exchange messages and publish the result on their hosts. Only
+// these first tasks send messages and poll.
+#pragma once
+
+#include <mpi.h>
+
+#include <climits>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "base/non_copyable.hpp"
+#include "comm/comm.hpp"
+#include "comm/mpi/mpi_meeting.hpp"
+
+namespace sheaf::mpi {
+
+// Collective over `comm`. Implements Comm::reduce() with messages of at most `largest` bytes.
+void reduce_by_messages(MPI_Comm comm, Reduction how, std::span<int64_t> values, size_t largest = INT_MAX);
+
+class HostsMeeting : private NonCopyable {
+ public:
+  // Local. Reduces over the tasks of `comm`, which must outlive the object. `host`: number of this task's
+  // host; if negative, MPI groups the tasks by shared memory.
+  explicit HostsMeeting(MPI_Comm comm, int host = -1) : comm_(comm), host_(host) {}
+  // Frees its communicators; collective in the sense of MPI. The object must not be used afterwards.
+  void free();
+
+  // Implements Comm::reduce(). Returns false on all tasks, without moving data, in any of the following
+  // cases: the first calls, which spare tasks with few reductions the search for their hosts;
+  // Reduction::sum_before; more values than a barrier can hold; one task per host; tasks of a host that
+  // cannot share memory. If the first task of a host fails, throws its error on all tasks of that host.
+  bool reduce(Reduction how, std::span<int64_t> values);
+
+ private:
+  void find_hosts();
+
+  const MPI_Comm comm_;
+  const int host_;
+  int calls_ = 0;
+  bool meets_ = false;                // equal on all tasks
+  MPI_Comm firsts_ = MPI_COMM_NULL;   // the first tasks of all hosts; null on other tasks
+  std::shared_ptr<Meeting> meeting_;  // the tasks of this host; null if there is only one
+};
+
+}  // namespace sheaf::mpi

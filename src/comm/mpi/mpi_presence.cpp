@@ -1,0 +1,92 @@
+#include "comm/mpi/mpi_presence.hpp"
+
+#include <array>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "comm/mpi/constants.hpp"
+#include "comm/mpi/mpi_calls.hpp"
+
+namespace sheaf::mpi {
+
+namespace {
+
+using clock = std::chrono::steady_clock;
+
+enum Word : int { not_ready, present, staying, stay, go, all_there, word_count };
+
+// Static storage for the words, which must outlive the messages in flight.
+constexpr std::array<int, word_count> words{not_ready, present, staying, stay, go, all_there};
+
+void say(MPI_Comm comm, int to, Word word) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  check(MPI_Isend(&words[word], 1, MPI_INT, to, presence_tag, comm, &request), "MPI_Isend");
+  check(MPI_Request_free(&request), "MPI_Request_free");
+}
+
+// Receives the next word from `from`, or from any task, and its sender. Returns false on timeout.
+bool hear(MPI_Comm comm, int from, clock::time_point until, int& word, int& sender) {
+  for (;;) {
+    int there = 0;
+    MPI_Status status;
+    check(MPI_Iprobe(from, presence_tag, comm, &there, &status), "MPI_Iprobe");
+    if (there) {
+      sender = status.MPI_SOURCE;
+      check(MPI_Recv(&word, 1, MPI_INT, sender, presence_tag, comm, MPI_STATUS_IGNORE), "MPI_Recv");
+      return true;
+    }
+    if (clock::now() >= until) return false;
+    std::this_thread::sleep_for(longest_sleep);
+  }
+}
+
+// Runs on task 0. Returns true if all tasks send `wanted` in time. Marks every sender in `others`.
+bool hear_all(MPI_Comm comm, Word wanted, clock::time_point until, std::vector<bool>& others) {
+  for (int left = size_of(comm) - 1; left > 0;) {
+    int word = go;
+    int sender = 0;
+    if (!hear(comm, MPI_ANY_SOURCE, until, word, sender)) return false;
+    others[static_cast<size_t>(sender)] = true;
+    if (word == not_ready) return false;
+    if (word == wanted) --left;
+  }
+  return true;
+}
+
+void say_to(MPI_Comm comm, const std::vector<bool>& others, Word word) {
+  for (size_t task = 1; task < others.size(); ++task)
+    if (others[task]) say(comm, static_cast<int>(task), word);
+}
+
+Presence decide(MPI_Comm comm, bool ready, std::chrono::milliseconds patience) {
+  std::vector<bool> others(static_cast<size_t>(size_of(comm)));
+  bool all = ready && hear_all(comm, present, clock::now() + patience, others);
+  if (all) {
+    say_to(comm, others, stay);
+    all = hear_all(comm, staying, clock::now() + patience, others);
+  }
+  // Late tasks get no answer and leave after their timeout.
+  say_to(comm, others, all ? all_there : go);
+  return all ? Presence::all : Presence::missing;
+}
+
+// A task that stays waits as long as task 0 may wait, which started waiting no later.
+Presence follow(MPI_Comm comm, bool ready, std::chrono::milliseconds patience) {
+  say(comm, 0, ready ? present : not_ready);
+  if (!ready) return Presence::missing;
+  int word = go;
+  int sender = 0;
+  if (!hear(comm, 0, clock::now() + patience, word, sender) || word != stay) return Presence::missing;
+  say(comm, 0, staying);
+  if (!hear(comm, 0, clock::now() + 2 * patience, word, sender)) return Presence::missing;
+  return word == all_there ? Presence::all : Presence::missing;
+}
+
+}  // namespace
+
+Presence meet_within(MPI_Comm comm, bool ready, std::chrono::milliseconds patience) {
+  return rank_in(comm) == 0 ? decide(comm, ready, patience) : follow(comm, ready, patience);
+}
+
+}  // namespace sheaf::mpi

@@ -1,0 +1,26 @@
+// comm/mpi/mpi_presence: finds out within a limited time whether all tasks of a communicator are present.
+//
+// MPI's collective calls cannot time out. Here tasks send messages of a few bytes to task 0, and only tasks
+// that are present get an answer. A decision takes two rounds, so that all tasks that receive `all` are still
+// waiting:
+//
+//   others: present (ready or not)        ->  task 0: waits for all
+//   task 0: stay, or go if any is not ready  ->  others
+//   others: staying                       ->  task 0: waits for all
+//   task 0: all, or go                    ->  others
+//
+// A task that times out before it has sent `staying` leaves; task 0 then gets no answer from it.
+#pragma once
+
+#include <mpi.h>
+
+#include <chrono>
+
+#include "comm/comm.hpp"
+
+namespace sheaf::mpi {
+
+// Implements Comm::meet_within() on a communicator owned by Sheaf.
+Presence meet_within(MPI_Comm comm, bool ready, std::chrono::milliseconds patience);
+
+}  // namespace sheaf::mpi

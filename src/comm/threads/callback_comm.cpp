@@ -1,0 +1,315 @@
+#include "comm/threads/callback_comm.hpp"
+
+#include <algorithm>
+#include <array>
+#include <climits>
+#include <cstring>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/crc32c.hpp"
+#include "base/error.hpp"
+#include "comm/agree.hpp"
+#include "comm/helpers.hpp"
+#include "comm/host_name.hpp"
+#include "comm/threads/star_comm.hpp"
+
+namespace sheaf {
+namespace {
+
+// Steps of a round that can fail; exchanged as a number.
+enum class Part : int64_t { none, barrier, bcastr, gatherr, scatterr, create, allgather, size, answer };
+
+struct Failure {
+  Part part = Part::none;
+  int64_t result = 0;
+
+  std::string text() const {
+    static constexpr const char* names[] = {
+        "", "barrier", "bcastr", "gatherr", "scatterr", "create_local_commgroup", "allgather"};
+    if (part == Part::size) return "messages of more than 2 GiB do not fit through the callbacks";
+    if (part == Part::answer)
+      return "the callbacks brought other messages than were sent, or there is no memory for them";
+    return std::string("the ") + names[static_cast<size_t>(part)] + " callback returned " +
+           std::to_string(result);
+  }
+};
+
+class CallbackHub final : public StarHub {
+ public:
+  CallbackHub(const CommCallbacks& callbacks, void* group, int rank, int size)
+      : call_(callbacks), group_(group), rank_(rank), size_(size) {}
+  ~CallbackHub() override {
+    if (local_made_) call_.free_group(local_);
+  }
+
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+
+  int64_t node() override { return static_cast<int64_t>(std::hash<std::string>{}(host_name()) >> 1); }
+  int tasks_per_node() override {
+    return per_node_of_task_0_ >= 0 ? per_node_of_task_0_ : topology_by_hand();
+  }
+
+  std::vector<std::byte> round(std::span<const std::byte> mine, const Answer& answer) override {
+    if (dead_) throw *dead_;
+    if (size_ == 1) return answer({{mine.begin(), mine.end()}, {std::ssize(mine)}}).bytes;
+    const Gathered calls = collect(mine);
+    Gathered replies;
+    if (has_all() && failure_.part == Part::none && attempt([&] { replies = answer(calls); }))
+      note(Part::answer, 0);
+    std::vector<std::byte> reply = hand_out(replies);
+    agree_on_failures();
+    return reply;
+  }
+
+  void make_local(const LocalGroup& local) override {
+    if (dead_) throw *dead_;
+    note(Part::create, call_.create_group(&local_, group_, rank_, size_, local.rank, local.size,
+                                          local.filenumber, local.numfiles));
+    local_made_ = failure_.part != Part::create;
+    if (size_ == 1 && !local_made_) throw *(dead_ = Error(Code::io, failure_.text()));
+    if (size_ > 1 && !call_.allgather) note(Part::barrier, call_.barrier(group_));
+    // The next round reports a failure to all tasks.
+  }
+
+  void* local() const override { return local_; }
+
+ private:
+  // Returns true if this task gets all contributions: task 0 does, and with an allgather callback every task.
+  bool has_all() const { return call_.allgather || rank_ == 0; }
+  // Number of elements per contribution in buffers for all contributions.
+  size_t places() const { return has_all() ? static_cast<size_t>(size_) : 0; }
+
+  // Collective. Collects `mine` of each task on all tasks that get all contributions.
+  void bring(void* mine, void* all, int64_t words) {
+    if (call_.allgather) {
+      note(Part::allgather, call_.allgather(mine, all, group_, 8 * words));
+    } else {
+      note(Part::gatherr, call_.gatherr(mine, all, group_, CommCallbacks::int64, static_cast<int>(words), 0));
+    }
+  }
+
+  // Records the first failure until it has been reported.
+  void note(Part part, int result) {
+    const bool failed = part == Part::answer || part == Part::size || result != 0;
+    if (failed && failure_.part == Part::none) failure_ = {part, result};
+  }
+
+  // Describes a message; exchanged before the message itself.
+  struct Note {
+    int64_t length = -1;  // bytes
+    int64_t sum = 0;      // CRC32C
+  };
+  // Uses a nonzero seed, so that zeros which no task sent are not a valid message.
+  static Note note_of(std::span<const std::byte> message) {
+    return {std::ssize(message), crc32c(0x53686561, message)};
+  }
+
+  // The note of a message and its first bytes. Task 0 holds one envelope of every task, so without an
+  // allgather callback the first part is short.
+  struct Envelope {
+    Note note;
+    int64_t per_node = 0;  // tasks_per_node(); only with an allgather callback
+    std::array<int64_t, 61> first{};
+  };
+  size_t words_ahead() const { return call_.allgather ? std::tuple_size_v<decltype(Envelope::first)> : 9; }
+
+  template <class T>
+  static constexpr int words_of = sizeof(T) / sizeof(int64_t);
+
+  // How the messages of all tasks are transferred: `count` rounds of `window` bytes per task.
+  struct Rounds {
+    int64_t window = 0;  // a multiple of 8
+    int64_t count = 0;
+  };
+  static Rounds rounds_for(int64_t largest) {
+    const int64_t window = std::min(most_at_once, (largest + 7) / 8 * 8);
+    return {window, largest == 0 ? 0 : (largest + window - 1) / window};
+  }
+
+  // Returns the bytes of the longest message. Returns nothing if the notes are invalid or the total exceeds
+  // the limit of a collective call.
+  static std::optional<int64_t> largest_of(std::span<const Note> notes) {
+    int64_t largest = 0;
+    int64_t total = 0;
+    for (const Note& n : notes) {
+      if (n.length < 0 || n.length > INT_MAX || (total += n.length) > INT_MAX) return std::nullopt;
+      largest = std::max(largest, n.length);
+    }
+    return largest;
+  }
+
+  // Collective. Returns the bytes of the longest message, from which all tasks compute the same number of
+  // rounds. Returns nothing on all tasks, which then transfer nothing, if that is invalid. Only tasks that
+  // get all contributions have `notes`.
+  std::optional<int64_t> agree_on_largest(std::span<const Note> notes) {
+    const std::optional<int64_t> found = largest_of(notes);
+    if (call_.allgather) return found;
+    int64_t largest = found.value_or(0);
+    note(Part::bcastr, call_.bcastr(&largest, group_, CommCallbacks::int64, 1, 0));
+    if (found && largest >= 0 && largest <= INT_MAX) return largest;
+    note(Part::size, 0);
+    return std::nullopt;
+  }
+
+  // Returns the part of a message that is transferred in a round, not counting its first `ahead` bytes.
+  template <class Byte>
+  static std::span<Byte> part_of(std::span<Byte> message, const Rounds& rounds, int64_t round,
+                                 int64_t ahead = 0) {
+    const auto from = std::min<int64_t>(ahead + round * rounds.window, std::ssize(message));
+    return message.subspan(static_cast<size_t>(from),
+                           static_cast<size_t>(std::min(rounds.window, std::ssize(message) - from)));
+  }
+
+  // Returns all contributions on tasks that get them; they are empty after a failure.
+  Gathered collect(std::span<const std::byte> mine) {
+    constexpr size_t head = offsetof(Envelope, first) / sizeof(int64_t);
+    const size_t words = head + words_ahead();
+    const int64_t ahead = 8 * static_cast<int64_t>(words_ahead());
+    Envelope own{note_of(mine), call_.allgather ? tasks_per_node() : 0, {}};
+    std::memcpy(own.first.data(), mine.data(), static_cast<size_t>(std::min(std::ssize(mine), ahead)));
+    std::vector<int64_t> envelopes(places() * words);
+    bring(&own, envelopes.data(), static_cast<int64_t>(words));
+    if (call_.allgather) per_node_of_task_0_ = static_cast<int>(envelopes[head - 1]);
+    std::vector<Note> notes;
+    for (size_t at = 0; at < envelopes.size(); at += words)
+      notes.push_back({envelopes[at], envelopes[at + 1]});
+    const std::optional<int64_t> largest = agree_on_largest(notes);
+    Gathered calls;
+    for (const Note& n : notes) calls.sizes.push_back(largest ? n.length : 0);
+    calls.bytes.resize(static_cast<size_t>(calls.offsets().back()));
+    const auto rooms = calls.rooms();
+    for (size_t r = 0; r < rooms.size(); ++r)
+      std::memcpy(rooms[r].data(), &envelopes[r * words + head],
+                  static_cast<size_t>(std::min(std::ssize(rooms[r]), ahead)));
+    const Rounds rounds = rounds_for(std::max<int64_t>(largest.value_or(0) - ahead, 0));
+    std::vector<std::byte> part(static_cast<size_t>(rounds.window));
+    std::vector<std::byte> all(rooms.size() * part.size());
+    for (int64_t round = 0; round < rounds.count; ++round) {
+      std::ranges::copy(part_of(mine, rounds, round, ahead), part.begin());
+      bring(part.data(), all.data(), rounds.window / 8);
+      for (size_t r = 0; r < rooms.size(); ++r) {
+        const auto to = part_of(rooms[r], rounds, round, ahead);
+        std::memcpy(to.data(), all.data() + r * part.size(), to.size());
+      }
+    }
+    for (size_t r = 0; r < rooms.size(); ++r)
+      if (note_of(rooms[r]).sum != notes[r].sum) note(Part::answer, 0);
+    return calls;
+  }
+
+  // Returns piece r of the replies on task r. A task that gets all contributions already has its piece.
+  std::vector<std::byte> hand_out(const Gathered& replies) {
+    auto pieces = replies.pieces();
+    pieces.resize(places());
+    if (call_.allgather) {
+      const auto own = pieces[static_cast<size_t>(rank_)];
+      return {own.begin(), own.end()};
+    }
+    std::vector<Note> notes;
+    for (const auto piece : pieces) notes.push_back(note_of(piece));
+    Note own;
+    note(Part::scatterr, call_.scatterr(notes.data(), &own, group_, CommCallbacks::int64, words_of<Note>, 0));
+    const Rounds rounds = rounds_for(agree_on_largest(notes).value_or(0));
+    std::vector<std::byte> part(static_cast<size_t>(rounds.window));
+    std::vector<std::byte> joined(pieces.size() * part.size());
+    std::vector<std::byte> reply;
+    for (int64_t round = 0; round < rounds.count; ++round) {
+      for (size_t r = 0; r < pieces.size(); ++r)
+        std::ranges::copy(part_of(pieces[r], rounds, round),
+                          joined.begin() + static_cast<ptrdiff_t>(r * part.size()));
+      note(Part::scatterr, call_.scatterr(joined.data(), part.data(), group_, CommCallbacks::int64,
+                                          static_cast<int>(rounds.window / 8), 0));
+      reply.insert(reply.end(), part.begin(), part.end());
+    }
+    // A message that is missing or damaged is an error on all tasks.
+    if (own.length >= 0 && own.length <= std::ssize(reply)) reply.resize(static_cast<size_t>(own.length));
+    if (note_of(reply).sum != own.sum || std::ssize(reply) != own.length) note(Part::answer, 0);
+    return reply;
+  }
+
+  static constexpr int64_t nobody = -1;
+  static constexpr int64_t untold = -2;
+  using Told = std::array<int64_t, 2>;     // part and result of a failure, as numbers
+  using Verdict = std::array<int64_t, 3>;  // the failing task, then its Told
+
+  Told own_failure() const { return {static_cast<int64_t>(failure_.part), failure_.result}; }
+
+  static Verdict first_failure(std::span<const Told> all) {
+    const auto failed = std::ranges::find_if(all, [](const Told& told) { return told[0] != 0; });
+    if (failed == all.end()) return {nobody};
+    return {failed - all.begin(), (*failed)[0], (*failed)[1]};
+  }
+
+  // Throws on all tasks if a callback has failed on any task, and marks the group as dead.
+  void agree_on_failures() {
+    Told told = own_failure();
+    std::vector<Told> all(places());
+    bring(told.data(), all.data(), words_of<Told>);
+    Verdict verdict{untold};
+    if (has_all()) {
+      // A failed callback delivers nothing. If task 0 alone decides, it includes a failure that it noted
+      // since.
+      all[static_cast<size_t>(rank_)] = call_.allgather ? told : own_failure();
+      verdict = first_failure(all);
+    }
+    if (!call_.allgather)
+      note(Part::bcastr, call_.bcastr(verdict.data(), group_, CommCallbacks::int64, words_of<Verdict>, 0));
+    judge(verdict);
+  }
+
+  void judge(const Verdict& verdict) {
+    if (verdict[0] == nobody) return;  // a failure noted since is reported in the next round
+    if (verdict[0] == untold || failure_.part != Part::none) {
+      dead_ = Error(Code::io, failure_.part == Part::none ? "the bcastr callback has brought nothing"
+                                                          : failure_.text());
+    } else {
+      const auto part =
+          static_cast<Part>(std::clamp<int64_t>(verdict[1], 0, static_cast<int64_t>(Part::answer)));
+      const auto task = static_cast<int>(verdict[0]);
+      dead_ =
+          Error(Code::io, "task " + std::to_string(task) + ": " + Failure{part, verdict[2]}.text(), 0, task);
+    }
+    throw *dead_;
+  }
+
+  // Maximum bytes per task in one call of gatherr or scatterr. Outside of mapped opens, existing programs
+  // have only ever been called with these two, 64-bit numbers and at most this size.
+  static constexpr int64_t most_at_once = 64 << 10;
+
+  const CommCallbacks call_;
+  void* const group_;
+  const int rank_;
+  const int size_;
+  int per_node_of_task_0_ = -1;  // value of task 0, received in a round; negative: not yet
+  void* local_ = nullptr;
+  bool local_made_ = false;
+  Failure failure_;            // not reported yet
+  std::optional<Error> dead_;  // known to all tasks
+};
+
+}  // namespace
+
+std::unique_ptr<Comm> callback_comm(const CommCallbacks& callbacks, void* group, int rank, int size) {
+  if (size < 1 || rank < 0 || rank >= size)
+    throw Error(Code::invalid_argument,
+                "rank " + std::to_string(rank) + " is not in a group of " + std::to_string(size));
+  return star_comm(std::make_shared<CallbackHub>(callbacks, group, rank, size));
+}
+
+void StarHub::make_local(const LocalGroup&) {
+  throw Error(Code::wrong_mode, "the tasks do not talk through callbacks");
+}
+
+void make_local_group(Comm& comm, const LocalGroup& local) {
+  if (!comm.hub()) throw Error(Code::wrong_mode, "the tasks do not talk through callbacks");
+  comm.hub()->make_local(local);
+  comm.barrier();
+}
+
+void* local_group_of(const Comm& comm) { return comm.hub() ? comm.hub()->local() : nullptr; }
+
+}  // namespace sheaf

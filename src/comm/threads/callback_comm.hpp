@@ -1,0 +1,72 @@
+// comm/threads/callback_comm: tasks that communicate through callbacks of the program (sion_generic.h).
+//
+// The callbacks only support transfers between a root and its group, so everything goes through task 0
+// (comm/threads/star_comm): a collective call is a gather, a scatter and an agreement, and task 0 holds the
+// contributions of all tasks. Programs with large groups should use MPI.
+//
+// Only barrier, bcastr, gatherr and scatterr are called, with 64-bit numbers. The tasks first exchange the
+// lengths of their messages and the first bytes, then transfer at most 64 KiB per task in each round.
+// gathervr and scattervr are avoided, because they were only ever called in mapped opens and existing
+// programs have faults there. Byte elements are avoided, because existing programs do not support them. A
+// group of one task calls only create_group and free_group. Every message has a checksum, so a message that a
+// callback loses or changes is an error on all tasks.
+//
+// If there is an allgather callback, no other is called: every task gets all contributions and computes the
+// result itself. A collective then takes two calls instead of seven, and O(tasks) bytes on each task.
+//
+// A failing callback (one that does not return 0) must not block the other tasks. The task completes the
+// current round in step with them. At the end of the round, the tasks agree on whether any callback has
+// failed, and either none throws or all do: Error io, "task R: the gatherr callback returned N". After that
+// the group is dead: every later call throws at once on all tasks, without a callback. A failure of the
+// agreement itself is reported in the next round. A callback that returns before it has synchronized with the
+// other tasks cannot be handled: they wait inside theirs.
+#pragma once
+
+#include <memory>
+
+#include "base/export.hpp"
+#include "comm/comm.hpp"
+
+namespace sheaf {
+
+// The callbacks of the generic interface. dtype: see int64 below.
+struct CommCallbacks {
+  int (*barrier)(void* group) = nullptr;
+  int (*bcastr)(void* data, void* group, int dtype, int nelem, int root) = nullptr;
+  int (*gatherr)(void* in, void* out, void* group, int dtype, int nelem, int root) = nullptr;
+  int (*gathervr)(void* in, void* out, void* group, int dtype, int* counts, int nelem, int root) = nullptr;
+  int (*scatterr)(void* in, void* out, void* group, int dtype, int nelem, int root) = nullptr;
+  int (*scattervr)(void* out, void* in, void* group, int dtype, int* counts, int nelem, int root) = nullptr;
+  int (*create_group)(void** local, void* group, int rank, int size, int local_rank, int local_size,
+                      int filenumber, int numfiles) = nullptr;
+  int (*free_group)(void* local) = nullptr;
+  int (*allgather)(const void* mine, void* all, void* group, long long nbytes) = nullptr;  // may be null
+
+  static constexpr int int64 = 11;  // _SION_INT64
+};
+
+// Local. `group` is the program's group, in which this task is `rank` of `size`. It must live as long as the
+// Comm and all groups split from it. Throws invalid_argument for a rank that is not in the group.
+//
+// split_by_node() groups by host name. If the environment of task 0 has SHEAF_TOPOLOGY=node=K, it groups
+// every K consecutive tasks. Messages are limited to 2 GiB per collective call.
+SHEAF_EXPORT std::unique_ptr<Comm> callback_comm(const CommCallbacks& callbacks, void* group, int rank,
+                                                 int size);
+
+// The physical file of a task and its rank there, as set by the program or by the multifile.
+struct LocalGroup {
+  int rank = 0;
+  int size = 0;
+  int filenumber = 0;
+  int numfiles = 0;
+};
+
+// Collective over `comm`, which callback_comm() must have created. Lets the program create its group of the
+// tasks of one physical file. The group is freed with the last Comm on `group`, without agreement. Throws on
+// all tasks alike.
+SHEAF_EXPORT void make_local_group(Comm& comm, const LocalGroup& local);
+
+// Returns that group, or null before make_local_group(). For callbacks that transfer data themselves.
+SHEAF_EXPORT void* local_group_of(const Comm& comm);
+
+}  // namespace sheaf

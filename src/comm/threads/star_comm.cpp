@@ -1,0 +1,103 @@
+#include "comm/threads/star_comm.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "base/error.hpp"
+#include "comm/helpers.hpp"
+#include "comm/packing.hpp"
+#include "comm/threads/star_answer.hpp"
+
+namespace sheaf {
+namespace {
+
+using namespace star;
+
+class StarComm final : public Comm {
+ public:
+  StarComm(std::shared_ptr<StarHub> hub, const Place& place) : hub_(std::move(hub)), place_(place) {}
+
+  int rank() const override { return place_.rank; }
+  int size() const override { return place_.size; }
+  int grain() const override { return hub_->size(); }  // every round needs all tasks
+
+  void barrier() override { call({.op = Op::barrier}, {}); }
+
+  void broadcast(std::span<std::byte> data, int root) override {
+    check_root(root, size());
+    const auto given = data.first(rank() == root ? data.size() : 0);
+    const auto found = call({.op = Op::broadcast, .root = root, .length = std::ssize(data)}, given);
+    if (rank() != root) fill(data, found);
+  }
+
+  void reduce(Reduction how, std::span<int64_t> values) override {
+    constexpr Op ops[] = {Op::all_max, Op::all_sum, Op::prefix_sum};
+    const auto bytes = std::as_writable_bytes(values);
+    fill(bytes, call({.op = ops[static_cast<size_t>(how)], .length = std::ssize(bytes)}, bytes));
+  }
+
+  Gathered gather(std::span<const std::byte> mine, int root) override {
+    check_root(root, size());
+    const auto found = call({.op = Op::gather, .root = root}, mine);
+    return rank() == root ? Gathered::unpacked(found, static_cast<size_t>(size())) : Gathered();
+  }
+
+  // Pieces that do not match their sizes are sent as an empty contribution, which task 0 rejects.
+  std::vector<std::byte> scatter(const Gathered& pieces, int root) override {
+    check_root(root, size());
+    const bool given = rank() == root && is_consistent(pieces, size());
+    return call({.op = Op::scatter, .root = root}, given ? pieces.packed() : std::vector<std::byte>());
+  }
+
+  std::unique_ptr<Comm> split(int color, int key) override {
+    return split_off({.op = Op::split, .color = color, .key = key});
+  }
+  std::unique_ptr<Comm> split_by_node() override {
+    return split_off({.op = Op::split_by_node, .color = hub_->node()});
+  }
+
+  StarHub* hub() const override { return hub_.get(); }
+
+ private:
+  static void fill(std::span<std::byte> to, std::span<const std::byte> from) {
+    if (to.size() != from.size())
+      throw Error(Code::damaged, "a message between tasks has another length than expected");
+    std::ranges::copy(from, to.begin());
+  }
+
+  // Takes part in rounds until this call has its result.
+  std::vector<std::byte> call(Call mine, std::span<const std::byte> contribution) {
+    mine.group = place_.group;
+    mine.rank = rank();
+    mine.size = size();
+    const std::vector<std::byte> message = joined({value_bytes(mine), contribution});
+    for (;;) {
+      const auto found = hub_->round(message, [this](const Gathered& calls) { return answer(calls, *hub_); });
+      std::span<const std::byte> rest = found;
+      const auto reply = take<Reply>(rest);
+      if (reply.state == Reply::State::wait) continue;
+      if (reply.state == Reply::State::done) return {rest.begin(), rest.end()};
+      throw Error(static_cast<Code>(reply.code),
+                  std::string(reinterpret_cast<const char*>(rest.data()), rest.size()));
+    }
+  }
+
+  std::unique_ptr<Comm> split_off(const Call& wanted) {
+    Place place;
+    fill(std::as_writable_bytes(std::span(&place, 1)), call(wanted, {}));
+    return place.group == 0 ? nullptr : std::make_unique<StarComm>(hub_, place);
+  }
+
+  std::shared_ptr<StarHub> hub_;
+  Place place_;
+};
+
+}  // namespace
+
+std::unique_ptr<Comm> star_comm(std::shared_ptr<StarHub> hub) {
+  const Place place{0, hub->rank(), hub->size()};
+  return std::make_unique<StarComm>(std::move(hub), place);
+}
+
+}  // namespace sheaf

@@ -1,0 +1,86 @@
+// comm/threads/team_comm: the Comm of thread_comm and hybrid_comm. It covers the team of threads of one
+// process, or of several processes with threads 0 communicating. Private to this folder.
+//
+// Every call is one barrier of the team. With several processes, thread 0 performs the call: it joins the
+// contributions of the threads, makes the call between processes, and distributes the result to the threads.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "comm/comm.hpp"
+#include "comm/helpers.hpp"
+#include "comm/threads/thread_team.hpp"
+
+namespace sheaf {
+
+class TeamComm final : public Comm {
+ public:
+  // A thread's place in a team. The team is null if the thread is in none.
+  struct Membership {
+    std::shared_ptr<ThreadTeam> team;
+    int rank = 0;
+  };
+
+  // Local. `number`: the index used by SHEAF_TOPOLOGY=node=K. Tasks with equal numbers are on one host.
+  TeamComm(Membership own, int number) : team_(std::move(own.team)), thread_(own.rank), number_(number) {}
+
+  // Collective over the threads of all processes. `processes` must be null except on thread 0.
+  static std::unique_ptr<Comm> of_processes(Membership own, std::unique_ptr<Comm> processes);
+
+  int rank() const override { return process_ * threads() + thread_; }
+  int size() const override { return nprocesses_ * threads(); }
+  int grain() const override { return star_ ? star_->grain() : is_hybrid_ ? threads() : 1; }
+
+  void barrier() override;
+  void broadcast(std::span<std::byte> data, int root) override;
+  void reduce(Reduction how, std::span<int64_t> values) override;
+  Gathered gather(std::span<const std::byte> mine, int root) override;
+  std::vector<std::byte> scatter(const Gathered& pieces, int root) override;
+  std::unique_ptr<Exchange> exchange(std::vector<Outgoing> outgoing, std::vector<Incoming> incoming) override;
+  std::unique_ptr<Comm> split(int color, int key) override;
+  std::unique_ptr<Comm> split_by_node() override;
+  std::shared_ptr<SharedMemory> share_memory(size_t bytes) override;
+  // Called on thread 0 alone, for all threads of its process.
+  Presence meet_within(bool ready, std::chrono::milliseconds patience) override {
+    return processes_ ? processes_->meet_within(ready, patience) : Presence::untold;
+  }
+  std::shared_ptr<ThreadTeam> thread_team() const override { return team_; }
+
+ private:
+  class TeamExchange;
+
+  // Kind of groups that a split creates: whole processes in rank order, each within one process, or neither.
+  enum class Shape { whole_processes, within_processes, irregular };
+  // Result of a split for one thread.
+  struct Part {
+    Membership own;
+    Shape shape = Shape::within_processes;
+  };
+
+  int threads() const { return team_->size(); }
+  bool is_here(int task) const { return task / threads() == process_; }
+  int process_of(int task) const { return task / threads(); }
+  size_t thread_of(int task) const { return static_cast<size_t>(task % threads()); }
+
+  template <class Act>
+  void meet(const Offer& mine, Act&& act) {
+    team_->meet(thread_, is_hybrid_ ? ThreadTeam::Actor::first : ThreadTeam::Actor::last, mine, act);
+  }
+  void exchange_between(std::span<ExchangeLists* const> threads);
+  Shape shape_of(Offers all, std::unique_ptr<Comm>& processes);
+  bool cut_through(Offers all);
+
+  const std::shared_ptr<ThreadTeam> team_;
+  const int thread_;
+  const int number_;
+  bool is_hybrid_ = false;
+  std::unique_ptr<Comm> processes_;  // for hybrid groups, on thread 0
+  int process_ = 0;
+  int nprocesses_ = 1;
+  // Performs all calls once the group has been split irregularly. From then on, tasks may wait in this group
+  // and in its parts at the same time.
+  std::unique_ptr<Comm> star_;
+};
+
+}  // namespace sheaf

@@ -1,0 +1,139 @@
+#include "mpiio/api/access.hpp"
+
+#include <exception>
+#include <memory>
+
+#include "base/checked.hpp"
+#include "comm/agree.hpp"
+#include "mpiio/api/errors.hpp"
+#include "mpiio/api/requests/requests.hpp"
+
+namespace sheaf::mpiio {
+namespace {
+
+// Size in bytes below which a nonblocking call transfers immediately, because enqueuing it for a thread costs
+// more.
+constexpr int64_t worth_a_thread = 1 << 20;
+
+// Returns the position of the transfer in the view's stream; advances the file pointer if the call uses one.
+int64_t claim(OpenFile& file, const Call& call, int64_t bytes) {
+  if (call.pointer != Pointer::shared && file.is_sequential())
+    throw MpiError(MPI_ERR_UNSUPPORTED_OPERATION,
+                   "files opened with MPI_MODE_SEQUENTIAL are accessed by the shared pointer");
+  if (call.pointer == Pointer::individual) return file.file->claim_individual(bytes);
+  if (call.pointer == Pointer::shared) return file.file->claim_shared(bytes);
+  if (call.offset < 0) throw MpiError(MPI_ERR_ARG, "an offset is negative");
+  return must_fit(checked_mul(call.offset, file.etype_size()), "an offset");
+}
+
+std::shared_ptr<Transfer> prepare(OpenFile& file, const Call& call, const Buffer& buffer, bool later) {
+  auto transfer = std::make_shared<Transfer>(file, call.way, buffer, later);
+  transfer->place(claim(file, call, transfer->bytes()));
+  return transfer;
+}
+
+// Makes all tasks fail with the error of this task, and rethrows it. Collective.
+[[noreturn]] void fail_all(OpenFile& file, Sequence& sequence, Way way, const std::exception_ptr& problem) {
+  const auto told = attempt([&] { std::rethrow_exception(problem); });
+  attempt([&] { file.file->fail_all(sequence, way == Way::writes, *told); });
+  std::rethrow_exception(problem);
+}
+
+// Runs a collective call. Tasks compute ordered positions together, so a task with an error takes part in
+// that as well. Collective.
+int64_t carry_out(OpenFile& file, const Call& call, const Buffer& buffer) {
+  Sequence& sequence = file.file->sequence();
+  const bool ordered = call.pointer == Pointer::shared;
+  std::optional<Transfer> transfer;
+  std::exception_ptr problem;
+  try {
+    transfer.emplace(file, call.way, buffer);
+    if (!ordered) transfer->place(claim(file, call, transfer->bytes()));
+  } catch (...) {
+    problem = std::current_exception();
+  }
+  if (ordered) {
+    const int64_t place = file.file->claim_ordered(sequence, problem ? 0 : transfer->bytes());
+    if (!problem) transfer->place(place);
+  }
+  if (problem) fail_all(file, sequence, call.way, problem);
+  return transfer->together(sequence);
+}
+
+// Uses a thread for large transfers if threads are allowed.
+void start_alone(OpenFile& file, const Call& call, MPI_File handle, const Buffer& buffer,
+                 MPI_Request* request) {
+  *request = MPI_REQUEST_NULL;
+  const bool threads = file.later != nullptr;
+  const auto transfer = prepare(file, call, buffer, threads);
+  Worker* const worker = threads && transfer->bytes() >= worth_a_thread ? &independent_worker() : nullptr;
+  const FilePointer kept = find_file(handle);
+  *request = start_request(call.name, kept, worker, [transfer, kept] { return transfer->alone(); });
+}
+
+}  // namespace
+
+int access_one(const Call& call, MPI_File handle, const Buffer& buffer, MPI_Status* status) {
+  return on_file(call.name, handle, [&](OpenFile& file) {
+    Transfer transfer(file, call.way, buffer);
+    transfer.place(claim(file, call, transfer.bytes()));
+    set_status(status, transfer.alone());
+  });
+}
+
+int start_one(const Call& call, MPI_File handle, const Buffer& buffer, MPI_Request* request) {
+  return on_file(call.name, handle,
+                 [&](OpenFile& file) { start_alone(file, call, handle, buffer, request); });
+}
+
+int access_all(const Call& call, MPI_File handle, const Buffer& buffer, MPI_Status* status) {
+  return on_file(call.name, handle,
+                 [&](OpenFile& file) { set_status(status, carry_out(file, call, buffer)); });
+}
+
+// Without threads that may communicate, each task transfers independently, because a nonblocking call must
+// not wait for other tasks.
+int start_all(const Call& call, MPI_File handle, const Buffer& buffer, MPI_Request* request) {
+  return on_file(call.name, handle, [&](OpenFile& file) {
+    if (!file.later) return start_alone(file, call, handle, buffer, request);
+    *request = MPI_REQUEST_NULL;
+    try {
+      if (!file.worker) file.worker = std::make_unique<Worker>();
+    } catch (...) {  // no thread can be created; fails the call on all tasks
+      fail_all(file, *file.later, call.way, std::current_exception());
+    }
+    try {
+      const auto transfer = prepare(file, call, buffer, true);
+      *request = start_request(call.name, find_file(handle), file.worker.get(),
+                               [&file, transfer] { return transfer->together(*file.later); });
+    } catch (...) {
+      file.worker->add([&file, way = call.way, problem = std::current_exception()] {
+        try {
+          fail_all(file, *file.later, way, problem);
+        } catch (...) {  // the program has already received this error
+        }
+      });
+      throw;
+    }
+  });
+}
+
+// Performs the whole transfer. A split collective call may wait for other tasks in its begin call (MPI 3.1,
+// section 13.4.5).
+int begin_all(const Call& call, MPI_File handle, const Buffer& buffer, std::string_view family) {
+  return on_file(call.name, handle, [&](OpenFile& file) {
+    if (file.split) throw MpiError(MPI_ERR_OTHER, "a split collective call is not ended yet");
+    file.split = SplitCall{family, carry_out(file, call, buffer)};
+  });
+}
+
+int end_all(const char* name, MPI_File handle, MPI_Status* status, std::string_view family) {
+  return on_file(name, handle, [&](OpenFile& file) {
+    if (!file.split || file.split->family != family)
+      throw MpiError(MPI_ERR_OTHER, "no split collective call of this kind has begun");
+    set_status(status, file.split->bytes);
+    file.split.reset();
+  });
+}
+
+}  // namespace sheaf::mpiio

@@ -1,0 +1,33 @@
+// mpiio/api/access: the kinds of data access of MPI-IO (MPI 3.1, section 13.4). One function serves reads and
+// writes and all count types. The functions return the result of the entry point.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "mpiio/api/transfer.hpp"
+
+namespace sheaf::mpiio {
+
+enum class Pointer : uint8_t { none, individual, shared };  // none: explicit offset
+
+struct Call {
+  const char* name;  // name of the entry point
+  Way way;
+  Pointer pointer = Pointer::individual;
+  MPI_Offset offset = 0;  // in etypes
+};
+
+// Noncollective access, blocking and nonblocking.
+int access_one(const Call& call, MPI_File handle, const Buffer& buffer, MPI_Status* status);
+int start_one(const Call& call, MPI_File handle, const Buffer& buffer, MPI_Request* request);
+// Collective access, blocking, nonblocking and split. With the shared pointer: ordered access.
+int access_all(const Call& call, MPI_File handle, const Buffer& buffer, MPI_Status* status);
+int start_all(const Call& call, MPI_File handle, const Buffer& buffer, MPI_Request* request);
+int begin_all(const Call& call, MPI_File handle, const Buffer& buffer, std::string_view family);
+int end_all(const char* name, MPI_File handle, MPI_Status* status, std::string_view family);
+
+}  // namespace sheaf::mpiio

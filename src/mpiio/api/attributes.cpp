@@ -1,0 +1,83 @@
+// Size, mode, group, info and atomicity of a file.
+#include "mpiio/api/entry.hpp"
+#include "mpiio/api/errors.hpp"
+#include "mpiio/api/info.hpp"
+
+using namespace sheaf::mpiio;
+
+namespace {
+
+// Throws on all tasks alike, because the mode is the same on all. The tasks agree on invalid sizes
+// separately.
+void require_writable(const OpenFile& file) {
+  if ((file.amode & MPI_MODE_RDONLY) != 0)
+    throw MpiError(MPI_ERR_READ_ONLY, "the file is open for reading only");
+}
+
+// Completes the nonblocking calls begun so far with the previous settings, on all tasks alike.
+void finish_begun(OpenFile& file) {
+  if (file.worker) file.worker->drain();
+  drain_independent_worker();
+}
+
+}  // namespace
+
+extern "C" {
+
+int PMPI_File_set_size(MPI_File handle, MPI_Offset size) {
+  return on_file("MPI_File_set_size", handle, [&](OpenFile& file) {
+    require_writable(file);
+    file.file->resize(size);
+  });
+}
+
+int PMPI_File_preallocate(MPI_File handle, MPI_Offset size) {
+  return on_file("MPI_File_preallocate", handle, [&](OpenFile& file) {
+    require_writable(file);
+    file.file->preallocate(size);
+  });
+}
+
+int PMPI_File_get_size(MPI_File handle, MPI_Offset* size) {
+  return on_file("MPI_File_get_size", handle, [&](OpenFile& file) { *size = file.file->bytes(); });
+}
+
+int PMPI_File_get_group(MPI_File handle, MPI_Group* group) {
+  return on_file("MPI_File_get_group", handle,
+                 [&](OpenFile& file) { PMPI_Group_union(file.group, MPI_GROUP_EMPTY, group); });
+}
+
+int PMPI_File_get_amode(MPI_File handle, int* amode) {
+  return on_file("MPI_File_get_amode", handle, [&](OpenFile& file) { *amode = file.amode; });
+}
+
+int PMPI_File_set_info(MPI_File handle, MPI_Info info) {
+  return on_file("MPI_File_set_info", handle, [&](OpenFile& file) {
+    finish_begun(file);
+    sheaf::Hints hints = file.file->hints();
+    take_hints(info, hints, file.file->rank() == 0);
+    file.file->set_hints(hints);
+  });
+}
+
+int PMPI_File_get_info(MPI_File handle, MPI_Info* info) {
+  return on_file("MPI_File_get_info", handle,
+                 [&](OpenFile& file) { *info = info_of(file.file->hints_in_use()); });
+}
+
+int PMPI_File_set_atomicity(MPI_File handle, int flag) {
+  return on_file("MPI_File_set_atomicity", handle, [&](OpenFile& file) {
+    finish_begun(file);
+    file.file->set_atomic(flag != 0);
+  });
+}
+
+int PMPI_File_get_atomicity(MPI_File handle, int* flag) {
+  return on_file("MPI_File_get_atomicity", handle, [&](OpenFile& file) { *flag = file.file->atomic(); });
+}
+
+int PMPI_File_sync(MPI_File handle) {
+  return on_file("MPI_File_sync", handle, [&](OpenFile& file) { file.file->sync(); });
+}
+
+}  // extern "C"

@@ -1,0 +1,51 @@
+// mpiio/api/datatype/datatypes: conversion of MPI datatypes to type maps (layout/type_map.hpp) and
+// signatures.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "base/non_copyable.hpp"
+#include "layout/type_map.hpp"
+
+namespace sheaf::mpiio {
+
+// Constructor arguments of a type (MPI 3.1, section 4.1.13). Arguments of large-count constructors are
+// ordered like those of the ordinary constructor. The destructor frees the types it holds.
+class Contents : private NonCopyable {
+ public:
+  explicit Contents(MPI_Datatype type);
+  ~Contents();
+
+  // Returns true for a structure, that is a type with parts of several types.
+  bool is_structure() const;
+
+  int combiner = MPI_COMBINER_NAMED;
+  std::vector<int64_t> numbers;
+  std::vector<int64_t> addresses;
+  std::vector<MPI_Datatype> types;
+};
+
+// Returns true for a type that must not be freed: a named type, or a Fortran type by precision.
+bool is_predefined(MPI_Datatype type);
+
+// Returns the map of a type in memory and caches it with the type. Throws MpiError MPI_ERR_TYPE if the type
+// is invalid.
+layout::TypeMap type_map(MPI_Datatype type);
+
+// Returns the map of `type` with the maps of `leaf` for its predefined types. Displacements in bytes are
+// unchanged; displacements in elements scale with the extents (MPI 3.1, section 13.5.1).
+layout::TypeMap type_map_with(MPI_Datatype type, const std::function<layout::TypeMap(MPI_Datatype)>& leaf);
+
+// The sequence of predefined types in a type, in type-map order, repeated `count` times.
+struct Signature {
+  MPI_Datatype leaf = MPI_DATATYPE_NULL;  // if `parts` is empty
+  std::vector<Signature> parts;           // concatenated
+  int64_t count = 1;
+};
+Signature signature_of(MPI_Datatype type);
+
+}  // namespace sheaf::mpiio

@@ -1,0 +1,199 @@
+// The external32 representation: big-endian, IEEE numbers, fixed sizes (MPI 3.1, section 13.5.2).
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <optional>
+
+#include "mpiio/api/datatype/datarep.hpp"
+#include "mpiio/api/datatype/datatypes.hpp"
+#include "mpiio/api/errors.hpp"
+
+namespace sheaf::mpiio {
+namespace {
+
+// A number that is converted as a unit.
+enum class Kind : uint8_t { bytes, is_signed, is_unsigned, extended };
+struct Atom {
+  Kind kind = Kind::bytes;
+  int64_t native = 1;    // bytes in memory
+  int64_t external = 1;  // bytes in the file
+};
+// The one or two numbers of a predefined type.
+struct Atoms {
+  Atom first;
+  Atom second = {Kind::bytes, 0, 0};
+
+  int64_t external() const { return first.external + second.external; }
+  bool is_byte() const { return first.native == 1 && external() == 1; }
+};
+
+constexpr Atom extended = {Kind::extended, sizeof(long double), 16};
+
+Atom plain(int64_t size) { return {Kind::bytes, size, size}; }  // only the byte order changes
+
+Atoms atoms_of(MPI_Datatype leaf) {
+  MPI_Count bytes = 0;
+  PMPI_Type_size_x(leaf, &bytes);
+  const int64_t size = bytes;
+  if (leaf == MPI_LONG) return {{Kind::is_signed, size, 4}};
+  if (leaf == MPI_UNSIGNED_LONG) return {{Kind::is_unsigned, size, 4}};
+  if (leaf == MPI_WCHAR) return {{Kind::is_unsigned, size, 2}};
+  if (leaf == MPI_C_BOOL || leaf == MPI_CXX_BOOL) return {{Kind::is_unsigned, size, 4}};
+  if (leaf == MPI_AINT || leaf == MPI_OFFSET || leaf == MPI_COUNT) return {{Kind::is_signed, size, 8}};
+  if (leaf == MPI_LONG_DOUBLE) return {extended};
+  if (leaf == MPI_C_LONG_DOUBLE_COMPLEX || leaf == MPI_CXX_LONG_DOUBLE_COMPLEX) return {extended, extended};
+  for (MPI_Datatype const complex :
+       {MPI_C_COMPLEX, MPI_C_FLOAT_COMPLEX, MPI_C_DOUBLE_COMPLEX, MPI_COMPLEX, MPI_DOUBLE_COMPLEX,
+        MPI_CXX_FLOAT_COMPLEX, MPI_CXX_DOUBLE_COMPLEX, MPI_2INT, MPI_2INTEGER, MPI_2REAL,
+        MPI_2DOUBLE_PRECISION, MPI_COMPLEX8, MPI_COMPLEX16})
+    if (leaf == complex) return {plain(size / 2), plain(size / 2)};
+  const Atom index = plain(sizeof(int));
+  if (leaf == MPI_LONG_INT) return {{Kind::is_signed, sizeof(long), 4}, index};
+  if (leaf == MPI_LONG_DOUBLE_INT) return {extended, index};
+  for (MPI_Datatype const pair : {MPI_FLOAT_INT, MPI_DOUBLE_INT, MPI_SHORT_INT})
+    if (leaf == pair) return {plain(size - index.native), index};
+  int integers = 0;
+  int places = 0;
+  int types = 0;
+  int combiner = MPI_COMBINER_NAMED;
+  PMPI_Type_get_envelope(leaf, &integers, &places, &types, &combiner);
+  if (combiner == MPI_COMBINER_F90_COMPLEX) return {plain(size / 2), plain(size / 2)};
+  return {plain(size)};
+}
+
+void reverse_copy(const std::byte* from, int64_t bytes, std::byte* to) {
+  std::reverse_copy(from, from + bytes, to);
+}
+
+static_assert(std::endian::native == std::endian::little, "byte orders are reversed here");
+
+// Converts between integers of different sizes. Throws if the value does not fit.
+void convert_integer(bool is_signed, const std::byte* from, int64_t from_size, std::byte* to,
+                     int64_t to_size) {
+  int64_t value = 0;
+  std::memcpy(&value, from, static_cast<size_t>(from_size));
+  if (is_signed && from_size < 8) {
+    const int shift = static_cast<int>(64 - 8 * from_size);
+    value = static_cast<int64_t>(static_cast<uint64_t>(value) << shift) >> shift;
+  }
+  const int64_t bits = 8 * to_size;
+  const bool fits =
+      bits >= 64 || (is_signed ? value >= -(int64_t{1} << (bits - 1)) && value < int64_t{1} << (bits - 1)
+                               : static_cast<uint64_t>(value) >> bits == 0);
+  if (!fits)
+    throw MpiError(MPI_ERR_CONVERSION, "external32 has " + std::to_string(to_size) +
+                                           " bytes for an integer, too few for " + std::to_string(value));
+  std::memcpy(to, &value, static_cast<size_t>(to_size));
+}
+
+void atom_to_file(const Atom& atom, const std::byte* from, std::byte* to) {
+  std::array<std::byte, 16> changed;
+  if (atom.kind == Kind::bytes) return reverse_copy(from, atom.external, to);
+  if (atom.kind == Kind::extended) {
+    long double value = 0;
+    std::memcpy(&value, from, sizeof value);
+    const auto quad = static_cast<__float128>(value);
+    std::memcpy(changed.data(), &quad, sizeof quad);
+  } else {
+    convert_integer(atom.kind == Kind::is_signed, from, atom.native, changed.data(), atom.external);
+  }
+  reverse_copy(changed.data(), atom.external, to);
+}
+
+void atom_from_file(const Atom& atom, const std::byte* from, std::byte* to) {
+  std::array<std::byte, 16> changed;
+  if (atom.kind == Kind::bytes) return reverse_copy(from, atom.external, to);
+  reverse_copy(from, atom.external, changed.data());
+  if (atom.kind == Kind::extended) {
+    __float128 quad = 0;
+    std::memcpy(&quad, changed.data(), sizeof quad);
+    const auto value = static_cast<long double>(quad);
+    std::memset(to, 0, sizeof value);
+    std::memcpy(to, &value, 10);  // significant bytes of the format
+    return;
+  }
+  convert_integer(atom.kind == Kind::is_signed, changed.data(), atom.external, to, atom.native);
+}
+
+// Traverses a signature and both streams in parallel.
+struct Walk {
+  const std::byte* from;
+  std::byte* to;
+  int64_t left;  // remaining bytes of the file; only whole leaves are consumed
+  bool writes;
+
+  void leaf(MPI_Datatype type, int64_t count) {
+    const Atoms atoms = atoms_of(type);
+    count = std::min(count, left / std::max<int64_t>(1, atoms.external()));
+    left -= count * atoms.external();
+    if (atoms.is_byte()) {
+      std::memcpy(to, from, static_cast<size_t>(count));
+      from += count;
+      to += count;
+      return;
+    }
+    for (int64_t i = 0; i < count; ++i) {
+      one(atoms.first);
+      if (atoms.second.external > 0) one(atoms.second);
+    }
+  }
+
+  void one(const Atom& atom) {
+    if (writes)
+      atom_to_file(atom, from, to);
+    else
+      atom_from_file(atom, from, to);
+    from += writes ? atom.native : atom.external;
+    to += writes ? atom.external : atom.native;
+  }
+
+  void instances(MPI_Datatype type, int64_t count) {
+    const Signature signature = signature_of(type);
+    for (int64_t i = 0; i < count && left > 0; ++i) item(signature);
+  }
+
+  void item(const Signature& item) {
+    if (item.parts.empty()) {
+      if (item.leaf != MPI_DATATYPE_NULL) leaf(item.leaf, item.count);
+      return;
+    }
+    for (int64_t i = 0; i < item.count && left > 0; ++i)
+      for (const Signature& part : item.parts) this->item(part);
+  }
+};
+
+class External32 final : public Datarep {
+ public:
+  layout::TypeMap in_file(MPI_Datatype type) const override {
+    return type_map_with(type,
+                         [](MPI_Datatype leaf) { return layout::TypeMap::bytes(atoms_of(leaf).external()); });
+  }
+
+  std::vector<std::byte> to_file(const void* user, MPI_Datatype type, int64_t count) const override {
+    const layout::TypeMap memory = type_map(type);
+    std::vector<std::byte> native(static_cast<size_t>(count * memory.size()));
+    pack(user, memory, native);
+    std::vector<std::byte> result(static_cast<size_t>(count * in_file(type).size()));
+    Walk walk{native.data(), result.data(), std::ssize(result), true};
+    walk.instances(type, count);
+    return result;
+  }
+
+  int64_t from_file(std::span<const std::byte> bytes, void* user, MPI_Datatype type,
+                    int64_t count) const override {
+    const layout::TypeMap memory = type_map(type);
+    std::vector<std::byte> native(static_cast<size_t>(count * memory.size()));
+    Walk walk{bytes.data(), native.data(), std::ssize(bytes), false};
+    walk.instances(type, count);
+    const int64_t filled = walk.to - native.data();
+    unpack(std::span(native).first(static_cast<size_t>(filled)), user, memory);
+    return filled;
+  }
+};
+
+}  // namespace
+
+std::shared_ptr<const Datarep> make_external32() { return std::make_shared<External32>(); }
+
+}  // namespace sheaf::mpiio

@@ -1,0 +1,87 @@
+// mpiio/api/errors: error reporting at the MPI-IO interface. A failing call first calls the error handler of
+// the file and then returns an error class of the standard (MPI 3.1, section 13.7). The message is stored per
+// thread. MPI_Error_string returns it for the last code returned; SHEAF_MPIIO_ERRORS=1 prints it. No
+// exception leaves the library.
+#pragma once
+
+#include <mpi.h>
+
+#include <exception>
+#include <string>
+
+#include "base/error.hpp"
+#include "base/warnings.hpp"
+#include "mpiio/api/handles.hpp"
+
+namespace sheaf::mpiio {
+
+// An error with a class of the standard.
+class MpiError : public Error {
+ public:
+  MpiError(int of_mpi, const std::string& what) : Error(Code::invalid_argument, what), mpi_class(of_mpi) {}
+
+  int mpi_class;
+};
+
+// Returns the error class of the current exception and stores its message for this thread. Call inside a
+// catch block.
+int class_of_current(const char* function);
+
+// Returns the message of the last error of this thread, or "" if there was none.
+const char* last_message();
+// Stores `text` as the last message, for a call that returns `mpi_class`.
+void remember_message(const std::string& text, int mpi_class);
+
+// Prints the warnings that the call left in base/warnings.
+void print_warnings(const char* function);
+
+// Runs local(), then the collective call together(), even if local() throws, so that no other task blocks. If
+// both fail, rethrows the error of local().
+template <class Local, class Together>
+void in_step(Local&& local, Together&& together) {
+  std::exception_ptr problem;
+  try {
+    local();
+  } catch (...) {
+    problem = std::current_exception();
+  }
+  try {
+    together();
+  } catch (...) {
+    if (problem) std::rethrow_exception(problem);
+    throw;
+  }
+}
+
+// Runs the body of a call. Passes an exception to the error handler of `file`, with the program's `handle`;
+// if `file` is null, to the handler of MPI_FILE_NULL. Returns the result of the call.
+template <class Body>
+int call_for(const char* function, const OpenFile* file, MPI_File handle, Body&& body) {
+  int result = MPI_SUCCESS;
+  try {
+    body();
+    if (any_warnings()) print_warnings(function);
+    return MPI_SUCCESS;
+  } catch (...) {
+    result = class_of_current(function);
+  }
+  const Errhandling& errors = file ? file->errors : default_errhandling();
+  return errors.call(file ? handle : MPI_FILE_NULL, result, last_message());
+}
+
+// Runs body(OpenFile&) on the file of `handle`.
+template <class Body>
+int on_file(const char* function, MPI_File handle, Body&& body) {
+  const FilePointer file = find_file(handle);
+  return call_for(function, file.get(), handle, [&] {
+    if (!file) throw MpiError(MPI_ERR_FILE, "no open file has this handle");
+    body(*file);
+  });
+}
+
+template <class Body>
+int without_file(const char* function, Body&& body) {
+  return call_for(function, nullptr, MPI_FILE_NULL, body);
+}
+
+}  // namespace sheaf::mpiio

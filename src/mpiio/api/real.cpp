@@ -1,0 +1,25 @@
+#include <dlfcn.h>
+
+#include <string>
+
+#include "base/error.hpp"
+#include "base/export.hpp"
+#include "mpiio/api/entry.hpp"
+
+namespace {
+void* mpi_library = nullptr;
+}
+
+// Called once by the front library (front/front.c) before any function of this library.
+extern "C" SHEAF_EXPORT void sheaf_mpiio_begin(void* handle_of_mpi) { mpi_library = handle_of_mpi; }
+
+namespace sheaf::mpiio {
+
+void* find_function(const char* pmpi_name) { return dlsym(mpi_library, pmpi_name); }
+
+void* real_function(const char* pmpi_name) {
+  if (void* const found = find_function(pmpi_name)) return found;
+  throw Error(Code::unsupported, std::string("the MPI library has no ") + pmpi_name);
+}
+
+}  // namespace sheaf::mpiio

@@ -1,0 +1,55 @@
+// mpiio/api/requests/outcome: the result of a nonblocking call on a file, passed from the request to the call
+// that completes it.
+//
+// When a generalized request fails, MPI calls the error handler of a communicator, because it knows no file.
+// The drop-in therefore provides the completion calls (completion.cpp). They look up the outcome of requests
+// that have failed or may still fail, and report these as successful to the MPI library. Then they call the
+// error handler of the file. Only such requests are watched; for all others a completion call costs one load
+// of a counter.
+#pragma once
+
+#include <mpi.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/non_copyable.hpp"
+#include "mpiio/api/handles.hpp"
+
+namespace sheaf::mpiio {
+
+// Written by the thread that runs the call, before the request is complete.
+struct Outcome {
+  std::weak_ptr<OpenFile> file;
+  MPI_Request request = MPI_REQUEST_NULL;
+  int64_t bytes = 0;
+  int result = MPI_SUCCESS;  // error class
+  std::string message;
+  std::atomic<bool> released = false;  // the program has released the request
+
+  // Calls the error handler of the file if the call failed. Returns the code left by the handler.
+  int deliver() const;
+};
+using SharedOutcome = std::shared_ptr<Outcome>;
+
+// The table of watched requests. All calls are thread-safe.
+void watch(const SharedOutcome& outcome);
+void no_longer_watch(const Outcome& outcome);  // no effect if not watched
+// Returns null if the request is not watched, for example a request of the program.
+SharedOutcome find_outcome(MPI_Request request);
+inline std::atomic<int64_t> watched_requests = 0;
+
+// While an object lives, requests on files that this thread completes appear successful to the MPI library.
+class WithoutErrors : private NonCopyable {
+ public:
+  WithoutErrors() { active_ = true; }
+  ~WithoutErrors() { active_ = false; }
+  static bool active() { return active_; }
+
+ private:
+  [[gnu::tls_model("initial-exec")]] static constinit inline thread_local bool active_ = false;
+};
+
+}  // namespace sheaf::mpiio

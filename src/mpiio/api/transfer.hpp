@@ -1,0 +1,60 @@
+// mpiio/api/transfer: one read or write of the program: converts its arguments to bytes of the view's stream
+// and back.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "mpiio/api/handles.hpp"
+
+namespace sheaf::mpiio {
+
+enum class Way : uint8_t { reads, writes };
+
+// User buffer of a call.
+struct Buffer {
+  void* address = nullptr;
+  int64_t count = 0;
+  MPI_Datatype type = MPI_BYTE;
+};
+
+// The constructor copies all that the transfer needs from the file and the arguments, so the transfer may run
+// later and on another thread. The file and the memory must live until then.
+class Transfer {
+ public:
+  // Validates the arguments. Local. Throws MpiError for what the standard forbids: MPI_ERR_ACCESS,
+  // MPI_ERR_READ_ONLY, MPI_ERR_COUNT, MPI_ERR_TYPE, or MPI_ERR_IO for a partial etype. `later`: the program
+  // may free the datatype before the transfer runs.
+  Transfer(OpenFile& file, Way way, const Buffer& buffer, bool later = false);
+
+  int64_t bytes() const { return memory_.type.size() * memory_.count; }  // in the view's stream
+  // Sets the start of the transfer in the view's stream. Must precede alone() and together().
+  void place(int64_t position) { position_ = position; }
+
+  // Run the transfer, alone() locally and together() collectively on a sequence of the file. Return the
+  // number of bytes in the program's memory.
+  int64_t alone();
+  int64_t together(Sequence& sequence);
+
+ private:
+  Source source() const { return {memory_.address, memory_.type, memory_.count}; }
+  int64_t finish(int64_t bytes);
+
+  SharedFile& file_;
+  Way way_;
+  std::shared_ptr<const View> view_;
+  Destination memory_;  // memory with the bytes in file representation
+  int64_t position_ = 0;
+  // For representations other than native: the bytes in file representation, and their place in the program's
+  // memory.
+  std::shared_ptr<const Datarep> datarep_;
+  std::vector<std::byte> converted_;
+  Buffer program_;
+  KeptType kept_;
+};
+
+}  // namespace sheaf::mpiio

@@ -1,0 +1,73 @@
+#include "mpiio/file/across_hosts.hpp"
+
+#include <algorithm>
+
+#include "comm/agree.hpp"
+#include "exchange/pieces/constants.hpp"
+#include "exchange/transfer/hosts_file.hpp"
+#include "mpiio/file/shared_file.hpp"
+#include "storage/patience.hpp"
+
+namespace sheaf {
+
+void AcrossHosts::require_locks(const std::string& path) const {
+  if (excludes()) return;
+  const std::string why =
+      locks == LockScope::none
+          ? "the file system has no locks"
+          : "its tasks are on " + std::to_string(hosts) +
+                " hosts, and locks of the file system keep out tasks of the same host only";
+  throw file_error(Code::unsupported, path,
+                   "has no atomic mode: " + why + "; if that is not so, set SHEAF_FS=locks=global");
+}
+
+void AcrossHosts::apply(exchange::IndependentOptions& how, bool writes) const {
+  if (writes && (caches() || !excludes())) how.sieving = exchange::Sieving::never;
+}
+
+void AcrossHosts::apply(exchange::CollectiveOptions& how, bool writes) const {
+  // The program may state that no other handle writes (romio_ds_write); otherwise OtherHandles determines it.
+  how.fills_gaps = how.independent.sieving == exchange::Sieving::always;
+  apply(how.independent, writes);
+  // Without cached windows, any aggregator may read a part of a unit.
+  if (caches()) how.unit = writes || !at_once() ? unit : std::min(unit, exchange::most_host_page);
+}
+
+std::optional<Error> AcrossHosts::meet_before_close(File& file, Comm& comm, bool writes) const {
+  std::optional<Error> problem;
+  if (!file.traits().dear_requests) return problem;
+  if (writes && hosts > 1) attempt(problem, [&] { file.sync(); });
+  comm.barrier();
+  return problem;
+}
+
+std::shared_ptr<File> AcrossHosts::wrap(std::shared_ptr<File> file) const {
+  if (!caches() || !file) return file;
+  if (PastCache* const past = file->traits().past_cache) past->know(kind);
+  return std::make_shared<exchange::HostsFile>(std::move(file), locks, at_once());
+}
+
+AcrossHosts across_hosts(const FileSystemTraits& traits, Comm& comm) {
+  return {traits, traits.coherence == Coherence::local ? 1 : comm.node_count()};
+}
+
+std::shared_ptr<File> open_first(Store& store, const std::string& path, const SharedMode& mode,
+                                 const Striping& wanted, FileSystemTraits& traits) {
+  // Must precede the query of the traits, which report the file's stripes.
+  const bool made = mode.create && wanted.is_wished() && store.make_in_stripes(path, wanted);
+  attempt([&] { traits = store.traits(path); });
+  const bool apart = traits.coherence == Coherence::close_to_open;
+  const Access how = made          ? Access::write
+                     : mode.create ? (mode.exclusive ? Access::fresh : Access::create)
+                     : mode.write  ? Access::write
+                                   : Access::read;
+  return apart ? open_at_server(store, path, how, made ? Name::is_there : Name::may_be_there)
+               : store.open(path, how);
+}
+
+std::shared_ptr<File> open_next(Store& store, const std::string& path, const SharedMode& mode, bool apart) {
+  const Access how = mode.write ? Access::write : Access::read;
+  return apart ? open_at_server(store, path, how, Name::is_there) : store.open(path, how);
+}
+
+}  // namespace sheaf

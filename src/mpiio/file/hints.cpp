@@ -1,0 +1,155 @@
+#include "mpiio/file/hints.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+
+#include "base/parse.hpp"
+#include "base/setting.hpp"
+
+namespace sheaf {
+
+namespace {
+
+// The words accepted for a choice. The first word of each value is the one displayed.
+using ChoiceWord = std::pair<std::string_view, Choice>;
+constexpr ChoiceWord choices[] = {{"enable", Choice::enable},      {"true", Choice::enable},
+                                  {"1", Choice::enable},           {"disable", Choice::disable},
+                                  {"false", Choice::disable},      {"0", Choice::disable},
+                                  {"automatic", Choice::automatic}};
+
+enum class Kind : uint8_t { count, bytes, choice, flag, text };
+
+struct Known {
+  std::string_view key;
+  const char* variable;  // equivalent environment variable; null: none
+  Kind kind;
+  int64_t HintValues::*number = nullptr;  // for counts and bytes
+  Choice HintValues::*choice = nullptr;
+};
+// In display order.
+constexpr Known known[] = {
+    {"cb_nodes", "SHEAF_CB_NODES", Kind::count, &Hints::aggregators},
+    {"cb_buffer_size", "SHEAF_CB_BUFFER_SIZE", Kind::bytes, &Hints::buffer_size},
+    {"romio_cb_write", "SHEAF_CB_WRITE", Kind::choice, nullptr, &Hints::collective_write},
+    {"romio_cb_read", "SHEAF_CB_READ", Kind::choice, nullptr, &Hints::collective_read},
+    {"romio_ds_write", "SHEAF_DS_WRITE", Kind::choice, nullptr, &Hints::sieve_write},
+    {"romio_ds_read", "SHEAF_DS_READ", Kind::choice, nullptr, &Hints::sieve_read},
+    {"ind_wr_buffer_size", nullptr, Kind::bytes, &Hints::sieve_write_size},
+    {"ind_rd_buffer_size", nullptr, Kind::bytes, &Hints::sieve_read_size},
+    {"striping_unit", nullptr, Kind::bytes, &Hints::striping_unit},
+    {"striping_factor", nullptr, Kind::count, &Hints::striping_factor},
+    {"cb_config_list", nullptr, Kind::text},
+    {"romio_no_indep_rw", nullptr, Kind::flag},
+    {"sheaf_block_size", "SHEAF_BLOCK_SIZE", Kind::bytes, &Hints::block_size},
+    {"sheaf_iotasks", "SHEAF_IOTASKS", Kind::count, &Hints::io_tasks}};
+
+const Known* find_known(std::string_view key) {
+  const Known* const found = std::ranges::find(known, key, &Known::key);
+  return found == std::end(known) ? nullptr : found;
+}
+
+std::string_view first_component(std::string_view host) { return host.substr(0, host.find('.')); }
+
+struct Optimisation {
+  std::string_view word;
+  bool HintValues::*used;
+};
+constexpr Optimisation optimisations[] = {
+    {"shared", &Hints::shared}, {"overlap", &Hints::overlap}, {"reuse", &Hints::reuse}};
+
+}  // namespace
+
+bool Hints::set(std::string_view key, std::string_view value) {
+  value = trimmed(value);
+  const Known* const hint = find_known(key);
+  if (!hint) return false;
+  switch (hint->kind) {
+    case Kind::count:
+    case Kind::bytes: {
+      const auto number = hint->kind == Kind::count ? parse_number(value) : parse_bytes(value);
+      if (!number || *number < 1) return false;
+      this->*hint->number = *number;
+      return true;
+    }
+    case Kind::choice: {
+      const auto* const found = std::ranges::find(choices, value, &ChoiceWord::first);
+      if (found == std::end(choices)) return false;
+      if (!no_independent ||
+          (hint->choice != &Hints::collective_write && hint->choice != &Hints::collective_read))
+        this->*hint->choice = found->second;
+      return true;
+    }
+    case Kind::flag:
+      no_independent = value == "true";
+      if (no_independent) collective_write = collective_read = Choice::enable;
+      return no_independent || value == "false";
+    case Kind::text:
+      config_list = value;
+  }
+  return true;
+}
+
+const char* Hints::expected(std::string_view key) {
+  static constexpr const char* by_kind[] = {"a number from 1 on", "bytes from 1 on, as 65536, 64k or 1M",
+                                            "enable, disable or automatic", "true or false", nullptr};
+  const Known* const hint = find_known(key);
+  return hint ? by_kind[static_cast<size_t>(hint->kind)] : nullptr;
+}
+
+int64_t Hints::allowed_on(std::string_view host) const {
+  if (config_list.empty()) return -1;
+  int64_t others = 0;
+  for (std::string_view list = config_list; !list.empty();) {
+    const std::string_view word = take_word(list);
+    const size_t colon = word.rfind(':');
+    const std::string_view name = trimmed(word.substr(0, colon));
+    const std::string_view number = colon == std::string_view::npos ? "1" : trimmed(word.substr(colon + 1));
+    const int64_t most = number == "*" ? -1 : std::max<int64_t>(parse_number(number).value_or(1), 0);
+    if (name == host || (name != "*" && first_component(name) == first_component(host))) return most;
+    if (name == "*") others = most;
+  }
+  return others;
+}
+
+void Hints::apply_environment() {
+  for (const Known& hint : known) {
+    const char* const value = hint.variable ? setting(hint.variable) : nullptr;
+    if (value && !set(hint.key, value)) tell_not_understood(hint.variable, value, expected(hint.key));
+  }
+  const char* const off = setting("SHEAF_MPIIO_OFF");
+  std::string_view words = off ? off : "";
+  while (!words.empty()) {
+    const std::string_view word = take_word(words);
+    const auto one = std::ranges::find(optimisations, word, &Optimisation::word);
+    if (one != std::end(optimisations)) {
+      this->*one->used = false;
+    } else if (!word.empty()) {
+      std::string words_known;
+      for (const Optimisation& other : optimisations)
+        words_known.append(words_known.empty() ? "" : ", ").append(other.word);
+      tell_not_understood("SHEAF_MPIIO_OFF", word, "words of " + words_known);
+    }
+  }
+}
+
+std::vector<std::pair<std::string, std::string>> Hints::words() const {
+  std::vector<std::pair<std::string, std::string>> all;
+  for (const Known& hint : known) {
+    std::string value;
+    if (hint.kind == Kind::choice) {
+      value = std::ranges::find(choices, this->*hint.choice, &ChoiceWord::second)->first;
+    } else if (hint.kind == Kind::flag) {
+      value = no_independent ? "true" : "false";
+    } else if (hint.kind == Kind::text) {
+      value = config_list.empty() ? "*:*" : config_list;
+    } else if (this->*hint.number > 0) {
+      value = std::to_string(this->*hint.number);
+    }
+    if (!value.empty()) all.emplace_back(hint.key, value);
+  }
+  if (!file_system.empty()) all.emplace_back("sheaf_file_system", file_system);
+  return all;
+}
+
+}  // namespace sheaf

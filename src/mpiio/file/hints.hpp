@@ -1,0 +1,72 @@
+// mpiio/file/hints: the access hints of a shared file. Sources are the program (MPI_Info), a file of hints
+// (hints_file) and the environment.
+//
+// Keys of the program are those of ROMIO: cb_nodes, cb_buffer_size, romio_cb_write, romio_cb_read,
+// romio_ds_write, romio_ds_read (enable, disable, automatic), ind_rd_buffer_size, ind_wr_buffer_size,
+// striping_unit, striping_factor, cb_config_list, romio_no_indep_rw. Task 0 reads the environment, which
+// overrides the program:
+//
+// - SHEAF_CB_NODES, SHEAF_CB_BUFFER_SIZE, SHEAF_CB_WRITE, SHEAF_CB_READ, SHEAF_DS_WRITE,
+//   SHEAF_DS_READ: as the keys above
+// - SHEAF_BLOCK_SIZE=BYTES: file domains begin and end at multiples of BYTES (Blue Gene/L paper, section 3.4)
+// - SHEAF_IOTASKS=K: at most K tasks of a host read or write the file at once; as the hint sheaf_iotasks
+// - SHEAF_MPIIO_OFF=WORD,...: switches optimisations off for measurements: shared (no shared memory: every
+//   task counts as a host), overlap (rounds one by one, no read-ahead), reuse (a new plan for every call)
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/export.hpp"
+
+namespace sheaf {
+
+enum class Choice : uint8_t { automatic, enable, disable };
+
+// The hints that are plain values; tasks exchange them as bytes.
+struct HintValues {
+  int64_t aggregators = 0;  // cb_nodes; 0: automatic
+  int64_t buffer_size = 0;  // cb_buffer_size, bytes of an aggregator's buffer; 0: automatic
+  Choice collective_write = Choice::automatic;  // romio_cb_write: exchange between tasks
+  Choice collective_read = Choice::automatic;
+  // romio_ds_write: read-modify-write of small extents (data sieving).
+  Choice sieve_write = Choice::automatic;
+  Choice sieve_read = Choice::automatic;
+  int64_t sieve_write_size = 512 << 10;  // ind_wr_buffer_size, bytes
+  int64_t sieve_read_size = 4 << 20;     // ind_rd_buffer_size, bytes
+  int64_t striping_unit = 0;             // bytes; 0: not given
+  int64_t striping_factor = 0;           // 0: not given
+  // Alignment of file domains in bytes; 0: the striping unit, or the file system's block size.
+  int64_t block_size = 0;
+  int64_t io_tasks = 0;  // sheaf_iotasks: tasks of a host that transfer at once; 0: unlimited
+  // romio_no_indep_rw: the program makes no independent calls. Collective transfers then always exchange;
+  // romio_cb_write and romio_cb_read count as enabled, even if they are set otherwise.
+  bool no_independent = false;
+
+  // Optimisations; false: switched off for measurements.
+  bool shared = true, overlap = true, reuse = true;
+};
+
+struct SHEAF_EXPORT Hints : HintValues {
+  std::string config_list;  // cb_config_list, as given
+  std::string file_system;  // not a hint, but reported with the hints in use; empty: unknown
+
+  // Sets one hint. Unknown keys and invalid values are ignored and return false, as MPI requires.
+  bool set(std::string_view key, std::string_view value);
+  // Returns a description of the valid values of a key. Returns null for unknown keys and for keys that
+  // accept any value.
+  static const char* expected(std::string_view key);
+  // Local. Applies the environment of this process. Invalid values leave warnings (base/setting).
+  void apply_environment();
+  // Returns the number of aggregators that config_list allows on a host; negative: unlimited. Entries are
+  // "host", "host:n", "host:*", and the same with * for all hosts without an own entry. An entry without a
+  // number allows 1, a missing entry 0.
+  int64_t allowed_on(std::string_view host) const;
+  // Returns all hints with their values, as text.
+  std::vector<std::pair<std::string, std::string>> words() const;
+};
+
+}  // namespace sheaf

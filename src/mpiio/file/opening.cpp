@@ -1,0 +1,18 @@
+#include "mpiio/file/opening.hpp"
+
+#include <type_traits>
+
+#include "comm/shared_meeting.hpp"
+
+namespace sheaf {
+
+static_assert(std::is_trivially_copyable_v<Opening> && sizeof(Opening) <= SharedMeeting::most_bytes);
+
+void keep(const Hints& hints, Opening& to) {
+  to.hints = hints;
+  to.config_list[hints.config_list.copy(to.config_list, sizeof to.config_list - 1)] = 0;
+}
+
+Hints hints_in(const Opening& opening) { return {opening.hints, opening.config_list, {}}; }
+
+}  // namespace sheaf

@@ -1,0 +1,24 @@
+// mpiio/file/opening: the message that task 0 broadcasts when a file is opened. It is short enough for a
+// shared-memory barrier (comm/shared_meeting).
+#pragma once
+
+#include <cstdint>
+
+#include "mpiio/file/hints.hpp"
+#include "storage/filesystem/traits.hpp"
+
+namespace sheaf {
+
+struct Opening {
+  int64_t opened;   // whether task 0 could open the file
+  uint64_t id;      // identifies this open
+  int64_t reports;  // number of targets for task 0's statistics
+  FileSystemTraits traits;
+  HintValues hints;
+  char config_list[232];  // truncated if too long
+};
+
+void keep(const Hints& hints, Opening& to);
+Hints hints_in(const Opening& opening);
+
+}  // namespace sheaf

@@ -1,0 +1,25 @@
+// mpiio/file/sequence: the state of one sequence of collective transfers.
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include "comm/comm.hpp"
+#include "exchange/collective.hpp"
+
+namespace sheaf {
+
+class Sequence {
+ public:
+  explicit Sequence(std::unique_ptr<Comm> comm) : comm_(std::move(comm)), transfers(*comm_) {}
+
+  Comm& comm() { return *comm_; }
+
+ private:
+  const std::unique_ptr<Comm> comm_;
+
+ public:
+  exchange::Collective transfers;
+};
+
+}  // namespace sheaf

@@ -1,0 +1,131 @@
+// mpiio/file/shared_file: a file shared by all tasks of a group, with views, file pointers, independent and
+// collective transfers. It provides what MPI-IO needs (MPI 3.1, chapter 13), without MPI.
+//
+// Every task holds one SharedFile. "Collective": all tasks make the same calls in the same order; a failure
+// on one task is thrown on all (comm/agree.hpp), and none hangs. "Local": no other task is involved.
+// Positions and sizes are bytes of the view's stream unless noted otherwise; callers multiply their offsets
+// by the size of their etype.
+//
+// Transfers take a view and a position, so that later calls of the task do not affect them. A nonblocking
+// call takes a snapshot with view() and advances a file pointer with claim_*() at once. It performs the
+// transfer later, from any thread.
+//
+// Threads: local transfers and claim_individual() may be called from several threads. Collective calls use a
+// Sequence: one thread at a time per Sequence, in the same order on all tasks. The file has its own sequence,
+// which open() to close() use. Nonblocking collectives of another thread need a sequence from
+// make_sequence(). A single sequence suffices if the calls are performed in call order, which is the
+// same on all tasks.
+//
+// Errors: sheaf::Error. wrong_mode: for example, writing to a file opened for reading. not_found, permission,
+// no_space, io: as reported by the operating system. After an error, file pointers keep their advanced
+// positions. The contents of the range of a failed write are undefined. sync() and close() throw the error of
+// a failed write on all tasks. They do so until its task has written the same bytes, or the file has been
+// truncated before them.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/error.hpp"
+#include "comm/comm.hpp"
+#include "mpiio/file/hints.hpp"
+#include "mpiio/file/statistics.hpp"
+#include "mpiio/file/view.hpp"
+#include "storage/file.hpp"
+
+namespace sheaf {
+
+struct SharedMode {
+  bool read = false;
+  // With `read`: read and write. Files opened for writing are also opened for reading where possible.
+  bool write = false;
+  bool create = false;
+  bool exclusive = false;  // with `create`: the file must not exist
+  bool delete_on_close = false;
+  bool append = false;  // file pointers start at the end of the file
+};
+
+// The state of one sequence of collective transfers: a communicator, the memory shared by the tasks of a
+// host, and the plan of the last call. All tasks must destroy their sequences in the same order.
+class Sequence;
+
+class SHEAF_EXPORT SharedFile {
+ public:
+  // Collective over `comm`, which the file takes over. `store` must outlive the file. Task 0 creates the
+  // file. Throws on all tasks the error of the first failing one; io with EEXIST for an exclusive create if
+  // the path exists.
+  static std::unique_ptr<SharedFile> open(std::unique_ptr<Comm> comm, Store& store, const std::string& path,
+                                          const SharedMode& mode, const Hints& hints = {});
+  virtual ~SharedFile() = default;
+
+  // Collective. Closes the file even if it throws. Reports statistics (SHEAF_STATS) and removes the file if
+  // it was opened with delete_on_close.
+  virtual void close() = 0;
+
+  virtual int rank() const = 0;
+  virtual const std::string& path() const = 0;
+  virtual Hints hints() const = 0;         // as requested
+  virtual Hints hints_in_use() const = 0;  // with the values chosen for automatic ones; local
+  // Collective; changes aggregators and buffer sizes of later calls.
+  virtual void set_hints(const Hints& hints) = 0;
+  virtual Statistics statistics() const = 0;  // counters of this task so far; local
+
+  // make_sequence() is collective. sequence() is the file's own sequence.
+  virtual std::unique_ptr<Sequence> make_sequence() = 0;
+  virtual Sequence& sequence() = 0;
+
+  // --- The file.
+  virtual int64_t bytes() = 0;             // size of the file; local
+  virtual void resize(int64_t bytes) = 0;  // collective (MPI_File_set_size)
+  // Collective. Extends the file to at least `bytes` and allocates space for them.
+  virtual void preallocate(int64_t bytes) = 0;
+  virtual void sync() = 0;                   // collective (MPI_File_sync)
+  virtual void set_atomic(bool atomic) = 0;  // collective
+  virtual bool atomic() const = 0;
+
+  // --- The view and the file pointers.
+
+  // When the tasks agree on an error of set_view().
+  enum class Agreed : uint8_t { now, at_transfer };
+  // Collective. Sets the view of this task and resets both pointers to 0. Throws invalid_argument for an
+  // invalid view: displacement < 0, a file type without data, or a size that is no multiple of the etype. A
+  // file type must not have decreasing offsets within an instance, nor overlap itself if the file is open for
+  // writing. After an error, the task's old view stays in effect. Agreed::now: the error is thrown on all
+  // tasks, and all keep their views. Agreed::at_transfer: the error is thrown on that task only, without
+  // waiting. The next collective transfer then throws it on all tasks, unless all have set another view
+  // before.
+  virtual void set_view(const View& view, Agreed when = Agreed::now) = 0;
+  virtual std::shared_ptr<const View> view() const = 0;  // local
+
+  // Local. Returns the individual pointer and advances it by `bytes` (0: query only).
+  virtual int64_t claim_individual(int64_t bytes) = 0;
+  virtual void seek_individual(int64_t position) = 0;
+  // Local. Returns the pointer shared by all tasks and advances it by `bytes`. Excludes concurrent calls of
+  // other tasks.
+  virtual int64_t claim_shared(int64_t bytes) = 0;
+  // Collective. Returns the shared pointer after all tasks have entered the call.
+  virtual int64_t shared_position() = 0;
+  virtual void seek_shared(int64_t position) = 0;  // collective; the same position on all tasks
+  // Collective. Advances the shared pointer by the bytes of all tasks. Returns this task's position, in rank
+  // order.
+  virtual int64_t claim_ordered(Sequence& sequence, int64_t bytes) = 0;
+
+  // Local. Returns the bytes of the view's stream before the end of the file (MPI_SEEK_END).
+  virtual int64_t end_of_stream(const View& view) = 0;
+
+  // --- Transfers. They return the bytes transferred; reads stop at the end of the file.
+  virtual int64_t write_at(const View& view, int64_t position, const Source& from) = 0;    // local
+  virtual int64_t read_at(const View& view, int64_t position, const Destination& to) = 0;  // local
+  // Collective. These calls may return before other tasks have entered. A later failure is then thrown on all
+  // tasks by the next collective transfer, by sync() or by close() (docs/sharedfile.md, "Ahead of the
+  // others").
+  virtual int64_t write_at_all(Sequence& sequence, const View& view, int64_t position,
+                               const Source& from) = 0;
+  virtual int64_t read_at_all(Sequence& sequence, const View& view, int64_t position,
+                              const Destination& to) = 0;
+  // Collective, for nonblocking calls that fail before they can take part in a transfer. This task
+  // contributes no bytes, and all tasks fail with `problem`.
+  virtual void fail_all(Sequence& sequence, bool writes, const Error& problem) = 0;
+};
+
+}  // namespace sheaf

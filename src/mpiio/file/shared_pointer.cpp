@@ -1,0 +1,160 @@
+#include "mpiio/file/shared_pointer.hpp"
+
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+#include "base/checked.hpp"
+#include "base/non_copyable.hpp"
+#include "comm/agree.hpp"
+#include "exchange/transfer/hosts_file.hpp"
+#include "storage/beside.hpp"
+#include "storage/patience.hpp"
+#include "storage/range_lock.hpp"
+
+namespace sheaf {
+
+namespace {
+
+// A mutex: a file name that only one task can create. Waiting tasks poll with a backoff.
+class NameLock : private NonCopyable {
+ public:
+  // Throws io with errno EAGAIN if another task keeps the name longer than `patience`.
+  NameLock(Store& store, std::string path, std::chrono::milliseconds patience)
+      : store_(store), path_(std::move(path)) {
+    for (const Looks looks;; looks.rest()) {
+      try {
+        make_beside(store_, path_)->close();
+        return;
+      } catch (const Error& e) {
+        if (e.errno_value() != EEXIST && e.errno_value() != ESTALE) throw;
+      }
+      if (looks.waited() > patience)
+        throw Error(Code::io,
+                    "another task has not removed '" + path_ + "' for " +
+                        std::to_string(patience.count() / 1000) + " s",
+                    EAGAIN);
+    }
+  }
+  ~NameLock() {
+    attempt([&] { store_.remove(path_); });
+  }
+
+ private:
+  Store& store_;
+  const std::string path_;
+};
+
+std::string beside(const std::string& path, uint64_t id) {
+  const size_t slash = path.rfind('/') + 1;  // 0: no directory part
+  char number[17];
+  std::snprintf(number, sizeof number, "%016llx", static_cast<unsigned long long>(id));
+  return path.substr(0, slash) + "." + path.substr(slash) + ".pointer." + number;
+}
+
+}  // namespace
+
+SharedPointer::SharedPointer(Store& store, const std::string& path, uint64_t id, int64_t tasks,
+                             const AcrossHosts& across)
+    : store_(store), data_(path), path_(beside(path, id)), id_(id), tasks_(tasks), across_(across) {}
+
+// Creates the file or opens an existing one. Another host may be creating it at the same moment.
+std::shared_ptr<File> SharedPointer::made_or_found() {
+  const std::chrono::seconds patience = across_.apart() ? patience_with_names : std::chrono::seconds(0);
+  return patiently(patience, [&](bool last) -> std::shared_ptr<File> {
+    try {
+      return make_beside(store_, path_);
+    } catch (const Error& e) {
+      if (e.errno_value() != EEXIST && e.errno_value() != ESTALE) throw;
+    }
+    try {
+      return open_beside(store_, path_, data_);
+    } catch (const Error& e) {
+      if (last || (e.errno_value() != ESTALE && e.code() != Code::not_found)) throw;
+    }
+    return nullptr;
+  });
+}
+
+// The write of the identity may have failed half-way.
+SharedPointer::Owner SharedPointer::owner_of(File& file) const {
+  uint64_t found = 0;
+  const size_t bytes = file.read_at(std::as_writable_bytes(std::span(&found, 1)), 0);
+  if (bytes == sizeof found && found == id_) return Owner::we;
+  return found == 0 || std::memcmp(&found, &id_, bytes) == 0 ? Owner::nobody_yet : Owner::others;
+}
+
+// The first task writes the identity of the open into the first 8 bytes.
+void SharedPointer::open() {
+  if (file_) return;
+  std::shared_ptr<File> file = across_.wrap(made_or_found());
+  file->expect_lockers(tasks_);
+  while_alone(*file, 0, [&] {
+    const Owner owner = owner_of(*file);
+    if (owner == Owner::we) return;
+    if (owner == Owner::others)
+      throw file_error(Code::foreign, path_, "is not the shared file pointer of '" + data_ + "'");
+    file->write_at(std::as_bytes(std::span(&id_, 1)), 0);
+    exchange::to_server(*file);
+  });
+  file_ = std::move(file);
+}
+
+// Calls `part` while no other task does the same.
+template <class Part>
+void SharedPointer::while_alone(File& file, int64_t at, Part part) {
+  constexpr int64_t length = sizeof(int64_t);
+  if (across_.excludes()) {
+    const RangeLock lock = file.lock(at, length, true);
+    return part();
+  }
+  const NameLock lock(store_, path_ + ".lock", lock_patience(tasks_, length));
+  exchange::from_server(file);
+  part();
+}
+
+template <class Change>
+int64_t SharedPointer::change(Change next) {
+  const std::lock_guard lock(mutex_);
+  used_ = true;  // even if the first use fails, which may have created the file
+  open();
+  const int64_t at = (1 + views_) * static_cast<int64_t>(sizeof(int64_t));
+  int64_t before = 0;
+  while_alone(*file_, at, [&] {
+    const auto found = std::as_writable_bytes(std::span(&before, 1));
+    if (file_->read_at(found, at) < found.size()) before = 0;
+    const int64_t position = next(before);
+    if (position != before) file_->write_at(std::as_bytes(std::span(&position, 1)), at);
+    exchange::to_server(*file_);
+  });
+  return before;
+}
+
+int64_t SharedPointer::claim(int64_t bytes) {
+  return change(
+      [bytes](int64_t before) { return must_fit(checked_add(before, bytes), "the shared file pointer"); });
+}
+
+void SharedPointer::set(int64_t position) {
+  change([position](int64_t) { return position; });
+}
+
+// If any task has used the pointer, the file exists, even if this host does not see it yet, or its first use
+// failed. Writes nothing, since the failure may have been a write.
+void SharedPointer::remove(bool used) {
+  if (!(used && across_.apart()) && !store_.status(path_).exists) return;
+  std::shared_ptr<File> file;
+  try {
+    file = across_.wrap(made_or_found());
+  } catch (const Error& e) {
+    if (e.code() == Code::foreign || !store_.status(path_).exists) return;  // the file is already removed
+    throw;
+  }
+  const Owner owner = owner_of(*file);
+  file->close();
+  if (owner != Owner::others) store_.remove(path_);
+}
+
+}  // namespace sheaf

@@ -1,0 +1,71 @@
+// mpiio/file/shared_pointer: the file pointer shared by all tasks.
+//
+// It is stored in a small file beside the data, created on first use and removed at close. The file holds 8
+// bytes that identify the open, then 8 bytes per view that the file has had, updated under a lock. So any
+// task on any host can advance the pointer at any time, independently of the others. Setting a new view,
+// which starts at pointer 0, needs no communication.
+//
+// Where locks do not reach all tasks, a task that changes the pointer creates a second file, with `.lock`
+// appended to the name, as a mutex. Only one task can create it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "mpiio/file/across_hosts.hpp"
+#include "storage/file.hpp"
+
+namespace sheaf {
+
+class SharedPointer {
+ public:
+  // Local; accesses no file. `id` is the same on all `tasks` of the file and differs between opens.
+  SharedPointer(Store& store, const std::string& path, uint64_t id, int64_t tasks, const AcrossHosts& across);
+
+  // Returns the pointer and advances it by `bytes`. Thread-safe; excludes other tasks. Throws the error of
+  // File::lock() if another task does not release the pointer in time.
+  int64_t claim(int64_t bytes);
+  void set(int64_t position);
+
+  // Starts a new view with its own pointer at 0. All tasks must call it equally often.
+  void begin_view() {
+    const std::lock_guard lock(mutex_);
+    ++views_;
+  }
+
+  // Returns true if this task has used the pointer, or tried to, so that the file may exist.
+  bool used() const { return used_; }
+  // close() closes the file of this task. remove() is called by one task after all have closed; `used` is
+  // true if any task has used the pointer.
+  void close() {
+    if (file_) file_->close();
+    file_.reset();
+  }
+  void remove(bool used);
+
+ private:
+  template <class Change>
+  int64_t change(Change next);
+  enum class Owner : uint8_t { we, nobody_yet, others };
+  Owner owner_of(File& file) const;
+  void open();
+  std::shared_ptr<File> made_or_found();
+  template <class Part>
+  void while_alone(File& file, int64_t at, Part part);
+
+  Store& store_;
+  const std::string data_;
+  const std::string path_;
+  const uint64_t id_;
+  const int64_t tasks_;
+  const AcrossHosts across_;
+  std::mutex mutex_;
+  std::shared_ptr<File> file_;
+  int64_t views_ = 0;  // number of views before the current one
+  std::atomic<bool> used_ = false;
+};
+
+}  // namespace sheaf

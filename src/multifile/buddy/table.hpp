@@ -1,0 +1,46 @@
+// multifile/buddy/table: the metadata of a physical file in memory, which a copy and its original have in
+// common.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <type_traits>
+#include <vector>
+
+#include "format/extension.hpp"
+#include "multifile/metadata/metadata_io.hpp"
+
+namespace sheaf::buddy {
+
+struct Table {
+  struct Facts {
+    format::Header header;
+    format::Pointer pointer;
+    std::optional<format::Extension> extension;  // set if the file has checksums
+    size_t entries = 0;                          // mapping entries; 0 except in file 0 of a set
+    size_t sums = 0;
+  };
+  static_assert(std::is_trivially_copyable_v<Facts>);  // sent as raw bytes
+  Facts facts;
+  std::vector<int64_t> ranks, chunks, counts, sizes;  // sizes: round by round
+  std::vector<layout::Placement> mapping;
+  std::vector<uint32_t> sums;  // data checksums
+
+  // Calls visit(vector, length according to `facts`) for every vector, always in the same order.
+  template <class Visit>
+  void for_each_part(Visit visit) {
+    const auto n = static_cast<size_t>(facts.header.ntasks);
+    for (auto* part : {&ranks, &chunks, &counts}) visit(*part, n);
+    visit(sizes, n * static_cast<size_t>(facts.pointer.maxblocks));
+    visit(mapping, facts.entries);
+    visit(sums, facts.sums);
+  }
+};
+
+// Reads all metadata of a file.
+Table read_table(MetadataReader& reader);
+
+// Writes all metadata, including the trailer of a file with checksums. The data must already be in the file.
+void write_table(File& file, const Table& table);
+
+}  // namespace sheaf::buddy

@@ -1,0 +1,203 @@
+#include "multifile/collective/collective_group.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "comm/helpers.hpp"
+#include "multifile/collective/constants.hpp"
+#include "multifile/metadata/row_slices.hpp"
+
+namespace sheaf {
+
+CollectiveGroup::CollectiveGroup(Comm& file, int collector) : file_(&file), collector_(collector) {
+  place_.size = file.size();
+}
+
+CollectiveGroup::CollectiveGroup(Comm& file, const layout::GroupPlace& place, const Spread& spread)
+    : file_(&file), place_(place) {
+  if (spread.nodes.count <= 1) return;
+  // The first task gathers the hosts of all members, chooses the collector and scatters the choice.
+  const std::vector<int64_t> nodes = gather(spread.nodes.mine);
+  std::vector<int64_t> chosen;
+  if (is_collector())
+    chosen.assign(nodes.size(),
+                  layout::choose_collector(nodes, spread.nodes.count, place_, spread.file, spread.nfiles));
+  collector_ = static_cast<int>(deal(chosen));
+}
+
+std::vector<std::byte> CollectiveGroup::gather(std::span<const std::byte> mine, size_t most) const {
+  std::vector<std::byte> all(is_collector() ? static_cast<size_t>(size()) * most : 0);
+  std::vector<Incoming> incoming;
+  for (int member = 0; is_collector() && member < size(); ++member)
+    incoming.push_back({task(member), std::span(all).subspan(static_cast<size_t>(member) * most, most)});
+  const std::vector<int64_t> received =
+      file_->exchange({{task(collector_), mine}}, std::move(incoming))->finish();
+  size_t end = 0;
+  for (size_t member = 0; member < received.size(); ++member) {
+    const auto piece = std::span(all).subspan(member * most, static_cast<size_t>(received[member]));
+    end = static_cast<size_t>(std::ranges::copy(piece, all.begin() + static_cast<ptrdiff_t>(end)).out -
+                              all.begin());
+  }
+  all.resize(end);
+  return all;
+}
+
+std::vector<int64_t> CollectiveGroup::gather(int64_t mine) const {
+  return records_of<int64_t>({gather(std::as_bytes(std::span(&mine, 1)), sizeof mine), {}});
+}
+
+int64_t CollectiveGroup::deal(std::span<const int64_t> numbers) const {
+  int64_t mine = 0;
+  std::vector<Outgoing> outgoing;
+  for (int member = 0; is_collector() && member < size(); ++member)
+    outgoing.push_back({task(member), std::as_bytes(numbers.subspan(static_cast<size_t>(member), 1))});
+  file_->exchange(std::move(outgoing), {{task(collector_), std::as_writable_bytes(std::span(&mine, 1))}})
+      ->finish();
+  return mine;
+}
+
+namespace {
+
+using layout::GroupPass;
+
+struct Request {
+  int64_t bytes;
+  GroupPass::Begins begins;
+};
+
+// State passed from one metadata writer to the next, forward and back.
+struct Passes {
+  GroupPass forward;
+  layout::GroupPassBack back;
+};
+
+}  // namespace
+
+layout::GroupPlace place_in_groups(Comm& file, int64_t bytes, int64_t average, GroupPass::Begins begins) {
+  const Request mine{bytes, begins};
+  RowSlices slices(file, Slicing::groups);
+  const Gathered collected = slices.collect_piece(0, std::as_bytes(std::span(&mine, 1)));
+  const std::vector<Request> slice = records_of<Request>(collected);
+  std::vector<layout::GroupPlace> places(slice.size());
+  Passes passes;
+  const auto pass = [&](bool backwards) {
+    if (backwards) {
+      for (size_t t = places.size(); t-- > 0;)
+        passes.back.complete(slices.first() + static_cast<int64_t>(t), places[t]);
+      return;
+    }
+    GroupPass& forward = passes.forward;
+    for (size_t t = 0; t < places.size(); ++t) {
+      const int64_t first =
+          forward.add(slices.first() + static_cast<int64_t>(t), slice[t].bytes, average, slice[t].begins);
+      places[t] = {first, 0, forward.filled, forward.number, 0, forward.before};
+    }
+  };
+  // The metadata writers take turns in order, then in reverse. If possible they use a communicator of their
+  // own.
+  const int leaders = slices.slices();
+  const bool alone = file.grain() == 1 && leaders > 1;
+  const auto chain = alone ? file.split(slices.leads() ? 0 : -1, file.rank()) : nullptr;
+  Comm& comm = chain ? *chain : file;
+  const int64_t stride = chain ? 1 : slices.rows_per_slice();
+  const int own = slices.leads() ? static_cast<int>(slices.first() / slices.rows_per_slice()) : -1;
+  const int hops = alone && !slices.leads() ? 0 : 2 * leaders;
+  const auto memory = std::as_writable_bytes(std::span(&passes, 1));
+  const auto leader_at = [&](int hop) { return hop < leaders ? hop : 2 * leaders - 1 - hop; };
+  for (int hop = 0; hop < hops; ++hop) {
+    const int from = leader_at(hop);
+    const int to = leader_at(hop + 1);
+    if (own == from) pass(hop >= leaders);
+    if (to < 0 || to == from) continue;
+    std::vector<Outgoing> outgoing;
+    std::vector<Incoming> incoming;
+    if (own == from) outgoing.push_back({static_cast<int>(to * stride), memory});
+    if (own == to) incoming.push_back({static_cast<int>(from * stride), memory});
+    comm.exchange(std::move(outgoing), std::move(incoming))->finish();
+  }
+  std::optional<Error> none;
+  return slices.answer<layout::GroupPlace, Request>(collected, 1, none,
+                                                    [&](const auto&) { return places; })[0];
+}
+
+bool is_first_of_host(Comm& file, int64_t host) {
+  return number_of_neighbour(file, host, Neighbour::before, -1) != host;
+}
+
+namespace {
+
+// Returns true if one task can serve as the collector of all groups of the layout.
+bool is_little(int tasks, int64_t total) {
+  return tasks <= collective_constants::few_tasks && total <= tasks * collective_constants::little_per_task;
+}
+
+}  // namespace
+
+NewGroups make_groups(Comm& file, const GroupRequest& request, const CollectivePlan& plan,
+                      const Spread& spread) {
+  using Begins = GroupPass::Begins;
+  const PrefixedSum requests = prefixed_sum(file, request.bytes);
+  const int64_t total = requests.total;
+  const int64_t average =
+      layout::bytes_per_collector(total, file.size(), request.fsblksize, plan.tasks_per_collector);
+  NewGroups made;
+  made.average_request = (total + file.size() - 1) / file.size();
+  const layout::GroupPlace whole{0, file.size(), total, 0, 1};
+  layout::GroupPlace place = whole;
+  const bool free_choice = !plan.merge && !plan.equal;  // else the layout prescribes the collector
+  bool by_host = request.host >= 0 && free_choice;      // no group spans two hosts
+  if (by_host) {
+    int64_t some_may_not = !plan.may_collect;
+    file.all_max(std::span(&some_may_not, 1));
+    by_host = some_may_not == 0;
+  }
+  made.spans_hosts = request.host >= 0 && !by_host && !plan.merge;
+  const bool several = by_host || (plan.equal ? plan.tasks_per_collector < file.size() : average < total);
+  const bool unshared = request.unshared && !several && request.host < 0;
+  made.fsblksize = unshared ? layout::unshared_alignment(total, request.fsblksize) : request.fsblksize;
+  if (several && plan.equal) {
+    const bool first = file.rank() % plan.tasks_per_collector == 0;
+    place = place_in_groups(file, request.bytes, -1, first ? Begins::always : Begins::never);
+  } else if (several) {
+    Begins begins = plan.may_collect ? Begins::where_full : Begins::never;
+    if (by_host && is_first_of_host(file, request.host)) begins = Begins::always;
+    place = place_in_groups(file, request.bytes, average, begins);
+  }
+  const bool joined = free_choice && plan.is_automatic() && !by_host && is_little(file.size(), total);
+  made.group = CollectiveGroup(file, joined ? whole : place, free_choice ? spread : Spread{});
+  const int member = file.rank() - place.first;
+  const auto overflow = attempt([&] {
+    made.chunk_size =
+        plan.merge ? layout::merged_chunk(request.bytes, place.sum, member == 0, made.fsblksize)
+                   : layout::packed_chunk(request.bytes, place.sum, member == place.size - 1, made.fsblksize);
+  });
+  if (overflow) made.chunk_size = INT64_MAX;
+  // In a single group only the last chunk differs from its request.
+  if (place.count == 1 && !plan.merge)
+    if (const auto end = align_up(total, made.fsblksize)) made.placed = PrefixedSum{requests.before, *end};
+  return made;
+}
+
+std::optional<CollectivePlan> plan_of(const CollectiveMode& mode, bool writes, const Comm& local,
+                                      const CollectiveMeans& means) {
+  const bool alone = means.meeting || local.grain() <= local.size();
+  return alone ? plan_of(mode, writes, local.size()) : std::nullopt;
+}
+
+CollectiveGroup make_reading_groups(Comm& file, const CollectivePlan& plan, const Spread& spread) {
+  int64_t tasks = plan.tasks_per_collector;
+  if (plan.is_automatic()) {
+    constexpr int64_t unlimited = INT64_MAX / 2;
+    const int64_t collectors = unlimited / layout::bytes_per_collector(unlimited, file.size(), 1, 0);
+    tasks = (file.size() + collectors - 1) / std::max<int64_t>(1, collectors);
+  }
+  tasks = std::clamp<int64_t>(tasks, 1, file.size());
+  const int64_t number = file.rank() / tasks;
+  const layout::GroupPlace place{.first = number * tasks,
+                                 .size = std::min(tasks, file.size() - number * tasks),
+                                 .number = number,
+                                 .count = (file.size() + tasks - 1) / tasks};
+  return CollectiveGroup(file, place, spread);
+}
+
+}  // namespace sheaf

@@ -1,0 +1,133 @@
+// multifile/collective/collective_group: divides the tasks of a physical file into groups of consecutive
+// tasks, each with a collector (docs/format.md, section "Collective layouts"), and lets the members of a
+// group communicate.
+//
+// Every step is collective over all tasks of the file, while messages stay inside the groups. So no task
+// waits for a task of another group's call, even if one thread communicates for a whole process.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "comm/comm.hpp"
+#include "comm/topology.hpp"
+#include "layout/collective.hpp"
+#include "multifile/collective/constants.hpp"
+#include "multifile/collective/mover.hpp"
+#include "multifile/metadata/parallel_open.hpp"
+#include "multifile/options/collective_mode.hpp"
+
+namespace sheaf {
+
+// Input for the choice of collectors: the host of this task, and the number of its physical file.
+struct Spread {
+  exchange::Nodes nodes;
+  int64_t file = 0;
+  int64_t nfiles = 1;
+};
+
+class CollectiveGroup {
+ public:
+  CollectiveGroup() = default;
+  // Puts all tasks of `file`, which must outlive the object, into one group. Local.
+  explicit CollectiveGroup(Comm& file, int collector = 0);
+  // Builds the group at `place` and chooses its collector by layout::choose_collector. Collective over the
+  // file.
+  CollectiveGroup(Comm& file, const layout::GroupPlace& place, const Spread& spread);
+
+  // Number of this task within the group.
+  int rank() const { return file_->rank() - static_cast<int>(place_.first); }
+  int size() const { return static_cast<int>(place_.size); }
+  int collector() const { return collector_; }  // member number of the collector
+  bool is_collector() const { return rank() == collector_; }
+  const layout::GroupPlace& place() const { return place_; }
+
+  // The members as ranks within the file.
+  Mover::Members tasks() const {
+    return {static_cast<int>(place_.first), static_cast<int>(place_.first + place_.size) - 1};
+  }
+  int task(int member) const { return tasks().first + member; }
+  Comm& file() const { return *file_; }
+
+  // Collective over the file. Returns at the collector the bytes of all members, concatenated in member
+  // order; each member contributes at most `most` bytes.
+  std::vector<std::byte> gather(std::span<const std::byte> mine, size_t most) const;
+  // Gathers one number of every member, as above.
+  std::vector<int64_t> gather(int64_t mine) const;
+  // Collective over the file. Scatters `numbers` of the collector, one for each member; returns that of this
+  // task.
+  int64_t deal(std::span<const int64_t> numbers) const;
+
+ private:
+  Comm* file_ = nullptr;
+  layout::GroupPlace place_;
+  int collector_ = 0;
+};
+
+// Bytes, >= 1, that a task of a group of `group_size` members may send or receive per round. It bounds the
+// memory of the collector, which holds the bytes of all members.
+inline int64_t step_bytes(int group_size) {
+  return std::clamp<int64_t>(collective_constants::most_per_collector / group_size, 1,
+                             collective_constants::most_per_task);
+}
+
+// Optional facilities of the program for collective calls.
+struct CollectiveMeans {
+  // Communicator of the tasks of this physical file alone; null: they communicate as during the open.
+  std::unique_ptr<Comm> meeting;
+  bool may_collect = true;                 // this task may begin a group
+  bool takes_part = true;                  // false: this task transfers its bytes itself
+  std::shared_ptr<Mover> mover = nullptr;  // transfers all bytes but those to be merged; null: messages do
+};
+
+// Input for forming the groups of a new file.
+struct GroupRequest {
+  int64_t bytes = 0;      // requested by this task, >= 0
+  int64_t fsblksize = 0;  // bytes; block size for which groups are formed
+  bool unshared = false;  // a file with one group may get a smaller block size
+  int64_t host = -1;      // number of this task's host if two hosts must not write within one shared
+                          // granularity; else -1
+};
+
+struct NewGroups {
+  CollectiveGroup group;
+  // Final chunk size of this task, in bytes. If it does not fit into 63 bits, it is too large for any layout.
+  int64_t chunk_size = 0;
+  std::optional<PrefixedSum> placed;  // sums of the chunk sizes, if they follow from the requests
+  int64_t fsblksize = 0;              // block size of the layout, in bytes
+  int64_t average_request = 0;        // bytes per task, averaged over the file and rounded up
+  // A group may have tasks of several hosts that must not write within one shared granularity. Only the
+  // collector then writes the group's chunks.
+  bool spans_hosts = false;
+};
+
+// Collective over `file`. Returns the place of this task's group; `begins` is defined by layout::GroupPass.
+layout::GroupPlace place_in_groups(Comm& file, int64_t bytes, int64_t average,
+                                   layout::GroupPass::Begins begins);
+
+// Collective. Returns true if this task is the first of the file, or if the preceding task is on a different
+// host.
+bool is_first_of_host(Comm& file, int64_t host);
+
+// Forms the groups. Collective over `file`, the tasks of a physical file, in O(log tasks) steps and two per
+// metadata writer. Metadata writers make the passes over the tasks in order; other tasks hold only their own
+// numbers. Throws `invalid_argument` on all tasks if the sum of the requests exceeds 2^63 bytes.
+NewGroups make_groups(Comm& file, const GroupRequest& request, const CollectivePlan& plan,
+                      const Spread& spread);
+
+// Forms groups for reading, of the number of consecutive tasks that `plan` gives or the library chooses.
+// Collective.
+CollectiveGroup make_reading_groups(Comm& file, const CollectivePlan& plan, const Spread& spread);
+
+// Returns how the tasks of a physical file, `local`, cooperate. Returns nothing if the mode does not ask for
+// it, or if they cannot communicate without the tasks of other files. Local; the result is the same on all
+// tasks of the multifile.
+std::optional<CollectivePlan> plan_of(const CollectiveMode& mode, bool writes, const Comm& local,
+                                      const CollectiveMeans& means = {});
+
+}  // namespace sheaf

@@ -1,0 +1,134 @@
+#include "multifile/collective/collective_reader.hpp"
+
+#include <algorithm>
+
+#include "comm/agree.hpp"
+#include "multifile/collective/constants.hpp"
+
+namespace sheaf {
+
+using namespace collective_constants;
+
+// Extents that a task asks its collector to read.
+struct CollectiveReader::Wish {
+  std::vector<Extent> extents;
+  std::vector<std::byte> memory;  // receives the bytes; allocated before any task sends
+  int64_t ahead = 0;              // bytes of the stream from its position on that the round provides
+  bool lacks = false;             // needs a further round to fill its request
+};
+
+CollectiveReader::CollectiveReader(Comm& file, CollectiveGroup group, const CollectivePlan& plan,
+                                   ReadStream& stream, FetchedFile& fetched, const CollectiveMeans& means)
+    : file_(file),
+      group_(std::move(group)),
+      stream_(stream),
+      fetched_(fetched),
+      capacity_(step_bytes(group_.size())),
+      automatic_(plan.is_automatic()),
+      takes_part_(means.takes_part),
+      transfer_(group_, means.mover.get()) {
+  transfer_.reserve(capacity_);
+}
+
+void CollectiveReader::plan_next(int64_t request) {
+  // A round reads whole checksum pieces. So it may begin before the position, end before the memory is full,
+  // and needs space for the checksums.
+  const int64_t around = stream_.piece() > 0 ? 2 * stream_.piece() + int64_t{4 * most_extents} : 0;
+  const int64_t calls = request > 0 ? std::max<int64_t>(0, capacity_ - around) / request : calls_left_;
+  calls_left_ = std::max<int64_t>(0, calls - 1);
+  largest_ = 0;
+}
+
+void CollectiveReader::read(std::span<std::byte> out, const std::optional<Error>& mine) {
+  largest_ = std::max(largest_, std::ssize(out));
+  std::optional<ReadPosition> before;
+  std::optional<Error> problem = mine;
+  if (!problem) problem = attempt([&] { before = stream_.park(); });
+  try {
+    if (calls_left_ == 0) {
+      problem = read_in_rounds(out, problem);
+    } else {
+      --calls_left_;
+      if (!problem) problem = attempt([&] { stream_.read(out); });
+    }
+    // All tasks agree even if their bytes are here already. A task that has changed its position, or reads
+    // more than before, reads alone and may fail.
+    agree(file_, problem);
+  } catch (...) {
+    if (before) stream_.seek_block(before->block, before->offset);
+    throw;
+  }
+}
+
+// Returns the error of this task; errors inside a round are thrown on all tasks.
+std::optional<Error> CollectiveReader::read_in_rounds(std::span<std::byte> out,
+                                                      std::optional<Error> problem) {
+  if ((!takes_part_ || (automatic_ && std::ssize(out) >= direct_read)) && !problem) {
+    problem = attempt([&] { stream_.read(out); });
+    out = {};
+  }
+  for (;;) {
+    Wish wish;
+    if (!problem) problem = attempt([&] { wish = next_wish(std::ssize(out)); });
+    const bool more = round(wish, problem);
+    const auto n = std::min(out.size(), static_cast<size_t>(wish.ahead));
+    if (!problem) problem = attempt([&] { stream_.read(out.first(n)); });
+    out = out.subspan(n);
+    if (!more) return problem;
+  }
+}
+
+// Covers the stream from its position on, up to the capacity of a round: first the request, then data likely
+// to be read next. Data with checksums are read in whole pieces, together with the checksums.
+CollectiveReader::Wish CollectiveReader::next_wish(int64_t left) const {
+  Wish wish;
+  std::vector<Extent> sums;
+  const int64_t for_sums = stream_.piece() > 0 && capacity_ > stream_.piece() ? int64_t{4 * most_extents} : 0;
+  int64_t room = takes_part_ ? capacity_ - for_sums : 0;
+  int64_t offset = stream_.position();
+  for (int64_t b = stream_.block(); b < stream_.sizes().count && room > 0; ++b, offset = 0) {
+    const int64_t size = stream_.sizes()[b], checked = stream_.checked_size(b), piece = stream_.piece();
+    if (offset >= size) continue;
+    if (wish.extents.size() == most_extents) break;
+    const int64_t from = offset < checked ? offset / piece * piece : offset;
+    int64_t to = std::min(size, from + room);
+    if (offset < checked) {
+      if (to < checked) to = std::min(checked, std::max(from + piece, to / piece * piece));
+      const int64_t pieces = (std::min(to, checked) - from + piece - 1) / piece;
+      sums.push_back({stream_.sums_at(b, from), 4 * pieces});
+    }
+    wish.extents.push_back({stream_.geometry().offset(b) + from, to - from});
+    wish.ahead += to - offset;
+    room -= to - from;
+    if (to < size) break;
+  }
+  wish.extents.insert(wish.extents.end(), sums.begin(), sums.end());
+  int64_t bytes = 0;
+  for (const Extent& extent : wish.extents) bytes += extent.length;
+  wish.memory.resize(static_cast<size_t>(bytes));
+  wish.lacks = left > wish.ahead;
+  return wish;
+}
+
+// Returns true if some task needs a further round for this call.
+bool CollectiveReader::round(Wish& wish, std::optional<Error> mine) {
+  if (!mine && group_.is_collector()) mine = attempt([&] { fetched_.real(); });
+  // One reduction for all values that every task needs.
+  int64_t facts[] = {mine.has_value(),         largest_,  wish.lacks, std::ssize(wish.memory),
+                     std::ssize(wish.extents), -capacity_};
+  file_.all_max(facts);
+  plan_next(facts[1]);
+  if (facts[0] != 0) {
+    agree(file_, mine);
+    throw Error(Code::io, "'" + fetched_.path() + "': a task could not take part in a collective read");
+  }
+  const GroupTransfer::Load largest{facts[3], facts[4], -facts[5]};
+  if (largest.bytes > 0) {  // the collectors read for all members
+    File& file = group_.is_collector() ? fetched_.real() : fetched_;
+    agree(file_, transfer_.read(file, {wish.extents, wish.memory}, largest));
+  }
+  fetched_.take(wish.extents, std::move(wish.memory));
+  return facts[2] != 0;
+}
+
+}  // namespace sheaf

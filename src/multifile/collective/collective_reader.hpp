@@ -1,0 +1,56 @@
+// multifile/collective/collective_reader: collective reading (SIONlib's sion_coll_fread; gpfs-jugene section
+// 5), the mirror of collective_writer.
+//
+// In a round, every task sends the current position of its stream to the collector of its group. The
+// collector reads the extents of all members in file order, with their checksums, and distributes the bytes.
+// Each task verifies its own. Calls until the next round are served from these bytes. A task that needs other
+// bytes in between reads them itself.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "multifile/collective/collective_group.hpp"
+#include "multifile/collective/fetched_file.hpp"
+#include "multifile/collective/group_transfer.hpp"
+#include "multifile/stream/read_stream.hpp"
+
+namespace sheaf {
+
+class CollectiveReader {
+ public:
+  // Local. `file` has the tasks of the physical file; `stream` reads from `fetched`. These three and what
+  // `means` refers to must outlive the object. Throws if the memory for messages cannot be allocated.
+  CollectiveReader(Comm& file, CollectiveGroup group, const CollectivePlan& plan, ReadStream& stream,
+                   FetchedFile& fetched, const CollectiveMeans& means = {});
+
+  // Fills `out` from the stream, which must have that many bytes. Collective over the tasks of the physical
+  // file; lengths may differ and be 0. mine: an error that this task has found before the call. Throws on all
+  // tasks alike; the streams then have the positions from before the call.
+  void read(std::span<std::byte> out, const std::optional<Error>& mine);
+
+  const CollectiveGroup& group() const { return group_; }
+
+ private:
+  struct Wish;
+
+  std::optional<Error> read_in_rounds(std::span<std::byte> out, std::optional<Error> problem);
+  Wish next_wish(int64_t left) const;
+  bool round(Wish& wish, std::optional<Error> mine);
+  void plan_next(int64_t largest);
+
+  Comm& file_;
+  CollectiveGroup group_;
+  ReadStream& stream_;
+  FetchedFile& fetched_;
+  const int64_t capacity_;  // bytes per task and round
+  const bool automatic_;
+  const bool takes_part_;
+  int64_t calls_left_ = 0;
+  int64_t largest_ = 0;  // largest request of this task since the last round, in bytes
+  GroupTransfer transfer_;
+};
+
+}  // namespace sheaf

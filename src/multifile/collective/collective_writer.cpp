@@ -1,0 +1,221 @@
+#include "multifile/collective/collective_writer.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "comm/agree.hpp"
+#include "multifile/collective/constants.hpp"
+#include "multifile/metadata/row_slices.hpp"
+
+namespace sheaf {
+
+using namespace collective_constants;
+
+CollectiveWriter::CollectiveWriter(Comm& file, NewGroups groups, const CollectivePlan& plan,
+                                   WriteStream& stream, std::shared_ptr<CollectedFile> collected,
+                                   const CollectiveMeans& means)
+    : file_(file),
+      group_(std::move(groups.group)),
+      stream_(stream),
+      collected_(std::move(collected)),
+      capacity_(std::max<int64_t>(least_per_task, step_bytes(group_.size()))),
+      merge_(plan.merge),
+      automatic_(plan.is_automatic()),
+      takes_part_(means.takes_part),
+      spans_hosts_(groups.spans_hosts),
+      mover_(plan.merge ? nullptr : means.mover.get()),
+      at_once_(plan.merge || mover_ || spans_hosts_),
+      transfer_(group_, mover_) {
+  transfer_.reserve(capacity_);
+  if (!merge_) {
+    // If the program transfers the bytes, it does so only in its collective calls. A capacity of 1 byte holds
+    // nothing between the calls.
+    collected_->hold(mover_ ? 1 : capacity_, automatic_ ? WriteStream::direct_bytes : INT64_MAX);
+    if (spans_hosts_ && !is_collector()) collected_->leave_to_collector();
+    if (journal())
+      journal()->defer([file = collected_]() -> File* { return file->has_all() ? &file->real() : nullptr; });
+  }
+  plan_next(groups.average_request);
+}
+
+// Computes the number of calls until the next round from the largest request to expect. A request of 0 keeps
+// the previous number.
+void CollectiveWriter::plan_next(int64_t request) {
+  constexpr int64_t around = 2 * sizeof(Extent);
+  if (request > 0) {
+    at_once_ = merge_ || mover_ || spans_hosts_ || 2 * request > capacity_ ||
+               (automatic_ && request >= WriteStream::direct_bytes);
+    calls_between_ = std::max<int64_t>(1, capacity_ / (request + around));
+  }
+  calls_left_ = calls_between_;
+  largest_ = 0;
+}
+
+void CollectiveWriter::write(std::span<const std::byte> data, const std::optional<Error>& mine) {
+  largest_ = std::max(largest_, std::ssize(data));
+  if (merge_) return write_merged(data, mine);
+  if (at_once_) return write_now(data, mine);
+  if (calls_left_ == 0) round(Kind::write_behind, std::nullopt);
+  --calls_left_;
+  if (mine) tell_all(*mine);
+  write_between(data);
+}
+
+// Writes outside of a round. If the task cannot write its bytes now, it keeps them for the next round, in
+// which all tasks get the error.
+void CollectiveWriter::write_between(std::span<const std::byte> data) {
+  if (!attempt([&] { stream_.write(data); })) return;
+  const auto failed = attempt([&] {
+    collected_->begin_unbounded(true);
+    stream_.write(data);
+  });
+  collected_->bound_again();
+  if (failed) tell_all(*failed);
+}
+
+// Throws on this task now; the other tasks get the error in the next round.
+void CollectiveWriter::tell_all(const Error& problem) {
+  if (!behind_) behind_ = problem;
+  throw problem;
+}
+
+void CollectiveWriter::write_now(std::span<const std::byte> data, const std::optional<Error>& mine) {
+  std::optional<Error> problem = mine;
+  std::optional<WriteStream::Mark> before;
+  if (!problem) {
+    problem = attempt([&] {
+      before = stream_.mark();
+      collected_->begin_unbounded();
+      stream_.write(data);
+    });
+  }
+  const size_t added = collected_->bound_again();
+  try {
+    round(Kind::at_once, problem);
+  } catch (...) {
+    collected_->held().drop_last(added);
+    if (before) stream_.return_to(*before);
+    throw;
+  }
+}
+
+// The collector's stream takes the data of all members; the streams of the other members stay unchanged.
+void CollectiveWriter::write_merged(std::span<const std::byte> data, const std::optional<Error>& mine) {
+  int64_t facts[] = {mine.has_value(), largest_, -capacity_ * group_.size()};
+  file_.all_max(facts);
+  plan_next(facts[1]);
+  if (facts[0] != 0) refuse(mine);
+  std::optional<WriteStream::Mark> before;
+  if (is_collector()) before = stream_.mark();
+  // Data that fit into one chunk are not split.
+  const auto append = [this](std::span<const std::byte> bytes, int64_t piece) {
+    if (piece > 0 && piece <= stream_.geometry().size) stream_.ensure_free_space(piece);
+    stream_.write_filling({}, bytes);
+  };
+  try {
+    agree(file_, transfer_.merge(data, -facts[2], append));
+  } catch (...) {
+    if (before) stream_.return_to(*before);
+    throw;
+  }
+}
+
+// Collective over the file; called if a task cannot take part in a round.
+void CollectiveWriter::refuse(const std::optional<Error>& mine) {
+  agree(file_, mine);
+  throw Error(Code::io, "'" + collected_->path() + "': a task could not take part in a collective write");
+}
+
+// Writes large held requests from this task: sending them to a collector gains nothing.
+std::optional<Error> CollectiveWriter::write_large_ones() {
+  const HeldBytes& held = collected_->held();
+  const bool large = automatic_ && !spans_hosts_ && !held.empty() &&
+                     held.bytes() >= std::ssize(held.extents()) * WriteStream::direct_bytes;
+  if (!large && (takes_part_ || spans_hosts_)) return std::nullopt;
+  return attempt([&] { collected_->write_held(); });
+}
+
+void CollectiveWriter::round(Kind kind, std::optional<Error> mine) {
+  if (!mine && is_collector() && journal())
+    mine = attempt([&] { journal()->require_unfinished_file(collected_->real()); });
+  if (!mine) mine = write_large_ones();
+  if (!mine) mine = std::exchange(behind_, std::nullopt);
+  HeldBytes& held = collected_->held();
+  // One reduction for all values that every task needs.
+  int64_t facts[] = {mine.has_value(),
+                     largest_,
+                     held.bytes(),
+                     std::ssize(held.extents()),
+                     -capacity_,
+                     journal() ? journal()->to_send() : 0,
+                     kind == Kind::last && stream_.blocks().reads_back()};
+  file_.all_max(facts);
+  const GroupTransfer::Load largest{facts[2], facts[3], -facts[4]};
+  plan_next(facts[1]);
+  if (facts[0] != 0) {
+    collected_->take_back();
+    if (journal()) journal()->return_underway();
+    refuse(mine);
+  }
+  if (journal()) journal()->arrived();
+  if (kind == Kind::write_behind) {
+    collected_->ship();
+    behind_ = bring(collected_->shipped(), largest);
+    record_chunks(facts[5]);
+    return;
+  }
+  collected_->shipped().clear();
+  const auto outcome = bring(held, largest);
+  if (kind == Kind::last) {
+    behind_ = outcome;
+    if (facts[6] > 0) file_.barrier();  // a task that reads back its bytes for their checksums finds them
+    return;
+  }
+  if (largest.bytes > 0) agree(file_, outcome);
+  held.clear();
+  record_chunks(facts[5]);
+  if (facts[5] > 0) file_.barrier();  // a task that returns finds its chunks recorded
+}
+
+// Collective. Records the chunks that this round has completed, at most `most` per task. A task sends no
+// records if its bytes may not have arrived.
+void CollectiveWriter::record_chunks(int64_t most) {
+  using Report = JournalWriter::Report;
+  most = std::min(most, std::clamp<int64_t>(most_chunks / group_.size(), 1, 4096));
+  if (most == 0) return;
+  std::vector<Report> mine;
+  if (journal() && !behind_) mine = journal()->send(most);
+  const auto bytes =
+      group_.gather(std::as_bytes(std::span(mine)), static_cast<size_t>(most) * sizeof(Report));
+  if (!is_collector() || behind_) return;
+  behind_ = attempt([&] { journal()->record(collected_->real(), records_of<Report>({bytes, {}})); });
+}
+
+// Collective. Sends held bytes to the collectors, which write them. Returns the error of this task.
+std::optional<Error> CollectiveWriter::bring(const HeldBytes& held, const GroupTransfer::Load& largest) {
+  if (largest.bytes == 0) return std::nullopt;
+  File& file = is_collector() ? collected_->real() : *collected_;
+  auto problem = transfer_.write(file, held.placed(), largest);
+  // Tasks of other hosts cannot sync or publish the bytes that the collector wrote for them, so the collector
+  // does.
+  if (!problem && spans_hosts_ && is_collector()) {
+    if (stream_.durable())
+      problem = attempt([&] { file.sync(); });
+    else if (stream_.journal_key().own_caches)
+      problem = attempt([&] { publish(file); });
+  }
+  return problem;
+}
+
+std::optional<Error> CollectiveWriter::finish() {
+  // The failure may be temporary: the second attempt then writes everything.
+  const auto try_last = [&] { round(Kind::last, std::nullopt); };
+  auto problem = attempt(try_last);
+  if (problem) problem = attempt(try_last);
+  if (!problem) problem = behind_;
+  collected_->hold(0, 0);
+  return problem;
+}
+
+}  // namespace sheaf

@@ -1,0 +1,91 @@
+// multifile/collective/collective_writer: collective writing (SIONlib's sion_coll_fwrite; gpfs-jugene section
+// 5).
+//
+// Few tasks write the small requests of many tasks to the file. A collective write leaves its bytes in the
+// memory of the task. After a number of calls that all tasks of the physical file know, a *round* sends them
+// to the collector of each group. The collector writes them in file order while the other tasks continue. A
+// task that would exceed its share of memory writes the bytes itself.
+//
+// Memory is therefore bounded, tasks may write independently between the collective calls, and only these
+// calls synchronize. Each task sends its bytes together with their offsets
+// (multifile/collective/group_transfer). If requests are large, every call is a round, and the bytes are in
+// the file when it returns.
+//
+// The collector records complete chunks in the journal, after the bytes of the round that completes them.
+// Chunks that a task writes itself, it records itself.
+//
+// Failures: if a collector cannot write, all tasks of the physical file get the error in the next round, or
+// at the close. A task keeps the bytes that it has sent until the collector confirms them, and sends them
+// again. So a temporary failure loses no bytes.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "multifile/collective/collected_file.hpp"
+#include "multifile/collective/collective_group.hpp"
+#include "multifile/collective/group_transfer.hpp"
+#include "multifile/stream/write_stream.hpp"
+
+namespace sheaf {
+
+class CollectiveWriter {
+ public:
+  // Local. `file` has the tasks of the physical file; `stream` writes to `collected`. Both, and what `means`
+  // refers to, must outlive the object. Throws if the memory for messages cannot be allocated.
+  CollectiveWriter(Comm& file, NewGroups groups, const CollectivePlan& plan, WriteStream& stream,
+                   std::shared_ptr<CollectedFile> collected, const CollectiveMeans& means = {});
+
+  // Appends `data` to the stream. Collective over the tasks of the physical file; lengths may differ and be
+  // 0. mine: an error that this task has found before the call; its data are then ignored.
+  //
+  // An error within a round is thrown on all tasks alike. Outside of a round the only errors are bad
+  // arguments, a chunk of size 0 and lack of memory. They are thrown at once on the task concerned, and on
+  // all tasks in the next round. After an error the streams are as before the call.
+  void write(std::span<const std::byte> data, const std::optional<Error>& mine);
+
+  // Collective. Writes all bytes still held. Returns, on one task at least, why they could not be written.
+  std::optional<Error> finish();
+
+  // Local. Writes those bytes of this task that no collector has confirmed.
+  void flush() { collected_->write_unconfirmed(); }
+
+  const CollectiveGroup& group() const { return group_; }
+
+ private:
+  enum class Kind : uint8_t { write_behind, at_once, last };
+
+  bool is_collector() const { return group_.is_collector(); }
+  void write_between(std::span<const std::byte> data);
+  [[noreturn]] void tell_all(const Error& problem);
+  void write_now(std::span<const std::byte> data, const std::optional<Error>& mine);
+  void write_merged(std::span<const std::byte> data, const std::optional<Error>& mine);
+  void round(Kind kind, std::optional<Error> mine);
+  std::optional<Error> write_large_ones();
+  std::optional<Error> bring(const HeldBytes& held, const GroupTransfer::Load& largest);
+  [[noreturn]] void refuse(const std::optional<Error>& mine);
+  JournalWriter* journal() { return merge_ ? nullptr : stream_.make_journal(); }
+  void record_chunks(int64_t most);
+  void plan_next(int64_t largest);
+
+  Comm& file_;
+  CollectiveGroup group_;
+  WriteStream& stream_;
+  std::shared_ptr<CollectedFile> collected_;
+  const int64_t capacity_;  // bytes that a task holds, and sends to its collector in one step
+  const bool merge_;
+  const bool automatic_;
+  const bool takes_part_;
+  const bool spans_hosts_;
+  Mover* const mover_;      // null: messages transfer the bytes
+  bool at_once_ = false;    // every call is a round
+  int64_t calls_left_ = 0;  // remaining calls without a round
+  int64_t calls_between_ = 1;
+  int64_t largest_ = 0;          // request of this task since the last round, in bytes
+  std::optional<Error> behind_;  // error that the other tasks have not got yet
+  GroupTransfer transfer_;
+};
+
+}  // namespace sheaf

@@ -1,0 +1,41 @@
+// multifile/create/commit: open mode `atomic`. A multifile is written under a temporary name and renamed when
+// the close has succeeded on all tasks (docs/format.md, section 20). If a program dies, the next writer
+// completes its commit, or `sheaf leftovers` lists, completes or removes the files.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "multifile/generation/generation.hpp"
+#include "storage/store.hpp"
+
+namespace sheaf {
+
+// Returns the temporary name, with this number, of physical file 0 of a multifile to be named `path`. It lies
+// beside the file that symbolic links at `path` lead to. Throws `invalid_argument` if the name would be too
+// long.
+std::string temporary_name(Store& store, const std::string& path, uint64_t number);
+// Returns a temporary name with a random number, different at each call.
+std::string new_temporary_name(Store& store, const std::string& path);
+
+// Throws `invalid_argument` unless a set of `nfiles` physical files can be committed. Several files need
+// identities, which require a name of at most format::longest_extended_name bytes.
+void require_committable(std::string_view stored_name, int32_t nfiles);
+
+// Commits the complete set of `nfiles` physical files. It becomes the generation under `path`; a reader
+// always finds either the old or the new generation. Completes an interrupted commit under `path` first. New
+// files get mode and owner of the files that they replace, and symbolic links are kept (Store::take_after,
+// target_of). durable: returns when the generation would survive a loss of power. If it throws, `path` has
+// either the old or the new generation, and the call can be repeated.
+void commit_set(Store& store, const std::string& temporary, const std::string& path, int32_t nfiles,
+                bool durable);
+
+// Completes the commit if there is a commit record under `path`. Returns true if there was one. Several
+// programs may call this at the same time. Throws `damaged` if the generation of the record is lost.
+bool finish_commit(Store& store, const std::string& path);
+
+// Removes the temporary files of a generation after its record was overwritten. Never throws.
+void discard_generation(Store& store, const std::string& path, const format::CommitRecord& record);
+
+}  // namespace sheaf

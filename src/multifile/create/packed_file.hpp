@@ -1,0 +1,41 @@
+// multifile/create/packed_file: a physical file that one process writes, with one chunk per task.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "format/extension.hpp"
+#include "format/header.hpp"
+#include "layout/chunk_layout.hpp"
+#include "layout/placement.hpp"
+#include "multifile/stream/file_checks.hpp"
+#include "storage/file.hpp"
+
+namespace sheaf {
+
+struct PackedFile {
+  format::Header header;
+  std::optional<format::Extension> extension = {};
+  std::vector<int64_t> globalranks = {};
+  std::vector<int64_t> lengths = {};             // bytes of each task
+  std::vector<std::vector<uint32_t>> sums = {};  // data checksums of each task, if used
+  std::vector<MoreSection> more = {};            // further sections of the trailer
+  std::vector<layout::Placement> mapping = {};   // places of all tasks; in the first file of a set
+
+  // Bytes per checksum; 0: no checksums.
+  uint32_t piece() const { return extension && extension->checksums() ? extension->piece : 0; }
+  // Entries of the mapping field; -1: the file has no such field. If the set has one file, the mapping is
+  // empty, as in files of serial writers.
+  int64_t mapping_entries() const {
+    return header.nfiles == 1 ? 0 : header.leads_set() ? std::ssize(mapping) : -1;
+  }
+};
+
+// Returns the chunk positions of tasks with `lengths` bytes.
+layout::FileLayout packed_layout(const std::vector<int64_t>& lengths, const format::Header& header);
+
+// Writes all metadata, the pointer last. Header and data must already be in the file.
+void complete_packed_file(File& file, const PackedFile& packed);
+
+}  // namespace sheaf

@@ -1,0 +1,52 @@
+// multifile/generation/committed_file: a physical file that was opened under its temporary name, while a
+// commit renames it or may do so later.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "format/extension.hpp"
+#include "storage/decorators/forwarding_file.hpp"
+
+namespace sheaf {
+
+// A file opened for reading. If it is opened again by name (RestingFile, File::descriptor), it is found under
+// its temporary or final name.
+class CommittedFile final : public ForwardingFile, public RestingFile {
+ public:
+  // `store` has opened `temporary` and must outlive the object. identity: of the file's generation.
+  CommittedFile(Store& store, std::shared_ptr<File> temporary, std::string final_name,
+                const format::Identity& identity)
+      : ForwardingFile(std::move(temporary)),
+        store_(store),
+        final_name_(std::move(final_name)),
+        identity_(identity) {}
+
+  size_t read_at(std::span<std::byte> data, int64_t offset) override {
+    return current().read_at(data, offset);
+  }
+  void read_pieces(std::span<const Piece<std::byte>> pieces) override { current().read_pieces(pieces); }
+  FileStatus status() override { return current().status(); }
+  void renew() override { current().renew(); }
+  int64_t next(Space space, int64_t offset) override { return current().next(space, offset); }
+  RangeLock lock_range(const LockRequest& wanted) override { return current().lock_range(wanted); }
+  FileTraits traits() override;
+  FileDescriptor descriptor(Whose whose) override;
+  const std::string& path() const override { return final_name_; }
+  void close() override { current().close(); }
+
+  bool rest() override;
+  void wake() override;
+
+ private:
+  File& current() const { return renamed_ ? *renamed_ : inner(); }
+  // Opens the file under its final name. Throws `io` (ESTALE) if a different file has that name.
+  std::shared_ptr<File> open_renamed() const;
+
+  Store& store_;
+  const std::string final_name_;
+  const format::Identity identity_;
+  std::shared_ptr<File> renamed_;  // null: the file that was opened first
+};
+
+}  // namespace sheaf

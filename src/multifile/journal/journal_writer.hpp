@@ -1,0 +1,143 @@
+// multifile/journal/journal_writer: writes the records of one process to the journal of one physical file
+// (docs/format.md, section 16).
+//
+// The first record of any task creates the journal. So programs that neither flush nor leave a chunk have no
+// cost, and tasks need no synchronization. All tasks write the same header. No journal is possible if the
+// directory is not writable or another file has its name. Local; one thread at a time.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "comm/agree.hpp"
+#include "multifile/journal/journal_file.hpp"
+
+namespace sheaf {
+
+// Treatment of a call with a record that cannot be written.
+enum class Journaling : uint8_t {
+  wished,  // The call throws and can be repeated. The record of a chunk that was left waits for the next call
+           // instead, unless the file system is full. If no journal is possible, calls succeed: the first one
+           // adds a warning, the physical file is marked (format::journal_gap_mark), and nothing is recorded.
+  required,  // The call throws and can be repeated.
+  durable,   // as `required`; records are valid once they are synced, see sync()
+};
+
+class JournalWriter {
+ public:
+  // States that the first `bytes` bytes of chunk `block` of local task `task` are in the file. finished: no
+  // more bytes will be written to the chunk.
+  struct Report {
+    int64_t task, block, bytes;
+    bool finished;
+  };
+
+  // `store` must outlive the object. If hosts have separate page caches (JournalKey), reports are kept until
+  // confirm(), before which the caller syncs `data`. So no record survives a host if its bytes are lost. With
+  // Journaling::required reports are not kept.
+  JournalWriter(Store& store, const JournalKey& key, Journaling how) : store_(store), key_(key), how_(how) {}
+
+  // Records that the first `bytes` bytes of chunk `block` of local task `task` are in `data`, the physical
+  // file. The bytes must have been written before. finished: no more bytes will be written to the chunk.
+  // Throws as Journaling says; the previous record then stays valid. Throws `foreign`, from then on always,
+  // if a different program has completed the file or removed its journal. Does nothing if the file has no
+  // identity and thus no journal.
+  void report(File& data, int64_t task, int64_t block, int64_t bytes, bool finished);
+
+  // Records all blocks of tasks first, first + 1, ..., of which task t has counts[t], with size_of(t, block)
+  // bytes. Requires a journal that no other process has written to, and a complete file that does not change
+  // until the append writes to it. Throws.
+  void report_all(File& data, int64_t first, std::span<const int64_t> counts,
+                  const std::function<int64_t(size_t t, int64_t block)>& size_of);
+
+  // Withdraws the records of the finished chunks first..last-1 of `task` after a failed write; of chunk
+  // `first` only `bytes` bytes remain valid. Never throws. If the withdrawal fails it is repeated before the
+  // next record, or by take_back_withdrawn(), which must be called before the file changes.
+  void withdraw(int64_t task, int64_t first, int64_t last, int64_t bytes);
+  void take_back_withdrawn() {
+    if (withdrawn_) take_back();
+  }
+
+  // Keeps reports until confirm(), or until the collector records them, in collective writing. Exception:
+  // `holder` returns the file if it already contains all bytes of this task. So tasks that only send their
+  // bytes do not access the journal unless they flush. With Journaling::durable, or with separate page
+  // caches, reports are kept until confirm(), because no task syncs the bytes of a different task.
+  void defer(std::function<File*()> holder) { holder_ = std::move(holder); }
+  bool deferred() const { return holder_ != nullptr; }
+  void confirm(File& data);  // all bytes are in the file; throws and can be repeated
+  int64_t waiting() const { return std::ssize(held_); }
+  // Number of finished chunks that the collector may record. send() returns at most `most`, which are in
+  // flight until arrived() or return_underway() is called. Only final values are sent, because a collector
+  // may write them later.
+  int64_t to_send() const {
+    if (how_ == Journaling::durable || kept_until_synced()) return 0;
+    return std::ranges::count_if(held_, &Report::finished);
+  }
+  std::vector<Report> send(int64_t most);
+  void arrived() { underway_.clear(); }
+  void return_underway() {
+    held_.insert(held_.begin(), underway_.begin(), underway_.end());
+    underway_.clear();
+  }
+  // For the collector, before it writes for other tasks. Throws `foreign` as report() does.
+  void require_unfinished_file(File& data);
+  // Records finished chunks of other tasks at the collector. Their bytes must be in `data`, the file itself.
+  // Throws as report() does.
+  void record(File& data, std::vector<Report> reports);
+
+  // Returns when all records would survive a loss of power. After a failure all later calls fail.
+  void sync(File& data);
+  // Closes the journal; no records may follow. Never throws.
+  void close() {
+    if (const auto file = std::exchange(file_, nullptr)) attempt([&] { file->close(); });
+    slot_ = -1;
+  }
+
+ private:
+  bool open(File& data);
+  bool kept_until_synced() const { return key_.own_caches && how_ == Journaling::wished; }
+  bool may_go_on_without(const Error& failed) const;
+  void hold(const Report& report);
+  template <class Record>
+  void keep(File& data, Record&& record);
+  template <class Record>
+  void record_in_journal(File& data, Record&& record);
+  void give_up(File& data, const Error& why);
+  void require_journal(File& data);
+  void require_unfinished(File& data);
+  void write(const Report& report);
+  void write_side_by_side(std::vector<Report>& reports);
+  void take_back();
+  template <class Act>
+  void with_file_itself(File& data, Act&& act);
+  void mark(File& data, const std::array<std::byte, 4>& with);
+
+  Store& store_;
+  const JournalKey key_;
+  std::shared_ptr<File> file_;
+  uint64_t seed_ = 0;
+  int64_t slot_ = -1;                          // slot of the latest record; -1: none, or its state is unknown
+  std::optional<format::JournalRecord> last_;  // the record in that slot
+  std::optional<Report> withdrawn_;            // a pending withdrawal; block: first
+  int64_t withdrawn_end_ = 0;
+  std::function<File*()> holder_;  // none: reports are not kept
+  std::vector<Report> held_;
+  std::vector<Report> underway_;
+  std::optional<Error> finished_;  // the error if the file now belongs to a different program
+  std::optional<Error> unsynced_;  // error of sync()
+  const Journaling how_;
+  bool marked_ = false;        // the file is marked as having a journal, or needs no mark
+  bool made_ = false;          // a journal was opened or created
+  bool given_up_ = false;      // nothing is recorded any more
+  bool dirty_ = false;         // records since the last sync
+  bool counts_names_ = false;  // the store can show that the journal was removed
+};
+
+}  // namespace sheaf

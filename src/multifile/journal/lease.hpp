@@ -1,0 +1,69 @@
+// multifile/journal/lease: reads the lease beside a multifile (docs/format.md, section 17): which process
+// owns the multifile, and whether that process is alive. multifile/journal/ownership takes leases.
+//
+// On the owner's host the state of the process is known at once. On other hosts a lock on the lease, or a
+// counter that increases, shows that the owner is alive. Local.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "base/error.hpp"
+#include "base/export.hpp"
+#include "base/os/process_identity.hpp"
+#include "format/lease.hpp"
+#include "storage/file.hpp"
+
+namespace sheaf {
+
+struct LeaseTimes {
+  std::chrono::milliseconds beat{10'000};      // between two increments of the counter
+  std::chrono::milliseconds patience{25'000};  // an owner with a counter unchanged for this long is dead
+};
+// Returns the defaults, or the value of SHEAF_LEASE_TIMES ("BEAT,PATIENCE" in ms; for tests).
+SHEAF_EXPORT LeaseTimes lease_times();
+
+enum class Holder : uint8_t {
+  none,     // no lease, or its owner has ended
+  living,   // the owner runs on this host, or holds a lock on the lease
+  unknown,  // the owner is on a different host, or the lease is still empty: see watch_lease()
+};
+
+struct SHEAF_EXPORT LeaseView {
+  Holder holder = Holder::none;
+  std::optional<format::Lease> lease;
+  std::optional<Error> problem;  // why the lease could not be read
+  bool exists = false;           // a file with its name exists
+
+  // Returns "process 17 on host a"; empty without a lease.
+  std::string job() const {
+    return lease ? "process " + std::to_string(lease->pid) + " on host " + lease->host : std::string();
+  }
+  // Returns ", since 35 s"; empty if the time is not known.
+  std::string age() const;
+};
+
+// Returns true if `process` is known to have made the lease.
+bool is_of(const format::Lease& lease, const ProcessIdentity& process);
+
+// Returns the contents of an open lease; nullopt if it is no lease.
+std::optional<format::Lease> read_lease(File& file);
+
+// Reads the lease file `name` once. Never throws.
+LeaseView look_at_lease_file(Store& store, const std::string& name);
+
+// Reads once the lease of the multifile with the physical file `path`. Never throws.
+SHEAF_EXPORT LeaseView look_at_lease(Store& store, const std::string& path);
+
+// Waits for at most `times.patience` until it is known whether the owner of the multifile is alive. Calls
+// `waits` repeatedly during the wait; it may throw. The result is `none` or `living`.
+SHEAF_EXPORT LeaseView watch_lease(Store& store, const std::string& path, const LeaseTimes& times,
+                                   const std::function<void(const LeaseView&)>& waits);
+
+// Returns advice for a message about an unclosed multifile: the job that is or may be writing it, or else
+// what to do.
+SHEAF_EXPORT std::string advice_on_unclosed(Store& store, const std::string& path);
+
+}  // namespace sheaf

@@ -1,0 +1,237 @@
+#include "multifile/journal/ownership.hpp"
+
+#include <atomic>
+#include <cerrno>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "base/os/process_identity.hpp"
+#include "base/random.hpp"
+#include "base/warnings.hpp"
+#include "comm/agree.hpp"
+#include "comm/host_name.hpp"
+#include "multifile/journal/constants.hpp"
+#include "storage/beside.hpp"
+
+namespace sheaf {
+
+namespace {
+
+// Bytes of a lease that are locked.
+constexpr int64_t owner_byte = 0;    // locked by the owner
+constexpr int64_t removal_byte = 1;  // locked by a program that is about to remove the lease
+
+RangeLock try_lock(File& file, int64_t byte) { return file.lock(byte, 1, true, Barred::refuse); }
+
+format::Lease lease_of_this_process() {
+  const ProcessIdentity me = this_process();
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return {.id = random_number(),
+          .host = host_name(),
+          .boot = me.boot,
+          .pid = me.pid,
+          .started = me.started,
+          .since = std::chrono::floor<std::chrono::seconds>(now).count()};
+}
+
+// Decision about an existing lease.
+enum class Verdict : uint8_t { refuse, take_over };
+
+}  // namespace
+
+// Also used by the heartbeat thread.
+struct Ownership::Held {
+  Held(std::shared_ptr<Store> its_store, const std::string& its_path)
+      : store(std::move(its_store)), path(its_path) {}
+
+  const std::shared_ptr<Store> store;
+  const std::string path;
+  std::string name;  // name of the lease
+  format::Lease lease = lease_of_this_process();
+  bool took_over = false;
+  bool is_local = false;  // no other host can take the lease over
+  std::shared_ptr<File> file;
+  std::shared_ptr<WritingRight> right;
+  std::atomic<bool> ended = false;
+
+  std::mutex mutex;  // guards the following members
+  RangeLock lock;    // released before the file is closed
+
+  bool create();
+  Verdict judge(const LeaseView& view, const OwnershipRequest& request, std::string& warning) const;
+  void take_away(const std::optional<format::Lease>& judged) const;
+  void raise();
+  void beat();
+  void remove();
+};
+
+// Creates the lease. Returns false if the name exists.
+bool Ownership::Held::create() {
+  std::shared_ptr<File> made;
+  try {
+    made = make_beside(*store, name);
+  } catch (const Error& e) {
+    if (e.errno_value() == EEXIST) return false;
+    throw;
+  }
+  const auto problem = attempt([&] {
+    made->write_at(format::encode(lease), 0);
+    is_local = store->traits_of(*made).coherence == Coherence::local;
+    if (!is_local) publish(*made);
+  });
+  if (problem) {
+    attempt([&] { store->remove(name); });
+    throw *problem;
+  }
+  file = made;
+  right = std::make_shared<WritingRight>(*store, WritingRight::Lease{path, name, lease.id, is_local},
+                                         std::move(made));
+  return true;
+}
+
+// Judges a lease of a different open. warning: set for a takeover.
+Verdict Ownership::Held::judge(const LeaseView& view, const OwnershipRequest& request,
+                               std::string& warning) const {
+  const std::string who = view.lease ? view.job() : "a program that is about to write it";
+  const auto taken_over = [&](const std::string& why) {
+    warning = "'" + path + "' is taken over from " + who + ", " + why +
+              ": if that goes on, its next flush or close fails";
+    return Verdict::take_over;
+  };
+  if (request.reopens && view.lease && is_of(*view.lease, this_process())) {
+    warning = "'" + path +
+              "' is opened for writing although this process has not closed it: the handle that was opened "
+              "before loses it, and fails at its next flush or close";
+    return Verdict::take_over;
+  }
+  if (view.holder != Holder::none && request.steals) return taken_over("as was asked for");
+  if (view.holder == Holder::living) return Verdict::refuse;
+  if (view.holder == Holder::none) return Verdict::take_over;
+  const LeaseTimes times = lease_times();
+  const LeaseView later = watch_lease(*store, path, times, request.waits);
+  if (later.holder == Holder::living) return Verdict::refuse;
+  return later.exists ? taken_over("which has given no sign of life for " +
+                                   std::to_string(times.patience.count() / 1000) + " s")
+                      : Verdict::take_over;
+}
+
+// Removes the lease of a former owner, unless a different program removes it first.
+void Ownership::Held::take_away(const std::optional<format::Lease>& judged) const {
+  try {
+    const auto there = open_beside(*store, name, path);
+    RangeLock barrier;
+    const auto without_locks = attempt([&] { barrier = try_lock(*there, removal_byte); });
+    if (!barrier && !without_locks) return std::this_thread::sleep_for(journal_constants::between_takers);
+    const auto found = read_lease(*there);
+    const bool is_judged = found.has_value() == judged.has_value() && (!found || found->id == judged->id);
+    if (there->status().links > 0 && is_judged) store->remove(name);
+  } catch (const Error& e) {
+    if (e.code() != Code::not_found) throw;
+  }
+}
+
+void Ownership::Held::raise() {
+  if (!right->holds(Look::at_name)) return;
+  ++lease.counter;
+  file->write_at(format::encode(lease), 0);
+  if (!is_local) publish(*file);
+  if (!lock) lock = try_lock(*file, owner_byte);
+}
+
+void Ownership::Held::beat() {
+  {
+    const std::lock_guard held(mutex);
+    if (!ended) raise();
+  }
+  if (ended) remove();
+}
+
+// Removes the lease. If the heartbeat thread holds the mutex, possibly in a hanging call, that thread removes
+// the lease afterwards.
+void Ownership::Held::remove() {
+  const std::unique_lock held(mutex, std::try_to_lock);
+  if (!held || !file) return;
+  attempt([&] {
+    lock = {};
+    RangeLock barrier;
+    bool is_taken_away = false;  // a different program is removing the lease
+    if (is_local)
+      attempt([&] {
+        barrier = try_lock(*file, removal_byte);
+        is_taken_away = !barrier;
+      });
+    const bool removes = !is_taken_away && right->holds(Look::at_handle);
+    if (!is_local) file->close();  // clients of a server keep a removed file while it is open
+    if (removes) store->remove(name);
+  });
+  file.reset();
+}
+
+std::shared_ptr<Ownership> Ownership::take(std::shared_ptr<Store> store, const std::string& path,
+                                           const OwnershipRequest& request) {
+  using journal_constants::most_takes;
+  const auto held = std::make_shared<Held>(std::move(store), path);
+  const LeaseTimes times = lease_times();
+  const auto refuse = [&](const LeaseView& view) {
+    throw file_error(Code::foreign, path,
+                     "is being written by " + (view.lease ? view.job() : std::string("another program")) +
+                         view.age() + ", and nothing was changed; " + request.advice);
+  };
+  std::optional<LeaseView> refused;
+  std::optional<Error> stuck;  // a lease that its possibly living owner prevents from being removed
+  const auto problem = attempt([&] {
+    held->name = format::lease_name(place_beside(*held->store, path));
+    for (int tries = 0; !held->create(); ++tries) {
+      LeaseView view = look_at_lease_file(*held->store, held->name);
+      if (view.problem) throw *view.problem;
+      if (!view.exists && tries < most_takes) continue;
+      if (!view.exists) throw file_error(Code::foreign, held->name, "is a link that leads nowhere");
+      if (!view.lease && view.holder == Holder::none)
+        throw file_error(Code::foreign, held->name, "is no lease, but another file");
+      std::string warning;
+      if (tries == most_takes || held->judge(view, request, warning) == Verdict::refuse) {
+        refused = std::move(view);
+        return;
+      }
+      held->took_over = true;
+      const auto left = attempt([&] { held->take_away(view.lease); });
+      // An owner without a sign of life during the watch is dead.
+      const bool may_live =
+          view.holder == Holder::living || (view.holder == Holder::unknown && request.steals);
+      if (left && may_live) stuck = left;
+      if (left) throw *left;
+      if (!warning.empty()) add_warning(warning);
+    }
+  });
+  if (refused) refuse(*refused);
+  if (stuck) throw *stuck;
+  if (problem) {
+    if (problem->code() != Code::not_found)
+      add_warning("'" + path + "' is written without a lease (" + problem->what() +
+                  "): no other program is kept from writing it at the same time");
+    return nullptr;
+  }
+  auto heartbeat = Heartbeat::start(times.beat, times.beat, [held] { held->beat(); });
+  return std::shared_ptr<Ownership>(new Ownership(held, std::move(heartbeat)));
+}
+
+std::shared_ptr<Ownership> Ownership::take(Store& store, const std::string& path,
+                                           const OwnershipRequest& request) {
+  return take(std::shared_ptr<Store>(std::shared_ptr<Store>(), &store), path, request);
+}
+
+Ownership::~Ownership() {
+  if (held_->lease.pid != process_number()) return;
+  heartbeat_.reset();
+  held_->ended = true;
+  held_->remove();
+}
+
+uint64_t Ownership::id() const { return held_->lease.id; }
+bool Ownership::took_over() const { return held_->took_over; }
+bool Ownership::is_local() const { return held_->is_local; }
+const std::shared_ptr<WritingRight>& Ownership::right() const { return held_->right; }
+
+}  // namespace sheaf

@@ -1,0 +1,71 @@
+// multifile/journal/writing_right: one task's view of the lease under which its multifile is written
+// (docs/format.md, section 17). Keeps the lease open, so that a check costs one status call.
+//
+// The process that made the lease has an Ownership (multifile/journal/ownership), which uses this class for
+// its checks. During an append, the other tasks check before each write, because a program that takes over
+// appends to the same files. Local; thread-safe.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "base/error.hpp"
+#include "base/export.hpp"
+#include "base/non_copyable.hpp"
+#include "storage/file.hpp"
+
+namespace sheaf {
+
+class SHEAF_EXPORT WritingRight : private NonCopyable {
+ public:
+  enum class Look : uint8_t {
+    at_handle,     // no message to a server, unless the last check by name is older than two beats
+    before_write,  // as at_handle; if other hosts can take over, at most ten checks per second
+    at_name,       // also detects a very recent change by a different host
+  };
+
+  struct Lease {
+    std::string path;  // path of the multifile, for messages
+    std::string name;  // name of the lease file
+    uint64_t id = 0;
+    bool is_local = false;  // on a file system of this host; other hosts cannot take the lease over
+  };
+
+  // file: the lease, which the caller closes. `store` must outlive the object.
+  WritingRight(Store& store, Lease lease, std::shared_ptr<File> file);
+  // Opens the lease `id` of the multifile `path` on a task other than the one that made it. Throws `foreign`
+  // if the lease does not exist any more, and what the store throws.
+  static std::shared_ptr<WritingRight> open(Store& store, const std::string& path, uint64_t id,
+                                            bool is_local);
+  ~WritingRight() { end(); }
+
+  // Returns true unless the lease is known to be missing or to have a different id.
+  bool holds(Look look) noexcept;
+  // Throws `foreign`, from then on always, if holds() is false.
+  void require(Look look);
+  // Ends writing: closes the lease if open() has opened it.
+  void end() noexcept;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Error loss() const;
+
+  Store& store_;
+  const Lease lease_;
+  const std::shared_ptr<File> file_;
+  const std::chrono::milliseconds beat_;
+  std::atomic<bool> closes_ = false;  // end() closes the file
+  // Times of the last successful check, and of the last one by name; not updated if the lease is local.
+  std::atomic<Clock::time_point> looked_ = Clock::now();
+  std::atomic<Clock::time_point> looked_at_name_ = Clock::now();
+  std::atomic<bool> is_lost_ = false;
+  std::mutex mutex_;           // guards `lost_`
+  std::optional<Error> lost_;  // error that require() has thrown
+};
+
+}  // namespace sheaf

@@ -1,0 +1,126 @@
+#include "multifile/metadata/edges.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "comm/agree.hpp"
+#include "storage/beside.hpp"
+#include "storage/store.hpp"
+
+namespace sheaf {
+
+void Edges::set(const JournalKey& key, int64_t unit, int64_t data_start, int64_t skip,
+                std::vector<Row> rows) {
+  close();
+  key_ = key;
+  header_ = {key.identity, key.ntasks, key.hosts.mine, unit, data_start, skip};
+  rows_ = std::move(rows);
+  end();
+  if (unit == 0 || skip == 0) return;
+  in_use_ = true;
+  std::vector<layout::EdgeRange> ranges;
+  for (const Row& row : rows_) ranges.push_back({row.where.begin, row.where.end, row.where.from, 0});
+  map_ = layout::EdgeMap(unit, data_start, skip, std::move(ranges));
+  shift_ = format::edges_shift(header_);
+}
+
+// The header and the rows precede all bytes. All tasks of the host write the same header. Rows left by an
+// earlier file of that name are ignored, because each row is tied to the identity of its physical file.
+File& Edges::file() {
+  if (file_) return *file_;
+  if (announces_ && key_.has_identity()) announce_hosts(store_, path_, key_.header());
+  const std::string name = format::edges_name(place_beside(store_, path_), header_.host);
+  bool made = false;
+  auto file = make_or_open_beside(store_, name, path_, made);
+  std::array<std::byte, format::edges_header_size> head;
+  const size_t found = made ? 0 : file->read_at(head, 0);
+  if (found > 0 && !format::begins_as_edges(std::span(head).first(found)))
+    throw file_error(Code::foreign, name, "is not what Sheaf keeps beside '" + path_ + "', but another file");
+  if (const auto wanted = format::encode(header_); found < head.size() || head != wanted)
+    file->write_at(wanted, 0);
+  for (const Row& row : rows_) copy_earlier(row, *file);
+  if (earlier_) file->sync();  // readers trust the rows
+  for (const Row& row : rows_)
+    file->write_at(format::encode(row.where, header_, row.task), format::edges_row_offset(row.task));
+  file_ = std::move(file);
+  was_open_ = true;
+  return *file_;
+}
+
+void Edges::copy_earlier(const Row& row, File& to) {
+  if (row.before == 0) return;
+  std::vector<std::byte> bytes;
+  map_.for_each_part(row.where.begin + row.where.from * header_.skip, row.before,
+                     [&](int64_t at, int64_t length, const auto& part) {
+                       if (!part.is_edge) return true;
+                       bytes.resize(static_cast<size_t>(length));
+                       if (earlier_->read_at(bytes, at) != bytes.size())
+                         throw file_error(Code::io, path_,
+                                          "bytes at offset " + std::to_string(at) + " are missing");
+                       to.write_at(bytes, at + shift_);
+                       return true;
+                     });
+}
+
+void Edges::sync() {
+  if (!file_) return;
+  file_->sync();
+  if (!named_) store_.sync_name(file_->path());
+  named_ = true;
+}
+
+void Edges::remove() {
+  close();
+  if (was_open_)
+    attempt([&] { store_.remove(format::edges_name(place_beside(store_, path_), header_.host)); });
+}
+
+void Edges::close() {
+  if (const auto file = std::exchange(file_, nullptr)) attempt([&] { file->close(); });
+  named_ = false;
+}
+
+void EdgedFile::write_at(std::span<const std::byte> data, int64_t offset) {
+  edges_->map().for_each_part(offset, std::ssize(data), [&](int64_t at, int64_t length, const auto& part) {
+    const auto piece = data.subspan(static_cast<size_t>(at - offset), static_cast<size_t>(length));
+    part.is_edge ? edges_->write(piece, at) : inner().write_at(piece, at);
+    return true;
+  });
+}
+
+void EdgedFile::write_pieces(std::span<const Piece<const std::byte>> pieces) {
+  const auto has_no_edge = [&](const Piece<const std::byte>& piece) {
+    const auto part = edges_->map().part_at(piece.offset);
+    return !part.is_edge && piece.end() <= part.end;
+  };
+  std::ranges::all_of(pieces, has_no_edge) ? inner().write_pieces(pieces) : File::write_pieces(pieces);
+}
+
+size_t EdgedFile::read_at(std::span<std::byte> data, int64_t offset) {
+  if (!edges_->is_made()) return inner().read_at(data, offset);
+  size_t done = 0;
+  edges_->map().for_each_part(offset, std::ssize(data), [&](int64_t at, int64_t length, const auto& part) {
+    const auto piece = data.subspan(static_cast<size_t>(at - offset), static_cast<size_t>(length));
+    const size_t got = part.is_edge ? edges_->read(piece, at) : inner().read_at(piece, at);
+    done += got;
+    return got == piece.size();
+  });
+  return done;
+}
+
+FileDescriptor EdgedFile::descriptor(Whose whose) {
+  if (!edges_->in_use() || whose == Whose::reader) return inner().descriptor(whose);
+  if (whose == Whose::file) return {};
+  throw file_error(
+      Code::unsupported, path(),
+      "is written by several hosts that share parts of it, which a descriptor cannot keep apart: "
+      "write with the library's calls or its stream, or give each host a physical file "
+      "(files=node)");
+}
+
+std::shared_ptr<File> edged(std::shared_ptr<File> file, std::shared_ptr<Edges> edges) {
+  if (!edges) return file;
+  return std::make_shared<EdgedFile>(std::move(file), std::move(edges));
+}
+
+}  // namespace sheaf

@@ -1,0 +1,106 @@
+// multifile/metadata/edges: the boundary blocks of a physical file, kept beside it until it is closed.
+//
+// Where hosts share no page cache, two hosts must not write within one block of the shared granularity, such
+// as a page (layout/regions). Bytes that a task writes to a boundary block go to a boundary file of its host
+// instead, at a corresponding offset. That file, NAME.edges.<host>, is created on demand (docs/format.md,
+// section 18). At close, one task merges each boundary block into the physical file
+// (multifile/collective/edges_home). In a file that was never closed, readers and repairs find them with
+// multifile/metadata/edges_reader.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "format/edges.hpp"
+#include "layout/edge_map.hpp"
+#include "multifile/journal/journal_file.hpp"
+#include "storage/decorators/forwarding_file.hpp"
+
+namespace sheaf {
+
+// The boundary blocks of one physical file, for the tasks of one process. Local; one thread at a time.
+class Edges {
+ public:
+  // `store` outlives the object. `journal`: announces the boundary blocks in the journal, so that readers of
+  // an unclosed file find them.
+  Edges(Store& store, std::string physical_file, bool journal)
+      : store_(store), path_(std::move(physical_file)), announces_(journal) {}
+
+  struct Row {
+    int64_t task = 0;  // number in the physical file
+    format::EdgesRow where;
+    // Bytes from where.begin on, in round where.from, that an earlier program has written.
+    int64_t before = 0;
+  };
+  // Sets the runs (docs/format.md, section 18) in which this process writes. Call before the first write.
+  // `unit` is the shared granularity in bytes, equal on all tasks; 0: no boundary blocks.
+  void set(const JournalKey& key, int64_t unit, int64_t data_start, int64_t skip, std::vector<Row> rows);
+  // Call before set() if an earlier program has written to the physical file. Its bytes in boundary blocks
+  // are copied, so that readers of an unclosed file find all bytes of such a block in one place.
+  void keep_earlier(std::shared_ptr<File> physical_file) { earlier_ = std::move(physical_file); }
+  const layout::EdgeMap& map() const { return map_; }
+  bool in_use() const { return in_use_; }
+  // True if a boundary block was written here.
+  bool is_made() const { return file_ != nullptr; }
+  int64_t unit() const { return header_.unit; }
+  // Called when further bytes may be written directly to the physical file.
+  void end() {
+    map_ = {};
+    in_use_ = false;
+  }
+
+  // Write and read bytes at `offset` of the physical file, which must all be in boundary blocks. Throw what
+  // the store throws, and `foreign`.
+  void write(std::span<const std::byte> data, int64_t offset) { file().write_at(data, offset + shift_); }
+  size_t read(std::span<std::byte> data, int64_t offset) { return file().read_at(data, offset + shift_); }
+  // Returns when bytes written here would survive a power loss.
+  void sync();
+  // Neither throws. close(): when nothing more will be written. remove(): on every task, after all boundary
+  // blocks were merged; deletes the file of the host.
+  void close();
+  void remove();
+
+ private:
+  File& file();
+  void copy_earlier(const Row& row, File& to);
+
+  Store& store_;
+  const std::string path_;
+  const bool announces_;
+  layout::EdgeMap map_;
+  JournalKey key_;
+  format::EdgesHeader header_;
+  std::vector<Row> rows_;
+  std::shared_ptr<File> earlier_;
+  int64_t shift_ = 0;
+  std::shared_ptr<File> file_;
+  bool in_use_ = false;
+  bool was_open_ = false;
+  bool named_ = false;  // the directory entry would survive a power loss
+};
+
+// The physical file as the task sees it: boundary blocks are redirected to `edges`.
+class EdgedFile final : public ForwardingFile {
+ public:
+  EdgedFile(std::shared_ptr<File> inner, std::shared_ptr<Edges> edges)
+      : ForwardingFile(std::move(inner)), edges_(std::move(edges)) {}
+
+  void write_at(std::span<const std::byte> data, int64_t offset) override;
+  void write_pieces(std::span<const Piece<const std::byte>> pieces) override;
+  size_t read_at(std::span<std::byte> data, int64_t offset) override;
+  void sync() override {
+    inner().sync();
+    edges_->sync();
+  }
+  FileTraits traits() override { return edges_->in_use() ? FileTraits{} : inner().traits(); }
+  FileDescriptor descriptor(Whose whose) override;
+
+ private:
+  const std::shared_ptr<Edges> edges_;
+};
+
+// Returns `file` itself if `edges` is null.
+std::shared_ptr<File> edged(std::shared_ptr<File> file, std::shared_ptr<Edges> edges);
+
+}  // namespace sheaf

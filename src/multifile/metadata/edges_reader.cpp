@@ -1,0 +1,142 @@
+#include "multifile/metadata/edges_reader.hpp"
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "format/edges.hpp"
+#include "format/journal.hpp"
+#include "layout/slices.hpp"
+#include "multifile/journal/journal_file.hpp"
+#include "multifile/metadata/constants.hpp"
+#include "multifile/metadata/metadata_io.hpp"
+#include "storage/beside.hpp"
+#include "storage/decorators/few_descriptors.hpp"
+#include "storage/decorators/forwarding_file.hpp"
+#include "storage/store.hpp"
+
+namespace sheaf {
+
+namespace {
+
+// The boundary file of one host.
+struct Beside {
+  std::shared_ptr<File> file;
+  int64_t shift = 0;
+};
+
+class RejoinedFile final : public ForwardingFile {
+ public:
+  RejoinedFile(std::shared_ptr<File> inner, layout::EdgeMap map, std::vector<Beside> hosts)
+      : ForwardingFile(std::move(inner)), map_(std::move(map)), hosts_(std::move(hosts)) {}
+
+  // Boundary blocks may extend beyond the end of the file.
+  FileStatus status() override {
+    FileStatus found = inner().status();
+    for (const Beside& host : hosts_)
+      found.size = std::max(found.size, host.file->status().size - host.shift);
+    return found;
+  }
+  // Bytes stored in no file read as zeros up to the end found by status().
+  size_t read_at(std::span<std::byte> data, int64_t offset) override {
+    const int64_t length = std::clamp<int64_t>(status().size - offset, 0, std::ssize(data));
+    map_.for_each_part(offset, length, [&](int64_t at, int64_t bytes, const auto& part) {
+      const auto piece = data.subspan(static_cast<size_t>(at - offset), static_cast<size_t>(bytes));
+      const size_t got = part.is_edge ? hosts_[part.place].file->read_at(piece, at + hosts_[part.place].shift)
+                                      : inner().read_at(piece, at);
+      std::ranges::fill(piece.subspan(got), std::byte{});
+      return true;
+    });
+    return static_cast<size_t>(length);
+  }
+  int64_t next(Space space, int64_t offset) override {
+    const int64_t size = status().size;
+    return space == Space::data ? std::min(offset, size) : std::max(offset, size);
+  }
+  FileDescriptor descriptor(Whose whose) override {
+    if (whose == Whose::file) return {};
+    throw file_error(Code::unsupported, path(),
+                     "was never closed, and parts of it are in other files, which a descriptor cannot show; "
+                     "`sheaf repair` it first");
+  }
+  void close() override {
+    for (const Beside& host : hosts_) host.file->close();
+    inner().close();
+  }
+
+ private:
+  const layout::EdgeMap map_;
+  const std::vector<Beside> hosts_;
+};
+
+// Returns the number of hosts that write the file, from its journal.
+int32_t hosts_of(Store& store, const std::string& place, const format::Identity& identity) {
+  const std::string name = format::journal_name(place);
+  if (const FileStatus found = store.status(name); !found.exists || found.is_directory) return 0;
+  std::array<std::byte, format::journal_header_size> head;
+  const auto journal = open_one_of_many(store, name);
+  const size_t found = journal->read_at(head, 0);
+  journal->close();
+  const auto header = format::decode_journal_header(std::span(head).first(found), name);
+  return header && header->identity == identity && header->hosts > 1 ? header->hosts : 0;
+}
+
+// Adds the runs of the tasks that have written on this host.
+void add_runs(const format::EdgesHeader& header, File& file, size_t place,
+              std::vector<layout::EdgeRange>& runs) {
+  using Bytes = std::array<std::byte, format::edges_row_size>;
+  layout::for_each_slice<Bytes>(0, header.ntasks, metadata_constants::edge_rows_at_once,
+                                [&](int64_t task, std::span<Bytes> rows) {
+                                  std::ranges::fill(rows, Bytes{});
+                                  file.read_at(std::as_writable_bytes(rows), format::edges_row_offset(task));
+                                  for (const Bytes& bytes : rows)
+                                    if (const auto row = format::decode_edges_row(bytes, header, task++))
+                                      runs.push_back({row->begin, row->end, row->from, place});
+                                });
+}
+
+}  // namespace
+
+std::shared_ptr<File> with_edges(Store& store, std::shared_ptr<File> file, layout::EdgeMap* where) {
+  MetadataReader reader(*file);
+  const auto extension = reader.extension();
+  if (!extension) return file;
+  const format::Identity& identity = extension->identity;
+  std::optional<format::EdgesHeader> layout;
+  std::vector<Beside> hosts;
+  std::vector<layout::EdgeRange> runs;
+  const std::string place = place_of_journals(store, file->path());
+  const int32_t count = hosts_of(store, place, identity);
+  for (int32_t host = 0; host < count; ++host) {
+    const std::string name = format::edges_name(place, host);
+    if (!store.status(name).exists) continue;
+    auto beside = open_one_of_many(store, name);
+    std::array<std::byte, format::edges_header_size> head;
+    const auto found = format::decode_edges_header(std::span(head).first(beside->read_at(head, 0)), name);
+    if (!found || found->identity != identity || found->host != host ||
+        found->ntasks != reader.header().ntasks)
+      continue;
+    layout = *found;
+    add_runs(*layout, *beside, hosts.size(), runs);
+    hosts.push_back({std::move(beside), format::edges_shift(*layout)});
+  }
+  if (runs.empty()) return file;
+  layout::EdgeMap map(layout->unit, layout->data_start, layout->skip, std::move(runs));
+  if (where) *where = map;
+  return std::make_shared<RejoinedFile>(std::move(file), std::move(map), std::move(hosts));
+}
+
+void copy_edges(File& edged, const layout::EdgeMap& map, File& target, int64_t offset, int64_t length) {
+  constexpr int64_t at_once = metadata_constants::edges_copied_at_once;
+  std::vector<std::byte> bytes;
+  map.for_each_part(offset, length, [&](int64_t at, int64_t part_length, const auto& part) {
+    for (int64_t done = 0; part.is_edge && done < part_length; done += at_once) {
+      bytes.resize(static_cast<size_t>(std::min(at_once, part_length - done)));
+      bytes.resize(edged.read_at(bytes, at + done));
+      target.write_at(bytes, at + done);
+    }
+    return true;
+  });
+}
+
+}  // namespace sheaf

@@ -1,0 +1,21 @@
+// multifile/metadata/edges_reader: reads a physical file that was never closed and has boundary blocks beside
+// it (multifile/metadata/edges).
+#pragma once
+
+#include <memory>
+
+#include "layout/edge_map.hpp"
+#include "storage/file.hpp"
+
+namespace sheaf {
+
+// Returns an incomplete physical file for reading, as if all boundary blocks were merged; `file` itself if it
+// has none. Keeps a file open for every host with boundary blocks, and 24 bytes for every task that wrote
+// some. `map`, if given, receives their positions. Throws what the store throws, and unsupported.
+std::shared_ptr<File> with_edges(Store& store, std::shared_ptr<File> file, layout::EdgeMap* map = nullptr);
+
+// Copies the bytes of [offset, offset + length) that are in boundary blocks to `target`, which is the file
+// itself or a copy. `edged` and `map` are those of with_edges().
+void copy_edges(File& edged, const layout::EdgeMap& map, File& target, int64_t offset, int64_t length);
+
+}  // namespace sheaf

@@ -1,0 +1,278 @@
+// multifile/metadata/metadata_io: reads and writes the metadata of one physical file in slices, at offsets
+// that every task can compute. Used by the serial handles, the parallel protocol and the tools. No call holds
+// more than it was asked for. Every number read is validated against the size of the file before use.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "base/checked.hpp"
+#include "format/extension.hpp"
+#include "format/header.hpp"
+#include "layout/chunk_layout.hpp"
+#include "layout/overruns.hpp"
+#include "layout/placement.hpp"
+#include "layout/slices.hpp"
+#include "multifile/journal/journal_reader.hpp"
+#include "multifile/metadata/facts.hpp"
+#include "multifile/options/checking.hpp"
+#include "multifile/stream/file_checks.hpp"
+#include "multifile/stream/group_hashes.hpp"
+#include "storage/file.hpp"
+
+namespace sheaf {
+
+// Offsets of a round of block sizes and of the mapping, which follows the last round.
+inline int64_t block_sizes_offset(const format::Header& h, const format::Pointer& p, int64_t round) {
+  return p.varheader + 8 * int64_t{h.ntasks} * (1 + round);
+}
+inline int64_t mapping_offset(const format::Header& h, const format::Pointer& p) {
+  return block_sizes_offset(h, p, p.maxblocks);
+}
+
+// Views a mapping as it is stored: for each task, the number of its file and its local rank.
+template <class Entry>
+auto numbers_of(std::span<Entry> entries) {
+  using Number = std::conditional_t<std::is_const_v<Entry>, const int32_t, int32_t>;
+  static_assert(sizeof(Entry) == 2 * sizeof(Number));
+  return std::span(reinterpret_cast<Number*>(entries.data()), 2 * entries.size());
+}
+
+// Reads one physical file. All calls throw damaged/unclosed errors that name the file.
+//
+// A file that was never closed has no META2. With a store, the reader uses its journal instead
+// (multifile/journal/journal_reader), and derives the mapping from the global ranks of all files. A Pointer
+// from the journal is marked as such and may be sent to other readers.
+class MetadataReader {
+ public:
+  // Reads and validates the header. `file` and `store` must outlive the reader.
+  explicit MetadataReader(File& file);
+  MetadataReader(Store& store, File& file, Checking checking = Checking::on, NameOf name_of = {});
+  // Uses a header that another task has read.
+  MetadataReader(File& file, const format::Header& header)
+      : file_(file), opened_size_(file.traits().opened_size), header_(header) {}
+
+  const format::Header& header() const { return header_; }
+  File& file() const { return file_; }
+  int64_t file_size();        // bytes; queried once, and again after the pointer was read
+  bool reaches(int64_t end);  // whether the file has at least `end` bytes
+
+  // Reads the pointer to META2 and checks that META2 lies inside the file. Throws `unclosed` if there is no
+  // pointer and no journal can replace it. If the file has checksums, verifies the header and the pointer.
+  format::Pointer read_pointer();
+  // True if read_pointer() has failed because the file had a journal that is lost.
+  bool journal_lost() const { return journal_lost_; }
+  // Damage that read_pointer() has found in the journal.
+  JournalDamage journal_damage() const { return journal_ ? journal_->damage() : JournalDamage{}; }
+  // Accepts tasks with damaged journal records; their valid records count. Call before
+  // read_pointer().
+  void accept_lost_records() { lost_records_ = LostRecords::accepted; }
+
+  // True if a task has continued without its journal. The journal may then lack the end of streams.
+  bool has_journal_gap();
+
+  // Returns the checksums of the rest of a complete file, opened at the first call. Null if the file has none
+  // or checking is off.
+  FileChecks* checks(const format::Pointer& p);
+  // Returns the extension header. Throws damaged if its checksum does not match.
+  const std::optional<format::Extension>& extension();
+
+  // Read slices [first, first + values.size()) of the arrays. Chunk sizes are the final ones (aligned for
+  // format 3).
+  void read_globalranks(int64_t first, std::span<int64_t> values) {
+    read_numbers(header_.globalranks_offset() + 8 * first, values, "global ranks");
+  }
+  void read_chunk_sizes(int64_t first, std::span<int64_t> values);
+  // Reads chunk sizes as stored: before format 4 these are the requested ones.
+  void read_stored_chunk_sizes(int64_t first, std::span<int64_t> values) {
+    read_numbers(header_.chunksizes_offset() + 8 * first, values, "chunk sizes");
+  }
+  // Throws unless all counts are in 1..maxblocks.
+  void read_block_counts(const format::Pointer& p, int64_t first, std::span<int64_t> values);
+  // After find_overruns(), a cut block has the number of bytes that are known to be the task's own.
+  void read_block_sizes(const format::Pointer& p, int64_t round, int64_t first, std::span<int64_t> values);
+  // Reads block sizes as stored.
+  void read_stored_block_sizes(const format::Pointer& p, int64_t round, int64_t first,
+                               std::span<int64_t> values);
+  // Must be called if a block is larger than its chunk. Reads the whole block table of a complete file
+  // without checksums. Warns once if bytes are not known to belong to their task. Other files have no such
+  // blocks.
+  const std::vector<layout::CutBlock>& find_overruns(const format::Pointer& p);
+  // Returns a number of rounds, from `round` on, in which the task's block is empty because its size lies in
+  // a hole of the file. Does not read them, and may miss some. 0: unknown.
+  int64_t empty_rounds(const format::Pointer& p, int64_t round, int64_t task);
+
+  // The mapping of a set; requires header().leads_set(). The size is the total number of tasks of the set.
+  int64_t read_mapping_size(const format::Pointer& p);
+  void read_mapping(const format::Pointer& p, int64_t first, std::span<layout::Placement> entries);
+
+  // Calls visit(first, sizes) for the chunk sizes of all tasks, `at_once` at a time. Returns their sum.
+  // Throws damaged if the first round would end beyond 2^63 bytes.
+  template <class Visit>
+  int64_t visit_chunk_sizes(int64_t at_once, Visit&& visit);
+  // Throws unless `p` points to the end of the chunks: data_start + maxblocks * skip.
+  void check_pointer(const format::Pointer& p, int64_t skip) const {
+    if (layout::end_of_rounds(header_.ntasks, header_.fsblksize, p.maxblocks, skip) != p.varheader)
+      damaged("the block table is said to begin at offset " + std::to_string(p.varheader) +
+              ", which is not the end of the chunks");
+  }
+  // Throws unless the block lies inside the data area. A block may be larger than its chunk in files written
+  // through FILE*, but not in key-value files (docs/format.md, section 9). Without checksums it may extend to
+  // the end of the file.
+  void check_block(const format::Pointer& p, const layout::ChunkGeometry& g, int64_t task, int64_t block,
+                   int64_t bytes);
+
+  [[noreturn]] void damaged(const std::string& finding) const {
+    throw file_error(Code::damaged, file_.path(), finding);
+  }
+
+ private:
+  template <class Number>
+  void read_numbers(int64_t offset, std::span<Number> values, const char* what) {
+    const std::span<std::byte> bytes = std::as_writable_bytes(values);
+    read_whole(file_, bytes, offset, what);
+    if (header_.metadata_order != native_order) format::decode(bytes, header_.metadata_order, values);
+  }
+  std::optional<format::Pointer> read_stored_pointer();
+  bool open_journal();
+  format::Pointer read_marks();
+  [[noreturn]] void lost_journal();
+  void warn_of_damage() const;
+  std::string what_to_do() const;
+  // Replaces the pointer of a file that was not closed.
+  format::Pointer recover_pointer();
+  // True if the program died while it wrote the pointer: the trailer has a different pointer, and the
+  // journal, which is removed after that write, still exists.
+  bool is_pointer_torn();
+  std::optional<format::Pointer> find_unmarked_table(int64_t skip);
+  void recover_counts(const format::Pointer& p, int64_t first, std::span<int64_t> values);
+  void recover_sizes(const format::Pointer& p, int64_t round, int64_t first, std::span<int64_t> values);
+  int64_t recover_mapping_size();
+  void recover_mapping(int64_t first, std::span<layout::Placement> entries);
+  std::optional<format::Pointer> table_of(const format::Pointer& p);
+  bool may_overrun(const format::Pointer& p);
+  void for_each_rank(const std::function<void(layout::Placement, int64_t rank)>& visit);
+
+  File& file_;
+  int64_t file_size_ = -1;     // -1: not queried yet
+  const int64_t opened_size_;  // see FileTraits
+  format::Header header_;
+  Store* store_ = nullptr;
+  NameOf name_of_;
+  std::unique_ptr<JournalReader> journal_;
+  bool journal_lost_ = false;
+  Checking checking_ = Checking::on;
+  LostRecords lost_records_ = LostRecords::refused;
+  std::optional<std::optional<format::Extension>> extension_;  // none: not read yet
+  std::unique_ptr<FileChecks> checks_;
+  std::optional<std::vector<layout::CutBlock>> overruns_;  // none: not searched yet
+  std::optional<format::Pointer> closed_;  // the file was completed after the reader was opened
+};
+
+template <class Visit>
+int64_t MetadataReader::visit_chunk_sizes(int64_t at_once, Visit&& visit) {
+  const int64_t begin = layout::data_start(header_.ntasks, header_.fsblksize);
+  std::optional<int64_t> end = begin;
+  layout::for_each_slice(0, header_.ntasks, at_once, [&](int64_t first, std::span<int64_t> sizes) {
+    read_chunk_sizes(first, sizes);
+    visit(first, std::span<const int64_t>(sizes));
+    for (const int64_t size : sizes) end = end ? checked_add(*end, size) : end;
+  });
+  if (!end) damaged("the chunk sizes add up to more than 2^63 bytes");
+  return *end - begin;
+}
+
+// True if two files of a set are known to come from different opens. Nothing is known about files without an
+// identity.
+inline bool is_of_another_open(const std::optional<format::Extension>& a,
+                               const std::optional<format::Extension>& b) {
+  return a && b && a->identity != b->identity;
+}
+// Throws damaged, naming the member, if is_of_another_open(). `lead`: extension of file 0.
+void require_same_open(const std::optional<format::Extension>& lead, MetadataReader& member);
+
+// Identifies the contents of a physical file, to detect that a later file has replaced them.
+struct FileIdentity {
+  format::Identity identity{};  // zeros: none
+  int64_t pointer_offset = 0;   // 0: pointer unknown, or the file was not closed
+  std::array<std::byte, format::pointer_size> pointer{};
+
+  static FileIdentity of(const format::Header& header, const format::Pointer& pointer,
+                         const std::optional<format::Extension>& extension);
+};
+// Returns `file` for reading, with a check after every read that throws `foreign` once the file has another
+// generation (storage/decorators/watched_file). Compares the identity or, without one, the pointer. Returns
+// `file` itself if neither is known.
+std::shared_ptr<File> watched(std::shared_ptr<File> file, const FileIdentity& of);
+
+// Writes one physical file. The caller is responsible for the order of writes of different tasks.
+class MetadataWriter {
+ public:
+  MetadataWriter(File& file, const format::Header& header) : file_(file), header_(header) {}
+
+  // Writes the fixed part, with the magic that the extension requires.
+  void write_header(const std::optional<format::Extension>& extension = {});
+  // Writes the entries of META1 for tasks [first, first + n).
+  void write_ranks_and_sizes(int64_t first, std::span<const int64_t> globalranks,
+                             std::span<const int64_t> chunk_sizes) {
+    write_numbers(header_.globalranks_offset() + 8 * first, globalranks);
+    write_numbers(header_.chunksizes_offset() + 8 * first, chunk_sizes);
+  }
+  void write_block_counts(const format::Pointer& p, int64_t first, std::span<const int64_t> counts) {
+    write_numbers(p.varheader + 8 * first, counts);
+  }
+  // Writes one round of block sizes for tasks [first, first + n), or several rounds if n is the number of
+  // tasks of the file.
+  void write_block_sizes(const format::Pointer& p, int64_t round, int64_t first,
+                         std::span<const int64_t> sizes) {
+    write_numbers(block_sizes_offset(header_, p, round) + 8 * first, sizes);
+  }
+  // For serial and mapped writing, and for file 0 of a set: the size of the mapping, then its entries.
+  void write_mapping_size(const format::Pointer& p, int32_t size) {
+    write_numbers(mapping_offset(header_, p), std::span<const int32_t>(&size, 1));
+  }
+  void write_mapping(const format::Pointer& p, int64_t first, std::span<const layout::Placement> entries) {
+    write_numbers(mapping_offset(header_, p) + 4 + 8 * first, numbers_of(entries));
+  }
+  // Makes the file complete. Must be the last write.
+  void write_pointer(const format::Pointer& p) {
+    file_.write_at(format::encode(p, header_.metadata_order), header_.pointer_offset());
+  }
+
+  bool covers_file(size_t ntasks) const { return static_cast<int64_t>(ntasks) == header_.ntasks; }
+
+ private:
+  template <class Number>
+  void write_numbers(int64_t offset, std::span<const Number> values) {
+    if (header_.metadata_order == native_order) return file_.write_at(std::as_bytes(values), offset);
+    std::vector<std::byte> bytes(values.size_bytes());
+    format::encode(values, header_.metadata_order, bytes);
+    file_.write_at(bytes, offset);
+  }
+
+  File& file_;
+  const format::Header& header_;
+};
+
+// Writes block counts and all rounds of block sizes of tasks [first, first + counts.size()). size_of(t, k)
+// returns block k < counts[t] of task first + t. Rounds that a task did not use are written as `unused` (0 or
+// -1).
+void write_block_table(MetadataWriter& writer, const format::Pointer& p, int64_t first,
+                       std::span<const int64_t> counts,
+                       const std::function<int64_t(size_t t, int64_t block)>& size_of, int64_t unused);
+
+// Returns the geometry of one task. Reads the chunk sizes in portions of bounded memory. Throws out_of_range
+// for an invalid rank.
+layout::ChunkGeometry read_geometry(MetadataReader& reader, const format::Pointer& p, int64_t local_rank);
+
+// Returns the block sizes of one task after validation.
+std::vector<int64_t> read_blocks_of_task(MetadataReader& reader, const format::Pointer& p,
+                                         const layout::ChunkGeometry& geometry, int64_t local_rank);
+
+}  // namespace sheaf

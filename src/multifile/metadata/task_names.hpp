@@ -1,0 +1,32 @@
+// multifile/metadata/task_names: the optional names of the tasks of a multifile (docs/format.md,
+// section 14.5).
+#pragma once
+
+#include <vector>
+
+#include "base/export.hpp"
+#include "format/container.hpp"
+#include "multifile/metadata/physical_file.hpp"
+#include "multifile/stream/file_checks.hpp"
+
+namespace sheaf {
+
+// Sections of the trailer.
+inline constexpr format::SectionKind names_section{5}, taken_section{6};
+
+struct TaskNames {
+  std::vector<format::TaskName> names;       // names in task order; empty: tasks have no names
+  std::vector<format::Identity> taken = {};  // containers merged into the multifile
+};
+
+// Reads all names into memory. Throws damaged, and what reading throws.
+SHEAF_EXPORT TaskNames read_task_names(const Multifile& multifile);
+
+// Returns the sections with names from the trailer of `file`, for rewriting that trailer. Empty if it has
+// none.
+std::vector<MoreSection> read_name_sections(File& file, const FileChecks& checks);
+
+// Returns the trailer sections for `names`; omits empty ones.
+std::vector<MoreSection> sections_of(const TaskNames& names);
+
+}  // namespace sheaf

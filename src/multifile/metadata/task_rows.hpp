@@ -1,0 +1,60 @@
+// multifile/metadata/task_rows: iterates over the tasks of a physical file or multifile without holding all
+// its tables in memory. Access in task order reads everything once; random access begins with small reads.
+// Holds a few MiB. The files must outlive it. One thread at a time; threads may have objects of their own.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "base/export.hpp"
+#include "multifile/metadata/physical_file.hpp"
+
+namespace sheaf {
+
+class FileRows {
+ public:
+  // number: of the file in its set, for the places of the rows.
+  explicit FileRows(const PhysicalFile& file, int32_t number = 0) : file_(&file) { row_.place.file = number; }
+
+  // Returns the row of a task. Valid until the next call; a copy of the row stays valid. Throws what reading
+  // throws.
+  const TaskRow& at(int64_t local_rank);
+
+ private:
+  const PhysicalFile* file_;
+  std::shared_ptr<const RowSlice> slice_;
+  int64_t tasks_at_once_ = 0;
+  TaskRow row_;
+};
+
+class SHEAF_EXPORT TaskRows {
+ public:
+  explicit TaskRows(const Multifile& multifile);
+
+  // Like FileRows::at(), for a task of the multifile.
+  const TaskRow& at(int64_t task);
+
+ private:
+  // Rows of consecutive tasks of a set, with the sizes of their blocks.
+  struct Batch {
+    int64_t first = 0;
+    std::vector<TaskRow> rows;
+    std::vector<int64_t> sizes;
+  };
+  bool gather(int64_t first, int64_t tasks);
+
+  const Multifile* multifile_;
+  std::vector<FileRows> files_;   // one for a single file; one per file for a set held in memory
+  std::shared_ptr<Batch> batch_;  // of other sets
+  int64_t tasks_at_once_ = 0;
+  TaskRow row_;
+};
+
+// Calls visit(task, row) for all tasks of a multifile, in order.
+template <class Visit>
+void for_each_row(const Multifile& multifile, Visit visit) {
+  TaskRows rows(multifile);
+  for (int64_t task = 0; task < multifile.ntasks(); ++task) visit(task, rows.at(task));
+}
+
+}  // namespace sheaf

@@ -1,0 +1,260 @@
+#include "multifile/metadata/task_table.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "layout/slices.hpp"
+#include "multifile/metadata/constants.hpp"
+
+namespace sheaf {
+
+using format::group_tasks;
+
+using namespace metadata_constants;
+
+int64_t RowSlice::bytes() const {
+  const size_t numbers = globalranks.size() + chunks.size() + counts.size() + stored_chunks.size() +
+                         starts.size() + sums.size() + sizes.size() + sizes_at.size();
+  return static_cast<int64_t>(sizeof *this + 8 * numbers);
+}
+
+TaskTable::TaskTable(std::unique_ptr<MetadataReader> reader, const format::Pointer& pointer,
+                     int64_t most_held)
+    : tables_(std::make_shared<SharedReader>()) {
+  tables_->reader = std::move(reader);
+  tables_->pointer = pointer;
+  check_against_sums();
+  sum_chunks();
+  hold_rows(most_held);
+  if (!check_blocks()) return;
+  cut_blocks_ = tables_->reader->find_overruns(tables_->pointer);
+  if (cut_blocks_.empty()) return;
+  held_.reset();
+  hold_rows(most_held);
+  check_blocks();
+}
+
+// Holds the rows if they take at most `most_held` bytes.
+void TaskTable::hold_rows(int64_t most_held) {
+  if (const int64_t rest = most_held - bytes_of_row * ntasks(); rest >= 8 * ntasks()) {
+    auto all = read_slice(0, starts_.front(), 0, ntasks(), rest / 8);
+    if (all->end() == ntasks() && std::ranges::find(all->sizes_at, -1) == all->sizes_at.end())
+      held_ = std::move(all);
+  }
+}
+
+// Returns whether any block is larger than its chunk.
+bool TaskTable::check_blocks() {
+  data_bytes_ = largest_task_ = 0;
+  bool overruns = false;
+  std::shared_ptr<const RowSlice> slice;
+  for (int64_t task = 0; task < ntasks(); task = slice->end()) {
+    slice = slice_with(task, slice.get(), rows_at_once);
+    overruns |= check_blocks(slice);
+  }
+  return overruns;
+}
+
+// Verifies the checksums of the metadata of all tasks.
+void TaskTable::check_against_sums() {
+  FileChecks* const checks = tables_->reader->checks(tables_->pointer);
+  if (!checks) return;
+  for (int64_t task = 0; task < ntasks(); task += group_tasks)
+    checks->check_tasks(task, std::min(group_tasks, ntasks() - task));
+  piece_ = checks->piece();
+  const format::Section* const sums = checks->trailer().find(format::SectionKind::sums);
+  sums_at_ = sums ? sums->offset : 0;
+}
+
+void TaskTable::sum_chunks() {
+  MetadataReader& reader = *tables_->reader;
+  while (ntasks() / starts_step_ > most_starts) starts_step_ *= 2;
+  int64_t at = layout::data_start(ntasks(), header().fsblksize);
+  starts_.push_back(at);
+  const auto visit = [&](int64_t first, std::span<const int64_t> sizes) {
+    if (first > 0 && first % starts_step_ == 0) starts_.push_back(at);
+    for (const int64_t size : sizes) {
+      at = checked_add(at, size).value_or(INT64_MAX);
+      largest_chunk_ = std::max(largest_chunk_, size);
+    }
+  };
+  skip_ = reader.visit_chunk_sizes(std::min(starts_step_, rows_at_once), visit);
+  reader.check_pointer(tables_->pointer, skip_);
+}
+
+bool TaskTable::check_blocks(const std::shared_ptr<const RowSlice>& slice) {
+  TaskRow row;
+  bool overruns = false;
+  for (int64_t task = slice->first; task < slice->end(); ++task) {
+    fill(row, slice, task);
+    int64_t total = 0;
+    for_each_used(row.sizes, [&](int64_t block, int64_t bytes) {
+      tables_->reader->check_block(tables_->pointer, row.geometry, task, block, bytes);
+      total += bytes;
+      overruns |= bytes > row.geometry.size;
+    });
+    data_bytes_ += total;
+    largest_task_ = std::max(largest_task_, total);
+  }
+  return overruns;
+}
+
+std::shared_ptr<const RowSlice> TaskTable::slice_with(int64_t task, const RowSlice* before,
+                                                      int64_t most_tasks) const {
+  if (held_) return held_;
+  most_tasks = std::clamp(most_tasks, int64_t{1}, rows_at_once);
+  const int64_t group = task / group_tasks * group_tasks;
+  if (before && before->end() > task) before = nullptr;
+  std::shared_ptr<const RowSlice> slice;
+  for (; !before || before->end() <= task; before = slice.get()) {
+    const bool goes_on = before && before->end() >= group;
+    slice = goes_on ? read_slice(before->end(), before->next_start, before->next_sum, most_tasks)
+                    : read_slice(group, start_of(group), 0, most_tasks);
+  }
+  return slice;
+}
+
+int64_t TaskTable::start_of(int64_t task) const {
+  const int64_t begin = task / starts_step_;
+  int64_t start = starts_[static_cast<size_t>(begin)];
+  const auto add = [&](int64_t first, std::span<int64_t> sizes) {
+    tables_->locked()->read_chunk_sizes(first, sizes);
+    start = std::accumulate(sizes.begin(), sizes.end(), start);
+  };
+  layout::for_each_slice(begin * starts_step_, task, rows_at_once, add);
+  return start;
+}
+
+std::shared_ptr<const RowSlice> TaskTable::read_slice(int64_t first, int64_t start, int64_t sum,
+                                                      int64_t most_tasks, int64_t sizes_at_once) const {
+  const auto result = std::make_shared<RowSlice>();
+  RowSlice& slice = *result;
+  slice.first = first;
+  slice.counts.resize(static_cast<size_t>(std::min(most_tasks, ntasks() - first)));
+  tables_->locked()->read_block_counts(tables_->pointer, first, slice.counts);
+  int64_t sizes = 0;
+  for (const int64_t count : slice.counts) {
+    const bool many = count > sizes_at_once / 8;
+    if (!many && sizes > 0 && sizes + count > sizes_at_once) break;
+    slice.sizes_at.push_back(many ? -1 : sizes);
+    sizes += many ? 0 : count;
+  }
+  const size_t n = slice.sizes_at.size();
+  slice.counts.resize(n);
+  slice.counts.shrink_to_fit();
+  slice.sizes.resize(static_cast<size_t>(sizes));
+  slice.globalranks.resize(n);
+  slice.chunks.resize(n);
+  if (header().version <= 3) slice.stored_chunks.resize(n);
+  tables_->locked()->read_globalranks(first, slice.globalranks);
+  tables_->locked()->read_chunk_sizes(first, slice.chunks);
+  if (header().version <= 3) tables_->locked()->read_stored_chunk_sizes(first, slice.stored_chunks);
+  slice.starts.reserve(n);
+  slice.next_start = start;
+  for (const int64_t chunk : slice.chunks) {
+    slice.starts.push_back(slice.next_start);
+    slice.next_start += chunk;
+  }
+  read_sizes(slice);
+  if (has_sums()) place_sums(slice, sum);
+  return result;
+}
+
+void TaskTable::read_sizes(RowSlice& slice) const {
+  std::vector<size_t> tasks;  // tasks not finished before the round
+  int64_t most = 0;
+  for (size_t i = 0; i < slice.counts.size(); ++i) {
+    if (slice.sizes_at[i] < 0) continue;
+    tasks.push_back(i);
+    most = std::max(most, slice.counts[i]);
+  }
+  const auto leave_out_finished = [&](int64_t round) {
+    std::erase_if(tasks, [&](size_t i) { return slice.counts[i] <= round; });
+  };
+  std::vector<int64_t> table;
+  for (int64_t round = 0; round < most;) {
+    leave_out_finished(round);
+    // Rounds of all tasks of the file are adjacent. Reading them together pays off if most tasks have them.
+    const bool together = std::ssize(slice.counts) == ntasks() && 4 * tasks.size() > slice.counts.size();
+    const size_t begin = together ? 0 : tasks.front();
+    const size_t width = together ? slice.counts.size() : tasks.back() + 1 - begin;
+    const int64_t rounds = together ? std::clamp<int64_t>(row_sizes_at_once / ntasks(), 1, most - round) : 1;
+    table.resize(width * static_cast<size_t>(rounds));
+    tables_->locked()->read_block_sizes(tables_->pointer, round, slice.first + static_cast<int64_t>(begin),
+                                        table);
+    for (auto row = table.begin(); row != table.end(); row += static_cast<std::ptrdiff_t>(width)) {
+      leave_out_finished(round);
+      for (const size_t i : tasks)
+        slice.sizes[static_cast<size_t>(slice.sizes_at[i] + round)] =
+            row[static_cast<std::ptrdiff_t>(i - begin)];
+      ++round;
+    }
+  }
+}
+
+// The checksums are stored consecutively, task by task.
+void TaskTable::place_sums(RowSlice& slice, int64_t sum) const {
+  slice.sums.reserve(slice.counts.size());
+  for (size_t i = 0; i < slice.counts.size(); ++i) {
+    const int64_t task = slice.first + static_cast<int64_t>(i);
+    if (task % group_tasks == 0)
+      sum = tables_->locked()->checks(tables_->pointer)->sums_before(task / group_tasks);
+    slice.sums.push_back(sums_at_ + 4 * sum);
+    const int64_t chunk = slice.chunks[i];
+    if (chunk == 0) continue;
+    const auto count = [&](int64_t, int64_t bytes) {
+      sum += bytes > 0 ? format::sums_of_block(bytes, chunk, piece_) : 0;
+    };
+    if (slice.sizes_at[i] >= 0) {
+      for_each_used(
+          {&slice.sizes[static_cast<size_t>(slice.sizes_at[i])], static_cast<int32_t>(slice.counts[i])},
+          count);
+    } else {
+      ManyBlocks blocks(tables_, task, slice.counts[i]);
+      for_each_used({blocks, static_cast<int32_t>(slice.counts[i])}, count);
+    }
+  }
+  slice.next_sum = sum;
+}
+
+void TaskTable::fill(TaskRow& row, const std::shared_ptr<const RowSlice>& slice, int64_t task) const {
+  const auto i = static_cast<size_t>(task - slice->first);
+  const auto count = static_cast<int32_t>(slice->counts[i]);
+  row.globalrank = slice->globalranks[i];
+  row.stored_chunk = slice->stored_chunks.empty() ? slice->chunks[i] : slice->stored_chunks[i];
+  row.geometry = {slice->starts[i], skip_, slice->chunks[i]};
+  row.sums =
+      slice->sums.empty() ? SumsPlace{} : SumsPlace{slice->sums[i], piece_, static_cast<int32_t>(task)};
+  if (slice->sizes_at[i] >= 0) {
+    row.sizes = {&slice->sizes[static_cast<size_t>(slice->sizes_at[i])], count};
+    if (row.held != slice) row.held = slice;
+  } else {
+    const auto blocks = std::make_shared<ManyBlocks>(tables_, task, count);
+    row.sizes = {*blocks, count};
+    row.held = blocks;
+  }
+}
+
+void TaskTable::read_stored_sizes(int64_t round, int64_t first, std::span<int64_t> sizes) const {
+  tables_->locked()->read_stored_block_sizes(tables_->pointer, round, first, sizes);
+}
+
+int64_t TaskTable::read_mapping_size() const {
+  return tables_->locked()->read_mapping_size(tables_->pointer);
+}
+
+void TaskTable::read_mapping(int64_t first, std::span<layout::Placement> entries) const {
+  tables_->locked()->read_mapping(tables_->pointer, first, entries);
+}
+
+void TaskTable::check_mapping(int64_t entries) const {
+  const auto reader = tables_->locked();
+  if (FileChecks* const checks = reader->checks(tables_->pointer)) checks->check_mapping(0, entries, entries);
+}
+
+void TaskTable::check_sums() const {
+  const auto reader = tables_->locked();
+  if (FileChecks* const checks = reader->checks(tables_->pointer)) checks->check_sums();
+}
+
+}  // namespace sheaf

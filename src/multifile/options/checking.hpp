@@ -1,0 +1,9 @@
+// multifile/options/checking: whether reads verify checksums (docs/format.md, section 14).
+#pragma once
+
+namespace sheaf {
+
+// off: reads return damaged data without an error.
+enum class Checking : bool { off, on };
+
+}  // namespace sheaf

@@ -1,0 +1,101 @@
+#include "multifile/options/collective_mode.hpp"
+
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "base/parse.hpp"
+
+namespace sheaf {
+
+namespace {
+
+int64_t count_of(std::string_view word, std::string_view value, int64_t least, int64_t most) {
+  const auto count = parse_number(trimmed(value));
+  if (!count || *count < least || *count > most)
+    throw Error(Code::invalid_argument, "open mode: '" + std::string(word) +
+                                            "' is impossible; expected a number from " +
+                                            std::to_string(least) + " to " + std::to_string(most));
+  return *count;
+}
+
+}  // namespace
+
+bool apply_collective_word(CollectiveMode& mode, std::string_view word, std::string_view key,
+                           std::string_view value) {
+  if (word == "collective") {
+    mode.wanted = true;
+  } else if (word == "collectivemerge" || word == "cmerge") {
+    mode.merge = true;
+  } else if (word == "collmsa") {
+    mode.renumber = true;
+  } else if (key == "collsize") {
+    const int64_t tasks = count_of(word, value, INT32_MIN, INT32_MAX);
+    if (mode.tasks == 0) mode.tasks = std::max<int64_t>(tasks, 0);
+  } else if (key == "buddy") {
+    mode.buddies = word == "buddy" ? 1 : static_cast<int>(std::max<int64_t>(1, count_of(word, value, 0, 99)));
+  } else if (key == "collective") {
+    const int64_t tasks = value == "auto" ? 0 : value == "off" ? -1 : count_of(word, value, 1, INT32_MAX);
+    mode.forced = tasks < 0 ? CollectiveMode::Forced::off : CollectiveMode::Forced::on;
+    mode.forced_tasks = std::max<int64_t>(tasks, 0);
+  } else if (key == "collectors") {
+    mode.collectors = count_of(word, value, 1, INT32_MAX);
+    if (mode.forced == CollectiveMode::Forced::no) mode.forced = CollectiveMode::Forced::on;
+  } else if (key == "collector-hosts" || key == "collector-hosts-basic") {
+    mode.hosts = {std::string(value), key == "collector-hosts"};
+    std::ranges::replace(mode.hosts.text, comma_in_words, ',');
+    mode.hosts.matches("");  // throws unless it is a regular expression
+  } else if (key == "colldebug") {
+    mode.debug = static_cast<int>(count_of(word, value, 0, INT32_MAX));
+  } else {
+    return false;
+  }
+  return true;
+}
+
+std::optional<CollectivePlan> plan_of(const CollectiveMode& mode, bool writes, int64_t ntasks) {
+  using Forced = CollectiveMode::Forced;
+  // Possibly only one task of a file can access its copies; it reads for the other tasks.
+  const bool asked = mode.buddies > 0 || (writes && (mode.wanted || mode.renumber));
+  if (mode.forced == Forced::off ? !(writes && mode.buddies > 0) : mode.forced == Forced::no && !asked)
+    return std::nullopt;
+  CollectivePlan plan{.merge = writes && mode.merge && mode.buddies == 0,
+                      .equal = writes && mode.renumber,
+                      .may_collect = mode.may_collect};
+  if (mode.collectors > 0) {
+    plan.tasks_per_collector = (ntasks + mode.collectors - 1) / mode.collectors;
+  } else if (mode.forced == Forced::on) {
+    plan.tasks_per_collector = mode.forced_tasks;
+  } else {
+    plan.tasks_per_collector = mode.tasks;
+  }
+  if (mode.buddies > 0 && plan.tasks_per_collector == 0) plan.tasks_per_collector = ntasks;
+  plan.tasks_per_collector = std::min(plan.tasks_per_collector, ntasks);
+  return plan;
+}
+
+layout::Placement renumbered(const CollectiveMode& mode, Comm& all, int32_t nfiles) {
+  const int32_t ntasks = all.size();
+  const auto plan = mode.forced == CollectiveMode::Forced::on && nfiles > 0
+                        ? plan_of(mode, true, ntasks / nfiles)
+                        : std::nullopt;
+  if (!plan || plan->tasks_per_collector < 2)
+    throw Error(Code::invalid_argument,
+                "collmsa needs a number of physical files, and SION_COLLSIZE or SION_COLLNUM for at "
+                "least 2 tasks per collector (usecoll == false)");
+  layout::Candidate candidate{all.rank(), true};
+  if (mode.hosts.given()) {
+    int64_t before = mode.may_collect;
+    int64_t candidates = 0;
+    all.prefix_sum_and_total(std::span(&before, 1), std::span(&candidates, 1));
+    candidate = {static_cast<int32_t>(before), mode.may_collect};
+    if (candidates < ntasks / plan->tasks_per_collector)
+      throw Error(Code::invalid_argument, "collmsa: " + std::to_string(ntasks / plan->tasks_per_collector) +
+                                              " collectors are needed, but only " +
+                                              std::to_string(candidates) +
+                                              " tasks are on a host that matches '" + mode.hosts.text + "'");
+  }
+  return layout::renumber(all.rank(), ntasks, nfiles, static_cast<int32_t>(plan->tasks_per_collector),
+                          candidate);
+}
+
+}  // namespace sheaf

@@ -1,0 +1,188 @@
+#include "multifile/reader/open_tasks.hpp"
+
+#include <algorithm>
+
+#include "comm/agree.hpp"
+#include "multifile/create/commit.hpp"
+#include "multifile/metadata/edges_reader.hpp"
+#include "multifile/metadata/parallel_open.hpp"
+#include "multifile/stream/file_checks.hpp"
+
+namespace sheaf {
+
+OpenTasks::OpenTasks(Store& store, Comm& comm, const MappedReadRequest& request, const OpenMode& mode,
+                     LedRows* appends, Slicing slicing) {
+  const auto generation = std::make_shared<GenerationStore>(store, request.path);
+  tables_ = std::make_unique<SetTables>(generation, request.path, request.name_of, mode.checking());
+  const auto open = [&] {
+    if (appends && generation->record()) {
+      agree_with(comm, comm.rank() == 0 ? attempt([&] { finish_commit(store, request.path); }) : std::nullopt,
+                 0);
+      generation->forget_record();
+    }
+    std::shared_ptr<File> first;
+    const SetLead lead = tables_->read_lead(comm, first);
+    generation->expect(lead.identity);
+    facts_ = lead.facts();
+    ntasks_ = lead.ntasks;
+    own = {};
+    choose_tasks(comm, request);
+    find_places(comm, lead, first);
+    first.reset();
+    const std::vector<FileShare> share = count_files(comm, lead);
+    LedRows own_tables;
+    LedRows& tables = appends ? *appends : own_tables;
+    tables.segments.clear();
+    find_rows(comm, share, slicing, tables);
+    read_rows(comm, lead, tables, appends != nullptr);
+  };
+  generation->open_multifile(comm, [&] {
+    try {
+      open();
+    } catch (...) {
+      own = {};  // otherwise a store that shares open files would find them again
+      no_task.reset();
+      throw;
+    }
+  });
+}
+
+OpenTasks::OpenTasks(const FileFacts& facts, int64_t ntasks, int64_t task, int64_t file_tasks,
+                     Readable stored)
+    : facts_(facts), ntasks_(ntasks) {
+  const layout::Placement place{stored.filenumber, stored.sums.local_rank};
+  own.tasks.push_back({task, place, 0, file_tasks, 0, stored.geometry});
+  own.index();
+  stored_.push_back(std::move(stored));
+}
+
+Readable OpenTasks::readable(size_t index) {
+  const Readable& stored = stored_[index];
+  if (!facts_.compressed) return stored;
+  plain_.resize(stored_.size());
+  std::shared_ptr<PlainFile>& plain = plain_[index];
+  if (!plain) {
+    const StoredTask task{own.tasks[index].task, stored.geometry, facts_.unclosed, stored.sums};
+    plain = std::make_shared<PlainFile>(stored.file, std::vector{task}, [stored](ReadStream& stream, size_t) {
+      stream.load(stored.file, stored.geometry, stored.sizes, {}, stored.sums);
+    });
+  }
+  return {.filenumber = stored.filenumber,
+          .globalrank = stored.globalrank,
+          .file = plain,
+          .geometry = plain->geometry(0),
+          .sizes = plain->sizes_of(0)};
+}
+
+void OpenTasks::choose_tasks(Comm& comm, const MappedReadRequest& request) {
+  const auto add = [this](int64_t task) {
+    own.tasks.push_back({task, {0, static_cast<int32_t>(task)}, 0, 0, 0, {}});
+  };
+  agree(comm, attempt([&] {
+          if (request.automatic) {
+            // The first processes have one task more if the tasks cannot be divided evenly.
+            const int64_t each = ntasks_ / comm.size();
+            const int64_t more = ntasks_ % comm.size();
+            const int64_t first = each * comm.rank() + std::min<int64_t>(more, comm.rank());
+            const int64_t end = first + each + (comm.rank() < more ? 1 : 0);
+            for (int64_t task = first; task < end; ++task) add(task);
+          }
+          for (const int64_t task : request.tasks) {
+            if (task < 0 || task >= ntasks_)
+              throw Error(Code::out_of_range, "'" + tables_->path() + "': there is no task " +
+                                                  std::to_string(task) + "; the multifile holds tasks 0 to " +
+                                                  std::to_string(ntasks_ - 1));
+            add(task);
+          }
+        }));
+}
+
+// Reads the mapping of a set in slices of task numbers. Collective.
+void OpenTasks::find_places(Comm& comm, const SetLead& lead, const std::shared_ptr<File>& lead_file) {
+  own.index();
+  if (!lead.header.leads_set()) return;
+  RowSlices numbers(comm, ntasks_);
+  std::vector<TaskRequest> wanted;
+  for (const size_t i : own.by_number) wanted.push_back({own.tasks[i].task});
+  std::optional<Error> problem;
+  const auto places = tables_->find_places(numbers, lead, wanted, lead_file, problem);
+  agree(comm, problem);
+  for (size_t k = 0; k < places.size(); ++k) own.tasks[own.by_number[k]].place = places[k];
+  own.index();
+}
+
+// Counts the tasks per file. Collective; every process reads the heads of its share of the physical files.
+std::vector<FileShare> OpenTasks::count_files(Comm& comm, const SetLead& lead) {
+  const auto border = [&](int64_t rank) { return static_cast<int32_t>(files() * rank / comm.size()); };
+  std::vector<FileShare> share;
+  agree(comm, attempt([&] {
+          for (int32_t k = border(comm.rank()); k < border(comm.rank() + 1); ++k) {
+            const auto file = tables_->open_member(k);
+            const MetadataReader reader(*file);
+            tables_->check_member(reader, lead, k);
+            share.push_back({k, reader.header().ntasks});
+          }
+        }));
+  return share;
+}
+
+void OpenTasks::find_rows(Comm& comm, std::span<const FileShare> share, Slicing slicing, LedRows& tables) {
+  int64_t all = 0;
+  for (const FileShare& f : share) all += f.tasks;
+  comm.all_sum(std::span(&all, 1));
+  tables.rows = std::make_unique<RowSlices>(comm, all, slicing);
+  own.find_rows(comm, files(), share, *tables.rows, tables.segments, [](int32_t, int64_t) {});
+  agree(comm, attempt([&] {
+          for (const OwnTask& t : own.tasks)
+            if (t.place.local_rank >= t.file_tasks)
+              throw file_error(Code::damaged, tables_->path(),
+                               "the mapping sends task " + std::to_string(t.task) + " to task " +
+                                   std::to_string(t.place.local_rank) + " of file " +
+                                   std::to_string(t.place.file) + ", which has only " +
+                                   std::to_string(t.file_tasks));
+        }));
+}
+
+// Reads the rows of the local tasks. Collective; every process opens the files of its tasks.
+void OpenTasks::read_rows(Comm& comm, const SetLead& lead, LedRows& tables, bool appends) {
+  std::vector<TaskRequest> wanted;
+  for (const size_t i : own.by_row) wanted.push_back({own.tasks[i].row});
+  tables.old = std::make_unique<TableSlice>();
+  const auto open = [&](int32_t number) { return tables_->open_member(number); };
+  std::vector<Readable> rows = tables_->read_rows(comm, *tables.rows, lead, tables.segments, wanted, open,
+                                                  *tables.old, appends, facts_.unclosed, std::nullopt);
+  agree(comm, attempt([&] {
+          for (OwnFile& f : own.files) {
+            f.file = tables_->open(f.number);
+            if (facts_.unclosed) f.file = with_edges(tables_->store(), std::move(f.file));
+            f.file = watched(std::move(f.file), lead.identity_of(f.number));
+          }
+          if (own.files.empty()) no_task = tables_->open(0);
+          stored_.resize(own.tasks.size());
+          for (size_t k = 0; k < rows.size(); ++k) {
+            OwnTask& t = own.tasks[own.by_row[k]];
+            t.geometry = rows[k].geometry;
+            rows[k].filenumber = t.place.file;
+            rows[k].file = own.files[t.file].file;
+            stored_[own.by_row[k]] = std::move(rows[k]);
+          }
+        }));
+}
+
+FileFacts OpenTasks::file_facts(size_t index) const {
+  FileFacts facts = facts_;
+  if (own.tasks.empty()) return facts;
+  if (is_set()) facts.filenumber = own.tasks[index].place.file;
+  facts.fsblksize = stored_[index].fsblksize;
+  return facts;
+}
+
+int64_t OpenTasks::bytes_held() const {
+  return std::ssize(own.tasks) * static_cast<int64_t>(sizeof(OwnTask) + sizeof(Readable));
+}
+
+std::vector<layout::Placement> OpenTasks::read_mapping() const {
+  return tables_ ? tables_->read_mapping() : std::vector<layout::Placement>();
+}
+
+}  // namespace sheaf

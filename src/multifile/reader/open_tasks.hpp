@@ -1,0 +1,85 @@
+// multifile/reader/open_tasks: the tasks of a multifile that a process has open for reading. Any number of
+// processes may open any tasks, also the same ones.
+//
+// Open is collective: metadata tasks read slices of the metadata arrays (multifile/metadata/row_slices) and
+// answer requests for rows. The mapping gives the place of task t of a set. In a single physical file, task t
+// is local task t: readers ignore the mapping of a single file (docs/format.md, section 6).
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "comm/comm.hpp"
+#include "multifile/metadata/facts.hpp"
+#include "multifile/metadata/metadata_io.hpp"
+#include "multifile/options/open_mode.hpp"
+#include "multifile/reader/own_tasks.hpp"
+#include "multifile/reader/set_tables.hpp"
+#include "multifile/stream/plain_file.hpp"
+#include "multifile/stream/read_stream.hpp"
+
+namespace sheaf {
+
+// Last part of the error when a multifile is opened by another number of tasks than it has.
+inline constexpr const char* advice_on_other_numbers_of_tasks =
+    "use as many, or a mapped open, which takes any number of processes: sion_paropen_mapped_mpi in C and "
+    "C++, "
+    "fsion_paropen_mapped_mpi in Fortran, mapped=True in Python";
+
+struct MappedReadRequest {
+  std::string path;
+  bool automatic = false;            // consecutive tasks, evenly distributed over the processes
+  std::span<const int64_t> tasks{};  // unless automatic: tasks of this process
+  NameOf name_of = {};
+};
+
+// All rows of the metadata, and the part that this process reads or writes for the others.
+struct LedRows {
+  std::unique_ptr<RowSlices> rows;  // by (file, local rank)
+  std::vector<Segment> segments;    // segments in the slice of this process
+  std::unique_ptr<TableSlice> old;  // slice as it was read; base of appending
+};
+
+class OpenTasks {
+ public:
+  // Opens the tasks of `request`. Collective over `comm`. Throws on every process alike. `appends` receives
+  // what the metadata tasks have read, in slices as `slicing` says.
+  OpenTasks(Store& store, Comm& comm, const MappedReadRequest& request, const OpenMode& mode,
+            LedRows* appends = nullptr, Slicing slicing = Slicing::groups);
+  // Opens one task after the caller has found its place, file and blocks. Local.
+  OpenTasks(const FileFacts& facts, int64_t ntasks, int64_t task, int64_t file_tasks, Readable stored);
+
+  int64_t ntasks() const { return ntasks_; }  // tasks of the whole multifile
+  const FileFacts& facts() const { return facts_; }
+  FileFacts file_facts(size_t index) const;  // facts of the file of a local task
+  // Returns the task as it is stored.
+  const Readable& stored(size_t index) const { return stored_[index]; }
+  // Returns the task as programs read it: the uncompressed bytes of a compressed file. Throws damaged.
+  Readable readable(size_t index);
+  int64_t bytes_held() const;
+  // Reads the places of all tasks. Local. Returns nothing if the caller had found the task.
+  std::vector<layout::Placement> read_mapping() const;
+
+  OwnTasks own;
+  std::shared_ptr<File> no_task;  // stands for the file on a process without tasks
+
+ private:
+  void choose_tasks(Comm& comm, const MappedReadRequest& request);
+  void find_places(Comm& comm, const SetLead& lead, const std::shared_ptr<File>& lead_file);
+  std::vector<FileShare> count_files(Comm& comm, const SetLead& lead);
+  void find_rows(Comm& comm, std::span<const FileShare> share, Slicing slicing, LedRows& tables);
+  void read_rows(Comm& comm, const SetLead& lead, LedRows& tables, bool appends);
+  bool is_set() const { return facts_.nfiles > 1 && facts_.filenumber == 0; }
+  int32_t files() const { return is_set() ? facts_.nfiles : 1; }
+
+  std::unique_ptr<const SetTables> tables_;  // null: the caller has found the task
+  FileFacts facts_;
+  int64_t ntasks_ = 0;
+  std::vector<Readable> stored_;
+  std::vector<std::shared_ptr<PlainFile>> plain_;  // by task; set by readable() if compressed
+};
+
+}  // namespace sheaf

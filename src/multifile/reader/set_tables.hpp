@@ -1,0 +1,111 @@
+// multifile/reader/set_tables: the metadata of a multifile read by many processes. Metadata tasks read slices
+// of the arrays (multifile/metadata/row_slices) and answer requests of all processes.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "layout/placement.hpp"
+#include "multifile/metadata/facts.hpp"
+#include "multifile/metadata/metadata_io.hpp"
+#include "multifile/metadata/row_slices.hpp"
+#include "multifile/reader/table_slice.hpp"
+#include "multifile/stream/read_stream.hpp"
+#include "storage/file.hpp"
+
+namespace sheaf {
+
+// Head of the first physical file.
+struct SetLead {
+  format::HeaderFields header;
+  format::Pointer pointer;
+  int64_t ntasks = 0;                          // tasks of the whole multifile
+  std::optional<format::Extension> extension;  // verified; none if checking is off
+  std::optional<format::Identity> identity;    // as stored in the file
+  FileIdentity watched;                        // identity of file 0; its `identity` is common to all files
+  bool is_read = false;                        // false: process 0 has failed
+
+  FileFacts facts() const;
+  FileIdentity identity_of(int32_t number) const {
+    return number == 0 ? watched : FileIdentity{.identity = watched.identity};
+  }
+};
+
+// A task that a stream can load.
+struct Readable {
+  int32_t filenumber = 0;   // in its set
+  int32_t fsblksize = 0;    // block size of its file, if reported by a metadata task or the one-task reader
+  int64_t globalrank = -1;  // -1: not requested
+  std::shared_ptr<File> file = {};
+  layout::ChunkGeometry geometry = {};
+  BlockSizes sizes = {};                  // valid as long as `held`
+  std::shared_ptr<const void> held = {};  // owner of the tables that `sizes` refers to
+  SumsPlace sums = {};                    // with the local rank also if there are no checksums
+};
+
+// Request of a process to a metadata task.
+struct TaskRequest {
+  int64_t row;
+};
+
+class SetTables {
+ public:
+  SetTables(std::shared_ptr<Store> store, std::string path, NameOf name_of, Checking checking)
+      : store_(std::move(store)), path_(std::move(path)), name_of_(std::move(name_of)), checking_(checking) {}
+
+  Store& store() const { return *store_; }
+  const std::string& path() const { return path_; }
+  std::string name(int32_t number) const { return name_in_set(path_, number, name_of_); }
+  // Opens physical file `number`, with retries for a file that is not visible yet. open_member(), for a file
+  // that only another file names, retries for a shorter time.
+  std::shared_ptr<File> open(int32_t number) const;
+  std::shared_ptr<File> open_member(int32_t number) const;
+
+  // Reads the head of the first file at process 0 and broadcasts it. Process 0 keeps the file open in `file`.
+  // Collective over `comm`. Throws on every process alike.
+  SetLead read_lead(Comm& comm, std::shared_ptr<File>& file) const;
+  // Finds the places in the set of the tasks in `wanted`, ascending. Collective over the processes of
+  // `numbers`, which are slices of task numbers. `lead_file` is the file that read_lead() has stored, or
+  // null. An error of a metadata task goes to its `problem`; an agreement must follow.
+  std::vector<layout::Placement> find_places(RowSlices& numbers, const SetLead& lead,
+                                             std::span<const TaskRequest> wanted,
+                                             const std::shared_ptr<File>& lead_file,
+                                             std::optional<Error>& problem) const;
+  // Reads the places of all tasks. Local.
+  std::vector<layout::Placement> read_mapping() const;
+
+  // Throws damaged unless the file belongs to the set.
+  void check_member(const MetadataReader& reader, const SetLead& lead, int32_t number) const;
+  // Reads the rows in `wanted`, ascending; numbers and files are not set. Collective over `comm`, to which
+  // the processes of `slices` belong. Throws on every process alike.
+  //   open(number): returns the file to read from.
+  //   table, segments: receive what this process has read as a metadata task.
+  //   appends: checksums of the data are read, too.
+  //   unclosed: set to whether any process found a file that was never closed.
+  //   problem: earlier error of this process.
+  std::vector<Readable> read_rows(Comm& comm, RowSlices& slices, const SetLead& lead,
+                                  std::span<Segment> segments, std::span<const TaskRequest> wanted,
+                                  const std::function<std::shared_ptr<File>(int32_t number)>& open,
+                                  TableSlice& table, bool appends, bool& unclosed,
+                                  std::optional<Error> problem) const;
+
+ private:
+  MetadataReader reader_of(File& file) const;
+  SegmentSums read_segment(Segment& segment, const SetLead& lead, File& file, TableSlice& table,
+                           bool appends) const;
+  void place_segment(Segment& segment, const FileSums& sums, size_t number, File& file, TableSlice& table,
+                     bool appends) const;
+  void cut_overruns(const Segment& segment, MetadataReader& reader, const format::Pointer& pointer,
+                    TableSlice& table) const;
+
+  std::shared_ptr<Store> store_;
+  std::string path_;
+  NameOf name_of_;
+  Checking checking_;
+};
+
+}  // namespace sheaf

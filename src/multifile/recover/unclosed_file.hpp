@@ -1,0 +1,96 @@
+// multifile/recover/unclosed_file: one physical file that was never closed. Determines its blocks as far as
+// possible, and completes the file or a copy.
+//
+// A living job may be writing the file while a copy is made. So the journal is read once more and stored as
+// the block table of the target. From then on only that table counts: for the data, which are copied later
+// and are at least as long, for their checksums, and for the final verification.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "layout/edge_map.hpp"
+#include "multifile/metadata/metadata_io.hpp"
+#include "multifile/recover/hole_table.hpp"
+#include "multifile/recover/repair.hpp"
+
+namespace sheaf {
+
+// The blocks of consecutive tasks.
+struct BlockSlice {
+  int64_t first = 0;            // local rank of the first task
+  std::vector<int64_t> counts;  // number of blocks of each task
+  std::vector<int64_t> sizes;   // bytes, round by round; 0 if a task has no block
+  int64_t rounds = 0;
+
+  std::span<int64_t> round(int64_t number) {
+    return std::span(sizes).subspan(static_cast<size_t>(number) * counts.size(), counts.size());
+  }
+  int64_t& bytes(size_t task, int64_t block) { return round(block)[task]; }
+};
+
+class UnclosedFile {
+ public:
+  // Determines the state of the file. Throws as repair().
+  UnclosedFile(Store& store, const std::string& path, const RepairRequest& request);
+
+  const RepairedFile& report() const { return report_; }
+  bool is_complete() const { return report_.source == RepairSource::complete; }
+  const std::optional<format::Extension>& extension() { return reader_.extension(); }
+
+  // Completes `target`, which is an empty file or the file itself. copies: copies the contents to `target`
+  // first. If the file is already complete, this only marks `target` as guessed if necessary.
+  void complete(File& target, bool copies, WorkProgress& progress);
+  // Marks file 0 of a set because a different file of the set is guessed.
+  void guess_set() { report_.guessed = true; }
+  void close() { file_->close(); }
+
+ private:
+  using VisitSlice = std::function<void(BlockSlice&)>;
+  using VisitBlock = std::function<void(int64_t offset, int64_t& bytes, size_t task)>;
+
+  const format::Header& header() const { return reader_.header(); }
+  format::Pointer pointer_when_complete() const { return {pointer_.maxblocks, pointer_.varheader}; }
+  bool writes_table() const { return !is_complete() && report_.source != RepairSource::table; }
+
+  // --- State of the file.
+  void find_source(const std::string& path, const RepairRequest& request);
+  bool overrun_chunks(BlockSlice& slice);
+  void leave_out_overruns();
+  void use_holes(bool unreported, bool by_holes, const std::optional<format::Pointer>& told);
+  const Chunks& chunks();
+  void for_each_found(const VisitSlice& visit);
+  void leave_out_cut_frames(BlockSlice& slice);
+  void for_each_block(BlockSlice& slice, const VisitBlock& visit);
+
+  // --- Changes to the target.
+  void write_table(File& target);
+  void for_each_written(File& target, const VisitSlice& visit);
+  void for_each_written_block(File& target, const VisitBlock& visit);
+  void finish(File& target, WorkProgress& progress);
+  void mark_guessed(File& target);
+  int64_t write_mapping(MetadataWriter& writer);
+  void write_trailer(File& target, int64_t mapping, WorkProgress& progress);
+  void check_result(File& target, int64_t mapping);
+
+  Store& store_;
+  std::shared_ptr<File> file_;
+  layout::EdgeMap edges_;        // boundary blocks of `whole_`
+  std::shared_ptr<File> whole_;  // unclosed: the file including boundary blocks that hosts keep beside it
+  MetadataReader reader_;
+  format::Pointer pointer_;
+  std::optional<Chunks> chunks_;
+  std::optional<HoleTable> table_;
+  const format::Identity identity_;  // identity for an extension header that the repair adds
+  bool has_trailer_ = false;         // a valid trailer from the earlier close exists
+  int64_t end_ = 0;                  // end of the part that a copy needs
+  uint64_t written_ = 0;             // hash of the block table that was written
+  int64_t missing_ = 0;              // bytes that were recorded but are not in the file
+  RepairedFile report_;
+};
+
+}  // namespace sheaf

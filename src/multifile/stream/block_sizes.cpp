@@ -1,0 +1,57 @@
+#include "multifile/stream/block_sizes.hpp"
+
+#include "multifile/stream/constants.hpp"
+
+namespace sheaf {
+
+using namespace stream_constants;
+
+int64_t BlockSizes::next_used(int64_t block) const {
+  for (; block < count; ++block) {
+    if (source_) block = std::min<int64_t>(count, source_->next_candidate(block));
+    if (block >= count || (*this)[block] != 0) break;
+  }
+  return std::min<int64_t>(block, count);
+}
+
+int64_t BlockSizes::total() const {
+  int64_t sum = 0;
+  for_each_used(*this, [&](int64_t, int64_t bytes) { sum += bytes; });
+  return sum;
+}
+
+std::vector<int64_t> BlockSizes::all() const {
+  std::vector<int64_t> sizes;
+  sizes.reserve(static_cast<size_t>(count));
+  for (int64_t b = 0; b < count; ++b) sizes.push_back((*this)[b]);
+  return sizes;
+}
+
+StreamPlaces::StreamPlaces(const BlockSizes& sizes) : step_(1 + (sizes.count - 1) / most_begins) {
+  begins_.reserve(static_cast<size_t>((sizes.count + step_ - 1) / step_));
+  const auto begin_all_up_to = [&](int64_t block) {
+    while (std::ssize(begins_) * step_ <= block && std::ssize(begins_) * step_ < sizes.count)
+      begins_.push_back(total_);
+  };
+  for_each_used(sizes, [&](int64_t block, int64_t bytes) {
+    begin_all_up_to(block);
+    total_ += bytes;
+  });
+  begin_all_up_to(sizes.count);
+}
+
+ReadPosition StreamPlaces::find(const BlockSizes& sizes, int64_t offset) const {
+  const auto sample = std::ranges::upper_bound(begins_, offset) - begins_.begin() - 1;
+  if (sample < 0) return {0, offset};
+  int64_t begin = begins_[static_cast<size_t>(sample)];
+  ReadPosition last{sample * step_, offset - begin};
+  for (int64_t b = sizes.next_used(sample * step_); b < sizes.count; b = sizes.next_used(b + 1)) {
+    if (begin > offset) break;
+    last = {b, offset - begin};
+    if (offset - begin < sizes[b]) break;
+    begin += sizes[b];
+  }
+  return last;
+}
+
+}  // namespace sheaf

@@ -1,0 +1,77 @@
+// multifile/stream/block_sizes: the recorded block sizes of one task, and the resulting positions in its
+// stream. All sizes in bytes.
+//
+// Most tasks have few blocks, and a table of their sizes is held in memory. A file may claim billions of
+// blocks, most of them in a hole. Their sizes are read from the file on demand (BlockSource).
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "base/export.hpp"
+
+namespace sheaf {
+
+// Source of the block sizes of a task that has too many to hold in memory. Not thread-safe. Throws what
+// reading throws.
+class BlockSource {
+ public:
+  virtual ~BlockSource() = default;
+  virtual int64_t size_of(int64_t block) = 0;
+  // Returns the first block >= `block` that may have bytes; all blocks between are empty. INT64_MAX: none.
+  virtual int64_t next_candidate(int64_t block) = 0;
+};
+
+// The block sizes of one task: a view of a larger table, or of a BlockSource. Owns neither.
+struct SHEAF_EXPORT BlockSizes {
+  BlockSizes() = default;
+  BlockSizes(const int64_t* first, int32_t blocks) : count(blocks), first_(first) {}
+  BlockSizes(BlockSource& source, int32_t blocks) : count(blocks), source_(&source) {}
+
+  int64_t operator[](int64_t block) const { return source_ ? source_->size_of(block) : first_[block]; }
+  // True if the sizes are in a table in memory, which any number of threads may read. Otherwise only one
+  // thread at a time may read them.
+  bool in_memory() const { return source_ == nullptr; }
+  // Returns the first block >= `block` that is not empty; count: none.
+  int64_t next_used(int64_t block) const;
+  int64_t total() const;
+  std::vector<int64_t> all() const;
+
+  int32_t count = 0;
+
+ private:
+  const int64_t* first_ = nullptr;
+  BlockSource* source_ = nullptr;  // null: sizes are in the table
+};
+
+// Calls visit(block, bytes) for the blocks that are not empty, in order.
+template <class Visit>
+void for_each_used(const BlockSizes& sizes, Visit&& visit) {
+  for (int64_t b = sizes.next_used(0); b < sizes.count; b = sizes.next_used(b + 1)) visit(b, sizes[b]);
+}
+
+struct ReadPosition {
+  int64_t block = 0;
+  int64_t offset = 0;  // inside the block
+};
+
+// Maps stream offsets to positions. Holds the start of each block, or of every n-th block if there are very
+// many (at most 128 KiB).
+class SHEAF_EXPORT StreamPlaces {
+ public:
+  StreamPlaces() = default;
+  explicit StreamPlaces(const BlockSizes& sizes);
+
+  int64_t total() const { return total_; }
+  // Returns the position of the byte at `offset`; for offsets >= total(), the position after the last byte.
+  // `sizes` must be those of the constructor.
+  ReadPosition find(const BlockSizes& sizes, int64_t offset) const;
+
+ private:
+  int64_t step_ = 1;  // blocks between two entries of begins_
+  std::vector<int64_t> begins_;
+  int64_t total_ = 0;
+};
+
+}  // namespace sheaf

@@ -1,0 +1,226 @@
+#include "multifile/stream/compressed_writer.hpp"
+
+#include <algorithm>
+
+#include "multifile/stream/constants.hpp"
+
+namespace sheaf {
+
+using format::PlainPlace;
+
+using namespace stream_constants;
+
+// The file that the uncompressed stream writes to. Its chunks have the offsets of the task's chunks, but no
+// bytes are written there.
+//
+// A write at an earlier position discards the bytes after it, since the call that wrote them has failed.
+// Frames stored already stay in the file; for readers, the next frame replaces them.
+class CompressedWriter::Sink final : public File, public ChunkWatch {
+ public:
+  // `plain`: the stream that writes here.
+  Sink(WriteStream& stored, const WriteStream& plain, const codec::Compression& how)
+      : stored_(stored), plain_(plain), frame_(how.frame), queue_(how) {}
+
+  void load(const layout::ChunkGeometry& chunks, Task task) {
+    chunks_ = chunks;
+    task_ = std::move(task);
+    submitted_ = task_.frames.end();
+    stored_bytes_ = stored_.bytes_written();
+    frames_submitted_ = frames_stored_ = complete_ = recorded_ = 0;
+  }
+
+  // Returns the state of the task without its blocks. All stored bytes are then in the file, so parking the
+  // stored stream cannot fail.
+  Task park() {
+    go_to(end_of_plain());
+    if (task_.pending_at < submitted_) submit_pending();  // discards what a failed write left in frames
+    store_frames(true);
+    stored_.flush();
+    return std::exchange(task_, {});
+  }
+
+  int64_t pending() const { return std::ssize(task_.pending); }
+
+  // Ends the current frame. The stored stream then contains all bytes before the position of the uncompressed
+  // stream, and no later ones.
+  void end_frame() {
+    go_to(end_of_plain());
+    if (has_news()) submit_pending();
+    store_frames(true);
+  }
+
+  void write_index() {
+    if (task_.indexed || task_.frames.frames().size() <= few_frames) return;
+    if (const auto index = task_.frames.encode_index(stored_bytes_)) {
+      stored_.write_filling(*index, {});
+      stored_bytes_ += std::ssize(*index);
+      task_.indexed = true;
+    }
+  }
+
+  void write_at(std::span<const std::byte> data, int64_t offset) override {
+    const int64_t in_chunks = offset - chunks_.start;
+    const int64_t block = in_chunks / chunks_.skip;
+    if (block > INT32_MAX) throw file_error(Code::out_of_range, path(), "a task of more than 2^31 blocks");
+    go_to({static_cast<int32_t>(block), in_chunks % chunks_.skip});
+    while (!data.empty()) {
+      if (task_.pending.empty() && data.size() >= frame_) {
+        submit(data.first(frame_));
+        data = data.subspan(frame_);
+        continue;
+      }
+      const auto piece = data.first(std::min(data.size(), frame_ - std::min(frame_, task_.pending.size())));
+      task_.pending.insert(task_.pending.end(), piece.begin(), piece.end());
+      data = data.subspan(piece.size());
+      if (task_.pending.size() >= frame_) submit_pending();
+    }
+    if (!queue_.has_threads()) store_frames(true);
+  }
+
+  // The program has completed a chunk. Its frames are recorded when all of them are stored. Bytes that a
+  // failed write left beyond the end of the chunk are excluded.
+  void before_writing(int64_t) override {
+    go_to(end_of_plain());
+    if (!stored_.keeps_journal()) return;
+    if (has_news()) submit_pending();
+    complete_ = frames_submitted_;
+    store_frames(false);
+    if (!queue_.has_threads()) store_frames(true);
+    record_complete();
+  }
+
+  size_t read_at(std::span<std::byte>, int64_t) override { cannot("be read while it is written"); }
+  FileStatus status() override { return stored_.file().status(); }
+  void resize(int64_t) override { cannot("be cut"); }
+  void sync() override { stored_.sync(); }
+  int64_t next(Space, int64_t offset) override { return offset; }
+  const std::string& path() const override { return stored_.file().path(); }
+  void close() override {}
+
+ private:
+  [[noreturn]] void cannot(const char* what) const {
+    throw file_error(Code::unsupported, path(), std::string("is compressed and cannot ") + what);
+  }
+
+  PlainPlace end_of_plain() const { return {static_cast<int32_t>(plain_.chunk()), plain_.position()}; }
+  // True if the frames do not end with the pending bytes.
+  bool has_news() const { return !task_.pending.empty() || submitted_ != task_.pending_at; }
+  PlainPlace next() const { return {task_.pending_at.block, task_.pending_at.offset + pending()}; }
+
+  void go_to(const PlainPlace& place) {
+    if (place == next()) return;
+    if (place < next()) {
+      task_.pending.resize(
+          place >= task_.pending_at ? static_cast<size_t>(place.offset - task_.pending_at.offset) : 0);
+      if (place < task_.pending_at) task_.pending_at = place;
+      return;
+    }
+    if (has_news()) submit_pending();
+    while (submitted_.block + 1 < place.block) {  // every block has a frame
+      task_.pending_at = {submitted_.block + 1, 0};
+      submit({});
+    }
+    task_.pending_at = place;
+  }
+
+  void submit_pending() {
+    submit(task_.pending);
+    task_.pending.clear();
+  }
+
+  // Enqueues a frame of `plain`, which begins at task_.pending_at. A failure changes nothing.
+  void submit(std::span<const std::byte> plain) {
+    store_frames(false);
+    if (queue_.full()) store_front(true);
+    queue_.push(task_.pending_at, plain);
+    ++frames_submitted_;
+    task_.pending_at.offset += std::ssize(plain);
+    submitted_ = task_.pending_at;
+    task_.indexed = false;
+  }
+
+  // Stores all queued frames; without `wait`, only those that are ready.
+  void store_frames(bool wait) {
+    while (!queue_.empty() && store_front(wait)) {
+    }
+  }
+
+  bool store_front(bool wait) {
+    const auto frame = queue_.front(wait);
+    if (!frame) return false;
+    stored_.write_filling(*frame, {});
+    const auto head = format::decode_frame(frame->first<format::frame_head_size>());
+    task_.frames.add(*head, stored_bytes_);
+    stored_bytes_ += std::ssize(*frame);
+    queue_.pop();
+    ++frames_stored_;
+    record_complete();
+    return true;
+  }
+
+  void record_complete() {
+    if (recorded_ == complete_ || frames_stored_ < complete_) return;
+    stored_.record_progress();
+    recorded_ = complete_;
+  }
+
+  WriteStream& stored_;
+  const WriteStream& plain_;
+  const size_t frame_;
+  codec::FrameQueue queue_;
+  layout::ChunkGeometry chunks_;
+  Task task_;                 // without its blocks
+  PlainPlace submitted_;      // end of the last frame in the queue or the table
+  int64_t stored_bytes_ = 0;  // bytes stored for the task
+  // Numbers of frames since load(): queued, stored, up to the end of the latest complete chunk, recorded.
+  int64_t frames_submitted_ = 0;
+  int64_t frames_stored_ = 0;
+  int64_t complete_ = 0;
+  int64_t recorded_ = 0;
+};
+
+CompressedWriter::CompressedWriter(WriteStream& stored, const codec::Compression& how, std::string_view path)
+    : how_(how) {
+  codec::require(how.codec, path);
+  sink_ = std::make_shared<Sink>(stored, plain_, how);
+  plain_.bind(sink_, std::min<int64_t>(plain_buffer, how.frame));
+  plain_.know_file({.watch = sink_.get()});
+}
+
+CompressedWriter::~CompressedWriter() = default;
+
+void CompressedWriter::load(Task task, int64_t local_rank, const layout::ChunkGeometry& chunks) {
+  parked_bytes_ -= std::ssize(task.pending);
+  TaskBlocks blocks = std::move(task.blocks);
+  sink_->load(chunks, std::move(task));
+  plain_.load(chunks, std::move(blocks), local_rank);
+}
+
+CompressedWriter::Task CompressedWriter::park() {
+  plain_.flush();
+  if (parked_bytes_ + sink_->pending() > most_parked) flush();
+  Task task = sink_->park();
+  task.blocks = plain_.park();
+  parked_bytes_ += std::ssize(task.pending);
+  return task;
+}
+
+void CompressedWriter::flush() {
+  plain_.flush();
+  sink_->end_frame();
+}
+
+void CompressedWriter::finish() {
+  plain_.require_nothing_lost();
+  flush();
+  sink_->write_index();
+}
+
+CompressedWriter::Task appended_task(format::FrameTable frames, bool indexed) {
+  TaskBlocks blocks;
+  blocks.continue_behind(frames.block_sizes());
+  const PlainPlace end = frames.end();
+  return {std::move(blocks), std::move(frames), indexed, end, {}};
+}
+
+}  // namespace sheaf

@@ -1,0 +1,68 @@
+// multifile/stream/compressed_writer: a task's stream of uncompressed bytes that is stored as frames
+// (docs/format.md, section 14.4).
+//
+// Uses two WriteStreams. The program writes to the upper one, which fills chunks as if nothing were
+// compressed. Its output is cut into frames, which are appended to the lower one, the stream of the physical
+// file. A program therefore sees the same blocks and positions with and without compression. Local; one
+// thread at a time. Sizes in bytes.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "format/codec/frame_queue.hpp"
+#include "format/frame.hpp"
+#include "multifile/stream/write_stream.hpp"
+
+namespace sheaf {
+
+class CompressedWriter {
+ public:
+  // State of a task that is not current.
+  struct Task {
+    TaskBlocks blocks;          // uncompressed
+    format::FrameTable frames;  // stored
+    bool indexed = false;       // an index of all frames is stored after them
+    format::PlainPlace pending_at;
+    std::vector<std::byte> pending;  // uncompressed bytes not yet in a frame
+  };
+
+  // `stored` outlives the object. how.threads >= 0. Throws unsupported, with `path` in the message, if the
+  // codec is missing.
+  CompressedWriter(WriteStream& stored, const codec::Compression& how, std::string_view path);
+  ~CompressedWriter();
+
+  // Task that is current for the program, if it differs from the current task here after a failed commit.
+  std::optional<size_t> left;
+  // State of all tasks of the process, by index; the entry of the current task is stale.
+  std::vector<Task> parked;
+
+  WriteStream& stream() { return plain_; }
+  const codec::Compression& compression() const { return how_; }
+
+  // Makes a task current. Call after stored.load(), with the result of park() for the task and the geometry
+  // of its chunks.
+  void load(Task task, int64_t local_rank, const layout::ChunkGeometry& chunks);
+  // Returns the state of the current task. Call before stored.park(). Bytes not yet in a frame are kept in
+  // memory, up to a bound over all parked tasks. Throws; the task then stays current.
+  Task park();
+
+  // Ends the current frame. All bytes written so far are then in the stored stream, which may buffer them.
+  void flush();
+  // Flushes and appends the index. The task accepts no further writes.
+  void finish();
+
+ private:
+  class Sink;
+  std::shared_ptr<Sink> sink_;
+  const codec::Compression how_;
+  WriteStream plain_;
+  int64_t parked_bytes_ = 0;
+};
+
+// Returns the state from which a task with these frames continues when its file is appended to.
+CompressedWriter::Task appended_task(format::FrameTable frames, bool indexed);
+
+}  // namespace sheaf

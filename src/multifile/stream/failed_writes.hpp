@@ -1,0 +1,67 @@
+// multifile/stream/failed_writes: write requests of a program that have failed and not been repeated.
+//
+// A write that fails accepts no bytes, and the program may repeat it. If a program ignores the failure, the
+// multifile must not look complete. Every failed request is therefore remembered by its length and checksum,
+// until the task's stream continues with the same bytes, in one request or several. Local; one thread at a
+// time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+
+namespace sheaf {
+
+class FailedWrites {
+ public:
+  // The bytes of one call: `head` followed by `body`.
+  struct Request {
+    int64_t task = 0;
+    std::span<const std::byte> head;
+    std::span<const std::byte> body;
+
+    int64_t bytes() const { return std::ssize(head) + std::ssize(body); }
+  };
+
+  bool any() const { return overflowed_ || failed_ != nullptr; }
+  // Remembers a request of which no byte was accepted. Ignores empty requests and repetitions of a remembered
+  // request. `what`: one sentence for the user, without a full stop.
+  void fail(const Request& request, const Error& why, const std::string& what) noexcept;
+  // Like fail(), for use when memory is exhausted: no later request completes this one.
+  void fail_unremembered(const Request& request) noexcept { overflowed_ |= request.bytes() > 0; }
+  // Removes the requests that are completed by these accepted bytes.
+  void accept(const Request& request);
+  // Throws the error of the oldest remembered request, if any.
+  void require_none() const;
+
+ private:
+  // A position in the task's stream at which a retry may place the bytes of a failed request.
+  struct Candidate {
+    int64_t ahead = 0;  // bytes of the stream before the position that are not accepted yet
+    int64_t done = 0;   // bytes accepted from the position on
+    uint32_t sum = 0;   // checksum of the accepted bytes
+  };
+  struct Failed {
+    int64_t task;
+    int64_t bytes;
+    uint32_t sum;
+    // The possible positions: the end of the stream, if the request repeats an earlier one in parts; and the
+    // end after all earlier requests are repeated, if the request follows them.
+    std::vector<Candidate> candidates;
+    Error why;
+
+    bool is_repeated_by(const Request& request, uint32_t request_sum) const;
+  };
+  static bool continues(Failed& failed, const Request& request);
+
+  std::unique_ptr<std::vector<Failed>> failed_;  // in the order of the calls; null: none
+  bool overflowed_ = false;                      // too many to remember; can no longer be completed
+};
+
+}  // namespace sheaf

@@ -1,0 +1,102 @@
+#include "multifile/stream/plain_file.hpp"
+
+#include <algorithm>
+
+#include "multifile/stream/constants.hpp"
+
+namespace sheaf {
+
+using namespace stream_constants;
+
+PlainFile::PlainFile(std::shared_ptr<File> file, std::vector<StoredTask> tasks, Load load)
+    : file_(std::move(file)), load_(std::move(load)) {
+  stored_.set_max_buffer(stored_buffer);
+  bool fits = true;
+  int64_t skip = 0;  // sum of chunk sizes enlarged to the largest blocks
+  for (const StoredTask& what : tasks) {
+    choose(tasks_.size());
+    Task& task = tasks_.emplace_back(Task{what, read_frames(stored_, what), {}, what.geometry});
+    task.sizes = task.frames.table.block_sizes();
+    const int64_t chunk = std::max(what.geometry.size, std::ranges::max(task.sizes));
+    fits &= chunk == what.geometry.size;
+    task.geometry = {skip, 0, chunk};
+    skip = must_fit(checked_add(skip, chunk), "the uncompressed multifile");
+  }
+  for (Task& task : tasks_) {
+    task.geometry.skip = skip;
+    if (fits) task.geometry = task.what.geometry;
+  }
+}
+
+void PlainFile::choose(size_t index) {
+  if (chosen_ == index) return;
+  chosen_ = SIZE_MAX;
+  load_(stored_, index);
+  places_ = StreamPlaces(stored_.sizes());
+  chosen_ = index;
+}
+
+// One request may cover several neighbouring blocks or tasks.
+size_t PlainFile::read_at(std::span<std::byte> data, int64_t offset) {
+  const std::lock_guard lock(mutex_);
+  size_t done = 0;
+  while (const size_t n = read_block(data.subspan(done), offset + static_cast<int64_t>(done))) done += n;
+  return done;
+}
+
+// Reads up to the end of one block.
+size_t PlainFile::read_block(std::span<std::byte> data, int64_t offset) {
+  const layout::ChunkGeometry first = tasks_.empty() ? layout::ChunkGeometry{} : tasks_.front().geometry;
+  if (first.skip == 0 || data.empty() || offset < first.start) return 0;
+  const int64_t round = (offset - first.start) / first.skip;
+  const int64_t in_first = offset - round * first.skip;
+  const auto start = [](const Task& task) { return task.geometry.start; };
+  const auto behind = std::ranges::upper_bound(tasks_, in_first, {}, start);
+  const auto task = static_cast<size_t>(behind - tasks_.begin()) - 1;
+  format::PlainPlace at{static_cast<int32_t>(std::min<int64_t>(round, INT32_MAX)),
+                        in_first - geometry(task).start};
+  const format::FrameTable& table = frames(task);
+  if (at.block >= std::ssize(tasks_[task].sizes)) return 0;
+  const int64_t there = tasks_[task].sizes[static_cast<size_t>(at.block)] - at.offset;
+  const auto wanted = static_cast<size_t>(std::clamp<int64_t>(there, 0, std::ssize(data)));
+  for (auto out = data.first(wanted); !out.empty();) {
+    const size_t number = table.find(at);
+    const format::Frame& frame = table.frames()[number];
+    const auto begin = static_cast<size_t>(at.offset - frame.at.offset);
+    const size_t n = std::min(out.size(), frame.used - begin);
+    copy_from_frame(task, number, begin, out.first(n));
+    out = out.subspan(n);
+    at.offset += static_cast<int64_t>(n);
+  }
+  return wanted;
+}
+
+// Copies uncompressed bytes of a frame, starting at `begin`. Caches the frame unless it was needed
+// completely.
+void PlainFile::copy_from_frame(size_t index, size_t number, size_t begin, std::span<std::byte> out) {
+  if (plain_task_ != index || plain_frame_ != number) {
+    choose(index);
+    const size_t bytes =
+        frames_.read(stored_, places_, tasks_[index].what, frames(index).frames()[number]).plain;
+    ++decoded_;
+    if (bytes == out.size()) return frames_.decode(out);
+    plain_task_ = SIZE_MAX;
+    plain_.resize(bytes);
+    frames_.decode(plain_);
+    plain_task_ = index;
+    plain_frame_ = number;
+  }
+  std::ranges::copy(std::span(plain_).subspan(begin, out.size()), out.begin());
+}
+
+void load_stream(ReadStream& stream, const format::Header& header, std::shared_ptr<File> file,
+                 const StoredTask& task, BlockSizes sizes) {
+  if (!header.compressed) return stream.load(std::move(file), task.geometry, sizes, {}, task.sums);
+  const auto plain =
+      std::make_shared<PlainFile>(file, std::vector{task}, [file, task, sizes](ReadStream& stored, size_t) {
+        stored.load(file, task.geometry, sizes, {}, task.sums);
+      });
+  stream.load(plain, plain->geometry(0), plain->sizes_of(0), {});
+}
+
+}  // namespace sheaf

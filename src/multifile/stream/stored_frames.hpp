@@ -1,0 +1,58 @@
+// multifile/stream/stored_frames: locates the frames of a stored stream (docs/format.md, section 14.4) by its
+// index or from head to head. Sizes in bytes.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "base/export.hpp"
+#include "format/codec/frame_coder.hpp"
+#include "format/frame.hpp"
+#include "multifile/stream/read_stream.hpp"
+
+namespace sheaf {
+
+// Contents of a stored stream.
+struct StoredFrames {
+  format::FrameTable table;
+  bool indexed = false;      // ends with an index of all frames
+  int64_t stored_bytes = 0;  // bytes of whole frames; an incomplete last frame is not counted
+};
+
+// Place of a stored stream, and its name in messages.
+struct StoredTask {
+  int64_t task = 0;                // for messages
+  layout::ChunkGeometry geometry;  // layout of its chunks in the physical file
+  bool unclosed = false;           // the end of the stream may be missing
+  SumsPlace sums = {};             // checksums of the stored bytes
+};
+
+// Returns the frames of the stream that `stored` has loaded; 32 bytes of memory per frame. Throws damaged,
+// naming path, task and offset, for invalid frames. Also throws it for a stream that ends inside a frame,
+// unless its file was never closed.
+StoredFrames read_frames(ReadStream& stored, const StoredTask& task);
+
+// Calls visit(frame) for the frames of read_frames(), but holds only some frames; visit() may move the
+// stream. A frame that replaces one more than 2^18 frames before it is damage. Throws as read_frames().
+SHEAF_EXPORT void for_each_frame(ReadStream& stored, const StoredTask& task,
+                                 const std::function<void(const format::Frame&)>& visit);
+
+// Reads and decompresses frames. Holds memory for the largest frame, compressed and uncompressed.
+class FrameReader {
+ public:
+  // Reads a frame of the stream that `stored` has loaded; `places` are those of that stream. Throws damaged
+  // if the stream has another frame there. The uncompressed size in the returned head is at least frame.used.
+  const format::FrameHead& read(ReadStream& stored, const StreamPlaces& places, const StoredTask& task,
+                                const format::Frame& frame);
+  // Decompresses the frame read last into `out`, of head.plain bytes. Throws damaged.
+  void decode(std::span<std::byte> out) { decoder_.decode(head_, bytes_, out, where_); }
+
+ private:
+  codec::FrameDecoder decoder_;
+  codec::Scratch stored_;
+  std::span<const std::byte> bytes_;
+  format::FrameHead head_;
+  std::string where_;
+};
+
+}  // namespace sheaf

@@ -1,0 +1,19 @@
+// multifile/tools/defaults: the table of default settings, printed by `sheaf info`.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/export.hpp"
+
+namespace sheaf {
+
+struct Default {
+  std::string name;
+  std::string value;
+  std::string change;  // how to change the setting; empty: fixed
+};
+
+SHEAF_EXPORT std::vector<Default> defaults();
+
+}  // namespace sheaf

@@ -1,0 +1,56 @@
+// multifile/writer/ended_segment: what the metadata writers of physical files learn at close and exchange
+// with each other.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "format/extension.hpp"
+#include "format/header.hpp"
+#include "multifile/metadata/row_slices.hpp"
+
+namespace sheaf {
+
+// A segment, and the final state of its physical file as its metadata writer knows it.
+struct EndedSegment : Segment {
+  size_t number = 0;  // among the segments of the slice
+  format::Identity identity{};
+  uint32_t piece = 0;  // bytes per checksum; 0: no checksums
+  format::Pointer pointer{};
+  int64_t sums_before = 0;       // data checksums of the tasks before the segment
+  int64_t sums = 0;              // data checksums of the file
+  bool sound = false;            // no task of the file has failed
+  bool may_have_journal = true;  // always true if the file has several metadata writers
+  bool complete = false;         // the file is complete
+};
+
+// What all processes learn at close: the element-wise maximum of these values over the processes. Only the
+// first metadata writer of file 0 sets the values of that file.
+struct ClosingLead {
+  // Values of file 0.
+  int64_t varheader = 0, maxblocks = 0, of_file = 0, fsblksize = 0, sums = 0, piece = 0;
+  int64_t process = -1;     // rank of the first metadata writer of file 0
+  int64_t sums_follow = 0;  // checksums that follow in rounds
+  int64_t overran = 0;      // > 0: a program wrote beyond a chunk through its own handle
+  int64_t incomplete = 0;   // > 0: files other than file 0 are incomplete
+
+  // Views all members as one array, for reductions.
+  std::span<int64_t> values() {
+    constexpr size_t count = 10;
+    static_assert(sizeof(ClosingLead) == count * sizeof(int64_t));
+    return {reinterpret_cast<int64_t*>(this), count};
+  }
+  // Returns file 0 as a segment without rows.
+  EndedSegment file() const {
+    return {{.fsblksize = static_cast<int32_t>(fsblksize), .file_tasks = of_file},
+            0,
+            {},
+            static_cast<uint32_t>(piece),
+            {static_cast<int32_t>(maxblocks), varheader},
+            0,
+            sums};
+  }
+};
+
+}  // namespace sheaf

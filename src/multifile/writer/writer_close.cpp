@@ -1,0 +1,274 @@
+// Closes a multifile. Order of writes in every file: data, then block table and mapping, then the pointer,
+// which makes the file complete. File 0, which all readers open first, is completed after all other files.
+#include "comm/agree.hpp"
+#include "multifile/buddy/buddy.hpp"
+#include "multifile/stream/file_checks.hpp"
+#include "multifile/writer/block_table.hpp"
+#include "multifile/writer/writer.hpp"
+#include "storage/decorators/gathered_file.hpp"
+#include "storage/patience.hpp"
+
+namespace sheaf {
+
+void Writer::close() {
+  Closing closing;
+  // If the file stays unclosed, its readers find all accepted bytes.
+  if (failed_.any()) attempt([&] { commit(); });
+  try {
+    finish(closing);
+  } catch (...) {
+    attempt([&] {
+      if (stream_.handle()) stream_.handle()->close();
+    });
+    if (grouped_ && stream_.keeps_journal() && !collecting_) report_rows(closing.rows);
+    throw;
+  }
+}
+
+void Writer::finish(Closing& closing) {
+  std::optional<RowSlices> by_rank;
+  if (grouped_) by_rank.emplace(local(), edges() ? Slicing::whole : Slicing::groups);
+  RowSlices& slices = by_rank ? *by_rank : *placed_->rows;
+  const std::vector<Segment> own = grouped_ ? own_segment(slices) : std::vector<Segment>();
+
+  // When appending, another program may have taken over the multifile; its files must not be written then.
+  if (old()) agree(*comm_, attempt([&] { require_ownership(Ownership::Look::at_name); }));
+  auto problem = finish_streams(closing, most_sums_in_row(slices.largest()));
+  const BlockTable table(slices.collect_pieces([&, begin = size_t{0}](int leader) mutable {
+    const auto rows = std::span(closing.rows).subspan(begin);
+    size_t end = 0;
+    while (end < rows.size() && slices.leader_of(RowView(&rows[end]).row()) == leader)
+      end += RowView(&rows[end]).bytes();
+    begin += end;
+    return std::span<const std::byte>(rows.first(end));
+  }),
+                         slices, old());
+  SliceSums sums = table.sums();
+  std::vector<EndedSegment> segments =
+      find_ends(slices, grouped_ ? own : placed_->segments, table, sums, problem);
+  const auto step = [&](auto&& act) {
+    if (!problem) problem = attempt(act);
+  };
+  if (unit_ > 0) {
+    if (old()) agree(*comm_, problem);  // its table has no information on failed tasks
+    const auto lost = bring_edges_home(segments);
+    if (!problem) problem = lost;
+  }
+  if (old()) {
+    agree(*comm_, problem);
+    step([&] { take_pointers_away(segments); });
+    agree(*comm_, problem);
+  }
+  const bool sums_follow = sums.in_rounds() > 0;
+  SumRounds rounds;
+  if (!sums_follow)
+    step([&] {
+      write_tables(segments, table, sums, rounds);
+      // A file with one metadata writer needs no agreement of its own. Its metadata writer sees from the rows
+      // that the bytes of every task are written, and completes it at once. write_tables() has written no
+      // table if any task failed.
+      if (!std::ranges::all_of(segments, &EndedSegment::sound)) return;
+      for (EndedSegment& s : segments)
+        if (s.file != 0 && s.count == s.file_tasks && !old() && unit_ == 0) complete_file(s);
+    });
+  Lead lead = lead_of(segments);
+  lead.sums_follow = sums_follow;
+  agree(*comm_, problem, lead.values());
+  if (lead.sums_follow) {
+    rounds = plan_rounds(slices, table, sums, closing, problem);
+    if (sums_follow) step([&] { write_tables(segments, table, sums, rounds); });
+    rounds.finish();
+    agree(*comm_, problem);
+  }
+  // An append to a file without tasks has no segments; the file stays unchanged and complete.
+  const bool has_tasks = lead.process >= 0;
+  if (has_tasks && mapping_entries() >= 0 && !(grouped_ && blockwise_)) {
+    step([&] { write_known_mapping(lead); });
+    agree(*comm_, problem);
+  }
+  const auto complete = [&](bool first) {
+    for (EndedSegment& s : segments)
+      if (s.first == 0 && !s.complete && (s.file == 0) == first) step([&] { complete_file(s); });
+  };
+  complete(false);
+  if (lead.incomplete) agree(*comm_, problem);
+  complete(true);
+  if (has_tasks) agree_with(*comm_, problem, static_cast<int>(lead.process));
+  for (const OwnFile& f : mine_.files)
+    if (f.edges) f.edges->remove();
+  if (collecting_ && collecting_->buddies > 0) {
+    comm_->barrier();  // one task completes each file, other tasks read it
+    write_buddies(*store_, *comm_, local(), facts_, path(), path_, collecting_->buddies);
+  }
+  if (lead.overran) look_for_losses(closing);
+}
+
+// Local: returns what this process knows.
+Writer::Lead Writer::lead_of(std::span<const EndedSegment> segments) const {
+  Lead lead;
+  for (const EndedSegment& s : segments)
+    if (s.first == 0 && s.file == 0)
+      lead = {s.pointer.varheader, s.pointer.maxblocks, s.file_tasks, s.fsblksize, s.sums, s.piece,
+              comm_->rank()};
+  lead.incomplete = std::ranges::any_of(
+      segments, [](const EndedSegment& s) { return s.first == 0 && s.file > 0 && !s.complete; });
+  lead.overran = std::ranges::any_of(blocks_, [](const TaskBlocks& b) { return !b.overruns().empty(); });
+  return lead;
+}
+
+// Writes all bytes to the files or boundary files, and computes the rows of the tasks. Collective in
+// collective writing. Returns an error of this process.
+std::optional<Error> Writer::finish_streams(Closing& closing, int64_t most_sums) {
+  auto problem = attempt([&] { failed_.require_none(); });
+  attempt(problem, [&] {
+    require_ownership(Ownership::Look::at_name);
+    for (size_t i = 0; compressed_ && i < mine_.tasks.size(); ++i) {
+      select(mine_.tasks[i].task);
+      compressed_->finish();
+    }
+  });
+  const auto unsent = collective() ? collective()->finish() : std::nullopt;
+  if (!problem) problem = unsent;
+  if (collecting_) collecting_->writer.reset();
+  if (problem) return problem;
+  problem = attempt([&] {
+    if (const auto handle = stream_.release_handle()) handle->close();
+    if (!mine_.tasks.empty()) park();
+    for (OwnFile& f : mine_.files)
+      if (f.handle) f.handle->close();
+    for (const size_t i : mine_.row_order()) {
+      const OwnTask& t = mine_.tasks[i];
+      const OwnFile& f = mine_.files[t.file];
+      // The journal may have been begun by this process or by its metadata writer: boundary blocks are
+      // announced in it, and mark_unclosed() creates it.
+      const bool may_have_journal = (!grouped_ && unit_ > 0) || f.journal ||
+                                    (t.file == mine_.tasks[current_].file && stream_.journal()) ||
+                                    (f.edges && f.edges->in_use());
+      std::vector<uint32_t> sums = blocks_[i].take_sums(*f.file, t.geometry);
+      append_row(closing.rows, t.row, blocks_[i], may_have_journal, sums, most_sums);
+      if (!closing.losses)
+        closing.losses = attempt([&] {
+          require_tails(written(i), f.file->path());
+          overruns_.check(*f.file, written(i, sums));
+        });
+      if (closing.sums.empty()) {
+        closing.sums = std::move(sums);
+      } else {
+        closing.sums.insert(closing.sums.end(), sums.begin(), sums.end());
+      }
+    }
+    // Late errors of the operating system, at close, must be known before a file is marked as complete.
+    for (OwnFile& f : mine_.files) {
+      if (facts_.durable) f.file->sync();
+      if (!kept_open(f.number)) {
+        f.file->close();
+      } else if (!facts_.durable) {
+        bool is_local = false;  // known to be on a file system of this host only
+        if (!own_caches_)
+          attempt([&] { is_local = store_->traits_of(*f.file).coherence == Coherence::local; });
+        if (!is_local) publish(*f.file);
+      }
+    }
+    if (right_ && right_->to_write) right_->to_write->end();
+    stream_.require_nothing_lost();
+    if (hosts_.count == 1) return;  // otherwise a metadata writer reads the journals before it removes them
+    stream_.release_journal();
+    for (OwnFile& f : mine_.files) f.journal.reset();
+  });
+  if (problem) closing.rows.clear();
+  return problem;
+}
+
+// Returns the file if this process keeps it open: a process with all tasks, and the first task of a group.
+// They continue with that file even if its name was removed or replaced. Null for other files.
+const OwnFile* Writer::kept_open(int32_t file) const {
+  if (alone_) return &mine_.files[static_cast<size_t>(file)];
+  const bool is_first = grouped_ && facts_.filenumber == file && mine_.tasks[0].place.local_rank == 0;
+  return is_first ? &mine_.files[0] : nullptr;
+}
+
+std::shared_ptr<File> Writer::open_segment(const Segment& segment, Access access) const {
+  const OwnFile* const kept = kept_open(segment.file);
+  return kept ? kept->file : open_patiently(*store_, name_of(segment.file), access);
+}
+
+void Writer::change_file(const Segment& segment,
+                         const std::function<void(File&, const format::Header&)>& change, Outlives what) {
+  const auto file = open_segment(segment, Access::write);
+  const format::Header header = header_of(segment.file, segment.file_tasks, segment.fsblksize);
+  if (old()) {  // the table is changed in place and must be valid at every moment
+    change(*file, header);
+  } else {
+    GatheredFile together(file);
+    change(together, header);
+    together.flush();
+  }
+  if (facts_.durable)
+    file->sync();
+  else if (what == Outlives::host)
+    bring_to_server(*file);
+  if (!kept_open(segment.file)) file->close();
+}
+
+// Marks files that were complete as incomplete before the checksums of their tables change. Local.
+void Writer::take_pointers_away(std::span<const EndedSegment> segments) {
+  for (const EndedSegment& s : segments)
+    change_file(s, [&](File& file, const format::Header& h) {
+      require_unfinished(file, h.pointer_offset(), old()->pointers[s.number]);
+      // In one write: after two, a power loss could leave only the second.
+      if (s.first == 0 && s.piece > 0) MetadataWriter(file, h).write_pointer({-1, 0});
+    });
+}
+
+// Completes a file after everything else was written. Local; called by its first metadata writer.
+void Writer::complete_file(EndedSegment& segment) {
+  change_file(segment, [&](File& file, const format::Header& h) {
+    if (segment.file == 0 && right_ && right_->ownership)
+      right_->ownership->require_owned(Ownership::Look::at_handle);
+    MetadataWriter(file, h).write_pointer(segment.pointer);
+  });
+  if (const OwnFile* const kept = kept_open(segment.file)) kept->file->close();
+  if (stream_.keeps_journal() && segment.may_have_journal)
+    remove_journal(*store_, name_of(segment.file), segment.identity, hosts_.count);
+  segment.complete = true;
+}
+
+// Checks for bytes lost by overruns. Collective, after the files are complete: all other data can be read.
+void Writer::look_for_losses(const Closing& closing) {
+  std::optional<Error> problem;
+  if (!alone_) {  // otherwise all tasks are local
+    std::vector<WrittenTask> all;
+    for_each_row(closing, [&](size_t i, const RowView&, std::span<const uint32_t> sums) {
+      all.push_back(written(i, sums));
+    });
+    problem = check_neighbours(tasks_of_files(), all, [&](int32_t file) {
+      return open_patiently(*store_, name_of(file), Access::read);
+    });
+  }
+  agree(*comm_, closing.losses ? closing.losses : problem);
+}
+
+// Records the progress of this task after a close that has failed on some task: readers of the file then find
+// all bytes that this task has written.
+void Writer::report_rows(std::span<const std::byte> row) noexcept {
+  if (right_ && right_->lost) return;
+  attempt([&] {
+    const auto data = store_->open(path(), Access::write);
+    if (!own_caches_ || stream_.journal_key().first) require_same_file(*data, stream_.journal_key().identity);
+    if (stream_.journal_key().may_mark()) require_unfinished(*data, stream_.journal_key().pointer_offset());
+    const bool syncs = facts_.durable || own_caches_;
+    if (syncs) data->sync();
+    for (OwnFile& f : mine_.files)
+      if (syncs && f.edges) f.edges->sync();
+    JournalWriter journal(*store_, stream_.journal_key(),
+                          facts_.durable ? Journaling::durable : Journaling::required);
+    const RowView view(row.empty() ? nullptr : row.data());
+    for (int64_t b = 0; !view.empty() && b < view.blocks(); ++b)
+      journal.report(*data, local().rank(), b, view.size_of(b), b + 1 < view.blocks());
+    if (syncs) journal.sync(*data);
+    journal.close();
+    data->close();
+  });
+}
+
+}  // namespace sheaf

@@ -1,0 +1,48 @@
+// Collective reads and writes over the compute tasks.
+#include "sfio/session/collective.hpp"
+#include "comm/agree.hpp"
+#include "sfio/api/file.hpp"
+
+using namespace sheaf;
+using namespace sheaf::sfio;
+
+namespace {
+
+// Runs a collective transfer. Invalid arguments on one task make the call fail on all tasks.
+template <class Buffer>
+int64_t together(const char* call, MFILE* f, Direction direction, unsigned count, const int64_t* offsets,
+                 Buffer* const* buffers, const size_t* sizes) {
+  return guarded(call, int64_t{-1}, [&] {
+    Runtime* const session = Runtime::current();
+    if (!session) throw Error(Code::wrong_mode, "there is no session");
+    Part part;
+    part.wrong = attempt([&] {
+      part.file = &file_of(f);
+      part.blocks = blocks_of(count, offsets, buffers, sizes);
+    });
+    const auto transfer = [&] { return transfer_together(session->comm(), direction, part); };
+    const bool is_write =
+        direction == Direction::write && !part.wrong && !attempt([&] { part.file->check(part.blocks); });
+    return is_write ? write_remembered(*f, part.blocks, transfer) : transfer();
+  });
+}
+
+}  // namespace
+
+int64_t sfio_mwritec_all(MFILE* f, int64_t offset, const void* buffer, size_t size) {
+  return together("mwritec_all", f, Direction::write, 1, &offset, &buffer, &size);
+}
+
+int64_t sfio_mreadc_all(MFILE* f, int64_t offset, void* buffer, size_t size) {
+  return together("mreadc_all", f, Direction::read, 1, &offset, &buffer, &size);
+}
+
+int64_t sfio_mwriteb_all(MFILE* f, unsigned blocks, const int64_t offsets[], const void* const buffers[],
+                         const size_t sizes[]) {
+  return together("mwriteb_all", f, Direction::write, blocks, offsets, buffers, sizes);
+}
+
+int64_t sfio_mreadb_all(MFILE* f, unsigned blocks, const int64_t offsets[], void* const buffers[],
+                        const size_t sizes[]) {
+  return together("mreadb_all", f, Direction::read, blocks, offsets, buffers, sizes);
+}

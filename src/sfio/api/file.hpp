@@ -1,0 +1,90 @@
+// sfio/api/file: the types of MFILE and sfio_request.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "comm/agree.hpp"
+#include "exchange/transfer/unwritten.hpp"
+#include "sfio/api/exported.hpp"
+#include "sfio/api/runtime.hpp"
+#include "sfio/striped_file.hpp"
+
+struct sfio_file {
+  int64_t session;  // number of the session
+  std::shared_ptr<sheaf::sfio::StripedFile> file;
+  std::set<sfio_request*> under_way{};          // requests in flight; guarded by the lock of the link
+  sheaf::exchange::UnwrittenBytes unwritten{};  // failed writes of this task
+};
+
+struct sfio_request {
+  int64_t session;
+  sheaf::sfio::Direction direction;
+  sfio_file* of;  // null after the file is closed
+  std::shared_ptr<sheaf::sfio::StripedFile> file;
+  std::vector<sheaf::sfio::Block> blocks;
+  std::unique_ptr<sheaf::sfio::Operation> operation{};
+  std::optional<int64_t> transferred{};  // bytes, after completion
+
+  // Waits for completion, at most once. Throws the first error on each call.
+  int64_t finish();
+};
+
+namespace sheaf::sfio {
+
+// Returns session `number`. Throws wrong_mode if it has ended.
+inline Runtime& session_of(int64_t number, const std::string& what) {
+  Runtime* const current = Runtime::current();
+  if (!current || current->number() != number)
+    throw Error(Code::wrong_mode, what + ": its session has ended");
+  return *current;
+}
+
+// Returns the file of a handle. Throws invalid_argument if it is null, wrong_mode if its session has ended.
+inline StripedFile& file_of(MFILE* f) {
+  if (!f) throw Error(Code::invalid_argument, "no file (MFILE is NULL)");
+  session_of(f->session, "'" + f->file->name() + "'");
+  return *f->file;
+}
+
+// Records failed blocks as missing until they are written, or removes written blocks from the record.
+inline void remember(sfio_file& f, const std::vector<Block>& blocks, const std::optional<Error>& failed) {
+  for (const Block& block : blocks) {
+    if (failed)
+      f.unwritten.add(block.offset, block.length, *failed);
+    else
+      f.unwritten.remove(block.offset, block.length);
+  }
+}
+
+// Runs transfer(), which writes `blocks`, and returns its result. Records the blocks, also if transfer()
+// throws.
+template <class Transfer>
+int64_t write_remembered(sfio_file& f, const std::vector<Block>& blocks, Transfer transfer) {
+  f.file->check(blocks);
+  int64_t written = 0;
+  const auto failed = attempt([&] { written = transfer(); });
+  remember(f, blocks, failed);
+  if (failed) throw *failed;
+  return written;
+}
+
+// Builds the list of blocks of a call. A call with a single block passes a list of one.
+template <class Buffer>
+std::vector<Block> blocks_of(unsigned count, const int64_t* offsets, Buffer* const* buffers,
+                             const size_t* sizes) {
+  if (count > 0 && (!offsets || !buffers || !sizes))
+    throw Error(Code::invalid_argument, "no list of blocks (NULL)");
+  std::vector<Block> blocks;
+  blocks.reserve(count);
+  for (unsigned i = 0; i < count; ++i) {
+    if (!buffers[i] && sizes[i] > 0) throw Error(Code::invalid_argument, "no buffer (NULL)");
+    auto* const memory = static_cast<std::byte*>(const_cast<void*>(static_cast<const void*>(buffers[i])));
+    blocks.push_back({offsets[i], memory, static_cast<int64_t>(sizes[i])});
+  }
+  return blocks;
+}
+
+}  // namespace sheaf::sfio

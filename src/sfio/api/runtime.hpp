@@ -1,0 +1,86 @@
+// sfio/api/runtime: the session of this task: its communicators, its link to the listeners and its listener
+// thread. A process has at most one, created by sfio_start() and ended by sfio_stop() or MPI_Finalize.
+#pragma once
+
+#include <mpi.h>
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "api/sion/handles/report.hpp"
+#include "base/non_copyable.hpp"
+#include "comm/comm.hpp"
+#include "comm/mpi/mpi_messages.hpp"
+#include "sfio/api/shared_session.hpp"
+#include "sfio/session/session.hpp"
+
+namespace sheaf::sfio {
+
+class Runtime : private NonCopyable {
+ public:
+  // Starts a session; see sfio_start(). On a listener task, serves requests and returns when the session has
+  // ended. Collective over `all`. Throws on all tasks or on none.
+  static void start(MPI_Comm all, const char* how);
+
+  // Ends the session. Collective over the compute tasks.
+  static void stop();
+
+  // Returns the session; null on a listener task, before the start and after the end.
+  static Runtime* current();
+
+  // Returns the session, or starts one over MPI_COMM_WORLD if none is running. Collective if it starts one.
+  // Throws like start().
+  static Runtime& required();
+
+  ~Runtime();
+
+  int64_t number() const { return number_; }
+  MPI_Comm compute() const { return compute_; }
+  Comm& comm() { return *comm_; }
+  const std::shared_ptr<Link>& link() { return link_; }
+  SharedSession shared() const;
+
+ private:
+  Runtime();
+  void begin(MPI_Comm all, const char* how);
+  void serve_in_thread();
+
+  int64_t number_ = 0;  // sequence number of this session in the process
+  MPI_Comm compute_ = MPI_COMM_NULL;
+  std::unique_ptr<Comm> comm_;  // compute tasks
+  std::unique_ptr<MpiMessages> messages_;
+  std::shared_ptr<Link> link_;
+  SessionOptions options_;
+  // Files of the listener; relative paths are independent of the program's later directory changes.
+  const std::shared_ptr<Store> files_;
+  std::unique_ptr<Service> service_;
+  std::thread thread_;
+  std::atomic<bool> given_up_{false};  // the session ends without the message that stops the thread
+};
+
+// Reports an error of a call and sets errno. Identifies the task by its number among the compute tasks.
+void report_error(const char* call, const std::exception& error);
+
+// Runs the body of a call; returns `failure` after an error.
+template <class Result, class Body>
+Result guarded(const char* call, Result failure, Body&& body) {
+  try {
+    return body();
+  } catch (const std::exception& error) {
+    report_error(call, error);
+  }
+  return failure;
+}
+
+// Runs the body of a call without a result; returns 0, or -1 after an error.
+template <class Body>
+int succeeds(const char* call, Body&& body) {
+  return guarded(call, -1, [&] {
+    body();
+    return 0;
+  });
+}
+
+}  // namespace sheaf::sfio

@@ -1,0 +1,18 @@
+#include "sfio/api/shared_session.hpp"
+
+#include "base/export.hpp"
+#include "sfio/api/runtime.hpp"
+
+using namespace sheaf::sfio;
+
+extern "C" SHEAF_EXPORT int sheaf_sfio_shared_session(SharedSession* session, int begins) {
+  return succeeds("MPI_File_open", [&] {
+    Runtime* const runtime = begins ? &Runtime::required() : Runtime::current();
+    *session = runtime ? runtime->shared() : SharedSession();
+  });
+}
+
+extern "C" SHEAF_EXPORT void sheaf_sfio_shared_listener(int number, SharedListener* listener) {
+  const ListenerFacts& facts = Runtime::current()->link()->listeners()[static_cast<size_t>(number)];
+  *listener = {facts.name.c_str(), facts.room, facts.task};
+}

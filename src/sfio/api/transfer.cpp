@@ -1,0 +1,155 @@
+// Local reads and writes.
+#include <type_traits>
+#include <utility>
+
+#include "comm/agree.hpp"
+#include "sfio/api/file.hpp"
+
+using namespace sheaf;
+using namespace sheaf::sfio;
+
+namespace {
+
+int64_t sum_of(const std::vector<Block>& blocks) {
+  int64_t sum = 0;
+  for (const Block& block : blocks) sum += block.length;
+  return sum;
+}
+
+// Runs a blocking call; move(file, blocks) returns the number of bytes.
+template <class Buffer, class Move>
+int64_t transfer(const char* call, MFILE* f, unsigned count, const int64_t* offsets, Buffer* const* buffers,
+                 const size_t* sizes, Move move) {
+  return guarded(call, int64_t{-1}, [&] {
+    const auto blocks = blocks_of(count, offsets, buffers, sizes);
+    StripedFile& file = file_of(f);
+    if constexpr (std::is_const_v<Buffer>)
+      return write_remembered(*f, blocks, [&] { return move(file, blocks); });
+    return move(file, blocks);
+  });
+}
+
+int64_t write_blocks(StripedFile& file, const std::vector<Block>& blocks) {
+  file.write(blocks);
+  return sum_of(blocks);
+}
+
+int64_t read_blocks(StripedFile& file, const std::vector<Block>& blocks) {
+  file.read(blocks);
+  return sum_of(blocks);
+}
+
+int64_t read_one(StripedFile& file, const std::vector<Block>& blocks) { return file.read_block(blocks[0]); }
+
+template <Direction direction>
+int64_t transfer_simply(StripedFile& file, const std::vector<Block>& blocks) {
+  file.transfer_simply(direction, blocks[0]);
+  return blocks[0].length;
+}
+
+// Starts a nonblocking transfer. The file keeps a list of its transfers until the program has waited for
+// them.
+template <class Buffer>
+int start(const char* call, MFILE* f, Direction direction, unsigned count, const int64_t* offsets,
+          Buffer* const* buffers, const size_t* sizes, sfio_request** request) {
+  return succeeds(call, [&] {
+    auto blocks = blocks_of(count, offsets, buffers, sizes);
+    if (!request) throw Error(Code::invalid_argument, "no place for the request (NULL)");
+    StripedFile& file = file_of(f);
+    const std::lock_guard hold(file.link().lock());
+    if (direction == Direction::write) file.check(blocks);
+    auto started =
+        std::make_unique<sfio_request>(sfio_request{f->session, direction, f, f->file, std::move(blocks)});
+    f->under_way.insert(started.get());
+    if (const auto failed = attempt([&] { started->operation = file.start(direction, started->blocks); })) {
+      f->under_way.erase(started.get());
+      if (direction == Direction::write) remember(*f, started->blocks, failed);
+      throw *failed;
+    }
+    *request = started.release();
+  });
+}
+
+}  // namespace
+
+int64_t sfio_request::finish() {
+  if (transferred) return *transferred;
+  const auto end = [&] {
+    operation->finish();
+    return file->moved(*operation, blocks);
+  };
+  transferred = of && direction == Direction::write ? write_remembered(*of, blocks, end) : end();
+  return *transferred;
+}
+
+int64_t sfio_mwrite(MFILE* f, int64_t offset, const void* buffer, size_t size) {
+  return transfer("mwrite", f, 1, &offset, &buffer, &size, transfer_simply<Direction::write>);
+}
+
+int64_t sfio_mread(MFILE* f, int64_t offset, void* buffer, size_t size) {
+  return transfer("mread", f, 1, &offset, &buffer, &size, transfer_simply<Direction::read>);
+}
+
+int64_t sfio_mwritec(MFILE* f, int64_t offset, const void* buffer, size_t size) {
+  return transfer("mwritec", f, 1, &offset, &buffer, &size, write_blocks);
+}
+
+int64_t sfio_mreadc(MFILE* f, int64_t offset, void* buffer, size_t size) {
+  return transfer("mreadc", f, 1, &offset, &buffer, &size, read_one);
+}
+
+int64_t sfio_mwriteb(MFILE* f, unsigned count, const int64_t offsets[], const void* const buffers[],
+                     const size_t sizes[]) {
+  return transfer("mwriteb", f, count, offsets, buffers, sizes, write_blocks);
+}
+
+int64_t sfio_mreadb(MFILE* f, unsigned count, const int64_t offsets[], void* const buffers[],
+                    const size_t sizes[]) {
+  return transfer("mreadb", f, count, offsets, buffers, sizes, read_blocks);
+}
+
+int sfio_iwritec(MFILE* f, int64_t offset, const void* buffer, size_t size, sfio_request** request) {
+  return start("iwritec", f, Direction::write, 1, &offset, &buffer, &size, request);
+}
+
+int sfio_ireadc(MFILE* f, int64_t offset, void* buffer, size_t size, sfio_request** request) {
+  return start("ireadc", f, Direction::read, 1, &offset, &buffer, &size, request);
+}
+
+int sfio_iwriteb(MFILE* f, unsigned count, const int64_t offsets[], const void* const buffers[],
+                 const size_t sizes[], sfio_request** request) {
+  return start("iwriteb", f, Direction::write, count, offsets, buffers, sizes, request);
+}
+
+int sfio_ireadb(MFILE* f, unsigned count, const int64_t offsets[], void* const buffers[],
+                const size_t sizes[], sfio_request** request) {
+  return start("ireadb", f, Direction::read, count, offsets, buffers, sizes, request);
+}
+
+int sfio_test(sfio_request* request, int* done) {
+  return succeeds("sfio_test", [&] {
+    if (!request || !done)
+      throw Error(Code::invalid_argument, "no request or no place for the answer (NULL)");
+    const std::lock_guard hold(session_of(request->session, "the request").link()->lock());
+    *done = request->operation->advance();
+  });
+}
+
+int64_t sfio_wait(sfio_request** request) {
+  if (!request || !*request) return 0;
+  const std::unique_ptr<sfio_request> mine(std::exchange(*request, nullptr));
+  return guarded("sfio_wait", int64_t{-1}, [&] {
+    const std::lock_guard hold(session_of(mine->session, "the request").link()->lock());
+    if (mine->of) mine->of->under_way.erase(mine.get());
+    return mine->finish();
+  });
+}
+
+int sfio_mstat(MFILE* f, sfio_stat_t* stat) {
+  return succeeds("mstat", [&] {
+    if (!stat) throw Error(Code::invalid_argument, "no place for the answer (NULL)");
+    const StripedStatus found = file_of(f).status();
+    *stat = {found.size, found.unit, found.allocated, static_cast<int32_t>(found.subfile_sizes.size()),
+             found.listeners};
+  });
+}

@@ -1,0 +1,37 @@
+// sfio/blocks: the blocks of one call, sorted and without overlap (SFIO paper, section 2: sortcache,
+// bkmerge). Blocks are processed in the logical file: blocks that are sorted and disjoint there are so in
+// every subfile.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace sheaf::sfio {
+
+// `length` bytes of memory for the bytes of the logical file from `offset`.
+struct Block {
+  int64_t offset = 0;
+  std::byte* memory = nullptr;  // writes only read from it
+  int64_t length = 0;
+
+  int64_t end() const { return offset + length; }
+};
+
+// Returns the blocks for a write, sorted by offset. Where blocks overlap, the later one in the list wins.
+// Empty blocks are dropped.
+std::vector<Block> sorted_writes(std::span<const Block> blocks);
+
+// A copy that follows a read: the bytes are also needed at a second place in memory.
+struct Copy {
+  const std::byte* from = nullptr;
+  std::byte* to = nullptr;
+  int64_t length = 0;
+};
+
+// Returns the blocks for a read, sorted by offset, with every byte of the file at most once. The remaining
+// bytes are added to `copies`.
+std::vector<Block> sorted_reads(std::span<const Block> blocks, std::vector<Copy>& copies);
+
+}  // namespace sheaf::sfio

@@ -1,0 +1,41 @@
+#include "sfio/link.hpp"
+
+#include <optional>
+
+#include "comm/agree.hpp"
+
+namespace sheaf::sfio {
+
+std::optional<Error> error_of(const Link& link, int listener, const Answer& answer) {
+  if (answer.code == 0) return std::nullopt;
+  const std::string& name = link.listeners()[static_cast<size_t>(listener)].name;
+  return Error(static_cast<Code>(answer.code), "I/O listener '" + name + "': " + std::string(answer.words()),
+               answer.errno_value);
+}
+
+std::vector<Answer> ask(Link& link, std::vector<Question> questions, OnError on_error) {
+  std::vector<Answer> answers(questions.size());
+  std::vector<std::unique_ptr<Call>> calls(questions.size());
+  std::optional<Error> first;
+  const auto note = [&](size_t i, const std::optional<Error>& failed) {
+    if (!failed) return;
+    if (answers[i].code == 0) answers[i] = answer_of(*failed);
+    if (!first) first = failed;
+  };
+  for (size_t i = 0; i < calls.size(); ++i)
+    note(i,
+         attempt([&] { calls[i] = link.start(questions[i].listener, std::move(questions[i].request), {}); }));
+  for (size_t i = 0; i < calls.size(); ++i) {
+    if (!calls[i]) continue;
+    const double begin = link.now();
+    const auto lost = attempt([&] {
+      while (!calls[i]->done()) link.rest(link.now() - begin);
+      answers[i] = calls[i]->answer();
+    });
+    note(i, lost ? lost : error_of(link, questions[i].listener, answers[i]));
+  }
+  if (first && on_error == OnError::raise) throw *first;
+  return answers;
+}
+
+}  // namespace sheaf::sfio

@@ -1,0 +1,110 @@
+// sfio/link: how a compute task reaches the I/O listeners: by messages or, without a session, by doing
+// their work itself. Callers identify listeners by number only.
+//
+// Threads: one at a time per Link.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "comm/messages.hpp"
+#include "sfio/service/constants.hpp"
+#include "sfio/service/protocol.hpp"
+#include "storage/file.hpp"
+
+namespace sheaf::sfio {
+
+struct ListenerFacts {
+  std::string name;  // host, as in the names of striped files
+  int task = 0;      // rank among the tasks of the session
+  int64_t room = 0;  // bytes of data per message
+};
+
+// A request in flight. It ends with an answer or an Error of the link; destroying it earlier abandons the
+// answer.
+class Call {
+ public:
+  virtual ~Call() = default;
+  // Returns true if the answer has arrived; advances the call. Throws Error io if the listener is considered
+  // dead because it has not answered within the timeout.
+  virtual bool done() = 0;
+  virtual const Answer& answer() const = 0;
+};
+
+struct LinkCounts {
+  int64_t messages = 0;  // requests sent
+  int64_t bytes = 0;     // data in both directions
+  int64_t lent = 0;      // part of `bytes` that listeners copied from or to lent memory
+};
+
+class Link {
+ public:
+  virtual ~Link() = default;
+
+  // Listeners by number. find() may add listeners; none is ever removed.
+  virtual const std::vector<ListenerFacts>& listeners() const = 0;
+
+  // Returns the number of the listener for subfiles on `host`. If several listeners have that name,
+  // `occurrence` selects among them round-robin. "#N" is listener N. "localhost" is any listener if all have
+  // one name. Throws not_found with the known names.
+  virtual int find(const std::string& host, int occurrence) = 0;
+
+  // Sends a request. A write takes its bytes from `memory`, a read stores them there; other requests need no
+  // memory. The memory must outlive the Call. Errors of the request itself are returned in the answer. Throws
+  // Error io if the listener is already known to be dead.
+  virtual std::unique_ptr<Call> start(int listener, Request request, std::vector<MemoryRun> memory) = 0;
+
+  // Returns the file of a handle if this task itself has it open, for locks between processes; null on links
+  // that use messages. Any thread.
+  virtual std::shared_ptr<File> local_file(int /*listener*/, int64_t /*handle*/) { return nullptr; }
+
+  virtual void rest(double idle) = 0;
+  virtual double now() = 0;
+  virtual LinkCounts counts() const = 0;
+
+  // Differs between tasks. Each task starts with another listener, so that they do not all start with the
+  // same one.
+  virtual int number() const { return 0; }
+
+  // Number of transfer messages in flight to a listener, over all operations of this task. The operations
+  // update it.
+  int& flights(int listener) {
+    flights_.resize(std::max(flights_.size(), static_cast<size_t>(listener) + 1));
+    return flights_[static_cast<size_t>(listener)];
+  }
+
+  // Must be held by users of the link if several threads may use it.
+  std::recursive_mutex& lock() { return lock_; }
+
+ private:
+  std::vector<int> flights_;
+  std::recursive_mutex lock_;
+};
+
+// Returns the error in an answer, prefixed with the listener's name; nothing if the answer is no error.
+SHEAF_EXPORT std::optional<Error> error_of(const Link& link, int listener, const Answer& answer);
+
+struct Question {
+  int listener = 0;
+  Request request;
+};
+
+// Returns one question for each index from `first` to `n` - 1, created by question_of(i).
+template <class QuestionOf>
+std::vector<Question> questions(size_t first, size_t n, QuestionOf question_of) {
+  std::vector<Question> all;
+  for (size_t i = first; i < n; ++i) all.push_back(question_of(i));
+  return all;
+}
+
+// Sends all questions at once and returns the answers in the order of the questions. OnError::raise: after
+// all answers have arrived, throws the first error, if any. OnError::keep: errors, also those of the link,
+// are left in the answers (code != 0).
+enum class OnError : uint8_t { raise, keep };
+SHEAF_EXPORT std::vector<Answer> ask(Link& link, std::vector<Question> questions,
+                                     OnError on_error = OnError::raise);
+
+}  // namespace sheaf::sfio

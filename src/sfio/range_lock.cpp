@@ -1,0 +1,37 @@
+// Locks on ranges of a striped file.
+#include <chrono>
+
+#include "comm/agree.hpp"
+#include "sfio/striped_file.hpp"
+
+namespace sheaf::sfio {
+
+// Does not hold the link's lock while it waits, since the holder of the range may be another thread of this
+// task. So it polls the listener. The listener does not delay its answer, which would make it look dead.
+RangeLock StripedFile::lock_range(const LockRequest& wanted) {
+  const auto& [offset, length, exclusive, barred, patience] = wanted;
+  if (const auto local = link_->local_file(subfiles_[0].listener, subfiles_[0].handle))
+    return kept_with(local->lock_range(wanted), local);
+  const double begin = link_->now();
+  for (;;) {
+    {
+      const std::lock_guard hold(link_->lock());
+      const auto kind = exclusive ? Kind::lock : Kind::lock_shared;
+      if (ask(*link_, {about(subfiles_[0], kind, {offset, length})})[0].values[0] != 0) break;
+    }
+    if (barred == Barred::refuse) return {};
+    const double waited = link_->now() - begin;
+    if (waited > std::chrono::duration<double>(patience).count())
+      throw not_locked(name_, offset, length, "another task",
+                       std::chrono::seconds(static_cast<int64_t>(waited)));
+    link_->rest(waited);
+  }
+  // Closing the file has already released its locks.
+  return held_until([this, is_open = std::weak_ptr(open_), offset = offset, length = length] {
+    if (is_open.expired()) return;
+    const std::lock_guard hold(link_->lock());
+    attempt([&] { ask(*link_, {about(subfiles_[0], Kind::unlock, {offset, length})}); });
+  });
+}
+
+}  // namespace sheaf::sfio

@@ -1,0 +1,269 @@
+// Opening, closing and removing subfiles, and their identities.
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "comm/agree.hpp"
+#include "sfio/service/service.hpp"
+#include "storage/beside.hpp"
+#include "storage/store.hpp"
+
+namespace sheaf::sfio {
+
+using format::IdentityState;
+using format::StripeIdentity;
+
+namespace {
+
+std::string identity_path(const std::string& path) { return path + std::string(identity_suffix); }
+
+// Throws damaged unless the path is free or the file is_own().
+void require_own(const std::string& path, const Looked& found) {
+  if (found.data.is_directory) throw os_error("cannot touch", path, EISDIR);
+  if (found.is_own()) return;
+  const std::string why = !found.has_identity_file ? "there is no '" + identity_path(path) + "'"
+                          : found.state == IdentityState::foreign
+                              ? "'" + identity_path(path) + "' is no identity"
+                              : "'" + identity_path(path) + "' is empty";
+  throw file_error(
+      Code::damaged, path,
+      "is no subfile of a striped file, or has lost its identity: " + why + "; nothing was touched");
+}
+
+void check_identity(const std::string& path, const Looked& found, const StripeIdentity& wanted) {
+  const auto wrong = [&](const std::string& finding) { throw file_error(Code::mismatch, path, finding); };
+  if (!found.has_identity_file)
+    throw file_error(Code::damaged, path,
+                     "is no subfile of a striped file, or has lost its identity: there is no '" +
+                         identity_path(path) + "'");
+  if (!found.identity)
+    throw file_error(Code::damaged, identity_path(path), "is no identity of a subfile, or damaged");
+  const StripeIdentity& is = *found.identity;
+  if (is.count != wanted.count)
+    wrong("is one of " + std::to_string(is.count) + " subfiles of its striped file, but the name lists " +
+          std::to_string(wanted.count));
+  if (is.index != wanted.index)
+    wrong("is subfile " + std::to_string(is.index) + " of its striped file, but stands as number " +
+          std::to_string(wanted.index) + " in the name");
+  if (is.unit != 0 && wanted.unit != 0 && is.unit != wanted.unit)
+    wrong("has a stripe unit of " + std::to_string(is.unit) + " bytes, not " + std::to_string(wanted.unit));
+  if (is.file != wanted.file) wrong("belongs to another striped file than the subfiles before it");
+  if (is.size >= 0 && is.unit > 0) {
+    const int64_t full = layout::Stripes{is.unit, is.count}.subfile_size(is.index, is.size);
+    if (found.data.size < full)
+      throw file_error(
+          Code::damaged, path,
+          "is short: it has " + std::to_string(found.data.size) + " of " + std::to_string(full) + " bytes");
+  }
+}
+
+}  // namespace
+
+void Service::keep_identity(const std::string& path, const StripeIdentity& identity, Access access,
+                            bool* opened) {
+  const auto file = counted(access == Access::fresh ? Counted::creat : Counted::open, [&] {
+    return access == Access::fresh ? make_beside(store_, identity_path(path))
+                                   : open_beside(store_, identity_path(path), path);
+  });
+  if (opened) *opened = true;
+  const std::string bytes = to_bytes(identity);
+  counted(Counted::write, [&] { file->write_at(std::as_bytes(std::span(bytes)), 0); });
+  counted(Counted::close, [&] { file->close(); });
+}
+
+void Service::keep_identity(Subfile& subfile, const StripeIdentity& identity) {
+  keep_identity(subfile.path, identity, Access::beside);
+  subfile.identity = identity;
+}
+
+Looked Service::look_at(const std::string& path) {
+  Looked found{.data = store_.status(path), .has_identity_file = store_.status(identity_path(path)).exists};
+  if (!found.has_identity_file) return found;
+  const auto file = counted(Counted::open, [&] { return store_.open(identity_path(path), Access::read); });
+  std::array<std::byte, StripeIdentity::bytes> bytes;
+  const auto read = std::span(bytes).first(counted(Counted::read, [&] { return file->read_at(bytes, 0); }));
+  file->close();
+  found.state = format::identity_state(read);
+  found.identity = format::stripe_identity_of(read);
+  return found;
+}
+
+Answer Service::look(const std::string& path) {
+  const Looked found = look_at(path);
+  Answer answer{.values = {found.data.exists, found.has_identity_file, found.data.size, found.data.block_size,
+                           found.data.allocated, found.data.is_directory, found.is_own()}};
+  if (found.identity) answer.set_text(to_bytes(*found.identity));
+  return answer;
+}
+
+// Creates a subfile, or its missing part, and opens it. If that fails, removes everything that it created.
+int64_t Service::make(const Request& request, const Looked& found, const StripeIdentity& identity) {
+  const std::string& path = request.path;
+  Subfile made{.path = path, .identity = identity};
+  int64_t handle = 0;
+  const auto failed = attempt([&] {
+    const auto access = [](bool exists) { return exists ? Access::beside : Access::fresh; };
+    if (!found.identity)
+      keep_identity(path, identity, access(found.has_identity_file),
+                    found.has_identity_file ? nullptr : &made.made_identity);
+    counted(Counted::creat, [&] {
+      const auto file = store_.open(path, access(found.data.exists));
+      made.made_data = !found.data.exists;
+      file->close();
+    });
+    Looked now = found;
+    now.data.exists = now.has_identity_file = true;
+    now.identity = identity;
+    handle = share_found(path, now, request);
+  });
+  if (failed) {
+    discard(made);
+    throw *failed;
+  }
+  Subfile& subfile = subfile_of(handle);
+  subfile.made_data = subfile.made_data || made.made_data;
+  subfile.made_identity = subfile.made_identity || made.made_identity;
+  return handle;
+}
+
+// Removes the files that a failed open has created, unless another user has begun to use them.
+void Service::discard(Subfile& subfile) {
+  const bool used =
+      std::ranges::any_of(handles_, [&](const auto& one) { return one.second->path == subfile.path; });
+  if (used || subfile.removed) return;
+  if (!subfile.made_data && !subfile.made_identity) return;
+  const auto failed = attempt([&] {
+    const Looked found = look_at(subfile.path);
+    if (found.data.size > 0 || (found.identity && found.identity->file != subfile.identity.file)) return;
+    if (subfile.made_data && found.data.exists)
+      counted(Counted::unlink, [&] { store_.remove(subfile.path); });
+    if (subfile.made_identity && found.has_identity_file)
+      counted(Counted::unlink, [&] { store_.remove(identity_path(subfile.path)); });
+  });
+  left_ = left_ || failed;
+}
+
+Answer Service::open(const Request& request) {
+  const std::string& path = request.path;
+  const auto mode = static_cast<OpenMode>(request.values[0]);
+  const Looked found = look_at(path);
+  const auto wanted = format::stripe_identity_of(std::as_bytes(std::span(request.more)));
+  if (!wanted) throw file_error(Code::invalid_argument, path, "was asked for without an identity");
+  const bool makes = mode == OpenMode::make || mode == OpenMode::fresh;
+  if (makes && found.has_identity_file && !found.data.exists) require_own(path, found);
+  if (mode == OpenMode::fresh && (found.data.exists || found.has_identity_file))
+    throw os_error("cannot create", path, EEXIST);
+  if (found.data.is_special) throw file_error(Code::invalid_argument, path, "is no regular file");
+  // No file exists, or only an incomplete identity, or an empty file of another origin.
+  const bool begins = makes && !found.identity && !found.data.is_directory &&
+                      (found.has_identity_file ? found.state == IdentityState::begun && !found.data.exists
+                                               : found.data.size == 0);
+  const bool goes_on = makes && !found.data.exists && found.identity && !found.identity->complete;
+  if (!found.data.exists && !begins && !goes_on) {
+    if (!found.has_identity_file) throw os_error("cannot open", path, ENOENT);
+    throw file_error(Code::not_found, path, "is missing, a subfile whose identity is still there");
+  }
+  int64_t handle = 0;
+  if (begins || goes_on) {
+    handle = make(request, found, begins ? *wanted : *found.identity);
+  } else {
+    handle = share_found(path, found, request);
+  }
+  Answer answer{.values = {handle}};
+  answer.set_text(to_bytes(subfile_of(handle).identity));
+  return answer;
+}
+
+int64_t Service::share_found(const std::string& path, const Looked& found, const Request& request) {
+  StripeIdentity wanted = *format::stripe_identity_of(std::as_bytes(std::span(request.more)));
+  if (request.values[1] != 0 && found.identity) wanted.file = found.identity->file;
+  check_identity(path, found, wanted);
+  StripeIdentity identity = *found.identity;
+  const bool writable = static_cast<OpenMode>(request.values[0]) != OpenMode::read;
+  if (identity.unit == 0 && wanted.unit != 0 && writable) {
+    identity.unit = wanted.unit;
+    keep_identity(path, identity, Access::beside);
+  }
+  return share(path, writable, identity);
+}
+
+int64_t Service::share(const std::string& path, bool writable, const StripeIdentity& identity) {
+  std::weak_ptr<Subfile>& known = in_use_[{path, writable}];
+  std::shared_ptr<Subfile> subfile = known.lock();
+  if (!subfile || subfile->removed) {
+    auto file =
+        counted(Counted::open, [&] { return store_.open(path, writable ? Access::write : Access::read); });
+    known = subfile = std::make_shared<Subfile>(
+        Subfile{.path = path, .file = std::move(file), .identity = identity, .writable = writable});
+  }
+  if (subfile->identity.unit == 0) subfile->identity.unit = identity.unit;
+  handles_[next_handle_] = subfile;
+  return next_handle_++;
+}
+
+void Service::close(const Request& request) {
+  const auto found = handles_.find(request.handle);
+  if (found == handles_.end()) subfile_of(request.handle);
+  const std::shared_ptr<Subfile> subfile = found->second;
+  handles_.erase(found);
+  std::erase_if(held_, [&](const Held& held) { return held.handle == request.handle; });
+  if (handles_.empty()) borrowed_.clear();
+  subfile->size_at_close = std::max(subfile->size_at_close, request.values[0]);
+  const bool was_opened = request.values[1] == 0;  // false: the open of the striped file had failed
+  if (was_opened && request.values[0] < 0) subfile->size_unknown = true;
+  if (was_opened) subfile->kept = true;
+  if (subfile.use_count() > 1) return;
+  const auto known = in_use_.find({subfile->path, subfile->writable});
+  if (known != in_use_.end() && known->second.lock() == subfile) in_use_.erase(known);
+  const auto failed = attempt([&] { finish(*subfile); });
+  if (!subfile->kept) discard(*subfile);
+  if (failed) throw *failed;
+}
+
+// Closes a subfile after its last user. Gives it the length that the logical file needs, then records the
+// size in its identity.
+void Service::finish(Subfile& subfile) {
+  StripeIdentity identity = subfile.identity;
+  const bool has_grown = identity.size == StripeIdentity::open_size || identity.size < subfile.size_at_close;
+  if (subfile.writable && !subfile.removed && !subfile.size_unknown && has_grown && identity.unit > 0) {
+    const int64_t full =
+        layout::Stripes{identity.unit, identity.count}.subfile_size(identity.index, subfile.size_at_close);
+    // Tasks of other hosts may have written to it, if every task is its own listener.
+    if (store_.traits_of(*subfile.file).coherence == Coherence::close_to_open) subfile.file->renew();
+    if (subfile.file->status().size < full) counted(Counted::ftruncate, [&] { subfile.file->resize(full); });
+    identity.size = subfile.size_at_close;
+    keep_identity(subfile, identity);
+  }
+  counted(Counted::close, [&] { subfile.file->close(); });
+}
+
+Answer Service::remove(const std::string& path) {
+  require_own(path, look_at(path));
+  Answer answer;
+  for (const std::string& name : {path, identity_path(path)}) {
+    if (!store_.status(name).exists) continue;
+    answer.values[0] = 1;
+    counted(Counted::unlink, [&] { store_.remove(name); });
+  }
+  for (const auto& [handle, subfile] : handles_)
+    if (subfile->path == path) subfile->removed = true;
+  return answer;
+}
+
+void Service::rename(const std::string& from, const std::string& to) {
+  require_own(from, look_at(from));
+  require_own(to, look_at(to));
+  store_.rename(from, to);
+  store_.rename(identity_path(from), identity_path(to));
+  for (const auto& [handle, subfile] : handles_)
+    if (subfile->path == to) subfile->removed = true;
+  for (const bool writable : {false, true}) {
+    auto moved = in_use_.extract({from, writable});
+    const std::shared_ptr<Subfile> subfile = moved ? moved.mapped().lock() : nullptr;
+    if (!subfile || subfile->removed) continue;
+    subfile->path = to;
+    in_use_[{to, writable}] = subfile;
+  }
+}
+
+}  // namespace sheaf::sfio

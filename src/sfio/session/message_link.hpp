@@ -1,0 +1,27 @@
+// sfio/session/message_link: the link of a session: listeners are other tasks, or threads of tasks,
+// reached by messages.
+#pragma once
+
+#include <memory>
+
+#include "sfio/link.hpp"
+
+namespace sheaf::sfio {
+
+inline constexpr int request_tag = 1;
+inline constexpr int pulse_tag = 2;  // liveness query; contains the tag of its empty answer
+
+// Tags for the answers to one link. Two links of a task on the same Messages need disjoint ranges.
+struct AnswerTags {
+  int first = 16;
+  int last = Messages::highest_tag;
+};
+
+// `patience` is the timeout in seconds after which a listener without a sign of life counts as dead; all
+// later calls to it fail at once. Each request, and each answer, is one message. A waiting call sends a
+// liveness query after a quarter of the timeout.
+SHEAF_EXPORT std::unique_ptr<Link> message_link(std::unique_ptr<Messages> messages,
+                                                std::vector<ListenerFacts> listeners, double patience,
+                                                AnswerTags tags = {});
+
+}  // namespace sheaf::sfio

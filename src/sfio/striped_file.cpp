@@ -1,0 +1,123 @@
+#include "sfio/striped_file.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "base/checked.hpp"
+#include "comm/agree.hpp"
+
+namespace sheaf::sfio {
+
+std::vector<int64_t> StripedFile::token() const {
+  std::vector<int64_t> numbers = {stripes_.unit, stripes_.count};
+  for (const SubfileHandle& subfile : subfiles_)
+    numbers.insert(numbers.end(), {subfile.listener, subfile.handle});
+  return numbers;
+}
+
+std::unique_ptr<StripedFile> StripedFile::adopt(std::shared_ptr<Link> link, const std::string& name,
+                                                std::span<const int64_t> token) {
+  std::unique_ptr<StripedFile> file(new StripedFile(std::move(link), name));
+  file->stripes_ = {token[0], token[1]};
+  StripeName parsed;
+  attempt([&] { parsed = parse_stripe_name(name); });  // only for messages: any name is accepted
+  for (size_t i = 2; i + 1 < token.size(); i += 2) {
+    const size_t number = i / 2 - 1;
+    const std::string& path = number < parsed.subfiles.size() ? parsed.subfiles[number].path : name;
+    file->subfiles_.push_back({static_cast<int>(token[i]), token[i + 1], path});
+  }
+  return file;
+}
+
+void StripedFile::check(std::span<const Block> blocks) const {
+  for (const Block& block : blocks) {
+    if (block.offset < 0 || block.length < 0)
+      throw Error(Code::invalid_argument, "'" + name_ + "': a transfer of " + std::to_string(block.length) +
+                                              " bytes at offset " + std::to_string(block.offset));
+    must_fit(checked_add(block.offset, block.length), "the end of a transfer");
+  }
+}
+
+std::unique_ptr<Operation> StripedFile::start(Direction direction, std::span<const Block> blocks) {
+  check(blocks);
+  const std::lock_guard hold(link_->lock());
+  return std::make_unique<Operation>(*link_, direction, stripes_, subfiles_, blocks);
+}
+
+int64_t StripedFile::transfer(Direction direction, std::span<const Block> blocks) {
+  const std::lock_guard hold(link_->lock());
+  const auto operation = start(direction, blocks);
+  operation->finish();
+  return moved(*operation, blocks);
+}
+
+int64_t StripedFile::moved(const Operation& operation, std::span<const Block> blocks) {
+  if (operation.missing() > 0 && blocks.size() == 1)
+    return std::clamp<int64_t>(status().size - blocks[0].offset, 0, blocks[0].length);
+  int64_t sum = 0;
+  for (const Block& block : blocks) sum += block.length;
+  return sum;
+}
+
+void StripedFile::transfer_simply(Direction direction, const Block& block) {
+  const std::lock_guard hold(link_->lock());
+  for (int64_t done = 0; done < block.length;) {
+    const int64_t at = block.offset + done;
+    const int64_t length = std::min(block.length - done, stripes_.unit - at % stripes_.unit);
+    const Block piece{at, block.memory + done, length};
+    start(direction, {&piece, 1})->finish();
+    done += length;
+  }
+  if (block.length <= 0) start(direction, {&block, 1});  // for the argument checks
+}
+
+std::vector<Answer> StripedFile::ask_all(Kind kind, const std::function<int64_t(int)>& value,
+                                         OnError on_error) {
+  return ask(*link_,
+             questions(0, subfiles_.size(),
+                       [&](size_t i) { return about(subfiles_[i], kind, {value(static_cast<int>(i))}); }),
+             on_error);
+}
+
+StripedStatus StripedFile::status() {
+  const std::lock_guard hold(link_->lock());
+  StripedStatus status{.unit = stripes_.unit};
+  for (const Answer& answer : ask_all(Kind::size)) {
+    status.subfile_sizes.push_back(answer.values[0]);
+    status.block_size = std::max(status.block_size, answer.values[1]);
+    status.allocated += answer.values[2];
+  }
+  std::set<int> listeners;
+  for (const SubfileHandle& subfile : subfiles_) listeners.insert(subfile.listener);
+  status.listeners = static_cast<int32_t>(listeners.size());
+  status.size = logical_size(stripes_, status.subfile_sizes);
+  return status;
+}
+
+void StripedFile::resize(int64_t size) {
+  if (size < 0)
+    throw Error(Code::invalid_argument, "'" + name_ + "': a size of " + std::to_string(size) + " bytes");
+  const std::lock_guard hold(link_->lock());
+  ask_all(Kind::resize, [&](int i) { return stripes_.subfile_size(i, size); });
+}
+
+void StripedFile::sync() {
+  const std::lock_guard hold(link_->lock());
+  ask_all(Kind::sync);
+}
+
+void StripedFile::close() {
+  open_.reset();
+  const std::lock_guard hold(link_->lock());
+  int64_t size = -1;
+  std::optional<Error> failed;
+  if (stripes_.unit > 0) failed = attempt([&] { size = status().size; });
+  const auto answers = ask_all(
+      Kind::close, [&](int) { return size; }, OnError::keep);
+  for (size_t i = 0; i < answers.size() && !failed; ++i)
+    failed = error_of(*link_, subfiles_[i].listener, answers[i]);
+  subfiles_.clear();
+  if (failed) throw *failed;
+}
+
+}  // namespace sheaf::sfio

@@ -1,0 +1,139 @@
+// sfio/striped_file: an open striped file, as seen by one compute task. All functions are local;
+// collective calls (api/sfio) let one task open the file and the others adopt its token.
+//
+// Errors are sheaf::Error with the listener's name and the path. Threads: calls are serialized by the link's
+// lock. The user of an Operation in flight takes that lock around advance() and finish().
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "format/stripe_identity.hpp"
+#include "layout/stripes.hpp"
+#include "sfio/operation.hpp"
+#include "sfio/stripe_name.hpp"
+
+namespace sheaf::sfio {
+
+// Current state of one subfile of a name.
+struct FoundSubfile {
+  int listener = 0;
+  bool exists = false;
+  bool has_identity_file = false;
+  int64_t size = 0;
+  int64_t block_size = 0;
+  int64_t allocated = 0;
+  bool is_directory = false;
+  bool is_own = true;  // false: a file that is no subfile and must not be removed or replaced
+  std::optional<format::StripeIdentity> identity;
+};
+// Queries all listeners at once. Throws their errors and those of the link.
+SHEAF_EXPORT std::vector<FoundSubfile> look(Link& link, const StripeName& name);
+
+// Returns the logical size of a striped file with these subfile sizes.
+SHEAF_EXPORT int64_t logical_size(const layout::Stripes& stripes, std::span<const int64_t> subfile_sizes);
+
+struct StripedStatus {
+  int64_t size = 0;        // bytes of the logical file
+  int64_t unit = 0;        // bytes
+  int64_t block_size = 0;  // the largest of the subfiles' file systems
+  int64_t allocated = 0;   // bytes of disk space of all subfiles
+  std::vector<int64_t> subfile_sizes{};
+  int32_t listeners = 0;  // listeners that hold the subfiles
+};
+
+class SHEAF_EXPORT StripedFile {
+ public:
+  // Opens a file. If name.unit is 0, uses the unit of the existing file, or `unit_of_new` for a new one. A
+  // new file is created completely. If that fails, the files created by this call are removed, unless another
+  // task already uses them. If they cannot be removed, because a listener is dead or its disk fails, subfile
+  // 0 stays, marked as incomplete, and the next creating open resumes. Throws not_found (also for a single
+  // missing subfile), mismatch (different stripe unit, order or number, subfiles of different files), damaged
+  // (short subfile, lost identity), io with EEXIST for `fresh`.
+  static std::unique_ptr<StripedFile> open(const std::shared_ptr<Link>& link, const StripeName& name,
+                                           OpenMode mode, int64_t unit_of_new = default_stripe_unit);
+
+  // Creates an empty file without a stripe unit, which the first open will choose. Throws like open() with
+  // `fresh`.
+  static void make_empty(const std::shared_ptr<Link>& link, const StripeName& name);
+
+  // Returns the numbers that another task needs to use the file through its own link to the same listeners.
+  std::vector<int64_t> token() const;
+  static std::unique_ptr<StripedFile> adopt(std::shared_ptr<Link> link, const std::string& name,
+                                            std::span<const int64_t> token);
+
+  Link& link() { return *link_; }
+  const layout::Stripes& stripes() const { return stripes_; }
+  const std::string& name() const { return name_; }
+
+  // Throws invalid_argument for offsets or lengths that no file can have.
+  void check(std::span<const Block> blocks) const;
+  // Starts a transfer; checks the blocks first.
+  std::unique_ptr<Operation> start(Direction direction, std::span<const Block> blocks);
+
+  // Transfers and waits; bytes beyond the end of the file read as zero. Returns moved().
+  int64_t transfer(Direction direction, std::span<const Block> blocks);
+  void write(std::span<const Block> blocks) { transfer(Direction::write, blocks); }
+  void read(std::span<const Block> blocks) {
+    const std::lock_guard hold(link_->lock());
+    start(Direction::read, blocks)->finish();
+  }
+  // Returns the bytes read of a single block, fewer than its length only at the end of the file.
+  int64_t read_block(const Block& block) { return transfer(Direction::read, {&block, 1}); }
+  // Returns the bytes that a finished transfer of `blocks` has moved: all bytes or, for a read of a single
+  // block, the bytes before the end of the file.
+  int64_t moved(const Operation& operation, std::span<const Block> blocks);
+
+  // Transfers without the request cache: one message and one disk request per stripe unit, one at a time
+  // (mread, mwrite of the paper, for comparison).
+  void transfer_simply(Direction direction, const Block& block);
+
+  StripedStatus status();
+  void resize(int64_t size);
+  void sync();
+
+  // Like File::lock_range() (storage/store.hpp). The first subfile's listener manages the locks; without a
+  // session, the operating system does. Locks end with close() at the latest.
+  RangeLock lock_range(const LockRequest& wanted);
+
+  // Must be called once, by one of the tasks that share the file. Releases the file even if it throws.
+  void close();
+
+ private:
+  StripedFile(std::shared_ptr<Link> link, std::string name)
+      : link_(std::move(link)), name_(std::move(name)) {}
+
+  // Fate of the files that a failed open has created.
+  enum class Made : uint8_t {
+    goes,
+    in_part,  // a file is left on a listener: keep subfile 0, so that the next open resumes
+    stays,    // all subfiles exist
+  };
+
+  void ask_for_all(const StripeName& name, OpenMode mode, const std::vector<FoundSubfile>& found,
+                   Made& state);
+  void give_up(Made state);
+  // Sends a request for each subfile, with a value chosen by its number.
+  std::vector<Answer> ask_all(
+      Kind kind, const std::function<int64_t(int)>& value = [](int) { return 0; },
+      OnError on_error = OnError::raise);
+
+  std::shared_ptr<Link> link_;
+  std::string name_;
+  layout::Stripes stripes_;
+  std::vector<SubfileHandle> subfiles_;
+  // Until close(); observed by locks that outlive the file.
+  std::shared_ptr<char> open_ = std::make_shared<char>();
+};
+
+// Removes all existing parts of a striped file; returns true if there were any.
+SHEAF_EXPORT bool remove_striped(Link& link, const StripeName& name);
+
+// Renames every subfile on its host, replacing an existing file. Throws invalid_argument unless the subfiles'
+// hosts and number agree. Not atomic over several listeners: after an error, opens refuse the intermediate
+// state.
+SHEAF_EXPORT void rename_striped(Link& link, const StripeName& from, const StripeName& to);
+
+}  // namespace sheaf::sfio

@@ -1,0 +1,358 @@
+#include "streams/container/container_writer.hpp"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <ranges>
+#include <utility>
+
+#include "base/checked.hpp"
+#include "base/error.hpp"
+#include "format/fields.hpp"
+#include "streams/container/constants.hpp"
+
+namespace sheaf {
+
+using namespace container_constants;
+
+namespace {
+
+using namespace format;
+
+int64_t whole_pages(int64_t bytes) { return must_fit(align_up(bytes, container_page), "a container"); }
+
+// Holds a lock that the processes of the host share.
+class Locked {
+ public:
+  explicit Locked(HostMutex& mutex) : mutex_(mutex), after_kill_(mutex.lock()) {}
+  ~Locked() { mutex_.unlock(); }
+  Locked(const Locked&) = delete;
+  Locked& operator=(const Locked&) = delete;
+  bool after_kill() const { return after_kill_; }  // the previous holder was killed
+
+ private:
+  HostMutex& mutex_;
+  const bool after_kill_;
+};
+
+// Stores a word atomically: after a kill, the file has the old or the new word.
+void store_word(std::byte* at, uint64_t word) {
+  std::byte little[8];
+  put_little<uint64_t>(little, word);
+  uint64_t raw;
+  std::memcpy(&raw, little, sizeof raw);
+  std::atomic_ref<uint64_t>(*reinterpret_cast<uint64_t*>(at)).store(raw, std::memory_order_release);
+}
+
+}  // namespace
+
+void ContainerWriter::begin(File& file, const ContainerHeader& header, bool mapped) {
+  auto bytes = encode(header);
+  if (!mapped) put_little<uint64_t>(bytes.data() + container_changes_at, changes_untold);
+  const std::array<std::byte, container_page> table{};
+  file.write_at(table, container_page);
+  file.write_at(bytes, 0);
+  try {
+    file.write_at(std::array<std::byte, container_page>{}, spare_at);
+  } catch (const Error& e) {
+    if (e.code() != Code::no_space) throw;
+  }
+}
+
+void ContainerWriter::begin_log(File& file) {
+  std::array<std::byte, 8> word;
+  put_little<uint64_t>(word.data(), changes_untold);
+  file.write_at(word, container_changes_at);
+}
+
+bool ContainerWriter::takes_inside(int64_t bytes) const { return !mapped_ && bytes <= most_inside; }
+
+// The disk space of the spare area is allocated at creation, so it can be written when the disk is full. In
+// older containers, its place has a first area or bytes of streams.
+RecordArea ContainerWriter::spare_of(const ContainerContents& contents) {
+  RecordArea spare{.place = spare_at, .used = 0, .bytes = container_page, .entered = false};
+  for (const OpenArea& open : contents.open)
+    if (open.area.place == spare_at) spare = {spare_at, open.known, open.area.bytes, true};
+  const bool has_bytes = std::ranges::any_of(contents.records, [](const PlacedRecord& placed) {
+    return placed.record.kind == RecordKind::piece && placed.record.place < spare_at + container_page;
+  });
+  std::array<std::byte, container_page> page{};
+  if (has_bytes || spare.bytes != container_page || contents.file->read_at(page, spare_at) < page.size() ||
+      std::ranges::any_of(page | std::views::drop(spare.used), [](std::byte b) { return b != std::byte{0}; }))
+    return {};
+  return spare;
+}
+
+// Bytes that may have reached the file are never overwritten, because other hosts may have read them and
+// continue after them. After a kill or a failed write, records therefore continue in another area.
+int64_t ContainerWriter::record_in(RecordArea& area, ContainerRecord record,
+                                   std::span<const std::byte> inside) {
+  const int64_t place = area.place + area.used;
+  if (!inside.empty()) record.place = place + piece_head_size(record);
+  std::vector<std::byte> encoded;
+  encode(record, streams_.head().identity, place, encoded);
+  if (!inside.empty()) std::ranges::copy(inside, encoded.begin() + piece_head_size(record));
+  try {
+    file_.write_at(encoded, place);
+  } catch (...) {
+    area.bytes = 0;
+    take_back(place);
+    throw;
+  }
+  area.used += std::ssize(encoded);
+  return place;
+}
+
+int64_t ContainerWriter::record_in_log(const ContainerRecord& record, std::span<const std::byte> inside) {
+  SharedStreams::Head& head = streams_.head();
+  const int64_t bytes = size_of(record);
+  const Locked locked(head.log);
+  if (locked.after_kill()) head.log_area.bytes = head.spare_area.bytes = 0;
+  if (head.log_area.bytes == 0 || head.log_area.used + bytes > head.log_area.bytes) {
+    const int64_t before = head.log_area.bytes;
+    end_log();
+    const Area area = make_area(bytes, before);
+    head.log_area = {area.place, 0, area.bytes, true};
+  }
+  return record_in(head.log_area, record, inside);
+}
+
+// Returns nullopt if the spare area has no room.
+std::optional<int64_t> ContainerWriter::record_in_spare(const ContainerRecord& record) {
+  SharedStreams::Head& head = streams_.head();
+  const Locked locked(head.log);
+  if (locked.after_kill()) head.log_area.bytes = head.spare_area.bytes = 0;
+  if (head.spare_area.used + size_of(record) > head.spare_area.bytes) return std::nullopt;
+  if (!head.spare_area.entered) enter({head.spare_area.place, head.spare_area.bytes});
+  head.spare_area.entered = true;
+  return record_in(head.spare_area, record, {});
+}
+
+// Invalidates a partially written record, if possible.
+void ContainerWriter::take_back(int64_t place) {
+  try {
+    file_.write_at(std::array<std::byte, container_alignment>{}, place);
+  } catch (const Error&) {
+  }
+}
+
+// Writes the end record, so that readers need not read the area again. Nothing is added to the area
+// afterwards, even if a later step fails. The caller holds the lock of the log.
+void ContainerWriter::end_log() {
+  SharedStreams::Head& head = streams_.head();
+  const int64_t left = std::exchange(head.log_area.bytes, 0) - head.log_area.used;
+  if (left < record_head_size || left > longest_record) return;
+  const int64_t place = head.log_area.place + head.log_area.used;
+  file_.write_at(encode_end(left, head.identity, place), place);
+}
+
+int64_t ContainerWriter::record(const ContainerRecord& record) {
+  try {
+    return mapped_ ? record_in_own_area(record) : record_in_log(record, {});
+  } catch (const Error& e) {
+    const bool makes_room = record.kind == RecordKind::remove || record.kind == RecordKind::size ||
+                            record.kind == RecordKind::failure;
+    const auto place =
+        e.code() == Code::no_space && makes_room ? record_in_spare(record) : std::optional<int64_t>();
+    if (!place) throw;
+    return *place;
+  }
+}
+
+int64_t ContainerWriter::record_in_own_area(const ContainerRecord& record) {
+  const std::lock_guard guard(mutex_);
+  const int64_t bytes = size_of(record);
+  if (areas_.empty() || used_ + bytes > areas_.back().area.bytes) next_area(bytes);
+  const LogArea& log = areas_.back();
+  const int64_t place = log.area.place + used_;
+  buffer_.clear();
+  encode(record, streams_.head().identity, place, buffer_);
+  if (log.memory) {
+    std::memcpy(log.memory.get() + used_, buffer_.data(), buffer_.size());
+  } else {
+    file_.write_at(buffer_, place);
+  }
+  used_ += bytes;
+  return place;
+}
+
+int64_t ContainerWriter::record_with(ContainerRecord piece, std::span<const std::byte> data) {
+  piece.inside = std::ssize(data);
+  return record_in_log(piece, data);
+}
+
+// Returns null if the place is not in a mapped area. The caller holds the mutex.
+std::byte* ContainerWriter::mapped_at(int64_t at) {
+  for (auto log = areas_.rbegin(); log != areas_.rend(); ++log)
+    if (at >= log->area.place && at < log->area.place + log->area.bytes)
+      return log->memory ? log->memory.get() + (at - log->area.place) : nullptr;
+  return nullptr;
+}
+
+// The end word is written before the length, so that a killed process leaves a checksum for all bytes that it
+// has announced.
+void ContainerWriter::note_length(int64_t record, int64_t length, int64_t modified, uint64_t end_word) {
+  const uint64_t word = length_word(length, streams_.head().identity, record);
+  const int64_t at = record + piece_words_at;
+  static_assert(end_word_at == piece_words_at + 16);
+  {
+    const std::lock_guard guard(mutex_);
+    if (std::byte* const words = mapped_at(at)) {
+      if (end_word != 0) store_word(words + 16, end_word);
+      store_word(words, word);
+      store_word(words + 8, static_cast<uint64_t>(modified));
+      return;
+    }
+  }
+  std::array<std::byte, 24> words;
+  put_little<uint64_t>(words.data(), word);
+  put_little<int64_t>(words.data() + 8, modified);
+  put_little<uint64_t>(words.data() + 16, end_word);
+  file_.write_at(std::span(words).first(end_word != 0 ? 24 : 16), at);
+}
+
+void ContainerWriter::read_words(int64_t at, std::span<uint64_t> words) {
+  {
+    const std::lock_guard guard(mutex_);
+    if (const std::byte* const found = mapped_at(at)) {
+      for (size_t k = 0; k < words.size(); ++k) words[k] = get_little<uint64_t>(found + k * sizeof(uint64_t));
+      return;
+    }
+  }
+  sheaf::read_words(file_, at, words);
+}
+
+void ContainerWriter::write_words(int64_t at, std::span<const uint64_t> words) {
+  {
+    const std::lock_guard guard(mutex_);
+    if (std::byte* const found = mapped_at(at)) {
+      for (size_t k = 0; k < words.size(); ++k) store_word(found + k * sizeof(uint64_t), words[k]);
+      return;
+    }
+  }
+  std::vector<std::byte> bytes(words.size_bytes());
+  for (size_t k = 0; k < words.size(); ++k)
+    put_little<uint64_t>(bytes.data() + k * sizeof(uint64_t), words[k]);
+  file_.write_at(bytes, at);
+}
+
+ContainerWriter::Room ContainerWriter::room(int64_t least, int64_t wanted) {
+  const int64_t unit = least >= aligned_from ? container_page : container_alignment;
+  const std::lock_guard guard(mutex_);
+  int64_t begin = must_fit(align_up(stretch_, unit), "a container");
+  if (wanted > stretch_end_ - begin) {
+    // A large piece gets a new stretch, and nothing else is placed after it, so that it can grow in place.
+    if (least > stretch_end_ - begin || wanted >= next_stretch_) {
+      next_stretch_ = std::clamp(2 * next_stretch_, first_stretch, largest_stretch);
+      const int64_t bytes = whole_pages(std::max(wanted, next_stretch_));
+      begin = streams_.head().tail.fetch_add(bytes);
+      stretch_end_ = begin + bytes;
+    } else {
+      wanted = stretch_end_ - begin;
+    }
+  }
+  stretch_ = begin + wanted;
+  return {begin, wanted};
+}
+
+bool ContainerWriter::extend(int64_t end, int64_t wanted) {
+  const std::lock_guard guard(mutex_);
+  if (end != stretch_) return false;
+  if (wanted > stretch_end_ - stretch_) {
+    // Extend the stretch if the following bytes of the file are unallocated.
+    const int64_t bytes = whole_pages(std::max(wanted, next_stretch_));
+    int64_t tail = stretch_end_;
+    if (!streams_.head().tail.compare_exchange_strong(tail, stretch_end_ + bytes)) return false;
+    next_stretch_ = std::clamp(2 * next_stretch_, first_stretch, largest_stretch);
+    stretch_end_ += bytes;
+  }
+  stretch_ += wanted;
+  return true;
+}
+
+std::shared_ptr<std::byte> ContainerWriter::map(const Area& area) {
+  return mapped_ ? map_range(file_, area.place, area.bytes) : nullptr;
+}
+
+// Writes zeros first, which allocates disk space for records stored through the mapping, then the table entry
+// that makes readers find the area. Without mappings, the file is only extended, because areas must lie
+// inside the file. `before`: bytes of the preceding area; 0: first area.
+Area ContainerWriter::make_area(int64_t least, int64_t before) {
+  Area area;
+  area.bytes = whole_pages(std::max(least, std::clamp(4 * before, first_area, largest_area)));
+  area.place = streams_.head().tail.fetch_add(area.bytes);
+  const int64_t zeros = mapped_ ? area.bytes : container_alignment;
+  file_.write_at(std::vector<std::byte>(static_cast<size_t>(zeros)), area.place + area.bytes - zeros);
+  enter(area);
+  return area;
+}
+
+void ContainerWriter::next_area(int64_t least) {
+  const Area area = make_area(least, areas_.empty() ? 0 : areas_.back().area.bytes);
+  if (areas_.size() >= most_mapped) areas_.erase(areas_.begin());
+  areas_.push_back({area, map(area)});
+  used_ = 0;
+}
+
+// Existing entries stay, including those of a killed process, because other hosts may have read them.
+void ContainerWriter::pass_over_entries() {
+  SharedStreams::Head& head = streams_.head();
+  for (;;) {
+    std::array<std::byte, container_page> table{};
+    file_.read_at(table, head.last_table);
+    const auto entry = [&](int64_t k) {
+      const auto bytes = std::span(table).subspan(static_cast<size_t>(k * area_entry_size));
+      return decode_area(bytes.first<area_entry_size>(), head.identity,
+                         head.last_table + k * area_entry_size);
+    };
+    while (head.last_entries < areas_in_table && entry(head.last_entries)) ++head.last_entries;
+    const auto next = head.last_entries == areas_in_table ? entry(areas_in_table) : std::nullopt;
+    if (!next) return;
+    head.last_entries = 0;
+    head.last_table = next->place;
+  }
+}
+
+void ContainerWriter::enter(const Area& area) {
+  SharedStreams::Head& head = streams_.head();
+  const Locked locked(head.tables);
+  pass_over_entries();
+  const auto write = [&](const Area& entered, int64_t entry) {
+    const int64_t place = head.last_table + entry * area_entry_size;
+    file_.write_at(encode(entered, head.identity, place), place);
+  };
+  if (head.last_entries == areas_in_table) {
+    const Area table{head.tail.fetch_add(container_page), container_page};
+    file_.write_at(std::array<std::byte, container_page>{}, table.place);
+    write(table, areas_in_table);
+    head.last_table = table.place;
+    head.last_entries = 0;
+  }
+  write(area, head.last_entries);
+  ++head.last_entries;
+}
+
+// Writes a word of the header.
+void ContainerWriter::put_word(int64_t place, uint64_t word) {
+  const std::lock_guard guard(mutex_);
+  if (!header_) header_ = map({0, container_page});
+  if (header_) {
+    store_word(header_.get() + place, word);
+    return;
+  }
+  std::array<std::byte, 8> bytes;
+  put_little<uint64_t>(bytes.data(), word);
+  file_.write_at(bytes, place);
+}
+
+// Area and stretch belong to the parent.
+void ContainerWriter::after_fork(bool in_child) {
+  if (in_child) {
+    areas_.clear();
+    stretch_ = stretch_end_ = 0;
+  }
+  mutex_.unlock();
+}
+
+}  // namespace sheaf

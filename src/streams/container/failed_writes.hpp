@@ -1,0 +1,110 @@
+// streams/container/failed_writes: failed writes to a stream that have not been repeated.
+//
+// A program that ignores the result of a write must not mistake the stream for complete. Therefore flush()
+// and sync() fail until the missing bytes have been written. A write at an offset given by the program is
+// repaired by any later write that covers its extent. A write at the program's position, or at the end, is
+// repaired only by writing the same bytes again, in any number of writes. Its extent proves nothing, because
+// the following writes occupy it.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/error.hpp"
+#include "streams/container/constants.hpp"
+#include "streams/container/container_set.hpp"
+#include "streams/container/sums/parts.hpp"
+
+namespace sheaf {
+
+// Failed writes of one stream. Not thread-safe.
+class FailedWrites {
+ public:
+  using Parts = WriteParts;
+
+  // Records that the bytes of `parts` from `done` on, intended for `offset`, were not written because of
+  // `why`.
+  void add(Parts parts, int64_t done, int64_t offset, WriteAt how, const Error& why);
+  // Records that the first `bytes` bytes of `parts` have been written at `offset`.
+  void note_written(Parts parts, int64_t bytes, int64_t offset);
+  // Forgets failures at or beyond `size`, the new end of the stream.
+  void cut(int64_t size);
+
+  bool empty() const { return failures_.empty(); }
+  // Extent of the first failure. Must not be called if empty().
+  int64_t offset() const { return failures_.front().offset; }
+  int64_t bytes() const { return failures_.front().bytes; }
+  // Throws the error of the first failure with its extent in the stream `name`. Must not be called if
+  // empty().
+  [[noreturn]] void refuse(const std::string& name) const;
+
+ private:
+  // Bytes written since the failure, in order, starting with one of the writes.
+  struct Repeating {
+    int64_t bytes = 0;
+    uint32_t sum = 0;
+  };
+  struct Failure {
+    int64_t offset = 0;
+    int64_t bytes = 0;
+    uint32_t sum = 0;
+    WriteAt how{};
+    Error why;
+    std::vector<Repeating> repeating = {};
+  };
+  static bool is_repeated(Failure& failure, Parts parts, int64_t bytes);
+
+  std::vector<Failure> failures_;
+};
+
+inline void FailedWrites::add(Parts parts, int64_t done, int64_t offset, WriteAt how, const Error& why) {
+  int64_t total = 0;
+  for (const auto& part : parts) total += std::ssize(part);
+  const Failure failure{offset, total - done, sum_of_parts(parts, done, total), how, why};
+  const bool known = std::ranges::any_of(failures_, [&](const Failure& one) {
+    return one.bytes == failure.bytes && one.sum == failure.sum && one.how == how;
+  });
+  if (!known && failures_.size() < container_constants::most_failures) failures_.push_back(failure);
+}
+
+inline bool FailedWrites::is_repeated(Failure& failure, Parts parts, int64_t bytes) {
+  // Keep the first candidate: it is the retry in most programs.
+  if (failure.repeating.size() == container_constants::most_repeating)
+    failure.repeating.erase(failure.repeating.begin() + 1);
+  failure.repeating.emplace_back();
+  bool found = false;
+  std::erase_if(failure.repeating, [&](Repeating& one) {
+    const int64_t taken = std::min(bytes, failure.bytes - one.bytes);
+    one.sum = sum_of_parts(parts, 0, taken, one.sum);
+    one.bytes += taken;
+    if (one.bytes < failure.bytes) return false;
+    found |= one.sum == failure.sum;
+    return true;
+  });
+  return found;
+}
+
+inline void FailedWrites::note_written(Parts parts, int64_t bytes, int64_t offset) {
+  std::erase_if(failures_, [&](Failure& one) {
+    const bool covered =
+        one.how == WriteAt::offset && offset <= one.offset && one.bytes <= bytes - (one.offset - offset);
+    return covered || is_repeated(one, parts, bytes);
+  });
+}
+
+inline void FailedWrites::cut(int64_t size) {
+  std::erase_if(failures_, [&](const Failure& one) { return one.offset >= size; });
+}
+
+inline void FailedWrites::refuse(const std::string& name) const {
+  const Failure& first = failures_.front();
+  throw Error(first.why.code(),
+              "'" + name + "': " + std::to_string(first.bytes) + " bytes at offset " +
+                  std::to_string(first.offset) +
+                  " could not be written, and were not written since: " + first.why.what(),
+              first.why.errno_value());
+}
+
+}  // namespace sheaf

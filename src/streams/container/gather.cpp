@@ -1,0 +1,359 @@
+#include "streams/container/gather.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "base/bytes.hpp"
+#include "base/checked.hpp"
+#include "base/crc32c.hpp"
+#include "base/error.hpp"
+#include "comm/agree.hpp"
+#include "multifile/create/output_set.hpp"
+#include "multifile/create/packed_file.hpp"
+#include "multifile/metadata/metadata_io.hpp"
+#include "multifile/metadata/task_names.hpp"
+#include "multifile/options/open_mode.hpp"
+#include "streams/container/constants.hpp"
+#include "streams/container/container_names.hpp"
+#include "streams/container/open_set.hpp"
+#include "streams/container/replay.hpp"
+
+namespace sheaf {
+
+using namespace container_constants;
+
+namespace {
+
+constexpr const char* left_as_they_are =
+    ". All containers are left as they are; `sheaf defrag` makes a multifile of another name of what can be "
+    "read";
+
+// Locked containers that no other process can use while this object exists.
+class HeldContainers {
+ public:
+  // Throws `wrong_mode` if a container is in use.
+  HeldContainers(Store& store, const std::vector<std::string>& paths, bool force) {
+    for (const std::string& path : paths) hold(store, path, force);
+  }
+
+  // Returns whether every container still existed when it was locked. Otherwise another job has gathered one.
+  bool all_there() const { return all_there_; }
+
+ private:
+  void hold(Store& store, const std::string& path, bool force) {
+    std::shared_ptr<File> file;
+    try {
+      file = store.open(path, Access::write);
+    } catch (const Error& e) {
+      if (e.code() != Code::not_found && e.errno_value() != ESTALE) throw;
+      all_there_ = false;
+      return;
+    }
+    RangeLock lock = lock_of(store, path, *file);
+    const FileStatus mine = file->status(), now = store.status(path);
+    if (!now.exists || mine.links == 0 || now.number != mine.number || now.device != mine.device) {
+      all_there_ = false;
+    } else if (!lock && !force) {
+      throw Error(Code::wrong_mode, "processes have the set open to which '" + path +
+                                        "' belongs: wait for them to end, or force it");
+    }
+    held_.push_back({file, std::move(lock)});
+  }
+
+  // Returns whether another job gathers the container: its lock also conflicts with a shared lock.
+  static bool is_taken_in(File& file) { return !file.lock(0, 1, false, Barred::refuse); }
+
+  // Servers may report locks of ended processes for some time.
+  static RangeLock lock_of(Store& store, const std::string& path, File& file) {
+    const bool served = store.traits(path).coherence != Coherence::local;
+    const auto begin = std::chrono::steady_clock::now();
+    const auto end = begin + (served ? patience_with_locks : std::chrono::seconds(0));
+    try {
+      for (;;) {
+        RangeLock lock = file.lock(0, 1, true, Barred::refuse);
+        const auto time = std::chrono::steady_clock::now();
+        if (lock || (time >= end && (time >= begin + patience_with_gathering || !is_taken_in(file))))
+          return lock;
+        std::this_thread::sleep_for(rest_between_tries);
+      }
+    } catch (const Error&) {  // the file system has no locks
+      return held_until([] {});
+    }
+  }
+  struct Held {
+    std::shared_ptr<File> file;
+    RangeLock lock;  // must be destroyed first
+  };
+  std::vector<Held> held_;
+  bool all_there_ = true;
+};
+
+// Returns the containers of a set, locked until `held` is destroyed; may be empty.
+std::vector<std::string> hold_containers(Store& store, const GatherRequest& request,
+                                         std::optional<HeldContainers>& held) {
+  const auto end = std::chrono::steady_clock::now() + patience_with_gathering;
+  do {
+    std::vector<std::string> containers = containers_of(store, request.set);
+    held.emplace(store, containers, request.force);
+    if (held->all_there()) return containers;
+    held.reset();
+    std::this_thread::sleep_for(rest_between_tries);  // a directory may list removed names for some time
+  } while (std::chrono::steady_clock::now() < end);
+  throw file_error(Code::wrong_mode, request.set, "its containers come and go: make the multifile later");
+}
+
+// Returns the checksum that a container has for exactly these bytes of a stream, or nullopt.
+std::optional<uint32_t> kept_sum(const SetContents& set, const ReplayedStream& stream, int64_t offset,
+                                 int64_t bytes) {
+  const layout::PieceMap::At at = stream.pieces.at(offset);
+  if (!at.found || at.piece.length < bytes) return std::nullopt;
+  const SetSource& source = set.sources[at.piece.source];
+  if (!source.sums || !source.checked) return std::nullopt;
+  const BlockSums sums = source.sums->find(at.piece.place).sums;
+  if (sums.room == 0 || (at.piece.place - sums.room) % summed_at_once != 0) return std::nullopt;
+  const format::BlockSum found = read_sum(*source.file, sums, sums.block_at(at.piece.place));
+  return found.bytes == bytes ? std::optional(found.sum) : std::nullopt;
+}
+
+// Writes the bytes of streams contiguously, with many bytes per request; long extents of zeros become holes.
+// Bytes that do not match the checksums of their container never get a matching one. In place they are an
+// error, otherwise damage to be reported.
+class Packer {
+ public:
+  Packer(File& file, int64_t at, const GatherRequest& request, WorkProgress& progress)
+      : file_(file), at_(at), progress_(progress), checking_(request.checking) {
+    buffer_.reserve(copied_at_once);
+  }
+
+  std::vector<uint32_t> add(const SetContents& set, const ReplayedStream& stream,
+                            std::vector<std::string>* damage) {
+    std::vector<uint32_t> sums;
+    for (int64_t done = 0; done < stream.size; done += summed_at_once) {
+      const int64_t bytes = std::min(summed_at_once, stream.size - done);
+      const layout::PieceMap::At at = stream.pieces.at(done);
+      if (!at.found && at.piece.length >= bytes && bytes == summed_at_once) {
+        skip();
+        sums.push_back(sum_of_zeros());
+        continue;
+      }
+      if (std::ssize(buffer_) + bytes > copied_at_once) write();
+      const size_t before = buffer_.size();
+      buffer_.resize(before + static_cast<size_t>(bytes));
+      sums.push_back(read(set, stream, std::span(buffer_).subspan(before), done, damage));
+    }
+    return sums;
+  }
+
+  void write() {
+    if (buffer_.empty()) return;
+    file_.write_at(buffer_, at_);
+    at_ += std::ssize(buffer_);
+    progress_.advance(std::ssize(buffer_));
+    buffer_.clear();
+  }
+
+ private:
+  // Returns the checksum for the multifile.
+  uint32_t read(const SetContents& set, const ReplayedStream& stream, std::span<std::byte> part,
+                int64_t offset, std::vector<std::string>* damage) {
+    if (const auto kept = kept_sum(set, stream, offset, std::ssize(part))) {
+      read_pieces(set.sources, stream, part, offset, Checking::off);
+      if (crc32c(0, part) == *kept) return *kept;
+    }
+    const auto problem = attempt([&] { read_pieces(set.sources, stream, part, offset, checking_); });
+    if (!problem) return crc32c(0, part);
+    if (problem->code() != Code::damaged) throw *problem;
+    if (damage == nullptr) throw Error(Code::damaged, problem->what() + std::string(left_as_they_are));
+    damage->push_back(problem->what());
+    read_pieces(set.sources, stream, part, offset, Checking::off);
+    return ~crc32c(0, part);
+  }
+
+  void skip() {
+    write();
+    at_ += summed_at_once;
+    progress_.advance(summed_at_once);
+  }
+  static uint32_t sum_of_zeros() {
+    static const uint32_t sum = crc32c(0, std::vector<std::byte>(summed_at_once));
+    return sum;
+  }
+
+  File& file_;
+  int64_t at_;
+  WorkProgress& progress_;
+  const Checking checking_;
+  LineBytes buffer_;
+};
+
+std::string quoted(const std::string& name) { return "'" + name + "'"; }
+
+std::vector<const ReplayedStream*> sorted_streams(const SetContents& set) {
+  std::vector<const ReplayedStream*> streams;
+  for (const auto& [name, stream] : set.names) streams.push_back(stream);
+  std::ranges::sort(streams, {}, &ReplayedStream::name);
+  if (std::ssize(streams) > INT32_MAX)
+    throw Error(Code::invalid_argument, "more than 2^31-1 streams in one multifile");
+  return streams;
+}
+
+PackedFile plan(const std::vector<const ReplayedStream*>& streams, const GatherRequest& request,
+                const std::string& output, std::vector<format::Identity> taken) {
+  PackedFile packed;
+  packed.header.fsblksize = request.fsblksize;
+  packed.header.ntasks = static_cast<int32_t>(streams.size());
+  packed.header.filenumber = 1;
+  packed.header.flag1 = format::Header::flag_of(format::KeyvalMode::none);
+  packed.header.set_name(output);
+  if (!format::extensible(packed.header.name()))
+    throw file_error(Code::invalid_argument, output,
+                     "the name is too long for a multifile whose tasks have names");
+  OpenMode mode;
+  mode.journal = false;
+  packed.extension = mode.extension();
+  TaskNames names{.names = {}, .taken = std::move(taken)};
+  for (const ReplayedStream* const stream : streams) {
+    packed.globalranks.push_back(std::ssize(packed.globalranks));
+    packed.lengths.push_back(stream->size);
+    names.names.push_back({stream->name, stream->modified(), stream->mode});
+  }
+  packed.more = sections_of(names);
+  return packed;
+}
+
+int64_t total_of(const std::vector<int64_t>& lengths) {
+  int64_t total = 0;
+  for (const int64_t length : lengths) total = must_fit(checked_add(total, length), "the multifile");
+  return total;
+}
+
+// A container can claim streams of any length, but their data cannot exceed its file. This limits the holes.
+void refuse_holes(const SetContents& set, const std::vector<const ReplayedStream*>& streams) {
+  int64_t holes = 0;
+  for (const ReplayedStream* const stream : streams) {
+    int64_t there = 0;
+    for (const auto& [offset, piece] : stream->pieces.all()) {
+      const SetSource& source = set.sources[piece.source];
+      there +=
+          source.base ? piece.length : std::clamp<int64_t>(source.file_bytes - piece.place, 0, piece.length);
+    }
+    if (stream->size - there > most_holes - holes)
+      throw file_error(
+          Code::unsupported, stream->name,
+          "more than a TiB of holes is too much for a multifile: the containers are left as they are");
+    holes += stream->size - there;
+  }
+}
+
+// `damage`: null if bytes that do not match their checksums are an error.
+void write(File& file, const SetContents& set, const std::vector<const ReplayedStream*>& streams,
+           PackedFile& packed, const GatherRequest& request, WorkProgress& progress,
+           std::vector<std::string>* damage) {
+  MetadataWriter(file, packed.header).write_header(packed.extension);
+  const layout::FileLayout layout = packed_layout(packed.lengths, packed.header);
+  std::optional<Packer> packer;
+  for (size_t k = 0; k < streams.size(); ++k) {
+    if (!packer || packed.header.fsblksize > 1) {
+      if (packer) packer->write();
+      packer.emplace(file, layout.starts[k], request, progress);
+    }
+    packed.sums.push_back(packer->add(set, *streams[k], damage));
+  }
+  if (packer) packer->write();
+  complete_packed_file(file, packed);
+}
+
+// Returns the identities of all containers that the new multifile replaces. This includes containers that an
+// earlier multifile replaced and that still exist.
+std::vector<format::Identity> identities(const SetContents& set, size_t containers) {
+  std::vector<format::Identity> all;
+  for (const SetSource& source : set.sources)
+    if (!source.base) all.push_back(source.identity);
+  if (all.size() < containers && !set.sources.empty() && set.sources.front().base)
+    std::ranges::copy(set.sources.front().base->taken(), std::back_inserter(all));
+  return all;
+}
+
+// In place, damage is an error: all content must be available before the containers are removed.
+std::vector<std::string> damage_of(const SetContents& set, const std::vector<const ReplayedStream*>& streams,
+                                   bool in_place) {
+  std::vector<std::string> all;
+  for (const SetSource& source : set.sources) {
+    if (source.damage.empty()) continue;
+    if (in_place) throw file_error(Code::damaged, source.path, source.damage + left_as_they_are);
+    all.push_back(quoted(source.path) + ": " + source.damage);
+  }
+  for (const ReplayedStream* const stream : streams)
+    if (stream->cut_off)
+      all.push_back(quoted(stream->name) +
+                    ": bytes of it are behind the end of their container, and zeros here");
+  return all;
+}
+
+// Removes a container that was gathered, or keeps it under another name if it is torn.
+void give_up(Store& store, const GatherRequest& request, const SetContents& set, const std::string& container,
+             GatherReport& done) {
+  const auto source = std::ranges::find(set.sources, container, &SetSource::path);
+  if (source == set.sources.end() || source->torn.empty())
+    return remove_container(store, container, request.memory_directory);
+  const std::string aside = name_aside(store, request.set, container);
+  set_container_aside(store, container, aside, request.memory_directory);
+  done.kept.push_back("the container " + quoted(container) + " is kept as " + quoted(aside) + ": " +
+                      source->torn);
+}
+
+}  // namespace
+
+GatherReport gather(Store& store, const GatherRequest& request, WorkProgress& progress) {
+  const bool in_place = request.output.empty() || is_same_name(store, request.set, request.output);
+  const std::string output = in_place ? request.set : request.output;
+  std::optional<HeldContainers> held;
+  const std::vector<std::string> containers =
+      in_place ? hold_containers(store, request, held) : containers_of(store, request.set);
+  if (containers.empty())
+    throw file_error(Code::not_found, request.set, "there are no containers of this name");
+  const bool has_base = store.status(request.set).exists;
+  const SetContents set =
+      read_set(store, containers, request.set, {.checked = true, .checking = request.checking});
+  if (in_place && has_base && (set.sources.empty() || !set.sources.front().base))
+    throw file_error(
+        Code::unsupported, request.set,
+        "is a multifile whose tasks have no names: give another name for that of the containers");
+  const auto streams = sorted_streams(set);
+  GatherReport done{.streams = std::ssize(streams), .containers = std::ssize(containers)};
+  done.damage = damage_of(set, streams, in_place);
+  if (!streams.empty() || has_base || !in_place) {
+    refuse_holes(set, streams);
+    PackedFile packed = plan(streams, request, output, identities(set, containers.size()));
+    done.bytes = total_of(packed.lengths);
+    progress.begin(done.bytes);
+    OutputSet outputs(
+        store, in_place || request.replace ? OutputSet::Existing::replace : OutputSet::Existing::refuse);
+    outputs.own(output);
+    const auto file = outputs.add(output);
+    progress.begin_output(0, output);
+    write(*file, set, streams, packed, request, progress, in_place ? nullptr : &done.damage);
+    // The containers are removed afterwards, so the multifile must be durable first.
+    if (in_place) file->sync();
+    file->close();
+    // A host that starts to write later looks for the multifile after creating its container.
+    if (in_place && containers_of(store, request.set) != containers)
+      throw file_error(
+          Code::wrong_mode, request.set,
+          "a host has begun to write to it while its containers became a multifile: all is as it "
+          "was; do it again");
+    outputs.commit();
+    if (in_place) store.sync_name(store.target_of(output));
+  }
+  if (in_place)
+    for (const std::string& container : containers) give_up(store, request, set, container, done);
+  return done;
+}
+
+}  // namespace sheaf

@@ -1,0 +1,109 @@
+// streams/container/host_stream: an open stream of a host that writes to the set; the processes of the host
+// share it.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "layout/piece_map.hpp"
+#include "streams/container/container_set.hpp"
+#include "streams/container/failed_writes.hpp"
+#include "streams/container/open_set.hpp"
+
+namespace sheaf {
+
+// Returns the status of a shared stream. Any thread, without a lock.
+StreamStatus status_of(SharedStream& stream);
+// Returns StreamStatus::number of the stream with this key.
+uint64_t number_of(const format::StreamKey& key);
+
+void require_name(std::string_view name, const std::string& set);
+
+class HostStream final : public ContainerStream {
+ public:
+  // Opens the stream `at`. The caller holds the lock of names.
+  HostStream(std::shared_ptr<OpenSet> set, SharedPlace at, bool writable);
+  ~HostStream() override;
+
+  // Marks the stream as new, so that the next flush() announces it.
+  void note_change() { has_written_ = true; }
+
+  size_t read(std::span<std::byte> data, int64_t offset) override;
+  int64_t write(std::span<const std::span<const std::byte>> parts, int64_t offset, WriteAt how) override;
+  Appended append(std::span<const std::span<const std::byte>> parts) override;
+  void truncate(int64_t size) override;
+  void allocate(int64_t offset, int64_t length, bool extend, Allocation what) override;
+  StreamStatus status() override;
+  void set(const StreamAttributes& attributes) override;
+  std::string name() override;
+  std::optional<StreamTarget> moved() override;
+  std::optional<int64_t> next_data(int64_t offset) override;
+  std::optional<int64_t> next_hole(int64_t offset) override;
+  void flush() override;
+  void sync() override;
+
+  // Performs the stream's part of ContainerSet::move_out(); the caller takes the name. Returns false if
+  // another process moved the stream first.
+  bool move_out(const std::string& target, const ContainerSet::CopyOut& copy);
+
+ private:
+  using Parts = WriteParts;
+  struct Segment {
+    layout::StreamPiece piece;  // tag 0: zeros
+    uint64_t origin = 0;
+    BlockSums sums = {};  // for a piece of the host's own container
+  };
+
+  // Throws SumMismatch with a place relative to the stream; the caller adds the name.
+  size_t read_from(std::span<std::byte> data, int64_t offset, bool locked);
+  void require_here() const;
+
+  // The caller holds the lock of the stream:
+  void look();
+  int64_t write_locked(Parts parts, int64_t offset, WriteAt how);
+  void write_parts(Parts parts, int64_t total, int64_t offset, int64_t& done);
+  void require_range(int64_t offset, int64_t bytes) const;
+  void tell_failures();
+  void record_failure(int64_t failure, const FailedWrites& failed);
+  void refuse_failed();
+  int64_t write_over(Parts parts, int64_t done, int64_t bytes, const layout::StreamPiece& piece);
+  void begin_room(format::ContainerRecord& record, const SumWriter::Fresh& fresh, int64_t capacity) const;
+  int64_t write_behind(Parts parts, int64_t done, int64_t bytes, int64_t offset);
+  void write_new(Parts parts, int64_t done, int64_t bytes, int64_t offset, int64_t gap);
+  void note_growth(SharedPlace piece, int64_t from);
+  static std::vector<std::byte> gathered(Parts parts, int64_t done, int64_t bytes);
+  void put(Parts parts, int64_t done, int64_t bytes, int64_t place);
+  void has_written(int64_t end, int64_t time);
+  std::optional<int64_t> find_data(int64_t offset);
+  std::optional<int64_t> find_hole(int64_t offset);
+  size_t plan(int64_t offset, int64_t bytes, std::span<Segment> segments);
+
+  void fetch(const Segment& segment, std::span<std::byte> data);
+  void require_writable() const;
+  void record_changes();
+
+  const std::shared_ptr<OpenSet> set_;
+  SharedStreams& streams_;
+  const SharedPlace at_;
+  SharedStream& stream_;
+  const bool writable_;
+  OpenSet::Opens::iterator noted_;
+
+  // This object's copy of the pieces of the stream. Guarded by the lock of the stream.
+  layout::PieceMap pieces_;  // tag: the SharedPlace of the piece
+  SharedPlace seen_ = 0;
+  uint64_t version_ = 0;
+  uint64_t growth_ = 0;
+  bool restamp_ = false;  // no record has the stream's time yet
+  FailedWrites failed_;
+  int64_t told_ = 0;                       // time of the record that reports the first failure; 0 if none
+  int64_t told_offset_ = 0;                // offset in that record
+  std::atomic<bool> has_failed_ = false;   // failed_ is not empty
+  std::atomic<bool> has_written_ = false;  // since the last flush
+};
+
+}  // namespace sheaf

@@ -1,0 +1,35 @@
+// streams/container/sums/constants: tuning constants of the checksums of containers.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+#include "format/block_sum.hpp"
+
+namespace sheaf::sums_constants {
+
+// Verified blocks that a reader remembers: 8 KiB of memory for 64 MiB of streams.
+inline constexpr size_t remembered_blocks = 1024;
+
+// A block that does not match is read again, because its writer may be between the bytes and their checksum.
+// These are the first delay, which doubles with each reread, and the number of rereads. A server may deliver
+// the bytes of other hosts some seconds late.
+inline constexpr std::chrono::microseconds first_rest{50};
+inline constexpr int rereads = 3;
+inline constexpr int served_rereads = 16;  // 3 s in total
+
+// Minimum number of slots added to a piece. Later additions double the slots, which keeps their records few.
+inline constexpr int64_t first_slots = 16;
+static_assert(first_slots <= format::most_slots);
+
+// Bytes written or read at once: small enough to be in the processor's cache when their checksums are
+// computed.
+inline constexpr int64_t summed_at_a_time = 512 << 10;
+static_assert(summed_at_a_time % format::summed_block == 0);
+
+// Words read in one request: those of all blocks touched by summed_at_a_time bytes, which may start and end
+// within a block.
+inline constexpr int64_t words_at_once = summed_at_a_time / format::summed_block + 1;
+
+}  // namespace sheaf::sums_constants

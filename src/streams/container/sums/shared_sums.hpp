@@ -1,0 +1,96 @@
+// streams/container/sums/shared_sums: state of the checksums of an open stream that the processes of a host
+// share (streams/container/shared_streams). Guarded by the lock of the stream.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "base/os/host_memory.hpp"
+#include "streams/container/sums/block_sums.hpp"
+
+namespace sheaf {
+
+// Additional slots of a piece.
+struct SharedSlots {
+  uint64_t next;  // place of the next additional slots; 0: none
+  int64_t first;  // block number
+  int64_t count;
+  int64_t at;  // place of the first slot in the container
+};
+
+// Checksum state of a piece.
+struct SharedSums {
+  int64_t room;                     // place of block 0; 0: no checksums
+  int64_t end_at;                   // place of the end word
+  std::atomic<uint64_t> end;        // end word of a piece that may grow
+  std::atomic<uint32_t> appending;  // 1: an append may have updated words before the length of the piece
+  int64_t first;                    // block number
+  int64_t slots;                    // number of slots; 0: none
+  int64_t slots_at;                 // place of the first slot
+  std::atomic<uint64_t> more;       // place of a SharedSlots, largest block numbers first; 0: none
+};
+static_assert(sizeof(SharedSums) == 64);
+
+// The block that is being overwritten; its word in the container is set to "unknown". Writers update the
+// checksum here, and write it to the container when they move to another block or flush.
+struct SharedOverwrite {
+  std::atomic<int64_t> at;       // place of the word; 0: no such block
+  std::atomic<uint64_t> sums;    // place of the SharedSums if the word is an end word, else 0
+  std::atomic<int64_t> place;    // place of the block
+  std::atomic<int64_t> block;    // its number
+  std::atomic<uint64_t> word;    // valid while `unsure` is 0
+  std::atomic<uint32_t> unsure;  // 1: a writer is between changing the bytes and `word`
+};
+
+// Returns the checksum places of the block at `place`. `end`: first place after `place` to which they do not
+// apply.
+inline BlockSums sums_at(HostMemory& memory, const SharedSums& sums, int64_t place, int64_t& end) {
+  BlockSums found{.room = sums.room, .end_at = sums.end_at};
+  end = INT64_MAX;
+  if (sums.room == 0) return found;
+  const int64_t block = found.block_at(place);
+  const auto take = [&](int64_t first, int64_t count, int64_t at) {
+    if (block < first) end = std::min(end, found.place_of(first));
+    if (block < first || block >= first + count) return;
+    found.first = first;
+    found.slots = count;
+    found.slots_at = at;
+    end = found.place_of(first + count);
+  };
+  for (uint64_t at = sums.more.load(); at != 0;) {
+    const auto& more = memory.as<SharedSlots>(at);
+    take(more.first, more.count, more.at);
+    at = more.next;
+  }
+  take(sums.first, sums.slots, sums.slots_at);
+  return found;
+}
+
+// Adds the slots at `at` to `sums`. Their block numbers must exceed those of all present slots.
+inline void add_slots(HostMemory& memory, SharedSums& sums, uint64_t at, const SharedSlots& slots) {
+  auto& made = memory.as<SharedSlots>(at);
+  made = slots;
+  made.next = sums.more.load();
+  sums.more.store(at);
+}
+
+// Removes all additional slots from `sums` and calls release(place) for each.
+template <class Release>
+void take_slots(HostMemory& memory, SharedSums& sums, Release release) {
+  for (uint64_t at = sums.more.exchange(0); at != 0;) {
+    const uint64_t next = memory.as<SharedSlots>(at).next;
+    release(at);
+    at = next;
+  }
+}
+
+// Returns the number of the first block without a slot.
+inline int64_t blocks_with_slots(HostMemory& memory, const SharedSums& sums) {
+  if (const uint64_t at = sums.more.load()) {
+    const auto& more = memory.as<SharedSlots>(at);
+    return more.first + more.count;
+  }
+  return sums.first + sums.slots;
+}
+
+}  // namespace sheaf

@@ -1,0 +1,96 @@
+// streams/mount/live_set: the streams of a set of containers as files and folders that programs can write, on
+// top of streams/container/container_set.
+//
+// Each request looks the stream up in the set, so that changes by other programs are visible. Folders follow
+// from the slashes in stream names. Folders created here are remembered until they are removed or this object
+// is destroyed. A number belongs to a name as long as the kernel remembers it. Thread-safe. All functions
+// throw an Error with the errno that a file system would return.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "streams/container/container_set.hpp"
+
+namespace sheaf::mount {
+
+class LiveSet {
+ public:
+  // First number of files and folders here. The top folder has its number in the tree.
+  static constexpr uint64_t first_number = uint64_t{1} << 62;
+
+  struct Found {
+    uint64_t number = 0;
+    bool is_folder = false;
+    StreamStatus status;  // of a stream
+  };
+  struct Listed {
+    std::string name;
+    bool is_folder = false;
+  };
+
+  LiveSet(std::shared_ptr<ContainerSet> set, uint64_t top) : set_(std::move(set)), top_(top) {}
+
+  bool has(uint64_t number) const { return number >= first_number; }
+
+  // Returns nullopt if the name does not exist. A successful call adds one to the kernel's lookup count of
+  // the number.
+  std::optional<Found> find(uint64_t folder, std::string_view name);
+  Found at(uint64_t number);
+  void forget(uint64_t number, uint64_t times);
+  std::vector<Listed> list(uint64_t folder);
+
+  std::shared_ptr<ContainerStream> open(uint64_t number, bool write, bool truncate);
+  // Increments the lookup count, as find() does.
+  struct Created {
+    Found found;
+    std::shared_ptr<ContainerStream> stream;
+  };
+  Created create(uint64_t folder, std::string_view name, uint32_t mode, bool exclusive, bool truncate);
+  Found make_folder(uint64_t folder, std::string_view name);
+  void remove_folder(uint64_t folder, std::string_view name);
+  void remove(uint64_t folder, std::string_view name);
+  // With `keep`, an existing `to` is an error and stays unchanged.
+  void rename(uint64_t from_folder, std::string_view from, uint64_t to_folder, std::string_view to,
+              bool keep);
+  void truncate(uint64_t number, int64_t size);
+  void set(uint64_t number, const StreamAttributes& attributes);
+
+ private:
+  struct Node {
+    std::string path;  // empty: removed
+    uint64_t remembered = 0;
+    std::weak_ptr<ContainerStream> open;  // the stream opened last; perhaps read-only
+    uint64_t stream = 0;                  // StreamStatus::number of the stream opened last
+  };
+
+  // The caller holds the mutex:
+  uint64_t number_of(const std::string& path);
+  std::string path_of(uint64_t number) const;  // throws ENOENT
+  std::string path_in(uint64_t folder, std::string_view name) const;
+  void lose(const std::string& path);
+  // The caller does not hold the mutex:
+  std::string path_below(uint64_t folder, std::string_view name);
+  bool is_folder(const std::string& path);
+  bool is_empty(const std::string& path);
+  std::shared_ptr<ContainerStream> opened(uint64_t number);
+  // Returns a writable handle of an open stream that has lost its name. Returns null if the stream has a name
+  // or is not open.
+  std::shared_ptr<ContainerStream> nameless(uint64_t number);
+
+  std::shared_ptr<ContainerSet> set_;
+  const uint64_t top_;
+  std::mutex mutex_;  // guards the following members
+  std::unordered_map<uint64_t, Node> nodes_;
+  std::unordered_map<std::string, uint64_t> numbers_;  // by path
+  std::set<std::string> folders_;                      // folders created here
+  uint64_t next_ = first_number;
+};
+
+}  // namespace sheaf::mount

@@ -1,0 +1,49 @@
+#include "streams/mount/named_files.hpp"
+
+#include "base/checked.hpp"
+
+namespace sheaf::mount {
+
+namespace {
+
+class NamedReader final : public Reader {
+ public:
+  NamedReader(std::shared_ptr<const NamedStreams> streams, size_t stream)
+      : streams_(std::move(streams)), stream_(stream) {}
+  int64_t size() const override { return streams_->streams()[stream_].size; }
+  size_t read_at(std::span<std::byte> out, int64_t offset) override {
+    return streams_->read(stream_, out, offset);
+  }
+
+ private:
+  std::shared_ptr<const NamedStreams> streams_;
+  size_t stream_;
+};
+
+}  // namespace
+
+NamedFiles::NamedFiles(std::string path, std::shared_ptr<const NamedStreams> streams)
+    : path_(std::move(path)), streams_(std::move(streams)) {}
+
+int64_t NamedFiles::bytes() const {
+  int64_t sum = 0;
+  for (const NamedStream& stream : streams_->streams()) sum = saturated_add(sum, stream.size);
+  return sum;
+}
+
+Facts NamedFiles::facts(int64_t stream) { return {of(stream).size, of(stream).modified, of(stream).mode}; }
+
+std::unique_ptr<Reader> NamedFiles::open(int64_t stream) {
+  return std::make_unique<NamedReader>(streams_, static_cast<size_t>(stream));
+}
+
+Attributes NamedFiles::attributes() {
+  int64_t containers = 0;
+  for (const NamedStreams::Origin& origin : streams_->origins()) containers += origin.is_container;
+  return {{"multifile", path_},
+          {"streams", std::to_string(count())},
+          {"files", std::to_string(streams_->origins().size())},
+          {"containers", std::to_string(containers)}};
+}
+
+}  // namespace sheaf::mount

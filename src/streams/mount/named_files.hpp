@@ -1,0 +1,30 @@
+// streams/mount/named_files: the streams of a set with names (streams/container/named_streams) as files, in
+// their state when the set was opened.
+#pragma once
+
+#include "streams/container/named_streams.hpp"
+#include "streams/mount/streams.hpp"
+
+namespace sheaf::mount {
+
+class NamedFiles final : public Streams {
+ public:
+  NamedFiles(std::string path, std::shared_ptr<const NamedStreams> streams);
+
+  int64_t count() const override { return std::ssize(streams_->streams()); }
+  int64_t bytes() const override;
+  std::string name(int64_t stream) const override { return of(stream).name; }
+  Facts facts(int64_t stream) override;
+  bool knows_sizes() const override { return true; }
+  std::unique_ptr<Reader> open(int64_t stream) override;
+  Attributes attributes(int64_t) override { return {}; }
+  Attributes attributes() override;
+
+ private:
+  const NamedStream& of(int64_t stream) const { return streams_->streams()[static_cast<size_t>(stream)]; }
+
+  std::string path_;
+  std::shared_ptr<const NamedStreams> streams_;
+};
+
+}  // namespace sheaf::mount

@@ -1,0 +1,62 @@
+#include "streams/mount/sources.hpp"
+
+#include <filesystem>
+
+#include "multifile/journal/lease.hpp"
+#include "multifile/metadata/task_names.hpp"
+#include "storage/store.hpp"
+#include "streams/container/container_names.hpp"
+#include "streams/mount/named_files.hpp"
+#include "streams/mount/task_streams.hpp"
+
+namespace sheaf::mount {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_remote(const std::string& path) { return path.starts_with("sfio:"); }
+
+std::shared_ptr<Streams> named_files(const std::string& path, Checking checking, const Tell& tell) {
+  auto streams = NamedStreams::open(posix_store(), path, false, checking);
+  for (const NamedStreams::Origin& origin : streams->origins())
+    if (!origin.damage.empty()) tell(origin.path, origin.damage);
+  return std::make_shared<NamedFiles>(path, std::move(streams));
+}
+
+}  // namespace
+
+std::vector<Source> sources_of(Store& store, const std::string& path, Checking checking, bool containers,
+                               const Tell& tell) {
+  std::vector<Source> found;
+  const auto add = [&](std::shared_ptr<Streams> streams) {
+    found.push_back({path, std::move(streams), !found.empty()});
+  };
+  const bool contained = !is_remote(path) && has_containers(posix_store(), path);
+  if (!set_of_container(path) && (store.status(path).exists || (containers && !contained))) {
+    Multifile multifile = load_multifile(store, path, checking);
+    if (!multifile.closed())
+      tell(path, "was not closed: what its tasks had flushed, and chunks they had completed, is shown (" +
+                     advice_on_unclosed(store, path) + ")");
+    auto names = read_task_names(multifile).names;
+    if (names.empty() || (containers && !contained))
+      add(std::make_shared<TaskStreams>(std::move(multifile), std::move(names)));
+  }
+  if (contained && containers) add(named_files(path, checking, tell));
+  return found;
+}
+
+Tree tree_of(const std::vector<Source>& sources) {
+  std::vector<Tree::Multifile> multifiles;
+  for (const Source& source : sources)
+    multifiles.push_back({fs::path(source.path).filename(), source.streams, source.joins});
+  return Tree(std::move(multifiles));
+}
+
+std::string file_behind(Store& store, const std::string& path) {
+  if (is_remote(path) || store.status(path).exists) return path;
+  const auto containers = containers_of(posix_store(), path);
+  return containers.empty() ? fs::path(path).parent_path().string() : containers.front();
+}
+
+}  // namespace sheaf::mount

@@ -1,0 +1,63 @@
+// streams/mount/streams: a multifile as a mount sees it: streams with names and sizes and random read access.
+//
+// The module `mount` maps names to streams: names and numbers of files and folders (streams/mount/tree), the
+// streams themselves (streams/mount/task_streams), and their extended attributes. It calls multifile/ and
+// lower modules, and does not depend on FUSE; cli/mount/ builds the file system. Sizes and offsets are in
+// bytes.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace sheaf::mount {
+
+// An open stream. Thread-safe.
+class Reader {
+ public:
+  virtual ~Reader() = default;
+  virtual int64_t size() const = 0;
+  // Fills `out` from `offset`. Returns the number of bytes read, fewer than requested only at the end. Throws
+  // the errors of reading, `damaged` if bytes do not match their checksum.
+  virtual size_t read_at(std::span<std::byte> out, int64_t offset) = 0;
+};
+
+struct Facts {
+  int64_t size = 0;      // bytes
+  int64_t modified = 0;  // nanoseconds since 1970; 0: the time of the multifile
+  uint32_t mode = 0;     // permissions; 0: those of the multifile
+};
+
+// Names without "user.sheaf.", and values, as text.
+using Attributes = std::vector<std::pair<std::string, std::string>>;
+
+// The streams of one multifile, numbered from 0. Thread-safe. All functions throw the errors of reading the
+// metadata.
+class Streams {
+ public:
+  virtual ~Streams() = default;
+
+  virtual int64_t count() const = 0;
+  virtual int64_t bytes() const = 0;  // stored size of all streams
+  // Returns the path of the file: folders and file name, separated by slashes.
+  virtual std::string name(int64_t stream) const = 0;
+  // Returns whether names are computed from numbers and have no slash. Then find() returns the stream of a
+  // name, or nullopt for other names.
+  virtual bool computes_names() const { return false; }
+  virtual std::optional<int64_t> find(std::string_view /*name*/) const { return {}; }
+
+  virtual Facts facts(int64_t stream) = 0;
+  // Returns whether sizes are available without reading. If not, listings of many streams omit them.
+  virtual bool knows_sizes() const = 0;
+  virtual std::unique_ptr<Reader> open(int64_t stream) = 0;
+
+  virtual Attributes attributes(int64_t stream) = 0;
+  virtual Attributes attributes() = 0;  // of the multifile
+};
+
+}  // namespace sheaf::mount

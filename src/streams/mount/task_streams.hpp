@@ -1,0 +1,41 @@
+// streams/mount/task_streams: one file per task of a multifile. The name is the task's name if tasks have
+// names (docs/format.md, section 14.5), otherwise "task.000017" with at least six digits. The content is what
+// the task has written, uncompressed; for a key-value multifile, its records unchanged.
+#pragma once
+
+#include <mutex>
+
+#include "format/container.hpp"
+#include "multifile/metadata/task_rows.hpp"
+#include "streams/mount/streams.hpp"
+
+namespace sheaf::mount {
+
+class TaskStreams final : public Streams {
+ public:
+  // `names`: of all tasks, or empty.
+  TaskStreams(Multifile multifile, std::vector<format::TaskName> names);
+
+  int64_t count() const override { return multifile_.ntasks(); }
+  int64_t bytes() const override;
+  std::string name(int64_t task) const override;
+  bool computes_names() const override { return names_.empty(); }
+  std::optional<int64_t> find(std::string_view name) const override;
+  Facts facts(int64_t task) override;
+  bool knows_sizes() const override { return !compressed_; }
+  std::unique_ptr<Reader> open(int64_t task) override;
+  Attributes attributes(int64_t task) override;
+  Attributes attributes() override;
+
+ private:
+  TaskRow row(int64_t task);
+
+  Multifile multifile_;
+  std::vector<format::TaskName> names_;
+  bool compressed_;
+  int digits_;
+  std::mutex mutex_;  // guards rows_
+  TaskRows rows_;
+};
+
+}  // namespace sheaf::mount

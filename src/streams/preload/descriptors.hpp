@@ -1,0 +1,96 @@
+// streams/preload/descriptors: the descriptors of this process that are captured files. They are kept in an
+// array indexed by descriptor, so that a call on any other descriptor costs one load. An OpenFile corresponds
+// to an open file description of POSIX. Descriptors created by dup share it, and it shares its slot
+// (streams/preload/state.hpp) with child processes.
+#pragma once
+
+#include <atomic>
+#include <memory>
+
+#include "streams/container/container_set.hpp"
+#include "streams/preload/inside.hpp"
+#include "streams/preload/state.hpp"
+
+namespace sheaf::posix {
+
+struct OpenFile {
+  std::atomic<int> uses{0};  // descriptors and active calls; 0: free. Objects are reused, never deallocated
+  std::atomic<int> descriptors{0};
+  std::atomic<Slot*> slot{nullptr};
+  std::shared_ptr<ContainerStream> stream;
+  std::shared_ptr<ContainerSet> set;
+  std::atomic<bool> written{false};  // by this process, since its last flush
+  bool view = false;
+  std::atomic<uint64_t> counted{0};  // last fork with the child counted as a holder of the slot
+  std::atomic<int> locks{-1};        // descriptor of the F_OFD_SETLK range locks (streams/preload/locks.hpp)
+  OpenFile* next = nullptr;          // in the list of all objects, used and free
+};
+
+inline constexpr unsigned most_descriptors = 1U << 20;
+extern std::atomic<OpenFile*> descriptor_table[most_descriptors];
+extern OpenFile own_mark;  // table entry of descriptors of the library (streams/preload/own_descriptors.hpp)
+
+// Returns whether this library must handle a call on `fd`: to answer it, or to refuse it on a descriptor of
+// the library. Always false within an Inside (streams/preload/inside.hpp).
+inline bool is_captured(int fd) noexcept {
+  return static_cast<unsigned>(fd) < most_descriptors &&
+         descriptor_table[fd].load(std::memory_order_relaxed) != nullptr && !is_inside();
+}
+
+// Like is_captured, for calls that are cancellation points.
+inline bool is_captured_point(int fd) {
+  const bool captured = is_captured(fd);
+  if (captured) pthread_testcancel();
+  return captured;
+}
+
+// Keeps the open file of a descriptor alive during a call, even if another thread closes the descriptor. Null
+// (EBADF) if the descriptor is not captured.
+class Use {
+ public:
+  explicit Use(int fd) noexcept;
+  Use(const Use&) = delete;
+  Use& operator=(const Use&) = delete;
+  ~Use();
+  explicit operator bool() const { return file_ != nullptr; }
+  OpenFile* operator->() const { return file_; }
+  OpenFile& operator*() const { return *file_; }
+
+ private:
+  OpenFile* file_ = nullptr;
+};
+
+// Returns whether a captured descriptor allows more than operations on its name (O_PATH).
+bool is_usable(int fd) noexcept;
+
+// All functions below must be called within an Inside.
+
+// Creates an object with one use and no descriptor. Returns null if memory is exhausted (ENOMEM).
+OpenFile* make_open_file() noexcept;
+// Drops one use. The last use closes the file.
+void unuse(OpenFile* file) noexcept;
+// Assigns `fd`, which the kernel has just returned, to this open file.
+void install(int fd, OpenFile* file) noexcept;
+// exchange assigns `fd`, which is about to be replaced, to `file` (null: about to be closed) and returns its
+// previous open file. The caller passes that to let_go(), or to put_back() if the kernel does not replace the
+// descriptor. A concurrent writer uses either the old or the new file.
+OpenFile* exchange(int fd, OpenFile* file) noexcept;
+void put_back(int fd, OpenFile* file, OpenFile* before) noexcept;
+// Drops one descriptor of the file. Returns 0, or the errno of writing back its data. Returns 0 for null and
+// own_mark.
+int let_go(OpenFile* file) noexcept;
+
+// Installs the fork handlers, once at process start.
+void watch_forks() noexcept;
+// Returns whether this process is the child of vfork(2) or posix_spawn. Such a child runs in the memory of
+// its parent and must not change it.
+bool borrows_memory() noexcept;
+// Prepares the open files for processes that inherit them by fork, exec, vfork, posix_spawn, popen or system,
+// and may end without being counted.
+void lock_slots() noexcept;
+// Returns the highest descriptor that was ever captured or used by the library; -1 if none.
+int highest_descriptor() noexcept;
+// Calls visit(fd, file, context) for each captured descriptor.
+void each_captured(void (*visit)(int fd, OpenFile& file, void* context), void* context) noexcept;
+
+}  // namespace sheaf::posix

@@ -1,0 +1,260 @@
+// streams/preload/entries/attributes: permissions, owners, times and extended attributes of captured files. A
+// set stores neither owners nor access times: the owner is that of the process, and the access time is the
+// time of the last change. Extended attributes are not supported.
+#include <fcntl.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+#include <utime.h>
+
+#include "streams/preload/descriptors.hpp"
+#include "streams/preload/entries/captured_name.hpp"
+#include "streams/preload/errors.hpp"
+#include "streams/preload/files.hpp"
+#include "streams/preload/names/sets.hpp"
+#include "streams/preload/real.hpp"
+#include "streams/preload/times.hpp"
+
+namespace sheaf::posix {
+
+namespace {
+
+namespace next {
+constinit Real<int(const char*, mode_t)> chmod{"chmod"}, lchmod{"lchmod"};
+constinit Real<int(int, mode_t)> fchmod{"fchmod"};
+constinit Real<int(int, const char*, mode_t, int)> fchmodat{"fchmodat"};
+constinit Real<int(const char*, uid_t, gid_t)> chown{"chown"}, lchown{"lchown"};
+constinit Real<int(int, uid_t, gid_t)> fchown{"fchown"};
+constinit Real<int(int, const char*, uid_t, gid_t, int)> fchownat{"fchownat"};
+constinit Real<int(int, const char*, const timespec*, int)> utimensat{"utimensat"};
+constinit Real<int(int, const timespec*)> futimens{"futimens"};
+constinit Real<int(const char*, const timeval*)> utimes{"utimes"}, lutimes{"lutimes"};
+constinit Real<int(int, const timeval*)> futimes{"futimes"};
+constinit Real<int(int, const char*, const timeval*)> futimesat{"futimesat"};
+constinit Real<int(const char*, const utimbuf*)> utime{"utime"};
+constinit Real<mode_t(mode_t)> umask{"umask"};
+}  // namespace next
+
+int change(const Place& place, const StreamAttributes& attributes) {
+  bool there = false;
+  const int error = errno_of([&] {
+    if (const auto set = set_at(place.match.set, place.view()))
+      there = set->set(place.match.name, attributes);
+  });
+  if (error != 0) return failed(error);
+  return there ? 0 : hand_on;
+}
+
+// `named`: the call uses a name of the descriptor, so O_PATH is sufficient.
+int change_open(int fd, const StreamAttributes& attributes, bool named = false) {
+  const Inside inside;
+  const Use file(fd);
+  if (!file || (!named && (file->slot.load()->flags.load() & O_PATH))) return failed(EBADF);
+  const int error = errno_of([&] { file->stream->set(attributes); });
+  return error == 0 ? 0 : failed(error);
+}
+
+template <class Library>
+int change_name(int at, const char* path, bool follow, const StreamAttributes& attributes,
+                const Library& library) {
+  return on_name(
+      at, path, follow, [&](int fd) { return change_open(fd, attributes, true); },
+      [&](const Place& place) {
+        const Inside inside;
+        return change(place, attributes);
+      },
+      library);
+}
+
+template <class Library>
+int change_mode(int at, const char* path, bool follow, mode_t mode, const Library& library) {
+  return change_name(at, path, follow, {.mode = mode & 07777, .modified = {}}, library);
+}
+
+// Accepts only the current owner and group as new values.
+int own(uid_t user, gid_t group) {
+  const bool same = (user == uid_t(-1) || user == geteuid()) && (group == gid_t(-1) || group == getegid());
+  return same ? 0 : failed(EPERM);
+}
+
+template <class Library>
+int own_name(int at, const char* path, bool follow, uid_t user, gid_t group, const Library& library) {
+  return on_name(
+      at, path, follow, [&](int) { return own(user, group); },
+      [&](const Place& place) { return is_there(place) ? own(user, group) : hand_on; }, library);
+}
+
+bool good_time(const timespec& time) {
+  return time.tv_nsec == UTIME_NOW || time.tv_nsec == UTIME_OMIT ||
+         (time.tv_nsec >= 0 && time.tv_nsec < in_a_second);
+}
+
+// Converts times; null means now. Returns false with errno for invalid times.
+bool times_of(const timespec* times, StreamAttributes& attributes) {
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  if (times && (!good_time(times[0]) || !good_time(times[1]))) {
+    errno = EINVAL;
+    return false;
+  }
+  const timespec wanted = times && times[1].tv_nsec != UTIME_NOW ? times[1] : now;
+  if (wanted.tv_nsec != UTIME_OMIT) attributes.modified = nanoseconds(wanted);
+  return true;
+}
+
+template <class Library>
+int set_times_name(int at, const char* path, bool follow, const timespec* times, const Library& library) {
+  StreamAttributes attributes;
+  return times_of(times, attributes) ? change_name(at, path, follow, attributes, library) : library();
+}
+
+int set_times_open(int fd, const timespec* times, bool named = false) {
+  StreamAttributes attributes;
+  return times_of(times, attributes) ? change_open(fd, attributes, named) : -1;
+}
+
+struct Times {
+  timespec both[2];
+  explicit Times(const timeval* from) {
+    for (int i = 0; from && i < 2; ++i) both[i] = {from[i].tv_sec, from[i].tv_usec * 1000};
+  }
+  const timespec* given(const void* from) const { return from ? both : nullptr; }
+};
+
+template <class Library>
+int set_times_old(int at, const char* path, bool follow, const timeval* times, const Library& library) {
+  return set_times_name(at, path, follow, Times(times).given(times), library);
+}
+
+}  // namespace
+
+SHEAF_ENTRY(int, chmod, const char* path, mode_t mode) {
+  return change_mode(AT_FDCWD, path, true, mode, [&] { return next::chmod(path, mode); });
+}
+SHEAF_ENTRY(int, lchmod, const char* path, mode_t mode) {
+  return change_mode(AT_FDCWD, path, false, mode, [&] { return next::lchmod(path, mode); });
+}
+SHEAF_ENTRY(int, fchmod, int fd, mode_t mode) {
+  return is_captured(fd) ? change_open(fd, {.mode = mode & 07777, .modified = {}}) : next::fchmod(fd, mode);
+}
+SHEAF_ENTRY(int, fchmodat, int at, const char* path, mode_t mode, int flags) {
+  if (is_captured_itself(at, path, flags))
+    return change_open(at, {.mode = mode & 07777, .modified = {}}, true);
+  return change_mode(at, path, !(flags & AT_SYMLINK_NOFOLLOW), mode,
+                     [&] { return next::fchmodat(at, path, mode, flags); });
+}
+SHEAF_ENTRY(int, chown, const char* path, uid_t user, gid_t group) {
+  return own_name(AT_FDCWD, path, true, user, group, [&] { return next::chown(path, user, group); });
+}
+SHEAF_ENTRY(int, lchown, const char* path, uid_t user, gid_t group) {
+  return own_name(AT_FDCWD, path, false, user, group, [&] { return next::lchown(path, user, group); });
+}
+SHEAF_ENTRY(int, fchown, int fd, uid_t user, gid_t group) {
+  if (!is_captured(fd)) return next::fchown(fd, user, group);
+  return is_usable(fd) ? own(user, group) : failed(EBADF);
+}
+SHEAF_ENTRY(int, fchownat, int at, const char* path, uid_t user, gid_t group, int flags) {
+  if (is_captured_itself(at, path, flags)) return own(user, group);
+  return own_name(at, path, !(flags & AT_SYMLINK_NOFOLLOW), user, group,
+                  [&] { return next::fchownat(at, path, user, group, flags); });
+}
+SHEAF_ENTRY(int, utimensat, int at, const char* path, const timespec* times, int flags) {
+  if (is_captured_itself(at, path, flags)) return set_times_open(at, times, true);
+  if (!path && is_captured(at)) return set_times_open(at, times);
+  return set_times_name(at, path, !(flags & AT_SYMLINK_NOFOLLOW), times,
+                        [&] { return next::utimensat(at, path, times, flags); });
+}
+SHEAF_ENTRY(int, futimens, int fd, const timespec* times) {
+  return is_captured(fd) ? set_times_open(fd, times) : next::futimens(fd, times);
+}
+SHEAF_ENTRY(int, utimes, const char* path, const timeval* times) {
+  return set_times_old(AT_FDCWD, path, true, times, [&] { return next::utimes(path, times); });
+}
+SHEAF_ENTRY(int, lutimes, const char* path, const timeval* times) {
+  return set_times_old(AT_FDCWD, path, false, times, [&] { return next::lutimes(path, times); });
+}
+SHEAF_ENTRY(int, futimes, int fd, const timeval* times) {
+  return is_captured(fd) ? set_times_open(fd, Times(times).given(times)) : next::futimes(fd, times);
+}
+SHEAF_ENTRY(int, futimesat, int at, const char* path, const timeval* times) {
+  return set_times_old(at, path, true, times, [&] { return next::futimesat(at, path, times); });
+}
+SHEAF_ENTRY(int, utime, const char* path, const utimbuf* times) {
+  const timeval both[2] = {{times ? times->actime : 0, 0}, {times ? times->modtime : 0, 0}};
+  return set_times_old(AT_FDCWD, path, true, times ? both : nullptr,
+                       [&] { return next::utime(path, times); });
+}
+SHEAF_ENTRY(mode_t, umask, mode_t mask) {
+  if (!is_inside() && !borrows_memory()) note_umask(mask);
+  return next::umask(mask);
+}
+
+namespace {
+
+// Calls for extended attributes on a captured file: none exist, and none can be set.
+namespace next {
+constinit Real<ssize_t(const char*, const char*, void*, size_t)> getxattr{"getxattr"}, lgetxattr{"lgetxattr"};
+constinit Real<ssize_t(int, const char*, void*, size_t)> fgetxattr{"fgetxattr"};
+constinit Real<ssize_t(const char*, char*, size_t)> listxattr{"listxattr"}, llistxattr{"llistxattr"};
+constinit Real<ssize_t(int, char*, size_t)> flistxattr{"flistxattr"};
+constinit Real<int(const char*, const char*, const void*, size_t, int)> setxattr{"setxattr"},
+    lsetxattr{"lsetxattr"};
+constinit Real<int(int, const char*, const void*, size_t, int)> fsetxattr{"fsetxattr"};
+constinit Real<int(const char*, const char*)> removexattr{"removexattr"}, lremovexattr{"lremovexattr"};
+constinit Real<int(int, const char*)> fremovexattr{"fremovexattr"};
+}  // namespace next
+
+// Returns the result of a query on a captured file of that name, or on the target of a link: `none`, with
+// errno.
+template <class Library>
+ssize_t ask_name(const char* path, bool follow, int none, const Library& library) {
+  return on_name(
+      AT_FDCWD, path, follow, [&](int) { return errno = ENODATA, none; },
+      [&](const Place& place) { return is_there(place) ? (errno = ENODATA, none) : hand_on; }, library);
+}
+
+// Like ask_name, for a descriptor.
+int ask_open(int fd, int none, int error) { return is_usable(fd) ? (errno = error, none) : failed(EBADF); }
+
+}  // namespace
+
+SHEAF_ENTRY(ssize_t, getxattr, const char* path, const char* name, void* value, size_t size) {
+  return ask_name(path, true, -1, [&] { return next::getxattr(path, name, value, size); });
+}
+SHEAF_ENTRY(ssize_t, lgetxattr, const char* path, const char* name, void* value, size_t size) {
+  return ask_name(path, false, -1, [&] { return next::lgetxattr(path, name, value, size); });
+}
+SHEAF_ENTRY(ssize_t, fgetxattr, int fd, const char* name, void* value, size_t size) {
+  return is_captured(fd) ? ask_open(fd, -1, ENODATA) : next::fgetxattr(fd, name, value, size);
+}
+SHEAF_ENTRY(ssize_t, listxattr, const char* path, char* list, size_t size) {
+  return ask_name(path, true, 0, [&] { return next::listxattr(path, list, size); });
+}
+SHEAF_ENTRY(ssize_t, llistxattr, const char* path, char* list, size_t size) {
+  return ask_name(path, false, 0, [&] { return next::llistxattr(path, list, size); });
+}
+SHEAF_ENTRY(ssize_t, flistxattr, int fd, char* list, size_t size) {
+  return is_captured(fd) ? ask_open(fd, 0, errno) : next::flistxattr(fd, list, size);
+}
+SHEAF_ENTRY(int, setxattr, const char* path, const char* name, const void* value, size_t size, int flags) {
+  return is_captured_name(AT_FDCWD, path) ? failed(EOPNOTSUPP)
+                                          : next::setxattr(path, name, value, size, flags);
+}
+SHEAF_ENTRY(int, lsetxattr, const char* path, const char* name, const void* value, size_t size, int flags) {
+  return is_captured_name(AT_FDCWD, path) ? failed(EOPNOTSUPP)
+                                          : next::lsetxattr(path, name, value, size, flags);
+}
+SHEAF_ENTRY(int, fsetxattr, int fd, const char* name, const void* value, size_t size, int flags) {
+  return is_captured(fd) ? ask_open(fd, -1, EOPNOTSUPP) : next::fsetxattr(fd, name, value, size, flags);
+}
+SHEAF_ENTRY(int, removexattr, const char* path, const char* name) {
+  return is_captured_name(AT_FDCWD, path) ? failed(ENODATA) : next::removexattr(path, name);
+}
+SHEAF_ENTRY(int, lremovexattr, const char* path, const char* name) {
+  return is_captured_name(AT_FDCWD, path) ? failed(ENODATA) : next::lremovexattr(path, name);
+}
+SHEAF_ENTRY(int, fremovexattr, int fd, const char* name) {
+  return is_captured(fd) ? ask_open(fd, -1, ENODATA) : next::fremovexattr(fd, name);
+}
+
+}  // namespace sheaf::posix

@@ -1,0 +1,56 @@
+// streams/preload/entries/captured_program: execution of a captured file. The kernel cannot find the file, so
+// its bytes are copied to a memory file. For a script only the interpreter is started, which reads the
+// captured file by name.
+#pragma once
+
+#include "base/non_copyable.hpp"
+
+namespace sheaf::posix {
+
+// A line #! INTERPRETER [ARGUMENT], as in execve(2).
+class Script : private NonCopyable {
+ public:
+  Script() = default;
+  explicit Script(const char* interpreter) : interpreter_(interpreter) {}
+  // Reads the start of an open file. Returns 0, or ENOEXEC if it begins with #! but is not a valid script.
+  int read(int fd);
+  const char* interpreter() const { return interpreter_; }  // null if not a script
+  const char* argument() const { return argument_; }        // null if absent
+  // Writes the arguments that start the interpreter for file `path` with `words` to `result`. `result` must
+  // have room for four more than `words`.
+  void put_words(const char* path, char* const* words, const char** result) const noexcept;
+
+ private:
+  static constexpr int most_of_line = 255;  // bytes, as in Linux
+  char line_[most_of_line + 1];
+  const char* interpreter_ = nullptr;
+  const char* argument_ = nullptr;
+};
+
+// Must not be used within an Inside (streams/preload/inside.hpp). Also works in a child of vfork(2).
+class CapturedProgram : private NonCopyable {
+ public:
+  CapturedProgram(int at, const char* path);  // null path: none
+  explicit CapturedProgram(int fd);
+  ~CapturedProgram();
+
+  // Returns 0, the errno if the program cannot be started, or hand_on if it is not a captured file.
+  int error() const { return error_; }
+  const char* path() const { return path_; }  // path of the memory file, for execve(2)
+  const Script& script() const { return script_; }
+
+ private:
+  template <class Make>
+  void copy(const Make& make);
+  void copy_open(int fd);
+
+  int error_;
+  int memory_ = -1;
+  char path_[40];
+  Script script_;
+};
+
+// Returns whether the interpreter of a plain script is a captured file.
+bool has_captured_interpreter(const char* path, Script& script);
+
+}  // namespace sheaf::posix

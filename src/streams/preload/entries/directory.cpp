@@ -1,0 +1,262 @@
+// streams/preload/entries/directory: directories list captured files after the entries of the file system.
+// The captured entries of a DIR* are read when it is opened or rewound.
+#include <dirent.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <glob.h>
+#include <limits.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "streams/preload/entries/captured_name.hpp"
+#include "streams/preload/errors.hpp"
+#include "streams/preload/files.hpp"
+#include "streams/preload/fork_mutex.hpp"
+#include "streams/preload/names/listing.hpp"
+#include "streams/preload/real.hpp"
+
+namespace sheaf::posix {
+
+namespace {
+
+namespace next {
+constinit Real<DIR*(const char*)> opendir{"opendir"};
+constinit Real<DIR*(int)> fdopendir{"fdopendir"};
+constinit Real<dirent*(DIR*)> readdir{"readdir64"};
+constinit Real<int(DIR*)> closedir{"closedir"};
+constinit Real<void(DIR*)> rewinddir{"rewinddir"};
+constinit Real<long(DIR*)> telldir{"telldir"};
+constinit Real<void(DIR*, long)> seekdir{"seekdir"};
+}  // namespace next
+
+constexpr long beyond = long{1} << 61;  // telldir offset of captured entries; not used by file systems
+
+struct Extra {
+  std::vector<dirent> entries;
+  size_t at = 0;
+  bool reached = false;  // the real entries are exhausted
+};
+
+constinit ForkMutex lock{Guards::directories};
+constinit std::atomic<int> shown{0};  // number of entries in `extras`
+std::map<DIR*, Extra>& extras() {
+  static auto* const all = new std::map<DIR*, Extra>;
+  return *all;
+}
+
+// Must not be called under `lock`: reading acquires locks of sets, which fork() acquires in its own order.
+Extra read_extra(const std::string& directory) {
+  Extra extra;
+  list_directory(directory, [&](std::string_view last, uint64_t number) {
+    dirent entry = {};
+    if (last.size() >= sizeof entry.d_name) return;
+    const StreamStatus status{.number = number};
+    struct stat as_file;
+    fill(as_file, status, 0);
+    entry.d_ino = as_file.st_ino;
+    entry.d_reclen = sizeof entry;
+    entry.d_type = DT_REG;
+    memcpy(entry.d_name, last.data(), last.size());
+    extra.entries.push_back(entry);
+    extra.entries.back().d_off = beyond + long(extra.entries.size());
+  });
+  return extra;
+}
+
+// Returns the current path of the directory; empty if it cannot be determined.
+std::string path_of(DIR* directory) {
+  char path[PATH_MAX], link[40];
+  snprintf(link, sizeof link, "/proc/self/fd/%d", dirfd(directory));
+  const ssize_t n = real::readlink(link, path, sizeof path - 1);
+  return {path, size_t(std::max<ssize_t>(n, 0))};
+}
+
+DIR* with_captured(DIR* directory) {
+  if (!directory || is_inside() || rules().empty()) return directory;
+  const int error = errno;
+  const std::string path = path_of(directory);
+  bool wanted = false;
+  for (const Rule& rule : rules())
+    wanted |= !path.empty() && (rule.view ? path.starts_with(rule.pattern) : may_hold(rule.pattern, path));
+  if (wanted) {
+    const Inside inside;
+    errno_of([&] {
+      Extra extra = read_extra(path);
+      const std::lock_guard guard(lock);
+      extras()[directory] = std::move(extra);
+      shown.store(int(extras().size()));
+    });
+  }
+  errno = error;
+  return directory;
+}
+
+template <class Work>
+bool on_inside(DIR* directory, const Work& work) {
+  const std::lock_guard guard(lock);
+  const auto found = extras().find(directory);
+  if (found == extras().end()) return false;
+  work(found->second);
+  return true;
+}
+
+// Runs `work` on the captured entries of a directory. Returns false if it has none.
+template <class Work>
+bool on_extra(DIR* directory, const Work& work) {
+  if (shown.load(std::memory_order_relaxed) == 0 || is_inside()) return false;
+  const Inside inside;
+  return on_inside(directory, work);
+}
+
+dirent* read_entry(DIR* directory) {
+  bool over = false;
+  on_extra(directory, [&](Extra& extra) { over = extra.reached; });
+  const int error = errno;
+  if (!over) {
+    errno = 0;
+    if (dirent* const entry = next::readdir(directory)) {
+      errno = error;
+      return entry;
+    }
+    if (errno != 0) return nullptr;
+  }
+  errno = error;
+  dirent* result = nullptr;
+  on_extra(directory, [&](Extra& extra) {
+    extra.reached = true;
+    if (extra.at < extra.entries.size()) result = &extra.entries[extra.at++];
+  });
+  return result;
+}
+
+DIR* open_directory(const char* path) {
+  if (is_captured_name(AT_FDCWD, path)) return errno = ENOTDIR, nullptr;
+  DIR* const plain = next::opendir(path);
+  explained(AT_FDCWD, path, plain ? 0 : -1);
+  return with_captured(plain);
+}
+
+int scan(DIR* directory, dirent*** names, int (*filter)(const dirent*),
+         int (*compare)(const dirent**, const dirent**)) {
+  if (!directory) return -1;
+  std::vector<dirent*> found;
+  bool memory = true;
+  while (dirent* const entry = read_entry(directory)) {
+    if (filter && !filter(entry)) continue;
+    const size_t size = offsetof(dirent, d_name) + strlen(entry->d_name) + 1;
+    auto* const copy = static_cast<dirent*>(malloc(size));
+    memory = memory && copy;
+    if (!memory) break;
+    memcpy(copy, entry, size);
+    found.push_back(copy);
+  }
+  closedir(directory);
+  auto** const list = static_cast<dirent**>(malloc((found.size() + 1) * sizeof(dirent*)));
+  if (!memory || !list) {
+    for (dirent* const entry : found) free(entry);
+    free(list);
+    return failed(ENOMEM);
+  }
+  if (!found.empty()) memcpy(list, found.data(), found.size() * sizeof(dirent*));
+  if (compare)
+    qsort(list, found.size(), sizeof(dirent*), reinterpret_cast<int (*)(const void*, const void*)>(compare));
+  *names = list;
+  return int(found.size());
+}
+
+}  // namespace
+
+SHEAF_ENTRY(DIR*, opendir, const char* path) { return open_directory(path); }
+SHEAF_ENTRY(DIR*, fdopendir, int fd) {
+  if (is_captured(fd)) return errno = ENOTDIR, nullptr;
+  return with_captured(next::fdopendir(fd));
+}
+SHEAF_ENTRY_AND(dirent*, readdir, readdir64, DIR* directory) { return read_entry(directory); }
+SHEAF_ENTRY_AND(int, readdir_r, readdir64_r, DIR* directory, dirent* entry, dirent** result) {
+  const int kept = errno;
+  errno = 0;
+  dirent* const found = read_entry(directory);
+  const int error = errno;
+  errno = kept;
+  if (found) memcpy(entry, found, offsetof(dirent, d_name) + strlen(found->d_name) + 1);
+  *result = found ? entry : nullptr;
+  return found ? 0 : error;
+}
+SHEAF_ENTRY(int, closedir, DIR* directory) {
+  if (shown.load(std::memory_order_relaxed) > 0 && !is_inside()) {
+    const Inside inside;
+    const std::lock_guard guard(lock);
+    extras().erase(directory);
+    shown.store(int(extras().size()));
+  }
+  return next::closedir(directory);
+}
+SHEAF_ENTRY(void, rewinddir, DIR* directory) {
+  if (on_extra(directory, [](const Extra&) {})) {
+    const Inside inside;
+    errno_of([&] {
+      Extra now = read_extra(path_of(directory));
+      on_inside(directory, [&](Extra& extra) { std::swap(extra, now); });
+    });
+  }
+  next::rewinddir(directory);
+}
+SHEAF_ENTRY(long, telldir, DIR* directory) {
+  long place = -1;
+  on_extra(directory, [&](const Extra& extra) { place = extra.reached ? beyond + long(extra.at) : -1; });
+  return place >= 0 ? place : next::telldir(directory);
+}
+SHEAF_ENTRY(void, seekdir, DIR* directory, long place) {
+  const bool captured = on_extra(directory, [&](Extra& extra) {
+    extra.reached = place >= beyond;
+    extra.at = extra.reached ? size_t(place - beyond) : 0;
+  });
+  if (!captured || place < beyond) next::seekdir(directory, place);
+}
+SHEAF_ENTRY_AND(int, scandir, scandir64, const char* path, dirent*** names, int (*filter)(const dirent*),
+                int (*compare)(const dirent**, const dirent**)) {
+  return scan(open_directory(path), names, filter, compare);
+}
+SHEAF_ENTRY_AND(int, scandirat, scandirat64, int at, const char* path, dirent*** names,
+                int (*filter)(const dirent*), int (*compare)(const dirent**, const dirent**)) {
+  const int fd = real::openat(at, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+  return fd < 0 ? explained(at, path, -1) : scan(with_captured(next::fdopendir(fd)), names, filter, compare);
+}
+
+namespace {
+
+namespace next {
+constinit Real<int(const char*, int, int (*)(const char*, int), glob_t*)> glob{"glob64"};
+}
+
+void close_for_glob(void* directory) { closedir(static_cast<DIR*>(directory)); }
+dirent* read_for_glob(void* directory) { return read_entry(static_cast<DIR*>(directory)); }
+void* open_for_glob(const char* path) { return open_directory(path); }
+
+int expand_pattern(const char* pattern, int flags, int (*failure)(const char*, int), glob_t* found) {
+  if (is_inside() || rules().empty() || (flags & GLOB_ALTDIRFUNC))
+    return next::glob(pattern, flags, failure, found);
+  found->gl_closedir = close_for_glob;
+  found->gl_readdir = read_for_glob;
+  found->gl_opendir = open_for_glob;
+  found->gl_stat = [](const char* path, struct stat* status) { return stat(path, status); };
+  found->gl_lstat = [](const char* path, struct stat* status) { return lstat(path, status); };
+  return next::glob(pattern, flags | GLOB_ALTDIRFUNC, failure, found);
+}
+
+}  // namespace
+
+SHEAF_ENTRY_AND(int, glob, glob64, const char* pattern, int flags, int (*failure)(const char*, int),
+                glob_t* found) {
+  return expand_pattern(pattern, flags, failure, found);
+}
+
+}  // namespace sheaf::posix

@@ -1,0 +1,73 @@
+// streams/preload/entries/handing_over: passes a descriptor to another process through a shared socket.
+#pragma once
+
+#include <pthread.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "base/non_copyable.hpp"
+#include "streams/preload/descriptors.hpp"
+#include "streams/preload/real.hpp"
+
+namespace sheaf::posix {
+
+// Sends the result of an open(2) and its errno; `fd` may be negative.
+void hand_over(int socket, int fd, int error);
+// Receives a descriptor and returns it at the lowest free number, or -1 with errno. Also returns -1 on a
+// socket error.
+int take_over(int socket, int flags);
+
+// Blocks all signals, so that handlers of the program do not see the end of a helper process of this library.
+class NoSignals : private NonCopyable {
+ public:
+  NoSignals() noexcept {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+    sigpending(&pending_);
+  }
+  ~NoSignals() {
+    const int error = errno;
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+    errno = error;
+  }
+  void forget_child() const noexcept {
+    if (!sigismember(&pending_, SIGCHLD)) forget_signal(SIGCHLD);
+  }
+
+ private:
+  sigset_t before_, pending_;
+};
+
+// Opens a file in a child of vfork(2). The child shares the memory of its parent, which must not record files
+// that only the child has open. Therefore a helper process calls `open` and passes the descriptor to the
+// child. The program that the child executes finds it like every inherited descriptor.
+template <class Open>
+int by_another_process(const Open& open, int flags) {
+  int ends[2];
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return -1;
+  const NoSignals waiting;
+  const pid_t opener = fork();
+  if (opener == 0) {
+    const int fd = open();
+    const int error = errno;
+    {
+      const Inside inside;
+      lock_slots();
+    }
+    hand_over(ends[1], fd, error);
+    _exit(0);
+  }
+  real::close(ends[1]);
+  const int fd = take_over(ends[0], flags);
+  const int error = errno;
+  while (opener > 0 && waitpid(opener, nullptr, 0) < 0 && errno == EINTR) continue;
+  if (opener > 0) waiting.forget_child();
+  return errno = error, fd;
+}
+
+}  // namespace sheaf::posix

@@ -1,0 +1,188 @@
+// streams/preload/entries/wide: wide-character calls on streams of captured files
+// (streams/preload/stdio/wide_streams).
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <wchar.h>
+
+#include "streams/preload/real.hpp"
+#include "streams/preload/stdio/streams.hpp"
+#include "streams/preload/stdio/wide_streams.hpp"
+
+namespace sheaf::posix {
+
+namespace {
+
+using Text = const wchar_t*;
+
+namespace next {
+constinit Real<wint_t(FILE*)> fgetwc{"fgetwc"}, fgetwc_unlocked{"fgetwc_unlocked"};
+constinit Real<wint_t(wchar_t, FILE*)> fputwc{"fputwc"}, fputwc_unlocked{"fputwc_unlocked"};
+constinit Real<wint_t(wint_t, FILE*)> ungetwc{"ungetwc"};
+constinit Real<wchar_t*(wchar_t*, int, FILE*)> fgetws{"fgetws"}, fgetws_unlocked{"fgetws_unlocked"};
+constinit Real<wchar_t*(wchar_t*, size_t, int, FILE*)> fgetws_chk{"__fgetws_chk"},
+    fgetws_unlocked_chk{"__fgetws_unlocked_chk"};
+constinit Real<int(Text, FILE*)> fputws{"fputws"}, fputws_unlocked{"fputws_unlocked"};
+constinit Real<int(FILE*, int)> fwide{"fwide"};
+constinit Real<int(FILE*, Text, va_list)> vfwprintf{"vfwprintf"}, vfwscanf{"vfwscanf"},
+    isoc99_vfwscanf{"__isoc99_vfwscanf"}, isoc23_vfwscanf{"__isoc23_vfwscanf"};
+constinit Real<int(FILE*, int, Text, va_list)> vfwprintf_chk{"__vfwprintf_chk"};
+}  // namespace next
+
+// Returns the result of `ours` for a stream of this library, `refused` for a byte stream, otherwise that of
+// the C library.
+template <class Result, class Ours, class Library>
+Result answer(FILE* stream, Result refused, Ours&& ours, Library&& library) {
+  switch (widen(stream)) {
+    case Width::of_the_library:
+      return library();
+    case Width::bytes:
+      return refused;
+    case Width::wide:
+      break;
+  }
+  return ours();
+}
+
+wint_t get(FILE* stream, const Real<wint_t(FILE*)>& library) {
+  return answer(
+      stream, wint_t{WEOF}, [&] { return get_wide(stream); }, [&] { return library(stream); });
+}
+
+wint_t put(wchar_t c, FILE* stream, const Real<wint_t(wchar_t, FILE*)>& library) {
+  return answer(
+      stream, wint_t{WEOF}, [&] { return put_wide(c, stream); }, [&] { return library(c, stream); });
+}
+
+int put_text(Text text, FILE* stream, const Real<int(Text, FILE*)>& library) {
+  return answer(
+      stream, EOF, [&] { return put_wide_text(text, stream); }, [&] { return library(text, stream); });
+}
+
+template <class Library>
+wchar_t* get_line(wchar_t* room, int n, FILE* stream, Library&& library) {
+  return answer(
+      stream, static_cast<wchar_t*>(nullptr), [&] { return get_wide_line(room, n, stream); }, library);
+}
+
+int print(FILE* stream, const OnStream& library) {
+  return answer(
+      stream, -1, [&] { return print_wide(stream, library); }, [&] { return library(stream); });
+}
+
+using Scan = Real<int(FILE*, Text, va_list)>;
+
+int scan(FILE* stream, Text format, va_list arguments, const Scan& library) {
+  const OnStream one = [&](FILE* from) {
+    va_list again;
+    va_copy(again, arguments);
+    const int result = library(from, format, again);
+    va_end(again);
+    return result;
+  };
+  return answer(
+      stream, EOF, [&] { return scan_wide(stream, one); }, [&] { return one(stream); });
+}
+
+int print_to(FILE* stream, Text format, va_list arguments) {
+  return print(stream, [&](FILE* to) { return next::vfwprintf(to, format, arguments); });
+}
+
+int print_checked(FILE* stream, int flag, Text format, va_list arguments) {
+  return print(stream, [&](FILE* to) { return next::vfwprintf_chk(to, flag, format, arguments); });
+}
+
+// For variadic calls.
+#define SHEAF_WITH_ARGUMENTS(last, call) \
+  va_list arguments;                     \
+  va_start(arguments, last);             \
+  const int result = call;               \
+  va_end(arguments);                     \
+  return result
+
+}  // namespace
+
+SHEAF_ENTRY_AND(wint_t, fgetwc, getwc, FILE* stream) { return get(stream, next::fgetwc); }
+SHEAF_ENTRY(wint_t, getwchar, void) { return get(stdin, next::fgetwc); }
+SHEAF_ENTRY_AND(wint_t, fgetwc_unlocked, getwc_unlocked, FILE* stream) {
+  return get(stream, next::fgetwc_unlocked);
+}
+SHEAF_ENTRY(wint_t, getwchar_unlocked, void) { return get(stdin, next::fgetwc_unlocked); }
+SHEAF_ENTRY_AND(wint_t, fputwc, putwc, wchar_t c, FILE* stream) { return put(c, stream, next::fputwc); }
+SHEAF_ENTRY(wint_t, putwchar, wchar_t c) { return put(c, stdout, next::fputwc); }
+SHEAF_ENTRY_AND(wint_t, fputwc_unlocked, putwc_unlocked, wchar_t c, FILE* stream) {
+  return put(c, stream, next::fputwc_unlocked);
+}
+SHEAF_ENTRY(wint_t, putwchar_unlocked, wchar_t c) { return put(c, stdout, next::fputwc_unlocked); }
+SHEAF_ENTRY(wint_t, ungetwc, wint_t c, FILE* stream) {
+  return answer(
+      stream, wint_t{WEOF}, [&] { return put_back_wide(c, stream); },
+      [&] { return next::ungetwc(c, stream); });
+}
+SHEAF_ENTRY(wchar_t*, fgetws, wchar_t* room, int n, FILE* stream) {
+  return get_line(room, n, stream, [&] { return next::fgetws(room, n, stream); });
+}
+SHEAF_ENTRY(wchar_t*, fgetws_unlocked, wchar_t* room, int n, FILE* stream) {
+  return get_line(room, n, stream, [&] { return next::fgetws_unlocked(room, n, stream); });
+}
+// An overflow of `room` ends the program, in the C library.
+SHEAF_ENTRY(wchar_t*, __fgetws_chk, wchar_t* room, size_t size, int n, FILE* stream) {
+  const auto library = [&] { return next::fgetws_chk(room, size, n, stream); };
+  return n > 0 && size_t(n) > size ? library() : get_line(room, n, stream, library);
+}
+SHEAF_ENTRY(wchar_t*, __fgetws_unlocked_chk, wchar_t* room, size_t size, int n, FILE* stream) {
+  const auto library = [&] { return next::fgetws_unlocked_chk(room, size, n, stream); };
+  return n > 0 && size_t(n) > size ? library() : get_line(room, n, stream, library);
+}
+SHEAF_ENTRY(int, fputws, const wchar_t* text, FILE* stream) { return put_text(text, stream, next::fputws); }
+SHEAF_ENTRY(int, fputws_unlocked, const wchar_t* text, FILE* stream) {
+  return put_text(text, stream, next::fputws_unlocked);
+}
+SHEAF_ENTRY(int, fwide, FILE* stream, int mode) {
+  return stream->_mode >= 0 || !is_ours(stream) ? next::fwide(stream, mode) : orient_stream(stream, mode);
+}
+SHEAF_ENTRY(int, vfwprintf, FILE* stream, const wchar_t* format, va_list arguments) {
+  return print_to(stream, format, arguments);
+}
+SHEAF_ENTRY(int, vwprintf, const wchar_t* format, va_list arguments) {
+  return print_to(stdout, format, arguments);
+}
+SHEAF_ENTRY(int, fwprintf, FILE* stream, const wchar_t* format, ...) {
+  SHEAF_WITH_ARGUMENTS(format, print_to(stream, format, arguments));
+}
+SHEAF_ENTRY(int, wprintf, const wchar_t* format, ...) {
+  SHEAF_WITH_ARGUMENTS(format, print_to(stdout, format, arguments));
+}
+SHEAF_ENTRY(int, __vfwprintf_chk, FILE* stream, int flag, const wchar_t* format, va_list arguments) {
+  return print_checked(stream, flag, format, arguments);
+}
+SHEAF_ENTRY(int, __vwprintf_chk, int flag, const wchar_t* format, va_list arguments) {
+  return print_checked(stdout, flag, format, arguments);
+}
+SHEAF_ENTRY(int, __fwprintf_chk, FILE* stream, int flag, const wchar_t* format, ...) {
+  SHEAF_WITH_ARGUMENTS(format, print_checked(stream, flag, format, arguments));
+}
+SHEAF_ENTRY(int, __wprintf_chk, int flag, const wchar_t* format, ...) {
+  SHEAF_WITH_ARGUMENTS(format, print_checked(stdout, flag, format, arguments));
+}
+
+// Defines the four scan calls; each C standard has its own names for them.
+#define SHEAF_SCANS(vf, v, f, plain, library)                                    \
+  SHEAF_ENTRY(int, vf, FILE* stream, const wchar_t* format, va_list arguments) { \
+    return scan(stream, format, arguments, library);                             \
+  }                                                                              \
+  SHEAF_ENTRY(int, v, const wchar_t* format, va_list arguments) {                \
+    return scan(stdin, format, arguments, library);                              \
+  }                                                                              \
+  SHEAF_ENTRY(int, f, FILE* stream, const wchar_t* format, ...) {                \
+    SHEAF_WITH_ARGUMENTS(format, scan(stream, format, arguments, library));      \
+  }                                                                              \
+  SHEAF_ENTRY(int, plain, const wchar_t* format, ...) {                          \
+    SHEAF_WITH_ARGUMENTS(format, scan(stdin, format, arguments, library));       \
+  }
+
+SHEAF_SCANS(vfwscanf, vwscanf, fwscanf, wscanf, next::vfwscanf)
+SHEAF_SCANS(__isoc99_vfwscanf, __isoc99_vwscanf, __isoc99_fwscanf, __isoc99_wscanf, next::isoc99_vfwscanf)
+SHEAF_SCANS(__isoc23_vfwscanf, __isoc23_vwscanf, __isoc23_fwscanf, __isoc23_wscanf, next::isoc23_vfwscanf)
+
+}  // namespace sheaf::posix

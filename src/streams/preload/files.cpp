@@ -1,0 +1,343 @@
+#include "streams/preload/files.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <utility>
+
+#include "base/non_copyable.hpp"
+#include "base/printable.hpp"
+#include "streams/preload/errors.hpp"
+#include "streams/preload/following.hpp"
+#include "streams/preload/mappings.hpp"
+#include "streams/preload/names/sets.hpp"
+#include "streams/preload/real.hpp"
+#include "streams/preload/stdio/telling.hpp"
+#include "streams/preload/times.hpp"
+
+namespace sheaf::posix {
+
+namespace {
+
+constexpr int not_status = O_CREAT | O_EXCL | O_NOCTTY | O_TRUNC | O_CLOEXEC;
+constexpr uint64_t ours = uint64_t{1} << 62;  // inode number bit that no plain file has
+
+bool writes(int flags) { return (flags & O_ACCMODE) != O_RDONLY && !(flags & O_PATH); }
+
+// O_TRUNC also truncates a file opened for reading.
+bool changes(int flags) { return writes(flags) || ((flags & O_TRUNC) && !(flags & O_PATH)); }
+
+int wanted(int flags) {
+  if (flags & O_PATH) return 0;
+  const int mode = flags & O_ACCMODE;
+  return (mode != O_WRONLY ? R_OK : 0) | (mode != O_RDONLY ? W_OK : 0) | (flags & O_TRUNC ? W_OK : 0);
+}
+
+// Looks up a name in the set; returns 0 or an errno. Leaves `found` unchanged if the lookup throws: direct
+// assignment could leave a partly written value.
+int look_up(ContainerSet& set, std::string_view name, std::optional<StreamStatus>& found, bool anew = false) {
+  return errno_of([&] {
+    if (const std::optional<StreamStatus> status = anew ? set.known(name) : set.status(name))
+      found.emplace(*status);
+  });
+}
+
+// Returns whether the open empties the file in any case. The state on other hosts then need not be read,
+// unless it is already known.
+bool makes_anew(int flags) {
+  return (flags & O_CREAT) && (flags & O_TRUNC) && !(flags & (O_EXCL | O_DIRECTORY)) && writes(flags);
+}
+
+// Description of the stream in a slot, for processes that inherit it.
+struct Told {
+  uint64_t number;
+  std::string_view set, name;
+  dev_t device;
+  bool view;
+};
+
+// Reserves a descriptor and its slot before the file is touched, so that an open without a free slot changes
+// nothing. The destructor releases them unless a stream was assigned.
+class Reserved : private NonCopyable {
+ public:
+  explicit Reserved(int flags) : file_(make_open_file()) {
+    if (file_) fd_ = state::reserve(flags & ~not_status, slot_, flags & O_CLOEXEC);
+    if (fd_ < 0) error_ = errno;
+  }
+  ~Reserved() {
+    const int error = errno;
+    if (fd_ >= 0) {
+      real::close(fd_);
+      state::release(slot_);
+    }
+    if (file_) unuse(file_);
+    errno = error;
+  }
+  int error() const { return error_; }
+
+  int give(std::shared_ptr<ContainerStream> stream, std::shared_ptr<ContainerSet> set, const Told& told) {
+    tell(told);
+    file_->stream = std::move(stream);
+    file_->set = std::move(set);
+    file_->view = told.view;
+    file_->slot.store(slot_);
+    install(fd_, file_);
+    return std::exchange(fd_, -1);
+  }
+
+ private:
+  void tell(const Told& told) {
+    slot_->stream = told.number;
+    slot_->view = told.view;
+    slot_->device = told.device;
+    const bool fits = told.set.size() + told.name.size() <= sizeof slot_->text;
+    slot_->set_size = fits ? uint32_t(told.set.size()) : 0;
+    slot_->name_size = fits ? uint32_t(told.name.size()) : 0;
+    if (!fits) return;
+    memcpy(slot_->text, told.set.data(), told.set.size());
+    memcpy(slot_->text + told.set.size(), told.name.data(), told.name.size());
+  }
+
+  OpenFile* file_;
+  Slot* slot_ = nullptr;
+  int fd_ = -1;
+  int error_ = 0;
+};
+
+// Returns the errno for opening an existing file this way; 0 if it is allowed.
+int refusal(const StreamStatus& found, const Place& place, int flags) {
+  if (place.slash && (flags & O_CREAT)) return EISDIR;
+  if ((flags & O_CREAT) && (flags & O_EXCL)) return EEXIST;
+  if (place.slash || (flags & O_DIRECTORY)) return ENOTDIR;
+  if (place.view() && changes(flags)) return EROFS;
+  return permitted(found, wanted(flags)) ? 0 : EACCES;
+}
+
+std::shared_ptr<ContainerStream> open_in(ContainerSet& set, const Place& place, StreamOpening opening) {
+  auto stream = following(set.open_stream(place.match.name, opening));
+  if (stream && opening.truncate) show_in_mappings(&set, stream->status().number, 0, 0);
+  return stream;
+}
+
+int open_existing(ContainerSet& set, bool asked, const Place& place, int flags,
+                  std::shared_ptr<ContainerStream>& stream) {
+  return errno_of([&] {
+    StreamOpening opening;
+    opening.write = writes(flags);
+    opening.truncate = (flags & O_TRUNC) && changes(flags);
+    opening.asked = asked;
+    stream = open_in(set, place, opening);
+  });
+}
+
+int create(ContainerSet& set, const Place& place, int flags, mode_t mode,
+           std::shared_ptr<ContainerStream>& stream) {
+  return errno_of([&] {
+    StreamOpening opening;
+    opening.create = true;
+    opening.exclusive = flags & O_EXCL;
+    opening.truncate = flags & O_TRUNC;
+    opening.write = true;
+    opening.mode = mode & 07777 & ~current_umask();
+    stream = open_in(set, place, opening);
+  });
+}
+
+}  // namespace
+
+bool may_change_in(const Place& place) noexcept {
+  if (geteuid() == 0) return true;
+  char directory[PATH_MAX];
+  const std::string_view name = place.directory();
+  if (name.size() >= sizeof directory) return false;
+  memcpy(directory, name.data(), name.size());
+  directory[name.size()] = '\0';
+  return faccessat(AT_FDCWD, name.empty() ? "/" : directory, W_OK | X_OK, AT_EACCESS) == 0;
+}
+
+bool plain_there(const Place& place) noexcept {
+  struct stat status;
+  if (place.folder >= 0) {
+    if (fstatat(place.folder, place.last(), &status, AT_SYMLINK_NOFOLLOW) == 0) return true;
+    if (errno == ENOENT) return false;
+  }
+  return lstat(place.path, &status) == 0 || errno != ENOENT;
+}
+
+namespace {
+
+// Returns true once for each rule.
+bool is_first(std::atomic<uint64_t>& warned, const Place& place) {
+  const uint64_t bit = uint64_t{1} << (place.match.rule->number % 64);
+  return !(warned.fetch_or(bit) & bit);
+}
+
+void warn_unseen(const Place& place, int error) {
+  static std::atomic<uint64_t> warned{0};
+  if (is_first(warned, place))
+    tell("sheaf: '%s' cannot be read (%s), so what it holds is not seen: `sheaf verify` says why\n",
+         printable(place.match.set).c_str(), strerror(error));
+}
+
+// Decides how an open continues if the set does not know the name, or cannot determine it (`error`). Returns
+// hand_on, -1 with errno, or 0 if the set must create the file.
+int without_stream(const Place& place, int flags, int error) {
+  const bool makes = (flags & O_CREAT) && !(flags & O_DIRECTORY);
+  if (plain_there(place) || (error == 0 && (!makes || !may_change_in(place)))) return hand_on;
+  if (error != 0) return (makes ? warn_plain(place, error) : warn_unseen(place, error)), hand_on;
+  if (place.view()) return failed(EROFS);
+  return place.slash ? failed(EISDIR) : 0;
+}
+
+}  // namespace
+
+void forget_limit(int error) noexcept {
+  if (error == EFBIG) forget_signal(SIGXFSZ);  // pending, because signals are blocked inside
+}
+
+void warn_plain(const Place& place, int error) noexcept {
+  static std::atomic<uint64_t> warned{0};
+  if (!is_first(warned, place)) return;
+  tell("sheaf: '%s' cannot take '%s' (%s): it is made as a plain file, and others may be\n",
+       printable(place.match.set).c_str(), printable({place.path, place.size}).c_str(), strerror(error));
+}
+
+int open_captured(const Place& place, int flags, mode_t mode) noexcept {
+  if ((flags & O_TMPFILE) == O_TMPFILE) return hand_on;
+  const std::shared_ptr<ContainerSet> set = set_at(place.match.set, place.view());
+  if (!set) return hand_on;
+  std::shared_ptr<ContainerStream> stream;
+  std::optional<Reserved> reserved;
+  const auto reserve = [&] { return reserved ? reserved->error() : reserved.emplace(flags).error(); };
+  for (int attempt = 0; !stream && attempt < 3; ++attempt) {  // retries after a concurrent create or remove
+    std::optional<StreamStatus> found;
+    const bool anew = attempt == 0 && makes_anew(flags);
+    int error = look_up(*set, place.match.name, found, anew);
+    forget_limit(error);
+    if (found) {
+      error = refusal(*found, place, flags);
+      if (error == 0) error = reserve();
+      if (error != 0) return failed(error);
+      error = open_existing(*set, !anew, place, flags, stream);
+      if (error != 0 && error != ENOENT) return failed(error);
+      continue;
+    }
+    if (const int answer = without_stream(place, flags, error)) return answer;
+    error = reserve();
+    if (error == 0) error = create(*set, place, flags, mode, stream);
+    if (error == EEXIST || error == EMFILE) return failed(error);
+    if (error != 0) {
+      forget_limit(error);
+      warn_plain(place, error);
+      return hand_on;
+    }
+  }
+  if (!stream) return failed(ENOENT);
+  uint64_t number = 0;
+  if (const int error = errno_of([&] { number = stream->status().number; })) return failed(error);
+  const Told told{
+      number, {place.match.set, place.match.set_size}, place.match.name, place.device, place.view()};
+  return reserved->give(std::move(stream), set, told);
+}
+
+std::shared_ptr<ContainerStream> stream_for_writing(OpenFile& file) {
+  const Slot& slot = *file.slot.load();
+  StreamOpening opening;
+  opening.write = true;
+  auto stream = file.set->open_number(slot.stream);
+  if (!stream) stream = file.set->open_stream({slot.text + slot.set_size, slot.name_size}, opening);
+  return stream ? following(std::move(stream)) : file.stream;
+}
+
+int open_same(OpenFile& file, int flags) noexcept {
+  if (file.view && changes(flags)) return failed(EROFS);
+  const Slot& slot = *file.slot.load();
+  StreamStatus found;
+  if (const int error = errno_of([&] { found = file.stream->status(); })) return failed(error);
+  if (!permitted(found, wanted(flags))) return failed(EACCES);
+  Reserved reserved(flags);
+  if (reserved.error() != 0) return failed(reserved.error());
+  std::shared_ptr<ContainerStream> stream = file.stream;
+  if (const int error = errno_of([&] {
+        if (changes(flags)) stream = stream_for_writing(file);
+        if (!(flags & O_TRUNC) || !changes(flags)) return;
+        stream->truncate(0);
+        show_in_mappings(file.set.get(), slot.stream, 0, 0);
+      }))
+    return failed(error);
+  const Told told{slot.stream,
+                  {slot.text, slot.set_size},
+                  {slot.text + slot.set_size, slot.name_size},
+                  slot.device,
+                  slot.view};
+  return reserved.give(std::move(stream), file.set, told);
+}
+
+std::shared_ptr<ContainerStream> stream_at(const Place& place, bool write) noexcept {
+  std::shared_ptr<ContainerStream> stream;
+  errno = errno_of([&] {
+    StreamOpening opening;
+    opening.write = write;
+    if (const auto set = set_at(place.match.set, place.view()))
+      stream = set->open_stream(place.match.name, opening);
+  });
+  return stream;
+}
+
+std::optional<StreamStatus> status_at(const Place& place) noexcept {
+  std::optional<StreamStatus> found;
+  if (const auto set = set_at(place.match.set, place.view())) look_up(*set, place.match.name, found);
+  return found;
+}
+
+void fill(struct stat& status, const StreamStatus& found, dev_t device) noexcept {
+  status = {};
+  status.st_dev = device;
+  status.st_ino = found.number | ours;
+  status.st_mode = S_IFREG | found.mode;
+  status.st_nlink = found.linked ? 1 : 0;
+  status.st_uid = geteuid();
+  status.st_gid = getegid();
+  status.st_size = found.size;
+  status.st_blksize = found.block;
+  status.st_blocks = (found.size + 4095) / 4096 * 8;
+  status.st_atim = status.st_mtim = time_of(found.modified);
+  status.st_ctim = time_of(found.changed);
+}
+
+int stat_open(OpenFile& file, struct stat& status) noexcept {
+  return errno_of([&] { fill(status, file.stream->status(), file.slot.load()->device); });
+}
+
+bool permitted(const StreamStatus& status, int access) noexcept {
+  if (geteuid() == 0) return !(access & X_OK) || (status.mode & 0111);
+  const uint32_t owner = status.mode >> 6;
+  return (!(access & R_OK) || (owner & 4)) && (!(access & W_OK) || (owner & 2)) &&
+         (!(access & X_OK) || (owner & 1));
+}
+
+namespace {
+
+constexpr int no_mask = -1;
+constinit std::atomic<int> mask{no_mask};
+
+}  // namespace
+
+mode_t current_umask() noexcept {
+  int known = mask.load(std::memory_order_relaxed);
+  if (known == no_mask) {
+    known = int(umask(077));
+    umask(mode_t(known));
+    mask.store(known);
+  }
+  return mode_t(known);
+}
+
+void note_umask(mode_t given) noexcept { mask.store(int(given & 0777)); }
+
+}  // namespace sheaf::posix

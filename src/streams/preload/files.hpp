@@ -1,0 +1,69 @@
+// streams/preload/files: operations on captured files by name and by open file: open, stat, unlink, rename
+// and related calls. All functions must be called within an Inside (streams/preload/inside.hpp). They return
+// 0 or an errno unless stated otherwise.
+#pragma once
+
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#include <optional>
+
+#include "streams/preload/descriptors.hpp"
+#include "streams/preload/names/places.hpp"
+
+namespace sheaf::posix {
+
+// Result of a call that must be passed to the C library. The name is a plain file or no file, or the set
+// cannot store it.
+inline constexpr int hand_on = -2;
+
+// open(2). Returns a descriptor, -1 with errno, or hand_on.
+int open_captured(const Place& place, int flags, mode_t mode) noexcept;
+
+// Opens another descriptor with its own open file for the stream of `file`. Returns as open_captured.
+int open_same(OpenFile& file, int flags) noexcept;
+
+// Returns whether the process may create and remove names in the directory of `place`.
+bool may_change_in(const Place& place) noexcept;
+
+// Returns the stream of an open file for a caller with write permission, regardless of the access mode of the
+// file. Throws.
+std::shared_ptr<ContainerStream> stream_for_writing(OpenFile& file);
+
+// Returns whether a plain file, link or directory of that name exists; also true if this cannot be
+// determined.
+bool plain_there(const Place& place) noexcept;
+
+// Returns the stream of that name; null if the stream or its set does not exist.
+std::shared_ptr<ContainerStream> stream_at(const Place& place, bool write) noexcept;
+std::optional<StreamStatus> status_at(const Place& place) noexcept;
+
+// stat(2) for a stream status and for an open file.
+void fill(struct stat& status, const StreamStatus& found, dev_t device) noexcept;
+int stat_open(OpenFile& file, struct stat& status) noexcept;
+
+// Returns whether the permissions grant `access` (R_OK, W_OK, X_OK combined) to the effective user of the
+// process.
+bool permitted(const StreamStatus& status, int access) noexcept;
+
+// The umask of the process: the last value passed to umask(2).
+mode_t current_umask() noexcept;
+void note_umask(mode_t mask) noexcept;
+
+// Publishes the data written by this process to other hosts.
+void flush_written() noexcept;
+// Publishes all written data and releases the slots because the process is ending. Later writes still reach
+// their files.
+void end_of_process() noexcept;
+// Finds captured files among the descriptors of a starting process. `counted`: the process already counts as
+// a holder, because it is the one that called exec.
+void adopt_inherited(bool counted) noexcept;
+
+// After an error of an operation that the library started by itself: if it exceeded RLIMIT_FSIZE, discards
+// the signal, so that the program does not receive it.
+void forget_limit(int error) noexcept;
+
+// Warns, once for each rule, that files of the rule are created as plain files, and why.
+void warn_plain(const Place& place, int error) noexcept;
+
+}  // namespace sheaf::posix

@@ -1,0 +1,39 @@
+// streams/preload/fork_mutex: a mutex that is free in the child of a fork, regardless of its state in the
+// parent. fork acquires all ForkMutexes, so a thread must not acquire one while holding another.
+#pragma once
+
+#include <pthread.h>
+
+#include <cstddef>
+
+namespace sheaf::posix {
+
+// State guarded by each mutex.
+enum class Guards { slots, sets, following, directories, streams, spawns, mappings };
+
+class ForkMutex {
+ public:
+  constexpr explicit ForkMutex(Guards what) : mutex_(&all[size_t(what)]) {}
+  ForkMutex(const ForkMutex&) = delete;
+  ForkMutex& operator=(const ForkMutex&) = delete;
+
+  void lock() noexcept { pthread_mutex_lock(mutex_); }
+  void unlock() noexcept { pthread_mutex_unlock(mutex_); }
+
+  // For the handlers of fork(2): acquire and release all mutexes, used or not.
+  static void lock_all() noexcept {
+    for (pthread_mutex_t& one : all) pthread_mutex_lock(&one);
+  }
+  static void unlock_all() noexcept {
+    for (pthread_mutex_t& one : all) pthread_mutex_unlock(&one);
+  }
+
+ private:
+  static inline constinit pthread_mutex_t all[size_t(Guards::mappings) + 1] = {
+      PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER,
+      PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER,
+      PTHREAD_MUTEX_INITIALIZER};
+  pthread_mutex_t* const mutex_;
+};
+
+}  // namespace sheaf::posix

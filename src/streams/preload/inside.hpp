@@ -1,0 +1,88 @@
+// streams/preload/inside: marks code as running inside this library. The containers below call the C library
+// and reach our entry points, which pass such calls on while a thread is inside.
+//
+// Signals and cancellation are deferred inside. A signal handler that writes to a captured file would wait
+// for a lock of its own thread, and a cancelled thread would never release its locks. Code that calls the C
+// library outside may be unwound by a cancellation, so it is not noexcept.
+#pragma once
+
+#include <pthread.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+
+namespace sheaf::posix {
+
+inline thread_local constinit int depth_inside __attribute__((tls_model("initial-exec"))) = 0;
+
+inline bool is_inside() noexcept { return depth_inside > 0; }
+
+// State of the thread outside, which leave() restores.
+struct Entered {
+  uint64_t mask = 0;  // blocked signals
+  int cancel = 0;
+};
+
+// For handlers of fork(2), which enter in one function and leave in another; all other code uses Inside.
+inline void enter(Entered& before) noexcept {
+  if (depth_inside++ > 0) return;
+  const uint64_t all = ~uint64_t{0};  // includes internal signals of the C library, which sigprocmask omits
+  syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before.mask, sizeof before.mask);
+  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before.cancel);
+}
+
+inline void leave(const Entered& before) noexcept {
+  if (--depth_inside > 0) return;
+  const int error = errno;
+  pthread_setcancelstate(before.cancel, nullptr);
+  syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before.mask, nullptr, sizeof before.mask);
+  errno = error;
+}
+
+// Marks the calling thread as inside during its lifetime. May be nested.
+class Inside {
+ public:
+  Inside() noexcept { enter(before_); }
+  Inside(const Inside&) = delete;
+  Inside& operator=(const Inside&) = delete;
+  ~Inside() { leave(before_); }
+
+ private:
+  friend class Outside;
+  Entered before_;
+};
+
+// Temporarily restores the signal and cancellation state of the program, for a call that blocks. The thread
+// must not hold locks. `inside` is the outermost Inside of the thread.
+class Outside {
+ public:
+  explicit Outside(const Inside& inside) noexcept {
+    depth_inside = 0;
+    pthread_setcancelstate(inside.before_.cancel, nullptr);
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &inside.before_.mask, nullptr, sizeof inside.before_.mask);
+  }
+  Outside(const Outside&) = delete;
+  Outside& operator=(const Outside&) = delete;
+  ~Outside() {
+    const int error = errno;
+    const uint64_t all = ~uint64_t{0};
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, nullptr, sizeof all);
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, nullptr);
+    depth_inside = 1;
+    errno = error;
+  }
+};
+
+// Discards a pending signal that was caused by an operation the library started by itself.
+inline void forget_signal(int number) noexcept {
+  sigset_t one;
+  sigemptyset(&one);
+  sigaddset(&one, number);
+  const timespec at_once{};
+  sigtimedwait(&one, nullptr, &at_once);
+}
+
+}  // namespace sheaf::posix

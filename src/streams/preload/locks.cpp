@@ -1,0 +1,386 @@
+#include "streams/preload/locks.hpp"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <array>
+#include <new>
+#include <optional>
+#include <sstream>
+#include <string>
+
+#include "storage/filesystem/mounts.hpp"
+#include "streams/capture/shared_names.hpp"
+#include "streams/preload/errors.hpp"
+#include "streams/preload/names/rules.hpp"
+#include "streams/preload/own_descriptors.hpp"
+#include "streams/preload/real.hpp"
+
+namespace sheaf::posix {
+
+namespace {
+
+// A descriptor for the locks of the process on a stream. Objects are reused, never deallocated.
+struct ProcessLock {
+  std::atomic<uint64_t> stream{0};  // 0: free
+  const ContainerSet* set = nullptr;
+  std::atomic<int> fd{-1};
+  ProcessLock* next = nullptr;
+};
+constexpr uint64_t being_made = ~uint64_t{0};
+constinit std::atomic<ProcessLock*> process_locks{nullptr};
+
+unsigned long number_of_set(const OpenFile& file) { return std::hash<std::string_view>()(file.set->path()); }
+
+using LockFileName = char[120];
+void name_lock_file(const OpenFile& file, LockFileName& name) {
+  char prefix[64];
+  capture_prefix(rules_identity(), prefix);
+  snprintf(name, sizeof name, "%slock.%016lx.%lx", prefix, number_of_set(file),
+           static_cast<unsigned long>(file.slot.load()->stream));
+}
+
+int open_lock_file(const OpenFile& file) {
+  LockFileName name;
+  name_lock_file(file, name);
+  return state::open_shared(name);
+}
+
+bool is_of(const ProcessLock& lock, const OpenFile& file) {
+  return lock.stream.load() == file.slot.load()->stream && lock.set == file.set.get();
+}
+
+ProcessLock* find(const OpenFile& file) {
+  for (ProcessLock* lock = process_locks.load(); lock; lock = lock->next)
+    if (is_of(*lock, file)) return lock;
+  return nullptr;
+}
+
+// Returns an object that this thread may fill in; null if memory is exhausted.
+ProcessLock* take_free() {
+  for (ProcessLock* lock = process_locks.load(); lock; lock = lock->next)
+    if (uint64_t free = 0; lock->stream.compare_exchange_strong(free, being_made)) return lock;
+  auto* const made = new (std::nothrow) ProcessLock;
+  if (!made) return nullptr;
+  made->stream.store(being_made);
+  made->next = process_locks.load();
+  while (!process_locks.compare_exchange_weak(made->next, made)) continue;
+  return made;
+}
+
+int note_lock_file(ProcessLock& lock, const OpenFile& file, int fd) {
+  lock.set = file.set.get();
+  lock.fd.store(fd);
+  lock.stream.store(fd >= 0 ? file.slot.load()->stream : 0);
+  return fd;
+}
+
+int process_lock_file(const OpenFile& file) {
+  if (const ProcessLock* const known = find(file)) {
+    const int fd = known->fd.load();
+    return fd >= 0 ? fd : failed(EBADF);
+  }
+  ProcessLock* const lock = take_free();
+  if (!lock) return failed(ENOLCK);
+  return note_lock_file(*lock, file, open_lock_file(file));
+}
+
+void drop(ProcessLock& lock) {
+  const int fd = lock.fd.exchange(-1);
+  lock.stream.store(0);
+  if (fd >= 0) close_own_descriptor(fd);
+}
+
+// The file that a descriptor is open on, and the captured file if it is a lock file for one.
+struct Named {
+  LockFileName path;
+  OpenFile* file = nullptr;
+};
+bool name_of(int fd, Named& named) {
+  char link[40];
+  snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+  const ssize_t n = real::readlink(link, named.path, sizeof named.path - 1);
+  if (n > 0) named.path[n] = '\0';
+  char prefix[64];
+  capture_prefix(rules_identity(), prefix);
+  const size_t size = strlen(prefix);
+  return n > 0 && strncmp(named.path, prefix, size) == 0 && strncmp(named.path + size, "lock.", 5) == 0;
+}
+
+template <class Call>
+int outside(const Inside& inside, const Call& call) {
+  const Outside waiting(inside);
+  return call();
+}
+
+int own_lock_file(OpenFile& file) {
+  int known = file.locks.load();
+  if (known >= 0) return known;
+  const int made = open_lock_file(file);
+  if (made >= 0 && !file.locks.compare_exchange_strong(known, made)) {
+    close_own_descriptor(made);
+    return known;
+  }
+  return made;
+}
+
+// A byte range for flock(2) in the file that all captured descriptors are open on.
+struct Bytes {
+  off64_t first, size;
+};
+int lock_bytes(int fd, int command, short type, const Bytes& bytes, short* found = nullptr) {
+  struct flock range = {};
+  range.l_type = type;
+  range.l_whence = SEEK_SET;
+  range.l_start = bytes.first;
+  range.l_len = bytes.size;
+  if (bytes.size == 0) return 0;  // the kernel would lock up to the end of the file
+  const int result = real::fcntl(fd, command, reinterpret_cast<long>(&range));
+  if (found) *found = range.l_type;
+  return result;
+}
+
+// The bytes of a stream: first one byte for each slot with a shared lock, then one for each slot with an
+// exclusive lock. The last byte is the gate, held while a lock is acquired or released.
+class WholeLockBytes {
+ public:
+  WholeLockBytes(const OpenFile& file, uint32_t slot) : slot_(slot) {
+    // Constant: 2^64 / golden ratio
+    uint64_t number = number_of_set(file) ^ (file.slot.load()->stream * 0x9e3779b97f4a7c15);
+    number = (number ^ number >> 32) & ((uint64_t{1} << number_bits) - 1);
+    first_ = off64_t(state::first_for_locks + (number << stream_bits));
+  }
+  Bytes gate() const { return {first_ + 2 * slots, 1}; }
+  Bytes own(int kind) const { return {first_ + (kind == LOCK_EX ? slots : 0) + slot_, 1}; }
+  // Returns the bytes of other slots that conflict with this lock.
+  std::array<Bytes, 3> in_the_way(int kind) const {
+    const off64_t end = first_ + 2 * slots;
+    const off64_t shared = first_ + slot_, exclusive = first_ + slots + slot_;
+    if (kind == LOCK_SH) return {{{first_ + slots, slot_}, {exclusive + 1, end - exclusive - 1}, {}}};
+    return {{{first_, slot_}, {shared + 1, slots - 1}, {exclusive + 1, end - exclusive - 1}}};
+  }
+  Bytes all() const { return {first_, 2 * slots + 1}; }
+
+ private:
+  static constexpr off64_t slots = state::most_slots;
+  static constexpr int stream_bits = 18, number_bits = 43;
+  static_assert((off64_t{1} << stream_bits) > 2 * slots && stream_bits + number_bits < 62);
+  off64_t first_;
+  off64_t slot_;
+};
+
+// One call of flock(2) that changes the lock of the open file of `fd`.
+class WholeLock {
+ public:
+  WholeLock(int fd, const WholeLockBytes& bytes, std::atomic<int>& has)
+      : fd_(fd), bytes_(bytes), has_(has), own_(state::open_for_locks()) {}
+  WholeLock(const WholeLock&) = delete;
+  WholeLock& operator=(const WholeLock&) = delete;
+  // Unlocks first, because a child forked in the meantime shares this descriptor.
+  ~WholeLock() {
+    if (own_ < 0) return;
+    const int error = errno;
+    lock_bytes(own_, F_OFD_SETLK, F_UNLCK, bytes_.all());
+    close_own_descriptor(own_);
+    errno = error;
+  }
+
+  // Tries to acquire the lock. Returns 0, or -1 with errno; EWOULDBLOCK if another slot conflicts. Releases
+  // the previous lock first, as the kernel does, unless a process that shares the open file has just acquired
+  // this lock.
+  int attempt(int kind) {
+    if (own_ < 0 || lock_bytes(own_, F_OFD_SETLKW, F_WRLCK, bytes_.gate()) != 0) return -1;
+    if (has_.load() == kind) return 0;
+    release();
+    bool free = true;
+    for (const Bytes& others : bytes_.in_the_way(kind)) free = free && is_free(others);
+    const int result = free ? lock_bytes(fd_, F_OFD_SETLK, F_RDLCK, bytes_.own(kind)) : failed(EWOULDBLOCK);
+    if (result == 0) has_.store(kind);
+    const int error = errno;
+    lock_bytes(own_, F_OFD_SETLK, F_UNLCK, bytes_.all());
+    errno = error;
+    return result;
+  }
+
+  int unlock() {
+    if (own_ >= 0) lock_bytes(own_, F_OFD_SETLKW, F_WRLCK, bytes_.gate());
+    return release();
+  }
+
+  // Waits until no conflicting lock is visible. Returns 0, or -1 with errno.
+  int wait(const Inside& inside, int kind) {
+    for (const Bytes& others : bytes_.in_the_way(kind)) {
+      const int result = outside(inside, [&] {
+        int before = 0;
+        pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);  // flock(2) is not a cancellation point
+        const int got = lock_bytes(own_, F_OFD_SETLKW, F_WRLCK, others);
+        pthread_setcancelstate(before, nullptr);
+        return got;
+      });
+      if (result != 0) return -1;
+      lock_bytes(own_, F_OFD_SETLK, F_UNLCK, others);
+    }
+    return 0;
+  }
+
+ private:
+  int release() {
+    has_.store(0);
+    const int exclusive = lock_bytes(fd_, F_OFD_SETLK, F_UNLCK, bytes_.own(LOCK_EX));
+    return lock_bytes(fd_, F_OFD_SETLK, F_UNLCK, bytes_.own(LOCK_SH)) == 0 ? exclusive : -1;
+  }
+
+  // Returns whether no other slot holds these bytes. Lock holders have read locks. A write lock belongs to a
+  // waiting process, which releases it at once.
+  bool is_free(const Bytes& others) const {
+    while (lock_bytes(own_, F_OFD_SETLK, F_WRLCK, others) != 0) {
+      short found = F_UNLCK;
+      if (lock_bytes(own_, F_OFD_GETLK, F_WRLCK, others, &found) != 0 || found == F_RDLCK) return false;
+      sched_yield();
+    }
+    return true;
+  }
+
+  const int fd_;
+  const WholeLockBytes bytes_;
+  std::atomic<int>& has_;
+  const int own_;
+};
+
+}  // namespace
+
+int lock_range(const Inside& inside, OpenFile& file, int command, struct flock* range) {
+  if (!range) return failed(EFAULT);
+  if (file.slot.load()->flags.load() & O_PATH) return failed(EBADF);
+  const int mode = file.slot.load()->flags.load() & O_ACCMODE;
+  const bool sets = command != F_GETLK && command != F_OFD_GETLK;
+  if (sets &&
+      ((range->l_type == F_RDLCK && mode == O_WRONLY) || (range->l_type == F_WRLCK && mode == O_RDONLY)))
+    return failed(EBADF);
+  struct flock absolute = *range;
+  if (range->l_whence == SEEK_CUR) {
+    absolute.l_start += file.slot.load()->offset.load();
+  } else if (range->l_whence == SEEK_END) {
+    if (const int error = errno_of([&] { absolute.l_start += file.stream->status().size; }))
+      return failed(error);
+  }
+  if (range->l_whence == SEEK_CUR || range->l_whence == SEEK_END) absolute.l_whence = SEEK_SET;
+  const bool by_process = command == F_SETLK || command == F_SETLKW || command == F_GETLK;
+  const int fd = by_process ? process_lock_file(file) : own_lock_file(file);
+  if (fd < 0) return -1;
+  const auto lock = [&] { return real::fcntl(fd, command, reinterpret_cast<long>(&absolute)); };
+  const bool waits = command == F_SETLKW || command == F_OFD_SETLKW;
+  const int result = waits ? outside(inside, lock) : lock();
+  if (result == 0 && !sets) {
+    if (absolute.l_type == F_UNLCK) {
+      range->l_type = F_UNLCK;
+    } else {
+      *range = absolute;
+    }
+  }
+  return result;
+}
+
+int lock_whole(const Inside& inside, int fd, OpenFile& file, int operation) {
+  const int kind = operation & ~LOCK_NB;
+  if (kind != LOCK_SH && kind != LOCK_EX && kind != LOCK_UN) return failed(EINVAL);
+  Slot& slot = *file.slot.load();
+  if (slot.flags.load() & O_PATH) return failed(EBADF);
+  if (kind == slot.whole.load()) return 0;
+  WholeLock lock(fd, {file, state::slot_number(fd)}, slot.whole);
+  if (kind == LOCK_UN) return lock.unlock();
+  while (lock.attempt(kind) != 0)
+    if (errno != EWOULDBLOCK || (operation & LOCK_NB) || lock.wait(inside, kind) != 0) return -1;
+  return 0;
+}
+
+// Parses a lock that the kernel lists for the process, as "lock:\t1: POSIX  ADVISORY  WRITE PID DEVICE BEGIN
+// LAST". Returns nothing for other lines and for blocked lock requests.
+static std::optional<struct flock> listed_lock(const std::string& line) {
+  char type[8], last[24];
+  long long begin = 0;
+  if (sscanf(line.c_str(), "lock: %*d: POSIX %*s %7s %*d %*s %lld %23s", type, &begin, last) != 3)
+    return std::nullopt;
+  struct flock lock = {};
+  lock.l_type = strcmp(type, "WRITE") == 0 ? F_WRLCK : F_RDLCK;
+  lock.l_whence = SEEK_SET;
+  lock.l_start = begin;
+  lock.l_len = strcmp(last, "EOF") == 0 ? 0 : strtoll(last, nullptr, 10) - begin + 1;
+  return lock;
+}
+
+std::vector<struct flock> process_locks_of(const OpenFile& file) {
+  std::vector<struct flock> found;
+  const ProcessLock* const lock = find(file);
+  if (!lock) return found;
+  std::istringstream lines(contents_of("/proc/self/fdinfo/" + std::to_string(lock->fd.load())));
+  for (std::string line; std::getline(lines, line);)
+    if (const auto one = listed_lock(line)) found.push_back(*one);
+  return found;
+}
+
+void keep_process_locks() noexcept {
+  for (ProcessLock* lock = process_locks.load(); lock; lock = lock->next)
+    if (const int fd = lock->fd.load(); fd >= 0) real::fcntl(fd, F_SETFD, 0);
+  each_captured(
+      [](int fd, OpenFile& file, void*) {
+        const ProcessLock* const lock = find(file);
+        if (lock && (real::fcntl(fd, F_GETFD, 0) & FD_CLOEXEC)) real::fcntl(lock->fd, F_SETFD, FD_CLOEXEC);
+      },
+      nullptr);
+}
+
+void adopt_process_locks(std::span<const int> inherited) noexcept {
+  for (const int fd : inherited) {
+    Named named;
+    if (!name_of(fd, named)) continue;
+    each_captured(
+        [](int, OpenFile& file, void* context) {
+          LockFileName name;
+          name_lock_file(file, name);
+          auto& asked = *static_cast<Named*>(context);
+          if (strcmp(name, asked.path) == 0) asked.file = &file;
+        },
+        &named);
+    ProcessLock* const lock = named.file && !find(*named.file) ? take_free() : nullptr;
+    if (!lock) {
+      real::close(fd);
+      continue;
+    }
+    real::fcntl(fd, F_SETFD, FD_CLOEXEC);
+    keep_as_own_descriptor(fd);
+    note_lock_file(*lock, *named.file, fd);
+  }
+}
+
+void forget_process_locks() noexcept {
+  for (ProcessLock* lock = process_locks.load(); lock; lock = lock->next) drop(*lock);
+}
+
+// Keeps the file open as long as the process has a descriptor of it, because another thread may be about to
+// lock it through that one.
+void drop_process_locks(const OpenFile& file) noexcept {
+  ProcessLock* const lock = find(file);
+  if (!lock) return;
+  struct flock all = {};
+  all.l_type = F_UNLCK;
+  real::fcntl(lock->fd.load(), F_SETLK, reinterpret_cast<long>(&all));
+  struct Question {
+    const ProcessLock& lock;
+    bool open = false;
+  } question{*lock};
+  each_captured(
+      [](int, OpenFile& other, void* context) {
+        auto& asked = *static_cast<Question*>(context);
+        asked.open = asked.open || is_of(asked.lock, other);
+      },
+      &question);
+  if (!question.open) drop(*lock);
+}
+
+}  // namespace sheaf::posix

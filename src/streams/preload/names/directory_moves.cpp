@@ -1,0 +1,79 @@
+#include "streams/preload/names/directory_moves.hpp"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/fs.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "streams/preload/errors.hpp"
+#include "streams/preload/inside.hpp"
+#include "streams/preload/names/listing.hpp"
+#include "streams/preload/names/moves.hpp"
+#include "streams/preload/real.hpp"
+
+namespace sheaf::posix {
+
+namespace {
+
+constinit Real<int(int, const char*, int, const char*, unsigned)> next_renameat2{"renameat2"};
+
+// Returns the canonical paths of the captured files below `directory`, without that prefix. Throws EXDEV.
+std::vector<std::string> captured_below(const std::string& directory) {
+  std::vector<std::string> found;
+  each_captured_below(directory, [&](const Rule& rule, const ContainerSet& set, std::string_view path) {
+    if (rule.view || set.path().starts_with(directory + "/")) throw os_error("cannot move", directory, EXDEV);
+    found.emplace_back(path.substr(directory.size()));
+  });
+  return found;
+}
+
+// Renames one file; a file that has taken the new name in the meantime is kept.
+int move_one(const std::string& from, const std::string& to) {
+  const auto source = std::make_unique<Place>(), target = std::make_unique<Place>();
+  if (!match_canonical(from, *source)) return failed(ENAMETOOLONG);
+  const bool captured = match_canonical(to, *target);
+  const int moved =
+      move_captured(*source, captured ? target.get() : nullptr, AT_FDCWD, to.c_str(), RENAME_NOREPLACE);
+  return moved != 0 && errno == EEXIST ? move_one(from, temporary_name(to)) : moved;
+}
+
+// Renames all files; skips those removed in the meantime.
+int move_all(const std::vector<std::string>& names, const std::string& from, const std::string& to,
+             size_t& moved) {
+  for (moved = 0; moved < names.size(); ++moved)
+    if (move_one(from + names[moved], to + names[moved]) != 0 && errno != ENOENT) return -1;
+  return 0;
+}
+
+}  // namespace
+
+int move_directory(int from_at, const char* from, int to_at, const char* to, unsigned flags) noexcept {
+  if (flags & ~unsigned(RENAME_NOREPLACE)) return failed(EINVAL);
+  const Inside inside;
+  int result = -1;
+  const int error = errno_of([&] {
+    const std::string old = canonical_name(from_at, from);
+    const std::string now = canonical_name(to_at, to);
+    if (old.empty() || now.empty()) throw os_error("cannot move", from, errno);
+    const std::vector<std::string> names = captured_below(old);
+    result = next_renameat2(from_at, from, to_at, to, flags);
+    const int moved = errno;
+    forget_directories();
+    errno = moved;
+    if (result != 0 || old == now) return;
+    size_t done = 0;
+    if (move_all(names, old, now, done) == 0) return;
+    const int why = errno;
+    // Files that are plain by now move back with their directory.
+    real::rename(now.c_str(), old.c_str());
+    forget_directories();
+    while (done-- > 0) move_one(now + names[done], old + names[done]);
+    throw os_error("cannot move", old, why);
+  });
+  return error == 0 ? result : failed(error);
+}
+
+}  // namespace sheaf::posix

@@ -1,0 +1,54 @@
+// streams/preload/names/places: maps a name given by the program to a captured file. The decision uses the
+// canonical name: the directory as the system reports it, without symbolic links and `..`, plus the last
+// component. An existing plain file stays plain, so a place denotes a captured file that exists or could be
+// created.
+#pragma once
+
+#include <sys/types.h>
+
+#include <climits>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "streams/container/container_set.hpp"
+#include "streams/preload/names/rules.hpp"
+
+namespace sheaf::posix {
+
+struct Place {
+  size_t size = 0;     // length of `path`
+  dev_t device = 0;    // of its directory
+  int folder = -1;     // descriptor of the directory if a path walk is expensive; not owned
+  bool slash = false;  // the given name ends in `/`
+  Match match;
+  char path[PATH_MAX + NAME_MAX + 2];  // canonical
+
+  bool view() const { return match.rule->view; }
+  std::string_view directory() const { return {path, std::string_view(path, size).rfind('/')}; }
+  const char* last() const { return path + directory().size() + 1; }
+};
+
+// Returns whether `path`, relative to the directory `at` (AT_FDCWD: the current one), is a captured name, and
+// stores its place. Preserves errno. `keep`: also sets Place::folder.
+bool find_place_of_candidate(int at, const char* path, Place& place, bool keep) noexcept;
+inline bool find_place(int at, const char* path, Place& place, bool keep = false) noexcept {
+  return may_capture(path) && find_place_of_candidate(at, path, place, keep);
+}
+
+// Like find_place, for a canonical path.
+bool match_canonical(std::string_view path, Place& place) noexcept;
+
+// Stores the canonical path of a directory in `room` with a terminating NUL. Returns its length, or 0 if it
+// is not a directory.
+size_t canonical_directory(int at, const char* path, char* room, size_t size) noexcept;
+
+// Returns the canonical path that `name` has or would have, without trailing slashes. Returns an empty string
+// with errno if its directory does not exist.
+std::string canonical_name(int at, std::string_view name);
+
+// Invalidates cached directory names, after the current directory has changed or a directory was renamed or
+// removed.
+void forget_directories() noexcept;
+
+}  // namespace sheaf::posix

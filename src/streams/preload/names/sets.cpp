@@ -1,0 +1,75 @@
+#include "streams/preload/names/sets.hpp"
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/printable.hpp"
+#include "storage/store.hpp"
+#include "streams/preload/descriptors.hpp"
+#include "streams/preload/errors.hpp"
+#include "streams/preload/fork_mutex.hpp"
+#include "streams/preload/names/rules.hpp"
+#include "streams/preload/names/view_set.hpp"
+#include "streams/preload/stdio/telling.hpp"
+
+namespace sheaf::posix {
+
+namespace {
+
+// Never destroyed: the C library flushes streams after all destructors.
+struct Sets {
+  std::map<std::string, std::shared_ptr<ContainerSet>, std::less<>> by_path;
+};
+
+constinit ForkMutex opening{Guards::sets};
+constinit Sets* all = nullptr;
+
+// Returns the paths shown by all views of that directory.
+std::vector<std::string> shown_in(std::string_view directory) {
+  std::vector<std::string> paths;
+  for (const Rule& rule : rules())
+    if (rule.view && rule.pattern == directory) paths.emplace_back(rule.set);
+  return paths;
+}
+
+// Opens a set. On failure returns null and stores the message in `why`, to be printed after the lock is
+// released.
+std::shared_ptr<ContainerSet> open_set(const std::string& path, bool view, std::string& why) {
+  try {
+    if (view) return open_view(posix_store(), path, shown_in(path));
+    return ContainerSet::open(posix_store(), path);
+  } catch (const std::exception& error) {
+    why = error.what();
+    return nullptr;
+  }
+}
+
+}  // namespace
+
+std::shared_ptr<ContainerSet> set_at(std::string_view path, bool view) noexcept {
+  std::shared_ptr<ContainerSet> found;
+  std::string why;
+  opening.lock();
+  try {
+    if (!all) all = new Sets;
+    auto at = all->by_path.find(path);
+    // A child of vfork(2) must not open files in the tables of its parent.
+    if (at == all->by_path.end() && !borrows_memory()) {
+      const std::string name(path);
+      at = all->by_path.emplace(name, open_set(name, view, why)).first;
+    }
+    if (at != all->by_path.end()) found = at->second;
+  } catch (const std::exception&) {  // memory exhausted
+  }
+  opening.unlock();
+  if (!why.empty())
+    errno_of([&] {
+      tell("sheaf: '%s' cannot be used (%s)%s\n", printable(path).c_str(), printable(why).c_str(),
+           view ? "" : ": its files are made as plain files");
+    });
+  return found;
+}
+
+}  // namespace sheaf::posix

@@ -1,0 +1,173 @@
+#include "streams/preload/names/view_set.hpp"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "base/error.hpp"
+#include "streams/mount/sources.hpp"
+#include "streams/preload/times.hpp"
+
+namespace sheaf::posix {
+
+namespace {
+
+struct Look {
+  uint32_t mode = 0444;
+  int64_t modified = 0;  // nanoseconds since 1970
+};
+
+struct Shown {
+  mount::Tree tree;
+  std::vector<Look> looks;  // one for each multifile of the tree
+};
+using View = std::shared_ptr<const Shown>;
+
+[[noreturn]] void refuse(const std::string& path) { throw os_error("cannot write", path, EROFS); }
+
+Look look_of(const std::string& path) {
+  struct stat status;
+  if (stat(path.c_str(), &status) != 0) return {};
+  return {status.st_mode & 0444, nanoseconds(status.st_mtim)};
+}
+
+StreamStatus status_of(const Shown& view, const mount::Node& node) {
+  const mount::Facts facts = node.streams->facts(node.stream);
+  const Look& look = view.looks[node.multifile];
+  StreamStatus status;
+  status.number = node.number;
+  status.size = facts.size;
+  status.modified = status.changed = facts.modified != 0 ? facts.modified : look.modified;
+  status.mode = facts.mode != 0 ? facts.mode & 0555 : look.mode;
+  return status;
+}
+
+class ViewStream final : public ContainerStream {
+ public:
+  ViewStream(View view, const mount::Node& node)
+      : view_(std::move(view)), node_(node), reader_(node.streams->open(node.stream)) {}
+
+  size_t read(std::span<std::byte> data, int64_t offset) override {
+    if (offset < 0) throw os_error("there is no such offset in", name(), EINVAL);
+    return reader_->read_at(data, offset);
+  }
+  using ContainerStream::append;
+  using ContainerStream::write;
+  int64_t write(std::span<const std::span<const std::byte>>, int64_t, WriteAt) override { refuse(name()); }
+  Appended append(std::span<const std::span<const std::byte>>) override { refuse(name()); }
+  void truncate(int64_t) override { refuse(name()); }
+  void allocate(int64_t, int64_t, bool, Allocation) override { refuse(name()); }
+  StreamStatus status() override { return status_of(*view_, node_); }
+  void set(const StreamAttributes&) override { refuse(name()); }
+  std::string name() override { return node_.streams->name(node_.stream); }
+  // Reports no holes; copying programs read zeros instead.
+  std::optional<int64_t> next_data(int64_t offset) override { return within(offset, offset); }
+  std::optional<int64_t> next_hole(int64_t offset) override { return within(offset, reader_->size()); }
+  void flush() override {}
+  void sync() override {}
+
+ private:
+  std::optional<int64_t> within(int64_t offset, int64_t found) const {
+    return offset >= 0 && offset < reader_->size() ? std::optional(found) : std::nullopt;
+  }
+
+  const View view_;
+  const mount::Node node_;
+  const std::unique_ptr<mount::Reader> reader_;
+};
+
+class ViewSet final : public ContainerSet {
+ public:
+  ViewSet(View view, std::string directory) : view_(std::move(view)), path_(std::move(directory)) {}
+
+  const std::string& path() const override { return path_; }
+  std::shared_ptr<ContainerStream> open_stream(std::string_view name, const StreamOpening& opening) override {
+    const auto found = find(name);
+    if (found && opening.create && opening.exclusive)
+      throw os_error("cannot create", std::string(name), EEXIST);
+    if ((found && (opening.write || opening.truncate)) || (!found && opening.create))
+      refuse(std::string(name));
+    return found ? std::make_shared<ViewStream>(view_, *found) : nullptr;
+  }
+  std::shared_ptr<ContainerStream> open_number(uint64_t number) override {
+    const auto node = view_->tree.at(number);
+    return node && !node->is_folder() ? std::make_shared<ViewStream>(view_, *node) : nullptr;
+  }
+  std::optional<StreamStatus> status(std::string_view name) override {
+    if (const auto found = find(name)) return status_of(*view_, *found);
+    return std::nullopt;
+  }
+  bool set(std::string_view name, const StreamAttributes&) override { return refuse_if_there(name); }
+  bool truncate(std::string_view name, int64_t) override { return refuse_if_there(name); }
+  bool remove(std::string_view name) override { return refuse_if_there(name); }
+  bool rename(std::string_view from, std::string_view, bool) override { return refuse_if_there(from); }
+  bool move_out(std::string_view name, const std::string&, const CopyOut&) override {
+    return refuse_if_there(name);
+  }
+  // Omits sizes, which would require reading every stream; listing needs only names and numbers.
+  void list(std::string_view prefix, const Visit& visit) override {
+    const size_t slash = prefix.rfind('/');
+    const auto folder =
+        slash == prefix.npos ? view_->tree.at(mount::Tree::root) : node(prefix.substr(0, slash));
+    if (folder && folder->is_folder())
+      list_folder(folder->number, std::string(prefix.substr(0, slash + 1)), prefix, visit);
+  }
+  void refresh() override {}
+  bool shared() override { return false; }
+
+ private:
+  // Returns the file or folder of that name.
+  std::optional<mount::Node> node(std::string_view name) const {
+    std::optional<mount::Node> found = view_->tree.at(mount::Tree::root);
+    while (found && found->is_folder() && !name.empty()) {
+      const size_t end = std::min(name.find('/'), name.size());
+      found = view_->tree.find(found->number, name.substr(0, end));
+      name.remove_prefix(std::min(end + 1, name.size()));
+    }
+    return name.empty() ? found : std::nullopt;
+  }
+  std::optional<mount::Node> find(std::string_view name) const {
+    const auto found = node(name);
+    return found && !found->is_folder() ? found : std::nullopt;
+  }
+  bool refuse_if_there(std::string_view name) const {
+    if (find(name)) refuse(std::string(name));
+    return false;
+  }
+  void list_folder(uint64_t folder, const std::string& above, std::string_view prefix,
+                   const Visit& visit) const {
+    for (int64_t i = 0; const auto entry = view_->tree.entry(folder, i); ++i) {
+      const std::string name = above + entry->name;
+      if (!name.starts_with(prefix)) continue;
+      if (entry->node.is_folder()) {
+        list_folder(entry->node.number, name + "/", prefix, visit);
+      } else {
+        StreamStatus status;
+        status.number = entry->node.number;
+        visit(name, status);
+      }
+    }
+  }
+
+  const View view_;
+  const std::string path_;
+};
+
+}  // namespace
+
+std::shared_ptr<ContainerSet> open_view(Store& store, const std::string& directory,
+                                        const std::vector<std::string>& paths) {
+  const auto silent = [](const std::string&, const std::string&) {};  // `sheaf run` has printed it
+  std::vector<mount::Source> all;
+  std::vector<Look> looks;
+  for (const std::string& path : paths) {
+    const auto sources = mount::sources_of(store, path, Checking::on, true, silent);
+    all.insert(all.end(), sources.begin(), sources.end());
+    looks.resize(all.size(), look_of(mount::file_behind(store, path)));
+  }
+  return std::make_shared<ViewSet>(std::make_shared<Shown>(Shown{mount::tree_of(all), std::move(looks)}),
+                                   directory);
+}
+
+}  // namespace sheaf::posix

@@ -1,0 +1,18 @@
+// streams/preload/names/view_set: the content of a mount of multifiles and sets (streams/mount/tree) as a
+// read-only set. Changes fail with EROFS, as on a file system mounted read-only.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "storage/file.hpp"
+#include "streams/container/container_set.hpp"
+
+namespace sheaf::posix {
+
+// Opens the view. `directory` is the name of the set. Throws the errors of opening.
+std::shared_ptr<ContainerSet> open_view(Store& store, const std::string& directory,
+                                        const std::vector<std::string>& paths);
+
+}  // namespace sheaf::posix

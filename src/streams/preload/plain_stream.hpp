@@ -1,0 +1,14 @@
+// streams/preload/plain_stream: a plain file as a stream, for a captured file that became plain. Must be
+// called within an Inside (streams/preload/inside.hpp).
+#pragma once
+
+#include <memory>
+
+#include "streams/container/container_set.hpp"
+
+namespace sheaf::posix {
+
+// Opens the stream. Throws the errors of opening; ESTALE if the path now names another file.
+std::shared_ptr<ContainerStream> open_plain_stream(const StreamTarget& target);
+
+}  // namespace sheaf::posix

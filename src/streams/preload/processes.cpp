@@ -1,0 +1,107 @@
+// Inheritance and end of processes; declared in streams/preload/files.hpp.
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdlib.h>
+
+#include <vector>
+
+#include "streams/preload/errors.hpp"
+#include "streams/preload/files.hpp"
+#include "streams/preload/following.hpp"
+#include "streams/preload/locks.hpp"
+#include "streams/preload/names/sets.hpp"
+#include "streams/preload/own_descriptors.hpp"
+
+namespace sheaf::posix {
+
+namespace {
+
+struct Adopted {
+  Slot* slot;
+  OpenFile* file = nullptr;
+};
+
+OpenFile* with_slot(Slot* slot) {
+  Adopted asked{slot};
+  each_captured(
+      [](int, OpenFile& file, void* context) {
+        auto& question = *static_cast<Adopted*>(context);
+        if (file.slot.load() == question.slot) question.file = &file;
+      },
+      &asked);
+  return asked.file;
+}
+
+void adopt(int fd, bool counted) {
+  Slot* const slot = state::adopt(fd, counted);
+  if (!slot) return;
+  if (OpenFile* const known = with_slot(slot)) {
+    if (!counted) state::release(slot);
+    return install(fd, known);
+  }
+  OpenFile* const file = make_open_file();
+  if (!file) return;
+  file->slot.store(slot);
+  const int error = errno_of([&] {
+    file->set = set_at({slot->text, slot->set_size}, slot->view);
+    if (file->set) file->stream = following(file->set->open_number(slot->stream));
+  });
+  file->view = slot->view;
+  if (error == 0 && file->stream) install(fd, file);
+  unuse(file);
+}
+
+// Gives the open file a private slot, because its shared slot may soon be reassigned. Later changes are not
+// visible to other processes.
+void keep_for_itself(OpenFile& file) {
+  Slot* const shared = file.slot.load();
+  Slot* const own = state::copy_of(*shared);
+  if (own == shared) return;
+  file.slot.store(own);
+  state::release(shared);
+}
+
+}  // namespace
+
+void adopt_inherited(bool counted) noexcept {
+  errno_of([&] {
+    DIR* const all = opendir("/proc/self/fd");
+    if (!all) return;
+    std::vector<int> inherited;
+    while (const dirent* const entry = readdir(all))
+      if (entry->d_name[0] != '.' && atoi(entry->d_name) != dirfd(all))
+        inherited.push_back(atoi(entry->d_name));
+    closedir(all);
+    for (const int fd : inherited) adopt(fd, counted);
+    std::erase_if(inherited, [](int fd) { return descriptor_table[fd].load() != nullptr; });
+    adopt_process_locks(inherited);
+  });
+}
+
+void flush_written() noexcept {
+  each_captured(
+      [](int, OpenFile& file, void*) {
+        if (file.written.exchange(false)) errno_of([&] { file.stream->flush(); });
+      },
+      nullptr);
+}
+
+void end_of_process() noexcept {
+  const Inside inside;
+  flush_written();
+  bool shares = false;
+  each_captured(
+      [](int, OpenFile& file, void* context) {
+        Slot* const slot = file.slot.load();
+        if (!state::is_shared(slot)) return;
+        if (state::is_locked(*slot)) {  // other processes continue after data written by late destructors
+          *static_cast<bool*>(context) = true;
+        } else {
+          keep_for_itself(file);
+        }
+      },
+      &shares);
+  if (!shares) state::leave();
+}
+
+}  // namespace sheaf::posix

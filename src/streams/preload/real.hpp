@@ -1,0 +1,79 @@
+// streams/preload/real: the C library functions that our entry points replace, looked up on first use. A
+// preloaded library may be called before any constructor has run, from constructors of other libraries.
+// Therefore everything here is constant-initialized and takes no lock.
+#pragma once
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+#include <atomic>
+
+namespace sheaf::posix {
+
+// Returns the next function `name` after ours in lookup order. Aborts with a message if none exists, because
+// the C library is broken then.
+void* next_function(const char* name) noexcept;
+// Like next_function, but returns null if none exists, for calls that only some C libraries have.
+void* find_next(const char* name) noexcept;
+
+template <class Signature>
+class Real;
+
+template <class Result, class... Arguments>
+class Real<Result(Arguments...)> {
+ public:
+  constexpr explicit Real(const char* name) : name_(name) {}
+  Real(const Real&) = delete;
+  Real& operator=(const Real&) = delete;
+
+  Result operator()(Arguments... arguments) const { return function()(arguments...); }
+  Result (*function() const)(Arguments...) {
+    void* found = at_.load(std::memory_order_relaxed);
+    if (!found) at_.store(found = next_function(name_), std::memory_order_relaxed);
+    return reinterpret_cast<Result (*)(Arguments...)>(found);
+  }
+
+ private:
+  const char* const name_;
+  mutable std::atomic<void*> at_{nullptr};
+};
+
+// System calls of this library itself; files of entry points define more.
+namespace real {
+inline constinit Real<int(const char*, int, mode_t)> open{"open64"};
+inline constinit Real<int(int, const char*, int, mode_t)> openat{"openat64"};
+inline constinit Real<int(int)> close{"close"};
+inline constinit Real<ssize_t(int, void*, size_t)> read{"read"};
+inline constinit Real<ssize_t(int, const void*, size_t)> write{"write"};
+inline constinit Real<off64_t(int, off64_t, int)> lseek{"lseek64"};
+inline constinit Real<int(int, int, long)> fcntl{"fcntl64"};
+inline constinit Real<int(int, int)> dup2{"dup2"};
+inline constinit Real<int(int, int, int)> dup3{"dup3"};
+inline constinit Real<ssize_t(const char*, char*, size_t)> readlink{"readlink"};
+inline constinit Real<int(const char*)> unlink{"unlink"};
+inline constinit Real<int(const char*, const char*)> rename{"rename"};
+}  // namespace real
+
+// Defines the exported C library function `name` under an internal name, so that it cannot conflict with a
+// declaration in a header.
+#define SHEAF_ENTRY(result, name, ...)                                                                 \
+  extern "C" __attribute__((visibility("default"))) result sheaf_posix_##name(__VA_ARGS__) asm(#name); \
+  extern "C" result sheaf_posix_##name(__VA_ARGS__)
+
+// Like SHEAF_ENTRY, with a second C library name, such as the one for 64-bit offsets; all offsets have 64
+// bits here.
+#define SHEAF_ENTRY_AND(result, name, twin, ...)                  \
+  extern "C" __attribute__((visibility("default"), alias(#name))) \
+  result sheaf_posix_##twin(__VA_ARGS__) asm(#twin);              \
+  SHEAF_ENTRY(result, name, __VA_ARGS__)
+
+// Adds another name for an entry point defined above.
+#define SHEAF_ALSO(name, other)                    \
+  extern "C" __attribute__((visibility("default"), \
+                            alias(#name))) decltype(sheaf_posix_##name) sheaf_posix_##other asm(#other)
+
+}  // namespace sheaf::posix

@@ -1,0 +1,17 @@
+// streams/preload/stdio/standard_streams: stdin, stdout and stderr of the C library access descriptors 0, 1
+// and 2 by internal calls that bypass the preload. If such a descriptor is a captured file, a stream of this
+// library replaces the one of the C library.
+#pragma once
+
+namespace sheaf::posix {
+
+// Replaces the standard stream after `fd` has become a captured file; no effect for descriptors other than 0,
+// 1 and 2. Takes over the buffered data of the C library's stream, so it must not be called within an Inside
+// (streams/preload/inside.hpp).
+void show_standard_stream(int fd);
+inline int shown_standard_stream(int fd) {
+  if (fd >= 0 && fd <= 2) show_standard_stream(fd);
+  return fd;
+}
+
+}  // namespace sheaf::posix

@@ -1,0 +1,27 @@
+// streams/preload/times: conversion between system times and stream times (nanoseconds since 1970).
+#pragma once
+
+#include <time.h>
+
+#include <cstdint>
+
+namespace sheaf::posix {
+
+inline constexpr int64_t in_a_second = 1000000000;
+
+// Times before 1677 or after 2262 are clamped to the representable range.
+inline int64_t nanoseconds(const timespec& time) noexcept {
+  int64_t all = 0;
+  if (__builtin_mul_overflow(int64_t{time.tv_sec}, in_a_second, &all) ||
+      __builtin_add_overflow(all, int64_t{time.tv_nsec}, &all))
+    return time.tv_sec < 0 ? INT64_MIN : INT64_MAX;
+  return all;
+}
+
+// tv_nsec is non-negative, before 1970 as well.
+inline timespec time_of(int64_t nanoseconds) noexcept {
+  const int64_t rest = nanoseconds % in_a_second;
+  return {nanoseconds / in_a_second - (rest < 0), rest < 0 ? rest + in_a_second : rest};
+}
+
+}  // namespace sheaf::posix

@@ -1,0 +1,26 @@
+// streams/verify/verify_set: verify() for any path: a multifile, its containers, or containers alone.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/export.hpp"
+#include "multifile/create/work_progress.hpp"
+#include "multifile/tools/verify.hpp"
+#include "storage/store.hpp"
+
+namespace sheaf {
+
+// At least one of the two optional reports is set.
+struct SHEAF_EXPORT SetReport {
+  std::optional<VerifyReport> multifile;
+  std::optional<FileReport> containers;  // all containers; `ntasks` counts streams
+  bool ok() const;
+};
+
+// Checks the multifile `path`, if it exists, and its containers. Damage is a finding; possible remains of a
+// killed program are notes. `read_data` false: checks the metadata only. Throws only what `progress` throws.
+SHEAF_EXPORT SetReport verify_set(Store& store, const std::string& path, bool read_data,
+                                  WorkProgress& progress);
+
+}  // namespace sheaf

@@ -1,0 +1,218 @@
+// A failure on one task is returned by all, whatever and whenever it is. No task hangs, and the next call
+// works.
+#include <gtest/gtest.h>
+
+#include "base/error.hpp"
+#include "comm/agree.hpp"
+#include "mpiio/file/model.hpp"
+#include "support/fibers/fiber_comm.hpp"
+#include "support/stores/faulty_store.hpp"
+#include "support/stores/memory_store.hpp"
+
+namespace sheaf::failures_test {
+namespace {
+
+using layout::TypeMap;
+
+constexpr int tasks = 4;
+constexpr int64_t record = 24;
+constexpr int64_t records = 200;
+
+struct Kind {
+  const char* name;
+  bool writes;
+  bool gaps;
+  Choice exchange;
+  int per_node;
+};
+
+View view_of(const Comm& comm, bool gaps) {
+  View view;
+  view.displacement = record * comm.rank();
+  view.filetype = TypeMap::bytes(record).resized(0, record * (tasks + (gaps ? 1 : 0)));
+  return view;
+}
+
+// Returns the exception of each task: null if it succeeded.
+std::vector<std::exception_ptr> call(FaultyStore& store, const Kind& kind, const FaultPlan& plan,
+                                     int failing = -1) {
+  std::vector<std::exception_ptr> outcomes(tasks);
+  run_fibers({.ranks = tasks, .stack_bytes = 128 << 10, .ranks_per_node = kind.per_node}, [&](Comm& comm) {
+    Hints hints;
+    hints.collective_write = hints.collective_read = kind.exchange;
+    hints.buffer_size = 1000;
+    const auto file = SharedFile::open(comm.duplicate(), store, "file",
+                                       {.read = true, .write = true, .create = true}, hints);
+    const View view = view_of(comm, kind.gaps);
+    std::vector<std::byte> memory(record * records, static_cast<std::byte>(comm.rank() + 1));
+    int fails = failing;
+    const auto transfer = [&] {
+      if (fails == comm.rank())
+        return file->fail_all(file->sequence(), kind.writes, Error(Code::no_space, "a failure of its own"));
+      if (kind.writes) {
+        file->write_at_all(file->sequence(), view, 0, {memory.data(), TypeMap::bytes(1), std::ssize(memory)});
+      } else {
+        file->read_at_all(file->sequence(), view, 0, {memory.data(), TypeMap::bytes(1), std::ssize(memory)});
+      }
+    };
+    comm.barrier();
+    if (comm.rank() == 0) store.set_plan(plan);
+    comm.barrier();
+    try {
+      transfer();
+    } catch (...) {
+      outcomes[static_cast<size_t>(comm.rank())] = std::current_exception();
+    }
+    comm.barrier();
+    if (comm.rank() == 0 && !plan.from_then_on && plan.fail_at >= 0) store.set_plan({});
+    comm.barrier();
+    if (failing >= 0 || plan.fail_at >= 0) {
+      fails = -1;
+      EXPECT_NO_THROW(transfer()) << "after the failure";
+    }
+    file->close();
+  });
+  return outcomes;
+}
+
+void expect_all_failed(const std::vector<std::exception_ptr>& outcomes, Code code) {
+  for (const auto& outcome : outcomes) {
+    ASSERT_TRUE(outcome) << "a task returned although another failed";
+    try {
+      std::rethrow_exception(outcome);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), code) << error.what();
+    }
+  }
+}
+
+class Failures : public testing::TestWithParam<Kind> {};
+
+// Fails one operation after another, until all have failed.
+void sweep(const Kind& kind, size_t bytes_before) {
+  for (int64_t k = 0;; ++k) {
+    SCOPED_TRACE("operation " + std::to_string(k));
+    MemoryStore memory;
+    memory.set_contents("file", std::vector<std::byte>(bytes_before));
+    FaultyStore store(memory);
+    FaultPlan plan;
+    plan.fail_at = k;
+    plan.errno_value = ENOSPC;
+    plan.kind = kind.writes ? Operation::write : Operation::read;
+    const auto outcomes = call(store, kind, plan);
+    if (store.failed() == 0) {
+      EXPECT_GT(k, 0);
+      for (const auto& outcome : outcomes) EXPECT_FALSE(outcome);
+      return;
+    }
+    expect_all_failed(outcomes, Code::no_space);
+    if (testing::Test::HasFatalFailure() || k > 2000) return;
+  }
+}
+
+TEST_P(Failures, OfAnyFileOperationReachAllTasks) { sweep(GetParam(), record * records * (tasks + 1)); }
+
+// A task may write the end of the range first.
+TEST(FailuresWhereTheFileGrows, OfAnyFileOperationReachAllTasks) {
+  sweep({"write", true, false, Choice::enable, 100}, 0);
+}
+
+TEST_P(Failures, OfOneTaskBeforeTheTransferReachAllTasks) {
+  const Kind kind = GetParam();
+  for (int task = 0; task < tasks; ++task) {
+    MemoryStore memory;
+    memory.set_contents("file", std::vector<std::byte>(record * records * (tasks + 1)));
+    FaultyStore store(memory);
+    expect_all_failed(call(store, kind, {}, task), Code::no_space);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, Failures,
+                         testing::Values(Kind{"write", true, false, Choice::enable, 100},
+                                         Kind{"write_gaps", true, true, Choice::enable, 100},
+                                         Kind{"write_independent", true, false, Choice::disable, 100},
+                                         Kind{"write_nodes", true, true, Choice::enable, 2},
+                                         Kind{"read", false, false, Choice::enable, 100},
+                                         Kind{"read_gaps", false, true, Choice::enable, 100},
+                                         Kind{"read_independent", false, false, Choice::disable, 100},
+                                         Kind{"read_nodes", false, true, Choice::enable, 2}),
+                         [](const auto& p) { return std::string(p.param.name); });
+
+TEST(SharedFile, RefusesWhatTheModeForbidsOnAllTasks) {
+  MemoryStore store;
+  store.set_contents("file", {});
+  const auto outcomes = run_fibers_collect({.ranks = 3, .stack_bytes = 128 << 10}, [&](Comm& comm) {
+    const auto file = SharedFile::open(comm.duplicate(), store, "file", {.read = true});
+    std::byte one{};
+    EXPECT_THROW(file->write_at_all(file->sequence(), {}, 0, {&one, TypeMap::bytes(1), 1}), Error);
+    EXPECT_THROW(file->resize(5), Error);
+    EXPECT_THROW(file->set_view({.displacement = -1}), Error);
+    file->close();
+  });
+  for (const auto& outcome : outcomes) EXPECT_FALSE(outcome);
+}
+
+// A view is rejected on one task: all others get the error from the next collective transfer, which moves no
+// data.
+TEST(SharedFile, AViewRefusedOnOneTaskFailsTheNextTransferOnAll) {
+  MemoryStore store;
+  run_fibers({.ranks = 3, .stack_bytes = 128 << 10}, [&](Comm& comm) {
+    const auto file =
+        SharedFile::open(comm.duplicate(), store, "file", {.read = true, .write = true, .create = true});
+    const auto at_transfer = SharedFile::Agreed::at_transfer;
+    const bool bad = comm.rank() == 1;
+    auto mine = static_cast<std::byte>(comm.rank() + 1);
+    const auto write = [&] {
+      file->write_at_all(file->sequence(), *file->view(), comm.rank(), {&mine, TypeMap::bytes(1), 1});
+    };
+    const auto read = [&] {
+      file->read_at_all(file->sequence(), *file->view(), comm.rank(), {&mine, TypeMap::bytes(1), 1});
+    };
+    const auto refuse = [&] {
+      const auto failed = attempt([&] { file->set_view({.displacement = bad ? -1 : 5}, at_transfer); });
+      EXPECT_EQ(failed.has_value(), bad);
+    };
+    const auto fails = [&](auto transfer) {
+      const auto failed = attempt(transfer);
+      ASSERT_TRUE(failed);
+      EXPECT_EQ(failed->code(), Code::invalid_argument);
+      EXPECT_NE(std::string(failed->what()).find("task 1 was refused a view of 'file'"), std::string::npos)
+          << failed->what();
+    };
+    refuse();
+    fails(write);
+    EXPECT_EQ(file->bytes(), 0);
+    refuse();
+    fails(read);
+    refuse();
+    file->set_view({.displacement = 2}, at_transfer);  // all tasks have another view
+    write();
+    refuse();
+    const auto failed =
+        attempt([&] { file->fail_all(file->sequence(), true, Error(Code::io, "something else")); });
+    EXPECT_TRUE(failed);
+    file->set_view({}, SharedFile::Agreed::now);
+    comm.barrier();
+    EXPECT_EQ(file->bytes(), 5);
+    read();
+    file->close();
+  });
+}
+
+TEST(SharedFile, OpensOnAllTasksOrOnNone) {
+  MemoryStore store;
+  store.set_contents("there", {});
+  run_fibers({.ranks = 3, .stack_bytes = 128 << 10}, [&](Comm& comm) {
+    EXPECT_THROW(SharedFile::open(comm.duplicate(), store, "missing", {.read = true}), Error);
+    EXPECT_THROW(SharedFile::open(comm.duplicate(), store, "there",
+                                  {.write = true, .create = true, .exclusive = true}),
+                 Error);
+    const auto file = SharedFile::open(comm.duplicate(), store, "new",
+                                       {.write = true, .create = true, .delete_on_close = true});
+    file->close();
+  });
+  EXPECT_EQ(store.paths(), std::vector<std::string>{"there"});
+}
+
+}  // namespace
+}  // namespace sheaf::failures_test
