@@ -90,7 +90,7 @@ soak: build
 	@SHEAF_BIN=$(BUILD)/bin SHEAF_CASES=$(SOAK_CASES) python3 -B tests/mpiio/test_differential.py
 	@SHEAF_BIN=$(BUILD)/bin SHEAF_DATASETS=$(DATASETS) python3 -B tests/mpiio/test_datasets.py
 	@SHEAF_BIN=$(BUILD)/bin python3 -B tests/mpiio/mpi4py_suite.py
-	@SHEAF_HOSTS_CASES=$(SOAK_CASES) $(BUILD)/bin/test_sharedfile --gtest_brief=1 --gtest_filter='HostsModel.*'
+	@SHEAF_HOSTS_CASES=$(SOAK_CASES) $(BUILD)/bin/test_mpiio --gtest_brief=1 --gtest_filter='HostsModel.*'
 	@cd $(BUILD) && ctest -C soak -R '^soak_' --output-on-failure
 	@SHEAF_KEYVAL_RUNS=2000 $(BUILD)/bin/test_multifile --gtest_brief=1 --gtest_filter='KeyvalRecords.*'
 	@SHEAF_BIN=$(CURDIR)/$(BUILD)/bin SHEAF_MANY_FILES=5000 python3 -B tests/cli/test_many_files.py

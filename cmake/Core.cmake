@@ -1,25 +1,25 @@
-# The core: all of Sheaf that needs no MPI. Each folder under src/ is one module (cmake/Rooms.cmake).
-sheaf_rooms(core_sources ${SHEAF_CORE_ROOMS} ${SHEAF_SION_ROOMS})
+# The core: all of Sheaf that needs no MPI. cmake/Modules.cmake lists its folders.
+sheaf_sources(core_sources ${SHEAF_CORE_FOLDERS} ${SHEAF_STREAMS_FOLDERS} ${SHEAF_SION_FOLDERS})
 list(FILTER core_sources EXCLUDE REGEX "_mpi\\.cpp$|/omp\\.cpp$")  # compiled into the libraries of the families of the C interface
 
 # Parts that a statically linked program includes only if it uses them (packaging/archive.sh).
-sheaf_part(calls keyval/.* api/sion/dup api/sion/families/generic.* api/sion/info api/sion/io_info api/sion/keyval
+sheaf_part(calls multifile/keyval/.* api/sion/dup api/sion/families/generic.* api/sion/info api/sion/io_info api/sion/keyval
            api/sion/mapped api/sion/printing api/sion/streams api/sion/collective)
-sheaf_part(teams comm_teams/.* comm/shared_meeting)
-sheaf_part(listeners stripedfile/session/.* stripedfile/flow)
-sheaf_part(names container/.* capture/.* base/os/host_memory api/sion/sets)
+sheaf_part(teams comm/threads/.* comm/shared_meeting)
+sheaf_part(listeners sfio/session/.*)
+sheaf_part(names streams/container/.* streams/capture/.* base/os/host_memory api/sion/sets)
 sheaf_part(usage multifile/tools/usage multifile/tools/defaults)
-sheaf_part(tools tools/.* recovery/.* sfio/check storage/probes api/sion/tools api/sion/abandon)
+sheaf_part(tools multifile/tools/.* streams/verify/verify_set multifile/recover/.* sfio/check storage/probes api/sion/tools api/sion/abandon)
 
 # The shared-file object of MPI-IO with its own engine, for cmake/MpiIo.cmake.
-sheaf_rooms(sharedfile_sources ${SHEAF_SHAREDFILE_ROOMS})
+sheaf_sources(sharedfile_sources ${SHEAF_SHAREDFILE_FOLDERS})
 add_library(sheaf_sharedfile STATIC ${sharedfile_sources})
 target_link_libraries(sheaf_sharedfile PUBLIC sheaf_static PRIVATE sheaf_warnings)
 sheaf_unity(sheaf_sharedfile)
 
 # Code that moves bytes is compiled for speed, the rest for size.
 set(swift_sources ${core_sources})
-list(FILTER swift_sources INCLUDE REGEX "/base/(crc|hash|byte)|/codec/(shuffle|frame_queue)|/layout/(chunk_layout|type_map_visit)\\.cpp$|/exchange/(pieces|transfer)/|/keyval|/stream/(write|read)_stream|/api/sion/(transfer|handles/handle)\\.cpp$")
+list(FILTER swift_sources INCLUDE REGEX "/base/(crc|hash|byte)|/format/codec/(shuffle|frame_queue)|/layout/(chunk_layout|type_map_visit)\\.cpp$|/exchange/(pieces|transfer)/|/multifile/keyval|/multifile/stream/(write|read)_stream|/api/sion/(transfer|handles/handle)\\.cpp$")
 list(REMOVE_ITEM core_sources ${swift_sources})
 add_library(sheaf_swift_objects OBJECT ${swift_sources})
 # The tools are separate, because the demo does not include them.

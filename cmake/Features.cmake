@@ -37,7 +37,7 @@ foreach(entry zstd:zstd.h:libzstd-dev lz4:lz4.h:liblz4-dev gzip:zlib.h:zlib1g-de
   endif()
   if(found)
     list(APPEND SHEAF_CODECS ${codec})
-    set_source_files_properties(${SHEAF_SOURCE_DIR}/codec/${codec}.cpp PROPERTIES COMPILE_DEFINITIONS SHEAF_HAS_CODEC)
+    set_source_files_properties(${SHEAF_SOURCE_DIR}/format/codec/${codec}.cpp PROPERTIES COMPILE_DEFINITIONS SHEAF_HAS_CODEC)
   elseif(SHEAF_COMPRESSION)
     list(APPEND SHEAF_NOT_BUILT "compression with ${codec}: no ${header} was found (Debian: ${package})")
   endif()

@@ -7,7 +7,7 @@ check_cxx_symbol_exists(__GLIBC__ "features.h" SHEAF_GLIBC)
 if(NOT SHEAF_GLIBC)
   return()
 endif()
-sheaf_rooms(posix_sources ${SHEAF_VIEW_ROOMS} ${SHEAF_POSIX_ROOMS})
+sheaf_sources(posix_sources ${SHEAF_VIEW_FOLDERS} ${SHEAF_POSIX_FOLDERS})
 add_library(sheaf_posix SHARED ${posix_sources})
 target_include_directories(sheaf_posix PRIVATE src include)
 # The fortified forms of calls are entry points here, so headers must not redirect one call to another. Clang counts

@@ -1,7 +1,7 @@
 # libsheaf_sfio: striped files over I/O listeners, for each MPI, in lib/<mpi>. libsheaf_sfio_main is for programs that
 # start in _main(). The listener program sheaf-iod is in bin/<mpi> of the build, and in libexec/sheaf/<mpi> when
 # installed; bin/sheaf-iod starts the one that matches the MPI of its launcher.
-sheaf_rooms(sfio_sources ${SHEAF_SFIO_ROOMS})
+sheaf_sources(sfio_sources ${SHEAF_SFIO_FOLDERS})
 list(FILTER sfio_sources EXCLUDE REGEX "/(iod|fortran)\\.")
 
 foreach(mpi ${SHEAF_MPIS})

@@ -1,7 +1,7 @@
-# SHEAF_UNITY: compiles several files of a module at once, because parsing the same headers for each file is more
+# SHEAF_UNITY: compiles several files of a folder at once, because parsing the same headers for each file is more
 # than half of a build from scratch. OFF recompiles less after a change of a few files, and detects files that do not
 # include what they use.
-option(SHEAF_UNITY "Compile several files of a room at once" ON)
+option(SHEAF_UNITY "Compile several files of a folder at once" ON)
 # SHEAF_PRECOMPILED: parses the C++ headers once for all files of a library. OFF detects files that do not include
 # what they use.
 option(SHEAF_PRECOMPILED "Precompile the headers of C++" ${SHEAF_UNITY})
@@ -9,14 +9,14 @@ if(NOT SHEAF_UNITY)
   set(CMAKE_LINK_DEPENDS_NO_SHARED ON)  # programs are not relinked after a change of a shared library
 endif()
 
-# sheaf_part(NAME FILE...): compiles these files together, separately from the rest of their modules. FILE: regular
+# sheaf_part(NAME FILE...): compiles these files together, separately from the rest of their folders. FILE: regular
 # expressions for paths under src/ without .cpp.
 function(sheaf_part name)
   list(JOIN ARGN "|" files)
   set_property(GLOBAL APPEND PROPERTY SHEAF_PARTS "${name}:/src/(${files})\\.cpp$")
 endfunction()
 
-# The name of the group in which `source` is compiled: its part, or else its module.
+# The name of the group in which `source` is compiled: its part, or else its folder.
 function(sheaf_group_of source name)
   get_property(parts GLOBAL PROPERTY SHEAF_PARTS)
   foreach(part ${parts})
@@ -43,7 +43,7 @@ option(SHEAF_ABI_TYPES "Debug information for the C interface, for test_abi" ${d
 # its own options.
 function(sheaf_abi_types source file)
   string(REGEX REPLACE "^src/" "${PROJECT_SOURCE_DIR}/src/" source ${source})
-  if(CMAKE_BUILD_TYPE STREQUAL "Debug" OR NOT SHEAF_ABI_TYPES OR NOT source MATCHES "/src/api/(sion|sfio|fortran)/")
+  if(CMAKE_BUILD_TYPE STREQUAL "Debug" OR NOT SHEAF_ABI_TYPES OR NOT source MATCHES "/src/(api/sion|api/fortran|sfio/api)/")
     return()
   endif()
   get_source_file_property(options ${source} COMPILE_OPTIONS)
@@ -76,22 +76,22 @@ function(sheaf_unity target)
   get_target_property(sources ${target} SOURCES)
   list(FILTER sources INCLUDE REGEX "\\.cpp$")
   list(SORT sources)
-  set(rooms "")
+  set(folders "")
   foreach(source ${sources})
-    sheaf_group_of(${source} room)
-    list(APPEND rooms "${room}")
-    list(APPEND of_${room} ${source})
+    sheaf_group_of(${source} folder)
+    list(APPEND folders "${folder}")
+    list(APPEND of_${folder} ${source})
   endforeach()
-  list(REMOVE_DUPLICATES rooms)
-  foreach(room ${rooms})
-    list(LENGTH of_${room} files)
+  list(REMOVE_DUPLICATES folders)
+  foreach(folder ${folders})
+    list(LENGTH of_${folder} files)
     math(EXPR parts "(${files} + ${most} - 1) / ${most}")
     set(number 0)
-    foreach(source ${of_${room}})
+    foreach(source ${of_${folder}})
       math(EXPR part "${number} * ${parts} / ${files}")
       math(EXPR number "${number} + 1")
-      set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${room}_${part})
-      sheaf_abi_types(${source} ${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/${target}.dir/Unity/unity_${room}_${part}_cxx.cxx)
+      set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${folder}_${part})
+      sheaf_abi_types(${source} ${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/${target}.dir/Unity/unity_${folder}_${part}_cxx.cxx)
     endforeach()
   endforeach()
 endfunction()

@@ -24,7 +24,7 @@ run() {
 
 run test_base $check "$bin/test_base"
 run test_format $check "$bin/test_format"
-run test_codec $check "$bin/test_codec"
+run test_format $check "$bin/test_format"
 run test_api $check "$bin/test_api" --gtest_filter='-Api.*:Generic*'
 
 # Every `sheaf` process that the tests start is checked.

@@ -1,4 +1,4 @@
-"""Properties of the source tree: modules and their dependencies, sizes of modules and files, formatting
+"""Properties of the source tree: modules and their dependencies, sizes of folders and files, formatting
 (CONTRIBUTING.md).
 
     python3 -B tests/house/test_house.py
@@ -13,16 +13,19 @@ import unittest
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 SRC = TOP / "src"
-MOST_FILES = 25  # per module
-MOST_LINES = 400  # per file
-MOST_COLUMNS = 110
+MAX_FILES = 25  # in a folder
+MAX_LINES = 400  # in a file
+MAX_COLUMNS = 110
+MAX_MODULES = 12
+MAX_FLOORS = 9  # modules in the longest chain of dependencies
+MAX_ARROWS = 70  # pairs of modules, one of which includes headers of the other
 CODE = {".c", ".cpp", ".h", ".hpp"}
-# Headers for files of the operating system and for MPI, and the modules that may include them.
+# Headers of the operating system's files, and of MPI, and the folders that may include them.
 SYSTEM = re.compile(r"#include\s*<(?:fcntl|unistd|sys/(?:stat|mman|uio|statfs|vfs))\.h>")
-SYSTEM_ROOMS = ("storage", "process", "api", "cli", "comm", "base", "capture")
-MPI_ROOMS = ("comm_mpi", "api", "cli/partest")
-# Folders that call each other count as one module; the folders below these are its parts.
-WHOLE = ("api/mpiio", "api/posix", "cli")
+SYSTEM_FOLDERS = ("storage", "base", "api", "cli", "comm", "streams/capture", "streams/preload", "sfio/api", "mpiio/api")
+MPI_FOLDERS = ("comm/mpi", "api", "cli/partest", "mpiio/api", "sfio/api", "sfio/mpiio")
+# Folders below these call each other: for the order of folders they are one.
+WHOLE = ("mpiio/api", "streams/preload", "cli")
 
 
 def tracked(*patterns):
@@ -31,42 +34,78 @@ def tracked(*patterns):
 
 
 def ranks():
-    """The modules of the core in their order, lowest first, from cmake/Rooms.cmake."""
-    lists = re.findall(r"^set\(SHEAF_\w+_ROOMS\s([^)]*)\)", (TOP / "cmake/Rooms.cmake").read_text(), re.M)
+    """The folders and their order, the lowest first, by cmake/Modules.cmake."""
+    lists = re.findall(r"^set\(SHEAF_\w+_FOLDERS\s([^)]*)\)", (TOP / "cmake/Modules.cmake").read_text(), re.M)
     names = [name for words in lists for name in words.split()]
     return {name: number for number, name in enumerate(names)}
 
 
-def room_of(path):
+def modules():
+    """The modules, the lowest first, by cmake/Modules.cmake."""
+    return re.search(r"^set\(SHEAF_MODULES\s([^)]*)\)", (TOP / "cmake/Modules.cmake").read_text(), re.M)[1].split()
+
+
+def included(path):
+    """The headers of src/ that a file includes."""
+    return [name for name in re.findall(r'#include "([^"]+)"', path.read_text()) if (SRC / name).is_file()]
+
+
+def folder_of(path):
     name = path.parent.relative_to(SRC).as_posix()
     return next((whole for whole in WHOLE if name == whole or name.startswith(whole + "/")), name)
 
 
-class Rooms(unittest.TestCase):
-    def test_no_room_has_too_many_files(self):
-        count = collections.Counter(path.parent for path in SRC.rglob("*") if path.is_file())
-        self.assertEqual({}, {str(room): n for room, n in count.items() if n > MOST_FILES})
+class Modules(unittest.TestCase):
+    def setUp(self):
+        self.arrows = collections.defaultdict(list)
+        for path in sorted(SRC.rglob("*")):
+            if path.suffix in CODE:
+                own = path.relative_to(SRC).parts[0]
+                for name in included(path):
+                    if (other := name.split("/")[0]) != own:
+                        self.arrows[own, other].append(f"{path.relative_to(TOP)} includes {name}")
 
-    def test_rooms_use_only_what_is_below_them(self):
+    def test_the_top_folders_are_the_modules(self):
+        self.assertEqual(set(modules()), {path.name for path in SRC.iterdir()})
+        self.assertLessEqual(len(modules()), MAX_MODULES)
+
+    def test_no_module_uses_one_above_it(self):
+        rank = {name: number for number, name in enumerate(modules())}
+        self.assertEqual([], [uses for (own, other), uses in self.arrows.items() if rank[other] > rank[own]])
+
+    def test_there_are_few_arrows_and_floors(self):
+        self.assertLessEqual(len(self.arrows), MAX_ARROWS)
+        floors = {}
+        for name in modules():
+            floors[name] = 1 + max((floors[other] for own, other in self.arrows if own == name), default=0)
+        self.assertLessEqual(max(floors.values()), MAX_FLOORS, floors)
+
+
+class Folders(unittest.TestCase):
+    def test_no_folder_has_too_many_files(self):
+        count = collections.Counter(path.parent for path in SRC.rglob("*") if path.is_file())
+        self.assertEqual({}, {str(folder): n for folder, n in count.items() if n > MAX_FILES})
+
+    def test_folders_use_only_what_is_below_them(self):
         rank = ranks()
         upward = []
         for path in sorted(SRC.rglob("*")):
             if path.suffix not in CODE:
                 continue
-            own = room_of(path)
+            own = folder_of(path)
             if own not in rank:
                 continue
-            for name in re.findall(r'#include "([^"]+)"', path.read_text()):
+            for name in included(path):
                 other = SRC / name
-                if not other.is_file() or room_of(other) == own:
+                if folder_of(other) == own:
                     continue
-                if rank.get(room_of(other), 1 << 30) > rank[own]:
+                if rank.get(folder_of(other), 1 << 30) > rank[own]:
                     upward.append(f"{path.relative_to(TOP)} includes {name}")
         self.assertEqual([], upward)
 
     def test_every_folder_with_code_of_the_core_is_listed(self):
         listed = set(ranks())
-        beside = {"api/fortran", "api/mpiio/front", "cli/partest", "cli/demo"}  # compiled separately
+        beside = {"api/fortran", "mpiio/api/front", "cli/partest", "cli/demo"}  # compiled separately
         found = {path.parent.relative_to(SRC).as_posix() for path in SRC.rglob("*.cpp")}
         self.assertEqual(set(), found - listed - beside)
 
@@ -85,11 +124,11 @@ class Rooms(unittest.TestCase):
         wrong = []
         for path in sorted(SRC.rglob("*")):
             if path.suffix in CODE:
-                room = path.parent.relative_to(SRC).as_posix()
+                folder = path.parent.relative_to(SRC).as_posix()
                 text = path.read_text()
-                if SYSTEM.search(text) and not room.startswith(SYSTEM_ROOMS):
+                if SYSTEM.search(text) and not folder.startswith(SYSTEM_FOLDERS):
                     wrong.append(f"{path.relative_to(TOP)}: headers of the operating system")
-                if re.search(r"#include\s*<mpi\.h>", text) and not room.startswith(MPI_ROOMS):
+                if re.search(r"#include\s*<mpi\.h>", text) and not folder.startswith(MPI_FOLDERS):
                     wrong.append(f"{path.relative_to(TOP)}: mpi.h")
         self.assertEqual([], wrong)
 
@@ -97,7 +136,7 @@ class Rooms(unittest.TestCase):
 class Files(unittest.TestCase):
     def test_a_file_is_a_thought(self):
         lines = {path: path.read_text().count("\n") for path in tracked("src", "include") if path.suffix in CODE}
-        self.assertEqual({}, {str(path): n for path, n in lines.items() if n > MOST_LINES})
+        self.assertEqual({}, {str(path): n for path, n in lines.items() if n > MAX_LINES})
 
     def test_lines_fit(self):
         wide = []
@@ -105,7 +144,7 @@ class Files(unittest.TestCase):
             if path.suffix in CODE and "frozen" not in path.parts:
                 # Long texts that must stay in one piece, such as a line of mountinfo, are excluded from formatting.
                 text = re.sub(r"clang-format off.*?clang-format on", "", path.read_text(), flags=re.S)
-                wide += [f"{path}: {line[:60]}" for line in text.split("\n") if len(line) > MOST_COLUMNS and "http" not in line]
+                wide += [f"{path}: {line[:60]}" for line in text.split("\n") if len(line) > MAX_COLUMNS and "http" not in line]
         self.assertEqual([], wide)
 
     @unittest.skipUnless(shutil.which("clang-format-16"), "clang-format 16 is not installed")

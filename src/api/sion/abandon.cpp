@@ -2,8 +2,8 @@
 #include <string>
 
 #include "api/sion/handles/exported.hpp"
+#include "api/sion/handles/guard.hpp"
 #include "api/sion/handles/handle.hpp"
-#include "api/sion/handles/report.hpp"
 #include "comm/agree.hpp"
 #include "format/header.hpp"
 #include "multifile/journal/journal_file.hpp"

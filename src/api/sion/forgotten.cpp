@@ -10,8 +10,8 @@
 #include <thread>
 #include <vector>
 
+#include "api/sion/handles/guard.hpp"
 #include "api/sion/handles/handle.hpp"
-#include "api/sion/handles/report.hpp"
 #include "api/sion/opening.hpp"
 #include "base/forks.hpp"
 #include "base/quiet_thread.hpp"
@@ -206,6 +206,7 @@ void watch_exit() {
   static std::once_flag once;
   std::call_once(once, [] {
     forks();
+    before_mpi_ends(end_with_mpi);
     std::atexit(at_exit);
   });
 }

@@ -1,7 +1,7 @@
 // Calls that write and read key-value records.
 #include "api/sion/handles/exported.hpp"
+#include "api/sion/handles/guard.hpp"
 #include "api/sion/handles/handle.hpp"
-#include "api/sion/handles/report.hpp"
 #include "api/sion/opening.hpp"
 #include "multifile/keyval/keyval_writer.hpp"
 

@@ -6,7 +6,7 @@
 
 #include "api/sion/array_out.hpp"
 #include "api/sion/handles/exported.hpp"
-#include "api/sion/handles/report.hpp"
+#include "api/sion/handles/guard.hpp"
 #include "api/sion/opening.hpp"
 #include "multifile/metadata/parallel_open.hpp"
 #include "sfio/striped_store.hpp"

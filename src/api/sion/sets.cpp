@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "api/sion/handles/exported.hpp"
-#include "api/sion/handles/report.hpp"
+#include "api/sion/handles/guard.hpp"
 #include "storage/store.hpp"
 #include "streams/container/container_set.hpp"
 #include "streams/container/gather.hpp"

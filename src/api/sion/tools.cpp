@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "api/sion/handles/exported.hpp"
-#include "api/sion/handles/report.hpp"
+#include "api/sion/handles/guard.hpp"
 #include "multifile/journal/ownership.hpp"
 #include "multifile/metadata/task_names.hpp"
 #include "multifile/metadata/task_rows.hpp"
@@ -77,9 +77,9 @@ bool overrides_job(const char* path, int flags) {
 }  // namespace
 
 const char* sheaf_last_error_kind(int* errno_value, int* task) {
-  if (errno_value) *errno_value = last_facts.errno_value;
-  if (task) *task = last_facts.task;
-  return name_of(last_facts.code);
+  if (errno_value) *errno_value = last_error_facts().errno_value;
+  if (task) *task = last_error_facts().task;
+  return name_of(last_error_facts().code);
 }
 
 sheaf_metadata* sheaf_metadata_open(const char* path, int checksums) {

@@ -8,11 +8,10 @@
 #include "mpiio/api/entry.hpp"
 #include "mpiio/api/errors.hpp"
 #include "mpiio/api/info.hpp"
+#include "mpiio/api/named_stores.hpp"
 #include "mpiio/api/requests/requests.hpp"
-#include "mpiio/api/striped.hpp"
 #include "mpiio/file/hints_file.hpp"
 #include "mpiio/file/sequence.hpp"
-#include "sfio/striped_store.hpp"
 #include "storage/store.hpp"
 
 namespace sheaf::mpiio {
@@ -71,12 +70,12 @@ FilePointer open_file(MPI_Comm program_comm, const char* name, int amode, MPI_In
   }
   std::unique_ptr<Comm> comm = mpi_comm(program_comm);
   const bool threads = agree_on_opening(*comm, problem, amode);
-  follow_session(path, program_comm);
+  named_stores().prepare(path, program_comm);
   Hints hints;
   if (comm->rank() == 0) take_hints_file(posix_store(), hints);  // task 0 broadcasts its hints
   take_hints(info, hints, comm->rank() == 0);
   auto result = std::make_shared<OpenFile>();
-  result->store = any_store_here();
+  result->store = named_stores().here();
   result->file = SharedFile::open(std::move(comm), *result->store, path, mode, hints);
   if (threads) result->later = result->file->make_sequence();
   result->amode = amode;
@@ -113,8 +112,8 @@ int PMPI_File_close(MPI_File* handle) {
 int PMPI_File_delete(const char* name, MPI_Info) {
   return without_file("MPI_File_delete", [&] {
     const std::string path = path_of(name);
-    follow_session(path, MPI_COMM_NULL);
-    sheaf::any_store().remove(path);
+    named_stores().prepare(path, MPI_COMM_NULL);
+    named_stores().current().remove(path);
   });
 }
 

@@ -13,8 +13,8 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "api/sion/forgotten.hpp"
 #include "base/export.hpp"
+#include "base/report/report.hpp"
 #include "sfio/api/runtime.hpp"
 
 namespace {
@@ -34,7 +34,7 @@ int init(int* argc, char*** argv, int required, int* provided) {
 
 int finalize() {
   try {
-    sheaf::api::end_with_mpi();  // striped multifiles need the session
+    sheaf::run_before_mpi_ends();  // striped multifiles need the session
     sheaf::sfio::Runtime::stop();
   } catch (const std::exception&) {
     // No error can be reported any more.

@@ -9,8 +9,8 @@
 #include <string>
 #include <thread>
 
-#include "api/sion/handles/report.hpp"
 #include "base/non_copyable.hpp"
+#include "base/report/report.hpp"
 #include "comm/comm.hpp"
 #include "comm/mpi/mpi_messages.hpp"
 #include "sfio/api/shared_session.hpp"

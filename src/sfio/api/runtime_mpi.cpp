@@ -3,8 +3,8 @@
 #include <cstdlib>
 #include <utility>
 
-#include "api/sion/forgotten.hpp"
 #include "base/quiet_thread.hpp"
+#include "base/report/report.hpp"
 #include "comm/agree.hpp"
 #include "comm/mpi/mpi_comm.hpp"
 #include "comm/mpi/mpi_messages.hpp"
@@ -25,7 +25,7 @@ Runtime* running = nullptr;
 // 8.7.1).
 int end_with_mpi(MPI_Comm, int, void*, void*) {
   try {
-    api::end_with_mpi();  // striped multifiles need the session
+    run_before_mpi_ends();  // striped multifiles need the session
     Runtime::stop();
   } catch (const std::exception&) {
   }
@@ -66,8 +66,8 @@ const char* words_of(const char* how) {
 }  // namespace
 
 void report_error(const char* call, const std::exception& error) {
-  api::report(call, error, running ? running->comm().rank() : -1, -1);
-  const api::ErrorFacts& facts = api::last_error_facts();
+  report(call, error, running ? running->comm().rank() : -1, -1);
+  const ErrorFacts& facts = last_error_facts();
   errno = facts.errno_value ? facts.errno_value : facts.code == Code::invalid_argument ? EINVAL : EIO;
 }
 

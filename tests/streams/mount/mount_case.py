@@ -13,8 +13,8 @@ import unittest
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "cli"))
-sys.path.insert(0, str(HERE.parent.parent / "python"))
+sys.path.insert(0, str(HERE.parents[1] / "cli"))
+sys.path.insert(0, str(HERE.parents[2] / "python"))
 
 from tool_case import BIN, SECONDS, ToolCase, run  # noqa: E402
 

@@ -103,7 +103,7 @@ class Kinds(MountCase):
     def test_an_unclosed_multifile_shows_what_was_flushed(self) -> None:
         path = self.dir / "u.sion"
         for compress in (None, "zstd"):
-            writer = (f"import os, sys; sys.path[:0] = {[str(HERE), str(HERE.parent.parent / 'python')]!r}\n"
+            writer = (f"import os, sys; sys.path[:0] = {[str(HERE), str(HERE.parents[2] / 'python')]!r}\n"
                       f"import sheaf; from mount_case import data\n"
                       f"f = sheaf.open({str(path)!r}, 'w', tasks=3, chunk_size=4096, compress={compress!r})\n"
                       "for t in range(3):\n  f[t].write(data(t, 9000 * t)); f[t].flush()\n"

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent / "cli"), str(HERE.parent.parent / "python")]
+sys.path[:0] = [str(HERE.parents[1] / "cli"), str(HERE.parents[2] / "python")]
 import tool_case  # noqa: E402
 from tool_case import BIN, ToolCase  # noqa: E402
 

@@ -5,7 +5,7 @@
 #include "api/sion/families/generic_api.hpp"
 #include "api/sion/families/generic_mover.hpp"
 #include "api/sion/handles/exported.hpp"
-#include "api/sion/handles/report.hpp"
+#include "api/sion/handles/guard.hpp"
 #include "api/sion/mapped.hpp"
 #include "api/sion/opening.hpp"
 #include "comm/agree.hpp"

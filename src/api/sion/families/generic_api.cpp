@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "api/sion/handles/exported.hpp"
+#include "api/sion/handles/guard.hpp"
 #include "api/sion/handles/handle.hpp"
-#include "api/sion/handles/report.hpp"
 
 namespace sheaf::api {
 namespace {

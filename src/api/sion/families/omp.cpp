@@ -2,8 +2,8 @@
 #include "api/sion/families/team.hpp"
 #include "api/sion/handles/debug_log.hpp"
 #include "api/sion/handles/exported.hpp"
+#include "api/sion/handles/guard.hpp"
 #include "api/sion/handles/locks.hpp"
-#include "api/sion/handles/report.hpp"
 #include "sion_omp.h"
 
 using namespace sheaf;

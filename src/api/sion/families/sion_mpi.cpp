@@ -9,7 +9,7 @@
 
 #include "api/sion/families/at_finalize.hpp"
 #include "api/sion/handles/exported.hpp"
-#include "api/sion/handles/report.hpp"
+#include "api/sion/handles/guard.hpp"
 #include "api/sion/opening.hpp"
 #include "base/setting.hpp"
 #include "comm/mpi/mpi_comm.hpp"

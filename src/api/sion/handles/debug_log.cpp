@@ -20,6 +20,7 @@
 #include "api/sion/handles/exported.hpp"
 #include "api/sion/handles/formatted.hpp"
 #include "base/printable.hpp"
+#include "base/report/report.hpp"
 #include "base/setting.hpp"
 
 namespace sheaf::api {
@@ -165,6 +166,13 @@ int print(int mask, const char* function, int rank, const char* format, va_list 
     return 0;
   }
 }
+
+[[maybe_unused]] const bool hooked = [] {
+  set_report_hooks({.thread_number = thread_number, .log = [](std::string_view message, int task) {
+                      debug_line(Subject::errors, message, task);
+                    }});
+  return true;
+}();
 
 }  // namespace
 

@@ -3,7 +3,7 @@
 #include <atomic>
 
 #include "api/sion/handles/exported.hpp"
-#include "api/sion/handles/report.hpp"
+#include "api/sion/handles/guard.hpp"
 
 namespace sheaf::api {
 

@@ -2,8 +2,8 @@
 // errors name the current task.
 #pragma once
 
+#include "api/sion/handles/guard.hpp"
 #include "api/sion/handles/handle.hpp"
-#include "api/sion/handles/report.hpp"
 
 namespace sheaf::api {
 

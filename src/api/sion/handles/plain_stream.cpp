@@ -4,8 +4,8 @@
 
 #include <cerrno>
 
+#include "api/sion/handles/guard.hpp"
 #include "api/sion/handles/handle.hpp"
-#include "api/sion/handles/report.hpp"
 #include "comm/agree.hpp"
 
 namespace sheaf::api {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "api/sion/handles/call_scope.hpp"
+#include "api/sion/handles/guard.hpp"
 #include "api/sion/handles/handle.hpp"
-#include "api/sion/handles/report.hpp"
 #include "base/os/term_signal.hpp"
 #include "comm/agree.hpp"
 

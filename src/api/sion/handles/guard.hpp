@@ -1,5 +1,5 @@
-// api/sion/handles/report: error reporting at the C interface. An error is stored per thread, printed on
-// stderr unless switched off, and converted to the documented return value. No exception leaves the library.
+// api/sion/handles/guard: converts what a call of the C interface throws to its documented return value, and
+// reports it (base/report). No exception leaves the library.
 #pragma once
 
 #include <string>
@@ -8,33 +8,10 @@
 
 #include "api/sion/handles/call_scope.hpp"
 #include "base/error.hpp"
-#include "base/export.hpp"
+#include "base/report/report.hpp"
 #include "sion_const.h"
 
 namespace sheaf::api {
-
-// Stores and prints "SION_ERROR_RETURN on rank R, rc=N: <function>: <message>", with ", thread T" after the
-// rank if threads have numbers. `task` is -1 if unknown. Honours SION_ERROR_MSG_RANK and
-// SION_ERROR_MSG_THREAD. An error that another task reports is stored, and printed only if
-// SION_ERROR_MSG_RANK selects this task. Never throws; if memory is exhausted, the message may be truncated
-// or be "out of memory".
-SHEAF_EXPORT void report(std::string_view function, const std::exception& error, int task, int return_code);
-
-// Properties of the last error reported in this thread, for sheaf_last_error_kind.
-struct ErrorFacts {
-  Code code = Code::ok;
-  int errno_value = 0;
-  int task = -1;
-};
-[[gnu::tls_model("initial-exec")]] extern constinit thread_local ErrorFacts last_facts;
-SHEAF_EXPORT const ErrorFacts& last_error_facts();  // for other libraries
-
-// Prints a warning in the same format; the call continues.
-SHEAF_EXPORT void warn(std::string_view function, std::string_view message, int task);
-
-// Query and print the warnings collected during this call (base/warnings).
-SHEAF_EXPORT bool warnings_wait();
-SHEAF_EXPORT void say_warnings(std::string_view function, int task);
 
 // Throws invalid_argument if the pointer is null.
 inline void require(const void* pointer, const char* name) {

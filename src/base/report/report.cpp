@@ -1,4 +1,4 @@
-#include "api/sion/handles/report.hpp"
+#include "base/report/report.hpp"
 
 #include <array>
 #include <atomic>
@@ -7,20 +7,20 @@
 #include <new>
 #include <string>
 
-#include "api/sion/handles/debug_log.hpp"
-#include "api/sion/handles/exported.hpp"
 #include "base/last_message.hpp"
 #include "base/printable.hpp"
 #include "base/setting.hpp"
 #include "base/warnings.hpp"
 
-namespace sheaf::api {
+namespace sheaf {
 
 namespace {
 
 constinit LastMessage last_error;
+[[gnu::tls_model("initial-exec")]] constinit thread_local ErrorFacts last_facts;
 
-const char* text_of_last() { return last_error.text(last_facts.code != Code::ok); }
+constinit ReportHooks hooks;
+constinit std::atomic<void (*)()> at_end{nullptr};
 
 std::atomic<bool> printing{true};
 
@@ -44,8 +44,8 @@ bool is_wanted(int task, int thread, Audience audience) {
 
 // readers_of_this_rank: prints only if SION_ERROR_MSG_RANK selects this rank.
 void print(const char* level, const char* message, int task, int rc, Audience audience) {
-  debug_line(Subject::errors, message, task);
-  const int thread = thread_number();
+  hooks.log(message, task);
+  const int thread = hooks.thread_number();
   if (!printing.load(std::memory_order_relaxed) || !is_wanted(task, thread, audience)) return;
   std::array<char, 32> where{};
   if (thread >= 0) std::snprintf(where.data(), where.size(), ", thread %d", thread);
@@ -54,9 +54,19 @@ void print(const char* level, const char* message, int task, int rc, Audience au
 
 }  // namespace
 
-[[gnu::tls_model("initial-exec")]] constinit thread_local ErrorFacts last_facts;
-
 const ErrorFacts& last_error_facts() { return last_facts; }
+
+const char* last_error_text() { return last_error.text(last_facts.code != Code::ok); }
+
+bool print_errors(bool on) { return printing.exchange(on); }
+
+void set_report_hooks(const ReportHooks& used) { hooks = used; }
+
+void before_mpi_ends(void (*action)()) { at_end = action; }
+
+void run_before_mpi_ends() {
+  if (auto* const action = at_end.load()) action();
+}
 
 void report(std::string_view function, const std::exception& error, int task, int return_code) {
   const auto* const own = dynamic_cast<const Error*>(&error);
@@ -67,7 +77,7 @@ void report(std::string_view function, const std::exception& error, int task, in
   last_error.set(function, error);
   const auto audience =
       own != nullptr && own->is_reported_elsewhere() ? Audience::readers_of_this_rank : Audience::everybody;
-  print("SION_ERROR_RETURN", text_of_last(), task, return_code, audience);
+  print("SION_ERROR_RETURN", last_error_text(), task, return_code, audience);
 }
 
 void warn(std::string_view function, std::string_view message, int task) {
@@ -86,10 +96,4 @@ void say_warnings(std::string_view function, int task) {
   }
 }
 
-}  // namespace sheaf::api
-
-const char* sheaf_last_error(void) { return sheaf::api::text_of_last(); }
-
-int sheaf_print_errors(int on) { return sheaf::api::printing.exchange(on != 0); }
-
-const char* sheaf_version(void) { return SHEAF_VERSION_STRING; }
+}  // namespace sheaf

@@ -1,4 +1,5 @@
-#include "mpiio/api/striped.hpp"
+// `sfio:` names in the MPI-IO drop-in. They go through the I/O listeners of the session that libsheaf_sfio
+// runs in this process. Without a session, each task accesses the subfiles itself.
 
 #include <dlfcn.h>
 
@@ -8,15 +9,16 @@
 
 #include "comm/mpi/mpi_messages.hpp"
 #include "mpiio/api/errors.hpp"
+#include "mpiio/api/named_stores.hpp"
 #include "sfio/api/shared_session.hpp"
 #include "sfio/stripe_name.hpp"
 #include "sfio/striped_store.hpp"
 
-namespace sheaf::mpiio {
+namespace sheaf::sfio {
 
 namespace {
 
-using sfio::SharedSession;
+using mpiio::MpiError;
 
 bool may_begin(MPI_Comm comm) {
   const char* const how = std::getenv("SHEAF_SFIO");
@@ -32,8 +34,9 @@ bool may_begin(MPI_Comm comm) {
   return true;
 }
 
-}  // namespace
-
+// Joins the session that runs now, before `path` is used. Collective over `comm`; local if it is
+// MPI_COMM_NULL. Ignores other names. Begins a session if there is none and SHEAF_SFIO is set. Throws
+// MpiError if that needs more tasks than `comm` has, or fails.
 void follow_session(const std::string& path, MPI_Comm comm) {
   if (!is_stripe_path(path)) return;
   static std::mutex mutex;
@@ -52,16 +55,22 @@ void follow_session(const std::string& path, MPI_Comm comm) {
     throw MpiError(MPI_ERR_OTHER, "libsheaf_sfio and libsheaf_mpiio are of different versions");
   if (session.number == followed) return;
   followed = session.number;
-  if (session.number == 0) return sfio::set_session_store(nullptr);
-  std::vector<sfio::ListenerFacts> listeners;
+  if (session.number == 0) return set_session_store(nullptr);
+  std::vector<ListenerFacts> listeners;
   for (int i = 0; i < session.listeners; ++i) {
-    sfio::SharedListener listener;
+    SharedListener listener;
     listener_of(i, &listener);
     listeners.push_back({listener.name, listener.task, listener.room});
   }
-  auto link = sfio::message_link(mpi_messages_on(session.comm), std::move(listeners), session.patience,
-                                 sfio::guest_tags);
-  sfio::set_session_store(sfio::make_striped_store(std::move(link)));
+  auto link = message_link(mpi_messages_on(session.comm), std::move(listeners), session.patience, guest_tags);
+  set_session_store(make_striped_store(std::move(link)));
 }
 
-}  // namespace sheaf::mpiio
+[[maybe_unused]] const bool registered = [] {
+  mpiio::register_stores({any_store, any_store_here, follow_session});
+  return true;
+}();
+
+}  // namespace
+
+}  // namespace sheaf::sfio
