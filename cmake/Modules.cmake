@@ -1,6 +1,6 @@
 # The modules of the library, folders of src/ (docs/architecture.md), and the folders of each, from the lowest to the highest. A folder is
 # listed here and nowhere else; a file belongs to what its folder belongs to.
-set(SHEAF_MODULES base format layout storage comm exchange multifile mpiio sfio streams api cli)
+set(SHEAF_SOURCE_MODULES base format layout storage comm exchange multifile mpiio sfio streams api cli)
 
 set(SHEAF_CORE_FOLDERS base base/os base/report format format/codec layout storage/system
   storage/filesystem storage storage/decorators storage/posix

@@ -42,7 +42,7 @@ def ranks():
 
 def modules():
     """The modules, the lowest first, by cmake/Modules.cmake."""
-    return re.search(r"^set\(SHEAF_MODULES\s([^)]*)\)", (TOP / "cmake/Modules.cmake").read_text(), re.M)[1].split()
+    return re.search(r"^set\(SHEAF_SOURCE_MODULES\s([^)]*)\)", (TOP / "cmake/Modules.cmake").read_text(), re.M)[1].split()
 
 
 def included(path):
